@@ -1,0 +1,82 @@
+// Configs: one value for each parameter of a kernel's space.
+#ifndef HONE_CONFIG_H
+#define HONE_CONFIG_H
+
+#include "hone/status.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { HONE_MAX_PARAMETERS = 32, HONE_NAME_SIZE = 64 };
+
+// The values stand in the order in which the space declares its parameters. A parameter whose values are
+// all integers holds the integer itself; any other (names, strings, floats, booleans) holds the index of
+// the value in its list. Holds no heap memory.
+typedef struct hone_config {
+    uint32_t count;
+    int64_t values[HONE_MAX_PARAMETERS];
+} hone_config;
+
+// Whether measurements were taken with the data in the caches or flushed out of them.
+typedef enum hone_regime { HONE_WARM = 0, HONE_COLD = 1 } hone_regime;
+
+// Who answered a call, in the order in which the chain asks.
+typedef enum hone_source {
+    HONE_SOURCE_NONE = 0,
+    HONE_SOURCE_OVERRIDE,
+    HONE_SOURCE_OVERLAY,
+    HONE_SOURCE_LOCK,
+    HONE_SOURCE_MEMORY,
+    HONE_SOURCE_STORE,
+    HONE_SOURCE_TRANSFER,
+    HONE_SOURCE_AUTOTUNE,
+    HONE_SOURCE_HEURISTIC,
+    HONE_SOURCE_COUNT
+} hone_source;
+
+// "override", "overlay", ... ; "none" for HONE_SOURCE_NONE. Static.
+HONE_API const char *hone_source_name(hone_source source);
+
+// How candidates fell out of a contest.
+typedef enum hone_failure {
+    HONE_FAILURE_NONE = 0,
+    HONE_FAILURE_UNSUPPORTED, // the kernel refused the call
+    HONE_FAILURE_PREPARE,     // compile, load or prepare failed
+    HONE_FAILURE_RUN,         // the kernel returned a failure
+    HONE_FAILURE_WRONG,       // an output differs from the reference by more than the tolerance
+    HONE_FAILURE_BOUNDS,      // bytes outside its outputs, or inputs, were written
+    HONE_FAILURE_CRASH,       // the worker died of a signal or left
+    HONE_FAILURE_TIMEOUT,     // the time limit passed
+    HONE_FAILURE_COUNT
+} hone_failure;
+
+// "unsupported", "prepare", "run", "wrong", "bounds", "crash", "timeout"; "none". Static.
+HONE_API const char *hone_failure_name(hone_failure failure);
+
+// What a decision rests on. Zero means not known. Times are nanoseconds of one run.
+typedef struct hone_evidence {
+    double time_ns, low_ns, high_ns; // median and its 95 % interval
+    uint32_t samples, rounds;
+    hone_regime regime;
+    char runner_up[HONE_NAME_SIZE];            // kernel of the second best, "" when there was none
+    double ratio, ratio_low, ratio_high;       // runner-up's time over the winner's, with its 95 % interval
+    double default_time_ns;                    // of the heuristic's or default config
+    char verified_against[HONE_NAME_SIZE];     // "reference"; "" means unverified
+    double tolerance, max_error;               // error allowed and seen, in units of the tolerance rule
+    uint32_t measured;                         // candidates that were timed
+    uint32_t rejected[HONE_FAILURE_COUNT];     // candidates that fell out, by kind
+    double seconds;                            // the contest took
+    double load;                               // load average at the start
+    uint64_t seed;
+    bool isolated;                             // candidates ran in a worker process
+    char hone_version[16];
+    char started[24]; // UTC, "2026-11-20T12:34:56Z"
+} hone_evidence;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

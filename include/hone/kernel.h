@@ -1,0 +1,132 @@
+// Algorithms and kernels: what a program registers.
+#ifndef HONE_KERNEL_H
+#define HONE_KERNEL_H
+
+#include "hone/config.h"
+#include "hone/device.h"
+#include "hone/signature.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hone_plan hone_plan;
+typedef struct hone_kernel hone_kernel;
+
+// Runs body(ctx, i) for every i in [0, count), in any order, possibly at the same time, and returns when all are done.
+typedef void hone_parallel_for(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+
+// What one run brings. NULL in place of one, and every zero field, means the default: the calling thread
+// with hone's own pool beside it, the default stream, no scratch.
+typedef struct hone_execution {
+    size_t struct_size;
+    void *stream;       // CUstream and the like; borrowed
+    void *scratch;      // at least plan->scratch_bytes, aligned to 64, not used by another run meanwhile
+    size_t scratch_bytes;
+    int32_t threads;    // the most that may work at the same time; 1 means the calling thread alone
+    hone_parallel_for *parallel_for; // the host's own pool in place of hone's
+    void *pool;                      // its first argument
+} hone_execution;
+
+// A run's status: HONE_OK; HONE_UNSUPPORTED and HONE_KERNEL_FAILED put the kernel aside for the call's key,
+// and the next best runs.
+typedef hone_status hone_run_function(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+
+// A decision made ready to run. Immutable, shared by threads. Kernels read it; nobody writes it.
+struct hone_plan {
+    hone_run_function *run;  // plan->run(plan, args, execution): one indirect call
+    const int64_t *config;   // the config's values in the order of the kernel's space: plan->config[BLOCK_M]
+    void *state;             // what the kernel's prepare made
+    const hone_kernel *kernel;
+    const hone_call *call;   // the descriptor it was bound for: dims, dtypes, defaults; its data pointers mean nothing
+    const hone_device_info *device;
+    size_t scratch_bytes;
+    hone_parallel_for *parallel_for; // hone's own pool
+    void *pool;
+};
+
+// Splits a run over threads: execution's pool, else hone's, at most `threads` at a time (also limited by
+// execution->threads). For kernels.
+HONE_API void hone_plan_parallel_for(
+    const hone_plan *plan,
+    const hone_execution *execution,
+    int32_t threads,
+    int64_t count,
+    void (*body)(void *ctx, int64_t index),
+    void *ctx);
+
+// How large an error a kernel may have against the reference: |out - ref| <= absolute + relative * |ref| + scale * eps(dtype) * magnitude,
+// where magnitude is what the reference gives beside the result (for a matrix product, (|a||b|)[i, j]) or else max |ref|.
+// All zero: the defaults of the dtype (docs/tolerance.md).
+typedef struct hone_tolerance {
+    double absolute, relative;
+    double scale; // c * k of the bound c k eps |a||b|
+} hone_tolerance;
+
+// What a run costs at least. For GB/s, GFLOP/s and share of peak in tables.
+typedef struct hone_cost {
+    double bytes;      // moved: inputs read once, outputs written once
+    double operations; // floating point
+} hone_cost;
+
+typedef struct hone_algorithm {
+    size_t struct_size;
+    const char *signature;        // copied
+    hone_run_function *reference; // higher precision than the dtype; NULL: kernels cannot be verified, so none of them wins a contest
+    hone_tolerance tolerance;
+    // bytes and operations of a call; may be NULL
+    void (*model)(const hone_call *call, hone_cost *out_cost);
+    // fills an input with realistic data in place of the signature's generator; may be NULL.
+    // Returns false to leave this input to the generator.
+    bool (*make_input)(const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed);
+} hone_algorithm;
+
+struct hone_kernel {
+    size_t struct_size;
+    const char *algorithm; // name; any version suffix "@v2" selects that version, else the newest
+    const char *name;      // unique among (algorithm, platform, backend)
+    hone_platform platform;
+    hone_backend backend;
+    int32_t priority;      // higher goes first in look-ups
+    uint64_t needs;        // HONE_CPU_* bits that must all be there
+    const char *signature; // the kernel's own, when it supports less or more; NULL: the algorithm's
+    const char *space;     // docs/spaces.md; NULL: one config
+    const char *revision;  // changes when the kernel's code changes, so that its old decisions go stale; NULL: "1"
+    void *user;            // for the functions below
+    bool is_reference;     // never competes; runs when nothing else can
+    // Can it run this call at all? If not, fills why->message (shown by explain). NULL: yes.
+    bool (*supports)(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+    // A config without measuring; false: the space's default. NULL: the space's default.
+    bool (*heuristic)(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+    // An explicit list in place of the space's enumeration: false ends it. NULL: the space.
+    bool (*candidates)(const hone_kernel *kernel, const hone_call *call, size_t index, hone_config *out_config);
+    // Compile, load, pack, create a library's primitive. plan has kernel, call, config and device filled in;
+    // may set *out_scratch_bytes. NULL: nothing to prepare.
+    hone_status (*prepare)(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
+    void (*release)(const hone_kernel *kernel, void *state);
+    hone_run_function *run;
+};
+
+// First in an initialiser: {HONE_KERNEL, .algorithm = "rms_norm", ...}. C++17 calls hone_kernel_init.
+#define HONE_KERNEL .struct_size = sizeof(hone_kernel)
+
+static inline void hone_kernel_init(hone_kernel *kernel)
+{
+    unsigned char *bytes = (unsigned char *)kernel;
+    for (size_t i = 0; i < sizeof *kernel; i++)
+        bytes[i] = 0;
+    kernel->struct_size = sizeof *kernel;
+}
+
+static inline void hone_algorithm_init(hone_algorithm *algorithm)
+{
+    unsigned char *bytes = (unsigned char *)algorithm;
+    for (size_t i = 0; i < sizeof *algorithm; i++)
+        bytes[i] = 0;
+    algorithm->struct_size = sizeof *algorithm;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,70 @@
+// Offline tuning of a lowered program: labels -> calls -> tuned -> stored, and a result usable as an overlay.
+//
+// Reads StableHLO text with locations and HLO text. Bytecode, portable artifacts and protos are not there yet and are refused.
+#ifndef HONE_OFFLINE_H
+#define HONE_OFFLINE_H
+
+#include "hone/tune.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// How an operation of a program was matched to a call.
+typedef enum hone_match {
+    HONE_MATCH_NONE,
+    HONE_MATCH_LABEL,    // arguments in the label
+    HONE_MATCH_RECORDED, // a recorded invocation has the label's key
+    HONE_MATCH_PROVED,   // arguments rebuilt from operands and defaults hash to the label's key
+    HONE_MATCH_OPERANDS  // operands alone; tuned only when asked
+} hone_match;
+
+HONE_API const char *hone_match_name(hone_match match); // "none", "label", "recorded", "proved", "operands"
+
+// One distinct operation of a program. Strings are borrowed from the program.
+typedef struct hone_operation {
+    const char *algorithm; // the label's own
+    const char *version;   // NULL where the label was cut
+    const char *key;       // the label's own; NULL where it was cut
+    const char *label;     // as it stands in the program
+    int64_t count;         // call instances times the trip counts around them; -1: the form does not allow it
+    hone_match matched;
+    const char *call;      // hone's call text; NULL when not matched
+    const char *call_key;  // hone's key; NULL when not matched
+    bool tunable;
+    const char *reason;    // why not; NULL when tunable
+} hone_operation;
+
+typedef struct hone_program hone_program;
+
+// Reads a program from memory. name is for messages. Bounded memory; damage ends the reading where it is,
+// with a warning in hone_program_note, unless nothing sound was found.
+// Returns: HONE_OK; HONE_UNSUPPORTED (a form that is not there yet, by name); HONE_CORRUPT; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status hone_program_read(
+    hone_runtime *rt, const char *name, const char *text, size_t size, hone_program **out, hone_error *err);
+HONE_API void hone_program_release(hone_program **program);
+HONE_API const char *hone_program_dialect(const hone_program *program); // "stablehlo", "hlo"
+// A warning about the program as a whole, or NULL: cut short, optimised (labels may be stale), no labels at all.
+HONE_API const char *hone_program_note(const hone_program *program);
+// Distinct operations, in the order of the program.
+HONE_API size_t hone_program_operations(const hone_program *program);
+HONE_API const hone_operation *hone_program_operation(const hone_program *program, size_t index);
+// The labels of a text alone: calls visit for each occurrence. For tools and the bench; needs no runtime.
+HONE_API size_t hone_labels_scan(
+    const char *text, size_t size, void (*visit)(void *ctx, const char *label, size_t label_size), void *ctx);
+
+// Tunes the distinct tunable calls, heaviest first (unknown counts as one), stores each at once with an alias
+// from the label's key, and resumes where an earlier run stopped. One operation that fails ends nothing.
+//   unproved  true: also what was matched by operands alone
+HONE_API HONE_MUST_CHECK hone_status hone_offline(
+    hone_runtime *rt,
+    const hone_program *program,
+    bool unproved,
+    const hone_tune_options *options,
+    hone_result **out_result,
+    hone_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

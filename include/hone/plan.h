@@ -1,0 +1,30 @@
+// Calling an operation, and plans for loops of one shape.
+#ifndef HONE_PLAN_H
+#define HONE_PLAN_H
+
+#include "hone/kernel.h"
+#include "hone/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Runs the operation on args (parameters, then results, then keyword-only): the first call of a kind goes down
+// the chain, later ones are a table hit that allocates nothing, takes no lock, makes no system call and logs nothing.
+//   execution  NULL: this thread, hone's pool beside it
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT with words; HONE_NOT_FOUND (policy fail or frozen);
+//          HONE_KERNEL_FAILED when every kernel that could run it failed.
+HONE_API HONE_MUST_CHECK hone_status
+hone_run(const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err);
+
+// Decides and prepares without running. plan->run(plan, args, execution) is then one indirect call, for
+// arguments of the same kinds, dtypes, shapes, strides and alignment, and as many as were given here; nothing is checked again.
+//   *out_plan  the caller's; hone_plan_release; NULL after a failure
+HONE_API HONE_MUST_CHECK hone_status
+hone_bind(const hone_op *op, const hone_value *args, size_t count, const hone_plan **out_plan, hone_error *err);
+HONE_API void hone_plan_release(const hone_plan **plan); // sets it to NULL; NULL is fine
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+// What the chain may do on a miss, and contexts: overlays, overrides and a policy for a stretch of code.
+#ifndef HONE_POLICY_H
+#define HONE_POLICY_H
+
+#include "hone/status.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hone_policy {
+    HONE_POLICY_DEFAULT = 0,   // of the context around, in the end the runtime's
+    HONE_POLICY_TUNE = 1,      // tune; wait for another thread or process that tunes the same
+    HONE_POLICY_HEURISTIC = 2, // take the heuristic, note the miss for later, never wait
+    HONE_POLICY_FAIL = 3,      // HONE_NOT_FOUND
+    HONE_POLICY_FROZEN = 4     // an override, else the lock file, nothing else
+} hone_policy;
+
+// "default", "tune", "heuristic", "fail", "frozen". Static.
+HONE_API const char *hone_policy_name(hone_policy policy);
+HONE_API HONE_MUST_CHECK hone_status hone_policy_parse(const char *name, hone_policy *out, hone_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,39 @@
+// The invocation registry: what was called on which device, with which descriptor, how often. Never data.
+//
+// Recording is off unless HONE_RECORD=1 or hone_record_enable; off costs nothing. Bounded: when the table is
+// full it is spilled to the store, or without one, new descriptors are counted as dropped.
+#ifndef HONE_RECORD_H
+#define HONE_RECORD_H
+
+#include "hone/runtime.h"
+#include "hone/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+HONE_API void hone_record_enable(hone_runtime *rt, bool on);
+// Counts one call of a descriptor, whether or not recording is on.
+HONE_API HONE_MUST_CHECK hone_status
+hone_record_invocation(hone_runtime *rt, const hone_call *call, uint64_t count, hone_error *err);
+// Visits what is known of a device (NULL: of all), memory and store added up, heaviest first, until visit returns false.
+HONE_API HONE_MUST_CHECK hone_status hone_record_get(
+    hone_runtime *rt,
+    const char *device,
+    bool (*visit)(void *ctx, const hone_store_invocation *invocation),
+    void *ctx,
+    hone_error *err);
+// Forgets them, in memory and store.
+HONE_API HONE_MUST_CHECK hone_status hone_record_clear(hone_runtime *rt, const char *device, hone_error *err);
+// Writes what is in memory to the store. Also done at close.
+HONE_API HONE_MUST_CHECK hone_status hone_record_flush(hone_runtime *rt, hone_error *err);
+// Descriptors that were not recorded because the table was full and there was no store.
+HONE_API uint64_t hone_record_dropped(hone_runtime *rt);
+// Reads a record document (formats.md), hone's own or ejkernel's words (op, key, spec). *out_count says how many.
+HONE_API HONE_MUST_CHECK hone_status
+hone_record_import(hone_runtime *rt, const char *json, size_t size, size_t *out_count, hone_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

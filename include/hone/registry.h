@@ -1,0 +1,75 @@
+// The kernel registry: algorithm -> kernels by platform, backend and priority.
+//
+// Registration is safe while other threads call: a new snapshot is published, readers never wait.
+// Algorithm names are compared in Unicode lower case; platform and backend names are exact.
+#ifndef HONE_REGISTRY_H
+#define HONE_REGISTRY_H
+
+#include "hone/kernel.h"
+#include "hone/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Registers an algorithm. A second one of equal name and version is refused unless its signature and
+// reference are the same. What is refused leaves nothing behind.
+HONE_API HONE_MUST_CHECK hone_status
+hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algorithm, hone_error *err);
+// Registers count kernels, all or none. Structs and their strings are copied; functions and user pointers must stay.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (unknown algorithm, bad space or signature, a duplicate of
+// (algorithm, platform, backend, name)); HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status
+hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err);
+// The same, replacing duplicates.
+HONE_API HONE_MUST_CHECK hone_status
+hone_replace_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err);
+
+typedef struct hone_query {
+    const char *algorithm;
+    hone_platform platform; // NONE: any; AUTO; or one
+    hone_backend backend;   // NONE: hardware that is present; ANY: only "any" kernels, then the default backend's; or one
+} hone_query;
+
+// A kernel got from the registry; lives as long as the runtime.
+typedef struct hone_kernel_ref hone_kernel_ref;
+
+// The kernel of highest priority among the matches (then the earliest registered), after bounded fall-backs:
+// platform xla falls back to backend any; backend any falls back to the default backend unless platform is xla.
+// Returns: HONE_OK; HONE_NOT_FOUND naming the query and what there is; HONE_INVALID_ARGUMENT.
+HONE_API HONE_MUST_CHECK hone_status
+hone_registry_get(hone_runtime *rt, const hone_query *query, const hone_kernel_ref **out_kernel, hone_error *err);
+HONE_API const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel);
+// Runs what was got with its default config, checked like any call; unsupported parameters are refused before
+// the kernel runs, and a failure becomes HONE_KERNEL_FAILED with algorithm, kernel, call text and cause.
+HONE_API HONE_MUST_CHECK hone_status hone_kernel_run(
+    const hone_kernel_ref *kernel, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err);
+
+// Names of all algorithms, lower case, sorted by code point. The array and its strings are one block:
+// free it with hone_names_free.
+HONE_API HONE_MUST_CHECK hone_status
+hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err);
+HONE_API void hone_names_free(hone_runtime *rt, char ***names);
+// The kernels of an algorithm by falling priority; none for an unknown one. Free with hone_kernels_free.
+HONE_API HONE_MUST_CHECK hone_status hone_registry_kernels(
+    hone_runtime *rt, const char *algorithm, const hone_kernel_ref ***out_kernels, size_t *out_count, hone_error *err);
+HONE_API void hone_kernels_free(hone_runtime *rt, const hone_kernel_ref ***kernels);
+
+// Compares the signatures of all kernels of an algorithm (NULL: of every algorithm), every pair: names in
+// order, kinds, defaults, types after normalisation; tuning parameters are left out.
+//   report   called once a mismatch, and with verbose once a kernel; may be NULL
+//   *out_ok  true when all agree
+// Returns: HONE_OK; HONE_NOT_FOUND for an unknown algorithm.
+HONE_API HONE_MUST_CHECK hone_status hone_validate_signatures(
+    hone_runtime *rt,
+    const char *algorithm,
+    bool verbose,
+    void (*report)(void *ctx, const char *line),
+    void *ctx,
+    bool *out_ok,
+    hone_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,63 @@
+// The runtime: the registry, the devices, the caches and the store of one program, tied together.
+#ifndef HONE_RUNTIME_H
+#define HONE_RUNTIME_H
+
+#include "hone/allocator.h"
+#include "hone/device.h"
+#include "hone/policy.h"
+#include "hone/signature.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hone_runtime hone_runtime;
+
+enum {
+    HONE_RUNTIME_NO_BUILTINS = 1 << 0,    // without the built-in algorithms and kernels
+    HONE_RUNTIME_NO_ENVIRONMENT = 1 << 1, // HONE_* variables are not read
+    HONE_RUNTIME_ZYGOTE = 1 << 2          // forks a small process now, while there is one thread, from which tuning
+                                          // later isolates kernels that are functions of this program
+};
+
+// Zero means default everywhere. First field: sizeof of the struct.
+typedef struct hone_runtime_options {
+    size_t struct_size;
+    hone_allocator allocator; // reallocate NULL: the system's
+    const char *store;        // a URL; NULL: HONE_STORE, else sqlite:$XDG_CACHE_HOME/hone/store.db; "" or "none": no store
+    hone_policy policy;       // HONE_POLICY_DEFAULT: HONE_POLICY, else heuristic
+    unsigned flags;           // HONE_RUNTIME_*
+    size_t plan_cache_bytes;  // cap of the shared plan table; 0: 64 MiB
+    int32_t threads;          // of hone's own pool, the caller counted in; 0: the device's usable threads
+    void (*log)(void *ctx, int level, const char *message); // level 0 error, 1 warning, 2 info, 3 debug; any thread
+    void *log_ctx;
+    int log_level;            // 0: HONE_LOG, else warnings
+} hone_runtime_options;
+
+// Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to
+// the log and in hone_explain. The store is opened at the first miss that asks it.
+//   options  NULL: all defaults; borrowed for the call
+// Threads: every function that takes a runtime may be called from any thread, except open and close.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (an environment value or option that is none); HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status
+hone_runtime_open(const hone_runtime_options *options, hone_runtime **out, hone_error *err);
+// Waits for nothing: no thread may be inside a call. Plans that are still bound keep what they need. Sets *rt to NULL.
+HONE_API void hone_runtime_close(hone_runtime **rt);
+
+// The devices of every platform that has some. Borrowed from the runtime.
+HONE_API const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count);
+// Whether a platform can run here; *out_reason (may be NULL) says why not and what to install, else NULL. Static or runtime's memory.
+HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason);
+
+// An algorithm of the registry, ready to be called. Lives as long as the runtime.
+typedef struct hone_op hone_op;
+// name may carry a version, "rms_norm@v2"; else the newest is taken. HONE_NOT_FOUND lists the algorithms there are.
+HONE_API HONE_MUST_CHECK hone_status hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error *err);
+// The same, NULL when there is none.
+HONE_API const hone_op *hone_op_find(hone_runtime *rt, const char *name, hone_error *err);
+HONE_API hone_signature *hone_op_signature(const hone_op *op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,63 @@
+// Choosing: the chain override > overlay > lock > memory > store > transfer > autotune > heuristic > error,
+// what it decided, and why; and the memory cache.
+#ifndef HONE_SELECT_H
+#define HONE_SELECT_H
+
+#include "hone/kernel.h"
+#include "hone/overlay.h"
+#include "hone/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Kernel and config for one call on one device. Holds no heap memory.
+typedef struct hone_decision {
+    char algorithm[HONE_NAME_SIZE];
+    char version[16];
+    char key[20];                // the key it stands under: the call's, or its bucket's
+    char kernel[HONE_NAME_SIZE];
+    hone_platform platform;
+    hone_backend backend;
+    hone_config config;          // values in the order of the kernel's space
+    char config_json[512];       // the same as a JSON object
+    hone_source source;
+    bool verified;
+    bool bucketed;               // found under the bucket's key
+    hone_evidence evidence;
+} hone_decision;
+
+// The chain, without running. Under HONE_POLICY_TUNE this tunes.
+HONE_API HONE_MUST_CHECK hone_status
+hone_decide(const hone_op *op, const hone_value *args, size_t count, hone_decision *out, hone_error *err);
+// The same for a description.
+HONE_API HONE_MUST_CHECK hone_status
+hone_decide_call(const hone_op *op, const hone_call *call, hone_decision *out, hone_error *err);
+
+typedef enum hone_format { HONE_TEXT, HONE_JSON } hone_format;
+// Receives pieces of text in order.
+typedef void hone_sink(void *ctx, const char *text, size_t size);
+
+// Why a call gets the kernel it gets: every link of the chain with its answer, every kernel with why it is
+// eligible or not, evidence, and on a miss the nearest stored keys with the fields that differ. Never tunes.
+HONE_API HONE_MUST_CHECK hone_status
+hone_explain(const hone_op *op, const hone_call *call, hone_format format, hone_sink *sink, void *ctx, hone_error *err);
+
+// The memory cache, keyed (fingerprint, algorithm@version, call key); get sees the overlays of the current context first.
+// device NULL: the CPU's fingerprint.
+HONE_API HONE_MUST_CHECK hone_status hone_cache_get(
+    hone_runtime *rt, const char *device, const char *algorithm, const char *key, hone_decision *out, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error *err);
+HONE_API void hone_cache_clear(hone_runtime *rt);
+HONE_API size_t hone_cache_size(hone_runtime *rt);
+// Calls visit for each key until it returns false; the order is that of insertion.
+HONE_API HONE_MUST_CHECK hone_status hone_cache_keys(
+    hone_runtime *rt,
+    bool (*visit)(void *ctx, const char *device, const char *algorithm_version, const char *key),
+    void *ctx,
+    hone_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

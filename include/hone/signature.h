@@ -1,0 +1,134 @@
+// What a call is: signatures, and arguments checked and bound to one.
+//
+// A signature is one line of text (docs/signatures.md):
+//   matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] where T in f32, f16, bf16
+// It checks a call with a clear message, builds the call key, compares two kernels of one algorithm, infers
+// results, and makes inputs for tuning.
+//
+// The order of values in C: positional parameters, results, keyword-only parameters; trailing ones may be
+// left out when they have a default or allow none; none given where it is not allowed means the default.
+#ifndef HONE_SIGNATURE_H
+#define HONE_SIGNATURE_H
+
+#include "hone/allocator.h"
+#include "hone/value.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hone_signature hone_signature;
+
+typedef enum hone_kind {
+    HONE_KIND_TENSOR,
+    HONE_KIND_BOOL,
+    HONE_KIND_INT,   // "i64"
+    HONE_KIND_FLOAT, // "f64"
+    HONE_KIND_STRING // "str"
+} hone_kind;
+
+// The part that a scalar plays in the call key.
+typedef enum hone_role {
+    HONE_ROLE_VALUE,  // the value itself
+    HONE_ROLE_BUCKET, // an integer > 0 rounded up to a power of two, others as they are
+    HONE_ROLE_IGNORE  // left out
+} hone_role;
+
+// One parameter or result. Lives as long as its signature.
+typedef struct hone_parameter {
+    const char *name;
+    hone_kind kind;
+    hone_role role;
+    bool is_result;
+    bool is_inout; // a result that may be exactly the memory of one parameter
+    bool keyword_only;
+    bool nullable;      // "?": none is allowed
+    bool has_default;   // always with keyword_only scalars that are not nullable and may be left out
+    hone_value default_value; // scalars; NONE for a nullable parameter's "= none"
+    const char *type_text;    // the type as written, normalised: "T[n, k] if transpose_b else [k, n]"
+} hone_parameter;
+
+// Parses text. *out is the caller's (hone_signature_release); NULL after a failure.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT with the offset and what was expected; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status
+hone_signature_parse(hone_allocator allocator, const char *text, hone_signature **out, hone_error *err);
+// Signatures are immutable and counted; any thread.
+HONE_API hone_signature *hone_signature_retain(hone_signature *signature);
+HONE_API void hone_signature_release(hone_signature **signature); // sets it to NULL; NULL is fine
+HONE_API const char *hone_signature_name(const hone_signature *signature);    // as written
+HONE_API const char *hone_signature_version(const hone_signature *signature); // "1" when none was written
+HONE_API const char *hone_signature_text(const hone_signature *signature);    // normalised
+// Parameters and results in the order of values in C. index < hone_signature_count.
+HONE_API size_t hone_signature_count(const hone_signature *signature);
+HONE_API const hone_parameter *hone_signature_parameter(const hone_signature *signature, size_t index);
+// The index of a name; -1 when there is none.
+HONE_API int hone_signature_find(const hone_signature *signature, const char *name);
+
+// A call: the arguments of one algorithm, checked, with defaults filled in and dims bound. Immutable once
+// made, counted, any thread. A call may hold data pointers (made from arguments) or none (a description).
+typedef struct hone_call hone_call;
+
+// Binds values to a signature, checking kinds, dtypes, shapes, ranks, devices, overlap of results.
+// Tensors' shapes and strides are copied; data pointers are kept as given.
+//   values  in the order of values in C; borrowed for the call
+//   count   may be less than hone_signature_count; results may be left out as none only in a description
+//   describe  true: results may be none (their shapes are inferred) and data may be NULL
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT naming the parameter, what came and what the signature asks:
+//   "matmul: b[0] is 511 but k is 512 (from a[1])"; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status hone_call_bind(
+    hone_allocator allocator,
+    hone_signature *signature,
+    const hone_value *values,
+    size_t count,
+    bool describe,
+    hone_call **out,
+    hone_error *err);
+// Reads call text, "matmul(f32[512,512], f32[512,512], transpose_b=true) @cpu:0". The name must be the signature's.
+HONE_API HONE_MUST_CHECK hone_status
+hone_call_parse(hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err);
+// The algorithm name, and "@v" version or "", that call text starts with. out_version may be NULL.
+HONE_API HONE_MUST_CHECK hone_status
+hone_call_text_name(const char *text, char *out_name, size_t name_size, char *out_version, size_t version_size, hone_error *err);
+// Reads a canonical call spec (formats.md) by parameter names, also one written by ejkernel.
+// Parameters that the signature does not have must be null or one of the known defaults; otherwise
+// HONE_UNSUPPORTED with the parameter and its value.
+HONE_API HONE_MUST_CHECK hone_status hone_call_from_spec(
+    hone_allocator allocator,
+    hone_signature *signature,
+    const char *spec,
+    size_t spec_size,
+    hone_call **out,
+    hone_error *err);
+HONE_API hone_call *hone_call_retain(hone_call *call);
+HONE_API void hone_call_release(hone_call **call);
+
+HONE_API const hone_signature *hone_call_signature(const hone_call *call);
+// One value per parameter and result, in the order of values in C, defaults filled in. Tensors point into
+// the call. Borrowed from the call.
+HONE_API const hone_value *hone_call_values(const hone_call *call);
+// The tensor at an index; NULL for a scalar or a none.
+HONE_API const hone_tensor *hone_call_tensor(const hone_call *call, size_t index);
+// The value of a named dim ("m"), a scalar parameter or "x.shape[1]"-like expression over them.
+// For supports, heuristic and model functions. HONE_NOT_FOUND for an unknown name.
+HONE_API HONE_MUST_CHECK hone_status hone_call_dim(const hone_call *call, const char *name, int64_t *out_value);
+// The dtype bound to a type variable, "T"; NULL when there is none.
+HONE_API const hone_dtype_info *hone_call_dtype(const hone_call *call, const char *variable);
+// True when the tensor at index is row-major and its data aligned to 16 bytes or more.
+HONE_API bool hone_call_is_ordinary(const hone_call *call, size_t index);
+// The device that the call's tensors live on.
+HONE_API hone_device hone_call_device(const hone_call *call);
+
+// Canonical call text, canonical JSON ("spec") and the call key. Owned by the call, computed at bind.
+HONE_API const char *hone_call_text(const hone_call *call);
+HONE_API const char *hone_call_spec(const hone_call *call);
+HONE_API const char *hone_call_key(const hone_call *call); // 16 lower-case hex digits
+// The call with every "~pow2" dim rounded up to a power of two (tensor shapes follow; no data), whose key is
+// looked up after the exact one. *out is NULL when nothing in the signature is bucketed or the bucket is the call itself.
+// upper = true: the bucket's upper end; false: its middle (3/4 of the upper end).
+HONE_API HONE_MUST_CHECK hone_status
+hone_call_bucket(const hone_call *call, bool upper, hone_call **out, hone_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,88 @@
+// Spaces: the parameters of a kernel, their values, and the constraints between them.
+//
+//   block_m: 16..128 *2 default 32
+//   layout: row | col
+//   where block_m * block_n <= device.l1_bytes / 4
+// docs/spaces.md has the language. Expressions may use the space's parameters, the call's dims and scalars,
+// and device.threads, device.l1_bytes, ...
+#ifndef HONE_SPACE_H
+#define HONE_SPACE_H
+
+#include "hone/config.h"
+#include "hone/device.h"
+#include "hone/signature.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hone_space hone_space;
+
+// Parses text. NULL or "" is the space with no parameters and one config. Immutable, any thread.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT with line, offset and what was expected; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status
+hone_space_parse(hone_allocator allocator, const char *text, hone_space **out, hone_error *err);
+// Reads a Kernel Tuner T1 document (JSON with ConfigurationSpace, TuningParameters, Conditions).
+HONE_API HONE_MUST_CHECK hone_status
+hone_space_parse_t1(hone_allocator allocator, const char *json, size_t size, hone_space **out, hone_error *err);
+HONE_API hone_space *hone_space_retain(hone_space *space);
+HONE_API void hone_space_release(hone_space **space);
+
+HONE_API size_t hone_space_parameters(const hone_space *space);
+HONE_API const char *hone_space_parameter_name(const hone_space *space, size_t index);
+// Values of one parameter; value_text writes the value at position as it was written, quotes left off.
+HONE_API size_t hone_space_values(const hone_space *space, size_t index);
+HONE_API const char *hone_space_value_text(const hone_space *space, size_t index, size_t position);
+// The product of the numbers of values, constraints not asked; UINT64_MAX on overflow.
+HONE_API uint64_t hone_space_cartesian(const hone_space *space);
+
+// A space with a call's dims and scalars and a device's limits filled in: what can be enumerated.
+//   call, device  NULL when the constraints use neither; borrowed only for this call
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT for a name that is nowhere, an overflow or a division by zero in
+// an expression without parameters.
+typedef struct hone_bound_space hone_bound_space;
+HONE_API HONE_MUST_CHECK hone_status hone_space_bind(
+    const hone_space *space,
+    const hone_call *call,
+    const hone_device_info *device,
+    hone_bound_space **out,
+    hone_error *err);
+HONE_API void hone_bound_space_release(hone_bound_space **space);
+// Calls visit for each valid config in the order of the text (last parameter fastest) until it returns false.
+HONE_API HONE_MUST_CHECK hone_status hone_bound_space_enumerate(
+    const hone_bound_space *space,
+    bool (*visit)(void *ctx, const hone_config *config),
+    void *ctx,
+    hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_bound_space_count(const hone_bound_space *space, uint64_t *out_count, hone_error *err);
+// Up to count distinct valid configs, uniformly, the same for the same seed; *out_count says how many.
+HONE_API HONE_MUST_CHECK hone_status hone_bound_space_sample(
+    const hone_bound_space *space,
+    uint64_t seed,
+    size_t count,
+    hone_config *out_configs,
+    size_t *out_count,
+    hone_error *err);
+// The config of the defaults ("default LITERAL", else a parameter's first value); when the constraints
+// refuse it, the first valid config. HONE_NOT_FOUND when the space is empty for this call.
+HONE_API HONE_MUST_CHECK hone_status
+hone_bound_space_default(const hone_bound_space *space, hone_config *out_config, hone_error *err);
+// HONE_OK when config is one of the space's and every constraint holds; else HONE_INVALID_ARGUMENT with which fails.
+HONE_API HONE_MUST_CHECK hone_status
+hone_bound_space_check(const hone_bound_space *space, const hone_config *config, hone_error *err);
+
+// A config as text, "block_m=32 layout=row", and as a JSON object, {"block_m":32,"layout":"row"}, and back.
+// Writers put at most size bytes with a NUL and return the bytes that the whole takes without it.
+HONE_API size_t hone_config_text(const hone_space *space, const hone_config *config, char *out, size_t size);
+HONE_API size_t hone_config_json(const hone_space *space, const hone_config *config, char *out, size_t size);
+// Readers ask for every parameter, and for nothing else. HONE_INVALID_ARGUMENT names the parameter and its values.
+HONE_API HONE_MUST_CHECK hone_status
+hone_config_from_text(const hone_space *space, const char *text, hone_config *out_config, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_config_from_json(const hone_space *space, const char *json, size_t size, hone_config *out_config, hone_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

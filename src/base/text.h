@@ -1,0 +1,23 @@
+// Text: views, and the Unicode lower case that algorithm names are compared in.
+#ifndef HONE_BASE_TEXT_H
+#define HONE_BASE_TEXT_H
+
+#include "base/buffer.h"
+
+// Bytes that somebody else owns.
+typedef struct hone_view {
+    const char *data;
+    size_t size;
+} hone_view;
+
+hone_view hone_view_of(const char *text); // of a NUL-terminated string; NULL gives an empty view
+bool hone_view_equal(hone_view a, hone_view b);
+bool hone_view_is(hone_view view, const char *text);
+
+// Appends the full Unicode lower case of text, as Python's str.lower gives it ("İ" becomes two code points).
+// Bytes that are no UTF-8 are kept as they are.
+void hone_text_lower(hone_buffer *out, const char *text, size_t size);
+// True when text is well-formed UTF-8.
+bool hone_text_is_utf8(const char *text, size_t size);
+
+#endif

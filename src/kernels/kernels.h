@@ -1,0 +1,17 @@
+// The built-in algorithms: one folder each, one line here.
+#ifndef HONE_KERNELS_KERNELS_H
+#define HONE_KERNELS_KERNELS_H
+
+#include "registry/registry.h"
+
+// One algorithm with its kernels. Each folder's table.c defines one.
+typedef struct hone_kernel_table {
+    const hone_algorithm *algorithm;
+    const hone_kernel *kernels;
+    size_t count;
+} hone_kernel_table;
+
+// Registers every built-in algorithm and kernel.
+hone_status hone_kernels_register(hone_registry *registry, hone_error *err);
+
+#endif

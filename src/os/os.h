@@ -1,0 +1,74 @@
+// Everything that hone asks of the operating system. Nothing above this folder includes a system header for it.
+#ifndef HONE_OS_OS_H
+#define HONE_OS_OS_H
+
+#include "base/buffer.h"
+
+// Time -----------------------------------------------------------------------------------------------------
+uint64_t hone_os_now_ns(void);      // monotonic
+double hone_os_now_utc(void);       // seconds since 1970
+void hone_os_format_utc(double seconds, char out[24]); // "2026-11-20T12:34:56Z"
+double hone_os_load(void);          // load average of the last minute; negative when not known
+void hone_os_sleep_ns(uint64_t nanoseconds);
+
+// Files ----------------------------------------------------------------------------------------------------
+// Creates a folder and its parents (mode 0777 less umask). HONE_OK also when it is there.
+hone_status hone_os_make_folders(const char *path, hone_error *err);
+// Reads a whole file of at most limit bytes into buffer; "-" reads standard input. HONE_NOT_FOUND, HONE_IO, HONE_INVALID_ARGUMENT (too large).
+hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, hone_error *err);
+// Path of the loaded object (library or program) that address lies in; false when not known.
+bool hone_os_object_path(const void *address, char *out, size_t size);
+bool hone_os_is_executable(const char *path);
+
+// Dynamic libraries ----------------------------------------------------------------------------------------
+typedef struct hone_library hone_library;
+// Opens the first of a NULL-ended list of names. Never closed again by hone when it starts threads.
+// HONE_UNAVAILABLE with the loader's words for each name.
+hone_status hone_library_open(const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
+void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
+void hone_library_close(const hone_allocator *allocator, hone_library **library);
+
+// The CPU --------------------------------------------------------------------------------------------------
+typedef struct hone_os_cpu {
+    char vendor[16];   // "AuthenticAMD"
+    char brand[64];    // "AMD EPYC 9654 96-Core Processor"
+    char microarchitecture[32]; // "zen4"
+    uint64_t features; // HONE_CPU_* of hone/device.h
+    int32_t threads;   // usable: sched affinity and cgroup cpu quota (v1 and v2) honoured, at least 1
+    int64_t l1_bytes, l2_bytes, l3_bytes;
+    int64_t memory_bytes;
+} hone_os_cpu;
+// Reads once a call; allocates nothing. About 50 us.
+void hone_os_cpu_read(hone_os_cpu *out);
+int hone_os_thread_count(void); // threads of this process now; 0 when not known
+
+// Threads --------------------------------------------------------------------------------------------------
+typedef struct hone_pool hone_pool;
+// A pool that works together with the caller: threads counts the caller. Threads start at the first parallel_for.
+hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, hone_pool **out, hone_error *err);
+void hone_pool_destroy(hone_pool **pool);
+int32_t hone_pool_threads(const hone_pool *pool);
+// hone_parallel_for's shape. Allocates nothing, also when it is called from inside a body (then it runs the bodies itself).
+// Workers spin for a few microseconds before they sleep, so that kernels of 20 us gain from them.
+void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+// The same with at most limit threads at work.
+void hone_pool_run_limited(hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+
+// Processes ------------------------------------------------------------------------------------------------
+// A child that talks over a pair of pipes (or one socket pair), dies with its parent, and leads its own process group.
+typedef struct hone_process {
+    int pid;
+    int fd;  // read and write, close-on-exec
+} hone_process;
+// Starts program with arguments (NULL-ended, first is the program's name); the child finds its end as file descriptor 3.
+hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err);
+// Forks; the child calls body(ctx, fd) and leaves with its return value. Only from a single-threaded process.
+hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_process *out, hone_error *err);
+// Kills the child's whole group, reaps it, closes fd. out_signal: what it died of before, 0 when it still ran or had exited (then out_exit).
+void hone_process_kill(hone_process *process, int *out_signal, int *out_exit);
+// Writes all / reads exactly size bytes before the deadline (hone_os_now_ns; 0: none).
+// HONE_OK; HONE_BUSY: the deadline passed; HONE_IO: the other end is gone.
+hone_status hone_fd_write(int fd, const void *bytes, size_t size, uint64_t deadline_ns);
+hone_status hone_fd_read(int fd, void *bytes, size_t size, uint64_t deadline_ns);
+
+#endif
