@@ -20,7 +20,7 @@ typedef struct hone_decision {
     hone_platform platform;
     hone_backend backend;
     hone_config config;          // values in the order of the kernel's space
-    char config_json[512];       // the same as a JSON object
+    char config_json[1024];      // the same as a JSON object
     hone_source source;
     bool verified;
     bool bucketed;               // found under the bucket's key

@@ -1,0 +1,99 @@
+#include "config/chain.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TUNE      (1u << HONE_POLICY_TUNE)
+#define HEURISTIC (1u << HONE_POLICY_HEURISTIC)
+#define FAIL      (1u << HONE_POLICY_FAIL)
+#define FROZEN    (1u << HONE_POLICY_FROZEN)
+
+// The order of the rows is the contract.
+static const struct {
+    hone_source source;
+    unsigned policies; // that ask it
+    const char *why_not;
+} chain[] = {
+    {HONE_SOURCE_OVERRIDE, TUNE | HEURISTIC | FAIL | FROZEN, NULL},
+    {HONE_SOURCE_OVERLAY, TUNE | HEURISTIC | FAIL, "the policy is frozen"},
+    {HONE_SOURCE_LOCK, TUNE | HEURISTIC | FAIL | FROZEN, NULL},
+    {HONE_SOURCE_MEMORY, TUNE | HEURISTIC | FAIL, "the policy is frozen"},
+    {HONE_SOURCE_STORE, TUNE | HEURISTIC | FAIL, "the policy is frozen"},
+    {HONE_SOURCE_TRANSFER, HEURISTIC, "only the policy heuristic answers with what other shapes or devices chose"},
+    {HONE_SOURCE_AUTOTUNE, TUNE, "only the policy tune tunes"},
+    {HONE_SOURCE_HEURISTIC, TUNE | HEURISTIC, "the policy asks for a decision or an error"},
+};
+enum { CHAIN_LENGTH = sizeof chain / sizeof chain[0] };
+
+bool hone_chain_asks(hone_policy policy, hone_source source, const char **out_why)
+{
+    for (size_t i = 0; i < CHAIN_LENGTH; i++) {
+        if (chain[i].source != source) continue;
+        bool asks = (chain[i].policies & (1u << policy)) != 0;
+        if (out_why != NULL) *out_why = asks ? NULL : chain[i].why_not;
+        return asks;
+    }
+    return false;
+}
+
+static hone_status ask(
+    const hone_links *links, hone_source source, const hone_request *request, hone_decision *out, hone_error *why)
+{
+    hone_link_function *find = links->find[source];
+    if (find == NULL) return hone_fail(why, HONE_NOT_FOUND, "chain", "there is no %s", hone_source_name(source));
+    hone_status status = find(request, out, why);
+    if (status == HONE_OK) out->source = source;
+    return status;
+}
+
+// Joins what the links said: the message of a chain that found nothing.
+static void add_reason(char *text, size_t size, hone_source source, const char *reason)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s: %s", used == 0 ? "" : "; ", hone_source_name(source), reason);
+}
+
+hone_status hone_chain_decide(
+    const hone_links *links, const hone_request *request, hone_policy policy, hone_decision *out, hone_error *err)
+{
+    char reasons[800] = "";
+    for (size_t i = 0; i < CHAIN_LENGTH; i++) {
+        if ((chain[i].policies & (1u << policy)) == 0) continue;
+        hone_error why = {.where = "chain", .message = ""};
+        hone_decision decision = {0};
+        hone_status status = ask(links, chain[i].source, request, &decision, &why);
+        if (status == HONE_OK) {
+            *out = decision;
+            return HONE_OK;
+        }
+        if (status != HONE_NOT_FOUND) {
+            if (err != NULL) *err = why;
+            return status;
+        }
+        add_reason(reasons, sizeof reasons, chain[i].source, why.message);
+    }
+    return hone_fail(
+        err, HONE_NOT_FOUND, "chain", "nothing answers under the policy %s (%s)", hone_policy_name(policy), reasons);
+}
+
+size_t hone_chain_explain(
+    const hone_links *links, const hone_request *request, hone_policy policy, hone_link_report *reports)
+{
+    for (size_t i = 0; i < CHAIN_LENGTH; i++) {
+        hone_link_report *report = &reports[i];
+        memset(report, 0, sizeof *report);
+        report->source = chain[i].source;
+        report->status = HONE_NOT_FOUND;
+        const char *why_not = NULL;
+        report->asked = hone_chain_asks(policy, chain[i].source, &why_not) && chain[i].source != HONE_SOURCE_AUTOTUNE;
+        if (report->asked)
+            report->status = ask(links, chain[i].source, request, &report->decision, &report->why);
+        else
+            snprintf(
+                report->why.message, sizeof report->why.message, "%s",
+                why_not != NULL ? why_not : "would tune now; explain never tunes");
+    }
+    return CHAIN_LENGTH;
+}

@@ -1,0 +1,149 @@
+// A context is a linked list that only grows at its new end: deriving copies nothing, and a context that
+// somebody captured stays what it was.
+#include "config/context.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+_Thread_local hone_thread hone_thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+hone_status hone_overlay_new(hone_allocator allocator, hone_overlay **out, hone_error *err)
+{
+    hone_overlay *overlay = hone_alloc(&allocator, sizeof *overlay);
+    if (overlay == NULL) return hone_fail_memory(err, "overlay.create");
+    atomic_init(&overlay->references, 1);
+    hone_decisions_init(&overlay->decisions, allocator);
+    *out = overlay;
+    return HONE_OK;
+}
+
+hone_overlay *hone_overlay_retain(hone_overlay *overlay)
+{
+    if (overlay != NULL) atomic_fetch_add_explicit(&overlay->references, 1, memory_order_relaxed);
+    return overlay;
+}
+
+void hone_overlay_release(hone_overlay **overlay_pointer)
+{
+    hone_overlay *overlay = *overlay_pointer;
+    *overlay_pointer = NULL;
+    if (overlay == NULL || atomic_fetch_sub_explicit(&overlay->references, 1, memory_order_acq_rel) != 1) return;
+    hone_allocator allocator = overlay->decisions.allocator;
+    hone_decisions_deinit(&overlay->decisions);
+    hone_free(&allocator, overlay);
+}
+
+size_t hone_overlay_size(const hone_overlay *overlay)
+{
+    return overlay == NULL ? 0 : overlay->decisions.count;
+}
+
+// Numbers are never used twice in a process, so that a plan made under one context cannot answer for another.
+static uint64_t next_number(void)
+{
+    static atomic_uint_fast64_t last;
+    return (uint64_t)atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+hone_status hone_context_new(
+    hone_allocator allocator,
+    hone_context *parent,
+    hone_overlay *overlay,
+    const hone_context_override *override_,
+    hone_policy policy,
+    hone_context **out,
+    hone_error *err)
+{
+    hone_context *context = hone_alloc(&allocator, sizeof *context);
+    if (context == NULL) return hone_fail_memory(err, "context.derive");
+    if (override_ != NULL) {
+        context->override_ = *override_;
+        if (override_->config != NULL) {
+            context->override_.config = hone_copy_text(&allocator, override_->config, strlen(override_->config));
+            if (context->override_.config == NULL) {
+                hone_free(&allocator, context);
+                return hone_fail_memory(err, "context.derive");
+            }
+        }
+    }
+    atomic_init(&context->references, 1);
+    context->allocator = allocator;
+    context->number = next_number();
+    context->parent = hone_context_retain(parent);
+    context->overlay = hone_overlay_retain(overlay);
+    context->policy = policy;
+    *out = context;
+    return HONE_OK;
+}
+
+hone_context *hone_context_retain(hone_context *context)
+{
+    if (context != NULL) atomic_fetch_add_explicit(&context->references, 1, memory_order_relaxed);
+    return context;
+}
+
+void hone_context_release(hone_context **context_pointer)
+{
+    hone_context *context = *context_pointer;
+    *context_pointer = NULL;
+    while (context != NULL && atomic_fetch_sub_explicit(&context->references, 1, memory_order_acq_rel) == 1) {
+        hone_context *parent = context->parent;
+        hone_allocator allocator = context->allocator;
+        hone_overlay_release(&context->overlay);
+        hone_free(&allocator, context->override_.config);
+        hone_free(&allocator, context);
+        context = parent;
+    }
+}
+
+uint64_t hone_context_number(const hone_context *context)
+{
+    return context == NULL ? 0 : context->number;
+}
+
+hone_context *hone_context_enter(hone_context *context)
+{
+    hone_thread *self = &hone_thread_self;
+    hone_context *previous = self->context;
+    uint64_t number = hone_context_number(context);
+    self->context = context;
+    self->context_number = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    return previous;
+}
+
+hone_context *hone_context_current(void)
+{
+    return hone_thread_self.context;
+}
+
+hone_policy hone_context_policy(const hone_context *context, hone_policy fallback)
+{
+    for (; context != NULL; context = context->parent)
+        if (context->policy != HONE_POLICY_DEFAULT) return context->policy;
+    return fallback;
+}
+
+const hone_context_override *hone_context_find_override(const hone_context *context, const char *algorithm)
+{
+    for (; context != NULL; context = context->parent)
+        if (strcmp(context->override_.algorithm, algorithm) == 0) return &context->override_;
+    return NULL;
+}
+
+const hone_decision_row *hone_context_find(
+    const hone_context *context,
+    const char *device,
+    const char *algorithm,
+    const char *version,
+    const char *key,
+    const char *spec)
+{
+    for (; context != NULL; context = context->parent) {
+        if (context->overlay == NULL) continue;
+        const hone_decision_row *row =
+            hone_decisions_get(&context->overlay->decisions, device, algorithm, version, key, spec);
+        if (row != NULL) return row;
+    }
+    return NULL;
+}
