@@ -1,0 +1,43 @@
+#include "base/hash.h"
+
+#include <nettle/sha2.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static void write_hex(const uint8_t *bytes, size_t count, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[2 * count] = '\0';
+}
+
+static void digest(const void *text, size_t size, uint8_t out[SHA256_DIGEST_SIZE])
+{
+    struct sha256_ctx state;
+    sha256_init(&state);
+    sha256_update(&state, size, text);
+    sha256_digest(&state, SHA256_DIGEST_SIZE, out);
+}
+
+void hone_hash_key(const void *text, size_t size, char out_key[HONE_KEY_SIZE])
+{
+    uint8_t bytes[SHA256_DIGEST_SIZE];
+    digest(text, size, bytes);
+    write_hex(bytes, (HONE_KEY_SIZE - 1) / 2, out_key);
+}
+
+void hone_hash_sha256(const void *text, size_t size, char out_hex[HONE_SHA256_HEX_SIZE])
+{
+    uint8_t bytes[SHA256_DIGEST_SIZE];
+    digest(text, size, bytes);
+    write_hex(bytes, SHA256_DIGEST_SIZE, out_hex);
+}
+
+uint64_t hone_hash64(const void *bytes, size_t size)
+{
+    return XXH3_64bits(bytes, size);
+}

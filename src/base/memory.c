@@ -1,0 +1,153 @@
+// Blocks that know their size, and arenas. The size stands in 16 bytes before a block, which keeps the
+// block aligned to 16 on every allocator that aligns for any type.
+#include "base/memory.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER_SIZE = 16, CHUNK_SIZE = 4096, MINIMUM_CAPACITY = 8 };
+
+typedef struct block_header {
+    size_t size; // of the block that follows
+    size_t unused;
+} block_header;
+
+_Static_assert(sizeof(block_header) <= HEADER_SIZE, "the header fits before a block");
+_Static_assert(alignof(max_align_t) >= HEADER_SIZE, "blocks stay aligned to 16");
+
+static void *system_reallocate(void *ctx, void *ptr, size_t old_size, size_t new_size)
+{
+    (void)ctx;
+    (void)old_size;
+    if (new_size > 0) return realloc(ptr, new_size);
+    free(ptr);
+    return NULL;
+}
+
+hone_allocator hone_allocator_system(void)
+{
+    return (hone_allocator){NULL, system_reallocate};
+}
+
+static block_header *header_of(void *block)
+{
+    return (block_header *)(void *)((char *)block - HEADER_SIZE);
+}
+
+void *hone_resize(const hone_allocator *allocator, void *block, size_t size)
+{
+    if (size == 0) size = 1;
+    if (size > SIZE_MAX - HEADER_SIZE) return NULL;
+    block_header *header = block ? header_of(block) : NULL;
+    size_t old_size = header ? header->size : 0;
+    size_t old_total = header ? old_size + HEADER_SIZE : 0;
+    header = allocator->reallocate(allocator->ctx, header, old_total, size + HEADER_SIZE);
+    if (!header) return NULL;
+    header->size = size;
+    char *bytes = (char *)header + HEADER_SIZE;
+    if (size > old_size) memset(bytes + old_size, 0, size - old_size);
+    return bytes;
+}
+
+void *hone_alloc(const hone_allocator *allocator, size_t size)
+{
+    return hone_resize(allocator, NULL, size);
+}
+
+void *hone_alloc_array(const hone_allocator *allocator, size_t count, size_t size)
+{
+    size_t total;
+    return __builtin_mul_overflow(count, size, &total) ? NULL : hone_alloc(allocator, total);
+}
+
+bool hone_grow(const hone_allocator *allocator, void *array_pointer, size_t *capacity, size_t needed, size_t size)
+{
+    if (needed <= *capacity) return true;
+    size_t grown = *capacity < MINIMUM_CAPACITY ? MINIMUM_CAPACITY : *capacity, total;
+    while (grown < needed) {
+        if (grown > SIZE_MAX / 2) return false;
+        grown *= 2;
+    }
+    if (__builtin_mul_overflow(grown, size, &total)) return false;
+    // The pointer is copied in and out as bytes: array_pointer points to a pointer of any object type.
+    void *array;
+    memcpy(&array, array_pointer, sizeof array);
+    array = hone_resize(allocator, array, total);
+    if (!array) return false;
+    memcpy(array_pointer, &array, sizeof array);
+    *capacity = grown;
+    return true;
+}
+
+void hone_free(const hone_allocator *allocator, void *block)
+{
+    if (!block) return;
+    block_header *header = header_of(block);
+    allocator->reallocate(allocator->ctx, header, header->size + HEADER_SIZE, 0);
+}
+
+char *hone_copy_text(const hone_allocator *allocator, const char *text, size_t size)
+{
+    if (size == SIZE_MAX) return NULL;
+    char *copy = hone_alloc(allocator, size + 1);
+    if (copy && size > 0) memcpy(copy, text, size);
+    return copy;
+}
+
+// The newest chunk stands first and is the only one that is filled further.
+typedef struct hone_arena_chunk {
+    struct hone_arena_chunk *next;
+    size_t used, size; // of the bytes after the chunk's head
+    size_t unused;
+} hone_arena_chunk;
+
+_Static_assert(sizeof(hone_arena_chunk) % 16 == 0, "what follows a chunk's head is aligned to 16");
+
+static hone_arena_chunk *add_chunk(hone_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX - sizeof(hone_arena_chunk)) return NULL;
+    hone_arena_chunk *chunk = hone_alloc(&arena->allocator, sizeof *chunk + size);
+    if (!chunk) return NULL;
+    chunk->size = size;
+    // A block larger than a chunk goes behind the one being filled, whose rest would be lost otherwise.
+    hone_arena_chunk **place = arena->chunks && size > CHUNK_SIZE ? &arena->chunks->next : &arena->chunks;
+    chunk->next = *place;
+    *place = chunk;
+    return chunk;
+}
+
+void *hone_arena_alloc(hone_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX - 15) return NULL;
+    size = size == 0 ? 16 : (size + 15) & ~(size_t)15;
+    hone_arena_chunk *chunk = arena->chunks;
+    if (!chunk || chunk->size - chunk->used < size) chunk = add_chunk(arena, size > CHUNK_SIZE ? size : CHUNK_SIZE);
+    if (!chunk) return NULL;
+    void *block = (char *)(chunk + 1) + chunk->used;
+    chunk->used += size;
+    return block;
+}
+
+void *hone_arena_array(hone_arena *arena, size_t count, size_t size)
+{
+    size_t total;
+    return __builtin_mul_overflow(count, size, &total) ? NULL : hone_arena_alloc(arena, total);
+}
+
+char *hone_arena_text(hone_arena *arena, const char *text, size_t size)
+{
+    if (size == SIZE_MAX) return NULL;
+    char *copy = hone_arena_alloc(arena, size + 1);
+    if (copy && size > 0) memcpy(copy, text, size);
+    return copy;
+}
+
+void hone_arena_destroy(hone_arena *arena)
+{
+    while (arena->chunks) {
+        hone_arena_chunk *next = arena->chunks->next;
+        hone_free(&arena->allocator, arena->chunks);
+        arena->chunks = next;
+    }
+}

@@ -1,0 +1,74 @@
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unicase.h>
+#include <unistr.h>
+
+hone_view hone_view_of(const char *text)
+{
+    return (hone_view){text, text ? strlen(text) : 0};
+}
+
+bool hone_view_equal(hone_view a, hone_view b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+bool hone_view_is(hone_view view, const char *text)
+{
+    return hone_view_equal(view, hone_view_of(text));
+}
+
+// Bytes of well-formed UTF-8 at the start of text.
+static size_t sound_prefix(const char *text, size_t size)
+{
+    const uint8_t *bad = size > 0 ? u8_check((const uint8_t *)text, size) : NULL;
+    return bad ? (size_t)(bad - (const uint8_t *)text) : size;
+}
+
+static bool is_ascii(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)text[i] >= 0x80) return false;
+    return true;
+}
+
+static void lower_ascii(hone_buffer *out, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hone_buffer_char(out, text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + 32) : text[i]);
+}
+
+// Lower case of well-formed text. The whole of it at once: a final sigma depends on what stands around it.
+static void lower_sound(hone_buffer *out, const char *text, size_t size)
+{
+    uint8_t room[256];
+    size_t length = sizeof room;
+    uint8_t *lower = u8_tolower((const uint8_t *)text, size, NULL, NULL, room, &length);
+    if (!lower) {
+        out->failed = true; // the text is sound, so only memory can be short
+        return;
+    }
+    hone_buffer_append(out, lower, length);
+    if (lower != room) free(lower);
+}
+
+void hone_text_lower(hone_buffer *out, const char *text, size_t size)
+{
+    if (is_ascii(text, size)) {
+        lower_ascii(out, text, size);
+        return;
+    }
+    for (size_t i = 0; i < size; i++) {
+        size_t sound = sound_prefix(text + i, size - i);
+        if (sound > 0) lower_sound(out, text + i, sound);
+        i += sound;
+        if (i < size) hone_buffer_char(out, text[i]);
+    }
+}
+
+bool hone_text_is_utf8(const char *text, size_t size)
+{
+    return sound_prefix(text, size) == size;
+}
