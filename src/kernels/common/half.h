@@ -1,0 +1,86 @@
+// The 16 bit floats, one element at a time: nearest even on the way down, NaN kept. The vector forms are in
+// simd_avx2.h and simd_avx512.h; these serve references, portable kernels and tails.
+#ifndef HONE_KERNELS_COMMON_HALF_H
+#define HONE_KERNELS_COMMON_HALF_H
+
+#include "hone/tensor.h"
+
+#include <string.h>
+
+static inline uint32_t hone_float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float hone_float_of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float hone_float_of_bf16(uint16_t half)
+{
+    return hone_float_of_bits((uint32_t)half << 16);
+}
+
+static inline uint16_t hone_bf16_of_float(float value)
+{
+    uint32_t bits = hone_float_bits(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(bits >> 16 | 0x40); // quiet
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+static inline float hone_float_of_f16(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7fffu;
+    if (rest >= 0x7c00u) // infinity, NaN
+        return hone_float_of_bits(sign | 0x7f800000u | (rest & 0x3ffu) << 13 | (rest > 0x7c00u ? 0x400000u : 0));
+    if (rest >= 0x400u) return hone_float_of_bits(sign | ((rest << 13) + 0x38000000u));
+    float small = (float)rest * 0x1p-24f; // a subnormal is an exact float
+    return sign ? -small : small;
+}
+
+// The significand's bits that are lost are rounded by an addition whose last place is the subnormals' step.
+static inline uint16_t hone_f16_subnormal(uint32_t magnitude)
+{
+    float sum = hone_float_of_bits(magnitude) + 0.5f; // steps of 2^-24 in [0.5, 1)
+    return (uint16_t)(hone_float_bits(sum) - 0x3f000000u);
+}
+
+static inline uint16_t hone_f16_of_float(float value)
+{
+    uint32_t bits = hone_float_bits(value), magnitude = bits & 0x7fffffffu;
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
+    if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
+    if (magnitude >= 0x477ff000u) // rounds to 65536 or more
+        return (uint16_t)(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) return (uint16_t)(sign | hone_f16_subnormal(magnitude));
+    return (uint16_t)(sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1)) >> 13);
+}
+
+// Element `index` of an array of f32, f16 or bf16. With a constant dtype the branches vanish.
+static inline float hone_element_get(const void *data, hone_dtype_id dtype, int64_t index)
+{
+    if (dtype == HONE_F32) return ((const float *)data)[index];
+    uint16_t half = ((const uint16_t *)data)[index];
+    return dtype == HONE_BF16 ? hone_float_of_bf16(half) : hone_float_of_f16(half);
+}
+
+static inline void hone_element_put(void *data, hone_dtype_id dtype, int64_t index, float value)
+{
+    if (dtype == HONE_F32)
+        ((float *)data)[index] = value;
+    else
+        ((uint16_t *)data)[index] = dtype == HONE_BF16 ? hone_bf16_of_float(value) : hone_f16_of_float(value);
+}
+
+// Bytes of one f32, f16 or bf16.
+static inline int64_t hone_element_size(hone_dtype_id dtype)
+{
+    return dtype == HONE_F32 ? 4 : 2;
+}
+
+#endif

@@ -1,0 +1,47 @@
+// Tensors as kernels like to see them.
+#ifndef HONE_KERNELS_COMMON_MATRIX_H
+#define HONE_KERNELS_COMMON_MATRIX_H
+
+#include "hone/value.h"
+
+#include <stdbool.h>
+
+// A rank-2 view. Strides are in elements.
+typedef struct hone_matrix {
+    void *data; // element [0, 0]
+    int64_t rows, columns;
+    int64_t row_stride, column_stride;
+} hone_matrix;
+
+// The stride of an axis in elements, also of a tensor without strides.
+static inline int64_t hone_axis_stride(const hone_tensor *tensor, int32_t axis)
+{
+    if (tensor->strides) return tensor->strides[axis];
+    int64_t stride = 1;
+    for (int32_t i = tensor->ndim - 1; i > axis; i--)
+        stride *= tensor->shape[i];
+    return stride;
+}
+
+static inline hone_matrix hone_matrix_of(const hone_tensor *tensor)
+{
+    hone_matrix matrix = {
+        (char *)tensor->data + tensor->byte_offset,
+        tensor->shape[0],
+        tensor->shape[1],
+        hone_axis_stride(tensor, 0),
+        hone_axis_stride(tensor, 1),
+    };
+    return matrix;
+}
+
+// The id of one of the float types that kernels know; HONE_DTYPE_COUNT for any other.
+static inline hone_dtype_id hone_float_id(hone_dtype dtype)
+{
+    if (dtype.lanes > 1) return HONE_DTYPE_COUNT;
+    if (dtype.code == HONE_CODE_BFLOAT && dtype.bits == 16) return HONE_BF16;
+    if (dtype.code != HONE_CODE_FLOAT) return HONE_DTYPE_COUNT;
+    return dtype.bits == 32 ? HONE_F32 : dtype.bits == 16 ? HONE_F16 : HONE_DTYPE_COUNT;
+}
+
+#endif

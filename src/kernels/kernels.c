@@ -1,0 +1,18 @@
+#include "kernels/kernels.h"
+
+#include "kernels/tables.h"
+
+static const hone_kernel_table *const tables[] = {
+    &hone_matmul_table,
+};
+
+hone_status hone_kernels_register(hone_registry *registry, hone_error *err)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        hone_status status = hone_registry_add_algorithm(registry, tables[i]->algorithm, true, err);
+        if (status == HONE_OK)
+            status = hone_registry_add_kernels(registry, tables[i]->kernels, tables[i]->count, false, true, err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
