@@ -11,20 +11,20 @@ typedef struct hone_algorithm_entry hone_algorithm_entry;
 
 // One registered kernel. Immutable; lives as long as the registry (also when it was replaced: plans may hold it).
 struct hone_kernel_ref {
-    hone_kernel kernel;         // copied; its strings belong to the registry
+    hone_kernel kernel; // copied; its strings belong to the registry
     const hone_algorithm_entry *algorithm;
-    hone_signature *signature;  // the kernel's own, or the algorithm's
+    hone_signature *signature; // the kernel's own, or the algorithm's
     hone_space *space;
-    uint32_t order;             // of registration, over the whole registry
-    bool builtin;               // registered by the library itself: a spawned worker knows it too
-    uint64_t unsupported;       // bit i: the algorithm's parameter i is not in the kernel's own signature
+    uint32_t order;       // of registration, over the whole registry
+    bool builtin;         // registered by the library itself: a spawned worker knows it too
+    uint64_t unsupported; // bit i: the algorithm's parameter i is not in the kernel's own signature
     hone_registry *registry;
-    void *owner;                // the runtime; for hone_kernel_run
+    void *owner; // the runtime; for hone_kernel_run
 };
 
 // One algorithm at one version. Immutable but for `kernels`, which is read through hone_registry_list.
 struct hone_algorithm_entry {
-    const char *name;    // lower case
+    const char *name; // lower case
     const char *version;
     hone_signature *signature;
     hone_algorithm algorithm; // copied
@@ -32,16 +32,29 @@ struct hone_algorithm_entry {
     hone_registry *registry;
 };
 
-// present: one bit a hone_backend that hardware is here for (1u << HONE_CPU is always set);
-// default_backend: what "auto" and the any fall-back resolve to.
+// present_backends: one bit a hone_backend that hardware is here for, 1u << HONE_CPU on nearly every machine;
+// default_backend: what the fall-back of a query for "any" resolves to.
 hone_status hone_registry_create(
-    const hone_allocator *allocator, uint32_t present_backends, hone_backend default_backend, void *owner, hone_registry **out, hone_error *err);
+    const hone_allocator *allocator,
+    uint32_t present_backends,
+    hone_backend default_backend,
+    void *owner,
+    hone_registry **out,
+    hone_error *err);
+// The HONE_CPU_* bits that are here: a query that names no backend leaves out the kernels that need others. Until it is
+// called all count as here. Before other threads use the registry.
+void hone_registry_set_features(hone_registry *registry, uint64_t features);
 void hone_registry_destroy(hone_registry **registry);
-hone_status hone_registry_add_algorithm(hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err);
+// Registering an algorithm again is fine when signature and reference are the same.
+hone_status hone_registry_add_algorithm(
+    hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err);
+// All or none. The array's step is the struct_size of its first kernel. With replace a kernel takes the place of its
+// duplicate in the order of registration too.
 hone_status hone_registry_add_kernels(
     hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err);
 
-// version NULL or "": the newest. NULL when there is none. Lock-free.
+// name in any case, also with "@v2" at its end; version NULL or "" then means that one, else the newest ("10" is newer
+// than "9"). NULL when there is none. Lock-free.
 const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version);
 // Fills err with HONE_NOT_FOUND and the names there are.
 hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err);
@@ -50,18 +63,34 @@ const hone_kernel_ref *const *hone_registry_list(const hone_algorithm_entry *alg
 // All algorithms as of now, sorted by name, then version. Lives as long as the registry.
 const hone_algorithm_entry *const *hone_registry_all(hone_registry *registry, size_t *out_count);
 // hone_registry_get of the public header.
-hone_status hone_registry_query(hone_registry *registry, const hone_query *query, const hone_kernel_ref **out, hone_error *err);
+hone_status hone_registry_query(
+    hone_registry *registry, const hone_query *query, const hone_kernel_ref **out, hone_error *err);
 // hone_validate_signatures of the public header.
 hone_status hone_registry_validate(
-    hone_registry *registry, const char *algorithm, bool verbose, void (*report)(void *ctx, const char *line), void *ctx, bool *out_ok, hone_error *err);
+    hone_registry *registry,
+    const char *algorithm,
+    bool verbose,
+    void (*report)(void *ctx, const char *line),
+    void *ctx,
+    bool *out_ok,
+    hone_error *err);
 
 // Why a kernel cannot run a call on a device: platform and backend, CPU features, tensors' device, its own
-// signature's unsupported parameters, supports(). HONE_OK when it can; else HONE_UNSUPPORTED or HONE_UNAVAILABLE with the reason.
-hone_status hone_kernel_eligible(const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err);
-// The kernel's config without measuring: its heuristic when that gives a valid one, else the space's default.
+// signature's unsupported parameters, supports(). call NULL: what depends on the device alone; device NULL: on the call.
+// HONE_OK when it can; else HONE_UNSUPPORTED or HONE_UNAVAILABLE with the reason. Allocates only for kernels that carry
+// a signature of their own.
+hone_status hone_kernel_eligible(
+    const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err);
+// The kernel's config without measuring: its heuristic when that gives a valid one, else the first of its candidates,
+// else the space's default. HONE_NOT_FOUND when the space is empty for this call.
 hone_status hone_kernel_default_config(
-    const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_config *out, hone_error *err);
+    const hone_kernel_ref *kernel,
+    const hone_call *call,
+    const hone_device_info *device,
+    hone_config *out,
+    hone_error *err);
 // A kernel of an algorithm by name; platform NONE: the first of that name. NULL when there is none.
-const hone_kernel_ref *hone_kernel_by_name(const hone_algorithm_entry *algorithm, const char *name, hone_platform platform);
+const hone_kernel_ref *hone_kernel_by_name(
+    const hone_algorithm_entry *algorithm, const char *name, hone_platform platform);
 
 #endif

@@ -1,0 +1,218 @@
+// The registry's life and its readers. Writers are in register.c.
+#include "registry/tables.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <string.h>
+
+static const algorithm_list no_algorithms = {0};
+static const kernel_list no_kernels = {0};
+
+hone_status hone_registry_create(
+    const hone_allocator *allocator,
+    uint32_t present_backends,
+    hone_backend default_backend,
+    void *owner,
+    hone_registry **out,
+    hone_error *err)
+{
+    *out = NULL;
+    hone_registry *registry = hone_alloc(allocator, sizeof *registry);
+    if (registry == NULL) return hone_fail_memory(err, "registry.create");
+    int code = pthread_mutex_init(&registry->mutex, NULL);
+    if (code != 0) {
+        hone_free(allocator, registry);
+        return hone_fail_system(err, HONE_OUT_OF_MEMORY, "registry.create", code, "no mutex");
+    }
+    registry->allocator = *allocator;
+    registry->present_backends = present_backends;
+    registry->default_backend = default_backend;
+    registry->features = UINT64_MAX;
+    registry->owner = owner;
+    atomic_init(&registry->algorithms, &no_algorithms);
+    *out = registry;
+    return HONE_OK;
+}
+
+void hone_registry_set_features(hone_registry *registry, uint64_t features)
+{
+    registry->features = features;
+}
+
+void hone_registry_batch_destroy(batch *owned, const hone_allocator *allocator)
+{
+    for (size_t i = 0; i < owned->count; i++) {
+        hone_space_release(&owned->refs[i].space);
+        hone_signature_release(&owned->refs[i].signature);
+    }
+    hone_signature_release(&owned->signature);
+    hone_arena_destroy(&owned->arena);
+    hone_free(allocator, owned);
+}
+
+void hone_registry_destroy(hone_registry **registry)
+{
+    hone_registry *gone = *registry;
+    if (gone == NULL) return;
+    *registry = NULL;
+    // A kernel's batch is newer than its algorithm's, so nothing is released before what points at it.
+    for (batch *next, *owned = gone->batches; owned != NULL; owned = next) {
+        next = owned->next;
+        hone_registry_batch_destroy(owned, &gone->allocator);
+    }
+    pthread_mutex_destroy(&gone->mutex);
+    hone_allocator allocator = gone->allocator;
+    hone_free(&allocator, gone);
+}
+
+// Memory on the stack for the one lower-cased name: look-ups allocate nothing.
+typedef struct scratch {
+    _Alignas(max_align_t) unsigned char bytes[4096];
+    size_t used;
+} scratch;
+
+static void *scratch_reallocate(void *ctx, void *ptr, size_t old_size, size_t new_size)
+{
+    scratch *space = ctx;
+    size_t size = (new_size + 15) & ~(size_t)15;
+    if (new_size == 0 || size < new_size || size > sizeof space->bytes - space->used) return NULL;
+    void *block = space->bytes + space->used;
+    space->used += size;
+    if (ptr != NULL) memcpy(block, ptr, old_size < new_size ? old_size : new_size);
+    return block;
+}
+
+static bool lower(const char *text, size_t size, char out[HONE_NAME_SIZE])
+{
+    scratch space;
+    space.used = 0;
+    hone_buffer buffer;
+    hone_buffer_init(&buffer, (hone_allocator){&space, scratch_reallocate});
+    hone_text_lower(&buffer, text, size);
+    bool fits = !buffer.failed && buffer.size > 0 && buffer.size < HONE_NAME_SIZE;
+    if (fits) memcpy(out, hone_buffer_string(&buffer), buffer.size + 1);
+    hone_buffer_deinit(&buffer);
+    return fits;
+}
+
+bool hone_registry_name_read(const char *text, registry_name *out)
+{
+    enum { LONGEST = 256 }; // no lower case shrinks a longer one under HONE_NAME_SIZE
+    size_t size = strnlen(text, LONGEST);
+    if (size == LONGEST) return false;
+    out->version[0] = '\0';
+    const char *at = strstr(text, "@v");
+    if (at != NULL) {
+        size_t version_size = size - (size_t)(at - text) - 2;
+        if (version_size == 0 || version_size >= sizeof out->version) return false;
+        memcpy(out->version, at + 2, version_size + 1);
+        size = (size_t)(at - text);
+    }
+    return lower(text, size, out->name);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t digits(const char *text)
+{
+    size_t count = 0;
+    while (is_digit(text[count]))
+        count++;
+    return count;
+}
+
+// Compares two runs of digits as numbers of any length and steps over both.
+static int compare_numbers(const char **a, const char **b)
+{
+    while (**a == '0' && is_digit((*a)[1]))
+        ++*a;
+    while (**b == '0' && is_digit((*b)[1]))
+        ++*b;
+    size_t length_a = digits(*a);
+    size_t length_b = digits(*b);
+    if (length_a != length_b) return length_a < length_b ? -1 : 1;
+    int order = memcmp(*a, *b, length_a);
+    *a += length_a;
+    *b += length_b;
+    return order;
+}
+
+int hone_registry_version_compare(const char *a, const char *b)
+{
+    const char *left = a;
+    const char *right = b;
+    while (*left != '\0' && *right != '\0') {
+        if (is_digit(*left) && is_digit(*right)) {
+            int order = compare_numbers(&left, &right);
+            if (order != 0) return order;
+        } else if (*left != *right) {
+            return (unsigned char)*left < (unsigned char)*right ? -1 : 1;
+        } else {
+            left++;
+            right++;
+        }
+    }
+    if (*left != *right) return *left == '\0' ? -1 : 1;
+    return strcmp(a, b); // "01" and "1" are two versions, in some order
+}
+
+const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version)
+{
+    registry_name wanted;
+    if (name == NULL || !hone_registry_name_read(name, &wanted)) return NULL;
+    if (version == NULL || version[0] == '\0') version = wanted.version;
+    const algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
+    size_t low = 0;
+    size_t high = list->count;
+    while (low < high) { // to the end of the versions of that name
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(list->entries[middle]->name, wanted.name) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i > 0 && strcmp(list->entries[i - 1]->name, wanted.name) == 0; i--)
+        if (version[0] == '\0' || strcmp(list->entries[i - 1]->version, version) == 0) return list->entries[i - 1];
+    return NULL;
+}
+
+const kernel_list *hone_registry_kernels_now(const hone_algorithm_entry *entry)
+{
+    const owned_algorithm *whole = (const owned_algorithm *)entry;
+    const kernel_list *list = atomic_load_explicit(&whole->kernels, memory_order_acquire);
+    return list == NULL ? &no_kernels : list;
+}
+
+const hone_kernel_ref *const *hone_registry_list(const hone_algorithm_entry *entry, size_t *out_count)
+{
+    const kernel_list *list = hone_registry_kernels_now(entry);
+    *out_count = list->count;
+    return list->refs;
+}
+
+const hone_algorithm_entry *const *hone_registry_all(hone_registry *registry, size_t *out_count)
+{
+    const algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
+    *out_count = list->count;
+    return list->entries;
+}
+
+const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel)
+{
+    return &kernel->kernel;
+}
+
+const hone_kernel_ref *hone_kernel_by_name(const hone_algorithm_entry *entry, const char *name, hone_platform platform)
+{
+    const kernel_list *list = hone_registry_kernels_now(entry);
+    for (size_t i = 0; i < list->count; i++) {
+        const hone_kernel *kernel = &list->refs[i]->kernel;
+        if ((platform == HONE_PLATFORM_NONE || kernel->platform == platform) && strcmp(kernel->name, name) == 0)
+            return list->refs[i];
+    }
+    return NULL;
+}

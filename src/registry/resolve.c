@@ -1,0 +1,171 @@
+// Which kernel answers a query. The rules, in order:
+//   a kernel of backend "any" matches every backend that is asked for; a query for "any" matches only those;
+//   an unset backend keeps kernels of hardware that is here, a backend that is named is taken at its word;
+//   platform "auto" walks the platforms of the devices that are here, most specialised first;
+//   what matched nothing is asked once more: platform xla with backend any, another platform with backend any for the
+//   default backend. That is all: no fall-back leads to another.
+// Of the matches the one of highest priority answers, then the earliest; a reference only when there is nothing else.
+#include "registry/tables.h"
+
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "registry.get";
+
+// What "auto" tries, as far as the hardware is here: kernels written for one accelerator before portable ones.
+static const struct {
+    hone_platform platform;
+    hone_backend backend; // the hardware it is for, which an unset backend then means; NONE: whatever is here
+} automatic[] = {
+    {HONE_PALLAS, HONE_TPU}, {HONE_CUTE, HONE_GPU},   {HONE_CUDA, HONE_GPU},   {HONE_TRITON, HONE_GPU},
+    {HONE_OPENCL, HONE_GPU}, {HONE_NATIVE, HONE_CPU}, {HONE_OPENCL, HONE_CPU}, {HONE_XLA, HONE_BACKEND_NONE},
+};
+
+// A list of words for a message. What does not fit is cut there and marked by hone_fail.
+typedef struct words {
+    char text[sizeof((hone_error *)0)->message];
+    size_t used;
+} words;
+
+__attribute__((format(printf, 2, 3))) static void say(words *list, const char *format, ...)
+{
+    if (list->used >= sizeof list->text) return;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(list->text + list->used, sizeof list->text - list->used, format, arguments);
+    va_end(arguments);
+    list->used += length > 0 ? (size_t)length : 0;
+}
+
+hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err)
+{
+    words list = {.used = 0};
+    size_t count = 0;
+    const hone_algorithm_entry *const *entries = hone_registry_all(registry, &count);
+    for (size_t i = 0; i < count; i++) {
+        bool versions = (i > 0 && strcmp(entries[i - 1]->name, entries[i]->name) == 0) ||
+                        (i + 1 < count && strcmp(entries[i + 1]->name, entries[i]->name) == 0);
+        say(&list, "%s%s", i > 0 ? ", " : "", entries[i]->name);
+        if (versions || strcmp(entries[i]->version, "1") != 0) say(&list, "@v%s", entries[i]->version);
+    }
+    return hone_fail(
+        err, HONE_NOT_FOUND, where, "no algorithm named '%.120s'; there are: %s", name == NULL ? "" : name,
+        count > 0 ? list.text : "none");
+}
+
+static const char *platform_word(hone_platform platform)
+{
+    return platform == HONE_PLATFORM_NONE ? "unset" : hone_platform_name(platform);
+}
+
+static const char *backend_word(hone_backend backend)
+{
+    return backend == HONE_BACKEND_NONE ? "unset" : hone_backend_name(backend);
+}
+
+static hone_status fail_no_kernel(
+    const hone_registry *registry, const hone_algorithm_entry *entry, const hone_query *query, hone_error *err)
+{
+    words present = {.used = 0};
+    for (int backend = HONE_GPU; backend < HONE_ANY; backend++)
+        if (registry->present_backends >> backend & 1)
+            say(&present, "%s%s", present.used > 0 ? " " : "", hone_backend_name((hone_backend)backend));
+    words list = {.used = 0};
+    const kernel_list *kernels = hone_registry_kernels_now(entry);
+    for (size_t i = 0; i < kernels->count; i++) {
+        const hone_kernel *kernel = &kernels->refs[i]->kernel;
+        say(&list, "%s%s (%s/%s)", i > 0 ? ", " : "", kernel->name, hone_platform_name(kernel->platform),
+            hone_backend_name(kernel->backend));
+    }
+    return hone_fail(
+        err, HONE_NOT_FOUND, where,
+        "no kernel for algorithm=%.120s, platform=%s, backend=%s; hardware here: %s; there are: %s", query->algorithm,
+        platform_word(query->platform), backend_word(query->backend), present.used > 0 ? present.text : "none",
+        kernels->count > 0 ? list.text : "no kernels");
+}
+
+static bool platform_matches(hone_platform asked, hone_platform platform)
+{
+    return asked == platform || (asked == HONE_PLATFORM_NONE && platform != HONE_NULL);
+}
+
+static bool backend_matches(const hone_registry *registry, hone_backend asked, const hone_kernel *kernel)
+{
+    if (kernel->backend == HONE_ANY || kernel->backend == asked) return true;
+    return asked == HONE_BACKEND_NONE && (registry->present_backends >> kernel->backend & 1) != 0;
+}
+
+// Kernels of a backend that was named are given even where their instructions are missing: the caller may know more.
+static bool kernel_matches(
+    const hone_registry *registry, const hone_kernel *kernel, hone_platform platform, hone_backend backend)
+{
+    if (!platform_matches(platform, kernel->platform) || !backend_matches(registry, backend, kernel)) return false;
+    return backend != HONE_BACKEND_NONE || (kernel->needs & ~registry->features) == 0;
+}
+
+static const hone_kernel_ref *best(
+    const hone_registry *registry, const hone_algorithm_entry *entry, hone_platform platform, hone_backend backend)
+{
+    const hone_kernel_ref *reference = NULL;
+    const kernel_list *kernels = hone_registry_kernels_now(entry);
+    for (size_t i = 0; i < kernels->count; i++) {
+        const hone_kernel_ref *ref = kernels->refs[i];
+        if (!kernel_matches(registry, &ref->kernel, platform, backend)) continue;
+        if (!ref->kernel.is_reference) return ref;
+        if (reference == NULL) reference = ref;
+    }
+    return reference;
+}
+
+// One platform: as asked, then its one fall-back.
+static const hone_kernel_ref *best_or_fallback(
+    const hone_registry *registry, const hone_algorithm_entry *entry, hone_platform platform, hone_backend backend)
+{
+    const hone_kernel_ref *found = best(registry, entry, platform, backend);
+    if (found != NULL) return found;
+    if (platform == HONE_XLA) return best(registry, entry, HONE_XLA, HONE_ANY);
+    if (backend == HONE_ANY) return best(registry, entry, platform, registry->default_backend);
+    return NULL;
+}
+
+static const hone_kernel_ref *best_automatic(
+    const hone_registry *registry, const hone_algorithm_entry *entry, hone_backend backend)
+{
+    for (size_t i = 0; i < sizeof automatic / sizeof automatic[0]; i++) {
+        hone_backend hardware = automatic[i].backend;
+        if (hardware != HONE_BACKEND_NONE && (registry->present_backends >> hardware & 1) == 0) continue;
+        hone_backend asked = backend == HONE_BACKEND_NONE ? hardware : backend;
+        const hone_kernel_ref *found = best_or_fallback(registry, entry, automatic[i].platform, asked);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
+static hone_status check_query(const hone_query *query, hone_error *err)
+{
+    if ((unsigned)query->platform >= HONE_PLATFORM_COUNT && query->platform != HONE_PLATFORM_AUTO)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is no platform", (int)query->platform);
+    if ((unsigned)query->backend >= HONE_BACKEND_COUNT)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is no backend", (int)query->backend);
+    return HONE_OK;
+}
+
+hone_status hone_registry_query(
+    hone_registry *registry, const hone_query *query, const hone_kernel_ref **out, hone_error *err)
+{
+    if (query == NULL || query->algorithm == NULL || out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the query, its algorithm or out is NULL");
+    const hone_algorithm_entry *entry = hone_registry_find(registry, query->algorithm, NULL);
+    if (entry == NULL) return hone_registry_fail_unknown(registry, query->algorithm, err);
+    hone_status status = check_query(query, err);
+    if (status != HONE_OK) return status;
+    const hone_kernel_ref *found = query->platform == HONE_PLATFORM_AUTO
+                                       ? best_automatic(registry, entry, query->backend)
+                                       : best_or_fallback(registry, entry, query->platform, query->backend);
+    if (found == NULL) return fail_no_kernel(registry, entry, query, err);
+    *out = found;
+    return HONE_OK;
+}
