@@ -79,6 +79,10 @@ typedef struct hone_algorithm {
     // fills an input with realistic data in place of the signature's generator; may be NULL.
     // Returns false to leave this input to the generator.
     bool (*make_input)(const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed);
+    // Dims along which a call falls into parts that do not touch each other, so that a large result is verified on
+    // some of them: "m" (rows of a product), "batch heads:kv_heads" (dims split alike are joined by ':'), "..." (the leading
+    // dims). NULL: results are always verified whole. Static text.
+    const char *independent;
 } hone_algorithm;
 
 struct hone_kernel {
