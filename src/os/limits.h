@@ -1,0 +1,20 @@
+// What the system lets this process use, read from the text files of /proc and /sys. The root of both is a
+// parameter, so that tests hand in folders with the real texts of other machines.
+#ifndef HONE_OS_LIMITS_H
+#define HONE_OS_LIMITS_H
+
+#include "os/os.h"
+
+// Threads that the cgroup's CPU quota allows (rounded up, at least 1), the tightest of the group and its
+// parents, version 2 or 1; 0 when there is no limit. root: "" for the machine itself.
+int32_t hone_os_cgroup_threads(const char *root);
+// Threads that sched_getaffinity allows, at least 1.
+int32_t hone_os_affinity_threads(void);
+// Fills the sizes of the two inner caches, which the C library knows from its own start, at no cost. (Of the
+// outer one it has the sum over a package, where hone wants what one core can reach.)
+void hone_os_cache_sizes_from_libc(hone_os_cpu *cpu);
+// Fills the sizes that are still 0 from /sys/devices/system/cpu/cpu0/cache.
+void hone_os_cache_sizes(const char *root, hone_os_cpu *cpu);
+int64_t hone_os_memory_bytes(void);
+
+#endif

@@ -1,0 +1,46 @@
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const uint64_t second_ns = 1000000000u;
+
+uint64_t hone_os_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
+}
+
+double hone_os_now_utc(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void hone_os_format_utc(double seconds, char out[24])
+{
+    static const char never[] = "1970-01-01T00:00:00Z";
+    static const double year_10000 = 253402300800.0; // the format has four digits for a year
+    struct tm fields;
+    time_t whole = seconds >= 0 && seconds < year_10000 ? (time_t)seconds : 0;
+    if (!gmtime_r(&whole, &fields) || strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &fields) == 0)
+        memcpy(out, never, sizeof never);
+}
+
+double hone_os_load(void)
+{
+    double load;
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
+void hone_os_sleep_ns(uint64_t nanoseconds)
+{
+    struct timespec rest = {(time_t)(nanoseconds / second_ns), (long)(nanoseconds % second_ns)};
+    while (nanosleep(&rest, &rest) != 0 && errno == EINTR)
+        continue;
+}

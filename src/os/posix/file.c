@@ -1,0 +1,108 @@
+// Files and folders.
+#include "base/error.h"
+#include "os/os.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static hone_status make_folder(const char *path, hone_error *err)
+{
+    static const char where[] = "os.make_folders";
+    if (mkdir(path, 0777) == 0) return HONE_OK;
+    int code = errno;
+    if (is_folder(path)) return HONE_OK;
+    if (code == EEXIST) return hone_fail(err, HONE_IO, where, "%s is there and is no folder", path);
+    return hone_fail_system(err, HONE_IO, where, code, "cannot make the folder %s", path);
+}
+
+hone_status hone_os_make_folders(const char *path, hone_error *err)
+{
+    static const char where[] = "os.make_folders";
+    char part[PATH_MAX];
+    size_t size = strlen(path);
+    if (size == 0) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the path is empty");
+    if (size >= sizeof part) return hone_fail_system(err, HONE_IO, where, ENAMETOOLONG, "%.200s...", path);
+    if (is_folder(path)) return HONE_OK;
+    memcpy(part, path, size + 1);
+    for (char *slash = part + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        hone_status status = make_folder(part, err);
+        if (status != HONE_OK) return status;
+        *slash = '/';
+    }
+    return make_folder(part, err);
+}
+
+static const char where_read[] = "os.read_file";
+
+static hone_status open_file(const char *path, int *out_fd, hone_error *err)
+{
+    *out_fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (*out_fd >= 0) return HONE_OK;
+    int code = errno;
+    hone_status status = code == ENOENT || code == ENOTDIR ? HONE_NOT_FOUND : HONE_IO;
+    return hone_fail_system(err, status, where_read, code, "%s", path);
+}
+
+// Sizes of files in /proc and of pipes are not known before they are read, so the size is never asked for.
+static hone_status read_all(int fd, const char *path, size_t limit, hone_buffer *out, hone_error *err)
+{
+    char chunk[65536];
+    size_t total = 0;
+    for (;;) {
+        ssize_t count = read(fd, chunk, sizeof chunk);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return hone_fail_system(err, HONE_IO, where_read, errno, "%s", path);
+        if (count == 0) break;
+        total += (size_t)count;
+        if (total > limit)
+            return hone_fail(
+                err, HONE_INVALID_ARGUMENT, where_read, "%s is larger than the limit of %zu bytes", path, limit);
+        hone_buffer_append(out, chunk, (size_t)count);
+        if (out->failed) break;
+    }
+    return out->failed ? hone_fail_memory(err, where_read) : HONE_OK;
+}
+
+hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, hone_error *err)
+{
+    int fd;
+    hone_status status = open_file(path, &fd, err);
+    if (status != HONE_OK) return status;
+    status = read_all(fd, path, limit, out, err);
+    if (fd != STDIN_FILENO) close(fd);
+    return status;
+}
+
+bool hone_os_object_path(const void *address, char *out, size_t size)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    char path[PATH_MAX];
+    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return false;
+    // The program itself has no name in the link map, and the one of Dl_info is its argv[0], relative to a
+    // folder that may have changed since.
+    const char *name = map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
+    if (!realpath(name, path) || strlen(path) >= size) return false;
+    memcpy(out, path, strlen(path) + 1);
+    return true;
+}
+
+bool hone_os_is_executable(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}

@@ -1,0 +1,207 @@
+// Child processes that talk over a socket pair. Each leads a process group of its own, so that killing it takes
+// whatever it started along.
+//
+// A child that posix_spawn starts cannot be told on its way to die with its parent; the worker's main function
+// asks for that itself (PR_SET_PDEATHSIG, which the kernel ties to the thread that spawned it), and reads the
+// end of its socket when the parent is gone.
+#include "base/error.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILD_FD = 3 };
+
+extern char **environ;
+
+static const char where_start[] = "os.process.start";
+
+static hone_status make_pair(int out_fds[2], hone_error *err)
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out_fds) == 0) return HONE_OK;
+    return hone_fail_system(err, HONE_IO, where_start, errno, "cannot make a socket pair");
+}
+
+// The child's files: its end of the pair as 3, nothing to read, and no way to write into the host's output.
+static int fill_actions(posix_spawn_file_actions_t *actions, int child_fd)
+{
+    int code = posix_spawn_file_actions_adddup2(actions, child_fd, CHILD_FD);
+    if (code == 0) code = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (code == 0) code = posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    return code;
+}
+
+// Its own group, and none of the host's signal handling.
+static int fill_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int code = posix_spawnattr_setpgroup(attributes, 0);
+    if (code == 0) code = posix_spawnattr_setsigmask(attributes, &none);
+    if (code == 0) code = posix_spawnattr_setsigdefault(attributes, &all);
+    short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    return code == 0 ? posix_spawnattr_setflags(attributes, flags) : code;
+}
+
+static int spawn(const char *program, const char *const *arguments, int child_fd, pid_t *out_pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int code = posix_spawn_file_actions_init(&actions);
+    if (code != 0) return code;
+    code = posix_spawnattr_init(&attributes);
+    if (code == 0) {
+        code = fill_actions(&actions, child_fd);
+        if (code == 0) code = fill_attributes(&attributes);
+        // posix_spawn takes char *const[] for history's sake; it does not write into them.
+        if (code == 0) code = posix_spawn(out_pid, program, &actions, &attributes, (char *const *)arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err)
+{
+    int fds[2];
+    hone_status status = make_pair(fds, err);
+    if (status != HONE_OK) return status;
+    pid_t pid;
+    int code = spawn(program, arguments, fds[1], &pid);
+    close(fds[1]);
+    if (code != 0) {
+        close(fds[0]);
+        return hone_fail_system(err, HONE_IO, where_start, code, "cannot start %s", program);
+    }
+    *out = (hone_process){.pid = pid, .fd = fds[0]};
+    return HONE_OK;
+}
+
+// In the child: dies with the parent, also when that was gone before the wish was heard.
+static void follow_parent(pid_t parent)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+}
+
+hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_process *out, hone_error *err)
+{
+    int fds[2];
+    hone_status status = make_pair(fds, err);
+    if (status != HONE_OK) return status;
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        follow_parent(parent);
+        close(fds[0]);
+        _exit(body(ctx, fds[1]));
+    }
+    int code = errno;
+    close(fds[1]);
+    if (pid < 0) {
+        close(fds[0]);
+        return hone_fail_system(err, HONE_IO, where_start, code, "cannot fork");
+    }
+    setpgid(pid, pid); // both do it: whoever comes first, the group is there when either goes on
+    *out = (hone_process){.pid = pid, .fd = fds[0]};
+    return HONE_OK;
+}
+
+static pid_t wait_for(pid_t pid, int *out_state)
+{
+    pid_t waited;
+    do
+        waited = waitpid(pid, out_state, 0);
+    while (waited < 0 && errno == EINTR);
+    return waited;
+}
+
+void hone_process_kill(hone_process *process, int *out_signal, int *out_exit)
+{
+    *out_signal = 0;
+    *out_exit = 0;
+    if (process->pid <= 0) return;
+    // A look without reaping: as long as the leader is not reaped, its group's number is nobody else's.
+    siginfo_t before = {0};
+    bool ended = waitid(P_PID, (id_t)process->pid, &before, WEXITED | WNOHANG | WNOWAIT) == 0 && before.si_pid != 0;
+    kill(-process->pid, SIGKILL);
+    int state;
+    if (wait_for(process->pid, &state) == process->pid) {
+        if (WIFEXITED(state)) *out_exit = WEXITSTATUS(state);
+        // Death by another signal was under way already when ours came.
+        if (WIFSIGNALED(state) && (ended || WTERMSIG(state) != SIGKILL)) *out_signal = WTERMSIG(state);
+    }
+    if (process->fd >= 0) close(process->fd);
+    *process = (hone_process){.pid = -1, .fd = -1};
+}
+
+// Milliseconds for poll until the deadline, rounded up; -1: for ever.
+static int milliseconds_left(uint64_t deadline_ns)
+{
+    if (deadline_ns == 0) return -1;
+    uint64_t now = hone_os_now_ns();
+    if (now >= deadline_ns) return 0;
+    uint64_t left = (deadline_ns - now + 999999) / 1000000;
+    return left > 1000000 ? 1000000 : (int)left;
+}
+
+// Waits until fd can be read or written: HONE_OK (also when the other end is gone: the next call says so), HONE_BUSY, HONE_IO.
+static hone_status await_fd(int fd, short events, uint64_t deadline_ns)
+{
+    for (;;) {
+        struct pollfd waited = {.fd = fd, .events = events};
+        int count = poll(&waited, 1, milliseconds_left(deadline_ns));
+        if (count > 0) return HONE_OK;
+        if (count < 0 && errno != EINTR) return HONE_IO;
+        if (deadline_ns != 0 && hone_os_now_ns() >= deadline_ns) return HONE_BUSY;
+    }
+}
+
+static bool should_wait(ssize_t count)
+{
+    return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+hone_status hone_fd_write(int fd, const void *bytes, size_t size, uint64_t deadline_ns)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t count = send(fd, at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count > 0) {
+            at += count;
+            size -= (size_t)count;
+        } else if (should_wait(count)) {
+            hone_status status = await_fd(fd, POLLOUT, deadline_ns);
+            if (status != HONE_OK) return status;
+        } else if (errno != EINTR) {
+            return HONE_IO;
+        }
+    }
+    return HONE_OK;
+}
+
+hone_status hone_fd_read(int fd, void *bytes, size_t size, uint64_t deadline_ns)
+{
+    char *at = bytes;
+    while (size > 0) {
+        ssize_t count = recv(fd, at, size, MSG_DONTWAIT);
+        if (count > 0) {
+            at += count;
+            size -= (size_t)count;
+        } else if (should_wait(count)) {
+            hone_status status = await_fd(fd, POLLIN, deadline_ns);
+            if (status != HONE_OK) return status;
+        } else if (count == 0 || errno != EINTR) {
+            return HONE_IO;
+        }
+    }
+    return HONE_OK;
+}

@@ -1,0 +1,250 @@
+// The thread pool: one job at a time, shared with the caller. A second caller, and a body that calls back in,
+// find the pool taken and run their bodies themselves, so nothing ever waits for a pool that waits for it.
+//
+// How a worker joins a job: the caller fills the job in, then puts tickets out; a worker that takes a ticket
+// owns a place in the job and says so when it has left. Taking the remaining tickets back closes the job: from
+// then on the number of workers inside only falls, and the caller waits until it is none.
+#include "base/error.h"
+#include "base/memory.h"
+#include "os/os.h"
+#include "os/x86/pause.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+// How long to look before sleeping: a sleep and its wake cost a worker more than a small kernel lasts.
+enum { WORKER_SPIN_NS = 10000, CALLER_SPIN_NS = 20000, CHUNKS_PER_THREAD = 16, LINE = 64 };
+
+typedef struct job {
+    void (*body)(void *ctx, int64_t index);
+    void *ctx;
+    int64_t count, chunk;
+} job;
+
+struct hone_pool {
+    hone_allocator allocator;
+    int32_t threads; // the caller's among them
+    int32_t started; // workers that run; written by the holder of `taken`
+    bool starts_failed;
+    atomic_flag taken;
+    job job;                // written by the holder of `taken` while no worker is inside
+    char before_next[LINE]; // what all threads write lies a cache line apart from the rest
+    _Atomic int64_t next;
+    char before_tickets[LINE];
+    _Atomic int32_t tickets;
+    _Atomic int32_t left; // workers that took a ticket of this job and are done
+    char before_sleepers[LINE];
+    _Atomic int32_t sleepers;
+    _Atomic bool waiting; // the caller sleeps until the last worker has left
+    _Atomic bool stop;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake, done;
+    pthread_t *workers;
+};
+
+static void work(hone_pool *pool)
+{
+    const job *current = &pool->job;
+    for (;;) {
+        int64_t first = atomic_fetch_add_explicit(&pool->next, current->chunk, memory_order_relaxed);
+        if (first >= current->count) return;
+        int64_t rest = current->count - first, size = rest < current->chunk ? rest : current->chunk;
+        for (int64_t i = first; i < first + size; i++)
+            current->body(current->ctx, i);
+    }
+}
+
+static bool take_ticket(hone_pool *pool)
+{
+    int32_t tickets = atomic_load(&pool->tickets);
+    while (tickets > 0)
+        if (atomic_compare_exchange_weak(&pool->tickets, &tickets, tickets - 1)) return true;
+    return false;
+}
+
+static bool worth_waking(hone_pool *pool)
+{
+    return atomic_load(&pool->tickets) > 0 || atomic_load(&pool->stop);
+}
+
+// Waits for tickets: looks for a few microseconds, then sleeps.
+static void await_tickets(hone_pool *pool)
+{
+    uint64_t end = hone_os_now_ns() + WORKER_SPIN_NS;
+    do {
+        for (int i = 0; i < 32; i++) {
+            if (worth_waking(pool)) return;
+            hone_os_pause();
+        }
+    } while (hone_os_now_ns() < end);
+    pthread_mutex_lock(&pool->mutex);
+    atomic_fetch_add(&pool->sleepers, 1); // before the last look: a caller that missed it put its tickets out first
+    while (!worth_waking(pool))
+        pthread_cond_wait(&pool->wake, &pool->mutex);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void leave_job(hone_pool *pool)
+{
+    atomic_fetch_add(&pool->left, 1);
+    if (!atomic_load(&pool->waiting)) return;
+    pthread_mutex_lock(&pool->mutex);
+    pthread_cond_signal(&pool->done);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void *worker_main(void *ctx)
+{
+    hone_pool *pool = ctx;
+    while (!atomic_load(&pool->stop)) {
+        if (!take_ticket(pool)) {
+            await_tickets(pool);
+            continue;
+        }
+        work(pool);
+        leave_job(pool);
+    }
+    return NULL;
+}
+
+// Starts the workers at the first job, without the host's signals, which are for the host's own threads. A
+// system that gives fewer threads than asked for leaves a smaller pool.
+static void start_workers(hone_pool *pool)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool->started < pool->threads - 1 && !pool->starts_failed) {
+        if (pthread_create(&pool->workers[pool->started], NULL, worker_main, pool) != 0)
+            pool->starts_failed = true;
+        else
+            pool->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void wake_workers(hone_pool *pool, int32_t helpers)
+{
+    int32_t sleepers = atomic_load(&pool->sleepers);
+    if (sleepers == 0) return;
+    pthread_mutex_lock(&pool->mutex);
+    if (helpers >= sleepers)
+        pthread_cond_broadcast(&pool->wake);
+    else
+        for (int32_t i = 0; i < helpers; i++)
+            pthread_cond_signal(&pool->wake);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void await_leaving(hone_pool *pool, int32_t joined)
+{
+    uint64_t end = hone_os_now_ns() + CALLER_SPIN_NS;
+    do {
+        for (int i = 0; i < 32; i++) {
+            if (atomic_load(&pool->left) == joined) return;
+            hone_os_pause();
+        }
+    } while (hone_os_now_ns() < end);
+    pthread_mutex_lock(&pool->mutex);
+    atomic_store(&pool->waiting, true);
+    while (atomic_load(&pool->left) != joined)
+        pthread_cond_wait(&pool->done, &pool->mutex);
+    atomic_store(&pool->waiting, false);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void run_here(int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
+{
+    for (int64_t i = 0; i < count; i++)
+        body(ctx, i);
+}
+
+static int32_t smaller(int64_t a, int64_t b)
+{
+    return (int32_t)(a < b ? a : b);
+}
+
+// The pool is taken by this thread.
+static void run_shared(hone_pool *pool, int32_t limit, const job *work_to_do)
+{
+    if (pool->started < pool->threads - 1 && !pool->starts_failed) start_workers(pool);
+    int32_t helpers = smaller(smaller(limit - 1, pool->started), work_to_do->count - 1);
+    pool->job = *work_to_do;
+    pool->job.chunk = work_to_do->count / ((int64_t)(helpers + 1) * CHUNKS_PER_THREAD);
+    if (pool->job.chunk < 1) pool->job.chunk = 1;
+    atomic_store(&pool->next, 0);
+    atomic_store(&pool->left, 0);
+    atomic_store(&pool->tickets, helpers);
+    wake_workers(pool, helpers);
+    work(pool);
+    int32_t joined = helpers - atomic_exchange(&pool->tickets, 0);
+    await_leaving(pool, joined);
+}
+
+void hone_pool_run_limited(
+    hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
+{
+    if (limit > pool->threads) limit = pool->threads;
+    if (limit <= 1 || count <= 1 || atomic_flag_test_and_set(&pool->taken)) {
+        run_here(count, body, ctx);
+        return;
+    }
+    job work_to_do = {.body = body, .ctx = ctx, .count = count};
+    run_shared(pool, limit, &work_to_do);
+    atomic_flag_clear(&pool->taken);
+}
+
+void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
+{
+    hone_pool *self = pool;
+    hone_pool_run_limited(self, self->threads, count, body, ctx);
+}
+
+int32_t hone_pool_threads(const hone_pool *pool)
+{
+    return pool->threads;
+}
+
+hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, hone_pool **out, hone_error *err)
+{
+    static const char where[] = "os.pool.create";
+    *out = NULL;
+    if (threads < 1) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a pool of %d threads: at least 1", threads);
+    hone_pool *pool = hone_alloc(allocator, sizeof *pool);
+    pthread_t *workers = hone_alloc_array(allocator, (size_t)threads, sizeof *workers);
+    if (!pool || !workers) {
+        hone_free(allocator, pool);
+        hone_free(allocator, workers);
+        return hone_fail_memory(err, where);
+    }
+    pool->allocator = *allocator;
+    pool->threads = threads;
+    pool->workers = workers;
+    atomic_flag_clear(&pool->taken);
+    pthread_mutex_init(&pool->mutex, NULL); // these do not fail on Linux: nothing is allocated
+    pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->done, NULL);
+    *out = pool;
+    return HONE_OK;
+}
+
+void hone_pool_destroy(hone_pool **pool)
+{
+    hone_pool *self = *pool;
+    if (!self) return;
+    pthread_mutex_lock(&self->mutex);
+    atomic_store(&self->stop, true);
+    pthread_cond_broadcast(&self->wake);
+    pthread_mutex_unlock(&self->mutex);
+    for (int32_t i = 0; i < self->started; i++)
+        pthread_join(self->workers[i], NULL);
+    pthread_cond_destroy(&self->done);
+    pthread_cond_destroy(&self->wake);
+    pthread_mutex_destroy(&self->mutex);
+    hone_allocator allocator = self->allocator;
+    hone_free(&allocator, self->workers);
+    hone_free(&allocator, self);
+    *pool = NULL;
+}

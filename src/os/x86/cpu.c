@@ -1,0 +1,113 @@
+// The CPU as cpu_features sees it, with what the system lets this process use of it.
+#include "hone/device.h"
+#include "os/limits.h"
+
+#include <cpu_features/cpuinfo_x86.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t feature_bits(const X86Features *f)
+{
+    const struct {
+        int there;
+        uint64_t bit;
+    } table[] = {
+        {f->sse4_2, HONE_CPU_SSE4_2},
+        {f->avx, HONE_CPU_AVX},
+        {f->avx2, HONE_CPU_AVX2},
+        {f->fma3, HONE_CPU_FMA},
+        {f->f16c, HONE_CPU_F16C},
+        {f->avx512f, HONE_CPU_AVX512F},
+        {f->avx512bw, HONE_CPU_AVX512BW},
+        {f->avx512vl, HONE_CPU_AVX512VL},
+        {f->avx512dq, HONE_CPU_AVX512DQ},
+        {f->avx512_bf16, HONE_CPU_AVX512_BF16},
+        {f->avx512vnni, HONE_CPU_AVX512_VNNI},
+    };
+    uint64_t bits = 0;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].there) bits |= table[i].bit;
+    return bits;
+}
+
+// Microarchitectures newer than the cpu_features that Debian 12 has. Source: AMD's processor programming references.
+typedef struct newer {
+    int family, first_model, last_model;
+    const char *name;
+} newer;
+
+static const newer newer_amd[] = {
+    {0x19, 0x10, 0x1f, "zen4"},
+    {0x19, 0x60, 0x7f, "zen4"},
+    {0x19, 0xa0, 0xaf, "zen4"},
+    {0x1a, 0x00, 0x7f, "zen5"},
+};
+
+static const char *newer_name(const X86Info *info)
+{
+    if (strcmp(info->vendor, CPU_FEATURES_VENDOR_AUTHENTIC_AMD) != 0) return NULL;
+    for (size_t i = 0; i < sizeof newer_amd / sizeof newer_amd[0]; i++) {
+        const newer *row = &newer_amd[i];
+        if (info->family == row->family && info->model >= row->first_model && info->model <= row->last_model)
+            return row->name;
+    }
+    return NULL;
+}
+
+// "AMD_ZEN4" becomes "zen4", "INTEL_SKL" "skl"; one that cpu_features does not know "family25-model97".
+static void name_microarchitecture(const X86Info *info, char *out, size_t size)
+{
+    X86Microarchitecture architecture = GetX86Microarchitecture(info);
+    const char *known = architecture == X86_UNKNOWN ? newer_name(info) : NULL;
+    if (architecture == X86_UNKNOWN) {
+        if (known)
+            snprintf(out, size, "%s", known);
+        else
+            snprintf(out, size, "family%d-model%d", info->family, info->model);
+        return;
+    }
+    const char *name = GetX86MicroarchitectureName(architecture);
+    const char *bare = strchr(name, '_');
+    snprintf(out, size, "%s", bare ? bare + 1 : name);
+    for (char *c = out; *c; c++)
+        if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
+}
+
+static void read_cpuid_caches(hone_os_cpu *out)
+{
+    int64_t *const places[] = {&out->l1_bytes, &out->l2_bytes, &out->l3_bytes};
+    CacheInfo caches = GetX86CacheInfo();
+    for (int i = 0; i < caches.size; i++) {
+        const CacheLevelInfo *cache = &caches.levels[i];
+        bool data = cache->cache_type == CPU_FEATURE_CACHE_DATA || cache->cache_type == CPU_FEATURE_CACHE_UNIFIED;
+        if (data && cache->level >= 1 && cache->level <= 3) *places[cache->level - 1] = cache->cache_size;
+    }
+}
+
+// Brand strings are padded with spaces on both sides.
+static void copy_trimmed(char *out, size_t size, const char *text)
+{
+    text += strspn(text, " ");
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    snprintf(out, size, "%.*s", (int)length, text);
+}
+
+void hone_os_cpu_read(hone_os_cpu *out)
+{
+    memset(out, 0, sizeof *out);
+    X86Info info = GetX86Info();
+    copy_trimmed(out->vendor, sizeof out->vendor, info.vendor);
+    copy_trimmed(out->brand, sizeof out->brand, info.brand_string);
+    name_microarchitecture(&info, out->microarchitecture, sizeof out->microarchitecture);
+    out->features = feature_bits(&info.features);
+    hone_os_cache_sizes_from_libc(out);
+    hone_os_cache_sizes("", out);
+    // Under a hypervisor each cpuid costs a microsecond or two, so the CPU is asked last.
+    if (out->l1_bytes == 0 || out->l2_bytes == 0) read_cpuid_caches(out);
+    int32_t quota = hone_os_cgroup_threads("");
+    out->threads = hone_os_affinity_threads();
+    if (quota > 0 && quota < out->threads) out->threads = quota;
+    out->memory_bytes = hone_os_memory_bytes();
+}

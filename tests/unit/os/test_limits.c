@@ -1,0 +1,140 @@
+// The texts of /proc and /sys of several kinds of machine, laid out in a folder that stands for the root.
+#include "os/limits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char root[256];
+
+static void put(const char *path, const char *text)
+{
+    char full[512];
+    hone_error err = {0};
+    snprintf(full, sizeof full, "%s%s", root, path);
+    *strrchr(full, '/') = '\0';
+    assert_int_equal(hone_os_make_folders(full, &err), HONE_OK);
+    full[strlen(full)] = '/';
+    FILE *file = fopen(full, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/hone-root-XXXXXX", base ? base : "/tmp");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    char command[300];
+    snprintf(command, sizeof command, "rm -r %s", root);
+    return system(command);
+}
+
+static void a_machine_without_groups_has_no_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(hone_os_cgroup_threads(root), 0);
+    put("/proc/self/cgroup", "0::/\n");
+    assert_int_equal(hone_os_cgroup_threads(root), 0);
+}
+
+static void the_tightest_group_of_version_2_counts(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/kubepods.slice/pod1/c1\n");
+    put("/sys/fs/cgroup/kubepods.slice/cpu.max", "800000 100000\n");
+    put("/sys/fs/cgroup/kubepods.slice/pod1/cpu.max", "250000 100000\n");
+    put("/sys/fs/cgroup/kubepods.slice/pod1/c1/cpu.max", "max 100000\n");
+    assert_int_equal(hone_os_cgroup_threads(root), 3);
+}
+
+static void a_container_sees_only_the_root_of_its_groups(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/../../host/path\n");
+    put("/sys/fs/cgroup/cpu.max", "50000 100000\n");
+    assert_int_equal(hone_os_cgroup_threads(root), 1);
+}
+
+static void version_1_has_quota_and_period(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "11:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n");
+    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
+    put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(hone_os_cgroup_threads(root), 4);
+    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    assert_int_equal(hone_os_cgroup_threads(root), 0);
+}
+
+static void damaged_texts_say_nothing(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::\n::\n4\n\n4:cpu\n0::/x");
+    put("/sys/fs/cgroup/x/cpu.max", "12x 100000\n");
+    put("/sys/fs/cgroup/cpu.max", "100000\n"); // the period is left out: 100 ms
+    assert_int_equal(hone_os_cgroup_threads(root), 1);
+    put("/sys/fs/cgroup/cpu.max", "99999999999999999999 100000\n");
+    assert_int_equal(hone_os_cgroup_threads(root), 0);
+}
+
+static void put_cache(int index, const char *level, const char *type, const char *size)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", index);
+    put(path, level);
+    *strrchr(path, '/') = '\0';
+    strcat(path, "/type");
+    put(path, type);
+    *strrchr(path, '/') = '\0';
+    strcat(path, "/size");
+    put(path, size);
+}
+
+static void caches_are_read_where_they_are_not_known(void **state)
+{
+    (void)state;
+    put_cache(0, "1\n", "Data\n", "48K\n");
+    put_cache(1, "1\n", "Instruction\n", "32K\n");
+    put_cache(2, "2\n", "Unified\n", "2048K\n");
+    put_cache(3, "3\n", "Unified\n", "105M\n");
+    hone_os_cpu cpu = {.l2_bytes = 7};
+    hone_os_cache_sizes(root, &cpu);
+    assert_int_equal(cpu.l1_bytes, 48 << 10);
+    assert_int_equal(cpu.l2_bytes, 7);
+    assert_int_equal(cpu.l3_bytes, 105 << 20);
+}
+
+static void affinity_gives_at_least_one(void **state)
+{
+    (void)state;
+    assert_true(hone_os_affinity_threads() >= 1);
+}
+
+#define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_ROOT(a_machine_without_groups_has_no_limit),
+        WITH_ROOT(the_tightest_group_of_version_2_counts),
+        WITH_ROOT(a_container_sees_only_the_root_of_its_groups),
+        WITH_ROOT(version_1_has_quota_and_period),
+        WITH_ROOT(damaged_texts_say_nothing),
+        WITH_ROOT(caches_are_read_where_they_are_not_known),
+        cmocka_unit_test(affinity_gives_at_least_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+// Clock, files, libraries, the CPU.
+#include "base/memory.h"
+#include "hone/device.h"
+#include "os/os.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void clocks_go_forward_and_times_have_one_form(void **state)
+{
+    (void)state;
+    uint64_t before = hone_os_now_ns();
+    hone_os_sleep_ns(2000000);
+    assert_true(hone_os_now_ns() - before >= 2000000);
+    char text[24];
+    hone_os_format_utc(1795178096.9, text);
+    assert_string_equal(text, "2026-11-20T12:34:56Z");
+    hone_os_format_utc(-5, text);
+    assert_string_equal(text, "1970-01-01T00:00:00Z");
+    hone_os_format_utc(1e300, text);
+    assert_string_equal(text, "1970-01-01T00:00:00Z");
+    assert_true(hone_os_now_utc() > 1.6e9);
+    assert_true(hone_os_load() >= -1);
+}
+
+static void make_temporary(char *out, size_t size)
+{
+    const char *base = getenv("TMPDIR");
+    snprintf(out, size, "%s/hone-test-XXXXXX", base ? base : "/tmp");
+    assert_non_null(mkdtemp(out));
+}
+
+static void folders_are_made_with_their_parents(void **state)
+{
+    (void)state;
+    char folder[256], path[300];
+    hone_error err = {0};
+    make_temporary(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a/b//c/", folder);
+    assert_int_equal(hone_os_make_folders(path, &err), HONE_OK);
+    assert_int_equal(hone_os_make_folders(path, &err), HONE_OK);
+    struct stat info;
+    snprintf(path, sizeof path, "%s/a/b/c", folder);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(hone_os_make_folders("/proc/version/x", &err), HONE_IO);
+    assert_non_null(strstr(err.message, "/proc/version"));
+    assert_int_equal(hone_os_make_folders("", &err), HONE_INVALID_ARGUMENT);
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
+static void a_file_is_read_whole_or_refused(void **state)
+{
+    (void)state;
+    char folder[256], path[300];
+    hone_error err = {0};
+    hone_buffer out;
+    hone_buffer_init(&out, hone_allocator_system());
+    make_temporary(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/f", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < 100000; i++)
+        fputc('a' + i % 26, file);
+    fclose(file);
+    assert_int_equal(hone_os_read_file(path, 100000, &out, &err), HONE_OK);
+    assert_int_equal(out.size, 100000);
+    assert_int_equal(hone_os_read_file(path, 99999, &out, &err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_os_read_file(folder, 100, &out, &err), HONE_IO);
+    assert_false(hone_os_is_executable(path));
+    unlink(path);
+    assert_int_equal(hone_os_read_file(path, 100, &out, &err), HONE_NOT_FOUND);
+    assert_int_equal(err.system_code, 2);
+    hone_buffer_clear(&out);
+    assert_int_equal(hone_os_read_file("/proc/self/status", 1 << 20, &out, &err), HONE_OK);
+    assert_true(out.size > 0);
+    rmdir(folder);
+    hone_buffer_deinit(&out);
+}
+
+static void an_address_knows_its_object(void **state)
+{
+    (void)state;
+    static const int here = 1;
+    char path[512], exe[512];
+    assert_true(hone_os_object_path(&here, path, sizeof path));
+    ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    assert_true(length > 0);
+    exe[length] = '\0';
+    assert_string_equal(path, exe);
+    assert_true(hone_os_is_executable(path));
+    assert_false(hone_os_object_path(&here, path, 3));
+    int local;
+    assert_false(hone_os_object_path(&local, path, sizeof path));
+}
+
+static void a_library_opens_under_the_first_name_that_works(void **state)
+{
+    (void)state;
+    hone_allocator allocator = hone_allocator_system();
+    hone_error err = {0};
+    hone_library *library = NULL;
+    const char *const good[] = {"libno_such_thing.so.9", "libm.so.6", NULL};
+    assert_int_equal(hone_library_open(&allocator, good, &library, &err), HONE_OK);
+    assert_non_null(hone_library_symbol(library, "cos"));
+    assert_null(hone_library_symbol(library, "no_such_symbol_of_hone"));
+    hone_library_close(&allocator, &library);
+    assert_null(library);
+    hone_library_close(&allocator, &library);
+    const char *const bad[] = {"libno_such_thing.so.9", "libnor_this.so", NULL};
+    assert_int_equal(hone_library_open(&allocator, bad, &library, &err), HONE_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "libno_such_thing.so.9"));
+    assert_non_null(strstr(err.message, "libnor_this.so"));
+}
+
+static void the_cpu_says_what_it_is(void **state)
+{
+    (void)state;
+    hone_os_cpu cpu;
+    hone_os_cpu_read(&cpu);
+    assert_true(strlen(cpu.vendor) > 0);
+    assert_true(strlen(cpu.microarchitecture) > 0);
+    assert_true(cpu.threads >= 1);
+    assert_true(cpu.memory_bytes > 0);
+    assert_true(cpu.l1_bytes > 0 && cpu.l2_bytes >= cpu.l1_bytes);
+    assert_int_equal((cpu.features & HONE_CPU_AVX2) != 0, __builtin_cpu_supports("avx2") != 0);
+    assert_int_equal((cpu.features & HONE_CPU_AVX512F) != 0, __builtin_cpu_supports("avx512f") != 0);
+    assert_true(hone_os_thread_count() >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clocks_go_forward_and_times_have_one_form),
+        cmocka_unit_test(folders_are_made_with_their_parents),
+        cmocka_unit_test(a_file_is_read_whole_or_refused),
+        cmocka_unit_test(an_address_knows_its_object),
+        cmocka_unit_test(a_library_opens_under_the_first_name_that_works),
+        cmocka_unit_test(the_cpu_says_what_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

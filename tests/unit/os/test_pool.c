@@ -1,0 +1,175 @@
+// The thread pool: every body once, from any number of callers, also from within.
+#include "base/memory.h"
+#include "os/os.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 1000 };
+
+typedef struct tally {
+    _Atomic int seen[COUNT];
+    _Atomic int inside, most;
+    hone_pool *pool;
+} tally;
+
+static hone_pool *make_pool(int32_t threads)
+{
+    hone_allocator allocator = hone_allocator_system();
+    hone_error err = {0};
+    hone_pool *pool = NULL;
+    assert_int_equal(hone_pool_create(&allocator, threads, &pool, &err), HONE_OK);
+    return pool;
+}
+
+static void mark(void *ctx, int64_t index)
+{
+    tally *t = ctx;
+    int inside = atomic_fetch_add(&t->inside, 1) + 1, most = atomic_load(&t->most);
+    while (inside > most && !atomic_compare_exchange_weak(&t->most, &most, inside))
+        continue;
+    atomic_fetch_add(&t->seen[index], 1);
+    atomic_fetch_sub(&t->inside, 1);
+}
+
+static void assert_all_seen(const tally *t, int64_t count, int times)
+{
+    for (int64_t i = 0; i < count; i++)
+        assert_int_equal(atomic_load(&t->seen[i]), times);
+}
+
+static void every_body_runs_once(void **state)
+{
+    (void)state;
+    static const int32_t sizes[] = {1, 2, 3, 8};
+    static const int64_t counts[] = {0, 1, 2, 3, 7, 64, COUNT};
+    for (size_t s = 0; s < 4; s++) {
+        hone_pool *pool = make_pool(sizes[s]);
+        assert_int_equal(hone_pool_threads(pool), sizes[s]);
+        for (size_t c = 0; c < 7; c++) {
+            tally t = {.pool = pool};
+            hone_pool_run(pool, counts[c], mark, &t);
+            assert_all_seen(&t, counts[c], 1);
+        }
+        hone_pool_destroy(&pool);
+        assert_null(pool);
+    }
+}
+
+static void jobs_follow_each_other_quickly_and_after_sleeps(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(4);
+    tally t = {.pool = pool};
+    for (int i = 0; i < 2000; i++) {
+        hone_pool_run(pool, 5, mark, &t);
+        if (i % 100 == 0) hone_os_sleep_ns(200000); // long enough for the workers to go to sleep
+    }
+    assert_all_seen(&t, 5, 2000);
+    hone_pool_destroy(&pool);
+}
+
+static void a_limit_is_kept(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(8);
+    for (int32_t limit = 1; limit <= 3; limit++) {
+        tally t = {.pool = pool};
+        for (int i = 0; i < 50; i++)
+            hone_pool_run_limited(pool, limit, 100, mark, &t);
+        assert_all_seen(&t, 100, 50);
+        assert_true(atomic_load(&t.most) <= limit);
+    }
+    hone_pool_destroy(&pool);
+}
+
+static void nest(void *ctx, int64_t index)
+{
+    tally *t = ctx;
+    (void)index;
+    hone_pool_run(t->pool, 10, mark, t);
+}
+
+static void a_body_may_call_back_in(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(3);
+    tally t = {.pool = pool};
+    for (int i = 0; i < 100; i++)
+        hone_pool_run(pool, 6, nest, &t);
+    assert_all_seen(&t, 10, 600);
+    hone_pool_destroy(&pool);
+}
+
+static void *call_many(void *ctx)
+{
+    tally *t = ctx;
+    for (int i = 0; i < 300; i++)
+        hone_pool_run(t->pool, 20, mark, t);
+    return NULL;
+}
+
+static void several_threads_may_call_at_once(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(3);
+    tally t = {.pool = pool};
+    pthread_t callers[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&callers[i], NULL, call_many, &t), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(callers[i], NULL);
+    assert_all_seen(&t, 20, 1200);
+    hone_pool_destroy(&pool);
+}
+
+static void add_one(void *ctx, int64_t index)
+{
+    int *numbers = ctx;
+    numbers[index]++;
+}
+
+static void what_bodies_write_is_seen_after_the_run(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(4);
+    int numbers[256] = {0};
+    for (int i = 0; i < 500; i++)
+        hone_pool_run(pool, 256, add_one, numbers);
+    for (int i = 0; i < 256; i++)
+        assert_int_equal(numbers[i], 500);
+    hone_pool_destroy(&pool);
+}
+
+static void a_pool_that_never_ran_has_no_threads(void **state)
+{
+    (void)state;
+    int before = hone_os_thread_count();
+    hone_pool *pool = make_pool(6);
+    assert_int_equal(hone_os_thread_count(), before);
+    hone_pool_destroy(&pool);
+    hone_pool_destroy(&pool);
+    hone_allocator allocator = hone_allocator_system();
+    hone_error err = {0};
+    assert_int_equal(hone_pool_create(&allocator, 0, &pool, &err), HONE_INVALID_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_body_runs_once),
+        cmocka_unit_test(jobs_follow_each_other_quickly_and_after_sleeps),
+        cmocka_unit_test(a_limit_is_kept),
+        cmocka_unit_test(a_body_may_call_back_in),
+        cmocka_unit_test(several_threads_may_call_at_once),
+        cmocka_unit_test(what_bodies_write_is_seen_after_the_run),
+        cmocka_unit_test(a_pool_that_never_ran_has_no_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

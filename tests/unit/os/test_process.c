@@ -1,0 +1,157 @@
+// Children: started, spoken with, killed, and what they died of.
+#include "os/os.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int echo(void *ctx, int fd)
+{
+    (void)ctx;
+    char c;
+    while (hone_fd_read(fd, &c, 1, 0) == HONE_OK)
+        if (hone_fd_write(fd, &c, 1, 0) != HONE_OK) return 1;
+    return 7;
+}
+
+static int die(void *ctx, int fd)
+{
+    (void)fd;
+    int number = *(const int *)ctx;
+    signal(number, SIG_DFL);
+    raise(number);
+    return 0;
+}
+
+static int start_grandchild(void *ctx, int fd)
+{
+    (void)ctx;
+    pid_t pid = fork();
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    hone_fd_write(fd, &pid, sizeof pid, 0);
+    pause();
+    return 0;
+}
+
+static const uint64_t second_ns = 1000000000u;
+
+static void a_spawned_child_answers_on_descriptor_3(void **state)
+{
+    (void)state;
+    const char *const arguments[] = {"sh", "-c", "head -c 5 <&3 >&3; exit 4", NULL};
+    hone_process child;
+    hone_error err = {0};
+    assert_int_equal(hone_process_spawn("/bin/sh", arguments, &child, &err), HONE_OK);
+    uint64_t deadline = hone_os_now_ns() + 20 * second_ns;
+    char got[5] = "";
+    assert_int_equal(hone_fd_write(child.fd, "hello", 5, deadline), HONE_OK);
+    assert_int_equal(hone_fd_read(child.fd, got, 5, deadline), HONE_OK);
+    assert_memory_equal(got, "hello", 5);
+    assert_int_equal(hone_fd_read(child.fd, got, 1, deadline), HONE_IO); // it has left
+    hone_os_sleep_ns(100000000);
+    int number, code;
+    hone_process_kill(&child, &number, &code);
+    assert_int_equal(number, 0);
+    assert_int_equal(code, 4);
+    assert_int_equal(child.fd, -1);
+    hone_process_kill(&child, &number, &code); // nobody is there any more
+}
+
+static void a_program_that_is_not_there_is_a_failure(void **state)
+{
+    (void)state;
+    const char *const arguments[] = {"x", NULL};
+    hone_process child;
+    hone_error err = {0};
+    assert_int_equal(hone_process_spawn("/no/such/program", arguments, &child, &err), HONE_IO);
+    assert_non_null(strstr(err.message, "/no/such/program"));
+    assert_int_equal(err.system_code, 2);
+}
+
+static void a_forked_child_runs_the_body(void **state)
+{
+    (void)state;
+    hone_process child;
+    hone_error err = {0};
+    char got[300], sent[300];
+    memset(sent, 'x', sizeof sent);
+    assert_int_equal(hone_process_fork(echo, NULL, &child, &err), HONE_OK);
+    uint64_t deadline = hone_os_now_ns() + 20 * second_ns;
+    assert_int_equal(hone_fd_write(child.fd, sent, sizeof sent, deadline), HONE_OK);
+    assert_int_equal(hone_fd_read(child.fd, got, sizeof got, deadline), HONE_OK);
+    assert_memory_equal(sent, got, sizeof got);
+    int number, code;
+    hone_process_kill(&child, &number, &code);
+    assert_int_equal(number, 0);
+}
+
+static void waiting_ends_at_the_deadline(void **state)
+{
+    (void)state;
+    hone_process child;
+    hone_error err = {0};
+    char c;
+    assert_int_equal(hone_process_fork(echo, NULL, &child, &err), HONE_OK);
+    uint64_t start = hone_os_now_ns();
+    assert_int_equal(hone_fd_read(child.fd, &c, 1, start + 30000000), HONE_BUSY);
+    assert_true(hone_os_now_ns() - start >= 30000000);
+    assert_true(hone_os_now_ns() - start < 5 * second_ns);
+    int number, code;
+    hone_process_kill(&child, &number, &code);
+}
+
+static void the_signal_that_killed_a_child_is_told(void **state)
+{
+    (void)state;
+    static const int numbers[] = {SIGSEGV, SIGABRT, SIGFPE, SIGKILL};
+    for (size_t i = 0; i < 4; i++) {
+        int asked = numbers[i], number, code;
+        char c;
+        hone_process child;
+        hone_error err = {0};
+        assert_int_equal(hone_process_fork(die, &asked, &child, &err), HONE_OK);
+        assert_int_equal(hone_fd_read(child.fd, &c, 1, hone_os_now_ns() + 20 * second_ns), HONE_IO);
+        hone_os_sleep_ns(50000000);
+        hone_process_kill(&child, &number, &code);
+        assert_int_equal(number, asked);
+    }
+}
+
+static void killing_takes_the_whole_group(void **state)
+{
+    (void)state;
+    hone_process child;
+    hone_error err = {0};
+    pid_t grandchild;
+    assert_int_equal(hone_process_fork(start_grandchild, NULL, &child, &err), HONE_OK);
+    assert_int_equal(
+        hone_fd_read(child.fd, &grandchild, sizeof grandchild, hone_os_now_ns() + 20 * second_ns), HONE_OK);
+    int fd = dup(child.fd), number, code;
+    hone_process_kill(&child, &number, &code);
+    char c;
+    // The grandchild holds the other end too: only its death ends the reading.
+    assert_int_equal(hone_fd_read(fd, &c, 1, hone_os_now_ns() + 20 * second_ns), HONE_IO);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_spawned_child_answers_on_descriptor_3),
+        cmocka_unit_test(a_program_that_is_not_there_is_a_failure),
+        cmocka_unit_test(a_forked_child_runs_the_body),
+        cmocka_unit_test(waiting_ends_at_the_deadline),
+        cmocka_unit_test(the_signal_that_killed_a_child_is_told),
+        cmocka_unit_test(killing_takes_the_whole_group),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
