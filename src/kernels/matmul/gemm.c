@@ -1,0 +1,332 @@
+#include "kernels/matmul/gemm.h"
+
+#include "kernels/common/half.h"
+#include "kernels/common/scratch.h"
+
+#include <stdatomic.h>
+
+enum {
+    SLACK = 64,     // words behind a packed block: packers store whole vectors
+    PACKED_ROWS = 8 // of a [k, n] matrix, packed together
+};
+
+// One run, shared by its workers.
+typedef struct gemm_job {
+    const hone_gemm_set *set;
+    const hone_gemm_blocking *blocking;
+    const hone_matmul *product;
+    const hone_execution *execution;
+    int64_t grid_rows, grid_columns; // workers
+    atomic_bool failed;
+} gemm_job;
+
+// One worker's part of c, [rows) x [columns), and its memory.
+typedef struct gemm_part {
+    const gemm_job *job;
+    int64_t row_begin, row_end, column_begin, column_end;
+    float *a, *b, *c; // packed blocks; c: sums of a 16 bit product
+    int64_t c_stride;
+} gemm_part;
+
+// What stands packed while micro-kernels run.
+typedef struct gemm_block {
+    int64_t row, rows, column, columns;
+    int64_t depth, k_begin; // words, elements
+    bool first;             // of k: c is overwritten
+} gemm_block;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t round_up(int64_t a, int64_t step)
+{
+    return divide_up(a, step) * step;
+}
+
+// Where piece `index` of `count` nearly equal ones begins: no piece is left a small rest.
+static int64_t piece_begin(int64_t total, int64_t index, int64_t count)
+{
+    return total / count * index + smaller(index, total % count);
+}
+
+// The same for columns, whose pieces begin at multiples of nr.
+static int64_t column_piece(int64_t columns, int64_t nr, int64_t index, int64_t count)
+{
+    return smaller(columns, piece_begin(divide_up(columns, nr), index, count) * nr);
+}
+
+// The widest block of any worker.
+static int64_t block_rows(const gemm_job *job)
+{
+    return smaller(job->blocking->mc, divide_up(job->product->m, job->grid_rows));
+}
+
+static int64_t block_columns(const gemm_job *job)
+{
+    int64_t nr = job->blocking->nr;
+    int64_t part = divide_up(divide_up(job->product->n, nr), job->grid_columns) * nr;
+    return smaller(round_up(job->blocking->nc, nr), part);
+}
+
+static int64_t k_blocks(const gemm_job *job)
+{
+    return divide_up(job->product->k, job->blocking->kc);
+}
+
+static int64_t block_words(const gemm_job *job)
+{
+    return divide_up(divide_up(job->product->k, k_blocks(job)), job->set->word) + 1;
+}
+
+// Sums of a 16 bit product: of one row block when k is one block, else of all the worker's rows.
+static int64_t sum_rows(const gemm_job *job)
+{
+    if (job->product->dtype == HONE_F32) return 0;
+    return k_blocks(job) == 1 ? block_rows(job) : divide_up(job->product->m, job->grid_rows);
+}
+
+static size_t a_words(const gemm_job *job)
+{
+    return (size_t)round_up(block_rows(job) * block_words(job) + SLACK, SLACK);
+}
+
+static size_t b_words(const gemm_job *job)
+{
+    return job->blocking->pack_b ? (size_t)round_up(block_columns(job) * block_words(job) + SLACK, SLACK) : 0;
+}
+
+static size_t piece_bytes(const gemm_job *job)
+{
+    return (a_words(job) + b_words(job) + (size_t)(sum_rows(job) * block_columns(job))) * sizeof(float);
+}
+
+static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles)
+{
+    const hone_matmul *product = part->job->product;
+    int64_t size = hone_element_size(product->dtype);
+    for (int64_t t = 0; t < tiles; t++) {
+        int64_t row = piece_begin(block->rows, t, tiles), rows = piece_begin(block->rows, t + 1, tiles) - row;
+        int64_t from = (block->row + row) * product->a_stride + block->k_begin;
+        hone_gemm_strip strip = {
+            .data = (const char *)product->a + from * size,
+            .stride = product->a_stride,
+            .dtype = product->dtype,
+            .count = rows,
+            .width = rows,
+            .size = smaller(block->depth * part->job->set->word, product->k - block->k_begin),
+            .out = part->a + row * block->depth,
+        };
+        part->job->set->pack_lines(&strip);
+    }
+}
+
+static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t column, int64_t word, int64_t words)
+{
+    const hone_matmul *product = part->job->product;
+    const hone_gemm_set *set = part->job->set;
+    int64_t nr = part->job->blocking->nr, stride = product->b_stride;
+    int64_t j = block->column + column, p = block->k_begin + word * set->word;
+    int64_t from = product->transpose_b ? j * stride + p : p * stride + j;
+    hone_gemm_strip strip = {
+        .data = (const char *)product->b + from * hone_element_size(product->dtype),
+        .stride = stride,
+        .dtype = product->dtype,
+        .count = smaller(nr, block->columns - column),
+        .width = nr,
+        .size = smaller(words * set->word, product->k - p),
+        .out = part->b + column * block->depth + word * nr,
+    };
+    (product->transpose_b ? set->pack_lines : set->pack_columns)(&strip);
+}
+
+// A [n, k] matrix is read panel by panel; of a [k, n] one a few rows are read from end to end, since a walk down one
+// panel's columns would meet a new page at every step (measured at 4096 x 4096: 17 GB/s, 6 GB/s down the columns).
+static void pack_b(const gemm_part *part, const gemm_block *block)
+{
+    int64_t step = part->job->product->transpose_b ? block->depth : PACKED_ROWS;
+    for (int64_t word = 0; word < block->depth; word += step)
+        for (int64_t column = 0; column < block->columns; column += part->job->blocking->nr)
+            pack_panel(part, block, column, word, smaller(step, block->depth - word));
+}
+
+// Where a panel of B is read: packed, or in place.
+static void place_b(const gemm_part *part, const gemm_block *block, int64_t column, hone_gemm_tile *tile)
+{
+    const hone_matmul *product = part->job->product;
+    if (part->job->blocking->pack_b) {
+        tile->b = part->b + column * block->depth;
+        tile->b_step = part->job->blocking->nr;
+    } else {
+        tile->b = (const float *)product->b + block->k_begin * product->b_stride + block->column + column;
+        tile->b_step = product->b_stride;
+    }
+}
+
+// Where sums of row `row` of the part and the block's first column stand.
+static float *place_c(const gemm_part *part, const gemm_block *block, int64_t row)
+{
+    const hone_matmul *product = part->job->product;
+    if (product->dtype == HONE_F32) return (float *)product->c + row * product->c_stride + block->column;
+    int64_t base = k_blocks(part->job) == 1 ? block->row : part->row_begin;
+    return part->c + (row - base) * part->c_stride;
+}
+
+static void multiply_block(const gemm_part *part, const gemm_block *block, int64_t tiles)
+{
+    int64_t nr = part->job->blocking->nr;
+    hone_gemm_tile tile = {
+        .depth = block->depth,
+        .c_stride = part->c_stride,
+        .accumulate = !block->first,
+    };
+    for (int64_t column = 0; column < block->columns; column += nr) {
+        place_b(part, block, column, &tile);
+        tile.columns = smaller(nr, block->columns - column);
+        for (int64_t t = 0; t < tiles; t++) {
+            int64_t row = piece_begin(block->rows, t, tiles), next = piece_begin(block->rows, t + 1, tiles);
+            tile.a = part->a + row * block->depth;
+            tile.next = part->a + next * block->depth;
+            tile.c = place_c(part, block, block->row + row) + column;
+            part->job->set->tile(&tile, (int32_t)(next - row));
+        }
+    }
+}
+
+static void narrow_block(const gemm_part *part, const gemm_block *block)
+{
+    const hone_matmul *product = part->job->product;
+    for (int64_t row = block->row; row < block->row + block->rows; row++) {
+        uint16_t *to = (uint16_t *)product->c + row * product->c_stride + block->column;
+        part->job->set->narrow(place_c(part, block, row), to, product->dtype, block->columns);
+    }
+}
+
+// All row blocks over one packed block of B.
+static void multiply_rows(const gemm_part *part, gemm_block *block, bool last)
+{
+    int64_t total = part->row_end - part->row_begin, count = divide_up(total, part->job->blocking->mc);
+    for (int64_t i = 0; i < count; i++) {
+        block->row = part->row_begin + piece_begin(total, i, count);
+        block->rows = part->row_begin + piece_begin(total, i + 1, count) - block->row;
+        int64_t tiles = divide_up(block->rows, part->job->blocking->mr);
+        pack_a(part, block, tiles);
+        multiply_block(part, block, tiles);
+        if (last && part->job->product->dtype != HONE_F32) narrow_block(part, block);
+    }
+}
+
+static void multiply_columns(const gemm_part *part, gemm_block *block)
+{
+    const gemm_job *job = part->job;
+    int64_t word = job->set->word, words = divide_up(job->product->k, word), count = k_blocks(job);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t begin = piece_begin(words, i, count);
+        block->k_begin = begin * word;
+        block->depth = piece_begin(words, i + 1, count) - begin;
+        block->first = i == 0;
+        if (job->blocking->pack_b) pack_b(part, block);
+        multiply_rows(part, block, i == count - 1);
+    }
+}
+
+static void multiply_part(gemm_part *part)
+{
+    const gemm_job *job = part->job;
+    int64_t nr = job->blocking->nr, total = part->column_end - part->column_begin;
+    int64_t count = divide_up(total, block_columns(job));
+    for (int64_t i = 0; i < count; i++) {
+        gemm_block block = {.column = part->column_begin + column_piece(total, nr, i, count)};
+        block.columns = part->column_begin + column_piece(total, nr, i + 1, count) - block.column;
+        multiply_columns(part, &block);
+    }
+}
+
+static void work(void *ctx, int64_t index)
+{
+    gemm_job *job = ctx;
+    const hone_matmul *product = job->product;
+    int64_t row = index / job->grid_columns, column = index % job->grid_columns, nr = job->blocking->nr;
+    float *memory = hone_scratch_piece(job->execution, index, job->grid_rows * job->grid_columns, piece_bytes(job));
+    if (!memory) {
+        atomic_store_explicit(&job->failed, true, memory_order_relaxed);
+        return;
+    }
+    gemm_part part = {
+        .job = job,
+        .row_begin = piece_begin(product->m, row, job->grid_rows),
+        .row_end = piece_begin(product->m, row + 1, job->grid_rows),
+        .column_begin = column_piece(product->n, nr, column, job->grid_columns),
+        .column_end = column_piece(product->n, nr, column + 1, job->grid_columns),
+        .a = memory,
+        .b = memory + a_words(job),
+        .c = memory + a_words(job) + b_words(job),
+        .c_stride = product->dtype == HONE_F32 ? product->c_stride : block_columns(job),
+    };
+    multiply_part(&part);
+}
+
+// Splits c over the workers so that what each packs, its rows of a and its columns of b, is least.
+static void choose_grid(gemm_job *job)
+{
+    int64_t m = job->product->m, n = job->product->n, best = INT64_MAX;
+    for (int64_t rows = 1; rows <= job->blocking->threads; rows++) {
+        int64_t columns = job->blocking->threads / rows;
+        int64_t packed = divide_up(m, rows) + divide_up(n, columns);
+        bool fits = rows <= m && columns <= divide_up(n, job->blocking->nr);
+        if (rows * columns != job->blocking->threads || !fits || packed >= best) continue;
+        best = packed;
+        job->grid_rows = rows;
+        job->grid_columns = columns;
+    }
+}
+
+static void clear(const hone_matmul *product)
+{
+    int64_t size = hone_element_size(product->dtype);
+    for (int64_t i = 0; i < product->m; i++)
+        memset((char *)product->c + i * product->c_stride * size, 0, (size_t)(product->n * size));
+}
+
+size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product)
+{
+    if (product->m == 0 || product->n == 0 || product->k == 0) return 0;
+    gemm_job job = {.set = set, .blocking = blocking, .product = product, .grid_rows = 1, .grid_columns = 1};
+    choose_grid(&job);
+    return (size_t)(job.grid_rows * job.grid_columns) * (piece_bytes(&job) + 64);
+}
+
+hone_status hone_gemm_run(
+    const hone_gemm_set *set,
+    const hone_gemm_blocking *blocking,
+    const hone_matmul *product,
+    const hone_plan *plan,
+    const hone_execution *execution)
+{
+    if (product->m == 0 || product->n == 0) return HONE_OK;
+    if (product->k == 0) {
+        clear(product);
+        return HONE_OK;
+    }
+    gemm_job job = {
+        .set = set,
+        .blocking = blocking,
+        .product = product,
+        .execution = execution,
+        .grid_rows = 1,
+        .grid_columns = 1,
+    };
+    choose_grid(&job);
+    int64_t workers = job.grid_rows * job.grid_columns;
+    if (workers == 1)
+        work(&job, 0);
+    else
+        hone_plan_parallel_for(plan, execution, (int32_t)workers, workers, work, &job);
+    return atomic_load_explicit(&job.failed, memory_order_relaxed) ? HONE_OUT_OF_MEMORY : HONE_OK;
+}

@@ -1,0 +1,70 @@
+// The blocked matrix product that all instruction sets share: the loops, the threads and the packing order are here,
+// in plain C; an instruction set brings its micro-kernels and packers in a table.
+//
+//   for each thread's part of c            hone_gemm_run
+//     for columns in steps of nc           B block: depth x nc words, packed in panels of nr columns
+//       for k in steps of kc
+//         for rows in steps of mc          A block: mc x depth words, packed in tiles of at most mr rows
+//           for each panel, for each tile  one micro-kernel: c tile += A tile * B panel, all in registers
+//
+// After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+#ifndef HONE_KERNELS_MATMUL_GEMM_H
+#define HONE_KERNELS_MATMUL_GEMM_H
+
+#include "kernels/matmul/matmul.h"
+
+// What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, or two bf16 that
+// follow each other in k; depth counts words.
+typedef struct hone_gemm_tile {
+    const float *a; // word p of row i at a[p * rows + i]
+    const float *b; // words of columns at b[p * b_step + j]
+    int64_t b_step, depth;
+    float *c;
+    int64_t c_stride;
+    int64_t columns;   // 1 to nr; the last vector may be cut
+    bool accumulate;   // add to c; else overwrite it
+    const float *next; // what will be read next: brought towards the caches
+} hone_gemm_tile;
+
+// A strip of a matrix to pack: `count` (at most width) lines of depth words become dst[p * width + i], i < width; lines
+// from count on are zero. size is in elements of k, of which a word may hold two; a missing second one is zero.
+typedef struct hone_gemm_strip {
+    const void *data; // the first element
+    int64_t stride;   // elements from one row of the source to the next
+    hone_dtype_id dtype;
+    int64_t count, width;
+    int64_t size;
+    float *out;
+} hone_gemm_strip;
+
+// An instruction set.
+typedef struct hone_gemm_set {
+    int32_t vector;   // floats
+    int32_t word;     // elements of k in a word: 1, or 2 with bf16 pairs
+    int32_t max_rows; // of a tile
+    void (*tile)(const hone_gemm_tile *tile, int32_t rows);
+    void (*pack_lines)(const hone_gemm_strip *strip);   // line i is row i of the source: k runs along it
+    void (*pack_columns)(const hone_gemm_strip *strip); // line i is column i: k runs down the rows
+    void (*narrow)(const float *from, void *to, hone_dtype_id dtype, int64_t count); // f32 to f16 or bf16
+} hone_gemm_set;
+
+// Blocking, as a config gives it.
+typedef struct hone_gemm_blocking {
+    int32_t mr, nr;
+    int64_t mc, nc, kc;
+    bool pack_b; // false: f32 in [k, n] only: the micro-kernel reads b itself
+    int32_t threads;
+} hone_gemm_blocking;
+
+// Bytes of scratch that a run of this product takes, all workers together.
+size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product);
+
+// Returns: HONE_OK; HONE_OUT_OF_MEMORY.
+hone_status hone_gemm_run(
+    const hone_gemm_set *set,
+    const hone_gemm_blocking *blocking,
+    const hone_matmul *product,
+    const hone_plan *plan,
+    const hone_execution *execution);
+
+#endif

@@ -1,0 +1,13 @@
+// RMS norm over the last axis: y = x / sqrt(mean(x^2) + eps) * weight.
+#ifndef HONE_KERNELS_RMS_NORM_H
+#define HONE_KERNELS_RMS_NORM_H
+
+#include "hone/kernel.h"
+
+// The order of values, and of the space's parameters.
+enum { RMS_NORM_X, RMS_NORM_WEIGHT, RMS_NORM_Y, RMS_NORM_EPS };
+enum { RMS_NORM_UNROLL, RMS_NORM_ROWS_PER_TASK, RMS_NORM_STORE, RMS_NORM_THREADS };
+
+hone_run_function hone_rms_norm_reference, hone_rms_norm_portable, hone_rms_norm_avx2, hone_rms_norm_avx512;
+
+#endif

@@ -1,0 +1,66 @@
+// rms_norm: its signature, its kernels, and what is known of them without running them.
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/tables.h"
+#include "kernels/vector/arguments.h"
+
+static const char space[] = "unroll: 1..8 *2 default 4\n"
+                            "rows_per_task: 1..256 *4 default 4\n"
+                            "store: cached | streamed\n"
+                            "threads: 1..64 *2\n"
+                            "where threads <= device.threads";
+
+static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    (void)kernel;
+    return hone_last_axis_is_dense(call, RMS_NORM_X, why) && hone_last_axis_is_dense(call, RMS_NORM_WEIGHT, why) &&
+           hone_last_axis_is_dense(call, RMS_NORM_Y, why);
+}
+
+static void model(const hone_call *call, hone_cost *out_cost)
+{
+    double elements = (double)hone_tensor_elements(hone_call_tensor(call, RMS_NORM_X));
+    double size = hone_call_dtype(call, "T")->bits / 8.0;
+    out_cost->bytes = (2 * elements + (double)hone_dim_of(call, "dim")) * size;
+    out_cost->operations = 4 * elements;
+}
+
+// A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
+static bool
+heuristic(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    int64_t dim = hone_dim_of(call, "dim"), bytes = hone_tensor_elements(hone_call_tensor(call, RMS_NORM_X)) * 4;
+    int64_t rows_per_task = 1;
+    while (rows_per_task < 256 && rows_per_task * dim * 4 < 1 << 16)
+        rows_per_task *= 4;
+    out_config->count = 4;
+    out_config->values[RMS_NORM_UNROLL] = 4;
+    out_config->values[RMS_NORM_ROWS_PER_TASK] = rows_per_task;
+    out_config->values[RMS_NORM_STORE] = device && device->l3_bytes > 0 && bytes > device->l3_bytes;
+    out_config->values[RMS_NORM_THREADS] = hone_threads_for(device, bytes >> 18);
+    return true;
+}
+
+static const hone_algorithm algorithm = {
+    .struct_size = sizeof algorithm,
+    .signature = "rms_norm(x: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6) -> y: T[..., dim] where T in f32, f16, bf16",
+    .reference = hone_rms_norm_reference,
+    .tolerance = {.relative = 1e-5, .scale = 1},
+    .model = model,
+    .independent = "...",
+};
+
+static const hone_kernel kernels[] = {
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 30,
+     .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ, .space = space,
+     .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx512},
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
+     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space,
+     .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx2},
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 10,
+     .space = space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_portable},
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .is_reference = true, .run = hone_rms_norm_reference},
+};
+
+const hone_kernel_table hone_rms_norm_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};

@@ -1,0 +1,276 @@
+// The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
+//
+// Exponents are of 2: t = x * (scale * log2 e) - m. m is common to a row, so that its rounding cancels in the quotient.
+// A row of up to eight vectors stays in registers; longer ones go the way that the config's method says.
+#include "kernels/common/scratch.h"
+#include "kernels/softmax/softmax.h"
+#include "kernels/vector/arguments.h"
+#include "kernels/vector/rows.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { SHORT_ROW = 8 }; // vectors
+
+typedef struct softmax {
+    hone_rows x, y;
+    float factor; // scale * log2 e
+    hone_dtype_id dtype;
+    int64_t method, unroll, rows_per_task;
+    bool stream;
+    _Atomic bool out_of_memory;
+} softmax;
+
+typedef struct row {
+    const void *x;
+    void *y;
+    float *buffer; // length floats; y itself where that holds floats
+    int64_t length;
+    vec factor;
+    bool stream;
+} row;
+
+// x * factor - shift, where lanes behind the row's end hold minus infinity, which adds nothing to a sum or a maximum.
+HONE_INLINE vec exponent(const row *r, hone_dtype_id dtype, int64_t i, vec shift)
+{
+    return vec_fma(vec_load(r->x, dtype, i), r->factor, shift);
+}
+
+HONE_INLINE vec exponent_part(const row *r, hone_dtype_id dtype, int64_t i, vec shift)
+{
+    int64_t rest = r->length - i;
+    vec value = vec_fma(vec_load_part(r->x, dtype, i, rest), r->factor, shift);
+    return vec_first(rest, value, vec_set(-INFINITY));
+}
+
+HONE_INLINE float highest(const row *r, hone_dtype_id dtype, int unroll)
+{
+    vec most[8], zero = vec_set(0.0f);
+    HONE_UNROLL
+    for (int u = 0; u < unroll; u++)
+        most[u] = vec_set(-INFINITY);
+    int64_t i = 0;
+    for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH) {
+        HONE_UNROLL
+        for (int u = 0; u < unroll; u++)
+            most[u] = vec_max(most[u], exponent(r, dtype, i + u * VEC_WIDTH, zero));
+    }
+    for (; i < r->length; i += VEC_WIDTH)
+        most[0] = vec_max(most[0], exponent_part(r, dtype, i, zero));
+    HONE_UNROLL
+    for (int u = 1; u < unroll; u++)
+        most[0] = vec_max(most[0], most[u]);
+    return vec_highest(most[0]);
+}
+
+// The sum of the exponentials, kept in the buffer when there is one.
+HONE_INLINE float sum_of_powers(const row *r, hone_dtype_id dtype, float most, int unroll, bool keep)
+{
+    vec sums[8], shift = vec_set(-most);
+    HONE_UNROLL
+    for (int u = 0; u < unroll; u++)
+        sums[u] = vec_set(0.0f);
+    int64_t i = 0;
+    for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH) {
+        HONE_UNROLL
+        for (int u = 0; u < unroll; u++) {
+            vec power = vec_exp2(exponent(r, dtype, i + u * VEC_WIDTH, shift));
+            if (keep) vec_store(r->buffer, HONE_F32, i + u * VEC_WIDTH, power);
+            sums[u] = vec_add(sums[u], power);
+        }
+    }
+    for (; i < r->length; i += VEC_WIDTH) {
+        vec power = vec_exp2(exponent_part(r, dtype, i, shift));
+        if (keep) vec_store_part(r->buffer, HONE_F32, i, r->length - i, power);
+        sums[0] = vec_add(sums[0], power);
+    }
+    HONE_UNROLL
+    for (int u = 1; u < unroll; u++)
+        sums[0] = vec_add(sums[0], sums[u]);
+    return vec_sum(sums[0]);
+}
+
+// Maximum and sum in one pass: each lane keeps its own, and a group of vectors shares one correction. The first maximum
+// is finite, so that minus infinity never meets itself in a difference.
+HONE_INLINE float sum_online(const row *r, hone_dtype_id dtype, int unroll, float *out_most)
+{
+    vec most = vec_set(-FLT_MAX), sum = vec_set(0.0f), zero = sum;
+    for (int64_t i = 0; i < r->length; i += unroll * VEC_WIDTH) {
+        vec group[8], top = most;
+        bool whole = i + unroll * VEC_WIDTH <= r->length;
+        HONE_UNROLL
+        for (int u = 0; u < unroll; u++) {
+            int64_t at = i + u * VEC_WIDTH;
+            if (whole)
+                group[u] = exponent(r, dtype, at, zero);
+            else
+                group[u] = at < r->length ? exponent_part(r, dtype, at, zero) : vec_set(-INFINITY);
+            top = vec_max(top, group[u]);
+        }
+        sum = vec_mul(sum, vec_exp2(vec_sub(most, top)));
+        HONE_UNROLL
+        for (int u = 0; u < unroll; u++)
+            sum = vec_add(sum, vec_exp2(vec_sub(group[u], top)));
+        most = top;
+    }
+    *out_most = vec_highest(most);
+    return vec_sum(vec_mul(sum, vec_exp2(vec_sub(most, vec_set(*out_most)))));
+}
+
+HONE_INLINE void put(const row *r, hone_dtype_id dtype, int64_t i, vec value)
+{
+    if (r->stream)
+        vec_stream(r->y, dtype, i, value);
+    else
+        vec_store(r->y, dtype, i, value);
+}
+
+HONE_INLINE void multiply_powers(const row *r, hone_dtype_id dtype, float most, float sum, int unroll)
+{
+    vec shift = vec_set(-most), scale = vec_set(1.0f / sum);
+    int64_t i = 0;
+    for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH) {
+        HONE_UNROLL
+        for (int u = 0; u < unroll; u++) {
+            int64_t at = i + u * VEC_WIDTH;
+            put(r, dtype, at, vec_mul(vec_exp2(exponent(r, dtype, at, shift)), scale));
+        }
+    }
+    for (; i < r->length; i += VEC_WIDTH)
+        vec_store_part(r->y, dtype, i, r->length - i, vec_mul(vec_exp2(exponent_part(r, dtype, i, shift)), scale));
+}
+
+HONE_INLINE void multiply_buffer(const row *r, hone_dtype_id dtype, float sum, int unroll)
+{
+    vec scale = vec_set(1.0f / sum);
+    int64_t i = 0;
+    for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH) {
+        HONE_UNROLL
+        for (int u = 0; u < unroll; u++) {
+            int64_t at = i + u * VEC_WIDTH;
+            put(r, dtype, at, vec_mul(vec_load(r->buffer, HONE_F32, at), scale));
+        }
+    }
+    for (; i < r->length; i += VEC_WIDTH) {
+        int64_t rest = r->length - i;
+        vec_store_part(r->y, dtype, i, rest, vec_mul(vec_load_part(r->buffer, HONE_F32, i, rest), scale));
+    }
+}
+
+HONE_INLINE void long_row(const row *r, hone_dtype_id dtype, int64_t method, int unroll)
+{
+    float most, sum;
+    if (method == SOFTMAX_ONLINE) {
+        sum = sum_online(r, dtype, unroll, &most);
+        multiply_powers(r, dtype, most, sum, unroll);
+        return;
+    }
+    most = highest(r, dtype, unroll);
+    if (method == SOFTMAX_BUFFERED) {
+        sum = sum_of_powers(r, dtype, most, unroll, true);
+        multiply_buffer(r, dtype, sum, unroll);
+    } else {
+        sum = sum_of_powers(r, dtype, most, unroll, false);
+        multiply_powers(r, dtype, most, sum, unroll);
+    }
+}
+
+// A row of `vectors` vectors, the last of them perhaps not full.
+HONE_INLINE void short_row(const row *r, hone_dtype_id dtype, int vectors)
+{
+    vec values[SHORT_ROW], zero = vec_set(0.0f);
+    HONE_UNROLL
+    for (int i = 0; i + 1 < vectors; i++)
+        values[i] = exponent(r, dtype, i * VEC_WIDTH, zero);
+    int64_t tail = (vectors - 1) * VEC_WIDTH;
+    values[vectors - 1] = exponent_part(r, dtype, tail, zero);
+    vec most = values[0];
+    HONE_UNROLL
+    for (int i = 1; i < vectors; i++)
+        most = vec_max(most, values[i]);
+    vec shift = vec_set(vec_highest(most)), sum = zero;
+    HONE_UNROLL
+    for (int i = 0; i < vectors; i++) {
+        values[i] = vec_exp2(vec_sub(values[i], shift));
+        sum = vec_add(sum, values[i]);
+    }
+    vec scale = vec_set(1.0f / vec_sum(sum));
+    HONE_UNROLL
+    for (int i = 0; i + 1 < vectors; i++)
+        vec_store(r->y, dtype, i * VEC_WIDTH, vec_mul(values[i], scale));
+    vec_store_part(r->y, dtype, tail, r->length - tail, vec_mul(values[vectors - 1], scale));
+}
+
+HONE_INLINE void normalise(const softmax *job, const row *r, hone_dtype_id dtype)
+{
+    switch ((r->length + VEC_WIDTH - 1) / VEC_WIDTH) {
+    case 1: short_row(r, dtype, 1); return;
+    case 2: short_row(r, dtype, 2); return;
+    case 3: short_row(r, dtype, 3); return;
+    case 4: short_row(r, dtype, 4); return;
+    case 5: short_row(r, dtype, 5); return;
+    case 6: short_row(r, dtype, 6); return;
+    case 7: short_row(r, dtype, 7); return;
+    case 8: short_row(r, dtype, 8); return;
+    default: break;
+    }
+    switch (job->unroll) {
+    case 1: long_row(r, dtype, job->method, 1); break;
+    case 2: long_row(r, dtype, job->method, 2); break;
+    default: long_row(r, dtype, job->method, 4);
+    }
+}
+
+HONE_INLINE void normalise_range(const softmax *job, int64_t first, int64_t last, float *buffer, hone_dtype_id dtype)
+{
+    int64_t size = hone_element_size(dtype);
+    for (int64_t i = first; i < last; i++) {
+        row r = {.length = job->x.length, .factor = vec_set(job->factor)};
+        r.x = job->x.data + hone_rows_offset(&job->x, i) * size;
+        r.y = job->y.data + hone_rows_offset(&job->y, i) * size;
+        r.stream = job->stream && (uintptr_t)r.y % (uintptr_t)(VEC_WIDTH * size) == 0;
+        r.buffer = buffer ? buffer : r.y;
+        normalise(job, &r, dtype);
+    }
+}
+
+static void run_task(void *ctx, int64_t index)
+{
+    softmax *job = ctx;
+    int64_t first = index * job->rows_per_task, last = first + job->rows_per_task;
+    if (last > job->x.count) last = job->x.count;
+    float *buffer = NULL;
+    bool own_buffer = job->stream || job->dtype != HONE_F32;
+    if (job->method == SOFTMAX_BUFFERED && own_buffer && job->x.length > SHORT_ROW * VEC_WIDTH) {
+        buffer = hone_scratch_get((size_t)job->x.length * sizeof *buffer);
+        if (!buffer) {
+            job->out_of_memory = true;
+            return;
+        }
+    }
+    switch (job->dtype) {
+    case HONE_F32: normalise_range(job, first, last, buffer, HONE_F32); break;
+    case HONE_BF16: normalise_range(job, first, last, buffer, HONE_BF16); break;
+    default: normalise_range(job, first, last, buffer, HONE_F16);
+    }
+    if (job->stream) vec_stream_end();
+}
+
+static hone_status run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const int64_t *config = plan->config;
+    softmax job = {
+        .x = hone_rows_of(args[SOFTMAX_X].as.tensor),
+        .y = hone_rows_of(args[SOFTMAX_Y].as.tensor),
+        .factor = (float)(hone_number_of(&hone_call_values(plan->call)[SOFTMAX_SCALE], 1.0) * 1.4426950408889634),
+        .dtype = hone_float_id(args[SOFTMAX_X].as.tensor->dtype),
+        .method = config[SOFTMAX_METHOD],
+        .unroll = config[SOFTMAX_UNROLL],
+        .rows_per_task = config[SOFTMAX_ROWS_PER_TASK],
+        .stream = config[SOFTMAX_STORE] == 1,
+    };
+    if (job.x.length == 0) return HONE_OK;
+    int64_t tasks = (job.x.count + job.rows_per_task - 1) / job.rows_per_task;
+    hone_plan_parallel_for(plan, execution, (int32_t)config[SOFTMAX_THREADS], tasks, run_task, &job);
+    return job.out_of_memory ? HONE_OUT_OF_MEMORY : HONE_OK;
+}

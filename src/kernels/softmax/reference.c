@@ -1,0 +1,46 @@
+// In double, element by element, for any strides.
+#include "kernels/common/half.h"
+#include "kernels/softmax/softmax.h"
+#include "kernels/vector/arguments.h"
+#include "kernels/vector/rows.h"
+
+#include <math.h>
+
+typedef struct softmax {
+    hone_rows x, y;
+    double scale;
+    hone_dtype_id dtype;
+} softmax;
+
+static double element(const softmax *job, int64_t offset, int64_t i)
+{
+    return job->scale * (double)hone_element_get(job->x.data, job->dtype, offset + i * job->x.step);
+}
+
+static void normalise(const softmax *job, int64_t row)
+{
+    int64_t from = hone_rows_offset(&job->x, row), to = hone_rows_offset(&job->y, row), length = job->x.length;
+    double highest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < length; i++)
+        highest = fmax(highest, element(job, from, i));
+    for (int64_t i = 0; i < length; i++)
+        sum += exp(element(job, from, i) - highest);
+    for (int64_t i = 0; i < length; i++) {
+        double value = exp(element(job, from, i) - highest) / sum;
+        hone_element_put(job->y.data, job->dtype, to + i * job->y.step, (float)value);
+    }
+}
+
+hone_status hone_softmax_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    softmax job = {
+        .x = hone_rows_of(args[SOFTMAX_X].as.tensor),
+        .y = hone_rows_of(args[SOFTMAX_Y].as.tensor),
+        .scale = hone_number_of(&hone_call_values(plan->call)[SOFTMAX_SCALE], 1.0),
+        .dtype = hone_float_id(args[SOFTMAX_X].as.tensor->dtype),
+    };
+    for (int64_t row = 0; row < job.x.count; row++)
+        normalise(&job, row);
+    return HONE_OK;
+}

@@ -1,0 +1,20 @@
+// Softmax over the last axis: y = exp(scale x - m) / sum(exp(scale x - m)) with m = max(scale x).
+#ifndef HONE_KERNELS_SOFTMAX_H
+#define HONE_KERNELS_SOFTMAX_H
+
+#include "hone/kernel.h"
+
+// The order of values, and of the space's parameters.
+enum { SOFTMAX_X, SOFTMAX_Y, SOFTMAX_SCALE };
+enum { SOFTMAX_METHOD, SOFTMAX_UNROLL, SOFTMAX_ROWS_PER_TASK, SOFTMAX_STORE, SOFTMAX_THREADS };
+
+// The values of `method`.
+enum {
+    SOFTMAX_BUFFERED,   // max; exponentials and their sum into a buffer; products
+    SOFTMAX_RECOMPUTED, // max; the sum of the exponentials; exponentials again, multiplied
+    SOFTMAX_ONLINE      // max and sum in one pass; exponentials again, multiplied
+};
+
+hone_run_function hone_softmax_reference, hone_softmax_portable, hone_softmax_avx2, hone_softmax_avx512;
+
+#endif

@@ -1,0 +1,46 @@
+// What the functions of a kernel's table ask of a call: scalars, dense axes, threads.
+#ifndef HONE_KERNELS_VECTOR_ARGUMENTS_H
+#define HONE_KERNELS_VECTOR_ARGUMENTS_H
+
+#include "base/error.h"
+#include "hone/kernel.h"
+#include "kernels/common/matrix.h"
+
+// A number given as a float or an integer; `otherwise` when none was given.
+static inline double hone_number_of(const hone_value *value, double otherwise)
+{
+    if (value->tag == HONE_VALUE_FLOAT) return value->as.f64;
+    if (value->tag == HONE_VALUE_INT) return (double)value->as.i64;
+    return otherwise;
+}
+
+// The elements of the tensor's last axis lie side by side, as vector loads need them.
+static inline bool hone_last_axis_is_dense(const hone_call *call, size_t index, hone_error *why)
+{
+    const hone_tensor *tensor = hone_call_tensor(call, index);
+    if (!tensor || tensor->ndim == 0) return true;
+    int32_t last = tensor->ndim - 1;
+    int64_t stride = hone_axis_stride(tensor, last);
+    if (stride == 1 || tensor->shape[last] <= 1) return true;
+    const char *name = hone_signature_parameter(hone_call_signature(call), index)->name;
+    hone_fail(why, HONE_UNSUPPORTED, "kernels", "%s has stride %lld on its last axis; this kernel asks for 1", name, (long long)stride);
+    return false;
+}
+
+// The largest power of two that is at most the device's threads and at most `useful`.
+static inline int64_t hone_threads_for(const hone_device_info *device, int64_t useful)
+{
+    int64_t threads = 1, limit = device ? device->threads : 1;
+    while (threads * 2 <= limit && threads * 2 <= useful && threads < 64)
+        threads *= 2;
+    return threads;
+}
+
+// The value of a named dim; 0 when the call has none of this name.
+static inline int64_t hone_dim_of(const hone_call *call, const char *name)
+{
+    int64_t value = 0;
+    return hone_call_dim(call, name, &value) == HONE_OK ? value : 0;
+}
+
+#endif

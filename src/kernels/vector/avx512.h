@@ -1,0 +1,165 @@
+// Sixteen floats as `vec`: the vectors that the row and attention kernels are written over. For files compiled with
+// AVX-512 F, BW, VL and DQ. avx2.h and portable.h give the same functions.
+#ifndef HONE_KERNELS_VECTOR_H
+#define HONE_KERNELS_VECTOR_H
+
+#include "kernels/common/simd_avx512.h"
+#include "kernels/common/unroll.h"
+
+typedef __m512 vec;
+
+// VEC_TILE: rows of a register tile whose columns are up to three vectors. VEC_LOWEST: 2 to this power is given as 0.
+enum { VEC_WIDTH = 16, VEC_TILE = 8, VEC_LOWEST = -160 };
+
+HONE_INLINE vec vec_set(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
+HONE_INLINE vec vec_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+HONE_INLINE vec vec_sub(vec a, vec b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+HONE_INLINE vec vec_mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+HONE_INLINE vec vec_div(vec a, vec b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+// a * b + c
+HONE_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+// The larger; b when either is NaN.
+HONE_INLINE vec vec_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+// The smaller; b when either is NaN.
+HONE_INLINE vec vec_min(vec a, vec b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+// To the nearest integer.
+HONE_INLINE vec vec_round(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+// a * 2^n for an integer n from VEC_LOWEST to 127.
+HONE_INLINE vec vec_scale(vec a, vec n)
+{
+    return _mm512_scalef_ps(a, n);
+}
+
+// a where low <= x and x <= high, else b.
+HONE_INLINE vec vec_within(vec low, vec x, vec high, vec a, vec b)
+{
+    __mmask16 mask = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(low, x, _CMP_LE_OQ), x, high, _CMP_LE_OQ);
+    return _mm512_mask_blend_ps(mask, b, a);
+}
+
+// The first count lanes of a, the others of b.
+HONE_INLINE vec vec_first(int64_t count, vec a, vec b)
+{
+    return _mm512_mask_blend_ps(hone_mask16(count), b, a);
+}
+
+// dtype is a constant at every call of the loads and stores, so that one branch is left.
+HONE_INLINE vec vec_load(const void *data, hone_dtype_id dtype, int64_t index)
+{
+    if (dtype == HONE_F32) return _mm512_loadu_ps((const float *)data + index);
+    return hone_widen16(_mm256_loadu_si256((const __m256i *)(const void *)((const uint16_t *)data + index)), dtype);
+}
+
+HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec value)
+{
+    if (dtype == HONE_F32)
+        _mm512_storeu_ps((float *)data + index, value);
+    else
+        _mm256_storeu_si256((__m256i *)(void *)((uint16_t *)data + index), hone_narrow16(value, dtype));
+}
+
+// Past the caches. The address is a multiple of VEC_WIDTH elements.
+HONE_INLINE void vec_stream(void *data, hone_dtype_id dtype, int64_t index, vec value)
+{
+    if (dtype == HONE_F32)
+        _mm512_stream_ps((float *)data + index, value);
+    else
+        _mm256_stream_si256((__m256i *)(void *)((uint16_t *)data + index), hone_narrow16(value, dtype));
+}
+
+// Orders streamed stores before what follows.
+HONE_INLINE void vec_stream_end(void)
+{
+    _mm_sfence();
+}
+
+// The first count elements, 0 in the other lanes; nothing behind them is touched.
+HONE_INLINE vec vec_load_part(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
+{
+    return hone_load16(data, dtype, index, hone_mask16(count));
+}
+
+HONE_INLINE void vec_store_part(void *data, hone_dtype_id dtype, int64_t index, int64_t count, vec value)
+{
+    hone_store16(data, dtype, index, hone_mask16(count), value);
+}
+
+HONE_INLINE float vec_sum(vec a)
+{
+    return _mm512_reduce_add_ps(a);
+}
+
+HONE_INLINE float vec_highest(vec a)
+{
+    return _mm512_reduce_max_ps(a);
+}
+
+// rows[i] lane j becomes rows[j] lane i.
+HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
+{
+    vec half[VEC_WIDTH];
+    HONE_UNROLL
+    for (int i = 0; i < 16; i += 2) {
+        half[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+        half[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+    }
+    HONE_UNROLL
+    for (int i = 0; i < 16; i += 4) {
+        rows[i] = _mm512_shuffle_ps(half[i], half[i + 2], 0x44);
+        rows[i + 1] = _mm512_shuffle_ps(half[i], half[i + 2], 0xee);
+        rows[i + 2] = _mm512_shuffle_ps(half[i + 1], half[i + 3], 0x44);
+        rows[i + 3] = _mm512_shuffle_ps(half[i + 1], half[i + 3], 0xee);
+    }
+    HONE_UNROLL
+    for (int i = 0; i < 4; i++) {
+        half[i] = _mm512_shuffle_f32x4(rows[i], rows[i + 4], 0x88);
+        half[i + 4] = _mm512_shuffle_f32x4(rows[i], rows[i + 4], 0xdd);
+        half[i + 8] = _mm512_shuffle_f32x4(rows[i + 8], rows[i + 12], 0x88);
+        half[i + 12] = _mm512_shuffle_f32x4(rows[i + 8], rows[i + 12], 0xdd);
+    }
+    HONE_UNROLL
+    for (int i = 0; i < 8; i++) {
+        rows[i] = _mm512_shuffle_f32x4(half[i], half[i + 8], 0x88);
+        rows[i + 8] = _mm512_shuffle_f32x4(half[i], half[i + 8], 0xdd);
+    }
+}
+
+#include "kernels/vector/exponential.h"
+
+#endif

@@ -1,0 +1,150 @@
+// Four floats as `vec`, in the vector extension that gcc and clang share, for any machine; the functions are described
+// in avx512.h.
+#ifndef HONE_KERNELS_VECTOR_H
+#define HONE_KERNELS_VECTOR_H
+
+#include "kernels/common/half.h"
+#include "kernels/common/unroll.h"
+
+typedef float vec __attribute__((vector_size(16)));
+typedef int32_t vec_bits __attribute__((vector_size(16)));
+
+enum { VEC_WIDTH = 4, VEC_TILE = 4, VEC_LOWEST = -127 };
+
+HONE_INLINE vec vec_set(float value)
+{
+    return (vec){value, value, value, value};
+}
+
+HONE_INLINE vec vec_add(vec a, vec b)
+{
+    return a + b;
+}
+
+HONE_INLINE vec vec_sub(vec a, vec b)
+{
+    return a - b;
+}
+
+HONE_INLINE vec vec_mul(vec a, vec b)
+{
+    return a * b;
+}
+
+HONE_INLINE vec vec_div(vec a, vec b)
+{
+    return a / b;
+}
+
+// Rounded twice: there may be no fused instruction.
+HONE_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return a * b + c;
+}
+
+// a where the mask is -1, b where it is 0.
+HONE_INLINE vec vec_choose(vec_bits mask, vec a, vec b)
+{
+    return (vec)(((vec_bits)a & mask) | ((vec_bits)b & ~mask));
+}
+
+HONE_INLINE vec vec_max(vec a, vec b)
+{
+    return vec_choose(a > b, a, b);
+}
+
+HONE_INLINE vec vec_min(vec a, vec b)
+{
+    return vec_choose(a < b, a, b);
+}
+
+// Adding 1.5 * 2^23 leaves no place for a fraction. |a| < 2^22.
+HONE_INLINE vec vec_round(vec a)
+{
+    vec shift = vec_set(0x1.8p23f);
+    return (a + shift) - shift;
+}
+
+// The exponent of -127 is that of zero. A NaN in n has one in a.
+HONE_INLINE vec vec_scale(vec a, vec n)
+{
+    vec_bits exponent = (vec_bits)(n + vec_set(0x1.8p23f)) << 23;
+    return a * (vec)(exponent + (127 << 23));
+}
+
+HONE_INLINE vec vec_within(vec low, vec x, vec high, vec a, vec b)
+{
+    return vec_choose((low <= x) & (x <= high), a, b);
+}
+
+HONE_INLINE vec vec_first(int64_t count, vec a, vec b)
+{
+    int32_t n = (int32_t)count;
+    return vec_choose((vec_bits){0, 1, 2, 3} < (vec_bits){n, n, n, n}, a, b);
+}
+
+HONE_INLINE vec vec_load_part(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
+{
+    vec value = vec_set(0.0f);
+    for (int64_t i = 0; i < count; i++)
+        value[i] = hone_element_get(data, dtype, index + i);
+    return value;
+}
+
+HONE_INLINE void vec_store_part(void *data, hone_dtype_id dtype, int64_t index, int64_t count, vec value)
+{
+    for (int64_t i = 0; i < count; i++)
+        hone_element_put(data, dtype, index + i, value[i]);
+}
+
+HONE_INLINE vec vec_load(const void *data, hone_dtype_id dtype, int64_t index)
+{
+    if (dtype != HONE_F32) return vec_load_part(data, dtype, index, VEC_WIDTH);
+    vec value;
+    memcpy(&value, (const float *)data + index, sizeof value);
+    return value;
+}
+
+HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec value)
+{
+    if (dtype == HONE_F32)
+        memcpy((float *)data + index, &value, sizeof value);
+    else
+        vec_store_part(data, dtype, index, VEC_WIDTH, value);
+}
+
+// There is no way past the caches that every machine has.
+HONE_INLINE void vec_stream(void *data, hone_dtype_id dtype, int64_t index, vec value)
+{
+    vec_store(data, dtype, index, value);
+}
+
+HONE_INLINE void vec_stream_end(void)
+{
+}
+
+HONE_INLINE float vec_sum(vec a)
+{
+    return (a[0] + a[2]) + (a[1] + a[3]);
+}
+
+HONE_INLINE float vec_highest(vec a)
+{
+    float low = a[0] > a[1] ? a[0] : a[1], high = a[2] > a[3] ? a[2] : a[3];
+    return low > high ? low : high;
+}
+
+HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
+{
+    vec columns[VEC_WIDTH];
+    HONE_UNROLL
+    for (int i = 0; i < 4; i++)
+        columns[i] = (vec){rows[0][i], rows[1][i], rows[2][i], rows[3][i]};
+    HONE_UNROLL
+    for (int i = 0; i < 4; i++)
+        rows[i] = columns[i];
+}
+
+#include "kernels/vector/exponential.h"
+
+#endif
