@@ -1,10 +1,89 @@
-// What a store implements. The public functions (hone/store.h) check arguments once and dispatch; one
-// conformance suite runs against every kind.
+// What a store implements. The public functions (hone/store.h) check arguments, take the store's lock and
+// dispatch, once for all kinds; one conformance suite (tests/unit/store) runs against each of them.
+//
+// A new kind is a folder with a table of these functions and one line in store.c.
 #ifndef HONE_STORE_OPS_H
 #define HONE_STORE_OPS_H
 
+#include "base/memory.h"
 #include "hone/store.h"
 
-// Begun by the helper who owns this folder: one function a verb of hone/store.h.
+#include <pthread.h>
+
+// The schema that this hone writes. A store with a newer one is refused and left as it was.
+enum { HONE_STORE_SCHEMA = 1 };
+
+typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *decision);
+typedef bool hone_store_visit_measurement(void *ctx, const hone_store_measurement *measurement);
+typedef bool hone_store_visit_invocation(void *ctx, const hone_store_invocation *invocation);
+
+// Arguments arrive checked: no required text is NULL or empty, times are finite. Every function but open runs
+// under the store's lock. What a function does and returns stands at its public name.
+typedef struct hone_store_ops {
+    size_t struct_size;
+    // location is the URL after its scheme. *out has at least ops and allocator set; the rest of its base is
+    // filled in by hone_store_open.
+    hone_status (*open)(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err);
+    void (*close)(hone_store *store);
+
+    hone_status (*get)(
+        hone_store *store,
+        const hone_store_key *key,
+        hone_regime regime,
+        void (*visit)(void *ctx, const hone_store_decision *decision),
+        void *ctx,
+        hone_error *err);
+    // count may be 1 (a plain put) and is never 0.
+    hone_status (*put_all)(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err);
+    hone_status (*remove)(hone_store *store, const hone_store_key *key, hone_error *err);
+    // filter is never NULL.
+    hone_status (*scan)(
+        hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
+
+    hone_status (*put_measurement)(
+        hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err);
+    hone_status (*measurements)(
+        hone_store *store, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx, hone_error *err);
+
+    hone_status (*add_invocations)(
+        hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err);
+    // Heaviest first; filter as in scan.
+    hone_status (*invocations)(
+        hone_store *store,
+        const hone_store_key *filter,
+        hone_store_visit_invocation *visit,
+        void *ctx,
+        hone_error *err);
+    hone_status (*clear_invocations)(hone_store *store, const char *device, hone_error *err);
+
+    hone_status (*put_alias)(hone_store *store, const hone_store_alias *alias, hone_error *err);
+    hone_status (*get_alias)(
+        hone_store *store,
+        const char *scheme,
+        const char *operation,
+        const char *foreign_key,
+        void (*visit)(void *ctx, const hone_store_alias *alias),
+        void *ctx,
+        hone_error *err);
+
+    hone_status (*stat)(hone_store *store, hone_store_stat *out, hone_error *err);
+    // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
+} hone_store_ops;
+
+// What every kind's own struct begins with.
+struct hone_store {
+    const hone_store_ops *ops;
+    hone_allocator allocator;
+    char *url;
+    pthread_mutex_t mutex; // error-checking: a visit that calls its own store is refused, not deadlocked
+};
+
+extern const hone_store_ops hone_memory_store_ops;
+extern const hone_store_ops hone_sqlite_store_ops;
+
+// hone_store_invocations with a whole key for a filter: a NULL field matches all. For looking a label's
+// (algorithm, version, key) up, whatever the device.
+hone_status hone_store_find_invocations(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err);
 
 #endif

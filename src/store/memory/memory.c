@@ -1,0 +1,331 @@
+// "memory:", a store that dies with the process: for tests, and for runs that should leave nothing behind.
+#include "store/ops.h"
+
+#include "base/error.h"
+#include "store/memory/table.h"
+#include "store/merge.h"
+
+#include <stdlib.h>
+
+typedef enum table_id { DECISIONS, MEASUREMENTS, FAILURES, INVOCATIONS, ALIASES, TABLE_COUNT } table_id;
+
+typedef struct memory_store {
+    hone_store base;
+    hone_table tables[TABLE_COUNT];
+    hone_table_changes changes;
+} memory_store;
+
+// A record of any kind; all but aliases begin with the key that they stand under.
+typedef union record {
+    hone_store_key key;
+    hone_store_decision decision;
+    hone_store_measured measured;
+    hone_store_invocation invocation;
+    hone_store_alias alias;
+} record;
+
+static memory_store *memory_of(hone_store *store)
+{
+    return (memory_store *)store;
+}
+
+// Ends what was begun with hone_table_put and hone_table_remove.
+static hone_status finish(memory_store *memory, bool ok, const char *where, hone_error *err)
+{
+    if (ok) {
+        hone_table_commit(&memory->changes);
+        return HONE_OK;
+    }
+    hone_table_rollback(&memory->changes);
+    return hone_fail_memory(err, where);
+}
+
+static bool put_record(memory_store *memory, table_id id, const void *put)
+{
+    hone_row row;
+    hone_row_of(memory->tables[id].shape, put, &row);
+    return hone_table_put(&memory->changes, &memory->tables[id], &row);
+}
+
+static bool remove_record(memory_store *memory, table_id id, const void *removed)
+{
+    hone_row row;
+    hone_row_of(memory->tables[id].shape, removed, &row);
+    return hone_table_remove(&memory->changes, &memory->tables[id], &row);
+}
+
+// The record with the whole key of probe.
+static bool find_record(const memory_store *memory, table_id id, const void *probe, record *out)
+{
+    hone_row row;
+    hone_row_of(memory->tables[id].shape, probe, &row);
+    const hone_row *found = hone_table_find(&memory->tables[id], &row);
+    return found != NULL && hone_row_read(memory->tables[id].shape, found, out, sizeof *out);
+}
+
+// Opening ------------------------------------------------------------------------------------------------------
+
+static void memory_close(hone_store *store)
+{
+    memory_store *memory = memory_of(store);
+    hone_allocator allocator = store->allocator;
+    for (int i = 0; i < TABLE_COUNT; i++)
+        hone_table_deinit(&allocator, &memory->tables[i]);
+    hone_free(&allocator, memory->changes.list);
+    hone_free(&allocator, memory);
+}
+
+static hone_status memory_open(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err)
+{
+    static const hone_row_shape *const shapes[TABLE_COUNT] = {
+        &hone_row_decision, &hone_row_measurement, &hone_row_failure, &hone_row_invocation, &hone_row_alias};
+    if (location[0] != '\0')
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "store.memory.open", "'memory:%s': write memory: alone, it has no place",
+            location);
+    memory_store *memory = hone_alloc(allocator, sizeof *memory);
+    if (memory == NULL) return hone_fail_memory(err, "store.memory.open");
+    memory->base.ops = &hone_memory_store_ops;
+    memory->base.allocator = *allocator;
+    memory->changes.allocator = *allocator;
+    for (int i = 0; i < TABLE_COUNT; i++)
+        memory->tables[i].shape = shapes[i];
+    *out = &memory->base;
+    return HONE_OK;
+}
+
+// Decisions ----------------------------------------------------------------------------------------------------
+
+static hone_status memory_get(
+    hone_store *store,
+    const hone_store_key *key,
+    hone_regime regime,
+    void (*visit)(void *ctx, const hone_store_decision *decision),
+    void *ctx,
+    hone_error *err)
+{
+    const hone_store_decision probe = {.key = *key, .regime = regime};
+    record found;
+    if (!find_record(memory_of(store), DECISIONS, &probe, &found) ||
+        !hone_spec_agrees(key->spec, found.decision.key.spec))
+        return hone_fail(
+            err, HONE_NOT_FOUND, "store.get", "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
+    visit(ctx, &found.decision);
+    return HONE_OK;
+}
+
+static hone_status memory_put_all(
+    hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = put_record(memory_of(store), DECISIONS, &decisions[i]);
+    return finish(memory_of(store), ok, "store.put", err);
+}
+
+// Walks the rows of a key's device, algorithm, version and key, which all three tables begin with.
+// Returns false when there was no memory.
+static bool remove_under(memory_store *memory, table_id id, const hone_store_key *key, size_t *removed)
+{
+    enum { KEY_CELLS = 4 };
+    hone_table *table = &memory->tables[id];
+    const record probe = {.key = *key};
+    hone_row row;
+    hone_row_of(table->shape, &probe, &row);
+    size_t begin, end;
+    hone_table_range(table, &row, KEY_CELLS, &begin, &end);
+    for (size_t i = end; i > begin; i--) {
+        record found;
+        if (!hone_row_read(table->shape, table->rows[i - 1], &found, sizeof found) ||
+            !hone_spec_agrees(key->spec, found.key.spec))
+            continue;
+        if (!hone_table_remove(&memory->changes, table, table->rows[i - 1])) return false;
+        ++*removed;
+    }
+    return true;
+}
+
+static hone_status memory_remove(hone_store *store, const hone_store_key *key, hone_error *err)
+{
+    memory_store *memory = memory_of(store);
+    size_t removed = 0;
+    bool ok = remove_under(memory, DECISIONS, key, &removed) && remove_under(memory, MEASUREMENTS, key, &removed) &&
+              remove_under(memory, FAILURES, key, &removed);
+    hone_status status = finish(memory, ok, "store.remove", err);
+    if (status == HONE_OK && removed == 0)
+        return hone_fail(
+            err, HONE_NOT_FOUND, "store.remove", "nothing is stored for %s@v%s %s", key->algorithm, key->version,
+            key->key);
+    return status;
+}
+
+static hone_status memory_scan(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err)
+{
+    (void)err;
+    const hone_table *table = &memory_of(store)->tables[DECISIONS];
+    for (size_t i = 0; i < table->count; i++) {
+        record found;
+        if (!hone_row_read(table->shape, table->rows[i], &found, sizeof found)) continue;
+        if (hone_key_matches(filter, &found.key) && !visit(ctx, &found.decision)) break;
+    }
+    return HONE_OK;
+}
+
+// Measurements -------------------------------------------------------------------------------------------------
+
+static hone_status memory_put_measurement(
+    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
+{
+    memory_store *memory = memory_of(store);
+    const hone_store_measured measured = {*key, *measurement};
+    bool failed = measurement->failure != HONE_FAILURE_NONE;
+    bool ok = put_record(memory, failed ? FAILURES : MEASUREMENTS, &measured) &&
+              remove_record(memory, failed ? MEASUREMENTS : FAILURES, &measured);
+    return finish(memory, ok, "store.put_measurement", err);
+}
+
+// Returns false when visit ended it.
+static bool visit_measured(
+    memory_store *memory, table_id id, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx)
+{
+    enum { KEY_CELLS = 4 };
+    const hone_table *table = &memory->tables[id];
+    const record probe = {.key = *key};
+    hone_row row;
+    hone_row_of(table->shape, &probe, &row);
+    size_t begin, end;
+    hone_table_range(table, &row, KEY_CELLS, &begin, &end);
+    for (size_t i = begin; i < end; i++) {
+        record found;
+        if (!hone_row_read(table->shape, table->rows[i], &found, sizeof found)) continue;
+        if (hone_spec_agrees(key->spec, found.key.spec) && !visit(ctx, &found.measured.measurement)) return false;
+    }
+    return true;
+}
+
+static hone_status memory_measurements(
+    hone_store *store, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx, hone_error *err)
+{
+    (void)err;
+    if (visit_measured(memory_of(store), MEASUREMENTS, key, visit, ctx))
+        visit_measured(memory_of(store), FAILURES, key, visit, ctx);
+    return HONE_OK;
+}
+
+// Invocations --------------------------------------------------------------------------------------------------
+
+static hone_status memory_add_invocations(
+    hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
+{
+    memory_store *memory = memory_of(store);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        record found = {.invocation = invocations[i]};
+        if (find_record(memory, INVOCATIONS, &invocations[i], &found))
+            hone_invocation_merge(&found.invocation, &invocations[i]);
+        ok = put_record(memory, INVOCATIONS, &found.invocation);
+    }
+    return finish(memory, ok, "store.add_invocations", err);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    hone_store_invocation left, right;
+    const hone_row *rows[] = {*(const hone_row *const *)a, *(const hone_row *const *)b};
+    hone_row_read(&hone_row_invocation, rows[0], &left, sizeof left);
+    hone_row_read(&hone_row_invocation, rows[1], &right, sizeof right);
+    if (left.count != right.count) return left.count > right.count ? -1 : 1;
+    return hone_row_compare(rows[0], rows[1], hone_row_invocation.key_count);
+}
+
+static hone_status memory_invocations(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
+{
+    const hone_table *table = &memory_of(store)->tables[INVOCATIONS];
+    const hone_row **sorted = hone_alloc_array(&store->allocator, table->count, sizeof *sorted);
+    if (sorted == NULL) return hone_fail_memory(err, "store.invocations");
+    for (size_t i = 0; i < table->count; i++)
+        sorted[i] = table->rows[i];
+    qsort(sorted, table->count, sizeof *sorted, by_weight);
+    for (size_t i = 0; i < table->count; i++) {
+        record found;
+        if (!hone_row_read(table->shape, sorted[i], &found, sizeof found)) continue;
+        if (hone_key_matches(filter, &found.key) && !visit(ctx, &found.invocation)) break;
+    }
+    hone_free(&store->allocator, sorted);
+    return HONE_OK;
+}
+
+static hone_status memory_clear_invocations(hone_store *store, const char *device, hone_error *err)
+{
+    memory_store *memory = memory_of(store);
+    hone_table *table = &memory->tables[INVOCATIONS];
+    const hone_store_key filter = {.device = device};
+    bool ok = true;
+    for (size_t i = table->count; ok && i > 0; i--) {
+        record found;
+        if (hone_row_read(table->shape, table->rows[i - 1], &found, sizeof found) &&
+            hone_key_matches(&filter, &found.key))
+            ok = hone_table_remove(&memory->changes, table, table->rows[i - 1]);
+    }
+    return finish(memory, ok, "store.clear_invocations", err);
+}
+
+// Aliases ------------------------------------------------------------------------------------------------------
+
+static hone_status memory_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
+{
+    return finish(memory_of(store), put_record(memory_of(store), ALIASES, alias), "store.put_alias", err);
+}
+
+static hone_status memory_get_alias(
+    hone_store *store,
+    const char *scheme,
+    const char *operation,
+    const char *foreign_key,
+    void (*visit)(void *ctx, const hone_store_alias *alias),
+    void *ctx,
+    hone_error *err)
+{
+    const hone_store_alias probe = {.scheme = scheme, .operation = operation, .foreign_key = foreign_key};
+    record found;
+    if (!find_record(memory_of(store), ALIASES, &probe, &found))
+        return hone_fail(
+            err, HONE_NOT_FOUND, "store.get_alias", "no alias for %s %s:%s", scheme, operation, foreign_key);
+    visit(ctx, &found.alias);
+    return HONE_OK;
+}
+
+static hone_status memory_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    (void)err;
+    const hone_table *tables = memory_of(store)->tables;
+    *out = (hone_store_stat){
+        .decisions = tables[DECISIONS].count,
+        .measurements = tables[MEASUREMENTS].count,
+        .failures = tables[FAILURES].count,
+        .invocations = tables[INVOCATIONS].count,
+        .aliases = tables[ALIASES].count,
+        .schema = HONE_STORE_SCHEMA,
+    };
+    return HONE_OK;
+}
+
+const hone_store_ops hone_memory_store_ops = {
+    .struct_size = sizeof(hone_store_ops),
+    .open = memory_open,
+    .close = memory_close,
+    .get = memory_get,
+    .put_all = memory_put_all,
+    .remove = memory_remove,
+    .scan = memory_scan,
+    .put_measurement = memory_put_measurement,
+    .measurements = memory_measurements,
+    .add_invocations = memory_add_invocations,
+    .invocations = memory_invocations,
+    .clear_invocations = memory_clear_invocations,
+    .put_alias = memory_put_alias,
+    .get_alias = memory_get_alias,
+    .stat = memory_stat,
+};

@@ -1,0 +1,13 @@
+// Merging invocations.
+#include "store/merge.h"
+
+void hone_invocation_merge(hone_store_invocation *into, const hone_store_invocation *added)
+{
+    uint64_t sum;
+    into->count = __builtin_add_overflow(into->count, added->count, &sum) ? UINT64_MAX : sum;
+    if (added->first < into->first) into->first = added->first;
+    if (added->last > into->last) into->last = added->last;
+    if (added->call != NULL) into->call = added->call;
+    if (added->kernel != NULL) into->kernel = added->kernel;
+    if (added->decided != NULL) into->decided = added->decided;
+}

@@ -1,0 +1,92 @@
+// One SQLite connection: opening it soundly, its statements, its transactions, and its failures in words.
+#ifndef HONE_STORE_SQLITE_CONNECTION_H
+#define HONE_STORE_SQLITE_CONNECTION_H
+
+#include "base/memory.h"
+#include "store/row.h"
+
+#include <sqlite3.h>
+
+// Prepared at first use and kept: opening prepares none.
+typedef enum hone_sql {
+    HONE_SQL_BEGIN,
+    HONE_SQL_COMMIT,
+    HONE_SQL_ROLLBACK,
+    HONE_SQL_DECISION_GET,
+    HONE_SQL_DECISION_PUT,
+    HONE_SQL_DECISION_REMOVE,
+    HONE_SQL_DECISION_SCAN,
+    HONE_SQL_DECISION_SCAN_DEVICE,
+    HONE_SQL_CALL_FIND,
+    HONE_SQL_CALL_ADD,
+    HONE_SQL_CALL_REMOVE,
+    HONE_SQL_MEASUREMENT_PUT,
+    HONE_SQL_MEASUREMENT_DROP,
+    HONE_SQL_MEASUREMENT_SCAN,
+    HONE_SQL_MEASUREMENT_REMOVE,
+    HONE_SQL_FAILURE_PUT,
+    HONE_SQL_FAILURE_DROP,
+    HONE_SQL_FAILURE_SCAN,
+    HONE_SQL_FAILURE_REMOVE,
+    HONE_SQL_INVOCATION_GET,
+    HONE_SQL_INVOCATION_PUT,
+    HONE_SQL_INVOCATION_SCAN,
+    HONE_SQL_INVOCATION_SCAN_CALL,
+    HONE_SQL_INVOCATION_CLEAR,
+    HONE_SQL_ALIAS_PUT,
+    HONE_SQL_ALIAS_GET,
+    HONE_SQL_STAT,
+    HONE_SQL_COUNT
+} hone_sql;
+
+typedef struct hone_connection {
+    hone_allocator allocator;
+    char *path; // as given, for messages
+    sqlite3 *db;
+    sqlite3_stmt *statements[HONE_SQL_COUNT];
+} hone_connection;
+
+// The text of a statement, and those that make the tables (schema.c).
+const char *hone_sql_text(hone_sql id);
+const char *hone_sql_schema(void);
+
+// Opens the file at path, with its folders, and creates the tables of a new one. A file that is not hone's, or
+// hone's of a newer schema, is left as it was (HONE_INCOMPATIBLE).
+hone_status hone_connection_open(
+    hone_connection *connection, const hone_allocator *allocator, const char *path, hone_error *err);
+void hone_connection_close(hone_connection *connection);
+
+// Says what SQLite answered: "PATH: operation: SQLite's words; what to do". code is SQLite's, system_code gets it.
+hone_status hone_connection_fail(
+    const hone_connection *connection, int code, const char *where, const char *operation, hone_error *err);
+
+// A statement in use: from hone_query_begin to hone_query_end, which also tells how it went.
+typedef struct hone_query {
+    hone_connection *connection;
+    sqlite3_stmt *statement;
+    int code;          // SQLITE_OK, or the first failure
+    int bound;         // parameters so far
+    const char *where; // of failures
+} hone_query;
+
+void hone_query_begin(hone_query *query, hone_connection *connection, hone_sql id, const char *where);
+// Parameters are bound in order; texts must live until the query ends. NULL binds NULL.
+void hone_query_text(hone_query *query, const char *text);
+void hone_query_integer(hone_query *query, int64_t integer);
+// All cells of a row from index first on.
+void hone_query_cells(hone_query *query, const hone_row *row, size_t first);
+// The next row; false at the end and after a failure.
+bool hone_query_step(hone_query *query);
+// The current row, whose last column is the checksum of all others. HONE_OK; HONE_CORRUPT when it was not
+// written so; HONE_OUT_OF_MEMORY. The row's texts live until the next step.
+hone_status hone_query_row(hone_query *query, const hone_row_shape *shape, hone_row *out, hone_error *err);
+// Resets the statement, so that no transaction stays open behind it.
+hone_status hone_query_end(hone_query *query, const char *operation, hone_error *err);
+// Steps to the end and ends.
+hone_status hone_query_run(hone_query *query, const char *operation, hone_error *err);
+
+// BEGIN IMMEDIATE; and COMMIT when status is HONE_OK, else ROLLBACK. end returns status, or why the commit failed.
+hone_status hone_connection_begin(hone_connection *connection, const char *where, hone_error *err);
+hone_status hone_connection_end(hone_connection *connection, hone_status status, const char *where, hone_error *err);
+
+#endif

@@ -1,0 +1,118 @@
+// Every word of SQL that hone speaks. Columns stand in the order of the row shapes in store/row.c, and each
+// record's last column is the checksum of the others.
+//
+// Tables are WITHOUT ROWID and keyed by columns: the key is the table. A call that was measured has a number,
+// since its fingerprint and canonical text would otherwise stand in each of its measurements.
+#include "store/sqlite/connection.h"
+
+static const char schema[] =
+    "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE decision("
+    " device TEXT NOT NULL, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL,"
+    " regime INTEGER NOT NULL, spec TEXT, call TEXT, kernel TEXT NOT NULL, platform TEXT NOT NULL,"
+    " config TEXT NOT NULL, source TEXT, revision TEXT, verified INTEGER NOT NULL, time_ns REAL NOT NULL,"
+    " evidence TEXT, environment TEXT, checksum INTEGER NOT NULL,"
+    " PRIMARY KEY(device, algorithm, version, key, regime)) WITHOUT ROWID;"
+    "CREATE TABLE measured_call("
+    " id INTEGER PRIMARY KEY, device TEXT NOT NULL, algorithm TEXT NOT NULL, version TEXT NOT NULL,"
+    " key TEXT NOT NULL, spec TEXT NOT NULL, UNIQUE(device, algorithm, version, key, spec));"
+    "CREATE TABLE measurement("
+    " call INTEGER NOT NULL, regime INTEGER NOT NULL, kernel TEXT NOT NULL, config TEXT NOT NULL,"
+    " revision TEXT, time_ns REAL NOT NULL, low_ns REAL NOT NULL, high_ns REAL NOT NULL,"
+    " samples INTEGER NOT NULL, max_error REAL NOT NULL, checksum INTEGER NOT NULL,"
+    " PRIMARY KEY(call, regime, kernel, config)) WITHOUT ROWID;"
+    "CREATE TABLE failure("
+    " call INTEGER NOT NULL, regime INTEGER NOT NULL, kernel TEXT NOT NULL, config TEXT NOT NULL,"
+    " revision TEXT, failure INTEGER NOT NULL, reason TEXT, checksum INTEGER NOT NULL,"
+    " PRIMARY KEY(call, regime, kernel, config)) WITHOUT ROWID;"
+    "CREATE TABLE invocation("
+    " algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL, device TEXT NOT NULL,"
+    " spec TEXT NOT NULL, call TEXT, count INTEGER NOT NULL, first REAL NOT NULL, last REAL NOT NULL,"
+    " kernel TEXT, decided TEXT, checksum INTEGER NOT NULL,"
+    " PRIMARY KEY(algorithm, version, key, device, spec)) WITHOUT ROWID;"
+    "CREATE TABLE alias("
+    " scheme TEXT NOT NULL, operation TEXT NOT NULL, foreign_key TEXT NOT NULL, foreign_spec TEXT,"
+    " device TEXT, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL, spec TEXT,"
+    " checksum INTEGER NOT NULL, PRIMARY KEY(scheme, operation, foreign_key)) WITHOUT ROWID;";
+
+const char *hone_sql_schema(void)
+{
+    return schema;
+}
+
+#define DECISION_COLUMNS                                                                                               \
+    "device, algorithm, version, key, regime, spec, call, kernel, platform, config, source, revision, "                \
+    "verified, time_ns, evidence, environment, checksum"
+#define INVOCATION_COLUMNS "algorithm, version, key, device, spec, call, count, first, last, kernel, decided, checksum"
+#define CALL_COLUMNS       "c.device, c.algorithm, c.version, c.key, c.spec, m.regime, m.kernel, m.config, m.revision, "
+#define CALL_KEY           " device = ?1 AND algorithm = ?2 AND version = ?3 AND key = ?4"
+// Where one of two canonical texts is missing, nobody can say that they differ.
+#define SPEC_AGREES      " AND (?5 IS NULL OR spec IS NULL OR spec = ?5)"
+#define CALL_SPEC_AGREES " AND (?5 IS NULL OR spec = '' OR spec = ?5)"
+#define CALLS            " (SELECT id FROM measured_call WHERE" CALL_KEY CALL_SPEC_AGREES ")"
+
+static const char *const texts[HONE_SQL_COUNT] = {
+    // IMMEDIATE takes the write lock at once, where waiting for it cannot end in a deadlock.
+    [HONE_SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [HONE_SQL_COMMIT] = "COMMIT",
+    [HONE_SQL_ROLLBACK] = "ROLLBACK",
+
+    [HONE_SQL_DECISION_GET] = "SELECT " DECISION_COLUMNS " FROM decision WHERE" CALL_KEY " AND regime = ?5",
+    [HONE_SQL_DECISION_PUT] = "INSERT OR REPLACE INTO decision VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [HONE_SQL_DECISION_REMOVE] = "DELETE FROM decision WHERE" CALL_KEY SPEC_AGREES,
+    [HONE_SQL_DECISION_SCAN] =
+        "SELECT " DECISION_COLUMNS " FROM decision WHERE (?1 IS NULL OR device = ?1)"
+        " AND (?2 IS NULL OR algorithm = ?2) AND (?3 IS NULL OR version = ?3) AND (?4 IS NULL OR key = ?4)" SPEC_AGREES
+        " ORDER BY device, algorithm, version, key, regime",
+    [HONE_SQL_DECISION_SCAN_DEVICE] =
+        "SELECT " DECISION_COLUMNS " FROM decision WHERE device = ?1"
+        " AND (?2 IS NULL OR algorithm = ?2) AND (?3 IS NULL OR version = ?3) AND (?4 IS NULL OR key = ?4)" SPEC_AGREES
+        " ORDER BY device, algorithm, version, key, regime",
+
+    [HONE_SQL_CALL_FIND] = "SELECT id FROM measured_call WHERE" CALL_KEY " AND spec = ?5",
+    [HONE_SQL_CALL_ADD] = "INSERT INTO measured_call(device, algorithm, version, key, spec) VALUES(?,?,?,?,?)",
+    [HONE_SQL_CALL_REMOVE] = "DELETE FROM measured_call WHERE" CALL_KEY CALL_SPEC_AGREES,
+
+    [HONE_SQL_MEASUREMENT_PUT] = "INSERT OR REPLACE INTO measurement VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+    [HONE_SQL_MEASUREMENT_DROP] = "DELETE FROM measurement WHERE call = ? AND regime = ? AND kernel = ? AND config = ?",
+    [HONE_SQL_MEASUREMENT_SCAN] =
+        "SELECT " CALL_COLUMNS "m.time_ns, m.low_ns, m.high_ns, m.samples, m.max_error, m.checksum"
+        " FROM measured_call c JOIN measurement m ON m.call = c.id WHERE c.id IN" CALLS
+        " ORDER BY c.spec, m.regime, m.kernel, m.config",
+    [HONE_SQL_MEASUREMENT_REMOVE] = "DELETE FROM measurement WHERE call IN" CALLS,
+
+    [HONE_SQL_FAILURE_PUT] = "INSERT OR REPLACE INTO failure VALUES(?,?,?,?,?,?,?,?)",
+    [HONE_SQL_FAILURE_DROP] = "DELETE FROM failure WHERE call = ? AND regime = ? AND kernel = ? AND config = ?",
+    [HONE_SQL_FAILURE_SCAN] = "SELECT " CALL_COLUMNS "m.failure, m.reason, m.checksum"
+                              " FROM measured_call c JOIN failure m ON m.call = c.id WHERE c.id IN" CALLS
+                              " ORDER BY c.spec, m.regime, m.kernel, m.config",
+    [HONE_SQL_FAILURE_REMOVE] = "DELETE FROM failure WHERE call IN" CALLS,
+
+    [HONE_SQL_INVOCATION_GET] =
+        "SELECT " INVOCATION_COLUMNS
+        " FROM invocation WHERE algorithm = ? AND version = ? AND key = ? AND device = ? AND spec = ?",
+    [HONE_SQL_INVOCATION_PUT] = "INSERT OR REPLACE INTO invocation VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+    [HONE_SQL_INVOCATION_SCAN] =
+        "SELECT " INVOCATION_COLUMNS " FROM invocation WHERE (?1 IS NULL OR device = ?1)"
+        " AND (?2 IS NULL OR algorithm = ?2) AND (?3 IS NULL OR version = ?3) AND (?4 IS NULL OR key = "
+        "?4)" CALL_SPEC_AGREES " ORDER BY count DESC, algorithm, version, key, device, spec",
+    [HONE_SQL_INVOCATION_SCAN_CALL] = "SELECT " INVOCATION_COLUMNS " FROM invocation WHERE (?1 IS NULL OR device = ?1)"
+                                      " AND algorithm = ?2 AND version = ?3 AND key = ?4" CALL_SPEC_AGREES
+                                      " ORDER BY count DESC, algorithm, version, key, device, spec",
+    [HONE_SQL_INVOCATION_CLEAR] = "DELETE FROM invocation WHERE ?1 IS NULL OR device = ?1",
+
+    [HONE_SQL_ALIAS_PUT] = "INSERT OR REPLACE INTO alias VALUES(?,?,?,?,?,?,?,?,?,?)",
+    [HONE_SQL_ALIAS_GET] =
+        "SELECT scheme, operation, foreign_key, foreign_spec, device, algorithm, version, key, spec, checksum"
+        " FROM alias WHERE scheme = ? AND operation = ? AND foreign_key = ?",
+
+    [HONE_SQL_STAT] =
+        "SELECT (SELECT count(*) FROM decision), (SELECT count(*) FROM measurement),"
+        " (SELECT count(*) FROM failure), (SELECT count(*) FROM invocation), (SELECT count(*) FROM alias),"
+        " (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())",
+};
+
+const char *hone_sql_text(hone_sql id)
+{
+    return texts[id];
+}

@@ -1,0 +1,453 @@
+// "sqlite:PATH": one connection, guarded by the store's lock. Reads are one statement; a write of one record is
+// one statement, of several one transaction.
+#include "store/ops.h"
+
+#include "base/error.h"
+#include "store/merge.h"
+#include "store/sqlite/connection.h"
+
+typedef struct sqlite_store {
+    hone_store base;
+    hone_connection connection;
+} sqlite_store;
+
+// The columns of a call's key that a measurement leaves to its measured_call.
+enum { CALL_CELLS = 5 };
+
+static hone_connection *connection_of(hone_store *store)
+{
+    return &((sqlite_store *)store)->connection;
+}
+
+static hone_status sqlite_open(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err)
+{
+    sqlite_store *store = hone_alloc(allocator, sizeof *store);
+    if (store == NULL) return hone_fail_memory(err, "store.sqlite.open");
+    store->base.ops = &hone_sqlite_store_ops;
+    store->base.allocator = *allocator;
+    hone_status status = hone_connection_open(&store->connection, allocator, location, err);
+    if (status == HONE_OK)
+        *out = &store->base;
+    else
+        hone_free(allocator, store);
+    return status;
+}
+
+static void sqlite_close(hone_store *store)
+{
+    hone_allocator allocator = store->allocator;
+    hone_connection_close(connection_of(store));
+    hone_free(&allocator, store);
+}
+
+// Walking rows -------------------------------------------------------------------------------------------------
+
+// Hands a record on; false ends the walk.
+typedef bool visit_record(void *ctx, const void *record);
+
+// Visits the sound rows of a query that has its parameters. Damaged ones are passed over, and the first of them
+// is what the walk fails with in the end.
+static hone_status walk(
+    hone_query *query,
+    const hone_row_shape *shape,
+    size_t record_size,
+    visit_record *visit,
+    void *ctx,
+    bool *out_ended,
+    hone_error *err)
+{
+    union {
+        hone_store_decision decision;
+        hone_store_measured measured;
+        hone_store_invocation invocation;
+        hone_store_alias alias;
+    } record;
+    hone_status damage = HONE_OK;
+    *out_ended = false;
+    while (!*out_ended && hone_query_step(query)) {
+        hone_row row;
+        hone_status status = hone_query_row(query, shape, &row, damage == HONE_OK ? err : NULL);
+        if (status == HONE_OK && !hone_row_read(shape, &row, &record, record_size)) status = HONE_CORRUPT;
+        if (status == HONE_OK)
+            *out_ended = !visit(ctx, &record);
+        else if (damage == HONE_OK)
+            damage = status;
+    }
+    hone_status status = hone_query_end(query, "read", query->code == SQLITE_OK ? NULL : err);
+    return status != HONE_OK ? status : damage;
+}
+
+static void bind_key(hone_query *query, const hone_store_key *key)
+{
+    hone_query_text(query, key->device);
+    hone_query_text(query, key->algorithm);
+    hone_query_text(query, key->version);
+    hone_query_text(query, key->key);
+}
+
+static void bind_key_and_spec(hone_query *query, const hone_store_key *key)
+{
+    bind_key(query, key);
+    hone_query_text(query, key->spec);
+}
+
+// Puts a record into a table whose columns are the row's, from `first` on, and the checksum.
+static hone_status put_row(hone_query *query, const hone_row *row, size_t first, const char *operation, hone_error *err)
+{
+    hone_query_cells(query, row, first);
+    hone_query_integer(query, (int64_t)hone_row_checksum(row));
+    return hone_query_run(query, operation, err);
+}
+
+static hone_status put_record(
+    hone_connection *connection,
+    hone_sql id,
+    const hone_row_shape *shape,
+    const void *record,
+    const char *where,
+    hone_error *err)
+{
+    hone_row row;
+    hone_query query;
+    hone_row_of(shape, record, &row);
+    hone_query_begin(&query, connection, id, where);
+    return put_row(&query, &row, 0, "put", err);
+}
+
+// Decisions ----------------------------------------------------------------------------------------------------
+
+// A visitor that gets one record, when it is the one that was asked for.
+typedef struct decision_request {
+    const hone_store_key *key;
+    void (*visit)(void *ctx, const hone_store_decision *decision);
+    void *ctx;
+    bool found;
+} decision_request;
+
+static bool give_decision(void *ctx, const void *record)
+{
+    decision_request *request = ctx;
+    const hone_store_decision *decision = record;
+    if (!hone_spec_agrees(request->key->spec, decision->key.spec)) return false;
+    request->found = true;
+    request->visit(request->ctx, decision);
+    return false;
+}
+
+static hone_status sqlite_get(
+    hone_store *store,
+    const hone_store_key *key,
+    hone_regime regime,
+    void (*visit)(void *ctx, const hone_store_decision *decision),
+    void *ctx,
+    hone_error *err)
+{
+    decision_request request = {key, visit, ctx, false};
+    hone_query query;
+    bool ended;
+    hone_query_begin(&query, connection_of(store), HONE_SQL_DECISION_GET, "store.get");
+    bind_key(&query, key);
+    hone_query_integer(&query, regime);
+    hone_status status =
+        walk(&query, &hone_row_decision, sizeof(hone_store_decision), give_decision, &request, &ended, err);
+    if (status != HONE_OK || request.found) return status;
+    return hone_fail(
+        err, HONE_NOT_FOUND, "store.get", "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
+}
+
+static hone_status put_decision(hone_connection *connection, const hone_store_decision *decision, hone_error *err)
+{
+    return put_record(connection, HONE_SQL_DECISION_PUT, &hone_row_decision, decision, "store.put", err);
+}
+
+static hone_status sqlite_put_all(
+    hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+{
+    hone_connection *connection = connection_of(store);
+    if (count == 1) return put_decision(connection, decisions, err); // a statement is a transaction
+    hone_status status = hone_connection_begin(connection, "store.put", err);
+    if (status != HONE_OK) return status;
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = put_decision(connection, &decisions[i], err);
+    return hone_connection_end(connection, status, "store.put", err);
+}
+
+static hone_status sqlite_remove(hone_store *store, const hone_store_key *key, hone_error *err)
+{
+    static const hone_sql steps[] = {
+        HONE_SQL_DECISION_REMOVE, HONE_SQL_MEASUREMENT_REMOVE, HONE_SQL_FAILURE_REMOVE, HONE_SQL_CALL_REMOVE};
+    hone_connection *connection = connection_of(store);
+    int removed = 0;
+    hone_status status = hone_connection_begin(connection, "store.remove", err);
+    if (status != HONE_OK) return status;
+    for (size_t i = 0; status == HONE_OK && i < sizeof steps / sizeof *steps; i++) {
+        hone_query query;
+        hone_query_begin(&query, connection, steps[i], "store.remove");
+        bind_key_and_spec(&query, key);
+        status = hone_query_run(&query, "remove", err);
+        if (status == HONE_OK) removed += sqlite3_changes(connection->db);
+    }
+    status = hone_connection_end(connection, status, "store.remove", err);
+    if (status != HONE_OK || removed > 0) return status;
+    return hone_fail(
+        err, HONE_NOT_FOUND, "store.remove", "nothing is stored for %s@v%s %s", key->algorithm, key->version, key->key);
+}
+
+typedef struct decision_visit {
+    hone_store_visit_decision *visit;
+    void *ctx;
+} decision_visit;
+
+static bool visit_decision(void *ctx, const void *record)
+{
+    decision_visit *visit = ctx;
+    return visit->visit(visit->ctx, record);
+}
+
+static hone_status sqlite_scan(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err)
+{
+    decision_visit target = {visit, ctx};
+    hone_query query;
+    bool ended;
+    hone_sql id = filter->device == NULL ? HONE_SQL_DECISION_SCAN : HONE_SQL_DECISION_SCAN_DEVICE;
+    hone_query_begin(&query, connection_of(store), id, "store.scan");
+    bind_key_and_spec(&query, filter);
+    return walk(&query, &hone_row_decision, sizeof(hone_store_decision), visit_decision, &target, &ended, err);
+}
+
+// Measurements -------------------------------------------------------------------------------------------------
+
+static hone_status find_call(
+    hone_connection *connection, const hone_row *row, bool add, int64_t *out_call, hone_error *err)
+{
+    hone_row key = *row;
+    key.count = CALL_CELLS;
+    hone_query query;
+    hone_query_begin(&query, connection, add ? HONE_SQL_CALL_ADD : HONE_SQL_CALL_FIND, "store.put_measurement");
+    hone_query_cells(&query, &key, 0);
+    if (hone_query_step(&query))
+        *out_call = sqlite3_column_int64(query.statement, 0);
+    else if (add)
+        *out_call = sqlite3_last_insert_rowid(connection->db);
+    return hone_query_end(&query, "find the call", err);
+}
+
+// Puts the row into its table and drops the one that it takes the place of in the other.
+static hone_status put_measured(
+    hone_connection *connection, const hone_row *row, int64_t call, bool failed, hone_error *err)
+{
+    hone_query query;
+    hone_query_begin(
+        &query, connection, failed ? HONE_SQL_FAILURE_PUT : HONE_SQL_MEASUREMENT_PUT, "store.put_measurement");
+    hone_query_integer(&query, call);
+    hone_status status = put_row(&query, row, CALL_CELLS, "put", err);
+    if (status != HONE_OK) return status;
+    hone_row key = *row;
+    key.count = hone_row_measurement.key_count;
+    hone_query_begin(
+        &query, connection, failed ? HONE_SQL_MEASUREMENT_DROP : HONE_SQL_FAILURE_DROP, "store.put_measurement");
+    hone_query_integer(&query, call);
+    hone_query_cells(&query, &key, CALL_CELLS);
+    return hone_query_run(&query, "replace", err);
+}
+
+static hone_status sqlite_put_measurement(
+    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
+{
+    hone_connection *connection = connection_of(store);
+    const hone_store_measured measured = {*key, *measurement};
+    bool failed = measurement->failure != HONE_FAILURE_NONE;
+    hone_row row;
+    hone_row_of(failed ? &hone_row_failure : &hone_row_measurement, &measured, &row);
+    int64_t call = 0;
+    hone_status status = hone_connection_begin(connection, "store.put_measurement", err);
+    if (status != HONE_OK) return status;
+    status = find_call(connection, &row, false, &call, err);
+    if (status == HONE_OK && call == 0) status = find_call(connection, &row, true, &call, err);
+    if (status == HONE_OK) status = put_measured(connection, &row, call, failed, err);
+    return hone_connection_end(connection, status, "store.put_measurement", err);
+}
+
+typedef struct measurement_visit {
+    hone_store_visit_measurement *visit;
+    void *ctx;
+} measurement_visit;
+
+static bool visit_measurement(void *ctx, const void *record)
+{
+    measurement_visit *visit = ctx;
+    const hone_store_measured *measured = record;
+    return visit->visit(visit->ctx, &measured->measurement);
+}
+
+static hone_status sqlite_measurements(
+    hone_store *store, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx, hone_error *err)
+{
+    static const struct {
+        hone_sql id;
+        const hone_row_shape *shape;
+    } parts[] = {
+        {HONE_SQL_MEASUREMENT_SCAN, &hone_row_measurement},
+        {HONE_SQL_FAILURE_SCAN, &hone_row_failure},
+    };
+    measurement_visit target = {visit, ctx};
+    bool ended = false;
+    hone_status damage = HONE_OK;
+    for (size_t i = 0; !ended && i < sizeof parts / sizeof *parts; i++) {
+        hone_query query;
+        hone_query_begin(&query, connection_of(store), parts[i].id, "store.measurements");
+        bind_key_and_spec(&query, key);
+        hone_status status = walk(
+            &query, parts[i].shape, sizeof(hone_store_measured), visit_measurement, &target, &ended,
+            damage == HONE_OK ? err : NULL);
+        if (damage == HONE_OK) damage = status;
+    }
+    return damage;
+}
+
+// Invocations --------------------------------------------------------------------------------------------------
+
+typedef struct invocation_visit {
+    hone_store_visit_invocation *visit;
+    void *ctx;
+} invocation_visit;
+
+static bool visit_invocation(void *ctx, const void *record)
+{
+    invocation_visit *visit = ctx;
+    return visit->visit(visit->ctx, record);
+}
+
+static hone_status sqlite_invocations(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
+{
+    invocation_visit target = {visit, ctx};
+    hone_query query;
+    bool ended;
+    bool one_call = filter->algorithm != NULL && filter->version != NULL && filter->key != NULL;
+    hone_sql id = one_call ? HONE_SQL_INVOCATION_SCAN_CALL : HONE_SQL_INVOCATION_SCAN;
+    hone_query_begin(&query, connection_of(store), id, "store.invocations");
+    bind_key_and_spec(&query, filter);
+    return walk(&query, &hone_row_invocation, sizeof(hone_store_invocation), visit_invocation, &target, &ended, err);
+}
+
+// Adds one to what is stored of it. A stored record that is damaged is replaced: its count is lost already.
+static hone_status add_invocation(hone_connection *connection, const hone_store_invocation *added, hone_error *err)
+{
+    static const char where[] = "store.add_invocations";
+    hone_store_invocation merged = *added;
+    hone_row row, stored;
+    hone_row_of(&hone_row_invocation, added, &row);
+    row.count = hone_row_invocation.key_count;
+    hone_query query;
+    hone_query_begin(&query, connection, HONE_SQL_INVOCATION_GET, where);
+    hone_query_cells(&query, &row, 0);
+    hone_store_invocation found;
+    if (hone_query_step(&query) && hone_query_row(&query, &hone_row_invocation, &stored, NULL) == HONE_OK &&
+        hone_row_read(&hone_row_invocation, &stored, &found, sizeof found)) {
+        hone_invocation_merge(&found, added);
+        merged = found;
+    }
+    // What was found lives in the statement, so that it is ended only after the put.
+    hone_status status =
+        query.code == SQLITE_OK
+            ? put_record(connection, HONE_SQL_INVOCATION_PUT, &hone_row_invocation, &merged, where, err)
+            : HONE_OK;
+    hone_status read = hone_query_end(&query, "read", err);
+    return read != HONE_OK ? read : status;
+}
+
+static hone_status sqlite_add_invocations(
+    hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
+{
+    hone_connection *connection = connection_of(store);
+    hone_status status = hone_connection_begin(connection, "store.add_invocations", err);
+    if (status != HONE_OK) return status;
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = add_invocation(connection, &invocations[i], err);
+    return hone_connection_end(connection, status, "store.add_invocations", err);
+}
+
+static hone_status sqlite_clear_invocations(hone_store *store, const char *device, hone_error *err)
+{
+    hone_query query;
+    hone_query_begin(&query, connection_of(store), HONE_SQL_INVOCATION_CLEAR, "store.clear_invocations");
+    hone_query_text(&query, device);
+    return hone_query_run(&query, "clear", err);
+}
+
+// Aliases ------------------------------------------------------------------------------------------------------
+
+static hone_status sqlite_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
+{
+    return put_record(connection_of(store), HONE_SQL_ALIAS_PUT, &hone_row_alias, alias, "store.put_alias", err);
+}
+
+typedef struct alias_request {
+    void (*visit)(void *ctx, const hone_store_alias *alias);
+    void *ctx;
+    bool found;
+} alias_request;
+
+static bool give_alias(void *ctx, const void *record)
+{
+    alias_request *request = ctx;
+    request->found = true;
+    request->visit(request->ctx, record);
+    return false;
+}
+
+static hone_status sqlite_get_alias(
+    hone_store *store,
+    const char *scheme,
+    const char *operation,
+    const char *foreign_key,
+    void (*visit)(void *ctx, const hone_store_alias *alias),
+    void *ctx,
+    hone_error *err)
+{
+    alias_request request = {visit, ctx, false};
+    hone_query query;
+    bool ended;
+    hone_query_begin(&query, connection_of(store), HONE_SQL_ALIAS_GET, "store.get_alias");
+    hone_query_text(&query, scheme);
+    hone_query_text(&query, operation);
+    hone_query_text(&query, foreign_key);
+    hone_status status = walk(&query, &hone_row_alias, sizeof(hone_store_alias), give_alias, &request, &ended, err);
+    if (status != HONE_OK || request.found) return status;
+    return hone_fail(err, HONE_NOT_FOUND, "store.get_alias", "no alias for %s %s:%s", scheme, operation, foreign_key);
+}
+
+static hone_status sqlite_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    hone_query query;
+    hone_store_stat stat = {.schema = HONE_STORE_SCHEMA};
+    uint64_t *const fields[] = {&stat.decisions,   &stat.measurements, &stat.failures,
+                                &stat.invocations, &stat.aliases,      &stat.bytes};
+    hone_query_begin(&query, connection_of(store), HONE_SQL_STAT, "store.stat");
+    if (hone_query_step(&query))
+        for (int i = 0; i < (int)(sizeof fields / sizeof *fields); i++)
+            *fields[i] = (uint64_t)sqlite3_column_int64(query.statement, i);
+    hone_status status = hone_query_end(&query, "count", err);
+    if (status == HONE_OK) *out = stat;
+    return status;
+}
+
+const hone_store_ops hone_sqlite_store_ops = {
+    .struct_size = sizeof(hone_store_ops),
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .get = sqlite_get,
+    .put_all = sqlite_put_all,
+    .remove = sqlite_remove,
+    .scan = sqlite_scan,
+    .put_measurement = sqlite_put_measurement,
+    .measurements = sqlite_measurements,
+    .add_invocations = sqlite_add_invocations,
+    .invocations = sqlite_invocations,
+    .clear_invocations = sqlite_clear_invocations,
+    .put_alias = sqlite_put_alias,
+    .get_alias = sqlite_get_alias,
+    .stat = sqlite_stat,
+};

@@ -1,0 +1,411 @@
+// The public store: arguments are checked here, once for all kinds, the lock is taken, and the kind's own
+// function does the work.
+#include "store/ops.h"
+
+#include "base/error.h"
+#include "store/row.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct store_kind {
+    const char *scheme;
+    const hone_store_ops *ops; // NULL: a known kind that is not there yet
+} store_kind;
+
+static const store_kind kinds[] = {
+    {"memory:", &hone_memory_store_ops},
+    {"sqlite:", &hone_sqlite_store_ops},
+    {"json:", NULL},
+    {"postgresql:", NULL},
+    {"postgres:", NULL},
+};
+
+// Opening and closing ------------------------------------------------------------------------------------------
+
+static const store_kind *find_kind(const char *url)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(url, kinds[i].scheme, strlen(kinds[i].scheme)) == 0) return &kinds[i];
+    return NULL;
+}
+
+static hone_status check_kind(const char *url, const store_kind *kind, hone_error *err)
+{
+    if (kind == NULL)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "store.open",
+            "'%s' is no store URL: write sqlite:PATH for a file, or memory: for none", url);
+    if (kind->ops == NULL)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, "store.open", "'%s': stores of the kind %s are not there yet: use sqlite:PATH", url,
+            kind->scheme);
+    return HONE_OK;
+}
+
+static bool init_mutex(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes) != 0) return false;
+    bool ok = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK) == 0 &&
+              pthread_mutex_init(mutex, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    return ok;
+}
+
+static hone_status finish_open(hone_store *store, const char *url, hone_error *err)
+{
+    store->url = hone_copy_text(&store->allocator, url, strlen(url));
+    if (store->url != NULL && init_mutex(&store->mutex)) return HONE_OK;
+    hone_free(&store->allocator, store->url);
+    store->ops->close(store);
+    return hone_fail_memory(err, "store.open");
+}
+
+hone_status hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hone_error *err)
+{
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "store.open", "out is NULL: give it an address");
+    *out = NULL;
+    if (url == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "store.open", "url is NULL: write sqlite:PATH or memory:");
+    if (allocator.reallocate == NULL) allocator = hone_allocator_system();
+    const store_kind *kind = find_kind(url);
+    hone_status status = check_kind(url, kind, err);
+    hone_store *store = NULL;
+    if (status == HONE_OK) status = kind->ops->open(&allocator, url + strlen(kind->scheme), &store, err);
+    if (status == HONE_OK) status = finish_open(store, url, err);
+    if (status == HONE_OK) *out = store;
+    return status;
+}
+
+void hone_store_close(hone_store **store)
+{
+    if (store == NULL || *store == NULL) return;
+    hone_store *closing = *store;
+    *store = NULL;
+    pthread_mutex_destroy(&closing->mutex);
+    hone_free(&closing->allocator, closing->url);
+    closing->ops->close(closing);
+}
+
+const char *hone_store_url(const hone_store *store)
+{
+    return store == NULL ? "" : store->url;
+}
+
+// Checks -------------------------------------------------------------------------------------------------------
+
+// One text of an argument that must be there.
+typedef struct required {
+    const char *name;
+    const char *text;
+} required;
+
+static hone_status check_texts(const required *texts, size_t count, const char *where, hone_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (texts[i].text == NULL || texts[i].text[0] == '\0')
+            return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is missing", texts[i].name);
+    return HONE_OK;
+}
+
+static hone_status check_key(const hone_store_key *key, const char *where, hone_error *err)
+{
+    if (key == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the key is NULL");
+    const required texts[] = {
+        {"key.device", key->device},
+        {"key.algorithm", key->algorithm},
+        {"key.version", key->version},
+        {"key.key", key->key},
+    };
+    return check_texts(texts, sizeof texts / sizeof *texts, where, err);
+}
+
+static hone_status check_time(double time, const char *name, const char *where, hone_error *err)
+{
+    if (isfinite(time) && time >= 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "%s is %g: a finite number, not negative, is asked for", name, time);
+}
+
+static hone_status check_regime(hone_regime regime, const char *where, hone_error *err)
+{
+    if (regime == HONE_WARM || regime == HONE_COLD) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "regime is %d: HONE_WARM or HONE_COLD is asked for", (int)regime);
+}
+
+static hone_status check_decision(const hone_store_decision *decision, hone_error *err)
+{
+    static const char where[] = "store.put";
+    if (decision == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the decision is NULL");
+    const required texts[] = {
+        {"decision.kernel", decision->kernel},
+        {"decision.platform", decision->platform},
+        {"decision.config", decision->config},
+    };
+    hone_status status = check_key(&decision->key, where, err);
+    if (status == HONE_OK) status = check_texts(texts, sizeof texts / sizeof *texts, where, err);
+    if (status == HONE_OK) status = check_regime(decision->regime, where, err);
+    if (status == HONE_OK) status = check_time(decision->time_ns, "decision.time_ns", where, err);
+    return status;
+}
+
+static hone_status check_times(const hone_store_measurement *measurement, const char *where, hone_error *err)
+{
+    hone_status status = check_time(measurement->time_ns, "measurement.time_ns", where, err);
+    if (status == HONE_OK) status = check_time(measurement->low_ns, "measurement.low_ns", where, err);
+    if (status == HONE_OK) status = check_time(measurement->high_ns, "measurement.high_ns", where, err);
+    if (status == HONE_OK && isnan(measurement->max_error))
+        status = hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "measurement.max_error is NaN: a number is asked for, negative when not verified");
+    return status;
+}
+
+static hone_status check_measurement(const hone_store_measurement *measurement, hone_error *err)
+{
+    static const char where[] = "store.put_measurement";
+    if (measurement == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the measurement is NULL");
+    const required texts[] = {
+        {"measurement.kernel", measurement->kernel},
+        {"measurement.config", measurement->config},
+    };
+    hone_status status = check_texts(texts, sizeof texts / sizeof *texts, where, err);
+    if (status == HONE_OK) status = check_regime(measurement->regime, where, err);
+    if (status != HONE_OK) return status;
+    if ((int)measurement->failure < 0 || measurement->failure >= HONE_FAILURE_COUNT)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "measurement.failure is %d: a hone_failure is asked for",
+            (int)measurement->failure);
+    return measurement->failure == HONE_FAILURE_NONE ? check_times(measurement, where, err) : HONE_OK;
+}
+
+static hone_status check_invocation(const hone_store_invocation *invocation, hone_error *err)
+{
+    static const char where[] = "store.add_invocations";
+    hone_status status = check_key(&invocation->key, where, err);
+    if (status == HONE_OK) status = check_time(invocation->first, "invocation.first", where, err);
+    if (status == HONE_OK) status = check_time(invocation->last, "invocation.last", where, err);
+    return status;
+}
+
+static hone_status check_alias(const hone_store_alias *alias, hone_error *err)
+{
+    static const char where[] = "store.put_alias";
+    if (alias == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the alias is NULL");
+    const required texts[] = {
+        {"alias.scheme", alias->scheme},           {"alias.operation", alias->operation},
+        {"alias.foreign_key", alias->foreign_key}, {"alias.key.algorithm", alias->key.algorithm},
+        {"alias.key.version", alias->key.version}, {"alias.key.key", alias->key.key},
+    };
+    return check_texts(texts, sizeof texts / sizeof *texts, where, err);
+}
+
+// Fills the error of a NULL store or function pointer.
+static hone_status check_handles(const hone_store *store, bool has_visit, const char *where, hone_error *err)
+{
+    if (store == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the store is NULL");
+    if (!has_visit) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "visit is NULL: give a function");
+    return HONE_OK;
+}
+
+// The lock -----------------------------------------------------------------------------------------------------
+
+static hone_status lock(hone_store *store, const char *where, hone_error *err)
+{
+    int code = pthread_mutex_lock(&store->mutex);
+    if (code == 0) return HONE_OK;
+    if (code == EDEADLK)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "called from inside a visit of the same store: keep what was visited and call after it");
+    return hone_fail_system(err, HONE_IO, where, code, "the store's lock failed");
+}
+
+static hone_status unlock(hone_store *store, hone_status status)
+{
+    pthread_mutex_unlock(&store->mutex);
+    return status;
+}
+
+// Decisions ----------------------------------------------------------------------------------------------------
+
+hone_status hone_store_get(
+    hone_store *store,
+    const hone_store_key *key,
+    hone_regime regime,
+    void (*visit)(void *ctx, const hone_store_decision *decision),
+    void *ctx,
+    hone_error *err)
+{
+    static const char where[] = "store.get";
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = check_key(key, where, err);
+    if (status == HONE_OK) status = check_regime(regime, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->get(store, key, regime, visit, ctx, err));
+}
+
+hone_status hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+{
+    static const char where[] = "store.put";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK && decisions == NULL && count > 0)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the decisions are NULL");
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = check_decision(&decisions[i], err);
+    if (status != HONE_OK || count == 0) return status;
+    status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->put_all(store, decisions, count, err));
+}
+
+hone_status hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err)
+{
+    return hone_store_put_all(store, decision, 1, err);
+}
+
+hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone_error *err)
+{
+    static const char where[] = "store.remove";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK) status = check_key(key, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->remove(store, key, err));
+}
+
+hone_status hone_store_scan(
+    hone_store *store,
+    const hone_store_key *filter,
+    bool (*visit)(void *ctx, const hone_store_decision *decision),
+    void *ctx,
+    hone_error *err)
+{
+    static const char where[] = "store.scan";
+    static const hone_store_key all = {0};
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->scan(store, filter == NULL ? &all : filter, visit, ctx, err));
+}
+
+// Measurements -------------------------------------------------------------------------------------------------
+
+hone_status hone_store_put_measurement(
+    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
+{
+    static const char where[] = "store.put_measurement";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK) status = check_key(key, where, err);
+    if (status == HONE_OK) status = check_measurement(measurement, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->put_measurement(store, key, measurement, err));
+}
+
+hone_status hone_store_measurements(
+    hone_store *store,
+    const hone_store_key *key,
+    bool (*visit)(void *ctx, const hone_store_measurement *measurement),
+    void *ctx,
+    hone_error *err)
+{
+    static const char where[] = "store.measurements";
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = check_key(key, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->measurements(store, key, visit, ctx, err));
+}
+
+// Invocations --------------------------------------------------------------------------------------------------
+
+hone_status hone_store_add_invocations(
+    hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
+{
+    static const char where[] = "store.add_invocations";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK && invocations == NULL && count > 0)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the invocations are NULL");
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = check_invocation(&invocations[i], err);
+    if (status != HONE_OK || count == 0) return status;
+    status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->add_invocations(store, invocations, count, err));
+}
+
+hone_status hone_store_find_invocations(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
+{
+    static const char where[] = "store.invocations";
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->invocations(store, filter, visit, ctx, err));
+}
+
+hone_status hone_store_invocations(
+    hone_store *store,
+    const char *device,
+    bool (*visit)(void *ctx, const hone_store_invocation *invocation),
+    void *ctx,
+    hone_error *err)
+{
+    const hone_store_key filter = {.device = device};
+    return hone_store_find_invocations(store, &filter, visit, ctx, err);
+}
+
+hone_status hone_store_clear_invocations(hone_store *store, const char *device, hone_error *err)
+{
+    static const char where[] = "store.clear_invocations";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->clear_invocations(store, device, err));
+}
+
+// Aliases ------------------------------------------------------------------------------------------------------
+
+hone_status hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
+{
+    static const char where[] = "store.put_alias";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK) status = check_alias(alias, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->put_alias(store, alias, err));
+}
+
+hone_status hone_store_get_alias(
+    hone_store *store,
+    const char *scheme,
+    const char *operation,
+    const char *foreign_key,
+    void (*visit)(void *ctx, const hone_store_alias *alias),
+    void *ctx,
+    hone_error *err)
+{
+    static const char where[] = "store.get_alias";
+    const required texts[] = {{"scheme", scheme}, {"operation", operation}, {"foreign_key", foreign_key}};
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = check_texts(texts, sizeof texts / sizeof *texts, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->get_alias(store, scheme, operation, foreign_key, visit, ctx, err));
+}
+
+hone_status hone_store_get_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    static const char where[] = "store.stat";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "out is NULL");
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->stat(store, out, err));
+}
