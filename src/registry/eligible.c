@@ -8,65 +8,6 @@
 
 static const char where[] = "registry.eligible";
 
-// Settings of kernels that ejkernel's algorithms take as parameters: no part of what an operation computes.
-static const char *const tuning_names[] = {
-    "block_m",
-    "block_n",
-    "block_k",
-    "block_q",
-    "block_kv",
-    "block_size",
-    "block_v",
-    "block_d",
-    "block_e",
-    "block_dim",
-    "num_warps",
-    "num_stages",
-    "num_ctas",
-    "num_waves",
-    "num_sms",
-    "num_splits",
-    "split_k",
-    "use_bf16",
-    "seq_threshold_3d",
-    "num_par_softmax_segments",
-    "max_warps",
-    "num_queries_per_block",
-    "num_kv_pages_per_block",
-    "num_kv_splits",
-    "gemm_block",
-    "fwd_params",
-    "bwd_params",
-};
-
-bool hone_registry_is_tuning_name(const hone_kernel_ref *kernel, const char *name)
-{
-    for (size_t i = 0; i < sizeof tuning_names / sizeof tuning_names[0]; i++)
-        if (strcmp(tuning_names[i], name) == 0) return true;
-    for (size_t i = 0; i < hone_space_parameters(kernel->space); i++)
-        if (strcmp(hone_space_parameter_name(kernel->space, i), name) == 0) return true;
-    return false;
-}
-
-// Equal as defaults are: by kind and value; a NaN equals a NaN, so that a default of NaN can be left at its default.
-bool hone_registry_value_equal(const hone_value *a, const hone_value *b)
-{
-    if (a->tag != b->tag) return false;
-    switch ((hone_value_tag)a->tag) {
-    case HONE_VALUE_NONE:
-        return true;
-    case HONE_VALUE_INT:
-    case HONE_VALUE_BOOL:
-        return a->as.i64 == b->as.i64;
-    case HONE_VALUE_FLOAT:
-        return a->as.f64 == b->as.f64 || (a->as.f64 != a->as.f64 && b->as.f64 != b->as.f64);
-    case HONE_VALUE_STRING:
-        return strcmp(a->as.string, b->as.string) == 0;
-    default:
-        return memcmp(&a->as, &b->as, sizeof a->as) == 0;
-    }
-}
-
 static hone_status check_hardware(const hone_kernel *kernel, const hone_device_info *device, hone_error *err)
 {
     if (kernel->platform != device->platform)
@@ -107,10 +48,18 @@ static hone_status check_tensors(const hone_call *call, const hone_device_info *
     return HONE_OK;
 }
 
+// Floats by their bits, as in the call key: a NaN is itself.
+static bool same_value(const hone_value *a, const hone_value *b)
+{
+    if (a->tag != b->tag) return false;
+    if (a->tag == HONE_VALUE_STRING) return strcmp(a->as.string, b->as.string) == 0;
+    return a->tag == HONE_VALUE_NONE || a->as.i64 == b->as.i64;
+}
+
 // Left at its default a parameter asks nothing of the kernel.
 static bool is_default(const hone_parameter *parameter, const hone_value *value)
 {
-    if (parameter->has_default) return hone_registry_value_equal(value, &parameter->default_value);
+    if (parameter->has_default) return same_value(value, &parameter->default_value);
     return parameter->nullable && value->tag == HONE_VALUE_NONE;
 }
 
@@ -141,7 +90,7 @@ static hone_status check_own_signature(const hone_kernel_ref *ref, const hone_ca
 {
     const hone_signature *whole = hone_call_signature(call);
     const hone_value *given = hone_call_values(call);
-    hone_value values[HONE_REGISTRY_PARAMETERS];
+    hone_value values[HONE_MAX_VALUES];
     size_t count = hone_signature_count(ref->signature);
     for (size_t i = 0; i < count; i++) {
         int index = hone_signature_find(whole, hone_signature_parameter(ref->signature, i)->name);

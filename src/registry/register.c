@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "call/call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,16 +73,6 @@ static hone_status refuse_other(
     return HONE_OK;
 }
 
-// hone_kernel_ref.unsupported has a bit for each, and eligible.c a slot.
-static hone_status check_count(const hone_signature *signature, const char *where, hone_error *err)
-{
-    size_t count = hone_signature_count(signature);
-    if (count <= HONE_REGISTRY_PARAMETERS) return HONE_OK;
-    return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "%s has %zu parameters and results, at most %d are supported",
-        hone_signature_name(signature), count, HONE_REGISTRY_PARAMETERS);
-}
-
 static hone_status read_identity(const hone_signature *signature, registry_name *out, hone_error *err)
 {
     const char *name = hone_signature_name(signature);
@@ -95,7 +86,7 @@ static hone_status read_identity(const hone_signature *signature, registry_name 
             err, HONE_INVALID_ARGUMENT, in_algorithm, "%s: the version '%.80s' is too long: at most %zu bytes", name,
             version, sizeof out->version - 1);
     memcpy(out->version, version, strlen(version) + 1);
-    return check_count(signature, in_algorithm, err);
+    return HONE_OK;
 }
 
 static int compare_entries(const hone_algorithm_entry *a, const hone_algorithm_entry *b)
@@ -257,7 +248,7 @@ static hone_status compare_own(hone_kernel_ref *ref, hone_error *err)
             return hone_fail(
                 err, HONE_INVALID_ARGUMENT, in_kernels, "%s: kernel '%s' does not give the result '%s'",
                 ref->kernel.algorithm, ref->kernel.name, parameter->name);
-        if (!hone_registry_is_tuning_name(ref, parameter->name)) ref->unsupported |= (uint64_t)1 << i;
+        if (!hone_is_tuning_parameter(parameter->name)) ref->unsupported |= (uint64_t)1 << i;
     }
     for (size_t i = 0; i < hone_signature_count(ref->signature); i++) {
         const hone_parameter *parameter = hone_signature_parameter(ref->signature, i);
@@ -287,8 +278,7 @@ static hone_status read_signature(const hone_registry *registry, hone_kernel_ref
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_kernels, "%s: the signature of kernel '%s' is of '%s@v%s'", entry->name,
             ref->kernel.name, hone_signature_name(ref->signature), version);
-    status = check_count(ref->signature, in_kernels, err);
-    return status == HONE_OK ? compare_own(ref, err) : status;
+    return compare_own(ref, err);
 }
 
 static hone_status build_ref(

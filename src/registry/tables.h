@@ -8,12 +8,11 @@
 #define HONE_REGISTRY_TABLES_H
 
 #include "base/memory.h"
+#include "call/call.h"
 #include "registry/registry.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-
-enum { HONE_REGISTRY_PARAMETERS = 64 }; // the most that a signature may have, results counted in
 
 typedef struct kernel_list {
     size_t count;
@@ -61,9 +60,7 @@ bool hone_registry_name_read(const char *text, registry_name *out);
 int hone_registry_version_compare(const char *a, const char *b);
 const kernel_list *hone_registry_kernels_now(const hone_algorithm_entry *entry);
 void hone_registry_batch_destroy(batch *owned, const hone_allocator *allocator);
-// True for a parameter that only steers a kernel: ejkernel's tuning names and those of the kernel's space. Such a
-// parameter is neither compared nor refused.
-bool hone_registry_is_tuning_name(const hone_kernel_ref *kernel, const char *name);
-bool hone_registry_value_equal(const hone_value *a, const hone_value *b);
+
+_Static_assert(HONE_MAX_VALUES <= 64, "hone_kernel_ref.unsupported has a bit for each parameter");
 
 #endif
