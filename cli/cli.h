@@ -1,0 +1,96 @@
+// What the commands of `hone` share.
+#ifndef HONE_CLI_CLI_H
+#define HONE_CLI_CLI_H
+
+#include "base/buffer.h"
+#include "hone/hone.h"
+
+#include <jansson.h>
+
+// Exit codes, as docs/cli.md promises.
+enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_WORLD = 3, EXIT_INTERRUPTED = 130 };
+
+// Every option of every command; a command lists the letters that it takes.
+typedef struct cli_options {
+    bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process;
+    const char *store, *platform, *kernel, *spec, *format;
+    double seconds;
+    int64_t evals, patience, seed, sample;
+} cli_options;
+
+typedef struct cli {
+    hone_runtime *rt; // opened by cli_open
+    cli_options options;
+    char **arguments;
+    size_t count;
+    bool color;       // standard output is a terminal and NO_COLOR is unset
+    bool progress;    // standard error is a terminal
+} cli;
+
+typedef struct cli_command {
+    const char *name;
+    const char *arguments; // "CALL..."
+    const char *summary;   // one line
+    const char *options;   // names of the options it takes, separated by spaces
+    const char *help;      // the rest of its page
+    size_t least, most;    // arguments; most 0: any number
+    int (*run)(cli *cli);
+} cli_command;
+
+extern const cli_command cli_commands[];
+extern const size_t cli_command_count;
+
+// Set by SIGINT and SIGTERM.
+extern volatile int cli_cancel;
+
+// Opens the runtime with the command's policy: tune, unless HONE_POLICY says otherwise. Prints what failed.
+int cli_open(cli *cli, hone_policy policy);
+// Prints "hone: ..." on standard error and returns the exit code of the status.
+int cli_fail(const hone_error *err);
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_exit_code(hone_status status);
+
+// Finds the algorithm of call text and parses it. Prints what failed; the caller releases *call.
+int cli_parse_call(cli *cli, const char *text, const hone_op **op, hone_call **call);
+// The store that --store or HONE_STORE names, opened for store commands. Prints what failed.
+int cli_open_store(cli *cli, hone_store **out);
+// Reads a file ("-": standard input) into a buffer. Prints what failed.
+int cli_read(const char *path, hone_buffer *out);
+
+// A table of aligned columns: cells are copied; a column that is numbers in every row is flushed right.
+typedef struct cli_table cli_table;
+cli_table *cli_table_new(size_t columns);
+void cli_table_row(cli_table *table, ...); // `columns` strings
+void cli_table_print(cli_table *table);    // and frees it
+// Rows begun with a mark ("*" or " ") in place of the indent.
+void cli_table_marked(cli_table *table);
+
+// Times for people: "1.31 ms", "0.84 us". Returns out.
+char *cli_time_text(double nanoseconds, char out[32]);
+// Prints a JSON value on one line to standard output and drops it.
+void cli_print_json(json_t *value);
+
+// Shows one line of progress on standard error; cli_progress_end clears it.
+void cli_progress(void *cli, const hone_progress *progress);
+void cli_progress_end(const cli *cli);
+
+// Options common to tune and offline.
+void cli_tune_options(cli *cli, hone_tune_options *out);
+// Prints a result document as tables (tune.c).
+int cli_print_result(cli *cli, const hone_result *result);
+
+int cli_devices(cli *cli);
+int cli_list(cli *cli);
+int cli_tune(cli *cli);
+int cli_offline(cli *cli);
+int cli_run(cli *cli);
+int cli_bench(cli *cli);
+int cli_explain(cli *cli);
+int cli_key(cli *cli);
+int cli_record(cli *cli);
+int cli_store(cli *cli);
+int cli_space(cli *cli);
+int cli_doctor(cli *cli);
+int cli_help(cli *cli);
+
+#endif

@@ -1,0 +1,252 @@
+// What the commands share: opening, failing, reading, tables, progress.
+#include "cli.h"
+
+#include "base/memory.h"
+#include "os/os.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_LIMIT = 1 << 30 };
+
+static void print_log(void *ctx, int level, const char *message)
+{
+    static const char *const words[] = {"error", "warning", "info", "debug"};
+    (void)ctx;
+    fprintf(stderr, "hone: %s: %s\n", words[level >= 0 && level < 4 ? level : 0], message);
+}
+
+int cli_open(cli *cli, hone_policy policy)
+{
+    const char *environment = getenv("HONE_POLICY");
+    hone_runtime_options options = {
+        .struct_size = sizeof options,
+        .store = cli->options.store,
+        .policy = environment != NULL && environment[0] != '\0' ? HONE_POLICY_DEFAULT : policy,
+        .log = print_log,
+    };
+    hone_error err;
+    return hone_runtime_open(&options, &cli->rt, &err) == HONE_OK ? 0 : cli_fail(&err);
+}
+
+int cli_exit_code(hone_status status)
+{
+    switch (status) {
+    case HONE_OK:
+        return EXIT_DONE;
+    case HONE_NOT_FOUND:
+        return EXIT_NO;
+    case HONE_INVALID_ARGUMENT:
+        return EXIT_USAGE;
+    case HONE_CANCELLED:
+        return EXIT_INTERRUPTED;
+    default:
+        return EXIT_WORLD;
+    }
+}
+
+int cli_fail(const hone_error *err)
+{
+    fprintf(stderr, "hone: %s\n", err->message);
+    return cli_exit_code(err->status);
+}
+
+int cli_usage(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("hone: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return EXIT_USAGE;
+}
+
+int cli_parse_call(cli *cli, const char *text, const hone_op **op, hone_call **call)
+{
+    char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
+    hone_error err;
+    hone_status status = hone_call_text_name(text, name, sizeof name, version, sizeof version, &err);
+    if (status != HONE_OK) return cli_fail(&err);
+    snprintf(full, sizeof full, "%s%s%s", name, version[0] != '\0' ? "@v" : "", version);
+    status = hone_op_get(cli->rt, full, op, &err);
+    if (status == HONE_OK)
+        status = hone_call_parse(hone_allocator_system(), hone_op_signature(*op), text, call, &err);
+    return status == HONE_OK ? 0 : cli_fail(&err);
+}
+
+int cli_open_store(cli *cli, hone_store **out)
+{
+    const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
+    char fallback[4096];
+    if (url == NULL || url[0] == '\0') {
+        const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+        if (cache != NULL && cache[0] == '/')
+            snprintf(fallback, sizeof fallback, "sqlite:%s/hone/store.db", cache);
+        else if (home != NULL && home[0] == '/')
+            snprintf(fallback, sizeof fallback, "sqlite:%s/.cache/hone/store.db", home);
+        else
+            return cli_usage("there is no store: set HONE_STORE or give --store URL");
+        url = fallback;
+    }
+    hone_error err;
+    return hone_store_open(hone_allocator_system(), url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
+}
+
+int cli_read(const char *path, hone_buffer *out)
+{
+    hone_error err;
+    hone_buffer_init(out, hone_allocator_system());
+    if (hone_os_read_file(path, FILE_LIMIT, out, &err) == HONE_OK) return 0;
+    hone_buffer_deinit(out);
+    (void)cli_fail(&err);
+    return EXIT_WORLD;
+}
+
+// Tables -----------------------------------------------------------------------------------------------------------
+
+struct cli_table {
+    size_t columns, rows, capacity;
+    bool marked;
+    char **cells;
+};
+
+static void no_memory(void)
+{
+    fprintf(stderr, "hone: out of memory\n");
+    exit(EXIT_WORLD);
+}
+
+cli_table *cli_table_new(size_t columns)
+{
+    cli_table *table = calloc(1, sizeof *table);
+    if (table == NULL) no_memory();
+    table->columns = columns;
+    return table;
+}
+
+void cli_table_marked(cli_table *table)
+{
+    table->marked = true;
+}
+
+void cli_table_row(cli_table *table, ...)
+{
+    if (table->rows == table->capacity) {
+        table->capacity = table->capacity == 0 ? 16 : table->capacity * 2;
+        char **cells = realloc(table->cells, table->capacity * table->columns * sizeof *cells);
+        if (cells == NULL) no_memory();
+        table->cells = cells;
+    }
+    va_list list;
+    va_start(list, table);
+    for (size_t i = 0; i < table->columns; i++) {
+        const char *cell = va_arg(list, const char *);
+        char *copy = strdup(cell == NULL ? "" : cell);
+        if (copy == NULL) no_memory();
+        table->cells[table->rows * table->columns + i] = copy;
+    }
+    va_end(list);
+    table->rows++;
+}
+
+static bool is_number(const char *text)
+{
+    return text[0] == '\0' || isdigit((unsigned char)text[0]) || (text[0] == '-' && isdigit((unsigned char)text[1])) || strcmp(text, "-") == 0;
+}
+
+// Numbers are flushed right; the first row is the head and does not count.
+static bool is_right(const cli_table *table, size_t column)
+{
+    for (size_t row = 1; row < table->rows; row++)
+        if (!is_number(table->cells[row * table->columns + column])) return false;
+    return table->rows > 1;
+}
+
+void cli_table_print(cli_table *table)
+{
+    for (size_t row = 0; row < table->rows; row++) {
+        for (size_t i = 0; i < table->columns; i++) {
+            size_t width = 0;
+            for (size_t r = 0; r < table->rows; r++) {
+                size_t size = strlen(table->cells[r * table->columns + i]);
+                width = size > width ? size : width;
+            }
+            const char *cell = table->cells[row * table->columns + i];
+            bool last = i + 1 == table->columns;
+            if (is_right(table, i))
+                printf("%*s%s", (int)width, cell, last ? "" : "  ");
+            else
+                printf("%-*s%s", last ? 0 : (int)width, cell, last ? "" : table->marked && i == 0 ? " " : "  ");
+        }
+        putchar('\n');
+    }
+    for (size_t i = 0; i < table->rows * table->columns; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    free(table);
+}
+
+char *cli_time_text(double nanoseconds, char out[32])
+{
+    if (nanoseconds <= 0)
+        snprintf(out, 32, "-");
+    else if (nanoseconds < 1e3)
+        snprintf(out, 32, "%.1f ns", nanoseconds);
+    else if (nanoseconds < 1e6)
+        snprintf(out, 32, "%.2f us", nanoseconds / 1e3);
+    else if (nanoseconds < 1e9)
+        snprintf(out, 32, "%.2f ms", nanoseconds / 1e6);
+    else
+        snprintf(out, 32, "%.2f s", nanoseconds / 1e9);
+    return out;
+}
+
+void cli_print_json(json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
+    if (text == NULL) no_memory();
+    puts(text);
+    free(text);
+    json_decref(value);
+}
+
+void cli_progress(void *cli_pointer, const hone_progress *progress)
+{
+    const cli *cli = cli_pointer;
+    char best[32];
+    if (!cli->progress) return;
+    fprintf(stderr, "\r\033[K%.60s  %u/%u  best %s %s", progress->call, progress->done, progress->total,
+        progress->best_kernel != NULL ? progress->best_kernel : "-", cli_time_text(progress->best_ns, best));
+    if (progress->remaining_seconds >= 0) fprintf(stderr, "  %.0f s left", progress->remaining_seconds);
+    fflush(stderr);
+}
+
+void cli_progress_end(const cli *cli)
+{
+    if (cli->progress) fputs("\r\033[K", stderr);
+}
+
+void cli_tune_options(cli *cli, hone_tune_options *out)
+{
+    const cli_options *options = &cli->options;
+    *out = (hone_tune_options){
+        .struct_size = sizeof *out,
+        .evaluations = (uint32_t)options->evals,
+        .seconds = options->seconds,
+        .patience = (uint32_t)options->patience,
+        .isolation = options->in_process ? HONE_ISOLATION_IN_PROCESS : HONE_ISOLATION_DEFAULT,
+        .regime = options->cold ? HONE_COLD : HONE_WARM,
+        .seed = (uint64_t)options->seed,
+        .no_store = options->no_store,
+        .fresh = options->fresh,
+        .platform = options->platform,
+        .kernel = options->kernel,
+        .progress = cli_progress,
+        .progress_ctx = cli,
+        .cancel = &cli_cancel,
+    };
+}

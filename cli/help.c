@@ -1,0 +1,113 @@
+// hone help
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *meaning;
+} variables[] = {
+    {"HONE_STORE", "URL of the store: sqlite:PATH, memory:, or none. Default sqlite:$XDG_CACHE_HOME/hone/store.db"},
+    {"HONE_SYSTEM_STORE", "not there yet: a read-only store under the user's"},
+    {"HONE_POLICY", "on a miss: tune, heuristic, fail or frozen. The library's default is heuristic, the command's tune"},
+    {"HONE_RECORD", "1: count every call in the invocation registry"},
+    {"HONE_PACK_PATH", "not there yet: folders of packs"},
+    {"HONE_PLATFORMS", "platforms to open, separated by commas; unset: all"},
+    {"HONE_FORCE", "ALGORITHM=KERNEL, separated by commas: an override for the whole process"},
+    {"HONE_DENY", "ALGORITHM=KERNEL or KERNEL, separated by commas: kernels that never answer"},
+    {"HONE_LOG", "error, warning, info or debug: what the host's log callback hears"},
+    {"HONE_LOCK", "not there yet: the lock file; refused when set"},
+    {"HONE_STORE_SYNC", "full: a put waits for the disk; unset: it survives a crash of the process"},
+    {"HONE_WORKER", "the program that candidates run in; unset: hone-worker beside the library or command"},
+    {"HONE_CUTLASS_PATH", "not there yet: CUTLASS headers"},
+    {"HONE_NVRTC", "not there yet: path of libnvrtc"},
+    {"HONE_PJRT_PLUGIN", "not there yet: paths of PJRT plugins"},
+    {"HONE_REQUIRE", "for the tests: names of what must not be skipped, or all"},
+};
+
+static void print_environment(void)
+{
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = getenv(variables[i].name);
+        printf("%-18s %s\n%-18s now: %s\n", variables[i].name, variables[i].meaning, "", value == NULL ? "(unset)" : value);
+    }
+}
+
+static void print_commands(void)
+{
+    printf("usage: hone COMMAND [OPTION]... [ARGUMENT]...\n\n");
+    for (size_t i = 0; i < cli_command_count; i++)
+        printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
+    printf("\nhone help COMMAND shows a command's page, hone help environment the HONE_* variables.\n"
+           "A call is one quoted argument: 'matmul(f32[512,512], f32[512,512], transpose_b=true)'\n"
+           "Exit: 0 done, 1 the answer is no, 2 wrong use, 3 a failure of the world, 130 interrupted.\n");
+}
+
+static const struct {
+    const char *name, *value, *meaning;
+} options[] = {
+    {"json", "", "one JSON document on standard output"},
+    {"store", " URL", "the store, in place of HONE_STORE"},
+    {"seconds", " N", "at most so long for a call (default 30)"},
+    {"evals", " N", "at most so many candidates (default 500)"},
+    {"patience", " N", "stop after so many candidates without a gain"},
+    {"platform", " NAME", "only kernels of this platform"},
+    {"kernel", " NAME", "only the kernel of this name"},
+    {"cold", "", "measure with the data flushed out of the caches"},
+    {"seed", " N", "of inputs and sampling (default 0)"},
+    {"recorded", "", "the recorded calls, heaviest first"},
+    {"fresh", "", "measure again what the store has measured"},
+    {"no-store", "", "store nothing"},
+    {"in-process", "", "allow candidates that cannot be isolated to run in this process"},
+    {"list", "", "only show"},
+    {"unproved", "", "also what was matched by operands alone"},
+    {"validate", "", "compare the kernels' signatures"},
+    {"verbose", "", "every kernel's signature too"},
+    {"spec", " FILE", "the key of a canonical text"},
+    {"count", "", "how many valid configs"},
+    {"sample", " N", "N valid configs, uniformly"},
+};
+
+static bool lists(const char *names, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *at = names; *at != '\0';) {
+        size_t word = strcspn(at, " ");
+        if (word == size && memcmp(at, name, size) == 0) return true;
+        at += word + (at[word] == ' ');
+    }
+    return false;
+}
+
+static void print_command(const cli_command *command)
+{
+    printf("usage: hone %s [OPTION]... %s\n%s\n", command->name, command->arguments, command->summary);
+    if (command->help[0] != '\0') printf("\n%s\n", command->help);
+    if (command->options[0] != '\0') printf("\n");
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (!lists(command->options, options[i].name)) continue;
+        char name[64];
+        snprintf(name, sizeof name, "--%s%s", options[i].name, options[i].value);
+        printf("  %-18s %s\n", name, options[i].meaning);
+    }
+}
+
+int cli_help(cli *cli)
+{
+    if (cli->count == 0) {
+        print_commands();
+        return EXIT_DONE;
+    }
+    const char *name = cli->arguments[0];
+    if (strcmp(name, "environment") == 0) {
+        print_environment();
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < cli_command_count; i++) {
+        if (strcmp(cli_commands[i].name, name) != 0) continue;
+        print_command(&cli_commands[i]);
+        return EXIT_DONE;
+    }
+    return cli_usage("there is no command '%s' (hone help lists them)", name);
+}

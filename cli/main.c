@@ -1,0 +1,193 @@
+// The command: finds the row of the command that was asked for, reads its options, runs it.
+#include "cli.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+volatile int cli_cancel;
+
+const cli_command cli_commands[] = {
+    {"devices", "", "platforms, their devices and fingerprints, or what is missing", "json",
+        "A platform that cannot run here is shown with the reason and what to install.", 0, 0, cli_devices},
+    {"list", "[ALGORITHM]", "algorithms with their signatures and kernels", "json validate verbose",
+        "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1, cli_list},
+    {"tune", "CALL...", "find the fastest correct kernel and config for each call",
+        "json store seconds evals patience platform kernel cold seed recorded fresh no-store in-process",
+        "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
+        "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
+        "--fresh measures also what the store has measured already.",
+        0, 0, cli_tune},
+    {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
+        "json list unproved store seconds evals patience platform kernel cold seed fresh no-store",
+        "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
+        "--unproved tunes also what was matched by operands alone.",
+        1, 0, cli_offline},
+    {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed seconds evals", "", 1, 1, cli_run},
+    {"bench", "CALL...", "every kernel side by side, interleaved: default, heuristic and chosen", "json store seed seconds",
+        "Nothing is stored. Kernels run in this process.", 1, 0, cli_bench},
+    {"explain", "CALL", "why a call gets the kernel it gets", "json store", "Never tunes. Exit 1 when nothing answers.", 1, 1, cli_explain},
+    {"key", "CALL", "canonical JSON and call key", "json spec",
+        "--spec FILE prints the key of a canonical text (- is standard input).", 0, 1, cli_key},
+    {"record", "list|clear|import [FILE...]", "recorded calls: counts, decided or not", "json store",
+        "Programs record with HONE_RECORD=1. import reads record documents, hone's and ejkernel's.", 1, 0, cli_record},
+    {"store", "list|get|put|remove|stat [ARGUMENT...]", "what is remembered", "json store",
+        "list                     one line a decision (JSON lines with --json)\n"
+        "get CALL|KEY             one decision with its evidence; exit 1 when there is none\n"
+        "put                      one result document on standard input; prints how many once they are durable\n"
+        "remove CALL|KEY          a decision with its measurements\n"
+        "stat                     counts and size\n"
+        "verify, export, import, merge, diff and prune are not there yet.",
+        1, 0, cli_store},
+    {"space", "FILE", "a space in hone's text or Kernel Tuner's T1 JSON", "json count sample list seed",
+        "--count (the default), --sample N configs, --list all of them. - is standard input.", 1, 1, cli_space},
+    {"doctor", "", "store, file system, clock, governor, libraries: what to do", "json store", "Exit 1 when a check fails.", 0, 0, cli_doctor},
+    {"help", "[COMMAND|environment]", "this page, a command's page, or the environment variables", "", "", 0, 1, cli_help},
+};
+const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
+
+// Options --------------------------------------------------------------------------------------------------------
+
+typedef enum option_kind { FLAG, TEXT, SECONDS, NUMBER } option_kind;
+
+#define AT(field) offsetof(cli_options, field)
+static const struct {
+    const char *name;
+    option_kind kind;
+    size_t offset;
+} option_table[] = {
+    {"json", FLAG, AT(json)},         {"list", FLAG, AT(list)},         {"unproved", FLAG, AT(unproved)},
+    {"validate", FLAG, AT(validate)}, {"cold", FLAG, AT(cold)},         {"recorded", FLAG, AT(recorded)},
+    {"fresh", FLAG, AT(fresh)},       {"count", FLAG, AT(count)},       {"verbose", FLAG, AT(verbose)},
+    {"no-store", FLAG, AT(no_store)}, {"in-process", FLAG, AT(in_process)}, {"store", TEXT, AT(store)},
+    {"platform", TEXT, AT(platform)}, {"kernel", TEXT, AT(kernel)},     {"spec", TEXT, AT(spec)},
+    {"format", TEXT, AT(format)},     {"seconds", SECONDS, AT(seconds)}, {"evals", NUMBER, AT(evals)},
+    {"patience", NUMBER, AT(patience)}, {"seed", NUMBER, AT(seed)},     {"sample", NUMBER, AT(sample)},
+};
+enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
+
+static bool takes(const cli_command *command, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *at = command->options; at != NULL && *at != '\0';) {
+        size_t word = strcspn(at, " ");
+        if (word == size && memcmp(at, name, size) == 0) return true;
+        at += word + (at[word] == ' ');
+    }
+    return false;
+}
+
+static int read_value(cli_options *options, size_t index, const char *text)
+{
+    void *field = (char *)options + option_table[index].offset;
+    const char *name = option_table[index].name;
+    char *end = NULL;
+    switch (option_table[index].kind) {
+    case FLAG:
+        *(bool *)field = true;
+        return 0;
+    case TEXT:
+        *(const char **)field = text;
+        return 0;
+    case SECONDS: {
+        double seconds = strtod(text, &end);
+        if (end == text || *end != '\0' || !isfinite(seconds) || seconds <= 0)
+            return cli_usage("--%s is '%s', expected a number of seconds above 0", name, text);
+        *(double *)field = seconds;
+        return 0;
+    }
+    case NUMBER: {
+        long long number = strtoll(text, &end, 10);
+        if (end == text || *end != '\0' || number < 0 || number > INT32_MAX)
+            return cli_usage("--%s is '%s', expected a whole number from 0 to %d", name, text, INT32_MAX);
+        *(int64_t *)field = number;
+        return 0;
+    }
+    }
+    return 0;
+}
+
+// Options may stand before or after arguments; getopt_long moves them to the front.
+static int read_options(const cli_command *command, int argc, char **argv, cli *cli)
+{
+    struct option long_options[OPTION_COUNT + 2] = {{0}};
+    int count = 0;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (takes(command, option_table[i].name))
+            long_options[count++] = (struct option){
+                option_table[i].name, option_table[i].kind == FLAG ? no_argument : required_argument, NULL, 256 + i};
+    long_options[count++] = (struct option){"help", no_argument, NULL, 'h'};
+    opterr = 0;
+    optind = 1;
+    for (int found; (found = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
+        if (found == 'h') {
+            cli->arguments = (char *[]){(char *)(uintptr_t)command->name};
+            cli->count = 1;
+            return cli_help(cli) == 0 ? -1 : EXIT_USAGE;
+        }
+        if (found == ':') return cli_usage("%s needs a value (hone help %s)", argv[optind - 1], command->name);
+        if (found < 256) return cli_usage("%s takes no option %s (hone help %s)", command->name, argv[optind - 1], command->name);
+        int status = read_value(&cli->options, (size_t)(found - 256), optarg);
+        if (status != 0) return status;
+    }
+    cli->arguments = argv + optind;
+    cli->count = (size_t)(argc - optind);
+    if (cli->count < command->least || (command->most != 0 && cli->count > command->most) ||
+        (command->least == 0 && command->most == 0 && command->arguments[0] == '\0' && cli->count > 0))
+        return cli_usage("%zu arguments, expected: hone %s %s", cli->count, command->name, command->arguments);
+    return 0;
+}
+
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
+    if (cli_cancel) _exit(EXIT_INTERRUPTED);
+    cli_cancel = 1;
+}
+
+static void watch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static const cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < cli_command_count; i++)
+        if (strcmp(cli_commands[i].name, name) == 0) return &cli_commands[i];
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    cli cli = {.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL, .progress = isatty(STDERR_FILENO)};
+    if (argc < 2) {
+        cli_help(&cli);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("hone %s\n", hone_version());
+        return EXIT_DONE;
+    }
+    const char *name = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ? "help" : argv[1];
+    const cli_command *command = find_command(name);
+    if (command == NULL) return cli_usage("there is no command '%s' (hone help lists them)", name);
+    int status = read_options(command, argc - 1, argv + 1, &cli);
+    if (status != 0) return status < 0 ? EXIT_DONE : status;
+    watch_signals();
+    status = command->run(&cli);
+    hone_runtime_close(&cli.rt);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "hone: standard output cannot be written\n");
+        return status == EXIT_DONE ? EXIT_WORLD : status;
+    }
+    return cli_cancel ? EXIT_INTERRUPTED : status;
+}

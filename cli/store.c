@@ -1,0 +1,206 @@
+// hone store
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *parsed(const char *text)
+{
+    json_t *value = text == NULL ? NULL : json_loads(text, 0, NULL);
+    return value == NULL ? json_object() : value;
+}
+
+// One entry of a result document.
+static json_t *entry_of(const hone_store_decision *row)
+{
+    json_t *evidence = parsed(row->evidence);
+    if (json_object_get(evidence, "time_ns") == NULL) json_object_set_new(evidence, "time_ns", json_real(row->time_ns));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s?, s:s, s:s, s:o, s:s, s:b, s:s?, s:o}", "device", row->key.device, "algorithm",
+        row->key.algorithm, "version", row->key.version, "key", row->key.key, "call", row->call, "spec", row->key.spec, "kernel",
+        row->kernel, "platform", row->platform, "config", parsed(row->config), "source", row->source, "verified", row->verified,
+        "revision", row->revision, "evidence", evidence);
+}
+
+typedef struct listing {
+    cli_table *table; // NULL: JSON lines
+    size_t count;
+} listing;
+
+static bool list_row(void *ctx, const hone_store_decision *row)
+{
+    listing *list = ctx;
+    char time[32];
+    list->count++;
+    if (list->table == NULL)
+        cli_print_json(entry_of(row));
+    else
+        cli_table_row(list->table, row->key.algorithm, row->key.key, row->kernel, cli_time_text(row->time_ns, time), row->source, row->config, row->call);
+    return !cli_cancel;
+}
+
+static int list(cli *cli, hone_store *store)
+{
+    listing rows = {.table = cli->options.json ? NULL : cli_table_new(7)};
+    if (rows.table != NULL) cli_table_row(rows.table, "algorithm", "key", "kernel", "time", "source", "config", "call");
+    hone_error err;
+    hone_status status = hone_store_scan(store, NULL, list_row, &rows, &err);
+    if (rows.table != NULL) cli_table_print(rows.table);
+    return status == HONE_OK ? EXIT_DONE : cli_fail(&err);
+}
+
+static bool is_key(const char *text)
+{
+    return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
+}
+
+// What CALL or KEY means: a key as it stands, or that of a call, and its bucket's.
+typedef struct wanted {
+    hone_call *call, *bucket;
+    hone_store_key key, bucket_key;
+} wanted;
+
+static int resolve(cli *cli, const char *text, wanted *out)
+{
+    if (is_key(text)) {
+        out->key.key = text;
+        return 0;
+    }
+    int status = cli_open(cli, HONE_POLICY_HEURISTIC);
+    const hone_op *op = NULL;
+    if (status == 0) status = cli_parse_call(cli, text, &op, &out->call);
+    if (status != 0) return status;
+    hone_error err;
+    if (hone_call_bucket(out->call, true, &out->bucket, &err) != HONE_OK) return cli_fail(&err);
+    out->key.key = hone_call_key(out->call);
+    if (out->bucket != NULL) out->bucket_key.key = hone_call_key(out->bucket);
+    return 0;
+}
+
+typedef struct collected {
+    json_t *rows;
+} collected;
+
+static bool collect(void *ctx, const hone_store_decision *row)
+{
+    json_array_append_new(((collected *)ctx)->rows, entry_of(row));
+    return true;
+}
+
+static int show_entries(cli *cli, json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        char *text = json_dumps(row, (cli->options.json ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(12));
+        printf("%s\n", text);
+        free(text);
+    }
+    return json_array_size(rows) > 0 ? EXIT_DONE : EXIT_NO;
+}
+
+static int get(cli *cli, hone_store *store)
+{
+    if (cli->count != 2) return cli_usage("store get needs one call or key");
+    wanted want = {0};
+    int status = resolve(cli, cli->arguments[1], &want);
+    collected found = {json_array()};
+    hone_error err;
+    hone_status scanned = HONE_OK;
+    if (status == 0) scanned = hone_store_scan(store, &want.key, collect, &found, &err);
+    if (status == 0 && scanned == HONE_OK && want.bucket_key.key != NULL && json_array_size(found.rows) == 0)
+        scanned = hone_store_scan(store, &want.bucket_key, collect, &found, &err);
+    if (scanned != HONE_OK) status = cli_fail(&err);
+    if (status == 0) status = show_entries(cli, found.rows);
+    if (status == EXIT_NO) fprintf(stderr, "hone: there is no decision for %s in %s\n", cli->arguments[1], hone_store_url(store));
+    json_decref(found.rows);
+    hone_call_release(&want.bucket);
+    hone_call_release(&want.call);
+    return status;
+}
+
+static int put(cli *cli, hone_store *store)
+{
+    int status = cli_open(cli, HONE_POLICY_HEURISTIC);
+    hone_buffer document;
+    if (status == 0) status = cli_read(cli->count > 1 ? cli->arguments[1] : "-", &document);
+    if (status != 0) return status;
+    hone_result *result = NULL;
+    hone_error err;
+    hone_status done = hone_result_parse(cli->rt, hone_buffer_string(&document), document.size, &result, &err);
+    if (done == HONE_OK) done = hone_result_store(result, store, &err);
+    size_t count = done == HONE_OK ? hone_result_size(result) : 0;
+    hone_result_release(&result);
+    hone_buffer_deinit(&document);
+    if (done != HONE_OK) return cli_fail(&err);
+    if (cli->options.json)
+        cli_print_json(json_pack("{s:I}", "stored", (json_int_t)count));
+    else
+        printf("%zu stored\n", count);
+    return EXIT_DONE;
+}
+
+static int remove_entries(cli *cli, hone_store *store)
+{
+    if (cli->count != 2) return cli_usage("store remove needs one call or key");
+    wanted want = {0};
+    int status = resolve(cli, cli->arguments[1], &want);
+    collected found = {json_array()};
+    hone_error err;
+    if (status == 0 && hone_store_scan(store, &want.key, collect, &found, &err) != HONE_OK) status = cli_fail(&err);
+    size_t i;
+    const json_t *row;
+    json_array_foreach(found.rows, i, row) {
+        if (status != 0) break;
+        hone_store_key key = {json_string_value(json_object_get(row, "device")), json_string_value(json_object_get(row, "algorithm")),
+            json_string_value(json_object_get(row, "version")), json_string_value(json_object_get(row, "key")), NULL};
+        if (hone_store_remove(store, &key, &err) != HONE_OK) status = cli_fail(&err);
+    }
+    size_t count = json_array_size(found.rows);
+    if (status == 0 && cli->options.json) cli_print_json(json_pack("{s:I}", "removed", (json_int_t)count));
+    if (status == 0 && !cli->options.json) printf("%zu removed\n", count);
+    if (status == 0 && count == 0) status = EXIT_NO;
+    json_decref(found.rows);
+    hone_call_release(&want.bucket);
+    hone_call_release(&want.call);
+    return status;
+}
+
+static int stat(cli *cli, hone_store *store)
+{
+    hone_store_stat count;
+    hone_error err;
+    if (hone_store_get_stat(store, &count, &err) != HONE_OK) return cli_fail(&err);
+    if (cli->options.json) {
+        cli_print_json(json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "store", hone_store_url(store), "decisions",
+            (json_int_t)count.decisions, "measurements", (json_int_t)count.measurements, "failures", (json_int_t)count.failures,
+            "invocations", (json_int_t)count.invocations, "aliases", (json_int_t)count.aliases, "bytes", (json_int_t)count.bytes, "schema",
+            (json_int_t)count.schema));
+        return EXIT_DONE;
+    }
+    printf("%s\n%" PRIu64 " decisions, %" PRIu64 " measurements, %" PRIu64 " failures, %" PRIu64 " recorded calls, %" PRIu64
+           " aliases, %" PRIu64 " bytes, schema %u\n",
+        hone_store_url(store), count.decisions, count.measurements, count.failures, count.invocations, count.aliases, count.bytes, count.schema);
+    return EXIT_DONE;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(cli *cli, hone_store *store);
+} verbs[] = {{"list", list}, {"get", get}, {"put", put}, {"remove", remove_entries}, {"stat", stat}};
+
+int cli_store(cli *cli)
+{
+    static const char *const later[] = {"verify", "export", "import", "merge", "diff", "prune"};
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+        if (strcmp(later[i], cli->arguments[0]) == 0) return cli_usage("store %s is not there yet in this version of hone", later[i]);
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(verbs[i].name, cli->arguments[0]) != 0) continue;
+        hone_store *store = NULL;
+        int status = cli_open_store(cli, &store);
+        if (status == 0) status = verbs[i].run(cli, store);
+        hone_store_close(&store);
+        return status;
+    }
+    return cli_usage("store %s is no verb; expected list, get, put, remove or stat", cli->arguments[0]);
+}

@@ -1,0 +1,73 @@
+// hone tune
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *store_name(const cli *cli)
+{
+    if (cli->options.store != NULL) return cli->options.store;
+    const char *url = getenv("HONE_STORE");
+    return url != NULL && url[0] != '\0' ? url : "the default store";
+}
+
+// Adds one call's result to what there is. *total is replaced.
+static int add_result(hone_result **total, hone_result *more)
+{
+    if (*total == NULL) {
+        *total = more;
+        return 0;
+    }
+    hone_result *both = NULL;
+    hone_error err;
+    hone_status status = hone_result_merge(*total, more, &both, &err);
+    hone_result_release(&more);
+    if (status != HONE_OK) return cli_fail(&err);
+    hone_result_release(total);
+    *total = both;
+    return 0;
+}
+
+static int tune_calls(cli *cli, const hone_tune_options *options, hone_result **total)
+{
+    int worst = 0;
+    for (size_t i = 0; i < cli->count && !cli_cancel; i++) {
+        hone_result *result = NULL;
+        hone_error err;
+        hone_status status = hone_tune_text(cli->rt, cli->arguments[i], options, &result, &err);
+        cli_progress_end(cli);
+        if (status != HONE_OK) worst = cli_fail(&err);
+        int added = result == NULL ? 0 : add_result(total, result);
+        if (added != 0) return added;
+    }
+    return worst;
+}
+
+static int tune_recorded(cli *cli, const hone_tune_options *options, hone_result **total)
+{
+    hone_error err;
+    hone_status status = hone_tune_recorded(cli->rt, options, total, &err);
+    cli_progress_end(cli);
+    if (status != HONE_OK) return cli_fail(&err);
+    if (hone_result_size(*total) == 0 && !cli->options.json) printf("every recorded call is decided already, or none is recorded\n");
+    return 0;
+}
+
+int cli_tune(cli *cli)
+{
+    if (cli->options.recorded == (cli->count > 0)) return cli_usage("expected calls, or --recorded (hone help tune)");
+    int status = cli_open(cli, HONE_POLICY_TUNE);
+    if (status != 0) return status;
+    hone_tune_options options;
+    cli_tune_options(cli, &options);
+    hone_result *total = NULL;
+    status = cli->options.recorded ? tune_recorded(cli, &options, &total) : tune_calls(cli, &options, &total);
+    if (total != NULL) {
+        int printed = cli_print_result(cli, total);
+        if (status == 0) status = printed;
+        if (!cli->options.json && !cli->options.no_store && hone_result_size(total) > 0)
+            printf("stored in %s\n", store_name(cli));
+    }
+    hone_result_release(&total);
+    return status;
+}

@@ -1,0 +1,417 @@
+// The links of the chain: what each source answers for a call.
+#include "runtime/runtime.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+hone_status hone_request_init(
+    hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err)
+{
+    memset(request, 0, sizeof *request);
+    hone_device device = hone_call_device(call);
+    const hone_device_info *info = NULL;
+    for (size_t i = 0; i < op->rt->device_count && info == NULL; i++) {
+        const hone_device_info *candidate = op->rt->devices[i];
+        if (candidate->device.type == device.type && candidate->device.id == device.id) info = candidate;
+    }
+    if (info == NULL)
+        return hone_fail(
+            err, HONE_UNAVAILABLE, "decide",
+            "%s: its tensors are on device type %d, id %d, which no platform here has (hone devices lists them)",
+            hone_call_text(call), (int)device.type, (int)device.id);
+    *request = (hone_request){
+        .rt = op->rt, .op = op, .call = call, .device = info, .context = context, .nested = hone_thread_self.depth > 0};
+    return hone_call_bucket(call, true, &request->bucket, err);
+}
+
+void hone_request_deinit(hone_request *request)
+{
+    hone_call_release(&request->bucket);
+}
+
+hone_policy hone_request_policy(const hone_request *request)
+{
+    hone_policy policy = hone_context_policy(request->context, request->rt->policy);
+    // A kernel that calls hone is itself being run or measured: tuning inside it would time a machine at work.
+    return policy == HONE_POLICY_TUNE && request->nested ? HONE_POLICY_HEURISTIC : policy;
+}
+
+void hone_decision_fill(
+    hone_decision *decision, const hone_kernel_ref *kernel, const hone_config *config, const char *key)
+{
+    snprintf(decision->algorithm, sizeof decision->algorithm, "%s", kernel->algorithm->name);
+    snprintf(decision->version, sizeof decision->version, "%s", kernel->algorithm->version);
+    snprintf(decision->key, sizeof decision->key, "%s", key);
+    snprintf(decision->kernel, sizeof decision->kernel, "%s", kernel->kernel.name);
+    decision->platform = kernel->kernel.platform;
+    decision->backend = kernel->kernel.backend;
+    decision->config = *config;
+    hone_config_json(kernel->space, config, decision->config_json, sizeof decision->config_json);
+}
+
+static const hone_aside *find_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key)
+{
+    for (const hone_aside *aside = rt->asides; aside != NULL; aside = aside->next)
+        if (aside->kernel == kernel && strcmp(aside->key, key) == 0) return aside;
+    return NULL;
+}
+
+static hone_status check_aside(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why)
+{
+    pthread_mutex_lock(&request->rt->mutex);
+    const hone_aside *aside = find_aside(request->rt, kernel, hone_call_key(request->call));
+    pthread_mutex_unlock(&request->rt->mutex);
+    if (aside == NULL) return HONE_OK;
+    return hone_fail(why, HONE_KERNEL_FAILED, "decide", "put aside for this call: %s", aside->reason);
+}
+
+void hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason)
+{
+    hone_aside *aside = hone_alloc(&rt->allocator, sizeof *aside);
+    if (aside == NULL) return;
+    aside->kernel = kernel;
+    snprintf(aside->key, sizeof aside->key, "%s", key);
+    snprintf(aside->reason, sizeof aside->reason, "%s", reason);
+    pthread_mutex_lock(&rt->mutex);
+    if (find_aside(rt, kernel, key) == NULL) {
+        aside->next = rt->asides;
+        rt->asides = aside;
+        aside = NULL;
+    }
+    pthread_mutex_unlock(&rt->mutex);
+    hone_free(&rt->allocator, aside);
+    hone_log_write(
+        &rt->log, HONE_LOG_WARNING, "%s %s: %s is put aside: %s", kernel->algorithm->name, key, kernel->kernel.name,
+        reason);
+}
+
+hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why)
+{
+    if (hone_rules_match(&request->rt->deny, kernel->algorithm->name, kernel->kernel.name))
+        return hone_fail(why, HONE_UNSUPPORTED, "decide", "HONE_DENY names it");
+    hone_status status = hone_kernel_eligible(kernel, request->call, request->device, why);
+    return status == HONE_OK ? check_aside(request, kernel, why) : status;
+}
+
+// A config must hold for the exact call, also when it was decided for the call's bucket.
+static hone_status check_config(
+    const hone_request *request, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why)
+{
+    hone_bound_space *space = NULL;
+    hone_status status = hone_space_bind(kernel->space, request->call, request->device, &space, why);
+    if (status == HONE_OK) status = hone_bound_space_check(space, config, why);
+    hone_bound_space_release(&space);
+    return status;
+}
+
+// The kernel of a decision, when it may answer this request with this config; else HONE_NOT_FOUND with why.
+static hone_status accept(
+    const hone_request *request, const hone_decision *decision, const hone_kernel_ref **out, hone_error *why)
+{
+    const hone_kernel_ref *kernel = hone_kernel_by_name(request->op->algorithm, decision->kernel, decision->platform);
+    if (kernel == NULL)
+        return hone_fail(
+            why, HONE_NOT_FOUND, "decide", "it names kernel %s, which is not registered", decision->kernel);
+    hone_error reason = {.message = ""};
+    hone_status status = hone_request_admits(request, kernel, &reason);
+    if (status == HONE_OK) status = check_config(request, kernel, &decision->config, &reason);
+    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, "decide");
+    if (status != HONE_OK)
+        return hone_fail(why, HONE_NOT_FOUND, "decide", "it names kernel %s: %s", decision->kernel, reason.message);
+    if (out != NULL) *out = kernel;
+    return HONE_OK;
+}
+
+// Overrides ---------------------------------------------------------------------------------------------------
+
+static hone_status config_from_any(
+    const hone_request *request, const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *why)
+{
+    if (text == NULL || text[0] == '\0')
+        return hone_kernel_default_config(kernel, request->call, request->device, out, why);
+    if (text[0] == '{') return hone_config_from_json(kernel->space, text, strlen(text), out, why);
+    return hone_config_from_text(kernel->space, text, out, why);
+}
+
+// An override that cannot be followed ends the chain: the user asked for exactly this.
+static hone_status override_with(
+    const hone_request *request,
+    const char *who,
+    const char *kernel_name,
+    hone_platform platform,
+    const char *config_text,
+    hone_decision *out,
+    hone_error *why)
+{
+    const hone_kernel_ref *kernel = hone_kernel_by_name(request->op->algorithm, kernel_name, platform);
+    if (kernel == NULL)
+        return hone_fail(
+            why, HONE_INVALID_ARGUMENT, "decide",
+            "%s names kernel %s, which %s does not have (hone list %s shows them)", who, kernel_name,
+            request->op->algorithm->name, request->op->algorithm->name);
+    hone_config config;
+    hone_status status = hone_request_admits(request, kernel, why);
+    if (status == HONE_OK) status = config_from_any(request, kernel, config_text, &config, why);
+    if (status == HONE_OK) status = check_config(request, kernel, &config, why);
+    if (status != HONE_OK) return hone_fail_prefix(why, status, "%s names kernel %s", who, kernel_name);
+    hone_decision_fill(out, kernel, &config, hone_call_key(request->call));
+    return HONE_OK;
+}
+
+static hone_status from_override(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    const char *name = request->op->algorithm->name;
+    const hone_context_override *override_ = hone_context_find_override(request->context, name);
+    if (override_ != NULL) {
+        hone_status status = override_with(
+            request, "the context's override", override_->kernel, override_->platform, override_->config, out, why);
+        hone_store *store =
+            status == HONE_OK && override_->store && !request->explaining ? hone_runtime_store(request->rt) : NULL;
+        out->source = HONE_SOURCE_OVERRIDE;
+        return store == NULL ? status
+                             : hone_decision_store(request->rt, store, request->device, request->call, out, why);
+    }
+    const char *forced = hone_rules_kernel(&request->rt->force, name);
+    if (forced != NULL) return override_with(request, "HONE_FORCE", forced, HONE_PLATFORM_NONE, NULL, out, why);
+    return hone_fail(why, HONE_NOT_FOUND, "decide", "none is set");
+}
+
+// Overlays, lock and memory -------------------------------------------------------------------------------------
+
+// Copies the decision of a key out; false when there is none.
+typedef bool row_function(const hone_request *request, const char *key, const char *spec, hone_decision *out);
+
+static bool copy_overlay_row(const hone_request *request, const char *key, const char *spec, hone_decision *out)
+{
+    const hone_algorithm_entry *algorithm = request->op->algorithm;
+    const hone_decision_row *row = hone_context_find(
+        request->context, request->device->fingerprint, algorithm->name, algorithm->version, key, spec);
+    if (row != NULL) *out = row->decision;
+    return row != NULL;
+}
+
+static bool copy_memory_row(const hone_request *request, const char *key, const char *spec, hone_decision *out)
+{
+    const hone_algorithm_entry *algorithm = request->op->algorithm;
+    hone_runtime *rt = request->rt;
+    pthread_mutex_lock(&rt->mutex);
+    const hone_decision_row *row =
+        hone_decisions_get(&rt->cache, request->device->fingerprint, algorithm->name, algorithm->version, key, spec);
+    if (row != NULL) *out = row->decision;
+    pthread_mutex_unlock(&rt->mutex);
+    return row != NULL;
+}
+
+// The exact key first, then the bucket's.
+static hone_status look_up(const hone_request *request, row_function *copy_row, hone_decision *out, hone_error *why)
+{
+    const hone_call *calls[] = {request->call, request->bucket};
+    hone_error reason = {.message = "no entry for this key"};
+    for (size_t i = 0; i < 2 && calls[i] != NULL; i++) {
+        if (!copy_row(request, hone_call_key(calls[i]), hone_call_spec(calls[i]), out)) continue;
+        hone_status status = accept(request, out, NULL, &reason);
+        out->bucketed = i == 1;
+        if (status == HONE_OK) return HONE_OK;
+        if (status != HONE_NOT_FOUND) return hone_fail(why, status, "decide", "%s", reason.message);
+    }
+    return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", reason.message);
+}
+
+static hone_status from_overlay(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    if (request->context == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "no context is entered");
+    return look_up(request, copy_overlay_row, out, why);
+}
+
+static hone_status from_lock(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    (void)request;
+    (void)out;
+    return hone_fail(why, HONE_NOT_FOUND, "decide", "lock files are not there yet in this version of hone");
+}
+
+static hone_status from_memory(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    return look_up(request, copy_memory_row, out, why);
+}
+
+// The store --------------------------------------------------------------------------------------------------------
+
+typedef struct store_visit {
+    const hone_request *request;
+    hone_decision *out;
+    hone_error *why;
+    hone_status status;
+} store_visit;
+
+static void visit_stored(void *ctx, const hone_store_decision *row)
+{
+    store_visit *visit = ctx;
+    hone_error why = {.message = ""};
+    visit->status = hone_decision_from_store(visit->request->rt, row, visit->out, &why);
+    if (visit->status == HONE_OK) visit->status = accept(visit->request, visit->out, NULL, &why);
+    if (visit->status != HONE_OK) *visit->why = why;
+}
+
+static hone_status ask_store(
+    const hone_request *request, hone_store *store, const hone_call *call, hone_decision *out, hone_error *why)
+{
+    hone_store_key key = {
+        .device = request->device->fingerprint,
+        .algorithm = request->op->algorithm->name,
+        .version = request->op->algorithm->version,
+        .key = hone_call_key(call),
+        .spec = hone_call_spec(call),
+    };
+    store_visit visit = {request, out, why, HONE_NOT_FOUND};
+    hone_status status = HONE_NOT_FOUND;
+    for (int regime = HONE_WARM; regime <= HONE_COLD && status == HONE_NOT_FOUND; regime++)
+        status = hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, why);
+    if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
+    return status == HONE_OK ? visit.status : status;
+}
+
+static hone_status from_store(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    hone_runtime *rt = request->rt;
+    hone_store *store = hone_runtime_store(rt);
+    if (store == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
+    const hone_call *calls[] = {request->call, request->bucket};
+    hone_status status = HONE_NOT_FOUND;
+    for (size_t i = 0; i < 2 && calls[i] != NULL && status != HONE_OK; i++) {
+        status = ask_store(request, store, calls[i], out, why);
+        if (status != HONE_OK) continue;
+        out->bucketed = i == 1;
+        // No plan needs to go: one for this key would have kept the call from getting here.
+        pthread_mutex_lock(&rt->mutex);
+        status = hone_decisions_put(&rt->cache, request->device->fingerprint, hone_call_spec(calls[i]), out, why);
+        pthread_mutex_unlock(&rt->mutex);
+        return status;
+    }
+    // A store that fails answers nothing; the chain goes on without it.
+    if (status != HONE_NOT_FOUND && status != HONE_OUT_OF_MEMORY) {
+        hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the store's answer: %s", why->message);
+        why->status = status = HONE_NOT_FOUND;
+    }
+    return status;
+}
+
+static hone_status from_transfer(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    (void)request;
+    (void)out;
+    return hone_fail(
+        why, HONE_NOT_FOUND, "decide",
+        "answers from other shapes and devices are not there yet in this version of hone");
+}
+
+// Tuning and the heuristic ------------------------------------------------------------------------------------------
+
+static hone_status from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    hone_runtime *rt = request->rt;
+    const hone_algorithm_entry *algorithm = request->op->algorithm;
+    const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
+    for (;;) {
+        hone_flight flight;
+        if (hone_flight_begin(
+                &rt->flights, &flight, request->device->fingerprint, algorithm->name, algorithm->version,
+                hone_call_key(call))) {
+            hone_tune_options options = {.struct_size = sizeof options};
+            hone_status status = hone_runtime_tune(rt, request->op, call, &options, NULL, out, why);
+            hone_flight_end(&rt->flights, &flight);
+            if (status == HONE_OK) status = accept(request, out, NULL, why);
+            out->bucketed = request->bucket != NULL;
+            // Whatever kept the tuner from an answer, the heuristic still can give one.
+            if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED)
+                why->status = status = HONE_NOT_FOUND;
+            return status;
+        }
+        if (from_memory(request, out, why) == HONE_OK) return HONE_OK;
+    }
+}
+
+// The first kernel in the registry's order that can run the call; the reference only when nothing else can.
+static hone_status from_heuristic(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = hone_registry_list(request->op->algorithm, &count);
+    hone_error reason = {.message = "no kernel is registered"};
+    for (int references = 0; references < 2; references++) {
+        for (size_t i = 0; i < count; i++) {
+            if (kernels[i]->kernel.is_reference != (references == 1)) continue;
+            hone_config config;
+            hone_status status = hone_request_admits(request, kernels[i], &reason);
+            if (status == HONE_OK)
+                status = hone_kernel_default_config(kernels[i], request->call, request->device, &config, &reason);
+            if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, "decide");
+            if (status != HONE_OK) continue;
+            hone_decision_fill(out, kernels[i], &config, hone_call_key(request->call));
+            out->verified = false;
+            return HONE_OK;
+        }
+    }
+    return hone_fail(why, HONE_NOT_FOUND, "decide", "no kernel can run it; the last said: %s", reason.message);
+}
+
+const hone_links hone_runtime_links = {
+    .find =
+        {
+            [HONE_SOURCE_OVERRIDE] = from_override,
+            [HONE_SOURCE_OVERLAY] = from_overlay,
+            [HONE_SOURCE_LOCK] = from_lock,
+            [HONE_SOURCE_MEMORY] = from_memory,
+            [HONE_SOURCE_STORE] = from_store,
+            [HONE_SOURCE_TRANSFER] = from_transfer,
+            [HONE_SOURCE_AUTOTUNE] = from_autotune,
+            [HONE_SOURCE_HEURISTIC] = from_heuristic,
+        },
+};
+
+// A miss that a heuristic answers is noted, so that `hone tune --recorded` finds it.
+static void note_miss(const hone_request *request, const hone_decision *decision)
+{
+    hone_runtime *rt = request->rt;
+    const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
+    if (atomic_load_explicit(&rt->recording, memory_order_relaxed)) return; // every call is counted anyway
+    hone_error err;
+    hone_status status = hone_recorder_add(
+        rt->recorder, request->device->fingerprint, call, 1, decision->kernel, hone_source_name(decision->source),
+        &err);
+    if (status != HONE_OK) hone_log_write(&rt->log, HONE_LOG_WARNING, "the miss was not noted: %s", err.message);
+}
+
+hone_status hone_request_decide(
+    const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err)
+{
+    hone_status status = hone_chain_decide(&hone_runtime_links, request, hone_request_policy(request), out, err);
+    if (status != HONE_OK) return hone_fail_prefix(err, status, "%s", hone_call_text(request->call));
+    if (out->source == HONE_SOURCE_HEURISTIC) note_miss(request, out);
+    if (out_kernel != NULL) *out_kernel = hone_kernel_by_name(request->op->algorithm, out->kernel, out->platform);
+    return HONE_OK;
+}
+
+hone_status hone_decide_call(const hone_op *op, const hone_call *call, hone_decision *out, hone_error *err)
+{
+    if (op == NULL || call == NULL || out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "decide", "the operation, the call and out must not be NULL");
+    hone_request request;
+    hone_status status = hone_request_init(&request, op, call, hone_thread_self.context, err);
+    hone_decision decision = {0};
+    if (status == HONE_OK) status = hone_request_decide(&request, &decision, NULL, err);
+    if (status == HONE_OK) *out = decision;
+    hone_request_deinit(&request);
+    return status;
+}
+
+hone_status hone_decide(const hone_op *op, const hone_value *args, size_t count, hone_decision *out, hone_error *err)
+{
+    if (op == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "decide", "the operation is NULL");
+    hone_call *call = NULL;
+    hone_status status = hone_call_bind(op->rt->allocator, op->algorithm->signature, args, count, false, &call, err);
+    if (status == HONE_OK) status = hone_decide_call(op, call, out, err);
+    hone_call_release(&call);
+    return status;
+}

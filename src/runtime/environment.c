@@ -1,0 +1,186 @@
+// The HONE_* variables, each read once, at open. A value that is none is refused by name.
+#include "runtime/runtime.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hone_status fail_value(hone_error *err, const char *name, const char *value, const char *expected)
+{
+    return hone_fail(err, HONE_INVALID_ARGUMENT, "runtime.open", "%s is '%s', expected %s", name, value, expected);
+}
+
+static hone_status read_policy(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (rt->policy != HONE_POLICY_DEFAULT) return HONE_OK;
+    if (hone_policy_parse(value, &rt->policy, NULL) == HONE_OK && rt->policy != HONE_POLICY_DEFAULT) return HONE_OK;
+    return fail_value(err, "HONE_POLICY", value, "tune, heuristic, fail or frozen");
+}
+
+static hone_status read_record(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) return fail_value(err, "HONE_RECORD", value, "0 or 1");
+    atomic_store(&rt->recording, value[0] == '1');
+    return HONE_OK;
+}
+
+static hone_status read_log(hone_runtime *rt, const char *value, hone_error *err)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(value, names[i]) != 0) continue;
+        rt->log.level = i;
+        return HONE_OK;
+    }
+    return fail_value(err, "HONE_LOG", value, "error, warning, info or debug");
+}
+
+static hone_status read_lock(hone_runtime *rt, const char *value, hone_error *err)
+{
+    (void)rt;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, "runtime.open",
+        "HONE_LOCK is '%s', but lock files are not there yet in this version of hone: unset it", value);
+}
+
+static bool copy_part(char *out, size_t size, const char *text, size_t length)
+{
+    if (length == 0 || length >= size) return false;
+    memcpy(out, text, length);
+    out[length] = '\0';
+    return true;
+}
+
+static bool parse_rule(const char *text, size_t length, hone_rule *rule)
+{
+    const char *equals = memchr(text, '=', length);
+    if (equals == NULL) {
+        memcpy(rule->algorithm, "*", 2);
+        return copy_part(rule->kernel, sizeof rule->kernel, text, length);
+    }
+    size_t head = (size_t)(equals - text);
+    return copy_part(rule->algorithm, sizeof rule->algorithm, text, head) &&
+           copy_part(rule->kernel, sizeof rule->kernel, equals + 1, length - head - 1);
+}
+
+static hone_status read_rules(
+    hone_runtime *rt, hone_rules *rules, const char *name, const char *value, bool bare, hone_error *err)
+{
+    size_t capacity = 0;
+    for (const char *at = value; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        if (!hone_grow(&rt->allocator, &rules->rules, &capacity, rules->count + 1, sizeof *rules->rules))
+            return hone_fail_memory(err, "runtime.open");
+        if (!parse_rule(at, length, &rules->rules[rules->count]) || (!bare && memchr(at, '=', length) == NULL))
+            return fail_value(
+                err, name, value,
+                bare ? "ALGORITHM=KERNEL or KERNEL, separated by commas" : "ALGORITHM=KERNEL, separated by commas");
+        rules->count++;
+        at += length;
+        if (*at == ',') at++;
+    }
+    return HONE_OK;
+}
+
+static hone_status read_force(hone_runtime *rt, const char *value, hone_error *err)
+{
+    return read_rules(rt, &rt->force, "HONE_FORCE", value, false, err);
+}
+
+static hone_status read_deny(hone_runtime *rt, const char *value, hone_error *err)
+{
+    return read_rules(rt, &rt->deny, "HONE_DENY", value, true, err);
+}
+
+// Platforms that are not named get a reason here, and so are not opened.
+static hone_status read_platforms(hone_runtime *rt, const char *value, hone_error *err)
+{
+    bool named[HONE_PLATFORM_COUNT] = {false};
+    for (const char *at = value; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        char name[32];
+        hone_platform platform;
+        if (!copy_part(name, sizeof name, at, length) || hone_platform_parse(name, &platform, NULL) != HONE_OK ||
+            platform >= HONE_PLATFORM_COUNT)
+            return fail_value(
+                err, "HONE_PLATFORMS", value, "names of platforms, separated by commas (hone devices lists them)");
+        named[platform] = true;
+        at += length;
+        if (*at == ',') at++;
+    }
+    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++) {
+        static const char reason[] = "HONE_PLATFORMS does not name it";
+        if (named[platform]) continue;
+        if (platform == HONE_NATIVE)
+            return fail_value(err, "HONE_PLATFORMS", value, "a list with native in it: it is the platform of the CPU");
+        rt->reasons[platform] = hone_copy_text(&rt->allocator, reason, sizeof reason - 1);
+        if (rt->reasons[platform] == NULL) return hone_fail_memory(err, "runtime.open");
+    }
+    return HONE_OK;
+}
+
+static const struct {
+    const char *name;
+    hone_status (*read)(hone_runtime *rt, const char *value, hone_error *err);
+} variables[] = {
+    {"HONE_POLICY", read_policy},       {"HONE_RECORD", read_record}, {"HONE_LOG", read_log},
+    {"HONE_LOCK", read_lock},           {"HONE_FORCE", read_force},   {"HONE_DENY", read_deny},
+    {"HONE_PLATFORMS", read_platforms},
+};
+
+// $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither.
+static void default_store(char *out, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    out[0] = '\0';
+    if (cache != NULL && cache[0] == '/')
+        snprintf(out, size, "sqlite:%s/hone/store.db", cache);
+    else if (home != NULL && home[0] == '/')
+        snprintf(out, size, "sqlite:%s/.cache/hone/store.db", home);
+}
+
+static hone_status choose_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
+{
+    char fallback[4096] = "";
+    if (url == NULL && environment) url = getenv("HONE_STORE");
+    if (url == NULL) {
+        default_store(fallback, sizeof fallback);
+        url = fallback;
+    }
+    if (url[0] == '\0' || strcmp(url, "none") == 0) return HONE_OK;
+    rt->store.url = hone_copy_text(&rt->allocator, url, strlen(url));
+    return rt->store.url != NULL ? HONE_OK : hone_fail_memory(err, "runtime.open");
+}
+
+hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err)
+{
+    bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
+    for (size_t i = 0; environment && i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = getenv(variables[i].name);
+        if (value == NULL || value[0] == '\0') continue;
+        hone_status status = variables[i].read(rt, value, err);
+        if (status != HONE_OK) return status;
+    }
+    if (rt->policy == HONE_POLICY_DEFAULT) rt->policy = HONE_POLICY_HEURISTIC;
+    return choose_store(rt, options->store, environment, err);
+}
+
+bool hone_rules_match(const hone_rules *rules, const char *algorithm, const char *kernel)
+{
+    for (size_t i = 0; i < rules->count; i++) {
+        const hone_rule *rule = &rules->rules[i];
+        if (strcmp(rule->kernel, kernel) != 0) continue;
+        if (strcmp(rule->algorithm, "*") == 0 || strcmp(rule->algorithm, algorithm) == 0) return true;
+    }
+    return false;
+}
+
+const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm)
+{
+    for (size_t i = rules->count; i > 0; i--)
+        if (strcmp(rules->rules[i - 1].algorithm, algorithm) == 0) return rules->rules[i - 1].kernel;
+    return NULL;
+}

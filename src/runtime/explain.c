@@ -1,0 +1,264 @@
+// hone_explain: the chain link by link, every kernel, the evidence, and on a miss the nearest stored calls.
+#include "base/error.h"
+#include "base/json.h"
+#include "runtime/nearest.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct explanation {
+    hone_request request;
+    hone_link_report links[HONE_SOURCE_COUNT];
+    size_t link_count;
+    const hone_link_report *answer; // NULL: nobody
+    const hone_kernel_ref *const *kernels;
+    size_t kernel_count;
+    hone_neighbours nearest;
+} explanation;
+
+// A link that says "no entry" is a miss; so is one that only a heuristic answers.
+static bool is_miss(const explanation *e)
+{
+    return e->answer == NULL || e->answer->source == HONE_SOURCE_HEURISTIC;
+}
+
+static void gather(explanation *e)
+{
+    hone_policy policy = hone_request_policy(&e->request);
+    e->link_count = hone_chain_explain(&hone_runtime_links, &e->request, policy, e->links);
+    for (size_t i = 0; i < e->link_count && e->answer == NULL; i++)
+        if (e->links[i].status == HONE_OK) e->answer = &e->links[i];
+    e->kernels = hone_registry_list(e->request.op->algorithm, &e->kernel_count);
+    hone_store *store = is_miss(e) ? hone_runtime_store(e->request.rt) : NULL;
+    if (store == NULL) return;
+    hone_store_key key = {
+        e->request.device->fingerprint, e->request.op->algorithm->name, e->request.op->algorithm->version,
+        hone_call_key(e->request.call), hone_call_spec(e->request.call)};
+    if (hone_nearest_find(store, &key, &e->nearest, NULL) != HONE_OK) e->nearest.count = 0;
+}
+
+static const char *answer_word(const hone_link_report *link)
+{
+    if (!link->asked) return "not asked";
+    return link->status == HONE_OK ? link->decision.kernel : link->status == HONE_NOT_FOUND ? "none" : "error";
+}
+
+static const char *eligibility(const explanation *e, const hone_kernel_ref *kernel, hone_error *why)
+{
+    why->message[0] = '\0';
+    if (hone_request_admits(&e->request, kernel, why) != HONE_OK) return why->message;
+    return NULL;
+}
+
+// Why an eligible kernel is not the answer.
+static const char *place(const explanation *e, const hone_kernel_ref *kernel)
+{
+    if (e->answer == NULL) return "could run it, but nothing answered";
+    const hone_decision *decision = &e->answer->decision;
+    if (strcmp(decision->kernel, kernel->kernel.name) == 0 && decision->platform == kernel->kernel.platform)
+        return "chosen";
+    if (kernel->kernel.is_reference) return "the reference: runs when nothing else can";
+    return is_miss(e) ? "could run it; the heuristic takes the first by priority"
+                      : "could run it; the chosen one was faster or was asked for";
+}
+
+// Text -------------------------------------------------------------------------------------------------------------
+
+static void text_evidence(const hone_decision *decision, hone_buffer *out)
+{
+    const hone_evidence *evidence = &decision->evidence;
+    if (evidence->time_ns <= 0) {
+        hone_buffer_format(out, "  not measured\n");
+        return;
+    }
+    hone_buffer_format(
+        out, "  %.3f us (95 %% %.3f to %.3f), %u samples, %s", evidence->time_ns / 1e3, evidence->low_ns / 1e3,
+        evidence->high_ns / 1e3, evidence->samples, evidence->regime == HONE_COLD ? "cold" : "warm");
+    if (evidence->runner_up[0] != '\0')
+        hone_buffer_format(
+            out, "; %.2fx %s (95 %% %.2f to %.2f)", evidence->ratio, evidence->runner_up, evidence->ratio_low,
+            evidence->ratio_high);
+    if (evidence->default_time_ns > 0)
+        hone_buffer_format(out, "; %.2fx the default", evidence->default_time_ns / evidence->time_ns);
+    hone_buffer_char(out, '\n');
+    if (evidence->verified_against[0] != '\0')
+        hone_buffer_format(
+            out, "  verified against %s, error %.3g of what is allowed\n", evidence->verified_against,
+            evidence->max_error);
+    hone_buffer_format(
+        out, "  tuned %s by hone %s in %.1f s, %u measured%s\n", evidence->started, evidence->hone_version,
+        evidence->seconds, evidence->measured, evidence->isolated ? "" : ", not isolated");
+}
+
+static void text_answer(const explanation *e, hone_buffer *out)
+{
+    if (e->answer == NULL) {
+        hone_buffer_format(out, "no answer under the policy %s\n", hone_policy_name(hone_request_policy(&e->request)));
+        return;
+    }
+    const hone_decision *decision = &e->answer->decision;
+    hone_buffer_format(
+        out, "answered by %s: %s/%s %s%s%s\n", hone_source_name(e->answer->source),
+        hone_platform_name(decision->platform), decision->kernel, decision->config_json,
+        decision->verified ? "" : " (unverified)", decision->bucketed ? " (from its bucket)" : "");
+    text_evidence(decision, out);
+}
+
+static void explain_text(const explanation *e, hone_buffer *out)
+{
+    hone_buffer_format(
+        out, "%s\nkey %s on %s\n", hone_call_text(e->request.call), hone_call_key(e->request.call),
+        e->request.device->fingerprint);
+    if (e->request.bucket != NULL)
+        hone_buffer_format(out, "bucket %s, %s\n", hone_call_key(e->request.bucket), hone_call_text(e->request.bucket));
+    text_answer(e, out);
+    hone_buffer_text(out, "chain\n");
+    for (size_t i = 0; i < e->link_count; i++)
+        hone_buffer_format(
+            out, "  %-10s %-14s %s\n", hone_source_name(e->links[i].source), answer_word(&e->links[i]),
+            e->links[i].status == HONE_OK ? "" : e->links[i].why.message);
+    hone_buffer_text(out, "kernels\n");
+    for (size_t i = 0; i < e->kernel_count; i++) {
+        hone_error why;
+        const char *reason = eligibility(e, e->kernels[i], &why);
+        hone_buffer_format(
+            out, "  %-8s %-18s %-4s %s\n", hone_platform_name(e->kernels[i]->kernel.platform),
+            e->kernels[i]->kernel.name, reason == NULL ? "yes" : "no",
+            reason != NULL ? reason : place(e, e->kernels[i]));
+    }
+    if (e->nearest.count > 0) hone_buffer_text(out, "nearest stored calls\n");
+    for (size_t i = 0; i < e->nearest.count; i++) {
+        hone_buffer_format(out, "  %s\n", e->nearest.rows[i].key);
+        for (const char *line = e->nearest.rows[i].differs; *line != '\0';) {
+            size_t size = strcspn(line, "\n");
+            hone_buffer_format(out, "    %.*s\n", (int)size, line);
+            line += size + (line[size] == '\n');
+        }
+    }
+}
+
+// JSON -------------------------------------------------------------------------------------------------------------
+
+static void json_field(hone_buffer *out, const char *name, const char *text)
+{
+    hone_buffer_format(out, "\"%s\":", name);
+    if (text == NULL)
+        hone_buffer_text(out, "null");
+    else
+        hone_json_string(out, text, strlen(text));
+}
+
+static void json_chain(const explanation *e, hone_buffer *out)
+{
+    hone_buffer_text(out, ",\"chain\":[");
+    for (size_t i = 0; i < e->link_count; i++) {
+        hone_buffer_text(out, i == 0 ? "{" : ",{");
+        json_field(out, "link", hone_source_name(e->links[i].source));
+        hone_buffer_char(out, ',');
+        json_field(out, "answer", answer_word(&e->links[i]));
+        hone_buffer_char(out, ',');
+        json_field(out, "why", e->links[i].status == HONE_OK ? NULL : e->links[i].why.message);
+        hone_buffer_char(out, '}');
+    }
+    hone_buffer_char(out, ']');
+}
+
+static void json_kernels(const explanation *e, hone_buffer *out)
+{
+    hone_buffer_text(out, ",\"kernels\":[");
+    for (size_t i = 0; i < e->kernel_count; i++) {
+        hone_error why;
+        const char *reason = eligibility(e, e->kernels[i], &why);
+        hone_buffer_text(out, i == 0 ? "{" : ",{");
+        json_field(out, "name", e->kernels[i]->kernel.name);
+        hone_buffer_char(out, ',');
+        json_field(out, "platform", hone_platform_name(e->kernels[i]->kernel.platform));
+        hone_buffer_format(out, ",\"eligible\":%s,", reason == NULL ? "true" : "false");
+        json_field(out, "why", reason != NULL ? reason : place(e, e->kernels[i]));
+        hone_buffer_char(out, '}');
+    }
+    hone_buffer_char(out, ']');
+}
+
+static void json_nearest(const explanation *e, hone_buffer *out)
+{
+    hone_buffer_text(out, ",\"nearest\":[");
+    for (size_t i = 0; i < e->nearest.count; i++) {
+        hone_buffer_text(out, i == 0 ? "{" : ",{");
+        json_field(out, "key", e->nearest.rows[i].key);
+        hone_buffer_text(out, ",\"differs\":[");
+        const char *line = e->nearest.rows[i].differs;
+        for (bool first = true; *line != '\0'; first = false) {
+            size_t size = strcspn(line, "\n");
+            if (!first) hone_buffer_char(out, ',');
+            hone_json_string(out, line, size);
+            line += size + (line[size] == '\n');
+        }
+        hone_buffer_text(out, "]}");
+    }
+    hone_buffer_char(out, ']');
+}
+
+static void json_answer(const explanation *e, hone_buffer *out)
+{
+    const hone_decision *decision = e->answer == NULL ? NULL : &e->answer->decision;
+    json_field(out, "source", decision == NULL ? NULL : hone_source_name(e->answer->source));
+    hone_buffer_char(out, ',');
+    json_field(out, "kernel", decision == NULL ? NULL : decision->kernel);
+    hone_buffer_char(out, ',');
+    json_field(out, "platform", decision == NULL ? NULL : hone_platform_name(decision->platform));
+    hone_buffer_format(
+        out, ",\"config\":%s,\"verified\":%s,\"evidence\":", decision == NULL ? "null" : decision->config_json,
+        decision != NULL && decision->verified ? "true" : "false");
+    if (decision == NULL)
+        hone_buffer_text(out, "null");
+    else
+        hone_evidence_json(&decision->evidence, out);
+}
+
+static void explain_json(const explanation *e, hone_buffer *out)
+{
+    hone_buffer_char(out, '{');
+    json_field(out, "call", hone_call_text(e->request.call));
+    hone_buffer_char(out, ',');
+    json_field(out, "key", hone_call_key(e->request.call));
+    hone_buffer_char(out, ',');
+    json_field(out, "bucket", e->request.bucket == NULL ? NULL : hone_call_key(e->request.bucket));
+    hone_buffer_char(out, ',');
+    json_field(out, "device", e->request.device->fingerprint);
+    hone_buffer_char(out, ',');
+    json_field(out, "policy", hone_policy_name(hone_request_policy(&e->request)));
+    hone_buffer_char(out, ',');
+    json_answer(e, out);
+    json_chain(e, out);
+    json_kernels(e, out);
+    json_nearest(e, out);
+    hone_buffer_text(out, "}\n");
+}
+
+hone_status hone_explain(
+    const hone_op *op, const hone_call *call, hone_format format, hone_sink *sink, void *ctx, hone_error *err)
+{
+    if (op == NULL || call == NULL || sink == NULL)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "explain", "the operation, the call and the sink must not be NULL");
+    explanation *e = hone_alloc(&op->rt->allocator, sizeof *e);
+    if (e == NULL) return hone_fail_memory(err, "explain");
+    hone_buffer out;
+    hone_buffer_init(&out, op->rt->allocator);
+    hone_status status = hone_request_init(&e->request, op, call, hone_thread_self.context, err);
+    if (status == HONE_OK) {
+        e->request.explaining = true;
+        gather(e);
+        (format == HONE_JSON ? explain_json : explain_text)(e, &out);
+        if (out.failed)
+            status = hone_fail_memory(err, "explain");
+        else
+            sink(ctx, hone_buffer_string(&out), out.size);
+    }
+    hone_buffer_deinit(&out);
+    hone_request_deinit(&e->request);
+    hone_free(&op->rt->allocator, e);
+    return status;
+}

@@ -1,0 +1,144 @@
+// The public face of the registry: the runtime's own.
+#include "base/error.h"
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+static hone_status need_runtime(const hone_runtime *rt, const char *where, hone_error *err)
+{
+    return rt != NULL ? HONE_OK : hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime is NULL");
+}
+
+hone_status hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algorithm, hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.add_algorithm", err);
+    return status == HONE_OK ? hone_registry_add_algorithm(rt->registry, algorithm, false, err) : status;
+}
+
+hone_status hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.add_kernels", err);
+    return status == HONE_OK ? hone_registry_add_kernels(rt->registry, kernels, count, false, false, err) : status;
+}
+
+static bool is_of_replaced(void *ctx, const hone_plan_entry *entry)
+{
+    (void)ctx;
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = hone_registry_list(entry->kernel->algorithm, &count);
+    for (size_t i = 0; i < count; i++)
+        if (kernels[i] == entry->kernel) return false;
+    return true;
+}
+
+hone_status hone_replace_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.replace_kernels", err);
+    if (status == HONE_OK) status = hone_registry_add_kernels(rt->registry, kernels, count, true, false, err);
+    if (status == HONE_OK) hone_plan_table_drop(&rt->plans, is_of_replaced, NULL);
+    return status;
+}
+
+hone_status hone_registry_get(
+    hone_runtime *rt, const hone_query *query, const hone_kernel_ref **out_kernel, hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.get", err);
+    return status == HONE_OK ? hone_registry_query(rt->registry, query, out_kernel, err) : status;
+}
+
+const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel)
+{
+    return &kernel->kernel;
+}
+
+// Makes an override of exactly this kernel and calls the operation under it: checks, defaults and errors are
+// those of any call.
+hone_status hone_kernel_run(
+    const hone_kernel_ref *kernel,
+    const hone_value *args,
+    size_t count,
+    const hone_execution *execution,
+    hone_error *err)
+{
+    if (kernel == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "kernel.run", "the kernel is NULL");
+    hone_runtime *rt = kernel->owner;
+    hone_context *context = NULL;
+    hone_override override_ = {
+        .algorithm = kernel->algorithm->name, .kernel = kernel->kernel.name, .platform = kernel->kernel.platform};
+    const hone_op *op = NULL;
+    char name[HONE_NAME_SIZE + 20];
+    strcpy(stpcpy(stpcpy(name, kernel->algorithm->name), "@v"), kernel->algorithm->version);
+    hone_status status = hone_op_get(rt, name, &op, err);
+    if (status == HONE_OK) status = hone_context_derive(rt, NULL, NULL, &override_, HONE_POLICY_DEFAULT, &context, err);
+    if (status != HONE_OK) return status;
+    hone_context *previous = hone_context_enter(context);
+    status = hone_run_slowly(op, args, count, execution, err);
+    (void)hone_context_enter(previous);
+    hone_plan_table_drop(&rt->plans, hone_plan_entry_is_of_context, &context->number);
+    hone_context_release(&context);
+    return status;
+}
+
+// Names in one block: the array first, the strings behind it.
+hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.algorithms", err);
+    if (status != HONE_OK) return status;
+    size_t count = 0, size = 0, names = 0;
+    const hone_algorithm_entry *const *all = hone_registry_all(rt->registry, &count);
+    for (size_t i = 0; i < count; i++)
+        size += sizeof(char *) + strlen(all[i]->name) + 1;
+    char **block = hone_alloc(&rt->allocator, size + sizeof(char *));
+    if (block == NULL) return hone_fail_memory(err, "registry.algorithms");
+    char *text = (char *)(block + count);
+    for (size_t i = 0; i < count; i++) {
+        if (names > 0 && strcmp(block[names - 1], all[i]->name) == 0) continue; // another version
+        block[names++] = text;
+        text = stpcpy(text, all[i]->name) + 1;
+    }
+    *out_names = block;
+    *out_count = names;
+    return HONE_OK;
+}
+
+void hone_names_free(hone_runtime *rt, char ***names)
+{
+    hone_free(&rt->allocator, *names);
+    *names = NULL;
+}
+
+hone_status hone_registry_kernels(
+    hone_runtime *rt, const char *algorithm, const hone_kernel_ref ***out_kernels, size_t *out_count, hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.kernels", err);
+    if (status != HONE_OK) return status;
+    const hone_op *op = hone_op_find(rt, algorithm, NULL);
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = op == NULL ? NULL : hone_registry_list(op->algorithm, &count);
+    const hone_kernel_ref **copy = hone_alloc_array(&rt->allocator, count + 1, sizeof *copy);
+    if (copy == NULL) return hone_fail_memory(err, "registry.kernels");
+    if (count > 0) memcpy(copy, kernels, count * sizeof *copy);
+    *out_kernels = copy;
+    *out_count = count;
+    return HONE_OK;
+}
+
+void hone_kernels_free(hone_runtime *rt, const hone_kernel_ref ***kernels)
+{
+    hone_free(&rt->allocator, *kernels);
+    *kernels = NULL;
+}
+
+hone_status hone_validate_signatures(
+    hone_runtime *rt,
+    const char *algorithm,
+    bool verbose,
+    void (*report)(void *ctx, const char *line),
+    void *ctx,
+    bool *out_ok,
+    hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.validate", err);
+    return status == HONE_OK ? hone_registry_validate(rt->registry, algorithm, verbose, report, ctx, out_ok, err)
+                             : status;
+}

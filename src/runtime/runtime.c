@@ -1,0 +1,333 @@
+// Opening and closing: what one program's registry, devices, caches and store are, and who gives them back.
+#include "runtime/runtime.h"
+
+#include "base/error.h"
+#include "kernels/kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_PLAN_BYTES = 64 << 20 };
+
+// Asks every platform for its devices, or why it has none.
+static hone_status open_platforms(hone_runtime *rt, hone_error *err)
+{
+    for (size_t i = 0; i < hone_platforms_count; i++) {
+        const hone_platform_row *row = &hone_platforms[i];
+        hone_error why = {.message = ""};
+        if (row->ops == NULL) {
+            snprintf(why.message, sizeof why.message, "%s", row->reason);
+        } else if (rt->reasons[row->platform] == NULL) {
+            hone_status status = row->ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
+            if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, "runtime.open");
+            if (status == HONE_OK) continue;
+        } else {
+            continue;
+        }
+        rt->reasons[row->platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
+        if (rt->reasons[row->platform] == NULL) return hone_fail_memory(err, "runtime.open");
+    }
+    return HONE_OK;
+}
+
+static const hone_platform_ops *ops_of(hone_platform platform)
+{
+    for (size_t i = 0; i < hone_platforms_count; i++)
+        if (hone_platforms[i].platform == platform) return hone_platforms[i].ops;
+    return NULL;
+}
+
+static hone_status collect_devices(hone_runtime *rt, hone_error *err)
+{
+    size_t capacity = 0;
+    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
+        if (rt->instances[platform] == NULL) continue;
+        const hone_platform_ops *ops = ops_of((hone_platform)platform);
+        size_t count = 0;
+        const hone_device_info *devices = ops->devices(rt->instances[platform], &count);
+        if (!hone_grow(&rt->allocator, &rt->devices, &capacity, rt->device_count + count, sizeof *rt->devices))
+            return hone_fail_memory(err, "runtime.open");
+        for (size_t i = 0; i < count; i++) {
+            rt->devices[rt->device_count++] = &devices[i];
+            if (rt->cpu == NULL && devices[i].backend == HONE_CPU) rt->cpu = &devices[i];
+        }
+    }
+    if (rt->cpu == NULL) return hone_fail(err, HONE_UNAVAILABLE, "runtime.open", "no platform reports a CPU");
+    return HONE_OK;
+}
+
+static uint32_t present_backends(const hone_runtime *rt)
+{
+    uint32_t present = 1u << HONE_CPU;
+    for (size_t i = 0; i < rt->device_count; i++)
+        present |= 1u << rt->devices[i]->backend;
+    return present;
+}
+
+static hone_store *spill_store(void *rt)
+{
+    return hone_runtime_store(rt);
+}
+
+static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *options, hone_error *err)
+{
+    hone_status status = hone_runtime_read_environment(rt, options, err);
+    if (status != HONE_OK) return status;
+    // The zygote goes first: nothing that hone opens later must live on in it.
+    if ((options->flags & HONE_RUNTIME_ZYGOTE) != 0) {
+        status = hone_zygote_start(&rt->allocator, &rt->zygote, err);
+        if (status != HONE_OK) return status;
+    }
+    status = open_platforms(rt, err);
+    if (status == HONE_OK) status = collect_devices(rt, err);
+    if (status != HONE_OK) return status;
+    uint32_t present = present_backends(rt);
+    hone_backend backend = (present & (1u << HONE_GPU)) != 0 ? HONE_GPU : HONE_CPU;
+    status = hone_registry_create(&rt->allocator, present, backend, rt, &rt->registry, err);
+    if (status == HONE_OK) hone_registry_set_features(rt->registry, rt->cpu->features);
+    if (status == HONE_OK && (options->flags & HONE_RUNTIME_NO_BUILTINS) == 0)
+        status = hone_kernels_register(rt->registry, err);
+    if (status == HONE_OK) status = hone_recorder_create(&rt->allocator, 0, &rt->recorder, err);
+    if (status == HONE_OK) hone_recorder_set_spill(rt->recorder, spill_store, rt);
+    size_t cap = options->plan_cache_bytes != 0 ? options->plan_cache_bytes : (size_t)DEFAULT_PLAN_BYTES;
+    if (status == HONE_OK) status = hone_plan_table_init(&rt->plans, rt->allocator, cap, err);
+    rt->pool_threads = options->threads > 0 ? options->threads : rt->cpu->threads;
+    return status;
+}
+
+hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime **out, hone_error *err)
+{
+    static const hone_runtime_options defaults = {.struct_size = sizeof defaults};
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "runtime.open", "out is NULL");
+    *out = NULL;
+    if (options == NULL) options = &defaults;
+    if (options->struct_size != sizeof *options)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open",
+            "options.struct_size is %zu, expected sizeof(hone_runtime_options), %zu", options->struct_size,
+            sizeof *options);
+    hone_allocator allocator = options->allocator.reallocate != NULL ? options->allocator : hone_allocator_system();
+    hone_runtime *rt = hone_alloc(&allocator, sizeof *rt);
+    if (rt == NULL) return hone_fail_memory(err, "runtime.open");
+    atomic_init(&rt->references, 1);
+    rt->allocator = allocator;
+    rt->log =
+        (hone_log){options->log, options->log_ctx, options->log_level != 0 ? options->log_level : HONE_LOG_WARNING};
+    rt->policy = options->policy;
+    pthread_mutex_init(&rt->mutex, NULL);
+    pthread_mutex_init(&rt->store.mutex, NULL);
+    hone_flights_init(&rt->flights);
+    hone_decisions_init(&rt->cache, allocator);
+    hone_status status = open_parts(rt, options, err);
+    if (status != HONE_OK) {
+        hone_runtime_release(rt);
+        return status;
+    }
+    *out = rt;
+    return HONE_OK;
+}
+
+static void free_ops(hone_runtime *rt)
+{
+    while (rt->ops != NULL) {
+        hone_op *op = rt->ops;
+        rt->ops = op->next;
+        hone_free(&rt->allocator, op);
+    }
+    while (rt->asides != NULL) {
+        hone_aside *aside = rt->asides;
+        rt->asides = aside->next;
+        hone_free(&rt->allocator, aside);
+    }
+}
+
+// What only the user's own reference keeps open.
+static void close_outside(hone_runtime *rt)
+{
+    if (rt->recorder != NULL && rt->store.url != NULL && (atomic_load(&rt->recording) || hone_recorder_count(rt->recorder) > 0)) {
+        hone_error err;
+        if (hone_record_flush(rt, &err) != HONE_OK)
+            hone_log_write(&rt->log, HONE_LOG_WARNING, "the recorded calls were not written: %s", err.message);
+    }
+    hone_worker_pool_destroy(&rt->workers);
+    hone_zygote_stop(&rt->zygote);
+    hone_store_close(&rt->store.store);
+}
+
+static void destroy(hone_runtime *rt)
+{
+    hone_allocator allocator = rt->allocator;
+    hone_worker_pool_destroy(&rt->workers);
+    hone_zygote_stop(&rt->zygote);
+    hone_store_close(&rt->store.store);
+    hone_recorder_destroy(&rt->recorder);
+    hone_registry_destroy(&rt->registry);
+    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
+        if (rt->instances[platform] != NULL) ops_of((hone_platform)platform)->close(&rt->instances[platform]);
+        hone_free(&allocator, rt->reasons[platform]);
+    }
+    hone_pool_destroy(&rt->pool);
+    free_ops(rt);
+    hone_decisions_deinit(&rt->cache);
+    hone_flights_deinit(&rt->flights);
+    pthread_mutex_destroy(&rt->store.mutex);
+    pthread_mutex_destroy(&rt->mutex);
+    hone_free(&allocator, rt->store.url);
+    hone_free(&allocator, rt->force.rules);
+    hone_free(&allocator, rt->deny.rules);
+    hone_free(&allocator, rt->devices);
+    hone_free(&allocator, rt);
+}
+
+hone_runtime *hone_runtime_retain(hone_runtime *rt)
+{
+    atomic_fetch_add_explicit(&rt->references, 1, memory_order_relaxed);
+    return rt;
+}
+
+void hone_runtime_release(hone_runtime *rt)
+{
+    if (atomic_fetch_sub_explicit(&rt->references, 1, memory_order_acq_rel) == 1) destroy(rt);
+}
+
+void hone_runtime_close(hone_runtime **rt_pointer)
+{
+    if (rt_pointer == NULL || *rt_pointer == NULL) return;
+    hone_runtime *rt = *rt_pointer;
+    *rt_pointer = NULL;
+    close_outside(rt);
+    hone_plan_table_deinit(&rt->plans);
+    hone_runtime_release(rt);
+}
+
+const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count)
+{
+    *out_count = rt->device_count;
+    return rt->devices;
+}
+
+bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason)
+{
+    bool known = platform > HONE_PLATFORM_NONE && platform < HONE_PLATFORM_COUNT;
+    bool here = known && rt->instances[platform] != NULL;
+    if (out_reason != NULL) {
+        const char *reason = known && rt->reasons[platform] != NULL ? rt->reasons[platform] : "no such platform";
+        *out_reason = here ? NULL : reason;
+    }
+    return here;
+}
+
+// One hone_op an algorithm and version, made at the first ask.
+static hone_op *find_op(hone_runtime *rt, const hone_algorithm_entry *algorithm)
+{
+    for (hone_op *op = rt->ops; op != NULL; op = op->next)
+        if (op->algorithm == algorithm) return op;
+    return NULL;
+}
+
+static uint64_t ignored_parameters(const hone_signature *signature)
+{
+    uint64_t ignored = 0;
+    for (size_t i = 0; i < hone_signature_count(signature) && i < 64; i++) {
+        const hone_parameter *parameter = hone_signature_parameter(signature, i);
+        if (parameter->kind != HONE_KIND_TENSOR && parameter->role == HONE_ROLE_IGNORE) ignored |= 1ull << i;
+    }
+    return ignored;
+}
+
+static hone_op *make_op(hone_runtime *rt, const hone_algorithm_entry *algorithm)
+{
+    hone_op *op = hone_alloc(&rt->allocator, sizeof *op);
+    if (op == NULL) return NULL;
+    op->head = ++rt->op_count;
+    op->ignored = ignored_parameters(algorithm->signature);
+    op->count = hone_signature_count(algorithm->signature);
+    op->table = &rt->plans;
+    op->recording = &rt->recording;
+    op->rt = rt;
+    op->algorithm = algorithm;
+    op->next = rt->ops;
+    rt->ops = op;
+    return op;
+}
+
+hone_status hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error *err)
+{
+    if (rt == NULL || name == NULL || out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "op.get", "the runtime, the name and out must not be NULL");
+    *out = NULL;
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, name, NULL);
+    if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, name, err);
+    pthread_mutex_lock(&rt->mutex);
+    hone_op *op = find_op(rt, algorithm);
+    if (op == NULL) op = make_op(rt, algorithm);
+    pthread_mutex_unlock(&rt->mutex);
+    if (op == NULL) return hone_fail_memory(err, "op.get");
+    *out = op;
+    return HONE_OK;
+}
+
+const hone_op *hone_op_find(hone_runtime *rt, const char *name, hone_error *err)
+{
+    const hone_op *op = NULL;
+    return hone_op_get(rt, name, &op, err) == HONE_OK ? op : NULL;
+}
+
+hone_signature *hone_op_signature(const hone_op *op)
+{
+    return op->algorithm->signature;
+}
+
+hone_store *hone_runtime_store(hone_runtime *rt)
+{
+    hone_lazy_store *lazy = &rt->store;
+    pthread_mutex_lock(&lazy->mutex);
+    if (!lazy->tried && lazy->url != NULL) {
+        lazy->tried = true;
+        if (hone_store_open(rt->allocator, lazy->url, &lazy->store, &lazy->error) != HONE_OK)
+            hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the store: %s", lazy->error.message);
+    }
+    hone_store *store = lazy->store;
+    pthread_mutex_unlock(&lazy->mutex);
+    return store;
+}
+
+const char *hone_runtime_store_reason(hone_runtime *rt)
+{
+    return rt->store.url == NULL ? "there is no store (HONE_STORE=none)" : rt->store.error.message;
+}
+
+hone_pool *hone_runtime_pool(hone_runtime *rt)
+{
+    pthread_mutex_lock(&rt->mutex);
+    if (rt->pool == NULL) {
+        hone_error err;
+        if (hone_pool_create(&rt->allocator, rt->pool_threads, &rt->pool, &err) != HONE_OK)
+            hone_log_write(&rt->log, HONE_LOG_WARNING, "kernels run on one thread: %s", err.message);
+    }
+    hone_pool *pool = rt->pool;
+    pthread_mutex_unlock(&rt->mutex);
+    return pool;
+}
+
+hone_status hone_runtime_tune_environment(
+    hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err)
+{
+    hone_pool *pool = hone_runtime_pool(rt);
+    pthread_mutex_lock(&rt->mutex);
+    hone_status status = HONE_OK;
+    if (rt->workers == NULL) status = hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, err);
+    pthread_mutex_unlock(&rt->mutex);
+    if (status != HONE_OK) return status;
+    *out = (hone_tune_environment){
+        .allocator = rt->allocator,
+        .log = &rt->log,
+        .registry = rt->registry,
+        .device = device,
+        .pool = pool,
+        .store = store ? hone_runtime_store(rt) : NULL,
+        .workers = rt->workers,
+        .zygote = rt->zygote,
+    };
+    return HONE_OK;
+}

@@ -1,0 +1,152 @@
+// The runtime from the inside.
+#ifndef HONE_RUNTIME_RUNTIME_H
+#define HONE_RUNTIME_RUNTIME_H
+
+#include "base/log.h"
+#include "config/chain.h"
+#include "config/context.h"
+#include "config/flight.h"
+#include "hone/record.h"
+#include "os/os.h"
+#include "platforms/platform.h"
+#include "record/record.h"
+#include "runtime/dispatch.h"
+#include "tune/tuner.h"
+
+// "ALGORITHM=KERNEL" of HONE_FORCE, "ALGORITHM=KERNEL", "*=KERNEL" or "KERNEL" of HONE_DENY.
+typedef struct hone_rule {
+    char algorithm[HONE_NAME_SIZE]; // "*": every one
+    char kernel[HONE_NAME_SIZE];
+} hone_rule;
+
+typedef struct hone_rules {
+    hone_rule *rules;
+    size_t count;
+} hone_rules;
+
+// A kernel that failed for a call at run time: the next best answers.
+typedef struct hone_aside {
+    struct hone_aside *next;
+    const hone_kernel_ref *kernel;
+    char key[HONE_KEY_SIZE];
+    char reason[256];
+} hone_aside;
+
+// The store, opened at the first miss that asks it.
+typedef struct hone_lazy_store {
+    pthread_mutex_t mutex;
+    char *url; // NULL: none
+    bool tried;
+    hone_store *store; // NULL: none, or it could not be opened (error says why)
+    hone_error error;
+} hone_lazy_store;
+
+struct hone_runtime {
+    atomic_size_t references; // the user's, and one a bound plan
+    hone_allocator allocator;
+    hone_log log;
+    hone_policy policy;
+    hone_registry *registry;
+    hone_platform_instance *instances[HONE_PLATFORM_COUNT];
+    char *reasons[HONE_PLATFORM_COUNT]; // why a platform is not there
+    const hone_device_info **devices;
+    size_t device_count;
+    const hone_device_info *cpu;
+    hone_rules force, deny;
+    hone_plan_table plans;
+    atomic_bool recording;
+    hone_recorder *recorder;
+    pthread_mutex_t mutex; // ops, cache, asides, pool, workers
+    hone_op *ops;
+    uint64_t op_count;
+    hone_decisions cache;
+    hone_aside *asides;
+    hone_pool *pool;
+    int32_t pool_threads;
+    hone_worker_pool *workers;
+    hone_zygote *zygote;
+    hone_flights flights;
+    hone_lazy_store store;
+};
+
+hone_runtime *hone_runtime_retain(hone_runtime *rt);
+void hone_runtime_release(hone_runtime *rt);
+// The store, opened now if it was not yet; NULL when there is none.
+hone_store *hone_runtime_store(hone_runtime *rt);
+// Why there is no store: a static or runtime's text.
+const char *hone_runtime_store_reason(hone_runtime *rt);
+// hone's own pool, made now if it was not yet; NULL when there is no memory (then the caller works alone).
+hone_pool *hone_runtime_pool(hone_runtime *rt);
+// What a contest borrows. Starts the worker pool's bookkeeping, not its workers.
+hone_status hone_runtime_tune_environment(
+    hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
+
+// Reads the HONE_* variables into rt. options win over them.
+hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err);
+// True when the rules name this kernel.
+bool hone_rules_match(const hone_rules *rules, const char *algorithm, const char *kernel);
+// The forced kernel of an algorithm; NULL when there is none.
+const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm);
+
+// Deciding (decide.c) ----------------------------------------------------------------------------------------
+
+struct hone_request {
+    hone_runtime *rt;
+    const hone_op *op;
+    const hone_call *call;
+    hone_call *bucket; // NULL: nothing is bucketed
+    const hone_device_info *device;
+    hone_context *context;
+    bool explaining; // nothing may be written
+    bool nested;     // inside a kernel of hone: never tunes, never waits
+};
+
+extern const hone_links hone_runtime_links;
+
+// Fills a request for a call; hone_request_deinit gives the bucket back.
+hone_status hone_request_init(
+    hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err);
+void hone_request_deinit(hone_request *request);
+hone_policy hone_request_policy(const hone_request *request);
+// The chain for a call. *out_kernel is the registry's.
+hone_status hone_request_decide(
+    const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err);
+// Whether a kernel may answer a request: eligible, not denied, not put aside. Else why->message says why not.
+hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why);
+// Fills a decision for a kernel and config: names, JSON, key.
+void hone_decision_fill(
+    hone_decision *decision, const hone_kernel_ref *kernel, const hone_config *config, const char *key);
+// Tunes one call for the runtime: contest, memory cache, store, plans. Used by the chain's link and by hone_tune.
+// result may be NULL.
+hone_status hone_runtime_tune(
+    hone_runtime *rt,
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_decision *out,
+    hone_error *err);
+// Puts a decision in the memory cache and drops the plans that it replaces.
+hone_status hone_runtime_remember(
+    hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);
+// The decision of a stored row, checked against the registry, the kernel's revision and its space.
+// HONE_INCOMPATIBLE with why it cannot be served.
+hone_status hone_decision_from_store(
+    hone_runtime *rt, const hone_store_decision *row, hone_decision *out, hone_error *why);
+hone_status hone_decision_store(
+    hone_runtime *rt,
+    hone_store *store,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_decision *decision,
+    hone_error *err);
+// Puts a kernel aside for a call.
+void hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason);
+
+// Plans (plan.c) ----------------------------------------------------------------------------------------------
+
+// Decides, prepares, and publishes when it can. *out has a reference for the caller.
+hone_status hone_plan_make(
+    const hone_op *op, const hone_value *args, size_t count, hone_plan_entry **out, hone_error *err);
+
+#endif

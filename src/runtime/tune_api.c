@@ -1,0 +1,260 @@
+// hone_tune on top of the tuner: where a contest's answer goes.
+#include "base/error.h"
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+static hone_status keep(
+    hone_runtime *rt,
+    const hone_tune_environment *environment,
+    const hone_call *call,
+    const hone_decision *decision,
+    hone_error *err)
+{
+    hone_status status = hone_runtime_remember(rt, environment->device, hone_call_spec(call), decision, err);
+    if (status != HONE_OK || environment->store == NULL) return status;
+    hone_error why = {.message = ""};
+    if (hone_decision_store(rt, environment->store, environment->device, call, decision, &why) != HONE_OK)
+        hone_log_write(&rt->log, HONE_LOG_WARNING, "tuned, but not stored: %s", why.message);
+    return HONE_OK;
+}
+
+hone_status hone_runtime_tune(
+    hone_runtime *rt,
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_decision *out,
+    hone_error *err)
+{
+    hone_request request;
+    hone_tune_environment environment;
+    hone_status status = hone_request_init(&request, op, call, NULL, err);
+    if (status == HONE_OK)
+        status = hone_runtime_tune_environment(rt, request.device, !options->no_store, &environment, err);
+    if (status == HONE_OK) {
+        hone_contest contest = {0};
+        status = hone_contest_run(&environment, op->algorithm, call, options, &contest, err);
+        bool won = contest.decision.kernel[0] != '\0';
+        if (won) {
+            hone_error why = {.message = ""};
+            hone_status kept = keep(rt, &environment, call, &contest.decision, &why);
+            if (kept != HONE_OK && status == HONE_OK) {
+                status = kept;
+                if (err != NULL) *err = why;
+            }
+            if (out != NULL) *out = contest.decision;
+        }
+        if (result != NULL && (won || status == HONE_OK)) {
+            hone_status added = hone_result_add_contest(result, call, &contest, status == HONE_OK ? err : NULL);
+            if (status == HONE_OK) status = added;
+        }
+        hone_contest_deinit(&contest);
+    }
+    hone_request_deinit(&request);
+    return status;
+}
+
+static hone_status check_options(const hone_tune_options **options, hone_error *err)
+{
+    static const hone_tune_options defaults = {.struct_size = sizeof defaults};
+    if (*options == NULL) *options = &defaults;
+    if ((*options)->struct_size != sizeof defaults)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "tune", "options.struct_size is %zu, expected sizeof(hone_tune_options), %zu",
+            (*options)->struct_size, sizeof defaults);
+    if (!((*options)->seconds >= 0) || !((*options)->candidate_seconds >= 0))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "tune", "seconds and candidate_seconds must be 0 (the default) or more");
+    return HONE_OK;
+}
+
+static hone_status finish(hone_result *result, hone_status status, hone_result **out_result)
+{
+    if (status == HONE_OK || (status == HONE_CANCELLED && hone_result_size(result) > 0))
+        *out_result = result;
+    else
+        hone_result_release(&result);
+    return status;
+}
+
+hone_status hone_tune(
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result **out_result,
+    hone_error *err)
+{
+    if (op == NULL || call == NULL || out_result == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the operation, the call and out_result must not be NULL");
+    *out_result = NULL;
+    hone_status status = check_options(&options, err);
+    hone_result *result = NULL;
+    hone_runtime *rt = op->rt;
+    if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
+    if (status != HONE_OK) return status;
+    // What is stored for a bucket is what later look-ups of the bucket's calls find.
+    hone_call *bucket = NULL;
+    status = hone_call_bucket(call, true, &bucket, err);
+    if (status == HONE_OK)
+        status = hone_runtime_tune(rt, op, bucket != NULL ? bucket : call, options, result, NULL, err);
+    hone_call_release(&bucket);
+    return finish(result, status, out_result);
+}
+
+static hone_status parse_call(hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err)
+{
+    char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
+    hone_status status = hone_call_text_name(text, name, sizeof name, version, sizeof version, err);
+    if (status != HONE_OK) return status;
+    char *end = stpcpy(full, name);
+    if (version[0] != '\0') strcpy(stpcpy(end, "@v"), version);
+    status = hone_op_get(rt, full, op, err);
+    return status == HONE_OK ? hone_call_parse(rt->allocator, (*op)->algorithm->signature, text, call, err) : status;
+}
+
+hone_status hone_tune_text(
+    hone_runtime *rt,
+    const char *call_text,
+    const hone_tune_options *options,
+    hone_result **out_result,
+    hone_error *err)
+{
+    if (rt == NULL || call_text == NULL || out_result == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the runtime, the call and out_result must not be NULL");
+    *out_result = NULL;
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    hone_status status = parse_call(rt, call_text, &op, &call, err);
+    if (status == HONE_OK) status = hone_tune(op, call, options, out_result, err);
+    hone_call_release(&call);
+    return status;
+}
+
+// Recorded calls --------------------------------------------------------------------------------------------------
+
+typedef struct queue_item {
+    char *algorithm; // "name@vVERSION"
+    char *call;      // call text; NULL: from spec
+    char *spec;
+    char *key;
+} queue_item;
+
+typedef struct queue {
+    hone_runtime *rt;
+    queue_item *items;
+    size_t count, capacity;
+    bool failed;
+} queue;
+
+static char *copy_or_null(const hone_allocator *allocator, const char *text)
+{
+    return text == NULL ? NULL : hone_copy_text(allocator, text, strlen(text));
+}
+
+static bool add_to_queue(void *ctx, const hone_store_invocation *invocation)
+{
+    queue *calls = ctx;
+    const hone_allocator *allocator = &calls->rt->allocator;
+    char name[HONE_NAME_SIZE + 20];
+    if (strlen(invocation->key.algorithm) >= HONE_NAME_SIZE || strlen(invocation->key.version) >= 16) return true;
+    strcpy(stpcpy(stpcpy(name, invocation->key.algorithm), "@v"), invocation->key.version);
+    if (!hone_grow(allocator, &calls->items, &calls->capacity, calls->count + 1, sizeof *calls->items)) {
+        calls->failed = true;
+        return false;
+    }
+    queue_item *item = &calls->items[calls->count++];
+    *item = (queue_item){
+        .algorithm = copy_or_null(allocator, name),
+        .call = copy_or_null(allocator, invocation->call),
+        .spec = copy_or_null(allocator, invocation->key.spec),
+        .key = copy_or_null(allocator, invocation->key.key),
+    };
+    calls->failed = calls->failed || item->algorithm == NULL || item->key == NULL;
+    return !calls->failed;
+}
+
+static void free_queue(queue *calls)
+{
+    const hone_allocator *allocator = &calls->rt->allocator;
+    for (size_t i = 0; i < calls->count; i++) {
+        hone_free(allocator, calls->items[i].algorithm);
+        hone_free(allocator, calls->items[i].call);
+        hone_free(allocator, calls->items[i].spec);
+        hone_free(allocator, calls->items[i].key);
+    }
+    hone_free(allocator, calls->items);
+}
+
+// An ejkernel record carries ejkernel's version, so a version that hone does not have means its newest.
+static hone_status find_recorded(
+    hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
+{
+    hone_status status = hone_op_get(rt, item->algorithm, op, err);
+    if (status == HONE_NOT_FOUND) {
+        char name[HONE_NAME_SIZE + 20];
+        strcpy(name, item->algorithm);
+        *strstr(name, "@v") = '\0';
+        status = hone_op_get(rt, name, op, err);
+    }
+    if (status != HONE_OK) return status;
+    hone_signature *signature = (*op)->algorithm->signature;
+    if (item->call != NULL) return hone_call_parse(rt->allocator, signature, item->call, call, err);
+    if (item->spec != NULL)
+        return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
+    return hone_fail(err, HONE_NOT_FOUND, "tune.recorded", "the record holds neither call nor spec");
+}
+
+static bool is_decided(const hone_op *op, const hone_call *call)
+{
+    hone_request request;
+    hone_decision decision = {0};
+    hone_error why;
+    bool decided = false;
+    if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
+        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, &decision, &why) == HONE_OK &&
+                  decision.verified;
+    hone_request_deinit(&request);
+    return decided;
+}
+
+static hone_status tune_item(
+    hone_runtime *rt, const queue_item *item, const hone_tune_options *options, hone_result *result, hone_error *err)
+{
+    const hone_op *op = NULL;
+    hone_call *call = NULL, *bucket = NULL;
+    hone_error why = {.message = ""};
+    hone_status status = find_recorded(rt, item, &op, &call, &why);
+    if (status == HONE_OK) status = hone_call_bucket(call, true, &bucket, &why);
+    const hone_call *target = bucket != NULL ? bucket : call;
+    bool decided = status == HONE_OK && !options->fresh && is_decided(op, target);
+    if (status == HONE_OK && !decided) status = hone_runtime_tune(rt, op, target, options, result, NULL, &why);
+    if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY)
+        status = hone_result_add_failure(
+            result, item->call != NULL ? item->call : item->algorithm, item->key, why.message, err);
+    else if (status != HONE_OK && err != NULL)
+        *err = why;
+    hone_call_release(&bucket);
+    hone_call_release(&call);
+    return status;
+}
+
+hone_status hone_tune_recorded(
+    hone_runtime *rt, const hone_tune_options *options, hone_result **out_result, hone_error *err)
+{
+    if (rt == NULL || out_result == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune.recorded", "the runtime and out_result must not be NULL");
+    *out_result = NULL;
+    hone_status status = check_options(&options, err);
+    hone_result *result = NULL;
+    if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
+    if (status != HONE_OK) return status;
+    queue calls = {.rt = rt};
+    status = hone_record_get(rt, NULL, add_to_queue, &calls, err);
+    if (status == HONE_OK && calls.failed) status = hone_fail_memory(err, "tune.recorded");
+    for (size_t i = 0; i < calls.count && status == HONE_OK; i++)
+        status = tune_item(rt, &calls.items[i], options, result, err);
+    free_queue(&calls);
+    return finish(result, status, out_result);
+}
