@@ -1,0 +1,801 @@
+// What every kind of store does alike. The first argument is the kind: "memory:" or "sqlite:".
+#include "hone/store.h"
+
+#include "failing_allocator.h"
+#include "records.h"
+#include "store/ops.h"
+#include "temporary_folder.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *scheme;
+
+typedef struct fixture {
+    temporary_folder folder;
+    failing_allocator memory;
+    char url[TEMPORARY_PATH_SIZE];
+    hone_store *store;
+    hone_error err;
+} fixture;
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    if (f == NULL || temporary_folder_make(&f->folder) != 0) return -1;
+    if (strcmp(scheme, "memory:") == 0)
+        snprintf(f->url, sizeof f->url, "memory:");
+    else
+        snprintf(f->url, sizeof f->url, "%s%s/new/store.db", scheme, f->folder.path);
+    return hone_store_open(failing_allocator_of(&f->memory, -1), f->url, &f->store, &f->err) == HONE_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    hone_store_close(&f->store);
+    temporary_folder_remove(&f->folder);
+    long long live = atomic_load(&f->memory.live);
+    free(f);
+    return live == 0 ? 0 : -1;
+}
+
+// What visits saw, copied.
+typedef struct seen {
+    size_t count, stop_after;
+    char texts[1024];
+} seen;
+
+static void note(seen *s, const char *text)
+{
+    size_t used = strlen(s->texts);
+    snprintf(s->texts + used, sizeof s->texts - used, "%s%s", used == 0 ? "" : " ", text == NULL ? "NULL" : text);
+}
+
+static bool go_on(seen *s)
+{
+    return ++s->count != s->stop_after;
+}
+
+static void note_config(void *ctx, const hone_store_decision *decision)
+{
+    note(ctx, decision->config);
+    go_on(ctx);
+}
+
+static bool note_decision(void *ctx, const hone_store_decision *decision)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s/%s/%d", decision->key.device, decision->key.key, (int)decision->regime);
+    note(ctx, text);
+    return go_on(ctx);
+}
+
+static bool note_measurement(void *ctx, const hone_store_measurement *measurement)
+{
+    char text[160];
+    snprintf(
+        text, sizeof text, "%s:%g:%d%s", measurement->kernel, measurement->time_ns, (int)measurement->failure,
+        measurement->reason == NULL ? "" : measurement->reason);
+    note(ctx, text);
+    return go_on(ctx);
+}
+
+static bool note_invocation(void *ctx, const hone_store_invocation *invocation)
+{
+    char text[200];
+    snprintf(
+        text, sizeof text, "%s:%llu:%g-%g:%s", invocation->key.key, (unsigned long long)invocation->count,
+        invocation->first, invocation->last, invocation->decided == NULL ? "NULL" : invocation->decided);
+    note(ctx, text);
+    return go_on(ctx);
+}
+
+static void note_alias(void *ctx, const hone_store_alias *alias)
+{
+    note(ctx, alias->key.key);
+    note(ctx, alias->foreign_spec);
+    note(ctx, alias->key.device);
+}
+
+static hone_status get(fixture *f, const hone_store_key *key, seen *s)
+{
+    return hone_store_get(f->store, key, HONE_WARM, note_config, s, &f->err);
+}
+
+static void assert_stat(fixture *f, uint64_t decisions, uint64_t measurements, uint64_t failures)
+{
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+    assert_int_equal(stat.decisions, decisions);
+    assert_int_equal(stat.measurements, measurements);
+    assert_int_equal(stat.failures, failures);
+}
+
+// Decisions ----------------------------------------------------------------------------------------------------
+
+static void get_before_put_is_not_found(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_key key = sample_key();
+    assert_int_equal(get(f, &key, &s), HONE_NOT_FOUND);
+    assert_int_equal(s.count, 0);
+    assert_non_null(strstr(f->err.message, "0123456789abcdef"));
+}
+
+static void compare_with_sample(void *ctx, const hone_store_decision *found)
+{
+    const hone_store_decision *put = ctx;
+    const char *const texts[][2] = {
+        {found->key.device, put->key.device},   {found->key.algorithm, put->key.algorithm},
+        {found->key.version, put->key.version}, {found->key.key, put->key.key},
+        {found->key.spec, put->key.spec},       {found->call, put->call},
+        {found->kernel, put->kernel},           {found->platform, put->platform},
+        {found->config, put->config},           {found->source, put->source},
+        {found->revision, put->revision},       {found->evidence, put->evidence},
+        {found->environment, put->environment},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (texts[i][1] == NULL)
+            assert_null(texts[i][0]);
+        else
+            assert_string_equal(texts[i][0], texts[i][1]);
+    }
+    assert_int_equal(found->verified, put->verified);
+    assert_int_equal(found->regime, put->regime);
+    assert_true(found->time_ns == put->time_ns);
+}
+
+static void what_was_put_comes_back_field_by_field(void **state)
+{
+    fixture *f = *state;
+    hone_store_decision put = sample_decision();
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    assert_int_equal(hone_store_get(f->store, &put.key, HONE_WARM, compare_with_sample, &put, &f->err), HONE_OK);
+}
+
+static void fields_that_are_missing_come_back_missing(void **state)
+{
+    fixture *f = *state;
+    hone_store_decision put = {
+        .key = {"d", "a", "1", "k", NULL}, .kernel = "reference", .platform = "native", .config = "{}"};
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    assert_int_equal(hone_store_get(f->store, &put.key, HONE_WARM, compare_with_sample, &put, &f->err), HONE_OK);
+}
+
+static void any_text_and_any_number_comes_back(void **state)
+{
+    fixture *f = *state;
+    enum { SIZE = 200000 };
+    char *large = malloc(SIZE);
+    assert_non_null(large);
+    memset(large, 'x', SIZE - 1);
+    large[SIZE - 1] = '\0';
+    hone_store_decision put = sample_decision();
+    put.key.device = "a|b'; DROP TABLE decision; --";
+    put.call = "\xff\xfe no UTF-8";
+    put.evidence = large;
+    static const double times[] = {-0.0, 5.0, 0.1, 1e300, 5e-324, 9007199254740993.0};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        put.time_ns = times[i];
+        assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+        assert_int_equal(hone_store_get(f->store, &put.key, HONE_WARM, compare_with_sample, &put, &f->err), HONE_OK);
+    }
+    free(large);
+}
+
+static void a_put_replaces_the_decision_of_its_key(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_decision put = sample_decision();
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    put.config = "{\"rows_per_task\":8}";
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    assert_int_equal(get(f, &put.key, &s), HONE_OK);
+    assert_string_equal(s.texts, "{\"rows_per_task\":8}");
+    assert_stat(f, 1, 0, 0);
+}
+
+static void warm_and_cold_are_two_decisions(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_decision put = sample_decision();
+    put.regime = HONE_COLD;
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    assert_int_equal(get(f, &put.key, &s), HONE_NOT_FOUND);
+    put.regime = HONE_WARM;
+    put.config = "{\"warm\":1}";
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    assert_int_equal(get(f, &put.key, &s), HONE_OK);
+    assert_string_equal(s.texts, "{\"warm\":1}");
+    assert_stat(f, 2, 0, 0);
+}
+
+static void each_part_of_the_key_tells_decisions_apart(void **state)
+{
+    fixture *f = *state;
+    hone_store_decision put = sample_decision();
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    const char **const parts[] = {&put.key.device, &put.key.algorithm, &put.key.version, &put.key.key};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        seen s = {0};
+        const char *old = *parts[i];
+        *parts[i] = "other";
+        assert_int_equal(get(f, &put.key, &s), HONE_NOT_FOUND);
+        *parts[i] = old;
+    }
+}
+
+static void another_spec_under_the_same_key_is_a_miss(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_decision put = sample_decision();
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    hone_store_key key = put.key;
+    key.spec = "{\"args_spec\":[1]}";
+    assert_int_equal(get(f, &key, &s), HONE_NOT_FOUND);
+    assert_int_equal(hone_store_remove(f->store, &key, &f->err), HONE_NOT_FOUND);
+    key.spec = NULL;
+    assert_int_equal(get(f, &key, &s), HONE_OK);
+}
+
+static void put_all_is_all_or_none(void **state)
+{
+    fixture *f = *state;
+    hone_store_decision put[3] = {sample_decision(), sample_decision(), sample_decision()};
+    put[1].key.key = "1111111111111111";
+    put[2].key.key = "2222222222222222";
+    put[2].kernel = NULL;
+    assert_int_equal(hone_store_put_all(f->store, put, 3, &f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "decision.kernel"));
+    assert_stat(f, 0, 0, 0);
+    put[2].kernel = "avx2";
+    assert_int_equal(hone_store_put_all(f->store, put, 3, &f->err), HONE_OK);
+    assert_stat(f, 3, 0, 0);
+    assert_int_equal(hone_store_put_all(f->store, put, 0, &f->err), HONE_OK);
+}
+
+static void remove_takes_measurements_and_failures_along(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_decision put = sample_decision();
+    hone_store_measurement measurement = sample_measurement();
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    put.regime = HONE_COLD;
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    assert_int_equal(hone_store_put_measurement(f->store, &put.key, &measurement, &f->err), HONE_OK);
+    measurement.kernel = "avx2";
+    measurement.failure = HONE_FAILURE_CRASH;
+    assert_int_equal(hone_store_put_measurement(f->store, &put.key, &measurement, &f->err), HONE_OK);
+    hone_store_key other = put.key;
+    other.key = "ffffffffffffffff";
+    assert_int_equal(hone_store_put_measurement(f->store, &other, &measurement, &f->err), HONE_OK);
+    assert_stat(f, 2, 1, 2);
+    assert_int_equal(hone_store_remove(f->store, &put.key, &f->err), HONE_OK);
+    assert_stat(f, 0, 0, 1);
+    assert_int_equal(get(f, &put.key, &s), HONE_NOT_FOUND);
+    assert_int_equal(hone_store_remove(f->store, &put.key, &f->err), HONE_NOT_FOUND);
+}
+
+static void fill_for_scans(fixture *f)
+{
+    static const char *const devices[] = {"b", "a", "c"};
+    static const char *const keys[] = {"2222222222222222", "1111111111111111"};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < 2; j++) {
+            hone_store_decision put = sample_decision();
+            put.key.device = devices[i];
+            put.key.key = keys[j];
+            assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+        }
+}
+
+static void a_scan_goes_in_the_order_of_keys(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    fill_for_scans(f);
+    assert_int_equal(hone_store_scan(f->store, NULL, note_decision, &s, &f->err), HONE_OK);
+    assert_string_equal(
+        s.texts, "a/1111111111111111/0 a/2222222222222222/0 b/1111111111111111/0 b/2222222222222222/0 "
+                 "c/1111111111111111/0 c/2222222222222222/0");
+}
+
+static void a_scan_sees_what_the_filter_lets_through(void **state)
+{
+    fixture *f = *state;
+    fill_for_scans(f);
+    const struct {
+        hone_store_key filter;
+        const char *expected;
+    } cases[] = {
+        {{.device = "b"}, "b/1111111111111111/0 b/2222222222222222/0"},
+        {{.key = "1111111111111111"}, "a/1111111111111111/0 b/1111111111111111/0 c/1111111111111111/0"},
+        {{.device = "c", .algorithm = "rms_norm", .version = "1", .key = "2222222222222222"}, "c/2222222222222222/0"},
+        {{.device = "c", .spec = "{\"other\":1}"}, ""},
+        {{.algorithm = "softmax"}, ""},
+        {{.version = "2"}, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        seen s = {0};
+        assert_int_equal(hone_store_scan(f->store, &cases[i].filter, note_decision, &s, &f->err), HONE_OK);
+        assert_string_equal(s.texts, cases[i].expected);
+    }
+}
+
+static void a_scan_ends_when_its_visit_says_so(void **state)
+{
+    fixture *f = *state;
+    seen s = {.stop_after = 2};
+    fill_for_scans(f);
+    assert_int_equal(hone_store_scan(f->store, NULL, note_decision, &s, &f->err), HONE_OK);
+    assert_int_equal(s.count, 2);
+    seen again = {0}; // the walk that was ended holds nothing back
+    assert_int_equal(hone_store_scan(f->store, NULL, note_decision, &again, &f->err), HONE_OK);
+    assert_int_equal(again.count, 6);
+}
+
+// Measurements -------------------------------------------------------------------------------------------------
+
+static void put_measurement(fixture *f, const hone_store_measurement *measurement)
+{
+    hone_store_key key = sample_key();
+    assert_int_equal(hone_store_put_measurement(f->store, &key, measurement, &f->err), HONE_OK);
+}
+
+static void assert_measurements(fixture *f, const char *expected)
+{
+    seen s = {0};
+    hone_store_key key = sample_key();
+    assert_int_equal(hone_store_measurements(f->store, &key, note_measurement, &s, &f->err), HONE_OK);
+    assert_string_equal(s.texts, expected);
+}
+
+static void every_config_of_every_kernel_and_regime_is_kept(void **state)
+{
+    fixture *f = *state;
+    hone_store_measurement measurement = sample_measurement();
+    put_measurement(f, &measurement);
+    measurement.config = "{\"rows_per_task\":8}";
+    measurement.time_ns = 200;
+    put_measurement(f, &measurement);
+    measurement.kernel = "avx2";
+    measurement.time_ns = 300;
+    put_measurement(f, &measurement);
+    measurement.regime = HONE_COLD;
+    measurement.time_ns = 400;
+    put_measurement(f, &measurement);
+    assert_measurements(f, "avx2:300:0 avx512:100:0 avx512:200:0 avx2:400:0");
+}
+
+static void a_repeated_measurement_replaces(void **state)
+{
+    fixture *f = *state;
+    hone_store_measurement measurement = sample_measurement();
+    put_measurement(f, &measurement);
+    measurement.time_ns = 90;
+    put_measurement(f, &measurement);
+    assert_measurements(f, "avx512:90:0");
+}
+
+static void compare_measurement(const hone_store_measurement *found, const hone_store_measurement *put)
+{
+    assert_string_equal(found->kernel, put->kernel);
+    assert_string_equal(found->config, put->config);
+    assert_string_equal(found->revision, put->revision);
+    assert_int_equal(found->regime, put->regime);
+    assert_true(found->time_ns == put->time_ns && found->low_ns == put->low_ns && found->high_ns == put->high_ns);
+    assert_int_equal(found->samples, put->samples);
+    assert_true(found->max_error == put->max_error);
+    assert_int_equal(found->failure, HONE_FAILURE_NONE);
+    assert_null(found->reason);
+}
+
+static bool visit_and_compare(void *ctx, const hone_store_measurement *measurement)
+{
+    compare_measurement(measurement, ctx);
+    return true;
+}
+
+static void a_measurement_comes_back_field_by_field(void **state)
+{
+    fixture *f = *state;
+    hone_store_key key = sample_key();
+    hone_store_measurement measurement = sample_measurement();
+    put_measurement(f, &measurement);
+    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+}
+
+static void a_failure_takes_the_place_of_its_measurement_and_gives_it_back(void **state)
+{
+    fixture *f = *state;
+    hone_store_measurement measurement = sample_measurement();
+    put_measurement(f, &measurement);
+    measurement.failure = HONE_FAILURE_WRONG;
+    measurement.reason = "y[3] is 0";
+    measurement.time_ns = NAN; // means nothing, and is not stored
+    put_measurement(f, &measurement);
+    assert_stat(f, 0, 0, 1);
+    assert_measurements(f, "avx512:0:4y[3] is 0");
+    measurement = sample_measurement();
+    put_measurement(f, &measurement);
+    assert_stat(f, 0, 1, 0);
+    assert_measurements(f, "avx512:100:0");
+}
+
+static void measurements_of_another_spec_are_not_given(void **state)
+{
+    fixture *f = *state;
+    hone_store_measurement measurement = sample_measurement();
+    put_measurement(f, &measurement);
+    hone_store_key key = sample_key();
+    key.spec = "{\"other\":1}";
+    measurement.time_ns = 7;
+    assert_int_equal(hone_store_put_measurement(f->store, &key, &measurement, &f->err), HONE_OK);
+    assert_measurements(f, "avx512:100:0");
+    seen s = {0};
+    key.spec = NULL;
+    assert_int_equal(hone_store_measurements(f->store, &key, note_measurement, &s, &f->err), HONE_OK);
+    assert_int_equal(s.count, 2);
+}
+
+static void measurements_end_when_their_visit_says_so(void **state)
+{
+    fixture *f = *state;
+    hone_store_key key = sample_key();
+    hone_store_measurement measurement = sample_measurement();
+    put_measurement(f, &measurement);
+    measurement.kernel = "avx2";
+    measurement.failure = HONE_FAILURE_TIMEOUT;
+    put_measurement(f, &measurement);
+    seen s = {.stop_after = 1};
+    assert_int_equal(hone_store_measurements(f->store, &key, note_measurement, &s, &f->err), HONE_OK);
+    assert_int_equal(s.count, 1);
+}
+
+// Invocations --------------------------------------------------------------------------------------------------
+
+static void add_invocation(fixture *f, const hone_store_invocation *invocation)
+{
+    assert_int_equal(hone_store_add_invocations(f->store, invocation, 1, &f->err), HONE_OK);
+}
+
+static void assert_invocations(fixture *f, const char *device, const char *expected)
+{
+    seen s = {0};
+    assert_int_equal(hone_store_invocations(f->store, device, note_invocation, &s, &f->err), HONE_OK);
+    assert_string_equal(s.texts, expected);
+}
+
+static void invocations_add_up_between_the_first_and_the_last(void **state)
+{
+    fixture *f = *state;
+    hone_store_invocation invocation = sample_invocation();
+    add_invocation(f, &invocation);
+    invocation.first = 500;
+    invocation.last = 600;
+    invocation.count = 4;
+    invocation.decided = NULL;
+    add_invocation(f, &invocation);
+    hone_store_invocation twice[] = {invocation, invocation};
+    twice[1].decided = "store";
+    twice[1].last = 9000;
+    assert_int_equal(hone_store_add_invocations(f->store, twice, 2, &f->err), HONE_OK);
+    assert_invocations(f, NULL, "0123456789abcdef:15:500-9000:store");
+}
+
+static void invocations_come_heaviest_first(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *device, *key;
+        uint64_t count;
+    } rows[] = {{"a", "1", 5}, {"a", "2", 50}, {"b", "3", 7}, {"a", "4", 5}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hone_store_invocation invocation = sample_invocation();
+        invocation.key.device = rows[i].device;
+        invocation.key.key = rows[i].key;
+        invocation.count = rows[i].count;
+        add_invocation(f, &invocation);
+    }
+    assert_invocations(
+        f, NULL, "2:50:1000-2000:heuristic 3:7:1000-2000:heuristic 1:5:1000-2000:heuristic 4:5:1000-2000:heuristic");
+    assert_invocations(f, "b", "3:7:1000-2000:heuristic");
+    assert_int_equal(hone_store_clear_invocations(f->store, "a", &f->err), HONE_OK);
+    assert_invocations(f, NULL, "3:7:1000-2000:heuristic");
+    assert_int_equal(hone_store_clear_invocations(f->store, NULL, &f->err), HONE_OK);
+    assert_invocations(f, NULL, "");
+}
+
+static void invocations_are_found_by_the_words_of_a_label(void **state)
+{
+    fixture *f = *state;
+    hone_store_invocation invocation = sample_invocation();
+    add_invocation(f, &invocation);
+    invocation.key.version = "2";
+    invocation.key.spec = NULL;
+    add_invocation(f, &invocation);
+    const struct {
+        hone_store_key filter;
+        size_t count;
+    } cases[] = {
+        {{.algorithm = "rms_norm", .version = "2", .key = "0123456789abcdef"}, 1},
+        {{.algorithm = "rms_norm", .key = "0123456789abcdef"}, 2},
+        {{.algorithm = "rms_norm"}, 2},
+        {{.algorithm = "rms_norm", .version = "3", .key = "0123456789abcdef"}, 0},
+        {{.algorithm = "rms_norm", .version = "1", .key = "0123456789abcdef", .spec = "{\"other\":1}"}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        seen s = {0};
+        assert_int_equal(
+            hone_store_find_invocations(f->store, &cases[i].filter, note_invocation, &s, &f->err), HONE_OK);
+        assert_int_equal(s.count, cases[i].count);
+    }
+}
+
+static void a_count_stays_at_its_largest(void **state)
+{
+    fixture *f = *state;
+    hone_store_invocation invocation = sample_invocation();
+    invocation.count = UINT64_MAX - 1;
+    add_invocation(f, &invocation);
+    add_invocation(f, &invocation);
+    assert_invocations(f, NULL, "0123456789abcdef:9223372036854775807:1000-2000:heuristic");
+}
+
+// Aliases ------------------------------------------------------------------------------------------------------
+
+static void an_alias_is_found_by_the_foreign_key(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_alias alias = sample_alias();
+    assert_int_equal(
+        hone_store_get_alias(f->store, "ejkernel", "rms_norm@v1", "fedcba9876543210", note_alias, &s, &f->err),
+        HONE_NOT_FOUND);
+    assert_int_equal(hone_store_put_alias(f->store, &alias, &f->err), HONE_OK);
+    alias.foreign_spec = NULL;
+    alias.key.device = NULL;
+    assert_int_equal(hone_store_put_alias(f->store, &alias, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_get_alias(f->store, "ejkernel", "rms_norm@v1", "fedcba9876543210", note_alias, &s, &f->err),
+        HONE_OK);
+    assert_string_equal(s.texts, "0123456789abcdef NULL NULL");
+    assert_int_equal(
+        hone_store_get_alias(f->store, "ejkernel", "rms_norm@v2", "fedcba9876543210", note_alias, &s, &f->err),
+        HONE_NOT_FOUND);
+}
+
+static void stat_counts_every_kind_of_record(void **state)
+{
+    fixture *f = *state;
+    hone_store_decision decision = sample_decision();
+    hone_store_invocation invocation = sample_invocation();
+    hone_store_alias alias = sample_alias();
+    assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
+    add_invocation(f, &invocation);
+    assert_int_equal(hone_store_put_alias(f->store, &alias, &f->err), HONE_OK);
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+    assert_int_equal(stat.decisions, 1);
+    assert_int_equal(stat.invocations, 1);
+    assert_int_equal(stat.aliases, 1);
+    assert_int_equal(stat.schema, 1);
+}
+
+// Wrong use ----------------------------------------------------------------------------------------------------
+
+static void wrong_arguments_are_refused_by_name(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_decision decision = sample_decision();
+    decision.key.device = "";
+    assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "key.device"));
+    decision = sample_decision();
+    decision.time_ns = NAN;
+    assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "time_ns"));
+    decision = sample_decision();
+    decision.regime = (hone_regime)7;
+    assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_put(NULL, &decision, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_put(f->store, NULL, NULL), HONE_INVALID_ARGUMENT);
+    assert_int_equal(get(f, NULL, &s), HONE_INVALID_ARGUMENT);
+    hone_store_measurement measurement = sample_measurement();
+    hone_store_key key = sample_key();
+    measurement.failure = (hone_failure)99;
+    assert_int_equal(hone_store_put_measurement(f->store, &key, &measurement, &f->err), HONE_INVALID_ARGUMENT);
+    hone_store_invocation invocation = sample_invocation();
+    invocation.first = -1;
+    assert_int_equal(hone_store_add_invocations(f->store, &invocation, 1, &f->err), HONE_INVALID_ARGUMENT);
+    hone_store_alias alias = sample_alias();
+    alias.key.version = NULL;
+    assert_int_equal(hone_store_put_alias(f->store, &alias, &f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "alias.key.version"));
+    assert_stat(f, 0, 0, 0);
+}
+
+static bool call_back(void *ctx, const hone_store_decision *decision)
+{
+    fixture *f = ctx;
+    hone_error err;
+    assert_int_equal(hone_store_put(f->store, decision, &err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "inside a visit"));
+    return true;
+}
+
+static void a_visit_that_calls_its_own_store_is_refused(void **state)
+{
+    fixture *f = *state;
+    hone_store_decision decision = sample_decision();
+    assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, NULL, call_back, f, &f->err), HONE_OK);
+    assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
+}
+
+// Threads and memory -------------------------------------------------------------------------------------------
+
+enum { THREADS = 4, ROUNDS = 25 };
+
+typedef struct worker {
+    hone_store *store;
+    int number;
+    int failures;
+} worker;
+
+static void *put_and_get(void *argument)
+{
+    worker *w = argument;
+    for (int i = 0; i < ROUNDS; i++) {
+        char key[32];
+        seen s = {0};
+        snprintf(key, sizeof key, "%d-%d", w->number, i);
+        hone_store_decision put = sample_decision();
+        put.key.key = key;
+        hone_store_invocation invocation = sample_invocation();
+        w->failures += hone_store_put(w->store, &put, NULL) != HONE_OK;
+        w->failures += hone_store_get(w->store, &put.key, HONE_WARM, note_config, &s, NULL) != HONE_OK;
+        w->failures += hone_store_add_invocations(w->store, &invocation, 1, NULL) != HONE_OK;
+    }
+    return NULL;
+}
+
+static void threads_share_a_store(void **state)
+{
+    fixture *f = *state;
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker){f->store, i, 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, put_and_get, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(workers[i].failures, 0);
+    }
+    assert_stat(f, THREADS * ROUNDS, 0, 0);
+    assert_invocations(f, NULL, "0123456789abcdef:300:1000-2000:heuristic");
+}
+
+// Everything once; HONE_OK or the first failure.
+static hone_status use_everything(const char *url, hone_allocator allocator)
+{
+    hone_store *store = NULL;
+    seen s = {0};
+    hone_error err;
+    const hone_store_decision decisions[2] = {sample_decision(), sample_decision()};
+    const hone_store_invocation invocation = sample_invocation();
+    hone_store_measurement measurement = sample_measurement();
+    const hone_store_alias alias = sample_alias();
+    const hone_store_key *key = &decisions[0].key;
+    hone_status status = hone_store_open(allocator, url, &store, &err);
+    if (status == HONE_OK) status = hone_store_put_all(store, decisions, 2, &err);
+    if (status == HONE_OK) status = hone_store_put_measurement(store, key, &measurement, &err);
+    measurement.failure = HONE_FAILURE_RUN;
+    if (status == HONE_OK) status = hone_store_put_measurement(store, key, &measurement, &err);
+    if (status == HONE_OK) status = hone_store_add_invocations(store, &invocation, 1, &err);
+    if (status == HONE_OK) status = hone_store_put_alias(store, &alias, &err);
+    if (status == HONE_OK) status = hone_store_scan(store, NULL, note_decision, &s, &err);
+    if (status == HONE_OK) status = hone_store_invocations(store, NULL, note_invocation, &s, &err);
+    if (status == HONE_OK) status = hone_store_remove(store, key, &err);
+    if (status != HONE_OK) assert_int_equal(status, err.status);
+    hone_store_close(&store);
+    return status;
+}
+
+static void each_allocation_may_fail_and_nothing_leaks(void **state)
+{
+    fixture *f = *state;
+    hone_store_close(&f->store);
+    hone_status status = HONE_OUT_OF_MEMORY;
+    for (long long left = 0; status != HONE_OK && left < 1000; left++) {
+        failing_allocator memory;
+        status = use_everything(f->url, failing_allocator_of(&memory, left));
+        assert_true(status == HONE_OK || status == HONE_OUT_OF_MEMORY);
+        assert_int_equal(atomic_load(&memory.live), 0);
+    }
+    assert_int_equal(status, HONE_OK);
+}
+
+static void a_change_without_memory_changes_nothing(void **state)
+{
+    fixture *f = *state;
+    hone_store_decision put = sample_decision();
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    hone_store_decision both[2] = {put, put};
+    both[0].config = "{\"new\":1}";
+    both[1].key.key = "1111111111111111";
+    for (long long left = 0;; left++) {
+        atomic_store(&f->memory.left, left);
+        hone_status status = hone_store_put_all(f->store, both, 2, &f->err);
+        atomic_store(&f->memory.left, -1);
+        if (status == HONE_OK) break;
+        seen s = {0};
+        assert_int_equal(status, HONE_OUT_OF_MEMORY);
+        assert_stat(f, 1, 0, 0);
+        assert_int_equal(get(f, &put.key, &s), HONE_OK);
+        assert_string_equal(s.texts, "{\"rows_per_task\":4}");
+    }
+    assert_stat(f, 2, 0, 0);
+}
+
+#define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(get_before_put_is_not_found),
+        STORE_TEST(what_was_put_comes_back_field_by_field),
+        STORE_TEST(fields_that_are_missing_come_back_missing),
+        STORE_TEST(any_text_and_any_number_comes_back),
+        STORE_TEST(a_put_replaces_the_decision_of_its_key),
+        STORE_TEST(warm_and_cold_are_two_decisions),
+        STORE_TEST(each_part_of_the_key_tells_decisions_apart),
+        STORE_TEST(another_spec_under_the_same_key_is_a_miss),
+        STORE_TEST(put_all_is_all_or_none),
+        STORE_TEST(remove_takes_measurements_and_failures_along),
+        STORE_TEST(a_scan_goes_in_the_order_of_keys),
+        STORE_TEST(a_scan_sees_what_the_filter_lets_through),
+        STORE_TEST(a_scan_ends_when_its_visit_says_so),
+        STORE_TEST(every_config_of_every_kernel_and_regime_is_kept),
+        STORE_TEST(a_repeated_measurement_replaces),
+        STORE_TEST(a_measurement_comes_back_field_by_field),
+        STORE_TEST(a_failure_takes_the_place_of_its_measurement_and_gives_it_back),
+        STORE_TEST(measurements_of_another_spec_are_not_given),
+        STORE_TEST(measurements_end_when_their_visit_says_so),
+        STORE_TEST(invocations_add_up_between_the_first_and_the_last),
+        STORE_TEST(invocations_come_heaviest_first),
+        STORE_TEST(invocations_are_found_by_the_words_of_a_label),
+        STORE_TEST(a_count_stays_at_its_largest),
+        STORE_TEST(an_alias_is_found_by_the_foreign_key),
+        STORE_TEST(stat_counts_every_kind_of_record),
+        STORE_TEST(wrong_arguments_are_refused_by_name),
+        STORE_TEST(a_visit_that_calls_its_own_store_is_refused),
+        STORE_TEST(threads_share_a_store),
+        STORE_TEST(each_allocation_may_fail_and_nothing_leaks),
+        STORE_TEST(a_change_without_memory_changes_nothing),
+    };
+    if (count != 2) {
+        fprintf(stderr, "usage: %s memory:|sqlite:\n", arguments[0]);
+        return 2;
+    }
+    scheme = arguments[1];
+    return cmocka_run_group_tests_name(scheme, tests, NULL, NULL);
+}
