@@ -1,0 +1,222 @@
+// hone bench: every kernel of a call side by side, interleaved, in this process: its space's default, its
+// heuristic, its best stored config, and what hone chose.
+#include "cli.h"
+
+#include "inputs.h"
+#include "os/os.h"
+#include "runtime/dispatch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LANES = 128, MAX_ROUNDS = 400 };
+
+// One row of the table: a bound plan, timed in turn with the others.
+typedef struct lane {
+    char kernel[HONE_NAME_SIZE];
+    char config[256];
+    const char *what; // "default", "heuristic", "tuned", "chosen"
+    const hone_plan *plan;
+    uint32_t batch;
+    double samples[MAX_ROUNDS];
+} lane;
+
+typedef struct field {
+    cli *cli;
+    const hone_op *op;
+    const hone_call *call;
+    const hone_device_info *device;
+    cli_inputs inputs;
+    lane *lanes;
+    size_t count, rounds;
+} field;
+
+static bool is_there(const field *field, const char *kernel, const char *config)
+{
+    for (size_t i = 0; i < field->count; i++)
+        if (strcmp(field->lanes[i].kernel, kernel) == 0 && strcmp(field->lanes[i].config, config) == 0) return true;
+    return false;
+}
+
+// Binds a plan for exactly this kernel and config. What cannot be bound has no lane.
+static void add_lane(field *field, const hone_kernel_ref *kernel, const hone_config *config, const char *what)
+{
+    char text[256];
+    hone_config_text(kernel->space, config, text, sizeof text);
+    if (field->count == MAX_LANES || is_there(field, kernel->kernel.name, text)) return;
+    hone_override override_ = {field->op->algorithm->name, kernel->kernel.name, kernel->kernel.platform, text, false};
+    hone_context *context = NULL;
+    hone_error err;
+    if (hone_context_derive(field->cli->rt, NULL, NULL, &override_, HONE_POLICY_DEFAULT, &context, &err) != HONE_OK) return;
+    hone_context *previous = hone_context_enter(context);
+    lane *lane = &field->lanes[field->count];
+    if (hone_bind(field->op, field->inputs.values, field->inputs.count, &lane->plan, &err) == HONE_OK) {
+        snprintf(lane->kernel, sizeof lane->kernel, "%s", kernel->kernel.name);
+        snprintf(lane->config, sizeof lane->config, "%s", text);
+        lane->what = what;
+        field->count++;
+    }
+    (void)hone_context_enter(previous);
+    hone_context_release(&context);
+}
+
+typedef struct best_stored {
+    const hone_kernel_ref *kernel;
+    double time_ns;
+    hone_config config;
+} best_stored;
+
+static bool see_measurement(void *ctx, const hone_store_measurement *measurement)
+{
+    best_stored *best = ctx;
+    if (strcmp(measurement->kernel, best->kernel->kernel.name) != 0 || measurement->failure != HONE_FAILURE_NONE) return true;
+    if (best->time_ns > 0 && measurement->time_ns >= best->time_ns) return true;
+    hone_config config;
+    if (hone_config_from_json(best->kernel->space, measurement->config, strlen(measurement->config), &config, NULL) != HONE_OK) return true;
+    best->time_ns = measurement->time_ns;
+    best->config = config;
+    return true;
+}
+
+static void add_tuned(field *field, hone_store *store, const hone_kernel_ref *kernel)
+{
+    hone_store_key key = {field->device->fingerprint, field->op->algorithm->name, field->op->algorithm->version, hone_call_key(field->call), NULL};
+    best_stored best = {.kernel = kernel};
+    if (store != NULL && hone_store_measurements(store, &key, see_measurement, &best, NULL) == HONE_OK && best.time_ns > 0)
+        add_lane(field, kernel, &best.config, "tuned");
+}
+
+static void add_kernel(field *field, hone_store *store, const hone_kernel_ref *kernel)
+{
+    if (kernel->kernel.is_reference || hone_kernel_eligible(kernel, field->call, field->device, NULL) != HONE_OK) return;
+    hone_config config;
+    if (hone_kernel_default_config(kernel, field->call, field->device, &config, NULL) == HONE_OK) add_lane(field, kernel, &config, "heuristic");
+    hone_bound_space *space = NULL;
+    if (hone_space_bind(kernel->space, field->call, field->device, &space, NULL) == HONE_OK &&
+        hone_bound_space_default(space, &config, NULL) == HONE_OK)
+        add_lane(field, kernel, &config, "default");
+    hone_bound_space_release(&space);
+    add_tuned(field, store, kernel);
+}
+
+static const hone_kernel_ref *chosen_kernel(const field *field, hone_decision *decision)
+{
+    if (hone_decide_call(field->op, field->call, decision, NULL) != HONE_OK) return NULL;
+    return hone_kernel_by_name(field->op->algorithm, decision->kernel, decision->platform);
+}
+
+static double time_batch(const field *field, const lane *lane, uint32_t batch)
+{
+    uint64_t start = hone_os_now_ns();
+    for (uint32_t i = 0; i < batch; i++)
+        if (lane->plan->run(lane->plan, field->inputs.values, NULL) != HONE_OK) return INFINITY;
+    return (double)(hone_os_now_ns() - start) / batch;
+}
+
+// Batches long enough for the clock, then rounds in turn until the time is up.
+static void measure(field *field, double seconds)
+{
+    for (size_t i = 0; i < field->count; i++) {
+        (void)time_batch(field, &field->lanes[i], 1);
+        double once = time_batch(field, &field->lanes[i], 1);
+        field->lanes[i].batch = once < 20000 ? (uint32_t)(20000 / (once + 1)) + 1 : 1;
+    }
+    uint64_t end = hone_os_now_ns() + (uint64_t)(seconds * 1e9);
+    while (field->rounds < MAX_ROUNDS && (field->rounds < 3 || hone_os_now_ns() < end) && !cli_cancel) {
+        for (size_t i = 0; i < field->count; i++) {
+            lane *lane = &field->lanes[(i + field->rounds) % field->count];
+            lane->samples[field->rounds] = time_batch(field, lane, lane->batch);
+        }
+        field->rounds++;
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static json_t *report(field *field)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < field->count; i++) {
+        lane *lane = &field->lanes[i];
+        qsort(lane->samples, field->rounds, sizeof lane->samples[0], ascending);
+        json_array_append_new(rows,
+            json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:i}", "kernel", lane->kernel, "what", lane->what, "config", lane->config, "time_ns",
+                lane->samples[field->rounds / 2], "low_ns", lane->samples[field->rounds / 10], "high_ns",
+                lane->samples[field->rounds * 9 / 10], "rounds", (int)field->rounds));
+    }
+    return rows;
+}
+
+static void print_rows(const field *field, const json_t *rows)
+{
+    printf("%s\n", hone_call_text(field->call));
+    cli_table *table = cli_table_new(6);
+    cli_table_row(table, " ", "kernel", "what", "time", "spread", "config");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row) {
+        char time[32], spread[24];
+        double middle = json_number_value(json_object_get(row, "time_ns"));
+        double range = json_number_value(json_object_get(row, "high_ns")) - json_number_value(json_object_get(row, "low_ns"));
+        snprintf(spread, sizeof spread, "%.1f %%", 50 * range / middle);
+        cli_table_row(table, " ", field->lanes[i].kernel, field->lanes[i].what, cli_time_text(middle, time), spread, field->lanes[i].config);
+    }
+    cli_table_print(table);
+}
+
+static int bench_call(cli *cli, const char *text, json_t *all)
+{
+    field field = {.cli = cli};
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    int status = cli_parse_call(cli, text, &op, &call);
+    field.op = op;
+    field.call = call;
+    size_t count = 0;
+    if (status == 0) field.device = hone_runtime_devices(cli->rt, &count)[0];
+    if (status == 0) status = cli_inputs_make(&field.inputs, op, call, (uint64_t)cli->options.seed);
+    field.lanes = calloc(MAX_LANES, sizeof *field.lanes);
+    if (status == 0 && field.lanes != NULL) {
+        hone_store *store = NULL;
+        hone_decision decision;
+        (void)cli_open_store(cli, &store);
+        const hone_kernel_ref *chosen = chosen_kernel(&field, &decision);
+        if (chosen != NULL) add_lane(&field, chosen, &decision.config, "chosen");
+        const hone_kernel_ref *const *kernels = hone_registry_list(op->algorithm, &count);
+        for (size_t i = 0; i < count; i++)
+            add_kernel(&field, store, kernels[i]);
+        hone_store_close(&store);
+        measure(&field, cli->options.seconds > 0 ? cli->options.seconds : 3);
+        json_t *rows = report(&field);
+        if (!cli->options.json) print_rows(&field, rows);
+        json_array_append_new(all, json_pack("{s:s, s:o}", "call", hone_call_text(call), "rows", rows));
+        if (field.count == 0) status = EXIT_NO;
+    }
+    for (size_t i = 0; i < field.count; i++)
+        hone_plan_release(&field.lanes[i].plan);
+    free(field.lanes);
+    cli_inputs_deinit(&field.inputs);
+    hone_call_release(&call);
+    return status;
+}
+
+int cli_bench(cli *cli)
+{
+    int status = cli_open(cli, HONE_POLICY_HEURISTIC);
+    if (status != 0) return status;
+    json_t *all = json_array();
+    for (size_t i = 0; i < cli->count && !cli_cancel; i++) {
+        int one = bench_call(cli, cli->arguments[i], all);
+        status = one != 0 ? one : status;
+    }
+    if (cli->options.json)
+        cli_print_json(json_pack("{s:O}", "calls", all));
+    json_decref(all);
+    return status;
+}
