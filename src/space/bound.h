@@ -1,0 +1,74 @@
+// A space that is bound to a call and a device: constraints lowered to one short program a parameter, and the walk
+// over the configs that they accept.
+//
+// Every value that a constraint computes has a cell. A cell is computed when the last parameter that it depends on
+// (in the order of the text) is set, so what the inner parameters do not change is computed once for all of them;
+// equal parts of different constraints share a cell; what depends on no parameter is computed when binding.
+#ifndef HONE_SPACE_BOUND_H
+#define HONE_SPACE_BOUND_H
+
+#include "space/space.h"
+
+// Behind the last hone_operation.
+enum {
+    HONE_STEP_CHECK = HONE_OPERATION_COUNT, // cell a refuses the config when it is false, and fails when it is an error
+    HONE_STEP_FILTER                        // a part of an `and` that is known early: refuses when it is false
+};
+
+typedef struct hone_space_step {
+    uint32_t operation;
+    uint32_t to;   // a cell; CHECK, FILTER: the constraint
+    uint32_t a, b; // cells
+} hone_space_step;
+
+typedef struct hone_space_program {
+    hone_space_step *steps;
+    size_t count;
+} hone_space_program;
+
+struct hone_bound_space {
+    hone_allocator allocator;
+    hone_arena arena;
+    hone_space *space;
+    hone_scalar *cells; // the first ones are the parameters, then constants and what is computed
+    size_t cell_count;
+    hone_space_program programs[HONE_MAX_PARAMETERS]; // run when that parameter is set
+    bool refused;                                     // by a constraint that is false whatever the parameters are
+    size_t refused_by;                                // that constraint
+    // Parameters that no constraint connects, directly or through others, vary independently.
+    uint8_t component_of[HONE_MAX_PARAMETERS];
+    size_t component_count;
+};
+
+// Lowers the constraints of bound->space.
+//   names  the values of the space's names; those of parameters are not read
+hone_status hone_space_lower(hone_bound_space *bound, const hone_scalar *names, hone_error *err);
+
+typedef enum hone_verdict { HONE_ACCEPTED, HONE_REFUSED, HONE_FAILED } hone_verdict;
+
+// A walk over some of the parameters, depth first, in the order of the text.
+typedef struct hone_space_walk {
+    const hone_bound_space *bound;
+    hone_scalar *cells;
+    uint8_t order[HONE_MAX_PARAMETERS]; // the parameters walked, ascending
+    size_t depth;
+    uint64_t budget; // values that may be tried
+    hone_config config;
+    uint32_t positions[HONE_MAX_PARAMETERS];
+    const hone_space_step *stopped_at; // the check that refused or failed last
+} hone_space_walk;
+
+enum { HONE_ALL_COMPONENTS = -1 };
+
+// Over the parameters of one component, or of all. deinit also after a failure.
+hone_status hone_space_walk_init(hone_space_walk *walk, const hone_bound_space *bound, int component, hone_error *err);
+void hone_space_walk_deinit(hone_space_walk *walk);
+// Sets one parameter and runs its program.
+hone_verdict hone_space_walk_set(hone_space_walk *walk, size_t parameter, uint32_t position);
+// The words of a HONE_FAILED of the parameter that was set last.
+hone_status hone_space_walk_failure(const hone_space_walk *walk, size_t parameter, hone_error *err);
+// Calls visit for every accepted combination until it returns false or the budget is used up.
+hone_status hone_space_walk_run(
+    hone_space_walk *walk, bool (*visit)(void *ctx, const hone_space_walk *walk), void *ctx, hone_error *err);
+
+#endif

@@ -1,0 +1,262 @@
+// From expressions, each with registers of its own, to cells that all constraints share.
+#include "space/bound.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <string.h>
+
+static const char where[] = "space.bind";
+
+enum { CONSTANT = -1 }; // the level of a cell that no parameter changes
+
+typedef struct cell {
+    hone_scalar value;  // of a constant
+    int level;          // the last parameter that it depends on
+    uint32_t operation; // that computes it; LITERAL for constants and parameters
+    uint32_t a, b;
+} cell;
+
+typedef struct leveled_step {
+    hone_space_step step;
+    int level;
+} leveled_step;
+
+typedef struct lowering {
+    hone_bound_space *bound;
+    const hone_scalar *names;
+    cell *cells;
+    size_t cell_count, cell_capacity;
+    leveled_step *steps;
+    size_t step_count, step_capacity;
+    uint32_t *table; // open addressing, cell + 1, of what is there already
+    size_t table_mask;
+    uint32_t registers[HONE_EXPRESSION_REGISTERS]; // cells
+    size_t constraint;                             // being lowered
+    hone_status status;
+    hone_error *err;
+} lowering;
+
+static bool failed(const lowering *l)
+{
+    return l->status != HONE_OK;
+}
+
+static void out_of_memory(lowering *l)
+{
+    if (!failed(l)) l->status = hone_fail_memory(l->err, where);
+}
+
+static uint32_t add_cell(lowering *l, cell added)
+{
+    if (failed(l)) return 0;
+    if (!hone_grow(&l->bound->allocator, &l->cells, &l->cell_capacity, l->cell_count + 1, sizeof added)) {
+        out_of_memory(l);
+        return 0;
+    }
+    l->cells[l->cell_count] = added;
+    return (uint32_t)l->cell_count++;
+}
+
+static void add_step(lowering *l, uint32_t operation, uint32_t to, uint32_t a, uint32_t b, int level)
+{
+    if (failed(l)) return;
+    if (!hone_grow(&l->bound->allocator, &l->steps, &l->step_capacity, l->step_count + 1, sizeof *l->steps)) {
+        out_of_memory(l);
+        return;
+    }
+    l->steps[l->step_count++] = (leveled_step){{operation, to, a, b}, level};
+}
+
+static uint32_t add_constant(lowering *l, hone_scalar value)
+{
+    return add_cell(l, (cell){.value = value, .level = CONSTANT, .operation = HONE_OPERATION_LITERAL});
+}
+
+// Where the cell of this computation is, or belongs.
+static uint32_t *find_computed(lowering *l, uint32_t operation, uint32_t a, uint32_t b)
+{
+    const uint32_t key[] = {operation, a, b};
+    for (size_t i = hone_hash64(key, sizeof key) & l->table_mask;; i = (i + 1) & l->table_mask) {
+        if (l->table[i] == 0) return &l->table[i];
+        const cell *found = &l->cells[l->table[i] - 1];
+        if (found->operation == operation && found->a == a && found->b == b) return &l->table[i];
+    }
+}
+
+static bool commutes(hone_operation operation)
+{
+    return operation == HONE_OPERATION_ADD || operation == HONE_OPERATION_MULTIPLY ||
+           operation == HONE_OPERATION_EQUAL || operation == HONE_OPERATION_NOT_EQUAL;
+}
+
+// A computation whose result no parameter changes: both operands constant, or the left one decides alone.
+static bool fold(const lowering *l, hone_operation operation, uint32_t a, uint32_t b, hone_scalar *out)
+{
+    const cell *left = &l->cells[a], *right = &l->cells[b];
+    bool is_and = operation == HONE_OPERATION_AND, is_or = operation == HONE_OPERATION_OR;
+    if (left->level != CONSTANT) return false;
+    bool decided =
+        (is_and || is_or) && (left->value.kind == HONE_SCALAR_ERROR || hone_scalar_truth(&left->value) == is_or);
+    if (!decided && right->level != CONSTANT) return false;
+    hone_scalar_apply(operation, &left->value, decided ? &left->value : &right->value, out);
+    return true;
+}
+
+static uint32_t compute(lowering *l, hone_operation operation, uint32_t a, uint32_t b)
+{
+    hone_scalar folded;
+    if (failed(l)) return 0;
+    if (fold(l, operation, a, b, &folded)) return add_constant(l, folded);
+    if (commutes(operation) && a > b) {
+        uint32_t swapped = a;
+        a = b;
+        b = swapped;
+    }
+    uint32_t *entry = find_computed(l, operation, a, b);
+    if (*entry != 0) return *entry - 1;
+    int level = l->cells[a].level > l->cells[b].level ? l->cells[a].level : l->cells[b].level;
+    uint32_t to = add_cell(l, (cell){.level = level, .operation = operation, .a = a, .b = b});
+    add_step(l, operation, to, a, b, level);
+    if (!failed(l)) *entry = to + 1;
+    return to;
+}
+
+static uint32_t lower_slot(lowering *l, uint32_t slot)
+{
+    const hone_space_name *name = &l->bound->space->names[slot];
+    return name->kind == HONE_NAME_PARAMETER ? (uint32_t)name->index : add_constant(l, l->names[slot]);
+}
+
+static uint32_t lower_step(lowering *l, const hone_expression_step *step)
+{
+    switch (step->operation) {
+    case HONE_OPERATION_LITERAL:
+        return add_constant(l, step->literal);
+    case HONE_OPERATION_SLOT:
+        return lower_slot(l, step->slot);
+    case HONE_OPERATION_COPY:
+        return l->registers[step->a];
+    default:
+        return compute(l, step->operation, l->registers[step->a], l->registers[step->b]);
+    }
+}
+
+// A constant part refuses every config at once; one that is known before the whole gets a filter.
+static void add_filter(lowering *l, uint32_t part, int whole_level)
+{
+    const cell *c = &l->cells[part];
+    if (c->level == CONSTANT) {
+        if (c->value.kind == HONE_SCALAR_ERROR || hone_scalar_truth(&c->value) || l->bound->refused) return;
+        l->bound->refused = true;
+        l->bound->refused_by = l->constraint;
+    } else if (c->level < whole_level) {
+        add_step(l, HONE_STEP_FILTER, (uint32_t)l->constraint, part, part, c->level);
+    }
+}
+
+// The parts that `and` joins. The left side nests as long as the text is, the right side only with parentheses.
+static void add_filters(lowering *l, uint32_t part, int whole_level)
+{
+    while (!failed(l) && l->cells[part].operation == HONE_OPERATION_AND) {
+        add_filter(l, part, whole_level);
+        add_filters(l, l->cells[part].b, whole_level);
+        part = l->cells[part].a;
+    }
+    if (!failed(l)) add_filter(l, part, whole_level);
+}
+
+static void add_check(lowering *l, uint32_t root)
+{
+    const cell *c = &l->cells[root];
+    if (c->level == CONSTANT && c->value.kind == HONE_SCALAR_ERROR) {
+        l->status = hone_fail(
+            l->err, HONE_INVALID_ARGUMENT, where, "'where %s' cannot be evaluated: %s",
+            hone_expression_source(l->bound->space->constraints[l->constraint]).data, hone_scalar_problem(&c->value));
+        return;
+    }
+    int level = c->level;
+    add_filters(l, root, level);
+    if (level != CONSTANT) add_step(l, HONE_STEP_CHECK, (uint32_t)l->constraint, root, root, level);
+}
+
+static void lower_constraint(lowering *l, size_t index)
+{
+    size_t count;
+    const hone_expression_step *steps = hone_expression_steps(l->bound->space->constraints[index], &count);
+    l->constraint = index;
+    for (size_t i = 0; i < count && !failed(l); i++)
+        l->registers[steps[i].to] = lower_step(l, &steps[i]);
+    if (!failed(l)) add_check(l, l->registers[0]);
+}
+
+// A table of at least twice the entries that can come.
+static void make_table(lowering *l)
+{
+    size_t entries = 0, count, size = 16;
+    for (size_t i = 0; i < l->bound->space->constraint_count; i++) {
+        hone_expression_steps(l->bound->space->constraints[i], &count);
+        entries += count;
+    }
+    while (size < 2 * entries)
+        size *= 2;
+    l->table = hone_alloc_array(&l->bound->allocator, size, sizeof *l->table);
+    l->table_mask = size - 1;
+    if (l->table == NULL) out_of_memory(l);
+}
+
+static void add_parameters(lowering *l)
+{
+    for (size_t i = 0; i < l->bound->space->parameter_count; i++)
+        add_cell(l, (cell){.level = (int)i, .operation = HONE_OPERATION_LITERAL});
+}
+
+// The steps in order, sorted into a program a level.
+static void settle_programs(lowering *l)
+{
+    hone_bound_space *bound = l->bound;
+    hone_space_step *steps = hone_arena_array(&bound->arena, l->step_count, sizeof *steps);
+    if (steps == NULL) {
+        out_of_memory(l);
+        return;
+    }
+    for (size_t i = 0; i < l->step_count; i++)
+        bound->programs[l->steps[i].level].count++;
+    for (size_t i = 0; i < bound->space->parameter_count; i++) {
+        bound->programs[i].steps = steps;
+        steps += bound->programs[i].count;
+        bound->programs[i].count = 0;
+    }
+    for (size_t i = 0; i < l->step_count; i++) {
+        hone_space_program *program = &bound->programs[l->steps[i].level];
+        program->steps[program->count++] = l->steps[i].step;
+    }
+}
+
+static void settle_cells(lowering *l)
+{
+    hone_bound_space *bound = l->bound;
+    bound->cell_count = l->cell_count;
+    bound->cells = hone_arena_array(&bound->arena, l->cell_count, sizeof *bound->cells);
+    if (bound->cells == NULL) {
+        out_of_memory(l);
+        return;
+    }
+    for (size_t i = 0; i < l->cell_count; i++)
+        bound->cells[i] = l->cells[i].value;
+}
+
+hone_status hone_space_lower(hone_bound_space *bound, const hone_scalar *names, hone_error *err)
+{
+    lowering l = {.bound = bound, .names = names, .err = err};
+    make_table(&l);
+    add_parameters(&l);
+    for (size_t i = 0; i < bound->space->constraint_count && !failed(&l); i++)
+        lower_constraint(&l, i);
+    if (!failed(&l)) settle_programs(&l);
+    if (!failed(&l)) settle_cells(&l);
+    hone_free(&bound->allocator, l.table);
+    hone_free(&bound->allocator, l.steps);
+    hone_free(&bound->allocator, l.cells);
+    return l.status;
+}

@@ -1,0 +1,304 @@
+// Uniform samples of distinct configs.
+//
+// Where every component is small enough to be listed, a number below the product of the lists' lengths is a config,
+// and distinct numbers are distinct configs: exact, and as quick for 10^9 configs as for ten. A component that is too
+// large to list is drawn by rejection: uniform values until its constraints hold. When that finds too little, the
+// whole space is enumerated through a reservoir. All three are uniform; the same seed takes the same way.
+#include "space/bound.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <string.h>
+
+static const char where[] = "space.sample";
+
+enum {
+    LISTED_MAX = 1000000,      // combinations of one component
+    LISTING_BUDGET = 20000000, // values tried for one list
+    TRIES_A_CONFIG = 10000,    // of rejection
+    TRIES_AT_LEAST = 1000000
+};
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+static uint64_t random_bits(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+// Uniform below limit > 0: numbers of the last, incomplete run of `limit` are drawn again.
+static uint64_t random_below(uint64_t *state, uint64_t limit)
+{
+    uint64_t rest = (UINT64_MAX % limit + 1) % limit, bits;
+    do
+        bits = random_bits(state);
+    while (bits > UINT64_MAX - rest);
+    return bits % limit;
+}
+
+// The accepted combinations of a component, a row of positions each.
+typedef struct list {
+    hone_space_walk walk;
+    bool complete;
+    uint16_t *rows;
+    size_t count, capacity; // rows; positions
+    bool out_of_memory;
+} list;
+
+typedef struct sampler {
+    const hone_bound_space *bound;
+    list lists[HONE_MAX_PARAMETERS];
+    uint64_t state, tries;
+    hone_config *out;
+    size_t wanted, count;
+    hone_error *err;
+} sampler;
+
+static bool add_row(void *ctx, const hone_space_walk *walk)
+{
+    list *l = ctx;
+    size_t used = l->count * walk->depth;
+    if (l->count == LISTED_MAX) return false;
+    if (!hone_grow(&walk->bound->allocator, &l->rows, &l->capacity, used + walk->depth, sizeof *l->rows)) {
+        l->out_of_memory = true;
+        return false;
+    }
+    for (size_t i = 0; i < walk->depth; i++)
+        l->rows[used + i] = (uint16_t)walk->positions[walk->order[i]];
+    l->count++;
+    return true;
+}
+
+// Ends complete, or without rows when there are too many.
+static hone_status make_list(const hone_bound_space *bound, size_t component, list *l, hone_error *err)
+{
+    hone_status status = hone_space_walk_init(&l->walk, bound, (int)component, err);
+    if (status != HONE_OK) return status;
+    l->walk.budget = LISTING_BUDGET;
+    status = hone_space_walk_run(&l->walk, add_row, l, err);
+    if (status != HONE_OK) return status;
+    if (l->out_of_memory) return hone_fail_memory(err, where);
+    l->complete = l->walk.budget > 0 && l->count < LISTED_MAX;
+    return HONE_OK;
+}
+
+static void put_row(const list *l, uint64_t row, hone_config *out)
+{
+    const hone_space *space = l->walk.bound->space;
+    for (size_t i = 0; i < l->walk.depth; i++) {
+        size_t parameter = l->walk.order[i];
+        out->values[parameter] = hone_space_number(&space->parameters[parameter], l->rows[row * l->walk.depth + i]);
+    }
+}
+
+// The number of configs when all components are listed; false when they are not, or too many for 64 bits.
+static bool count_listed(const sampler *s, uint64_t *out_count)
+{
+    *out_count = 1;
+    for (size_t i = 0; i < s->bound->component_count; i++)
+        if (!s->lists[i].complete || __builtin_mul_overflow(*out_count, (uint64_t)s->lists[i].count, out_count))
+            return false;
+    return true;
+}
+
+static bool some_list_is_empty(const sampler *s)
+{
+    for (size_t i = 0; i < s->bound->component_count; i++)
+        if (s->lists[i].complete && s->lists[i].count == 0) return true;
+    return false;
+}
+
+static void put_ranked(const sampler *s, uint64_t rank, hone_config *out)
+{
+    out->count = (uint32_t)s->bound->space->parameter_count;
+    for (size_t i = 0; i < s->bound->component_count; i++) {
+        put_row(&s->lists[i], rank % s->lists[i].count, out);
+        rank /= s->lists[i].count;
+    }
+}
+
+// What a Fisher-Yates shuffle of 0 .. n-1 has moved so far; the rest stands where it stood.
+typedef struct moved {
+    uint64_t *entries; // pairs: index + 1, value
+    size_t mask;
+} moved;
+
+static uint64_t *find_moved(const moved *m, uint64_t index)
+{
+    for (size_t i = hone_hash64(&index, sizeof index) & m->mask;; i = (i + 1) & m->mask) {
+        uint64_t *entry = &m->entries[2 * i];
+        if (entry[0] == index + 1 || entry[0] == 0) return entry;
+    }
+}
+
+static uint64_t value_at(const moved *m, uint64_t index)
+{
+    const uint64_t *entry = find_moved(m, index);
+    return entry[0] == 0 ? index : entry[1];
+}
+
+// A size for open addressing with `entries` in it.
+static size_t table_size(size_t entries)
+{
+    size_t size = 16;
+    while (size / 2 < entries)
+        size *= 2;
+    return size;
+}
+
+// The first `wanted` of a shuffle: a larger sample of the same seed begins with the smaller one.
+static hone_status sample_ranked(sampler *s, uint64_t configs)
+{
+    if (s->wanted > configs) s->wanted = (size_t)configs;
+    size_t size = table_size(s->wanted);
+    moved m = {hone_alloc_array(&s->bound->allocator, size, 2 * sizeof *m.entries), size - 1};
+    if (m.entries == NULL) return hone_fail_memory(s->err, where);
+    for (; s->count < s->wanted; s->count++) {
+        uint64_t here = s->count, there = here + random_below(&s->state, configs - here);
+        uint64_t value = value_at(&m, here), rank = value_at(&m, there);
+        uint64_t *entry = find_moved(&m, there);
+        entry[0] = there + 1;
+        entry[1] = value;
+        put_ranked(s, rank, &s->out[s->count]);
+    }
+    hone_free(&s->bound->allocator, m.entries);
+    return HONE_OK;
+}
+
+// Uniform values for one component until its constraints hold. HONE_NOT_FOUND: no tries left.
+static hone_status draw_component(sampler *s, list *l, hone_config *out)
+{
+    const hone_space *space = s->bound->space;
+    for (; s->tries > 0; s->tries--) {
+        hone_verdict verdict = HONE_ACCEPTED;
+        for (size_t i = 0; i < l->walk.depth && verdict == HONE_ACCEPTED; i++) {
+            size_t parameter = l->walk.order[i];
+            uint32_t position = (uint32_t)random_below(&s->state, space->parameters[parameter].count);
+            verdict = hone_space_walk_set(&l->walk, parameter, position);
+            out->values[parameter] = l->walk.config.values[parameter];
+            if (verdict == HONE_FAILED) return hone_space_walk_failure(&l->walk, parameter, s->err);
+        }
+        if (verdict == HONE_ACCEPTED) return HONE_OK;
+    }
+    return HONE_NOT_FOUND;
+}
+
+static hone_status draw(sampler *s, hone_config *out)
+{
+    *out = (hone_config){.count = (uint32_t)s->bound->space->parameter_count};
+    for (size_t i = 0; i < s->bound->component_count; i++) {
+        list *l = &s->lists[i];
+        hone_status status = HONE_OK;
+        if (l->complete)
+            put_row(l, random_below(&s->state, l->count), out);
+        else
+            status = draw_component(s, l, out);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
+
+// True when config was not there; the table holds indices of s->out, plus one.
+static bool enter(const sampler *s, size_t *table, size_t mask, const hone_config *config)
+{
+    size_t size = config->count * sizeof *config->values;
+    for (size_t i = hone_hash64(config->values, size) & mask;; i = (i + 1) & mask) {
+        if (table[i] == 0) {
+            table[i] = s->count + 1;
+            return true;
+        }
+        if (memcmp(s->out[table[i] - 1].values, config->values, size) == 0) return false;
+    }
+}
+
+// Independent draws without those that came before. HONE_NOT_FOUND: no tries left.
+static hone_status sample_drawn(sampler *s)
+{
+    hone_status status = HONE_OK;
+    size_t size = table_size(s->wanted);
+    size_t *table = hone_alloc_array(&s->bound->allocator, size, sizeof *table);
+    if (table == NULL) return hone_fail_memory(s->err, where);
+    s->tries = s->wanted < UINT32_MAX ? s->wanted * (uint64_t)TRIES_A_CONFIG : UINT64_MAX;
+    if (s->tries < TRIES_AT_LEAST) s->tries = TRIES_AT_LEAST;
+    while (s->count < s->wanted && status == HONE_OK) {
+        hone_config *config = &s->out[s->count];
+        status = s->tries == 0 ? HONE_NOT_FOUND : draw(s, config);
+        if (status == HONE_OK && enter(s, table, size - 1, config))
+            s->count++;
+        else if (s->tries > 0)
+            s->tries--; // a config that is there already, too
+    }
+    hone_free(&s->bound->allocator, table);
+    return status;
+}
+
+typedef struct reservoir {
+    sampler *sampler;
+    uint64_t seen;
+} reservoir;
+
+static bool keep(void *ctx, const hone_space_walk *walk)
+{
+    reservoir *r = ctx;
+    sampler *s = r->sampler;
+    uint64_t place = r->seen++;
+    if (s->count < s->wanted)
+        s->count++;
+    else
+        place = random_below(&s->state, r->seen);
+    if (place < s->wanted) s->out[place] = walk->config;
+    return true;
+}
+
+static hone_status sample_reservoir(sampler *s)
+{
+    hone_space_walk walk;
+    reservoir r = {s, 0};
+    s->count = 0;
+    hone_status status = hone_space_walk_init(&walk, s->bound, HONE_ALL_COMPONENTS, s->err);
+    if (status == HONE_OK) status = hone_space_walk_run(&walk, keep, &r, s->err);
+    hone_space_walk_deinit(&walk);
+    return status;
+}
+
+static hone_status sample(sampler *s)
+{
+    uint64_t configs;
+    for (size_t i = 0; i < s->bound->component_count; i++) {
+        hone_status status = make_list(s->bound, i, &s->lists[i], s->err);
+        if (status != HONE_OK) return status;
+    }
+    if (some_list_is_empty(s)) return HONE_OK;
+    if (count_listed(s, &configs)) return sample_ranked(s, configs);
+    hone_status status = sample_drawn(s);
+    return status == HONE_NOT_FOUND ? sample_reservoir(s) : status;
+}
+
+hone_status hone_bound_space_sample(
+    const hone_bound_space *space,
+    uint64_t seed,
+    size_t count,
+    hone_config *out_configs,
+    size_t *out_count,
+    hone_error *err)
+{
+    hone_status status = HONE_OK;
+    sampler *s = hone_alloc(&space->allocator, sizeof *s);
+    if (s == NULL) return hone_fail_memory(err, where);
+    s->bound = space;
+    s->state = seed;
+    s->out = out_configs;
+    s->wanted = count;
+    s->err = err;
+    if (!space->refused && count > 0) status = sample(s);
+    if (status == HONE_OK) *out_count = s->count;
+    for (size_t i = 0; i < space->component_count; i++) {
+        hone_free(&space->allocator, s->lists[i].rows);
+        if (s->lists[i].walk.bound != NULL) hone_space_walk_deinit(&s->lists[i].walk);
+    }
+    hone_free(&space->allocator, s);
+    return status;
+}
