@@ -1,0 +1,465 @@
+// What only a store in a file can do: outlive the process, be shared, be damaged, be somebody else's.
+#include "hone/store.h"
+
+#include "records.h"
+#include "temporary_folder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+typedef struct fixture {
+    temporary_folder folder;
+    char path[TEMPORARY_PATH_SIZE];
+    char url[TEMPORARY_PATH_SIZE + 16];
+    hone_error err;
+} fixture;
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    if (f == NULL || temporary_folder_make(&f->folder) != 0) return -1;
+    snprintf(f->path, sizeof f->path, "%s/store.db", f->folder.path);
+    snprintf(f->url, sizeof f->url, "sqlite:%s", f->path);
+    return unsetenv("HONE_STORE_SYNC");
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    temporary_folder_remove(&f->folder);
+    free(f);
+    return 0;
+}
+
+static hone_store *open_store(fixture *f)
+{
+    hone_store *store = NULL;
+    if (hone_store_open(hone_allocator_system(), f->url, &store, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    return store;
+}
+
+static hone_status try_open(fixture *f, const char *url)
+{
+    hone_store *store = NULL;
+    hone_status status = hone_store_open(hone_allocator_system(), url, &store, &f->err);
+    assert_true((status == HONE_OK) == (store != NULL));
+    hone_store_close(&store);
+    return status;
+}
+
+static void make_store(fixture *f)
+{
+    hone_store *store = open_store(f);
+    hone_store_decision put = sample_decision();
+    assert_int_equal(hone_store_put(store, &put, &f->err), HONE_OK);
+    put.key.key = "1111111111111111";
+    assert_int_equal(hone_store_put(store, &put, &f->err), HONE_OK);
+    hone_store_close(&store);
+}
+
+// Runs SQL behind hone's back.
+static void run_sql(fixture *f, const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void write_file(const char *path, const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static size_t read_file(const char *path, char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t got = fread(bytes, 1, size, file);
+    fclose(file);
+    return got;
+}
+
+// Opens and expects a refusal that leaves every byte of the file as it was.
+static void assert_refused_and_left(fixture *f, hone_status expected, const char *words)
+{
+    enum { LIMIT = 1 << 20 };
+    char *before = malloc(LIMIT), *after = malloc(LIMIT);
+    assert_true(before != NULL && after != NULL);
+    size_t size = read_file(f->path, before, LIMIT);
+    assert_int_equal(try_open(f, f->url), expected);
+    assert_non_null(strstr(f->err.message, f->path));
+    assert_non_null(strstr(f->err.message, words));
+    assert_int_equal(read_file(f->path, after, LIMIT), size);
+    assert_memory_equal(before, after, size);
+    free(before);
+    free(after);
+}
+
+static void ignore_decision(void *ctx, const hone_store_decision *decision)
+{
+    (void)ctx;
+    (void)decision;
+}
+
+static bool count_decision(void *ctx, const hone_store_decision *decision)
+{
+    (void)decision;
+    ++*(size_t *)ctx;
+    return true;
+}
+
+static size_t count_decisions(hone_store *store)
+{
+    size_t count = 0;
+    assert_int_equal(hone_store_scan(store, NULL, count_decision, &count, NULL), HONE_OK);
+    return count;
+}
+
+// URLs ---------------------------------------------------------------------------------------------------------
+
+static void urls_that_cannot_be_opened_are_refused_by_name(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *url;
+        hone_status status;
+        const char *words;
+    } cases[] = {
+        {"json:/tmp/x", HONE_UNSUPPORTED, "not there yet"},
+        {"postgresql://host/db", HONE_UNSUPPORTED, "not there yet"},
+        {"/tmp/store.db", HONE_INVALID_ARGUMENT, "sqlite:PATH"},
+        {"", HONE_INVALID_ARGUMENT, "sqlite:PATH"},
+        {"sqlite:", HONE_INVALID_ARGUMENT, "no path"},
+        {"memory:x", HONE_INVALID_ARGUMENT, "alone"},
+        {NULL, HONE_INVALID_ARGUMENT, "url is NULL"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(try_open(f, cases[i].url), cases[i].status);
+        assert_non_null(strstr(f->err.message, cases[i].words));
+    }
+}
+
+static void a_store_says_where_it_is(void **state)
+{
+    fixture *f = *state;
+    hone_store *store = open_store(f);
+    assert_string_equal(hone_store_url(store), f->url);
+    hone_store_close(&store);
+    assert_null(store);
+    hone_store_close(&store);
+}
+
+static void a_path_is_a_path_whatever_it_looks_like(void **state)
+{
+    fixture *f = *state;
+    char old[TEMPORARY_PATH_SIZE];
+    assert_non_null(getcwd(old, sizeof old));
+    assert_int_equal(chdir(f->folder.path), 0);
+    assert_int_equal(try_open(f, "sqlite::memory:"), HONE_OK);
+    assert_int_equal(access(":memory:", F_OK), 0);
+    assert_int_equal(try_open(f, "sqlite:file:x?mode=memory"), HONE_OK);
+    assert_int_equal(access("file:x?mode=memory", F_OK), 0);
+    assert_int_equal(chdir(old), 0);
+}
+
+static void folders_are_made(void **state)
+{
+    fixture *f = *state;
+    snprintf(f->url, sizeof f->url, "sqlite:%s/a/b/c.db", f->folder.path);
+    assert_int_equal(try_open(f, f->url), HONE_OK);
+}
+
+static void a_folder_is_no_store(void **state)
+{
+    fixture *f = *state;
+    snprintf(f->url, sizeof f->url, "sqlite:%s", f->folder.path);
+    assert_int_equal(try_open(f, f->url), HONE_IO);
+    assert_non_null(strstr(f->err.message, f->folder.path));
+    assert_true(f->err.system_code != 0);
+}
+
+static void the_sync_level_is_normal_or_full(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(setenv("HONE_STORE_SYNC", "full", 1), 0);
+    assert_int_equal(try_open(f, f->url), HONE_OK);
+    assert_int_equal(setenv("HONE_STORE_SYNC", "sometimes", 1), 0);
+    assert_int_equal(try_open(f, f->url), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "sometimes"));
+    unsetenv("HONE_STORE_SYNC");
+}
+
+// Files --------------------------------------------------------------------------------------------------------
+
+static void a_second_open_finds_what_the_first_put(void **state)
+{
+    fixture *f = *state;
+    make_store(f);
+    hone_store *store = open_store(f);
+    assert_int_equal(count_decisions(store), 2);
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(store, &stat, &f->err), HONE_OK);
+    assert_true(stat.bytes >= 4096);
+    hone_store_close(&store);
+}
+
+static void a_newer_schema_is_refused_and_left(void **state)
+{
+    fixture *f = *state;
+    make_store(f);
+    run_sql(f, "PRAGMA user_version=2; PRAGMA journal_mode=DELETE;");
+    assert_refused_and_left(f, HONE_INCOMPATIBLE, "schema is 2");
+}
+
+static void another_database_is_refused_and_left(void **state)
+{
+    fixture *f = *state;
+    run_sql(f, "CREATE TABLE theirs(x); PRAGMA user_version=1;");
+    assert_refused_and_left(f, HONE_INCOMPATIBLE, "something else");
+}
+
+static void a_file_of_noise_is_refused_and_left(void **state)
+{
+    fixture *f = *state;
+    char noise[8192];
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (char)(i * 31 + 7);
+    write_file(f->path, noise, sizeof noise);
+    assert_refused_and_left(f, HONE_CORRUPT, "move it away");
+}
+
+static void a_file_cut_short_is_refused(void **state)
+{
+    fixture *f = *state;
+    make_store(f);
+    run_sql(f, "PRAGMA journal_mode=DELETE;");
+    assert_int_equal(truncate(f->path, 5000), 0);
+    hone_store *store = NULL;
+    hone_status status = hone_store_open(hone_allocator_system(), f->url, &store, &f->err);
+    hone_store_key key = sample_key();
+    if (status == HONE_OK) status = hone_store_get(store, &key, HONE_WARM, ignore_decision, NULL, &f->err);
+    assert_int_equal(status, HONE_CORRUPT);
+    hone_store_close(&store);
+}
+
+static void an_empty_file_becomes_a_store(void **state)
+{
+    fixture *f = *state;
+    write_file(f->path, "", 0);
+    make_store(f);
+}
+
+// Damage -------------------------------------------------------------------------------------------------------
+
+static void a_damaged_decision_is_corrupt_to_get_and_passed_over_by_scan(void **state)
+{
+    fixture *f = *state;
+    make_store(f);
+    run_sql(f, "UPDATE decision SET kernel = 'openblas' WHERE key = '0123456789abcdef'");
+    hone_store *store = open_store(f);
+    hone_store_key key = sample_key();
+    assert_int_equal(hone_store_get(store, &key, HONE_WARM, ignore_decision, NULL, &f->err), HONE_CORRUPT);
+    assert_non_null(strstr(f->err.message, "checksum"));
+    size_t count = 0;
+    assert_int_equal(hone_store_scan(store, NULL, count_decision, &count, &f->err), HONE_CORRUPT);
+    assert_int_equal(count, 1);
+    assert_non_null(strstr(f->err.message, "decision record"));
+    // A new put mends it.
+    hone_store_decision put = sample_decision();
+    assert_int_equal(hone_store_put(store, &put, &f->err), HONE_OK);
+    assert_int_equal(count_decisions(store), 2);
+    hone_store_close(&store);
+}
+
+static void every_column_is_under_the_checksum(void **state)
+{
+    fixture *f = *state;
+    static const char *const changes[] = {
+        "device = device || 'x'", "regime = 1 - regime", "spec = NULL",     "call = upper(call)",
+        "platform = 'cuda'",      "config = '{}'",       "source = NULL",   "revision = '2'",
+        "verified = 0",           "time_ns = 1",         "evidence = '{}'", "environment = ''",
+        "checksum = checksum+1"};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char sql[200];
+        make_store(f);
+        snprintf(sql, sizeof sql, "UPDATE decision SET %s WHERE key = '0123456789abcdef'", changes[i]);
+        run_sql(f, sql);
+        hone_store *store = open_store(f);
+        size_t count = 0;
+        assert_int_equal(hone_store_scan(store, NULL, count_decision, &count, NULL), HONE_CORRUPT);
+        assert_int_equal(count, 1);
+        hone_store_close(&store);
+        assert_int_equal(remove(f->path), 0);
+    }
+}
+
+static bool count_measurement(void *ctx, const hone_store_measurement *measurement)
+{
+    (void)measurement;
+    ++*(size_t *)ctx;
+    return true;
+}
+
+static void damaged_measurements_and_counts_are_passed_over(void **state)
+{
+    fixture *f = *state;
+    hone_store *store = open_store(f);
+    hone_store_key key = sample_key();
+    hone_store_measurement measurement = sample_measurement();
+    hone_store_invocation invocation = sample_invocation();
+    assert_int_equal(hone_store_put_measurement(store, &key, &measurement, &f->err), HONE_OK);
+    measurement.kernel = "avx2";
+    assert_int_equal(hone_store_put_measurement(store, &key, &measurement, &f->err), HONE_OK);
+    assert_int_equal(hone_store_add_invocations(store, &invocation, 1, &f->err), HONE_OK);
+    hone_store_close(&store);
+    run_sql(f, "UPDATE measurement SET time_ns = 1 WHERE kernel = 'avx2'; UPDATE invocation SET count = 1000000");
+    store = open_store(f);
+    size_t count = 0;
+    assert_int_equal(hone_store_measurements(store, &key, count_measurement, &count, &f->err), HONE_CORRUPT);
+    assert_int_equal(count, 1);
+    assert_int_equal(hone_store_add_invocations(store, &invocation, 1, &f->err), HONE_OK);
+    hone_store_close(&store);
+}
+
+// Other processes ----------------------------------------------------------------------------------------------
+
+enum { PROCESSES = 8, PUTS = 50 };
+
+// One of several programs that share a store; its exit status counts the puts that failed.
+static int put_many(const char *url, int number)
+{
+    hone_store *store = NULL;
+    hone_error err;
+    if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return PUTS;
+    }
+    int failures = 0;
+    for (int i = 0; i < PUTS; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%d-%d", number, i);
+        hone_store_decision put = sample_decision();
+        put.key.key = key;
+        failures += hone_store_put(store, &put, &err) != HONE_OK;
+    }
+    hone_store_close(&store);
+    return failures;
+}
+
+static void eight_processes_open_one_new_store_and_all_their_puts_survive(void **state)
+{
+    fixture *f = *state;
+    pid_t children[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) _exit(put_many(f->url, i));
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int how = 0;
+        assert_int_equal(waitpid(children[i], &how, 0), children[i]);
+        assert_true(WIFEXITED(how));
+        assert_int_equal(WEXITSTATUS(how), 0);
+    }
+    hone_store *store = open_store(f);
+    assert_int_equal(count_decisions(store), PROCESSES * PUTS);
+    hone_store_close(&store);
+}
+
+static void a_put_while_another_process_writes_for_long_is_busy_with_words(void **state)
+{
+    fixture *f = *state;
+    make_store(f);
+    hone_store *store = open_store(f);
+    sqlite3 *other = NULL;
+    assert_int_equal(sqlite3_open(f->path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    hone_store_decision put = sample_decision();
+    hone_store_key key = sample_key();
+    assert_int_equal(hone_store_get(store, &key, HONE_WARM, ignore_decision, NULL, &f->err), HONE_OK);
+    assert_int_equal(hone_store_put(store, &put, &f->err), HONE_BUSY);
+    assert_non_null(strstr(f->err.message, f->path));
+    assert_non_null(strstr(f->err.message, "put"));
+    assert_non_null(strstr(f->err.message, "locked"));
+    assert_int_equal(f->err.system_code, SQLITE_BUSY);
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    assert_int_equal(hone_store_put(store, &put, &f->err), HONE_OK);
+    hone_store_close(&store);
+}
+
+// In a process of its own, as nobody in particular: root may write anything.
+static int read_without_writing(fixture *f)
+{
+    if (geteuid() == 0 && setuid(65534) != 0) return 1;
+    hone_store *keeper = NULL, *store = NULL;
+    hone_store_decision put = sample_decision();
+    int wrong = 0;
+    // keeper keeps the -shm file, without which WAL needs a writable folder.
+    wrong += hone_store_open(hone_allocator_system(), f->url, &keeper, &f->err) != HONE_OK;
+    wrong += hone_store_put(keeper, &put, &f->err) != HONE_OK;
+    wrong += chmod(f->path, 0400) != 0;
+    wrong += hone_store_open(hone_allocator_system(), f->url, &store, &f->err) != HONE_OK;
+    wrong += hone_store_get(store, &put.key, HONE_WARM, ignore_decision, NULL, &f->err) != HONE_OK;
+    wrong += hone_store_put(store, &put, &f->err) != HONE_IO;
+    wrong += strstr(f->err.message, "make the file and its folder writable") == NULL;
+    hone_store_close(&store);
+    hone_store_close(&keeper);
+    return wrong;
+}
+
+static void a_store_that_cannot_be_written_still_answers(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(chmod(f->folder.path, 0777), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(read_without_writing(f));
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
+}
+
+#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FILE_TEST(urls_that_cannot_be_opened_are_refused_by_name),
+        FILE_TEST(a_store_says_where_it_is),
+        FILE_TEST(a_path_is_a_path_whatever_it_looks_like),
+        FILE_TEST(folders_are_made),
+        FILE_TEST(a_folder_is_no_store),
+        FILE_TEST(the_sync_level_is_normal_or_full),
+        FILE_TEST(a_second_open_finds_what_the_first_put),
+        FILE_TEST(a_newer_schema_is_refused_and_left),
+        FILE_TEST(another_database_is_refused_and_left),
+        FILE_TEST(a_file_of_noise_is_refused_and_left),
+        FILE_TEST(a_file_cut_short_is_refused),
+        FILE_TEST(an_empty_file_becomes_a_store),
+        FILE_TEST(a_damaged_decision_is_corrupt_to_get_and_passed_over_by_scan),
+        FILE_TEST(every_column_is_under_the_checksum),
+        FILE_TEST(damaged_measurements_and_counts_are_passed_over),
+        FILE_TEST(eight_processes_open_one_new_store_and_all_their_puts_survive),
+        FILE_TEST(a_put_while_another_process_writes_for_long_is_busy_with_words),
+        FILE_TEST(a_store_that_cannot_be_written_still_answers),
+    };
+    return cmocka_run_group_tests_name("store files", tests, NULL, NULL);
+}
