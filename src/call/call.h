@@ -1,0 +1,74 @@
+// What the rest of hone needs of calls beyond the public header: tensors' reach and overlap, elements, input
+// data, comparison of signatures, what of a call was inferred.
+#ifndef HONE_CALL_CALL_H
+#define HONE_CALL_CALL_H
+
+#include "base/buffer.h"
+#include "base/text.h"
+#include "hone/signature.h"
+
+enum {
+    HONE_MAX_VALUES = 64,    // parameters and results of one signature
+    HONE_ORDINARY_ALIGN = 16 // bytes; data aligned to this or more needs no mention in a key
+};
+
+// --- tensors
+
+// The strides in elements, those of a dense row-major tensor where the tensor has none. tensor->ndim are written.
+void hone_tensor_strides(const hone_tensor *tensor, int64_t out_strides[HONE_MAX_RANK]);
+// The alignment class of the data: 0 is ordinary (16 bytes or more, or no data), else the largest power of two
+// that divides the address.
+uint32_t hone_tensor_align(const hone_tensor *tensor);
+// True when no two elements share memory, so that the tensor can be written.
+bool hone_tensor_keeps_apart(const hone_tensor *tensor);
+// True when some byte belongs to both tensors. Exact but for strides so odd that the search is cut short (then true).
+bool hone_tensors_overlap(const hone_tensor *a, const hone_tensor *b);
+
+// "cpu", "cuda", ...; NULL for a type that hone does not know.
+const char *hone_device_type_name(int32_t type);
+// 0 when there is no such name.
+int32_t hone_device_type_by_name(hone_view name);
+
+// --- elements
+
+// Element number `index` of a dense array, as a double; the real part of a complex number. NaN for an unknown dtype.
+double hone_element_load(hone_dtype_id dtype, const void *array, int64_t index);
+// Stores value, rounded to nearest even; out of range: infinity where the dtype has one, else the largest (floats)
+// or the nearest bound (integers). NaN becomes 0 in integers. The imaginary part of a complex number becomes 0.
+void hone_element_store(hone_dtype_id dtype, void *array, int64_t index, double value);
+
+// --- signatures
+
+// Compares two signatures: names in order, kinds, roles of results, defaults, types after normalisation (dims
+// and type variables may be named otherwise). Parameters that only tune (block_m, num_warps ...) are left out.
+//   report   called with one line a mismatch; may be NULL
+// Returns true when they agree; *out_failed (may be NULL) is set when memory was short and the answer means nothing.
+bool hone_signature_compare(
+    const hone_signature *a,
+    const hone_signature *b,
+    void (*report)(void *ctx, const char *line),
+    void *ctx,
+    bool *out_failed);
+// True for the names of parameters that only tune and do not belong to an algorithm's interface.
+bool hone_is_tuning_parameter(const char *name);
+// The index of an algorithm's name and version inside call text or a signature is found by hone_call_text_name.
+
+// --- calls
+
+// True for a result that was not given but inferred (its tensor has no data).
+bool hone_call_is_inferred(const hone_call *call, size_t index);
+// True for a call made with describe, from text or from a spec: its tensors may have no data.
+bool hone_call_is_description(const hone_call *call);
+// The alignment class of the tensor at index: as hone_tensor_align.
+uint32_t hone_call_align(const hone_call *call, size_t index);
+// True when some dim of the signature is bucketed ("~pow2").
+bool hone_signature_has_buckets(const hone_signature *signature);
+
+// Fills tensor, which has the dtype and shape of the call's parameter at index and host memory of its own, with
+// data for tuning: the signature's generator, or without one normal(0, 1) for floats and complex numbers, small
+// uniform integers, fair bools. The same call, index and seed give the same data on every machine.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (a generator that does not fit: uniform(5, 1), permutation into too small a dtype).
+HONE_MUST_CHECK hone_status
+hone_generate(const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed, hone_error *err);
+
+#endif

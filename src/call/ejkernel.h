@@ -1,0 +1,48 @@
+// ejkernel's call texts, byte for byte: for what its arguments are known to be, and for a call of hone's.
+//
+// This encoder reproduces; it does not judge. Two calls that ejkernel confuses (dtype classes all look alike, closures
+// that differ in captured values) are confused here too. hone's own keys come from spec.c.
+#ifndef HONE_CALL_EJKERNEL_H
+#define HONE_CALL_EJKERNEL_H
+
+#include "base/json.h"
+#include "hone/signature.h"
+
+// Appends ejkernel's text of one argument, described as an object with "kind": array, int, float, bool, str, none,
+// tuple, list, dict, dtype, np_int, np_float, np_bool, enum, namedtuple, dataclass, pydantic, function, partial,
+// callable_obj, repr. docs/ejkernel.md lists each kind's fields.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT where ejkernel itself raises (keys of mixed types, keys that are no JSON
+// keys) or the description is none; HONE_OUT_OF_MEMORY shows as out->failed.
+hone_status hone_ejkernel_encode(const json_t *argument, hone_buffer *out, hone_error *err);
+// Appends the whole text that is hashed, of an array of arguments with "role": "arg" (with "index") or "kwarg" (with "name").
+//   batch_axes, method  plain JSON; NULL means null
+hone_status hone_ejkernel_spec(
+    const json_t *arguments, const json_t *batch_axes, const json_t *method, hone_buffer *out, hone_error *err);
+// Appends any JSON as json.dumps(sort_keys=True, separators=(",", ":")) writes it.
+void hone_json_canonical(hone_buffer *out, const json_t *value);
+
+// One argument of ejkernel's that a call of hone's does not say: its name and its canonical JSON.
+typedef struct hone_ejkernel_extra {
+    const char *name, *json;
+} hone_ejkernel_extra;
+
+// Appends ejkernel's text of a call of hone's: hone's parameters under their names, and what the operation has beyond
+// them at ejkernel's defaults (platform null, precision "Precision.DEFAULT" ...).
+//   operation  "flash_attention@v2"
+//   extras     stand in place of what the call or the table says, for example {"platform", "\"xla\""}; may be NULL
+// Returns: HONE_OK; HONE_NOT_FOUND for an operation that the table does not have; HONE_UNSUPPORTED when the call has a
+// parameter that the operation lacks.
+hone_status hone_ejkernel_call_text(
+    const char *operation,
+    const hone_call *call,
+    const hone_ejkernel_extra *extras,
+    size_t extra_count,
+    hone_buffer *out,
+    hone_error *err);
+// True for a parameter that hone's signature lacks when its value says nothing (null) or what ejkernel's default says.
+bool hone_ejkernel_is_default(const char *name, const json_t *value);
+// Reads a spec that Python wrote: NaN, Infinity and -Infinity become {"__float__":"NaN"}. A new reference, an object.
+hone_status hone_spec_json(
+    const hone_allocator *allocator, const char *spec, size_t size, json_t **out, hone_error *err);
+
+#endif

@@ -1,0 +1,58 @@
+// Signatures after parsing: shared, immutable, counted.
+#include "call/signature.h"
+
+#include <string.h>
+
+hone_signature *hone_signature_retain(hone_signature *signature)
+{
+    if (signature != NULL) atomic_fetch_add_explicit(&signature->references, 1, memory_order_relaxed);
+    return signature;
+}
+
+void hone_signature_release(hone_signature **signature)
+{
+    if (signature == NULL || *signature == NULL) return;
+    hone_signature *last = *signature;
+    *signature = NULL;
+    if (atomic_fetch_sub_explicit(&last->references, 1, memory_order_acq_rel) != 1) return;
+    const hone_allocator allocator = last->arena.allocator;
+    hone_arena_destroy(&last->arena);
+    hone_free(&allocator, last);
+}
+
+const char *hone_signature_name(const hone_signature *signature)
+{
+    return signature->name;
+}
+
+const char *hone_signature_version(const hone_signature *signature)
+{
+    return signature->version;
+}
+
+const char *hone_signature_text(const hone_signature *signature)
+{
+    return signature->text;
+}
+
+size_t hone_signature_count(const hone_signature *signature)
+{
+    return signature->count;
+}
+
+const hone_parameter *hone_signature_parameter(const hone_signature *signature, size_t index)
+{
+    return index < signature->count ? &signature->parameters[index].shown : NULL;
+}
+
+int hone_signature_find(const hone_signature *signature, const char *name)
+{
+    for (size_t i = 0; name != NULL && i < signature->count; i++)
+        if (strcmp(signature->parameters[i].shown.name, name) == 0) return (int)i;
+    return -1;
+}
+
+bool hone_signature_has_buckets(const hone_signature *signature)
+{
+    return signature->has_buckets;
+}
