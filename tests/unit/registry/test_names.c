@@ -1,0 +1,123 @@
+#include "hone/hone.h"
+#include "registry/names.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void every_platform_reads_back_from_its_name(void **state)
+{
+    (void)state;
+    for (int i = HONE_NATIVE; i < HONE_PLATFORM_COUNT; i++) {
+        hone_platform platform = HONE_PLATFORM_NONE;
+        assert_int_equal(hone_platform_parse(hone_platform_name((hone_platform)i), &platform, NULL), HONE_OK);
+        assert_int_equal(platform, i);
+    }
+}
+
+static void every_backend_reads_back_from_its_name(void **state)
+{
+    (void)state;
+    for (int i = HONE_GPU; i < HONE_BACKEND_COUNT; i++) {
+        hone_backend backend = HONE_BACKEND_NONE;
+        assert_int_equal(hone_backend_parse(hone_backend_name((hone_backend)i), &backend, NULL), HONE_OK);
+        assert_int_equal(backend, i);
+    }
+}
+
+static void every_policy_reads_back_from_its_name(void **state)
+{
+    (void)state;
+    for (int i = HONE_POLICY_DEFAULT; i <= HONE_POLICY_FROZEN; i++) {
+        hone_policy policy = HONE_POLICY_DEFAULT;
+        assert_int_equal(hone_policy_parse(hone_policy_name((hone_policy)i), &policy, NULL), HONE_OK);
+        assert_int_equal(policy, i);
+    }
+}
+
+static void auto_is_a_platform_of_queries(void **state)
+{
+    (void)state;
+    hone_platform platform = HONE_PLATFORM_NONE;
+    assert_int_equal(hone_platform_parse("auto", &platform, NULL), HONE_OK);
+    assert_int_equal(platform, HONE_PLATFORM_AUTO);
+    assert_string_equal(hone_platform_name(HONE_PLATFORM_AUTO), "auto");
+}
+
+static void names_are_exact_lower_case_and_a_wrong_one_lists_them(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"CUDA", "Cuda", "cuda ", "cud", "", "none", "bogus"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        hone_platform platform = HONE_TRITON;
+        hone_error err = {0};
+        assert_int_equal(hone_platform_parse(wrong[i], &platform, &err), HONE_INVALID_ARGUMENT);
+        assert_int_equal(platform, HONE_TRITON);
+        assert_non_null(strstr(err.message, "native, opencl, cuda, triton, cute, tilelang, xla, pallas, null"));
+    }
+    hone_backend backend;
+    hone_error err = {0};
+    assert_int_equal(hone_backend_parse("GPU", &backend, &err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "gpu, mps, tpu, cpu, any"));
+    assert_int_equal(hone_backend_parse(NULL, &backend, &err), HONE_INVALID_ARGUMENT);
+}
+
+static void numbers_without_a_name_have_words_too(void **state)
+{
+    (void)state;
+    assert_string_equal(hone_platform_name((hone_platform)57), "unknown platform");
+    assert_string_equal(hone_platform_name((hone_platform)-1), "unknown platform");
+    assert_string_equal(hone_backend_name((hone_backend)57), "unknown backend");
+    assert_string_equal(hone_source_name((hone_source)57), "unknown source");
+    assert_string_equal(hone_failure_name((hone_failure)57), "unknown failure");
+    assert_string_equal(hone_policy_name((hone_policy)57), "unknown policy");
+}
+
+static void sources_and_failures_are_named_in_order(void **state)
+{
+    (void)state;
+    assert_string_equal(hone_source_name(HONE_SOURCE_NONE), "none");
+    assert_string_equal(hone_source_name(HONE_SOURCE_OVERRIDE), "override");
+    assert_string_equal(hone_source_name(HONE_SOURCE_HEURISTIC), "heuristic");
+    assert_string_equal(hone_failure_name(HONE_FAILURE_UNSUPPORTED), "unsupported");
+    assert_string_equal(hone_failure_name(HONE_FAILURE_TIMEOUT), "timeout");
+}
+
+static void features_are_written_in_the_order_of_their_bits(void **state)
+{
+    (void)state;
+    char text[64];
+    size_t size = hone_cpu_features_text(HONE_CPU_FMA | HONE_CPU_AVX2 | HONE_CPU_AVX512F, "+", text, sizeof text);
+    assert_string_equal(text, "avx2+fma+avx512f");
+    assert_int_equal(size, strlen(text));
+    assert_int_equal(hone_cpu_features_text(0, "+", text, sizeof text), 0);
+    assert_string_equal(text, "");
+    hone_cpu_features_text((uint64_t)1 << 63 | HONE_CPU_AVX, ", ", text, sizeof text);
+    assert_string_equal(text, "avx, bit63");
+}
+
+static void features_that_do_not_fit_are_cut_and_counted(void **state)
+{
+    (void)state;
+    char text[8];
+    assert_int_equal(hone_cpu_features_text(HONE_CPU_AVX512_BF16 | HONE_CPU_AVX2, "+", text, sizeof text), 16);
+    assert_string_equal(text, "avx2+av");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_platform_reads_back_from_its_name),
+        cmocka_unit_test(every_backend_reads_back_from_its_name),
+        cmocka_unit_test(every_policy_reads_back_from_its_name),
+        cmocka_unit_test(auto_is_a_platform_of_queries),
+        cmocka_unit_test(names_are_exact_lower_case_and_a_wrong_one_lists_them),
+        cmocka_unit_test(numbers_without_a_name_have_words_too),
+        cmocka_unit_test(sources_and_failures_are_named_in_order),
+        cmocka_unit_test(features_are_written_in_the_order_of_their_bits),
+        cmocka_unit_test(features_that_do_not_fit_are_cut_and_counted),
+    };
+    return cmocka_run_group_tests_name("registry_names", tests, NULL, NULL);
+}

@@ -1,0 +1,401 @@
+#include "fixture.h"
+
+static const char fa[] = "fa(x: f32[n]) -> y: f32[n]";
+
+static void an_algorithm_is_found_in_any_case(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(add_algorithm(f, "Flash_Attention(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    const hone_algorithm_entry *entry = hone_registry_find(f->registry, "FLASH_attention", NULL);
+    assert_non_null(entry);
+    assert_string_equal(entry->name, "flash_attention");
+    assert_string_equal(entry->version, "1");
+}
+
+static void names_are_compared_in_unicode_lower_case(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(add_algorithm(f, "ÄLG(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    assert_int_equal(add_algorithm(f, "İx(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    assert_non_null(hone_registry_find(f->registry, "älg", NULL));
+    assert_non_null(hone_registry_find(f->registry, "i̇x", NULL));
+    assert_null(hone_registry_find(f->registry, "ix", NULL));
+}
+
+static void algorithms_are_listed_by_code_point_then_version(void **state)
+{
+    fixture *f = *state;
+    static const char *const signatures[] = {
+        "b(x: f32[n]) -> y: f32[n]", "a@v10(x: f32[n]) -> y: f32[n]", "_(x: f32[n]) -> y: f32[n]",
+        "Z(x: f32[n]) -> y: f32[n]", "a@v9(x: f32[n]) -> y: f32[n]",
+    };
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(add_algorithm(f, signatures[i]), HONE_OK);
+    size_t count = 0;
+    const hone_algorithm_entry *const *all = hone_registry_all(f->registry, &count);
+    static const char *const names[] = {"_", "a", "a", "b", "z"};
+    assert_int_equal(count, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(all[i]->name, names[i]);
+    assert_string_equal(all[1]->version, "9");
+}
+
+static void without_a_version_the_newest_is_found(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(add_algorithm(f, "fa@v10(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    assert_int_equal(add_algorithm(f, "fa@v9(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    assert_string_equal(hone_registry_find(f->registry, "fa", NULL)->version, "10");
+    assert_string_equal(hone_registry_find(f->registry, "fa", "")->version, "10");
+    assert_string_equal(hone_registry_find(f->registry, "fa", "9")->version, "9");
+    assert_string_equal(hone_registry_find(f->registry, "FA@v9", NULL)->version, "9");
+    assert_null(hone_registry_find(f->registry, "fa@v2", NULL));
+    assert_null(hone_registry_find(f->registry, "fa@v", NULL));
+}
+
+static void names_that_no_algorithm_can_have_are_not_found(void **state)
+{
+    fixture *f = *state;
+    char longest[5000];
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(add_algorithm(f, fa), HONE_OK);
+    assert_null(hone_registry_find(f->registry, longest, NULL));
+    assert_null(hone_registry_find(f->registry, "", NULL));
+    assert_null(hone_registry_find(f->registry, "@v1", NULL));
+    assert_null(hone_registry_find(f->registry, NULL, NULL));
+}
+
+static void an_unknown_name_is_answered_with_those_there_are(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(hone_registry_fail_unknown(f->registry, "nope", &f->err), HONE_NOT_FOUND);
+    assert_says(f, "'nope'");
+    assert_says(f, "none");
+    assert_int_equal(add_algorithm(f, fa), HONE_OK);
+    assert_int_equal(add_algorithm(f, "gemm@v2(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    assert_int_equal(hone_registry_fail_unknown(f->registry, "nope", &f->err), HONE_NOT_FOUND);
+    assert_says(f, "there are: fa, gemm@v2");
+}
+
+static void the_same_algorithm_twice_is_fine_and_another_one_of_its_name_is_not(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(add_algorithm(f, fa), HONE_OK);
+    assert_int_equal(add_algorithm(f, "FA( x : f32[n] ) -> y: f32[n]"), HONE_OK);
+    assert_int_equal(add_algorithm(f, "fa(x: f32[n], z: f32[n]) -> y: f32[n]"), HONE_INVALID_ARGUMENT);
+    assert_says(f, "another version");
+    hone_algorithm other;
+    hone_algorithm_init(&other);
+    other.signature = fa;
+    assert_int_equal(hone_registry_add_algorithm(f->registry, &other, false, &f->err), HONE_INVALID_ARGUMENT);
+    assert_says(f, "reference");
+    size_t count = 0;
+    hone_registry_all(f->registry, &count);
+    assert_int_equal(count, 1);
+}
+
+static void a_wrong_algorithm_is_refused_with_words(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(hone_registry_add_algorithm(f->registry, NULL, false, &f->err), HONE_INVALID_ARGUMENT);
+    hone_algorithm algorithm;
+    hone_algorithm_init(&algorithm);
+    assert_int_equal(hone_registry_add_algorithm(f->registry, &algorithm, false, &f->err), HONE_INVALID_ARGUMENT);
+    assert_says(f, "signature");
+    algorithm.struct_size = 0;
+    assert_int_equal(hone_registry_add_algorithm(f->registry, &algorithm, false, &f->err), HONE_INVALID_ARGUMENT);
+    assert_says(f, "struct_size");
+    assert_int_equal(add_algorithm(f, "fa(x: f32[n)"), HONE_INVALID_ARGUMENT);
+    char text[200];
+    memset(text, 'x', 70);
+    strcpy(text + 70, "(x: f32[n]) -> y: f32[n]");
+    assert_int_equal(add_algorithm(f, text), HONE_INVALID_ARGUMENT);
+    assert_says(f, "too long");
+}
+
+static void kernels_stand_by_falling_priority_then_in_order_of_registration(void **state)
+{
+    fixture *f = *state;
+    char names[256];
+    must_add(f, "low", HONE_NATIVE, HONE_CPU, -5);
+    must_add(f, "first", HONE_NATIVE, HONE_CPU, 0);
+    must_add(f, "second", HONE_XLA, HONE_ANY, 0);
+    must_add(f, "high", HONE_NATIVE, HONE_CPU, 7);
+    must_add(f, "third", HONE_NATIVE, HONE_CPU, 0);
+    assert_string_equal(kernel_names(f, "fa", names), "high first second third low");
+}
+
+static void a_duplicate_is_refused_unless_it_replaces(void **state)
+{
+    fixture *f = *state;
+    char names[256];
+    must_add(f, "a", HONE_NATIVE, HONE_CPU, 0);
+    must_add(f, "b", HONE_NATIVE, HONE_CPU, 0);
+    hone_kernel again = a_kernel("FA", "a", HONE_NATIVE, HONE_CPU, 0);
+    again.revision = "2";
+    assert_int_equal(add_kernel(f, again), HONE_INVALID_ARGUMENT);
+    assert_says(f, "registered already");
+    assert_string_equal(only_kernel(f, "fa")->kernel.revision, "1");
+    assert_int_equal(hone_registry_add_kernels(f->registry, &again, 1, true, false, &f->err), HONE_OK);
+    assert_string_equal(kernel_names(f, "fa", names), "a b"); // it kept the place of what it replaced
+    assert_string_equal(only_kernel(f, "fa")->kernel.revision, "2");
+}
+
+static void equal_names_for_other_hardware_are_no_duplicates(void **state)
+{
+    fixture *f = *state;
+    char names[256];
+    must_add(f, "a", HONE_NATIVE, HONE_CPU, 0);
+    must_add(f, "a", HONE_NATIVE, HONE_ANY, 0);
+    must_add(f, "a", HONE_XLA, HONE_CPU, 0);
+    assert_string_equal(kernel_names(f, "fa", names), "a a a");
+}
+
+static void kernels_are_registered_all_or_none(void **state)
+{
+    fixture *f = *state;
+    char names[256];
+    assert_int_equal(add_algorithm(f, fa), HONE_OK);
+    assert_int_equal(add_algorithm(f, "fb(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    hone_kernel kernels[] = {
+        a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0),
+        a_kernel("fb", "b", HONE_NATIVE, HONE_CPU, 0),
+        a_kernel("fc", "c", HONE_NATIVE, HONE_CPU, 0),
+    };
+    assert_int_equal(hone_registry_add_kernels(f->registry, kernels, 3, false, false, &f->err), HONE_INVALID_ARGUMENT);
+    assert_says(f, "'fc'");
+    assert_says(f, "fa, fb");
+    assert_string_equal(kernel_names(f, "fa", names), "");
+    kernels[2] = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 9);
+    assert_int_equal(hone_registry_add_kernels(f->registry, kernels, 3, true, false, &f->err), HONE_INVALID_ARGUMENT);
+    assert_says(f, "twice");
+    assert_string_equal(kernel_names(f, "fa", names), "");
+    kernels[2].name = "c";
+    assert_int_equal(hone_registry_add_kernels(f->registry, kernels, 3, false, false, &f->err), HONE_OK);
+    assert_string_equal(kernel_names(f, "fa", names), "c a");
+    assert_string_equal(kernel_names(f, "fb", names), "b");
+}
+
+static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(add_algorithm(f, fa), HONE_OK);
+    hone_kernel good = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0);
+    hone_kernel wrong[10];
+    for (size_t i = 0; i < 10; i++)
+        wrong[i] = good;
+    wrong[0].name = "";
+    wrong[1].name = "two words";
+    wrong[2].name = "sixty-four-letters-are-one-too-many-for-a-name-of-a-kernel-0123456789";
+    wrong[3].platform = HONE_PLATFORM_NONE;
+    wrong[4].platform = HONE_PLATFORM_AUTO;
+    wrong[5].backend = HONE_BACKEND_NONE;
+    wrong[6].backend = (hone_backend)77;
+    wrong[7].run = NULL;
+    wrong[8].space = "block_m: 16..";
+    wrong[9].algorithm = NULL;
+    static const char *const words[] = {"name",    "two words", "name", "platform", "platform",
+                                        "backend", "backend",   "run",  "space",    "algorithm"};
+    for (size_t i = 0; i < 10; i++) {
+        assert_int_equal(add_kernel(f, wrong[i]), HONE_INVALID_ARGUMENT);
+        assert_says(f, words[i]);
+    }
+    char names[256];
+    assert_string_equal(kernel_names(f, "fa", names), "");
+    assert_int_equal(hone_registry_add_kernels(f->registry, NULL, 1, false, false, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_registry_add_kernels(f->registry, NULL, 0, false, false, &f->err), HONE_OK);
+}
+
+// What a program that was built with a newer header hands over.
+typedef struct newer_kernel {
+    hone_kernel known;
+    void *unknown;
+} newer_kernel;
+
+static void a_newer_struct_is_taken_as_long_as_its_new_fields_are_zero(void **state)
+{
+    fixture *f = *state;
+    char names[256];
+    assert_int_equal(add_algorithm(f, fa), HONE_OK);
+    newer_kernel kernels[2] = {
+        {.known = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0)},
+        {.known = a_kernel("fa", "b", HONE_NATIVE, HONE_CPU, 0)},
+    };
+    kernels[0].known.struct_size = kernels[1].known.struct_size = sizeof(newer_kernel);
+    kernels[1].unknown = f;
+    assert_int_equal(
+        hone_registry_add_kernels(f->registry, &kernels[0].known, 2, false, false, &f->err), HONE_INCOMPATIBLE);
+    kernels[1].unknown = NULL;
+    assert_int_equal(hone_registry_add_kernels(f->registry, &kernels[0].known, 2, false, false, &f->err), HONE_OK);
+    assert_string_equal(kernel_names(f, "fa", names), "a b");
+    assert_int_equal(only_kernel(f, "fa")->kernel.struct_size, sizeof(hone_kernel));
+}
+
+static void a_struct_size_that_was_never_set_is_refused(void **state)
+{
+    fixture *f = *state;
+    static const size_t sizes[] = {0, 3, 4, 1001, 1 << 20, SIZE_MAX};
+    assert_int_equal(add_algorithm(f, fa), HONE_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        hone_kernel kernel = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0);
+        kernel.struct_size = sizes[i];
+        assert_int_equal(add_kernel(f, kernel), HONE_INVALID_ARGUMENT);
+        assert_says(f, "struct_size");
+    }
+    hone_kernel mixed[] = {
+        a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0), a_kernel("fa", "b", HONE_NATIVE, HONE_CPU, 0)};
+    mixed[1].struct_size = 0;
+    assert_int_equal(hone_registry_add_kernels(f->registry, mixed, 2, false, false, &f->err), HONE_INVALID_ARGUMENT);
+}
+
+static void strings_are_copied(void **state)
+{
+    fixture *f = *state;
+    char signature[] = "fa(x: f32[n]) -> y: f32[n]";
+    char algorithm[] = "FA";
+    char name[] = "mine";
+    char space[] = "block: 1 | 2";
+    assert_int_equal(add_algorithm(f, signature), HONE_OK);
+    hone_kernel kernel = a_kernel(algorithm, name, HONE_NATIVE, HONE_CPU, 0);
+    kernel.space = space;
+    assert_int_equal(add_kernel(f, kernel), HONE_OK);
+    memset(signature, 'z', sizeof signature - 1);
+    memset(algorithm, 'z', sizeof algorithm - 1);
+    memset(name, 'z', sizeof name - 1);
+    memset(space, 'z', sizeof space - 1);
+    const hone_kernel_ref *ref = only_kernel(f, "fa");
+    assert_string_equal(ref->kernel.name, "mine");
+    assert_string_equal(ref->kernel.algorithm, "fa");
+    assert_string_equal(ref->kernel.space, "block: 1 | 2");
+    assert_string_equal(ref->algorithm->algorithm.signature, "fa(x: f32[n]) -> y: f32[n]");
+}
+
+static void a_list_that_was_handed_out_stays_as_it_was(void **state)
+{
+    fixture *f = *state;
+    must_add(f, "a", HONE_NATIVE, HONE_CPU, 0);
+    size_t before = 0;
+    const hone_kernel_ref *const *old = hone_registry_list(hone_registry_find(f->registry, "fa", NULL), &before);
+    const hone_kernel_ref *first = old[0];
+    must_add(f, "b", HONE_NATIVE, HONE_CPU, 9);
+    hone_kernel again = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 99);
+    assert_int_equal(hone_registry_add_kernels(f->registry, &again, 1, true, false, &f->err), HONE_OK);
+    assert_int_equal(before, 1);
+    assert_ptr_equal(old[0], first);
+    assert_string_equal(first->kernel.name, "a");
+    assert_int_equal(first->kernel.priority, 0);
+    char names[256];
+    assert_string_equal(kernel_names(f, "fa", names), "a b");
+}
+
+static void a_kernel_is_found_by_name_and_platform(void **state)
+{
+    fixture *f = *state;
+    must_add(f, "a", HONE_NATIVE, HONE_CPU, 0);
+    must_add(f, "a", HONE_XLA, HONE_ANY, 1);
+    const hone_algorithm_entry *entry = hone_registry_find(f->registry, "fa", NULL);
+    assert_int_equal(hone_kernel_by_name(entry, "a", HONE_PLATFORM_NONE)->kernel.platform, HONE_XLA);
+    assert_int_equal(hone_kernel_by_name(entry, "a", HONE_NATIVE)->kernel.platform, HONE_NATIVE);
+    assert_null(hone_kernel_by_name(entry, "a", HONE_CUDA));
+    assert_null(hone_kernel_by_name(entry, "b", HONE_PLATFORM_NONE));
+}
+
+static void a_kernels_own_signature_says_what_it_does_not_take(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(
+        add_algorithm(f, "att(x: f32[n], *, causal: bool = false, block_m: i64 = 16, scale: f64? = none) -> y: f32[n]"),
+        HONE_OK);
+    hone_kernel kernel = a_kernel("att", "a", HONE_NATIVE, HONE_CPU, 0);
+    kernel.signature = "ATT(x: f32[n], *, scale: f64? = none) -> y: f32[n]";
+    assert_int_equal(add_kernel(f, kernel), HONE_OK);
+    const hone_kernel_ref *ref = only_kernel(f, "att");
+    int causal = hone_signature_find(ref->algorithm->signature, "causal");
+    assert_int_equal(ref->unsupported, (uint64_t)1 << causal); // a tuning parameter is nobody's business
+}
+
+static void a_signature_that_cannot_serve_the_algorithm_is_refused(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *signature, *word;
+    } wrong[] = {
+        {"fb(x: f32[n]) -> y: f32[n]", "is of 'fb"},  {"fa@v2(x: f32[n]) -> y: f32[n]", "@v2"},
+        {"fa(x: f32[n]) -> z: f32[n]", "result 'y'"}, {"fa(x: f32[n], more: f32[n]) -> y: f32[n]", "'more'"},
+        {"fa(x: f32[n", "signature of kernel 'a'"},
+    };
+    char names[256];
+    assert_int_equal(add_algorithm(f, fa), HONE_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        hone_kernel kernel = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0);
+        kernel.signature = wrong[i].signature;
+        assert_int_equal(add_kernel(f, kernel), HONE_INVALID_ARGUMENT);
+        assert_says(f, wrong[i].word);
+    }
+    assert_string_equal(kernel_names(f, "fa", names), "");
+}
+
+static hone_status whole_story(hone_registry *registry, hone_error *err)
+{
+    hone_algorithm algorithm;
+    hone_algorithm_init(&algorithm);
+    algorithm.signature = fa;
+    hone_status status = hone_registry_add_algorithm(registry, &algorithm, false, err);
+    hone_kernel kernels[] = {
+        a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0), a_kernel("fa", "b", HONE_NATIVE, HONE_CPU, 5)};
+    kernels[0].space = "block: 1 | 2 | 4";
+    kernels[1].signature = "fa(x: f32[n], *, fast: bool = true) -> y: f32[n]";
+    if (status == HONE_OK) status = hone_registry_add_kernels(registry, kernels, 2, false, false, err);
+    bool same = false;
+    if (status == HONE_OK) status = hone_registry_validate(registry, NULL, true, NULL, NULL, &same, err);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    hone_status status = HONE_OUT_OF_MEMORY;
+    for (long long left = 0; status != HONE_OK; left++) {
+        failing_allocator memory;
+        hone_allocator allocator = failing_allocator_of(&memory, left);
+        hone_registry *registry = NULL;
+        hone_error err = {0};
+        status = hone_registry_create(&allocator, 1u << HONE_CPU, HONE_CPU, NULL, &registry, &err);
+        if (status == HONE_OK) status = whole_story(registry, &err);
+        assert_true(status == HONE_OK || status == HONE_OUT_OF_MEMORY);
+        hone_registry_destroy(&registry);
+        assert_int_equal(memory.live, 0);
+        assert_true(left < 1000);
+    }
+}
+
+#define registry_test(f) cmocka_unit_test_setup_teardown(f, open_cpu_registry, close_registry)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        registry_test(an_algorithm_is_found_in_any_case),
+        registry_test(names_are_compared_in_unicode_lower_case),
+        registry_test(algorithms_are_listed_by_code_point_then_version),
+        registry_test(without_a_version_the_newest_is_found),
+        registry_test(names_that_no_algorithm_can_have_are_not_found),
+        registry_test(an_unknown_name_is_answered_with_those_there_are),
+        registry_test(the_same_algorithm_twice_is_fine_and_another_one_of_its_name_is_not),
+        registry_test(a_wrong_algorithm_is_refused_with_words),
+        registry_test(kernels_stand_by_falling_priority_then_in_order_of_registration),
+        registry_test(a_duplicate_is_refused_unless_it_replaces),
+        registry_test(equal_names_for_other_hardware_are_no_duplicates),
+        registry_test(kernels_are_registered_all_or_none),
+        registry_test(a_wrong_kernel_is_refused_with_words_and_leaves_nothing),
+        registry_test(a_newer_struct_is_taken_as_long_as_its_new_fields_are_zero),
+        registry_test(a_struct_size_that_was_never_set_is_refused),
+        registry_test(strings_are_copied),
+        registry_test(a_list_that_was_handed_out_stays_as_it_was),
+        registry_test(a_kernel_is_found_by_name_and_platform),
+        registry_test(a_kernels_own_signature_says_what_it_does_not_take),
+        registry_test(a_signature_that_cannot_serve_the_algorithm_is_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
+}
