@@ -91,42 +91,44 @@ static hone_status fill_names(
     return status;
 }
 
-// Joins the components of two parameters under the smaller number.
-static void join(hone_bound_space *bound, uint8_t a, uint8_t b)
+typedef struct scope {
+    const hone_space *space;
+    uint32_t parameters; // bits
+} scope;
+
+static void add_slot(void *ctx, uint32_t slot)
 {
-    uint8_t kept = a < b ? a : b, gone = a < b ? b : a;
-    for (size_t i = 0; i < bound->space->parameter_count; i++)
-        if (bound->component_of[i] == gone) bound->component_of[i] = kept;
+    scope *s = ctx;
+    const hone_space_name *name = &s->space->names[slot];
+    if (name->kind == HONE_NAME_PARAMETER) s->parameters |= 1u << name->index;
 }
 
-typedef struct joining {
-    hone_bound_space *bound;
-    int first; // a parameter that this constraint reads; -1: none yet
-} joining;
-
-static void join_slot(void *ctx, uint32_t slot)
+// For each parameter those that some constraint reads together with it.
+static void find_neighbours(const hone_space *space, uint32_t *neighbours)
 {
-    joining *j = ctx;
-    const hone_space_name *name = &j->bound->space->names[slot];
-    if (name->kind != HONE_NAME_PARAMETER) return;
-    if (j->first < 0) j->first = (int)name->index;
-    join(j->bound, j->bound->component_of[j->first], j->bound->component_of[name->index]);
-}
-
-static void find_components(hone_bound_space *bound)
-{
-    const hone_space *space = bound->space;
-    for (size_t i = 0; i < space->parameter_count; i++)
-        bound->component_of[i] = (uint8_t)i;
     for (size_t i = 0; i < space->constraint_count; i++) {
-        joining j = {bound, -1};
-        hone_expression_slots(space->constraints[i], join_slot, &j);
+        scope s = {space, 0};
+        hone_expression_slots(space->constraints[i], add_slot, &s);
+        for (size_t j = 0; j < space->parameter_count; j++)
+            if ((s.parameters >> j & 1) != 0) neighbours[j] |= s.parameters;
     }
-    // Numbered without gaps: a component's number is that of its first parameter so far.
-    uint8_t numbers[HONE_MAX_PARAMETERS];
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        if (bound->component_of[i] == i) numbers[i] = (uint8_t)bound->component_count++;
-        bound->component_of[i] = numbers[bound->component_of[i]];
+}
+
+// The pseudo-tree of constraint networks (Freuder and Quinn 1985), for the order of the text: from the last parameter
+// to the first, each hangs below its last earlier neighbour, which inherits its other earlier ones.
+static void find_tree(hone_bound_space *bound)
+{
+    uint32_t neighbours[HONE_MAX_PARAMETERS] = {0};
+    size_t count = bound->space->parameter_count;
+    find_neighbours(bound->space, neighbours);
+    for (size_t i = count; i-- > 0;) {
+        uint32_t earlier = neighbours[i] & ((1u << i) - 1);
+        bound->parent_of[i] = (int8_t)(earlier == 0 ? -1 : 31 - __builtin_clz(earlier));
+        if (earlier != 0) neighbours[bound->parent_of[i]] |= earlier;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int parent = bound->parent_of[i];
+        bound->component_of[i] = parent < 0 ? (uint8_t)bound->component_count++ : bound->component_of[parent];
     }
 }
 
@@ -136,7 +138,7 @@ static hone_status fill(hone_bound_space *bound, const hone_call *call, const ho
     if (names == NULL) return hone_fail_memory(err, where);
     hone_status status = fill_names(bound, call, device, names, err);
     if (status == HONE_OK) status = hone_space_lower(bound, names, err);
-    if (status == HONE_OK) find_components(bound);
+    if (status == HONE_OK) find_tree(bound);
     hone_free(&bound->allocator, names);
     return status;
 }

@@ -1,60 +1,67 @@
-// What can be asked of a bound space: its configs, their number, its default, and whether a config is one of it.
+// What can be asked of a bound space: the number of its configs, its default, and whether a config is one of it.
 #include "space/bound.h"
 
 #include "base/error.h"
 
-typedef struct enumeration {
-    bool (*visit)(void *ctx, const hone_config *config);
-    void *ctx;
-} enumeration;
-
-static bool visit_config(void *ctx, const hone_space_walk *walk)
-{
-    enumeration *e = ctx;
-    return e->visit(e->ctx, &walk->config);
-}
-
-hone_status hone_bound_space_enumerate(
-    const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err)
-{
+// Below and with a parameter, given those above it.
+typedef struct counting {
     hone_space_walk walk;
-    enumeration e = {visit, ctx};
-    hone_status status = hone_space_walk_init(&walk, space, HONE_ALL_COMPONENTS, err);
-    if (status == HONE_OK) status = hone_space_walk_run(&walk, visit_config, &e, err);
-    hone_space_walk_deinit(&walk);
-    return status;
-}
+    hone_status status;
+    hone_error *err;
+    uint32_t children[HONE_MAX_PARAMETERS]; // bits, by parameter
+} counting;
 
-static bool count_one(void *ctx, const hone_space_walk *walk)
+static void multiply(uint64_t *product, uint64_t factor)
 {
-    (void)walk;
-    ++*(uint64_t *)ctx;
-    return true;
+    if (__builtin_mul_overflow(*product, factor, product)) *product = UINT64_MAX;
 }
 
-static hone_status count_component(
-    const hone_bound_space *space, size_t component, uint64_t *out_count, hone_error *err)
+static void add(uint64_t *sum, uint64_t more)
 {
-    hone_space_walk walk;
-    *out_count = 0;
-    hone_status status = hone_space_walk_init(&walk, space, (int)component, err);
-    if (status == HONE_OK) status = hone_space_walk_run(&walk, count_one, out_count, err);
-    hone_space_walk_deinit(&walk);
-    return status;
+    if (__builtin_add_overflow(*sum, more, sum)) *sum = UINT64_MAX;
 }
 
-// Components vary independently, so that their numbers multiply and 10^9 configs count in no time.
+static uint64_t count_below(counting *c, size_t parameter, uint32_t above);
+
+// The trees below vary independently, so that their numbers multiply: 10^9 configs are counted in no time.
+static uint64_t count_trees(counting *c, uint32_t roots, uint32_t above)
+{
+    uint64_t product = 1;
+    for (; roots != 0 && product != 0; roots &= roots - 1)
+        multiply(&product, count_below(c, (size_t)__builtin_ctz(roots), above));
+    return product;
+}
+
+static uint64_t count_below(counting *c, size_t parameter, uint32_t above)
+{
+    uint64_t sum = 0;
+    size_t values = c->walk.bound->space->parameters[parameter].count;
+    above |= 1u << parameter;
+    for (uint32_t i = 0; i < values && c->status == HONE_OK; i++) {
+        hone_verdict verdict = hone_space_walk_set(&c->walk, parameter, i);
+        if (verdict == HONE_FAILED)
+            c->status = hone_space_walk_failure(&c->walk, above, c->err);
+        else if (verdict == HONE_ACCEPTED)
+            add(&sum, count_trees(c, c->children[parameter], above));
+    }
+    return sum;
+}
+
 hone_status hone_bound_space_count(const hone_bound_space *space, uint64_t *out_count, hone_error *err)
 {
-    uint64_t product = space->refused ? 0 : 1;
-    for (size_t i = 0; i < space->component_count && product != 0; i++) {
-        uint64_t count;
-        hone_status status = count_component(space, i, &count, err);
-        if (status != HONE_OK) return status;
-        if (__builtin_mul_overflow(product, count, &product)) product = UINT64_MAX;
+    uint32_t roots = 0;
+    counting c = {.status = HONE_OK, .err = err};
+    for (size_t i = 0; i < space->space->parameter_count; i++) {
+        if (space->parent_of[i] < 0)
+            roots |= 1u << i;
+        else
+            c.children[space->parent_of[i]] |= 1u << i;
     }
-    *out_count = product;
-    return HONE_OK;
+    c.status = hone_space_walk_init(&c.walk, space, HONE_ALL_COMPONENTS, err);
+    uint64_t count = c.status != HONE_OK || space->refused ? 0 : count_trees(&c, roots, 0);
+    if (c.status == HONE_OK) *out_count = count;
+    hone_space_walk_deinit(&c.walk);
+    return c.status;
 }
 
 static hone_status refused_by(const hone_bound_space *space, size_t constraint, const char *where, hone_error *err)
@@ -72,7 +79,7 @@ static hone_status check_positions(
     for (size_t i = 0; i < space->space->parameter_count; i++) {
         hone_verdict verdict = hone_space_walk_set(walk, i, positions[i]);
         if (verdict == HONE_REFUSED) return refused_by(space, walk->stopped_at->to, "space.check", err);
-        if (verdict == HONE_FAILED) return hone_space_walk_failure(walk, i, err);
+        if (verdict == HONE_FAILED) return hone_space_walk_failure(walk, (2u << i) - 1, err);
     }
     return HONE_OK;
 }
@@ -113,31 +120,39 @@ hone_status hone_bound_space_check(const hone_bound_space *space, const hone_con
 
 static bool take_first(void *ctx, const hone_space_walk *walk)
 {
-    hone_config *out = ctx;
-    *out = walk->config;
+    (void)walk;
+    *(bool *)ctx = true;
     return false;
 }
 
-// The first valid config when the defaults do not fit together.
-static hone_status default_or_first(
-    const hone_bound_space *space, hone_space_walk *walk, hone_config *out, hone_error *err)
+// A component's first combination goes into config.
+static hone_status first_of_component(
+    const hone_bound_space *space, size_t component, hone_config *config, hone_error *err)
 {
-    hone_config first = {.count = UINT32_MAX};
-    uint32_t positions[HONE_MAX_PARAMETERS];
-    for (size_t i = 0; i < space->space->parameter_count; i++)
-        positions[i] = (uint32_t)space->space->parameters[i].by_default;
-    if (check_positions(space, walk, positions, NULL) == HONE_OK) {
-        *out = walk->config;
-        return HONE_OK;
-    }
-    hone_status status = hone_space_walk_run(walk, take_first, &first, err);
-    if (status != HONE_OK) return status;
-    if (first.count == UINT32_MAX && space->refused)
+    hone_space_walk walk;
+    bool found = false;
+    hone_status status = hone_space_walk_init(&walk, space, (int)component, err);
+    if (status == HONE_OK) status = hone_space_walk_run(&walk, take_first, &found, err);
+    for (size_t i = 0; i < walk.depth; i++)
+        config->values[walk.order[i]] = walk.config.values[walk.order[i]];
+    hone_space_walk_deinit(&walk);
+    if (status != HONE_OK || found) return status;
+    return hone_fail(
+        err, HONE_NOT_FOUND, "space.default", "no config fulfils every constraint of this call and device");
+}
+
+// The first config of the whole space is made of the first of each component.
+static hone_status first_config(const hone_bound_space *space, hone_config *out, hone_error *err)
+{
+    hone_config first = {.count = (uint32_t)space->space->parameter_count};
+    if (space->refused)
         return hone_fail(
             err, HONE_NOT_FOUND, "space.default", "no config: 'where %.800s' is false for this call and device",
             hone_expression_source(space->space->constraints[space->refused_by]).data);
-    if (first.count == UINT32_MAX)
-        return hone_fail(err, HONE_NOT_FOUND, "space.default", "no config fulfils every constraint");
+    for (size_t i = 0; i < space->component_count; i++) {
+        hone_status status = first_of_component(space, i, &first, err);
+        if (status != HONE_OK) return status;
+    }
     *out = first;
     return HONE_OK;
 }
@@ -145,8 +160,12 @@ static hone_status default_or_first(
 hone_status hone_bound_space_default(const hone_bound_space *space, hone_config *out_config, hone_error *err)
 {
     hone_space_walk walk;
+    uint32_t positions[HONE_MAX_PARAMETERS];
+    for (size_t i = 0; i < space->space->parameter_count; i++)
+        positions[i] = (uint32_t)space->space->parameters[i].by_default;
     hone_status status = hone_space_walk_init(&walk, space, HONE_ALL_COMPONENTS, err);
-    if (status == HONE_OK) status = default_or_first(space, &walk, out_config, err);
+    bool fits = status == HONE_OK && check_positions(space, &walk, positions, NULL) == HONE_OK;
+    if (fits) *out_config = walk.config;
     hone_space_walk_deinit(&walk);
-    return status;
+    return status != HONE_OK || fits ? status : first_config(space, out_config, err);
 }

@@ -35,7 +35,10 @@ struct hone_bound_space {
     hone_space_program programs[HONE_MAX_PARAMETERS]; // run when that parameter is set
     bool refused;                                     // by a constraint that is false whatever the parameters are
     size_t refused_by;                                // that constraint
-    // Parameters that no constraint connects, directly or through others, vary independently.
+    // The last earlier parameter that a parameter is bound to by constraints, directly or through later ones; -1 for
+    // none. Once a parameter and those above it are set, the trees below it vary independently of each other.
+    int8_t parent_of[HONE_MAX_PARAMETERS];
+    // Parameters with one uppermost parent are a component; components vary independently.
     uint8_t component_of[HONE_MAX_PARAMETERS];
     size_t component_count;
 };
@@ -65,10 +68,38 @@ hone_status hone_space_walk_init(hone_space_walk *walk, const hone_bound_space *
 void hone_space_walk_deinit(hone_space_walk *walk);
 // Sets one parameter and runs its program.
 hone_verdict hone_space_walk_set(hone_space_walk *walk, size_t parameter, uint32_t position);
-// The words of a HONE_FAILED of the parameter that was set last.
-hone_status hone_space_walk_failure(const hone_space_walk *walk, size_t parameter, hone_error *err);
+// The words of a HONE_FAILED.
+//   which  bits of the parameters that are set
+hone_status hone_space_walk_failure(const hone_space_walk *walk, uint32_t which, hone_error *err);
 // Calls visit for every accepted combination until it returns false or the budget is used up.
 hone_status hone_space_walk_run(
     hone_space_walk *walk, bool (*visit)(void *ctx, const hone_space_walk *walk), void *ctx, hone_error *err);
+
+// The accepted combinations of one component as a tree: a level for each of its parameters, in the order of the text.
+// The nodes of a level stand in that order too, so a node's children are neighbours.
+typedef struct hone_space_level {
+    size_t parameter;
+    size_t count, capacities[3];
+    uint16_t *positions;
+    uint32_t *parents;  // of each node, in the level above
+    uint32_t *children; // the first of each node, in the level below; they end where the next node's begin
+} hone_space_level;
+
+typedef struct hone_space_listing {
+    hone_allocator allocator;
+    hone_space_level levels[HONE_MAX_PARAMETERS];
+    size_t depth, count; // count: of combinations, the nodes of the last level
+    bool complete;       // false: there are too many, and what is listed means nothing
+} hone_space_listing;
+
+// deinit also after a failure.
+hone_status hone_space_listing_init(
+    hone_space_listing *listing, const hone_bound_space *bound, size_t component, hone_error *err);
+void hone_space_listing_deinit(hone_space_listing *listing);
+// True when one of the complete listings has nothing in it, so that the whole space is empty.
+bool hone_space_listing_is_empty(const hone_space_listing *listings, size_t count);
+// Puts the combination of this rank into config. rank < listing->count.
+void hone_space_listing_get(
+    const hone_space_listing *listing, const hone_space *space, size_t rank, hone_config *config);
 
 #endif

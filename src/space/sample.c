@@ -14,9 +14,7 @@
 static const char where[] = "space.sample";
 
 enum {
-    LISTED_MAX = 1000000,      // combinations of one component
-    LISTING_BUDGET = 20000000, // values tried for one list
-    TRIES_A_CONFIG = 10000,    // of rejection
+    TRIES_A_CONFIG = 10000, // of rejection
     TRIES_AT_LEAST = 1000000
 };
 
@@ -39,84 +37,32 @@ static uint64_t random_below(uint64_t *state, uint64_t limit)
     return bits % limit;
 }
 
-// The accepted combinations of a component, a row of positions each.
-typedef struct list {
-    hone_space_walk walk;
-    bool complete;
-    uint16_t *rows;
-    size_t count, capacity; // rows; positions
-    bool out_of_memory;
-} list;
-
 typedef struct sampler {
     const hone_bound_space *bound;
-    list lists[HONE_MAX_PARAMETERS];
+    hone_space_listing listings[HONE_MAX_PARAMETERS];
+    hone_space_walk walks[HONE_MAX_PARAMETERS]; // of components that are not listed
     uint64_t state, tries;
     hone_config *out;
     size_t wanted, count;
     hone_error *err;
 } sampler;
 
-static bool add_row(void *ctx, const hone_space_walk *walk)
-{
-    list *l = ctx;
-    size_t used = l->count * walk->depth;
-    if (l->count == LISTED_MAX) return false;
-    if (!hone_grow(&walk->bound->allocator, &l->rows, &l->capacity, used + walk->depth, sizeof *l->rows)) {
-        l->out_of_memory = true;
-        return false;
-    }
-    for (size_t i = 0; i < walk->depth; i++)
-        l->rows[used + i] = (uint16_t)walk->positions[walk->order[i]];
-    l->count++;
-    return true;
-}
-
-// Ends complete, or without rows when there are too many.
-static hone_status make_list(const hone_bound_space *bound, size_t component, list *l, hone_error *err)
-{
-    hone_status status = hone_space_walk_init(&l->walk, bound, (int)component, err);
-    if (status != HONE_OK) return status;
-    l->walk.budget = LISTING_BUDGET;
-    status = hone_space_walk_run(&l->walk, add_row, l, err);
-    if (status != HONE_OK) return status;
-    if (l->out_of_memory) return hone_fail_memory(err, where);
-    l->complete = l->walk.budget > 0 && l->count < LISTED_MAX;
-    return HONE_OK;
-}
-
-static void put_row(const list *l, uint64_t row, hone_config *out)
-{
-    const hone_space *space = l->walk.bound->space;
-    for (size_t i = 0; i < l->walk.depth; i++) {
-        size_t parameter = l->walk.order[i];
-        out->values[parameter] = hone_space_number(&space->parameters[parameter], l->rows[row * l->walk.depth + i]);
-    }
-}
-
 // The number of configs when all components are listed; false when they are not, or too many for 64 bits.
 static bool count_listed(const sampler *s, uint64_t *out_count)
 {
     *out_count = 1;
     for (size_t i = 0; i < s->bound->component_count; i++)
-        if (!s->lists[i].complete || __builtin_mul_overflow(*out_count, (uint64_t)s->lists[i].count, out_count))
+        if (!s->listings[i].complete || __builtin_mul_overflow(*out_count, (uint64_t)s->listings[i].count, out_count))
             return false;
     return true;
-}
-
-static bool some_list_is_empty(const sampler *s)
-{
-    for (size_t i = 0; i < s->bound->component_count; i++)
-        if (s->lists[i].complete && s->lists[i].count == 0) return true;
-    return false;
 }
 
 static void put_ranked(const sampler *s, uint64_t rank, hone_config *out)
 {
     out->count = (uint32_t)s->bound->space->parameter_count;
     for (size_t i = 0; i < s->bound->component_count; i++) {
-        put_row(&s->lists[i], rank % s->lists[i].count, out);
-        rank /= s->lists[i].count;
+        hone_space_listing_get(&s->listings[i], s->bound->space, rank % s->listings[i].count, out);
+        rank /= s->listings[i].count;
     }
 }
 
@@ -169,17 +115,19 @@ static hone_status sample_ranked(sampler *s, uint64_t configs)
 }
 
 // Uniform values for one component until its constraints hold. HONE_NOT_FOUND: no tries left.
-static hone_status draw_component(sampler *s, list *l, hone_config *out)
+static hone_status draw_component(sampler *s, hone_space_walk *walk, hone_config *out)
 {
     const hone_space *space = s->bound->space;
     for (; s->tries > 0; s->tries--) {
+        uint32_t drawn = 0;
         hone_verdict verdict = HONE_ACCEPTED;
-        for (size_t i = 0; i < l->walk.depth && verdict == HONE_ACCEPTED; i++) {
-            size_t parameter = l->walk.order[i];
+        for (size_t i = 0; i < walk->depth && verdict == HONE_ACCEPTED; i++) {
+            size_t parameter = walk->order[i];
             uint32_t position = (uint32_t)random_below(&s->state, space->parameters[parameter].count);
-            verdict = hone_space_walk_set(&l->walk, parameter, position);
-            out->values[parameter] = l->walk.config.values[parameter];
-            if (verdict == HONE_FAILED) return hone_space_walk_failure(&l->walk, parameter, s->err);
+            drawn |= 1u << parameter;
+            verdict = hone_space_walk_set(walk, parameter, position);
+            out->values[parameter] = walk->config.values[parameter];
+            if (verdict == HONE_FAILED) return hone_space_walk_failure(walk, drawn, s->err);
         }
         if (verdict == HONE_ACCEPTED) return HONE_OK;
     }
@@ -190,12 +138,12 @@ static hone_status draw(sampler *s, hone_config *out)
 {
     *out = (hone_config){.count = (uint32_t)s->bound->space->parameter_count};
     for (size_t i = 0; i < s->bound->component_count; i++) {
-        list *l = &s->lists[i];
+        const hone_space_listing *l = &s->listings[i];
         hone_status status = HONE_OK;
         if (l->complete)
-            put_row(l, random_below(&s->state, l->count), out);
+            hone_space_listing_get(l, s->bound->space, random_below(&s->state, l->count), out);
         else
-            status = draw_component(s, l, out);
+            status = draw_component(s, &s->walks[i], out);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;
@@ -268,10 +216,13 @@ static hone_status sample(sampler *s)
 {
     uint64_t configs;
     for (size_t i = 0; i < s->bound->component_count; i++) {
-        hone_status status = make_list(s->bound, i, &s->lists[i], s->err);
+        hone_space_listing *listing = &s->listings[i];
+        hone_status status = hone_space_listing_init(listing, s->bound, i, s->err);
+        if (status == HONE_OK && !listing->complete)
+            status = hone_space_walk_init(&s->walks[i], s->bound, (int)i, s->err);
         if (status != HONE_OK) return status;
     }
-    if (some_list_is_empty(s)) return HONE_OK;
+    if (hone_space_listing_is_empty(s->listings, s->bound->component_count)) return HONE_OK;
     if (count_listed(s, &configs)) return sample_ranked(s, configs);
     hone_status status = sample_drawn(s);
     return status == HONE_NOT_FOUND ? sample_reservoir(s) : status;
@@ -296,8 +247,8 @@ hone_status hone_bound_space_sample(
     if (!space->refused && count > 0) status = sample(s);
     if (status == HONE_OK) *out_count = s->count;
     for (size_t i = 0; i < space->component_count; i++) {
-        hone_free(&space->allocator, s->lists[i].rows);
-        if (s->lists[i].walk.bound != NULL) hone_space_walk_deinit(&s->lists[i].walk);
+        hone_space_listing_deinit(&s->listings[i]);
+        if (s->walks[i].bound != NULL) hone_space_walk_deinit(&s->walks[i]);
     }
     hone_free(&space->allocator, s);
     return status;

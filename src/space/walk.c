@@ -129,18 +129,23 @@ hone_verdict hone_space_walk_set(hone_space_walk *walk, size_t parameter, uint32
     return run_program(walk, &walk->bound->programs[parameter]);
 }
 
-hone_status hone_space_walk_failure(const hone_space_walk *walk, size_t parameter, hone_error *err)
+hone_status hone_space_walk_failure(const hone_space_walk *walk, uint32_t which, hone_error *err)
 {
     char config[400];
-    uint32_t set = 0;
     const hone_space *space = walk->bound->space;
-    for (size_t i = 0; i < walk->depth && walk->order[i] <= parameter; i++)
-        set |= 1u << walk->order[i];
-    size_t length = hone_space_config_text(space, &walk->config, set, config, sizeof config);
+    size_t length = hone_space_config_text(space, &walk->config, which, config, sizeof config);
     return hone_fail(
         err, HONE_INVALID_ARGUMENT, where, "'where %.400s' cannot be evaluated for %s%s: %s",
         hone_expression_source(space->constraints[walk->stopped_at->to]).data, config,
         length < sizeof config ? "" : "...", hone_scalar_problem(&walk->cells[walk->stopped_at->a]));
+}
+
+static uint32_t set_until(const hone_space_walk *walk, size_t depth)
+{
+    uint32_t set = 0;
+    for (size_t i = 0; i <= depth; i++)
+        set |= 1u << walk->order[i];
+    return set;
 }
 
 hone_status hone_space_walk_run(
@@ -163,7 +168,7 @@ hone_status hone_space_walk_run(
         if (walk->budget == 0) return HONE_OK;
         walk->budget--;
         hone_verdict verdict = hone_space_walk_set(walk, parameter, next[depth]++);
-        if (verdict == HONE_FAILED) return hone_space_walk_failure(walk, parameter, err);
+        if (verdict == HONE_FAILED) return hone_space_walk_failure(walk, set_until(walk, depth), err);
         if (verdict == HONE_REFUSED) continue;
         if (depth + 1 < walk->depth)
             next[++depth] = 0;
