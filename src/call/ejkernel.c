@@ -356,32 +356,51 @@ static hone_status encode_dict(encoder *e, const json_t *argument)
 
 // ---- objects
 
-// Fields as [[name, value], ...], written by name.
-static hone_status encode_fields(encoder *e, const json_t *argument)
+// A name, plain or described as a str.
+static const json_t *member_name(const json_t *name)
 {
-    const json_t *fields = json_object_get(argument, "fields");
-    const size_t count = json_array_size(fields);
-    if (!json_is_array(fields)) return wrong(e, "an object has fields: pairs of name and value");
-    member *members = hone_alloc_array(&e->out->allocator, count, sizeof *members);
-    if (members == NULL) return hone_fail_memory(e->err, where);
-    hone_status status = HONE_OK;
-    for (size_t i = 0; i < count && status == HONE_OK; i++) {
-        const json_t *name = json_array_get(json_array_get(fields, i), 0);
-        if (!json_is_string(name)) status = wrong(e, "a field's name is a string");
-        members[i] =
-            (member){json_string_value(name), json_string_length(name), json_array_get(json_array_get(fields, i), 1)};
+    const json_t *text = json_is_object(name) ? text_field(name, "value") : name;
+    return json_is_string(text) ? text : NULL;
+}
+
+// Reads [[name, value], ...] in the order in which Python sorts the names. *out is freed by the caller.
+static hone_status read_members(encoder *e, const json_t *pairs, member **out)
+{
+    const size_t count = json_array_size(pairs);
+    if (!json_is_array(pairs)) return wrong(e, "expected pairs of name and value");
+    *out = hone_alloc_array(&e->out->allocator, count, sizeof **out);
+    if (*out == NULL) return hone_fail_memory(e->err, where);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(pairs, i), *name = member_name(json_array_get(item, 0));
+        if (name == NULL) return wrong(e, "the first of a pair of name and value is a string");
+        (*out)[i] = (member){json_string_value(name), json_string_length(name), json_array_get(item, 1)};
     }
-    if (status == HONE_OK) qsort(members, count, sizeof *members, by_name);
-    hone_buffer_char(e->out, '{');
-    for (size_t i = 0; i < count && status == HONE_OK; i++) {
+    qsort(*out, count, sizeof **out, by_name);
+    return HONE_OK;
+}
+
+// Writes members with what stands before, between and after each name and value: {"a":1} or [["a",1]].
+static hone_status encode_members(encoder *e, const json_t *pairs, const char *brackets, char between, const char *item)
+{
+    member *members = NULL;
+    hone_status status = read_members(e, pairs, &members);
+    hone_buffer_char(e->out, brackets[0]);
+    for (size_t i = 0; status == HONE_OK && i < json_array_size(pairs); i++) {
         if (i > 0) hone_buffer_char(e->out, ',');
+        hone_buffer_append(e->out, item, strlen(item) / 2);
         hone_json_string(e->out, members[i].name, members[i].size);
-        hone_buffer_char(e->out, ':');
+        hone_buffer_char(e->out, between);
         status = encode(e, members[i].value);
+        hone_buffer_text(e->out, item + strlen(item) / 2);
     }
-    hone_buffer_char(e->out, '}');
+    hone_buffer_char(e->out, brackets[1]);
     hone_free(&e->out->allocator, members);
     return status;
+}
+
+static hone_status encode_fields(encoder *e, const json_t *argument)
+{
+    return encode_members(e, json_object_get(argument, "fields"), "{}", ':', "");
 }
 
 static hone_status encode_function(encoder *e, const json_t *argument)
@@ -416,39 +435,6 @@ static hone_status encode_class(encoder *e, const json_t *argument)
     return status;
 }
 
-// The name of a keyword: plain, or described as a str.
-static const json_t *keyword_name(const json_t *pair_or_item)
-{
-    const json_t *name = json_array_get(pair_or_item, 0);
-    return json_is_object(name) ? text_field(name, "value") : json_is_string(name) ? name : NULL;
-}
-
-// Keywords bound by a partial, as [name, value] sorted by name.
-static hone_status encode_keywords(encoder *e, const json_t *keywords)
-{
-    const size_t count = json_array_size(keywords);
-    member *members = hone_alloc_array(&e->out->allocator, count, sizeof *members);
-    if (members == NULL) return hone_fail_memory(e->err, where);
-    hone_status status = HONE_OK;
-    for (size_t i = 0; i < count && status == HONE_OK; i++) {
-        const json_t *item = json_array_get(keywords, i), *name = keyword_name(item);
-        if (name == NULL) status = wrong(e, "a partial's keyword is a name and a value");
-        members[i] = (member){json_string_value(name), json_string_length(name), json_array_get(item, 1)};
-    }
-    if (status == HONE_OK) qsort(members, count, sizeof *members, by_name);
-    hone_buffer_char(e->out, '[');
-    for (size_t i = 0; i < count && status == HONE_OK; i++) {
-        hone_buffer_text(e->out, i > 0 ? ",[" : "[");
-        hone_json_string(e->out, members[i].name, members[i].size);
-        hone_buffer_char(e->out, ',');
-        status = encode(e, members[i].value);
-        hone_buffer_char(e->out, ']');
-    }
-    hone_buffer_char(e->out, ']');
-    hone_free(&e->out->allocator, members);
-    return status;
-}
-
 static hone_status encode_partial(encoder *e, const json_t *argument)
 {
     hone_buffer_text(e->out, "{\"__partial__\":true,\"args\":");
@@ -458,7 +444,7 @@ static hone_status encode_partial(encoder *e, const json_t *argument)
     status = encode(e, json_object_get(argument, "func"));
     if (status != HONE_OK) return status;
     hone_buffer_text(e->out, ",\"kwargs\":");
-    status = encode_keywords(e, json_object_get(argument, "kwargs"));
+    status = encode_members(e, json_object_get(argument, "kwargs"), "[]", ',', "[]");
     hone_buffer_char(e->out, '}');
     return status;
 }
