@@ -46,8 +46,15 @@ HONE_INLINE vec product(const void *x, const void *weight, hone_dtype_id dtype, 
     return vec_mul(vec_mul(vec_load(x, dtype, i), factor), vec_load(weight, dtype, i));
 }
 
-HONE_INLINE void
-multiply(void *y, const void *x, const void *weight, hone_dtype_id dtype, int64_t length, float scale, int unroll, bool stream)
+HONE_INLINE void multiply(
+    void *y,
+    const void *x,
+    const void *weight,
+    hone_dtype_id dtype,
+    int64_t length,
+    float scale,
+    int unroll,
+    bool stream)
 {
     vec factor = vec_set(scale);
     int64_t i = 0;
@@ -84,10 +91,17 @@ HONE_INLINE void normalise_range(const norm *job, int64_t first, int64_t last, h
 {
     for (int64_t row = first; row < last; row++) {
         switch (job->unroll) {
-        case 1: normalise(job, row, dtype, 1); break;
-        case 2: normalise(job, row, dtype, 2); break;
-        case 4: normalise(job, row, dtype, 4); break;
-        default: normalise(job, row, dtype, 8);
+        case 1:
+            normalise(job, row, dtype, 1);
+            break;
+        case 2:
+            normalise(job, row, dtype, 2);
+            break;
+        case 4:
+            normalise(job, row, dtype, 4);
+            break;
+        default:
+            normalise(job, row, dtype, 8);
         }
     }
 }
@@ -98,9 +112,14 @@ static void run_task(void *ctx, int64_t index)
     int64_t first = index * job->rows_per_task, last = first + job->rows_per_task;
     if (last > job->x.count) last = job->x.count;
     switch (job->dtype) {
-    case HONE_F32: normalise_range(job, first, last, HONE_F32); break;
-    case HONE_BF16: normalise_range(job, first, last, HONE_BF16); break;
-    default: normalise_range(job, first, last, HONE_F16);
+    case HONE_F32:
+        normalise_range(job, first, last, HONE_F32);
+        break;
+    case HONE_BF16:
+        normalise_range(job, first, last, HONE_BF16);
+        break;
+    default:
+        normalise_range(job, first, last, HONE_F16);
     }
     if (job->stream) vec_stream_end();
 }

@@ -25,8 +25,8 @@ static void model(const hone_call *call, hone_cost *out_cost)
 }
 
 // A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
-static bool
-heuristic(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+static bool heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     (void)kernel;
     int64_t dim = hone_dim_of(call, "dim"), bytes = hone_tensor_elements(hone_call_tensor(call, RMS_NORM_X)) * 4;
@@ -43,7 +43,8 @@ heuristic(const hone_kernel *kernel, const hone_call *call, const hone_device_in
 
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = "rms_norm(x: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6) -> y: T[..., dim] where T in f32, f16, bf16",
+    .signature =
+        "rms_norm(x: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6) -> y: T[..., dim] where T in f32, f16, bf16",
     .reference = hone_rms_norm_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -51,14 +52,14 @@ static const hone_algorithm algorithm = {
 };
 
 static const hone_kernel kernels[] = {
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 30,
-     .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ, .space = space,
-     .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx512},
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 30, .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ,
+     .space = space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx512},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
-     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space,
-     .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx2},
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 10,
-     .space = space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_portable},
+     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space, .supports = supports,
+     .heuristic = heuristic, .run = hone_rms_norm_avx2},
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_portable},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_rms_norm_reference},
 };

@@ -204,20 +204,42 @@ HONE_INLINE void short_row(const row *r, hone_dtype_id dtype, int vectors)
 HONE_INLINE void normalise(const softmax *job, const row *r, hone_dtype_id dtype)
 {
     switch ((r->length + VEC_WIDTH - 1) / VEC_WIDTH) {
-    case 1: short_row(r, dtype, 1); return;
-    case 2: short_row(r, dtype, 2); return;
-    case 3: short_row(r, dtype, 3); return;
-    case 4: short_row(r, dtype, 4); return;
-    case 5: short_row(r, dtype, 5); return;
-    case 6: short_row(r, dtype, 6); return;
-    case 7: short_row(r, dtype, 7); return;
-    case 8: short_row(r, dtype, 8); return;
-    default: break;
+    case 1:
+        short_row(r, dtype, 1);
+        return;
+    case 2:
+        short_row(r, dtype, 2);
+        return;
+    case 3:
+        short_row(r, dtype, 3);
+        return;
+    case 4:
+        short_row(r, dtype, 4);
+        return;
+    case 5:
+        short_row(r, dtype, 5);
+        return;
+    case 6:
+        short_row(r, dtype, 6);
+        return;
+    case 7:
+        short_row(r, dtype, 7);
+        return;
+    case 8:
+        short_row(r, dtype, 8);
+        return;
+    default:
+        break;
     }
     switch (job->unroll) {
-    case 1: long_row(r, dtype, job->method, 1); break;
-    case 2: long_row(r, dtype, job->method, 2); break;
-    default: long_row(r, dtype, job->method, 4);
+    case 1:
+        long_row(r, dtype, job->method, 1);
+        break;
+    case 2:
+        long_row(r, dtype, job->method, 2);
+        break;
+    default:
+        long_row(r, dtype, job->method, 4);
     }
 }
 
@@ -249,9 +271,14 @@ static void run_task(void *ctx, int64_t index)
         }
     }
     switch (job->dtype) {
-    case HONE_F32: normalise_range(job, first, last, buffer, HONE_F32); break;
-    case HONE_BF16: normalise_range(job, first, last, buffer, HONE_BF16); break;
-    default: normalise_range(job, first, last, buffer, HONE_F16);
+    case HONE_F32:
+        normalise_range(job, first, last, buffer, HONE_F32);
+        break;
+    case HONE_BF16:
+        normalise_range(job, first, last, buffer, HONE_BF16);
+        break;
+    default:
+        normalise_range(job, first, last, buffer, HONE_F16);
     }
     if (job->stream) vec_stream_end();
 }

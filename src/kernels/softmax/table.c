@@ -24,8 +24,8 @@ static void model(const hone_call *call, hone_cost *out_cost)
 }
 
 // A task worth the price of handing it over is some 32 KiB; what is larger than the last cache need not go through it.
-static bool
-heuristic(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+static bool heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     (void)kernel;
     int64_t dim = hone_dim_of(call, "dim"), bytes = hone_tensor_elements(hone_call_tensor(call, SOFTMAX_X)) * 4;
@@ -51,14 +51,14 @@ static const hone_algorithm algorithm = {
 };
 
 static const hone_kernel kernels[] = {
-    {HONE_KERNEL, .algorithm = "softmax", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 30,
-     .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ, .space = space,
-     .supports = supports, .heuristic = heuristic, .run = hone_softmax_avx512},
+    {HONE_KERNEL, .algorithm = "softmax", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 30, .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ,
+     .space = space, .supports = supports, .heuristic = heuristic, .run = hone_softmax_avx512},
     {HONE_KERNEL, .algorithm = "softmax", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
-     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space,
-     .supports = supports, .heuristic = heuristic, .run = hone_softmax_avx2},
-    {HONE_KERNEL, .algorithm = "softmax", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 10,
-     .space = space, .supports = supports, .heuristic = heuristic, .run = hone_softmax_portable},
+     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space, .supports = supports,
+     .heuristic = heuristic, .run = hone_softmax_avx2},
+    {HONE_KERNEL, .algorithm = "softmax", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_softmax_portable},
     {HONE_KERNEL, .algorithm = "softmax", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_softmax_reference},
 };

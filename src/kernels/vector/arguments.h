@@ -23,7 +23,9 @@ static inline bool hone_last_axis_is_dense(const hone_call *call, size_t index, 
     int64_t stride = hone_axis_stride(tensor, last);
     if (stride == 1 || tensor->shape[last] <= 1) return true;
     const char *name = hone_signature_parameter(hone_call_signature(call), index)->name;
-    hone_fail(why, HONE_UNSUPPORTED, "kernels", "%s has stride %lld on its last axis; this kernel asks for 1", name, (long long)stride);
+    hone_fail(
+        why, HONE_UNSUPPORTED, "kernels", "%s has stride %lld on its last axis; this kernel asks for 1", name,
+        (long long)stride);
     return false;
 }
 

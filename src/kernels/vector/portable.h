@@ -8,6 +8,7 @@
 
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t vec_bits __attribute__((vector_size(16)));
+typedef uint16_t vec_halves __attribute__((vector_size(8)));
 
 enum { VEC_WIDTH = 4, VEC_TILE = 4, VEC_LOWEST = -127 };
 
@@ -97,18 +98,48 @@ HONE_INLINE void vec_store_part(void *data, hone_dtype_id dtype, int64_t index, 
         hone_element_put(data, dtype, index + i, value[i]);
 }
 
+// A 16 bit float's bits in each lane.
+HONE_INLINE vec_bits vec_load_halves(const void *data, int64_t index)
+{
+    vec_halves halves;
+    memcpy(&halves, (const uint16_t *)data + index, sizeof halves);
+    return __builtin_convertvector(halves, vec_bits);
+}
+
+// The bits of an f16 moved to their places are the number over 2^112, subnormals too.
+HONE_INLINE vec vec_widen_f16(vec_bits half)
+{
+    vec_bits rest = (half & 0x7fff) << 13;
+    vec_bits special = (rest >= (0x7c00 << 13)) & 0x7f800000;
+    vec value = (vec)rest * vec_set(0x1p112f);
+    return (vec)((vec_bits)value | special | (half & 0x8000) << 16);
+}
+
 HONE_INLINE vec vec_load(const void *data, hone_dtype_id dtype, int64_t index)
 {
-    if (dtype != HONE_F32) return vec_load_part(data, dtype, index, VEC_WIDTH);
+    if (dtype == HONE_BF16) return (vec)(vec_load_halves(data, index) << 16);
+    if (dtype == HONE_F16) return vec_widen_f16(vec_load_halves(data, index));
     vec value;
     memcpy(&value, (const float *)data + index, sizeof value);
     return value;
+}
+
+// Nearest even; NaN stays NaN.
+HONE_INLINE void vec_store_bf16(void *data, int64_t index, vec value)
+{
+    vec_bits bits = (vec_bits)value, nan = value != value;
+    vec_bits rounded = bits + 0x7fff + (bits >> 16 & 1);
+    vec_bits kept = ((rounded & ~nan) | ((bits | 0x400000) & nan)) >> 16;
+    vec_halves halves = __builtin_convertvector(kept, vec_halves);
+    memcpy((uint16_t *)data + index, &halves, sizeof halves);
 }
 
 HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {
     if (dtype == HONE_F32)
         memcpy((float *)data + index, &value, sizeof value);
+    else if (dtype == HONE_BF16)
+        vec_store_bf16(data, index, value);
     else
         vec_store_part(data, dtype, index, VEC_WIDTH, value);
 }

@@ -6,7 +6,7 @@
 
 // Leading axes that lie evenly in memory are joined, so that a dense tensor has one.
 typedef struct hone_rows {
-    char *data; // element [0, ..., 0]
+    char *data;                  // element [0, ..., 0]
     int64_t count, length, step; // rows, their elements, and the stride between two elements
     int32_t axes;
     int64_t shape[HONE_MAX_RANK], strides[HONE_MAX_RANK];
