@@ -2,6 +2,7 @@
 #include "record/table.h"
 
 #include "base/hash.h"
+#include "store/merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,16 +148,16 @@ static hone_record_entry *create_entry(
     return entry;
 }
 
+// The texts of the descriptor stay the entry's own; only counts, times and who answered change.
 static void merge(hone_record_entry *entry, const hone_store_invocation *added)
 {
-    hone_store_invocation *into = &entry->invocation;
-    uint64_t sum;
-    into->count = __builtin_add_overflow(into->count, added->count, &sum) ? UINT64_MAX : sum;
-    if (added->first < into->first) into->first = added->first;
-    if (added->last >= into->last) {
-        into->last = added->last;
-        set_answer(entry, added->kernel, added->decided);
-    }
+    hone_store_invocation merged = entry->invocation;
+    hone_invocation_merge(&merged, added);
+    entry->invocation.count = merged.count;
+    entry->invocation.first = merged.first;
+    entry->invocation.last = merged.last;
+    if (merged.kernel == added->kernel) set_answer(entry, added->kernel, NULL);
+    if (merged.decided == added->decided) set_answer(entry, NULL, added->decided);
 }
 
 bool hone_record_table_has(const hone_record_table *table, const hone_store_invocation *invocation)
