@@ -6,6 +6,7 @@
 #include "store/merge.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef enum table_id { DECISIONS, MEASUREMENTS, FAILURES, INVOCATIONS, ALIASES, TABLE_COUNT } table_id;
 
@@ -61,6 +62,18 @@ static bool find_record(const memory_store *memory, table_id id, const void *pro
     hone_row_of(memory->tables[id].shape, probe, &row);
     const hone_row *found = hone_table_find(&memory->tables[id], &row);
     return found != NULL && hone_row_read(memory->tables[id].shape, found, out, sizeof *out);
+}
+
+// The rows under a key's device, algorithm, version and key, which begin decisions, measurements and failures.
+static void range_under(const hone_table *table, const hone_store_key *key, size_t *out_begin, size_t *out_end)
+{
+    enum { KEY_CELLS = 4 };
+    record probe;
+    hone_row row;
+    memset(&probe, 0, sizeof probe); // an initialiser would clear the key's part of the union only
+    probe.key = *key;
+    hone_row_of(table->shape, &probe, &row);
+    hone_table_range(table, &row, KEY_CELLS, out_begin, out_end);
 }
 
 // Opening ------------------------------------------------------------------------------------------------------
@@ -123,17 +136,12 @@ static hone_status memory_put_all(
     return finish(memory_of(store), ok, "store.put", err);
 }
 
-// Walks the rows of a key's device, algorithm, version and key, which all three tables begin with.
 // Returns false when there was no memory.
 static bool remove_under(memory_store *memory, table_id id, const hone_store_key *key, size_t *removed)
 {
-    enum { KEY_CELLS = 4 };
     hone_table *table = &memory->tables[id];
-    const record probe = {.key = *key};
-    hone_row row;
-    hone_row_of(table->shape, &probe, &row);
     size_t begin, end;
-    hone_table_range(table, &row, KEY_CELLS, &begin, &end);
+    range_under(table, key, &begin, &end);
     for (size_t i = end; i > begin; i--) {
         record found;
         if (!hone_row_read(table->shape, table->rows[i - 1], &found, sizeof found) ||
@@ -189,13 +197,9 @@ static hone_status memory_put_measurement(
 static bool visit_measured(
     memory_store *memory, table_id id, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx)
 {
-    enum { KEY_CELLS = 4 };
     const hone_table *table = &memory->tables[id];
-    const record probe = {.key = *key};
-    hone_row row;
-    hone_row_of(table->shape, &probe, &row);
     size_t begin, end;
-    hone_table_range(table, &row, KEY_CELLS, &begin, &end);
+    range_under(table, key, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         record found;
         if (!hone_row_read(table->shape, table->rows[i], &found, sizeof found)) continue;
