@@ -1,6 +1,11 @@
 // Stores: decisions, measurements, failures, invocations and aliases that outlive the process.
 //
 // hone_store_open("sqlite:PATH" | "memory:"). "json:" and "postgresql:" are not there yet and are refused.
+//
+// A store may be shared by threads and, in a file, by processes. A visit sees records borrowed, for the time of
+// its call, and under the store's lock: it keeps what it wants and returns; calling the same store from it is
+// refused. A record that fails its checksum is HONE_CORRUPT to a get; walks pass it over, visit the others, and
+// answer HONE_CORRUPT in the end, with the first one's key.
 #ifndef HONE_STORE_H
 #define HONE_STORE_H
 
@@ -69,7 +74,8 @@ typedef struct hone_store_alias {
     hone_store_key key;       // hone's; device may be NULL
 } hone_store_alias;
 
-// Opens by URL. path of "sqlite:" is created with its folders.
+// Opens by URL. path of "sqlite:" is created with its folders. HONE_STORE_SYNC=full makes every put wait for the
+// disk; normal, the default, may lose the last ones when the power fails, never the file.
 // Threads: every function of a store may be called from any thread.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (no such URL); HONE_UNSUPPORTED (a kind that is not there yet);
 //          HONE_IO; HONE_CORRUPT; HONE_INCOMPATIBLE (a newer schema).
@@ -78,7 +84,8 @@ hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hon
 HONE_API void hone_store_close(hone_store **store);
 HONE_API const char *hone_store_url(const hone_store *store);
 
-// Looks one decision up. visit sees it borrowed, for the time of the call.
+// Looks one decision up. One whose spec is there and differs from the key's, where that is there, is another call's:
+// HONE_NOT_FOUND.
 // Returns: HONE_OK (visited), HONE_NOT_FOUND, HONE_BUSY, HONE_IO, HONE_CORRUPT.
 HONE_API HONE_MUST_CHECK hone_status hone_store_get(
     hone_store *store,
@@ -87,11 +94,14 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get(
     void (*visit)(void *ctx, const hone_store_decision *decision),
     void *ctx,
     hone_error *err);
+// Replaces the decision of the same device, algorithm, version, key and regime, whatever it rests on: who puts
+// knows better. Which of two decisions is the better one is hone_result_merge's question.
 HONE_API HONE_MUST_CHECK hone_status hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err);
 // All or none, in one transaction.
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err);
-// Removes a decision with its measurements. HONE_NOT_FOUND when there was none.
+// Removes the decisions of a key, warm and cold, with its measurements and failures. HONE_NOT_FOUND when there was
+// nothing.
 HONE_API HONE_MUST_CHECK hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone_error *err);
 // Visits decisions in key order until visit returns false. A NULL field of the filter matches all; filter may be NULL.
 HONE_API HONE_MUST_CHECK hone_status hone_store_scan(
@@ -101,8 +111,10 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_scan(
     void *ctx,
     hone_error *err);
 
+// Replaces what was measured, or failed, with the same kernel, config and regime before.
 HONE_API HONE_MUST_CHECK hone_status hone_store_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err);
+// Visits what was measured under a key by regime, kernel and config; then what failed.
 HONE_API HONE_MUST_CHECK hone_status hone_store_measurements(
     hone_store *store,
     const hone_store_key *key,
@@ -110,7 +122,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_measurements(
     void *ctx,
     hone_error *err);
 
-// Adds to what is stored: counts add up, first is the earliest, last the latest.
+// Adds to what is stored: counts add up, first is the earliest, last the latest. All or none.
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_add_invocations(hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err);
 // Heaviest first. device NULL: all.
