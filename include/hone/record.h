@@ -29,7 +29,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_record_clear(hone_runtime *rt, const c
 HONE_API HONE_MUST_CHECK hone_status hone_record_flush(hone_runtime *rt, hone_error *err);
 // Descriptors that were not recorded because the table was full and there was no store.
 HONE_API uint64_t hone_record_dropped(hone_runtime *rt);
-// Reads a record document (docs/formats.md), hone's own or ejkernel's words (op, key, spec). Sound entries are taken
+// Reads a record document (formats.md), hone's own or ejkernel's words (op, key, spec). Sound entries are taken
 // also when others are not: then the answer is HONE_CORRUPT with the first one's fault. *out_count (may be NULL)
 // says in every case how many were taken.
 HONE_API HONE_MUST_CHECK hone_status
