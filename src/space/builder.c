@@ -265,10 +265,11 @@ void hone_space_end_parameter(hone_space_builder *builder, const hone_scalar *by
     if (hone_space_builder_failed(builder)) return;
     int64_t position = by_default == NULL ? 0 : hone_space_find_value(parameter, by_default);
     if (position < 0) {
-        char values[300];
+        char value[80], values[300];
+        hone_space_describe(by_default, value, sizeof value);
         hone_space_list_values(parameter, values, sizeof values);
         hone_space_builder_fail(
-            builder, "parameter '%s': its default is none of its values (%s)", parameter->name, values);
+            builder, "parameter '%s': the default %s is none of its values (%s)", parameter->name, value, values);
         return;
     }
     parameter->by_default = (size_t)position;

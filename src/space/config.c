@@ -117,11 +117,12 @@ static hone_status set(reader *r, hone_view name, const hone_scalar *value)
         return hone_fail(r->err, HONE_INVALID_ARGUMENT, r->where, "parameter '%s' is given twice", parameter->name);
     int64_t position = value == NULL ? -1 : hone_space_find_value(parameter, value);
     if (position < 0) {
-        char values[400];
+        char given[80] = "what was given", values[400];
+        if (value != NULL) hone_space_describe(value, given, sizeof given);
         hone_space_list_values(parameter, values, sizeof values);
         return hone_fail(
-            r->err, HONE_INVALID_ARGUMENT, r->where, "parameter '%s': the value is none of: %s", parameter->name,
-            values);
+            r->err, HONE_INVALID_ARGUMENT, r->where, "parameter '%s': %s is none of its values (%s)", parameter->name,
+            given, values);
     }
     r->seen[index] = true;
     r->config.values[index] = hone_space_number(parameter, (size_t)position);

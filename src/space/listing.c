@@ -8,7 +8,7 @@ static const char where[] = "space.list";
 
 enum {
     LISTED_MAX = 1000000, // combinations
-    BUDGET = 20000000     // values tried
+    BUDGET = 10000000     // values tried
 };
 
 typedef struct listing_visit {

@@ -1,8 +1,9 @@
 // The life of a space, and what can be asked of one without binding it.
 #include "space/space.h"
 
-#include "base/error.h"
+#include "base/number.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,6 +127,27 @@ int hone_space_find_parameter(const hone_space *space, hone_view name)
     for (size_t i = 0; i < space->parameter_count; i++)
         if (hone_view_is(name, space->parameters[i].name)) return (int)i;
     return -1;
+}
+
+void hone_space_describe(const hone_scalar *value, char *out, size_t size)
+{
+    char digits[HONE_NUMBER_SIZE];
+    switch (value->kind) {
+    case HONE_SCALAR_BOOL:
+        snprintf(out, size, "%s", value->as.i64 != 0 ? "true" : "false");
+        return;
+    case HONE_SCALAR_INT:
+        snprintf(out, size, "%" PRId64, value->as.i64);
+        return;
+    case HONE_SCALAR_FLOAT:
+        snprintf(out, size, "%s", hone_number_print(value->as.f64, digits));
+        return;
+    case HONE_SCALAR_TEXT:
+        snprintf(out, size, "'%.*s'", value->as.text.size > 60 ? 60 : (int)value->as.text.size, value->as.text.data);
+        return;
+    default:
+        snprintf(out, size, "none");
+    }
 }
 
 void hone_space_list_values(const hone_space_parameter *parameter, char *out, size_t size)

@@ -71,6 +71,8 @@ int64_t hone_space_find_number(const hone_space_parameter *parameter, int64_t nu
 int64_t hone_space_number(const hone_space_parameter *parameter, size_t position);
 // -1 when there is no such parameter.
 int hone_space_find_parameter(const hone_space *space, hone_view name);
+// A value that came, for messages.
+void hone_space_describe(const hone_scalar *value, char *out, size_t size);
 // "16, 32, 64, 128", cut after HONE_SPACE_MESSAGE_VALUES.
 void hone_space_list_values(const hone_space_parameter *parameter, char *out, size_t size);
 // The text of those parameters of a config whose bits are set.

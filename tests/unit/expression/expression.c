@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "failing_allocator.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -363,28 +364,14 @@ static void hostile_depth_and_length_are_refused(void **state)
     assert_result_of_repeated("1 < ", 100000, "1", "", "too long");
 }
 
-// Fails every allocation from the nth on.
-typedef struct failing {
-    hone_allocator inner;
-    size_t left;
-} failing;
-
-static void *failing_reallocate(void *ctx, void *ptr, size_t old_size, size_t new_size)
-{
-    failing *allocator = ctx;
-    if (new_size != 0 && allocator->left == 0) return NULL;
-    if (new_size != 0) allocator->left--;
-    return allocator->inner.reallocate(allocator->inner.ctx, ptr, old_size, new_size);
-}
-
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     hone_status status = HONE_OUT_OF_MEMORY;
     size_t allowed = 0;
     for (; status != HONE_OK && allowed < 100; allowed++) {
-        failing allocator = {hone_allocator_system(), allowed};
-        hone_arena arena = {.allocator = {&allocator, failing_reallocate}};
+        failing_allocator allocator;
+        hone_arena arena = {.allocator = failing_allocator_of(&allocator, (long long)allowed)};
         hone_lexer lexer;
         hone_error err = {0};
         const hone_expression *expression = NULL;
@@ -393,6 +380,7 @@ static void every_failed_allocation_is_reported(void **state)
         if (status != HONE_OK) assert_int_equal(status, HONE_OUT_OF_MEMORY);
         if (status != HONE_OK) assert_int_equal(err.status, HONE_OUT_OF_MEMORY);
         hone_arena_destroy(&arena);
+        assert_int_equal(atomic_load(&allocator.live), 0);
     }
     assert_int_equal(status, HONE_OK);
     assert_true(allowed > 2);
