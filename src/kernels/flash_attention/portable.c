@@ -1,0 +1,17 @@
+// For any machine.
+#include "kernels/vector/portable.h"
+
+#include "kernels/flash_attention/streams.h"
+#include "kernels/flash_attention/tiles.h"
+
+hone_status hone_attention_tiles_portable(
+    const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
+{
+    return tiles_run(problem, plan, execution);
+}
+
+hone_status hone_attention_stream_portable(
+    const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
+{
+    return streams_run(problem, plan, execution);
+}
