@@ -82,16 +82,18 @@ static hone_status take_value(binder *b, size_t i, const hone_value *given)
     return value->tag == HONE_VALUE_STRING ? copy_string(b, p, value) : HONE_OK;
 }
 
-static hone_status take_values(binder *b, const hone_value *values, size_t count)
+static hone_status take_values(binder *b, const hone_call_source *source)
 {
-    if (count > b->signature->count)
+    const hone_signature *signature = b->signature;
+    if (source->count > signature->count)
         return wrong(
-            b, "%zu values came, but there are only %zu parameters and results: %s", count, b->signature->count,
-            b->signature->text);
-    for (size_t i = 0; i < b->signature->count; i++) {
-        const bool none = i >= count || values[i].tag == HONE_VALUE_NONE;
-        const bool missing = none && (i >= count || !b->signature->parameters[i].shown.nullable);
-        hone_status status = missing ? take_missing(b, i) : take_value(b, i, &values[i]);
+            b, "%zu values came, but there are only %zu parameters and results: %s", source->count, signature->count,
+            signature->text);
+    for (size_t i = 0; i < signature->count; i++) {
+        const bool left_out = i >= source->count || (source->given != NULL && !source->given[i]);
+        const bool none = left_out || source->values[i].tag == HONE_VALUE_NONE;
+        const bool missing = none && (left_out || !signature->parameters[i].shown.nullable);
+        hone_status status = missing ? take_missing(b, i) : take_value(b, i, &source->values[i]);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;
@@ -559,10 +561,10 @@ static hone_status check_memory(binder *b)
 
 // ---- all
 
-static hone_status bind_all(binder *b, const hone_value *values, const uint32_t *aligns, size_t count)
+static hone_status bind_all(binder *b, const hone_call_source *source)
 {
-    hone_status status = take_values(b, values, count);
-    if (status == HONE_OK) status = take_tensors(b, aligns);
+    hone_status status = take_values(b, source);
+    if (status == HONE_OK) status = take_tensors(b, source->aligns);
     if (status == HONE_OK) status = take_facts(b);
     if (status == HONE_OK) status = match_tensors(b, false);
     if (status == HONE_OK) status = match_tensors(b, true);
@@ -592,10 +594,7 @@ static bool allocate_parts(hone_call *call)
 hone_status hone_call_build(
     hone_allocator allocator,
     hone_signature *signature,
-    const hone_value *values,
-    const uint32_t *aligns,
-    size_t count,
-    bool describe,
+    const hone_call_source *source,
     hone_call **out,
     hone_error *err)
 {
@@ -605,10 +604,10 @@ hone_status hone_call_build(
     atomic_init(&call->references, 1);
     call->arena.allocator = allocator;
     call->signature = hone_signature_retain(signature);
-    call->description = describe;
+    call->description = source->describe;
     call->device = (hone_device){HONE_DEVICE_CPU, 0};
-    binder b = {.call = call, .signature = signature, .err = err, .describe = describe};
-    hone_status status = allocate_parts(call) ? bind_all(&b, values, aligns, count) : hone_fail_memory(err, where);
+    binder b = {.call = call, .signature = signature, .err = err, .describe = source->describe};
+    hone_status status = allocate_parts(call) ? bind_all(&b, source) : hone_fail_memory(err, where);
     if (status == HONE_OK)
         *out = call;
     else
@@ -625,5 +624,6 @@ hone_status hone_call_bind(
     hone_call **out,
     hone_error *err)
 {
-    return hone_call_build(allocator, signature, values, NULL, count, describe, out, err);
+    const hone_call_source source = {.values = values, .count = count, .describe = describe};
+    return hone_call_build(allocator, signature, &source, out, err);
 }

@@ -22,14 +22,19 @@ struct hone_call {
     char key[HONE_KEY_SIZE];
 };
 
-// What hone_call_bind takes, and alignment classes for tensors without data. aligns NULL: those of the data.
+// What a call is made from. All borrowed.
+typedef struct hone_call_source {
+    const hone_value *values; // in the order of values in C
+    size_t count;
+    const bool *given; // false: left out, so that the default stands even where none is allowed; NULL: all are given
+    const uint32_t *aligns; // alignment classes of tensors without data; NULL: those of the data
+    bool describe;
+} hone_call_source;
+
 hone_status hone_call_build(
     hone_allocator allocator,
     hone_signature *signature,
-    const hone_value *values,
-    const uint32_t *aligns,
-    size_t count,
-    bool describe,
+    const hone_call_source *source,
     hone_call **out,
     hone_error *err);
 // The strides as texts and keys write them: one for each layout.

@@ -83,8 +83,9 @@ static hone_status rebuild(bucketing *b, hone_call **out)
         hone_status status = reshape(b, i);
         if (status != HONE_OK) return hone_fail_prefix(b->err, status, "the bucket of %s", call->text);
     }
-    hone_status status = hone_call_build(
-        call->arena.allocator, call->signature, b->values, call->aligns, signature->count, true, out, b->err);
+    const hone_call_source source = {
+        .values = b->values, .count = signature->count, .aligns = call->aligns, .describe = true};
+    hone_status status = hone_call_build(call->arena.allocator, call->signature, &source, out, b->err);
     return status == HONE_OK ? status : hone_fail_prefix(b->err, status, "the bucket of %s", call->text);
 }
 

@@ -267,17 +267,22 @@ static hone_status read_device(reader *r)
     return HONE_OK;
 }
 
-static bool same_name(hone_view given, const char *name, const hone_allocator *allocator)
+static hone_status check_name(reader *r, const char *what)
 {
+    const hone_view given = r->lexer.token.text;
     hone_buffer a, b;
-    hone_buffer_init(&a, *allocator);
-    hone_buffer_init(&b, *allocator);
+    hone_buffer_init(&a, r->arena.allocator);
+    hone_buffer_init(&b, r->arena.allocator);
     hone_text_lower(&a, given.data, given.size);
-    hone_text_lower(&b, name, strlen(name));
-    const bool same = !a.failed && !b.failed && strcmp(hone_buffer_string(&a), hone_buffer_string(&b)) == 0;
+    hone_text_lower(&b, r->signature->name, strlen(r->signature->name));
+    hone_status status = HONE_OK;
+    if (a.failed || b.failed)
+        status = hone_fail_memory(r->err, where);
+    else if (strcmp(hone_buffer_string(&a), hone_buffer_string(&b)) != 0)
+        status = expected(r, what);
     hone_buffer_deinit(&a);
     hone_buffer_deinit(&b);
-    return same;
+    return status;
 }
 
 static hone_status read_name(reader *r)
@@ -286,7 +291,8 @@ static hone_status read_name(reader *r)
     hone_view version;
     snprintf(what, sizeof what, "the name '%.80s'", r->signature->name);
     if (r->lexer.token.kind != HONE_TOKEN_NAME) return expected(r, what);
-    if (!same_name(r->lexer.token.text, r->signature->name, &r->arena.allocator)) return expected(r, what);
+    hone_status status = check_name(r, what);
+    if (status != HONE_OK) return status;
     hone_lexer_next(&r->lexer);
     snprintf(what, sizeof what, "the version '@v%.80s' or none", r->signature->version);
     if (!hone_version_parse(&r->lexer, &version)) return expected(r, what);
@@ -305,6 +311,13 @@ static hone_status read_all(reader *r)
     return status;
 }
 
+static hone_status build(reader *r, hone_call **out)
+{
+    const hone_call_source source = {
+        .values = r->values, .count = r->signature->count, .given = r->given, .aligns = r->aligns, .describe = true};
+    return hone_call_build(r->arena.allocator, r->signature, &source, out, r->err);
+}
+
 hone_status hone_call_parse(
     hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err)
 {
@@ -321,7 +334,7 @@ hone_status hone_call_parse(
     if (status != HONE_OK)
         status = hone_fail_prefix(err, status, "call '%.200s'", text);
     else
-        status = hone_call_build(allocator, signature, r->values, r->aligns, signature->count, true, out, err);
+        status = build(r, out);
     hone_arena_destroy(&r->arena);
     hone_free(&allocator, r);
     return status;

@@ -6,7 +6,6 @@
 #include "call/ejkernel.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char where[] = "call.spec";
@@ -16,6 +15,7 @@ typedef struct spec_reader {
     hone_error *err;
     hone_allocator allocator;
     hone_value values[HONE_MAX_VALUES];
+    bool given[HONE_MAX_VALUES];
     hone_tensor tensors[HONE_MAX_VALUES];
     uint32_t aligns[HONE_MAX_VALUES];
     int64_t shapes[HONE_MAX_VALUES][HONE_MAX_RANK], strides[HONE_MAX_VALUES][HONE_MAX_RANK];
@@ -24,11 +24,13 @@ typedef struct spec_reader {
 // Refuses a parameter, showing its value cut to a line.
 static hone_status refuse(spec_reader *r, const char *name, const json_t *value, const char *why)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+    hone_buffer text;
+    hone_buffer_init(&text, r->allocator);
+    hone_json_canonical(&text, value);
     hone_status status = hone_fail(
         r->err, HONE_UNSUPPORTED, where, "%s: parameter %s is %.200s, %s", r->signature->name, name,
-        text != NULL ? text : "a value", why);
-    free(text);
+        hone_buffer_string(&text), why);
+    hone_buffer_deinit(&text);
     return status;
 }
 
@@ -92,6 +94,7 @@ static hone_status read_value(spec_reader *r, size_t i, const json_t *value)
     const hone_parameter *p = &r->signature->parameters[i].shown;
     hone_value given = hone_of_none(), fits;
     double special;
+    r->given[i] = true;
     if (json_is_null(value)) return HONE_OK; // none, or the default where none is not allowed
     if (p->kind == HONE_KIND_TENSOR) return read_tensor(r, i, value);
     if (json_is_integer(value))
@@ -206,8 +209,9 @@ hone_status hone_call_from_spec(
     r->err = err;
     r->allocator = allocator;
     status = read_root(r, root);
-    if (status == HONE_OK)
-        status = hone_call_build(allocator, signature, r->values, r->aligns, signature->count, true, out, err);
+    const hone_call_source source = {
+        .values = r->values, .count = signature->count, .given = r->given, .aligns = r->aligns, .describe = true};
+    if (status == HONE_OK) status = hone_call_build(allocator, signature, &source, out, err);
     json_decref(root);
     hone_free(&allocator, r);
     return status;

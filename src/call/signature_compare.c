@@ -66,9 +66,13 @@ static void open_side(side *s, const hone_signature *signature, hone_allocator a
 {
     s->signature = signature;
     hone_buffer_init(&s->type, allocator);
-    for (size_t i = 0; i < signature->count; i++)
-        if (!hone_is_tuning_parameter(signature->parameters[i].shown.name))
-            s->kept[s->count++] = &signature->parameters[i];
+    // Results behind all parameters, wherever the values stand in C.
+    for (int results = 0; results < 2; results++)
+        for (size_t i = 0; i < signature->count; i++) {
+            const parameter *p = &signature->parameters[i];
+            if (p->shown.is_result == (results == 1) && !hone_is_tuning_parameter(p->shown.name))
+                s->kept[s->count++] = p;
+        }
 }
 
 static void append_number(hone_buffer *out, char letter, int16_t *number, int16_t *next)

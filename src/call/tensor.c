@@ -7,15 +7,14 @@ _Static_assert(sizeof(hone_value) == 16, "hone_value is tvm-ffi's TVMFFIAny");
 int64_t hone_tensor_elements(const hone_tensor *tensor)
 {
     int64_t elements = 1;
-    bool empty = false;
+    bool empty = false, overflow = false;
     for (int32_t i = 0; i < tensor->ndim; i++) {
         if (tensor->shape[i] < 0) return -1;
-        if (tensor->shape[i] == 0)
-            empty = true;
-        else if (__builtin_mul_overflow(elements, tensor->shape[i], &elements))
-            return -1;
+        empty = empty || tensor->shape[i] == 0;
+        // Goes on after an overflow: a dim of 0 behind it leaves no elements at all.
+        overflow = overflow || (!empty && __builtin_mul_overflow(elements, tensor->shape[i], &elements));
     }
-    return empty ? 0 : elements;
+    return empty ? 0 : overflow ? -1 : elements;
 }
 
 bool hone_tensor_is_row_major(const hone_tensor *tensor)

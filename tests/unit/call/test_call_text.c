@@ -1,0 +1,124 @@
+// Call text, read and printed in its one canonical form.
+#include "calls.h"
+
+#define MANY                                                                                                           \
+    "f@v2(x: f32[n], a: i64? = none, b: f64 = 0.5, *, s: str = \"m\", k: i64 = 1, t: bool = true, bias: f32[n]? = "    \
+    "none) "                                                                                                           \
+    "-> y: f32[n]"
+
+static void canonical(hone_signature *signature, const char *text, const char *wanted)
+{
+    hone_call *call = call_of(signature, text);
+    assert_string_equal(hone_call_text(call), wanted);
+    hone_call *again = call_of(signature, hone_call_text(call));
+    assert_string_equal(hone_call_text(again), wanted);
+    assert_string_equal(hone_call_key(again), hone_call_key(call));
+    hone_call_release(&again);
+    hone_call_release(&call);
+}
+
+static void every_way_of_writing_a_call_prints_as_one(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of(MANY);
+    canonical(signature, "f(f32[4])", "f@v2(f32[4])");
+    canonical(signature, "F@v2( x = float32 [ 4 ] )", "f@v2(f32[4])");
+    canonical(signature, "f(f32[4], none, 0.50, k=1, s=m, t=true)", "f@v2(f32[4])");
+    canonical(signature, "f(f32[4], 7, 2)", "f@v2(f32[4], 7, 2.0)");
+    canonical(signature, "f(f32[4], b=1e-7)", "f@v2(f32[4], b=1e-07)");
+    canonical(signature, "f(f32[4], t=false, s=\"a \\\"b\\u00e4\")", "f@v2(f32[4], s=\"a \\\"b\\u00e4\", t=false)");
+    canonical(signature, "f(f32[4], bias=f32[4])", "f@v2(f32[4], bias=f32[4])");
+    canonical(signature, "f(f32[4], -9223372036854775808, -inf)", "f@v2(f32[4], -9223372036854775808, -inf)");
+    canonical(signature, "f(f32[4], b=nan)", "f@v2(f32[4], b=nan)");
+    canonical(signature, "f(f32[4]) @cpu", "f@v2(f32[4])");
+    canonical(signature, "f(f32[4])@cuda", "f@v2(f32[4]) @cuda:0");
+    canonical(signature, "f(f32[4]) @ cpu : 1", "f@v2(f32[4]) @cpu:1");
+    hone_signature_release(&signature);
+}
+
+static void layout_is_written_only_where_it_is_not_ordinary(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("f(x: f32[n, m]) -> y: f32[n, m]");
+    canonical(signature, "f(f32[4,5]{strides=5,1;align=64})", "f(f32[4,5])");
+    canonical(signature, "f(f32[4,5]{align=4;strides=1,4})", "f(f32[4,5]{strides=1,4;align=4})");
+    canonical(signature, "f(f32[1,5]{strides=77,2})", "f(f32[1,5]{strides=10,2})");
+    canonical(signature, "f(f32[4,5]{strides=-5,1})", "f(f32[4,5]{strides=-5,1})");
+    hone_call *call = call_of(signature, "f(f32[4,5]{align=8})");
+    assert_false(hone_call_is_ordinary(call, 0));
+    assert_true(hone_call_is_ordinary(call, 1));
+    assert_int_equal(hone_call_align(call, 0), 8);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+}
+
+static void wrong_text_says_where_and_what_was_expected(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"", "offset 0: expected the name 'f'"},
+        {"g(f32[4])", "expected the name 'f', found 'g'"},
+        {"f@v3(f32[4])", "expected the version '@v2' or none"},
+        {"f f32[4]", "expected '('"},
+        {"f(f32[4]", "',' or ')'"},
+        {"f(f32[4,])", "expected an integer"},
+        {"f(f31[4])", "expected a dtype"},
+        {"f(f32[1,2,3,4,5,6,7,8,9])", "at most 8 dims"},
+        {"f(f32[4], y=f32[4])", "results are not written"},
+        {"f(f32[4], q=1)", "expected the name of a parameter, found 'q'"},
+        {"f(f32[4], x=f32[4])", "this one has its value"},
+        {"f(x=f32[4], 3)", "what follows a named value is named"},
+        {"f(f32[4], 1, 2.0, 3)", "all positional parameters have their values"},
+        {"f(f32[4]{strides=1,2})", "one stride a dim"},
+        {"f(f32[4]{align=3})", "a power of two"},
+        {"f(f32[4]{color=3})", "'strides=' or 'align='"},
+        {"f(f32[4]) @mars:1", "expected a device"},
+        {"f(f32[4]) @cuda:-1", "a device number from 0 on"},
+        {"f(f32[4]) and", "the end"},
+        {"f(f32[4], s=\"a\\u0000b\")", "holds a NUL"},
+        {"f(f32[4], k=99999999999999999999)", "64 bits cannot hold"},
+        {"f(f32[9999999999,9999999999,9999999999])", "larger than memory"},
+    };
+    hone_signature *signature = signature_of(MANY);
+    hone_error err;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_contains(refusal(signature, wrong[i][0], &err), wrong[i][1]);
+    hone_signature_release(&signature);
+}
+
+static void names_are_compared_in_unicode_lower_case(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("ÄLG(x: f32[n]) -> y: f32[n]");
+    canonical(signature, "älg(f32[2])", "ÄLG(f32[2])");
+    hone_signature_release(&signature);
+}
+
+static void the_name_in_front_can_be_read_alone(void **state)
+{
+    (void)state;
+    char name[16], version[8];
+    hone_error err = {0};
+    assert_int_equal(hone_call_text_name("f@v2(x)", name, sizeof name, version, sizeof version, &err), HONE_OK);
+    assert_string_equal(name, "f");
+    assert_string_equal(version, "2");
+    assert_int_equal(hone_call_text_name(" rms_norm", name, sizeof name, version, sizeof version, &err), HONE_OK);
+    assert_string_equal(name, "rms_norm");
+    assert_string_equal(version, "");
+    assert_int_equal(hone_call_text_name("(f)", name, sizeof name, NULL, 0, &err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_call_text_name("f@x", name, sizeof name, NULL, 0, &err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(
+        hone_call_text_name("a_very_long_name_indeed", name, sizeof name, NULL, 0, &err), HONE_INVALID_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_way_of_writing_a_call_prints_as_one),
+        cmocka_unit_test(layout_is_written_only_where_it_is_not_ordinary),
+        cmocka_unit_test(wrong_text_says_where_and_what_was_expected),
+        cmocka_unit_test(names_are_compared_in_unicode_lower_case),
+        cmocka_unit_test(the_name_in_front_can_be_read_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+// Input data: what each generator promises, the same on every machine.
+#include "calls.h"
+
+#include "base/hash.h"
+
+enum { MOST = 4096 };
+
+// Generates the first parameter of a call and gives it as doubles.
+static hone_status make(
+    const char *text, const char *call_text, uint64_t seed, double out[MOST], int64_t *out_count, hone_error *err)
+{
+    static unsigned char memory[MOST * 16];
+    hone_signature *signature = signature_of(text);
+    hone_call *call = call_of(signature, call_text);
+    hone_tensor tensor = *hone_call_tensor(call, 0);
+    memset(memory, 0xcc, sizeof memory);
+    tensor.data = memory;
+    *out_count = hone_tensor_elements(&tensor);
+    const hone_status status = hone_generate(call, 0, &tensor, seed, err);
+    const hone_dtype_id dtype = hone_dtype_find(tensor.dtype)->id;
+    for (int64_t i = 0; status == HONE_OK && i < *out_count; i++)
+        out[i] = hone_element_load(dtype, memory, i);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+    return status;
+}
+
+static int64_t made(const char *text, const char *call_text, uint64_t seed, double out[MOST])
+{
+    int64_t count;
+    hone_error err = {0};
+    if (make(text, call_text, seed, out, &count, &err) != HONE_OK) fail_msg("%s", err.message);
+    return count;
+}
+
+static void floats_are_nearly_normal_by_default(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"f(f32[64,64])",     "f(bf16[64,64])",      "f(f16[64,64])", "f(f64[64,64])",
+                                        "f(f8_e5m2[64,64])", "f(f8_e4m3fn[64,64])", "f(c64[64,64])"};
+    static double values[MOST];
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const int64_t count = made("f(x: T[n, m]) -> y: T[n]", calls[i], 1, values);
+        double sum = 0, squares = 0;
+        for (int64_t k = 0; k < count; k++) {
+            sum += values[k];
+            squares += values[k] * values[k];
+        }
+        assert_true(sum / (double)count < 0.06 && sum / (double)count > -0.06);
+        assert_true(squares / (double)count < 1.1 && squares / (double)count > 0.9);
+    }
+}
+
+static void integers_are_small_and_bools_are_fair_by_default(void **state)
+{
+    (void)state;
+    static double values[MOST];
+    static const struct {
+        const char *call;
+        double low, high;
+    } cases[] = {
+        {"f(i4[64])", -8, 7},
+        {"f(u4[64])", 0, 15},
+        {"f(i8[999])", -8, 7},
+        {"f(u64[999])", 0, 15},
+        {"f(bool[999])", 0, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int64_t count = made("f(x: T[n]) -> y: T[n]", cases[i].call, 3, values);
+        double low = 99, high = -99;
+        for (int64_t k = 0; k < count; k++) {
+            if (values[k] < low) low = values[k];
+            if (values[k] > high) high = values[k];
+        }
+        assert_true(low == cases[i].low && high == cases[i].high);
+    }
+}
+
+static void uniform_takes_both_bounds_and_reads_dims(void **state)
+{
+    (void)state;
+    static double values[MOST];
+    bool seen[9] = {false};
+    const int64_t count =
+        made("f(x: i32[n] ~ uniform(1, m * 2), p: f32[m]) -> y: i32[n]", "f(i32[500], f32[4])", 5, values);
+    for (int64_t i = 0; i < count; i++) {
+        assert_true(values[i] >= 1 && values[i] <= 8);
+        seen[(int)values[i]] = true;
+    }
+    for (int i = 1; i < 9; i++)
+        assert_true(seen[i]);
+    made("f(x: f32[n] ~ uniform(-0.5, 2)) -> y: f32[n]", "f(f32[500])", 5, values);
+    for (int64_t i = 0; i < 500; i++)
+        assert_true(values[i] >= -0.5 && values[i] <= 2);
+}
+
+static void a_permutation_has_each_number_once(void **state)
+{
+    (void)state;
+    static double values[MOST];
+    made("f(x: i32[n, m] ~ permutation(n * m)) -> y: i32[n]", "f(i32[8,16])", 5, values);
+    int times[128] = {0}, moved = 0;
+    for (int i = 0; i < 128; i++) {
+        times[(int)values[i]]++;
+        moved += values[i] != i;
+    }
+    for (int i = 0; i < 128; i++)
+        assert_int_equal(times[i], 1);
+    assert_true(moved > 100);
+}
+
+static void segments_sum_up_and_offsets_run_up_to_the_total(void **state)
+{
+    (void)state;
+    static double values[MOST];
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        made("f(x: i32[n, m] ~ segments(100)) -> y: i32[n]", "f(i32[3,8])", seed, values);
+        for (int row = 0; row < 3; row++) {
+            double sum = 0;
+            for (int i = 0; i < 8; i++) {
+                assert_true(values[row * 8 + i] >= 0);
+                sum += values[row * 8 + i];
+            }
+            assert_true(sum == 100);
+        }
+        made("f(x: i32[n] ~ offsets(100)) -> y: i32[n]", "f(i32[9])", seed, values);
+        assert_true(values[0] == 0 && values[8] == 100);
+        for (int i = 1; i < 9; i++)
+            assert_true(values[i] >= values[i - 1]);
+    }
+}
+
+static void constants_are_constant(void **state)
+{
+    (void)state;
+    static double values[MOST];
+    made("f(x: bf16[n] ~ ones()) -> y: bf16[n]", "f(bf16[9])", 1, values);
+    for (int i = 0; i < 9; i++)
+        assert_true(values[i] == 1);
+    made("f(x: u4[n] ~ zeros()) -> y: u4[n]", "f(u4[9])", 1, values);
+    for (int i = 0; i < 9; i++)
+        assert_true(values[i] == 0);
+}
+
+static void the_same_seed_gives_the_same_bytes_everywhere(void **state)
+{
+    (void)state;
+    static double values[MOST], again[MOST];
+    char key[HONE_KEY_SIZE];
+    const int64_t count = made("f(x: f32[n]) -> y: f32[n]", "f(f32[64])", 42, values);
+    made("f(x: f32[n]) -> y: f32[n]", "f(f32[64])", 42, again);
+    assert_memory_equal(values, again, (size_t)count * sizeof *values);
+    made("f(x: f32[n]) -> y: f32[n]", "f(f32[64])", 43, again);
+    assert_memory_not_equal(values, again, (size_t)count * sizeof *values);
+    hone_hash_key(values, (size_t)count * sizeof *values, key);
+    assert_string_equal(key, "fde1d9783746effb");
+}
+
+static void only_the_elements_of_a_view_are_written(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("f(x: f32[n, m] ~ ones()) -> y: f32[n]");
+    hone_call *call = call_of(signature, "f(f32[3,2])");
+    float memory[64];
+    int64_t shape[] = {3, 2}, strides[] = {-8, 3};
+    for (int i = 0; i < 64; i++)
+        memory[i] = 7;
+    hone_tensor tensor = hone_tensor_of(memory + 20, HONE_F32, 2, shape);
+    tensor.strides = strides;
+    assert_int_equal(hone_generate(call, 0, &tensor, 1, NULL), HONE_OK);
+    int ones = 0;
+    for (int i = 0; i < 64; i++)
+        ones += memory[i] == 1.0f;
+    assert_int_equal(ones, 6);
+    for (int row = 0; row < 3; row++)
+        assert_true(memory[20 - 8 * row] == 1.0f && memory[23 - 8 * row] == 1.0f);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+}
+
+static void a_generator_that_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[][3] = {
+        {"f(x: i32[n] ~ uniform(5, 1)) -> y: i32[n]", "f(i32[2])", "f: x of i32: uniform(lo, hi) with lo > hi"},
+        {"f(x: i8[n] ~ uniform(0, 128)) -> y: i8[n]", "f(i8[2])", "beyond what the dtype holds"},
+        {"f(x: i8[n] ~ uniform(0, 1.5)) -> y: i8[n]", "f(i8[2])", "needs integers"},
+        {"f(x: u4[n] ~ permutation(17)) -> y: u4[n]", "f(u4[2])", "beyond what the dtype holds"},
+        {"f(x: i32[n] ~ permutation(0)) -> y: i32[n]", "f(i32[2])", "n > 0"},
+        {"f(x: f32[n] ~ normal(0, -1)) -> y: f32[n]", "f(f32[2])", "negative sd"},
+        {"f(x: i32[n] ~ segments(-1)) -> y: i32[n]", "f(i32[2])", "from 0 on"},
+        {"f(x: i32[n] ~ uniform(0, n / k), k: i64) -> y: i32[n]", "f(i32[2], 0)", "division by zero"},
+        {"f(x: i32[n] ~ uniform(0, m), w: f32[m]?) -> y: i32[n]", "f(i32[2])", "no given tensor"},
+    };
+    static double values[MOST];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hone_error err = {0};
+        int64_t count;
+        assert_int_equal(make(wrong[i][0], wrong[i][1], 1, values, &count, &err), HONE_INVALID_ARGUMENT);
+        assert_contains(err.message, wrong[i][2]);
+    }
+}
+
+static void an_empty_tensor_needs_no_data(void **state)
+{
+    (void)state;
+    static double values[MOST];
+    assert_int_equal(made("f(x: i32[n, m] ~ uniform(0, m - 1)) -> y: i32[n]", "f(i32[3,0])", 1, values), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floats_are_nearly_normal_by_default),
+        cmocka_unit_test(integers_are_small_and_bools_are_fair_by_default),
+        cmocka_unit_test(uniform_takes_both_bounds_and_reads_dims),
+        cmocka_unit_test(a_permutation_has_each_number_once),
+        cmocka_unit_test(segments_sum_up_and_offsets_run_up_to_the_total),
+        cmocka_unit_test(constants_are_constant),
+        cmocka_unit_test(the_same_seed_gives_the_same_bytes_everywhere),
+        cmocka_unit_test(only_the_elements_of_a_view_are_written),
+        cmocka_unit_test(a_generator_that_does_not_fit_is_refused),
+        cmocka_unit_test(an_empty_tensor_needs_no_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+// Reading signatures: what is understood, in which order, and with which words the rest is refused.
+#include "calls.h"
+
+static void values_stand_as_positional_results_keyword_only(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of(MATMUL);
+    static const char *const names[] = {"a", "b", "c", "transpose_b"};
+    assert_int_equal(hone_signature_count(signature), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(hone_signature_parameter(signature, i)->name, names[i]);
+        assert_int_equal(hone_signature_find(signature, names[i]), i);
+    }
+    assert_true(hone_signature_parameter(signature, 2)->is_result);
+    assert_true(hone_signature_parameter(signature, 3)->keyword_only);
+    assert_null(hone_signature_parameter(signature, 4));
+    assert_int_equal(hone_signature_find(signature, "m"), -1);
+    assert_string_equal(hone_signature_parameter(signature, 1)->type_text, "T[n, k] if transpose_b else [k, n]");
+    hone_signature_release(&signature);
+    assert_null(signature);
+}
+
+static void text_is_normalised(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"f(x:f32[ n,m ])->y:f32[n*m]", "f(x: f32[n, m]) -> y: f32[n * m]"},
+        {"f @v1 (x: f32[n]?) -> y: f32[3]", "f(x: f32[n]? = none) -> y: f32[3]"},
+        {"f@v1.2-rc_3(x: f32[]) -> y: f32[]", "f@v1.2-rc_3(x: f32[]) -> y: f32[]"},
+        {"f(*,k:i64=3#bucket,s:str='mean',e:f64=1)->(a:i8[k],b:i8[2])",
+         "f(*, k: i64 = 3 #bucket, s: str = \"mean\", e: f64 = 1.0) -> (a: i8[k], b: i8[2])"},
+        {"f(x: T[...,d~pow2], i: i32[d]~uniform( 0,d-1 )) -> inout y: T[..., d] where d>-1 and(not d==3) where T in "
+         "bf16,f32",
+         "f(x: T[..., d ~pow2], i: i32[d] ~ uniform(0, d - 1)) -> inout y: T[..., d] where T in bf16, f32 where d > -1 "
+         "and "
+         "(not d == 3)"},
+        {"f(x: f32[n] if b else [n,n] if min(k,2)==1 else [], b: bool, k: i64) -> y: f32[x.ndim,x.shape[0]]",
+         "f(x: f32[n] if b else [n, n] if min(k, 2) == 1 else [], b: bool, k: i64) -> y: f32[x.ndim, x.shape[0]]"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        hone_signature *signature = signature_of(pairs[i][0]);
+        assert_string_equal(hone_signature_text(signature), pairs[i][1]);
+        hone_signature *again = signature_of(pairs[i][1]);
+        assert_string_equal(hone_signature_text(again), pairs[i][1]);
+        hone_signature_release(&signature);
+        hone_signature_release(&again);
+    }
+}
+
+static void names_may_hold_any_letters(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("ÄLG@v7(x: f32[n]) -> y: f32[n]");
+    assert_string_equal(hone_signature_name(signature), "ÄLG");
+    assert_string_equal(hone_signature_version(signature), "7");
+    hone_signature_release(&signature);
+}
+
+static void defaults_and_roles_are_kept(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of(
+        "f(x: f32[n], w: i64? = 4, *, s: f64 = -inf, seed: i64 = 0 #ignore, n_max: i64 #bucket) -> y: f32[n]");
+    const hone_parameter *w = hone_signature_parameter(signature, 1), *s = hone_signature_parameter(signature, 3);
+    assert_true(w->nullable && w->has_default);
+    assert_int_equal(w->default_value.as.i64, 4);
+    assert_true(s->default_value.tag == HONE_VALUE_FLOAT && s->default_value.as.f64 < -1e308);
+    assert_int_equal(hone_signature_parameter(signature, 4)->role, HONE_ROLE_IGNORE);
+    assert_int_equal(hone_signature_parameter(signature, 5)->role, HONE_ROLE_BUCKET);
+    assert_false(hone_signature_parameter(signature, 5)->has_default);
+    hone_signature_release(&signature);
+}
+
+static void a_wrong_signature_says_where_and_what_was_expected(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"", "offset 0: expected the algorithm's name, found the end"},
+        {"f", "expected '('"},
+        {"f(x: f32[n])", "expected '->'"},
+        {"f(x: f32[n) -> y: f32[n]", "expected ','"},
+        {"f(x: f32) -> y: f32[1]", "expected '['"},
+        {"f(x: f33[n]) -> y: f32[n]", "expected a dtype"},
+        {"f(x: float32[n]) -> y: f32[n]", "expected a dtype"},
+        {"f(x: f32[n]) -> y: f32[m]", "offset 23: 'm' is neither a scalar parameter nor a dim"},
+        {"f(x: f32[n+1]) -> y: f32[2]", "'n' is neither"},
+        {"f(x: f32[n]) -> y: T[n]", "no parameter has the type variable 'T'"},
+        {"f(x: f32[n], x: f32[n]) -> y: f32[n]", "'x' is there twice"},
+        {"f(x: f32[n]) -> x: f32[n]", "'x' is there twice"},
+        {"f(x: f32[n, ...]) -> y: f32[n]", "'...' may stand only once, at the front"},
+        {"f(x: f32[n+1 ~pow2]) -> y: f32[2]", "stands only on a bare dim name"},
+        {"f(x: f32[k ~pow2], k: i64) -> y: f32[2]", "'~pow2' stands only on a dim"},
+        {"f(x: f32[n], k: i64 = 1.5) -> y: f32[n]", "the default of k does not fit its type"},
+        {"f(x: f32[n], k: i64 = none) -> y: f32[n]", "write '?' behind the type to allow none"},
+        {"f(x: f32[n] = 3) -> y: f32[n]", "the default of x does not fit"},
+        {"f(x: f32[n] #bucket) -> y: f32[n]", "only a scalar has a role"},
+        {"f(x: f32[n], k: i64 #ignore) -> y: f32[n]", "needs a default"},
+        {"f(x: f32[n], k: i64 #weight) -> y: f32[n]", "expected a role"},
+        {"f(x: f32[n] ~ gauss(0, 1)) -> y: f32[n]", "expected a generator: uniform"},
+        {"f(x: f32[n] ~ uniform(0)) -> y: f32[n]", "another argument of the generator"},
+        {"f(x: f32[n] ~ uniform(0, 1, 2)) -> y: f32[n]", "one argument too many"},
+        {"f(x: f32[n], *, *) -> y: f32[n]", "'*' may stand only once"},
+        {"f(x: f32[n],) -> y: f32[n]", "the name of a parameter"},
+        {"f@2(x: f32[n]) -> y: f32[n]", "expected a version"},
+        {"f(x: f32[n]) -> y: f32[n] where U in f32", "expected a type variable"},
+        {"f(x: T[n]) -> y: T[n] where T in f32, real", "expected a dtype"},
+        {"f(x: f32[n]) -> y: f32[n] and more", "expected 'where' or the end"},
+        {"f(x: f32[n]) -> y: f32[z.shape[0]]", "'z' is no tensor parameter"},
+        {"f(x: f32[a,b,c,d,e,f,g,h,i]) -> y: f32[a]", "at most 8 dims"},
+        {"f(x: f32[n], s: str = 'a) -> y: f32[n]", "closing quote"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hone_signature *signature = NULL;
+        hone_error err = {0};
+        assert_int_equal(
+            hone_signature_parse(hone_allocator_system(), wrong[i][0], &signature, &err), HONE_INVALID_ARGUMENT);
+        assert_null(signature);
+        assert_contains(err.message, wrong[i][1]);
+    }
+    hone_signature *signature = NULL;
+    assert_int_equal(hone_signature_parse(hone_allocator_system(), NULL, &signature, NULL), HONE_INVALID_ARGUMENT);
+}
+
+static void too_many_of_anything_is_refused(void **state)
+{
+    (void)state;
+    char text[8192] = "f(";
+    for (int i = 0; i < 70; i++)
+        snprintf(text + strlen(text), 32, "%sx%d: f32[n]", i > 0 ? ", " : "", i);
+    strcat(text, ") -> y: f32[n]");
+    hone_signature *signature = NULL;
+    hone_error err = {0};
+    assert_int_equal(hone_signature_parse(hone_allocator_system(), text, &signature, &err), HONE_INVALID_ARGUMENT);
+    assert_contains(err.message, "more than 64 parameters");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_stand_as_positional_results_keyword_only),
+        cmocka_unit_test(text_is_normalised),
+        cmocka_unit_test(names_may_hold_any_letters),
+        cmocka_unit_test(defaults_and_roles_are_kept),
+        cmocka_unit_test(a_wrong_signature_says_where_and_what_was_expected),
+        cmocka_unit_test(too_many_of_anything_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
