@@ -16,26 +16,26 @@ typedef struct hone_tune_environment {
     const hone_log *log;
     hone_registry *registry;
     const hone_device_info *device;
-    hone_pool *pool;          // for runs in this process
-    hone_store *store;        // NULL: nothing is stored
+    hone_pool *pool;   // for runs in this process
+    hone_store *store; // NULL: nothing is stored
     hone_worker_pool *workers;
-    hone_zygote *zygote;      // NULL: there is none
+    hone_zygote *zygote; // NULL: there is none
 } hone_tune_environment;
 
 // Every kernel's best, for tables and documents.
 typedef struct hone_contest_kernel {
     const hone_kernel_ref *kernel;
-    hone_config best;          // meaningless when time_ns is 0
+    hone_config best;                // meaningless when time_ns is 0
     double time_ns, low_ns, high_ns; // 0: no config of it was verified
     double max_error;
-    double default_time_ns;    // of its default config; 0: not measured
+    double default_time_ns; // of its default config; 0: not measured
     uint32_t tried;
     uint32_t rejected[HONE_FAILURE_COUNT];
-    char reason[256];          // of the last rejection, or why it was not eligible
+    char reason[256]; // of the last rejection, or why it was not eligible
 } hone_contest_kernel;
 
 typedef struct hone_contest {
-    hone_decision decision;    // verified, source autotune; kernel "" when nobody won
+    hone_decision decision;       // verified, source autotune; kernel "" when nobody won
     hone_contest_kernel *kernels; // in the registry's order, also those that were not eligible
     size_t count;
     hone_allocator allocator;
@@ -52,7 +52,8 @@ hone_status hone_contest_run(
 void hone_contest_deinit(hone_contest *contest);
 
 // Workers start when they are needed. program NULL: HONE_WORKER, else hone-worker beside the library, in its libexec/hone, or beside the running program.
-hone_status hone_worker_pool_create(const hone_allocator *allocator, const char *program, hone_worker_pool **out, hone_error *err);
+hone_status hone_worker_pool_create(
+    const hone_allocator *allocator, const char *program, hone_worker_pool **out, hone_error *err);
 void hone_worker_pool_destroy(hone_worker_pool **pool);
 // The whole of a worker process: reads jobs from fd until it closes. setup registers the built-in kernels.
 int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_error *err));
@@ -62,10 +63,22 @@ void hone_zygote_stop(hone_zygote **zygote);
 
 // Results (hone_result of the public header) are made from contests.
 // context: opaque to the tuner; given back to make_overlay.
-hone_status hone_result_create(hone_allocator allocator, const hone_device_info *device, void *owner, hone_result **out, hone_error *err);
-hone_status hone_result_add_contest(hone_result *result, const hone_call *call, const hone_contest *contest, hone_error *err);
-hone_status hone_result_add_failure(hone_result *result, const char *call, const char *key, const char *reason, hone_error *err);
+hone_status hone_result_create(
+    hone_allocator allocator, const hone_device_info *device, void *owner, hone_result **out, hone_error *err);
+hone_status hone_result_add_contest(
+    hone_result *result, const hone_call *call, const hone_contest *contest, hone_error *err);
+hone_status hone_result_add_failure(
+    hone_result *result, const char *call, const char *key, const char *reason, hone_error *err);
 void *hone_result_owner(const hone_result *result);
+// hone_result_parse with the caller's allocator, and with a registry (may be NULL) that fills in configs' values.
+hone_status hone_result_read(
+    hone_allocator allocator,
+    hone_registry *registry,
+    void *owner,
+    const char *json,
+    size_t size,
+    hone_result **out,
+    hone_error *err);
 // The environment that stands beside a decision (formats.md), as a JSON object.
 void hone_environment_json(const hone_device_info *device, hone_buffer *out);
 // Evidence as a JSON object and back (unknown fields are kept out, missing ones are zero).

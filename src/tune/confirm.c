@@ -1,0 +1,262 @@
+// The finals: the best four and the default, round by round in random order, in blocks apart in time, until the order is
+// certain or a tie is declared. The race's own times would crown whoever was lucky (a median of five picks a config up to
+// 7 % slower than the best over a large space).
+#include "tune/contest.h"
+
+#include "base/error.h"
+#include "tune/statistics.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    BEST_COUNT = 4,
+    BLOCK_ROUNDS = 8,
+    LEAST_BLOCK_ROUNDS = 5, // two blocks make ten rounds
+    LEAST_BLOCKS = 2,
+    MOST_BLOCKS = 5,
+    MOST_ATTEMPTS = 8
+};
+
+static const double hopeless = 1.5;         // over the best: no finalist
+static const double hopeless_default = 3.0; // the default may be slower: its time is shown
+static const double tie = 1.005, undecided_tie = 1.02;
+static const double least_share = 0.15; // of the contest's time, also when the race has spent all
+static const uint64_t pause_ns = 50000000;
+static const char where[] = "tune.confirm";
+
+// Finalists --------------------------------------------------------------------------------------------------------
+
+static bool is_finalist(const hone_finals *finals, const hone_candidate *candidate)
+{
+    for (uint32_t i = 0; i < finals->count; i++)
+        if (finals->finalists[i] == candidate) return true;
+    return false;
+}
+
+static hone_candidate *next_best(const hone_contest_state *state, const hone_finals *finals)
+{
+    hone_candidate *best = NULL;
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        hone_candidate *candidate = &state->candidates[i];
+        if (candidate->out || is_finalist(finals, candidate)) continue;
+        if (!best || candidate->rank_ns < best->rank_ns) best = candidate;
+    }
+    return best;
+}
+
+// What the chain would take without tuning: the default of the first kernel in the registry's order that can run.
+static hone_candidate *find_default(const hone_contest_state *state)
+{
+    hone_candidate *first = NULL;
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        hone_candidate *candidate = &state->candidates[i];
+        if (candidate->is_default && !candidate->out && (!first || candidate->kernel < first->kernel))
+            first = candidate;
+    }
+    return first;
+}
+
+static void choose_finalists(const hone_contest_state *state, hone_finals *out)
+{
+    hone_candidate *candidate, *standard = find_default(state);
+    memset(out, 0, sizeof *out);
+    while (out->count < BEST_COUNT && (candidate = next_best(state, out)) != NULL) {
+        if (out->count > 0 && candidate->rank_ns > hopeless * out->finalists[0]->rank_ns) break;
+        out->finalists[out->count++] = candidate;
+    }
+    if (out->count == 0 || !standard || is_finalist(out, standard)) return;
+    if (standard->rank_ns <= hopeless_default * out->finalists[0]->rank_ns) out->finalists[out->count++] = standard;
+}
+
+// Order ------------------------------------------------------------------------------------------------------------
+
+static uint32_t differing(const hone_contest_state *state, const hone_candidate *candidate)
+{
+    const hone_config *standard = &state->contestants[candidate->kernel].default_config;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < candidate->config.count; i++)
+        count += candidate->config.values[i] != standard->values[i];
+    return count;
+}
+
+// Simpler: nearer to its kernel's default, of a kernel that stands earlier in the registry, of smaller values. A total
+// order, so that a tie always ends the same.
+static bool is_simpler(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
+{
+    uint32_t a_differs = differing(state, a), b_differs = differing(state, b);
+    if (a_differs != b_differs) return a_differs < b_differs;
+    if (a->kernel != b->kernel) return a->kernel < b->kernel;
+    for (uint32_t i = 0; i < a->config.count; i++)
+        if (a->config.values[i] != b->config.values[i]) return a->config.values[i] < b->config.values[i];
+    return false;
+}
+
+static double median_of(const double *samples, uint32_t count)
+{
+    double copy[HONE_MAX_ROUNDS];
+    memcpy(copy, samples, count * sizeof copy[0]);
+    return hone_median(copy, count).middle;
+}
+
+static uint32_t fastest(const hone_finals *finals)
+{
+    uint32_t best = 0;
+    double best_ns = INFINITY;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        double time_ns = median_of(finals->samples[i], finals->rounds);
+        if (time_ns < best_ns) {
+            best = i;
+            best_ns = time_ns;
+        }
+    }
+    return best;
+}
+
+// Whether every other finalist is certainly slower than the fastest, or so near that it does not matter.
+static bool is_certain(const hone_finals *finals, uint64_t seed)
+{
+    uint32_t best = fastest(finals);
+    for (uint32_t i = 0; i < finals->count; i++) {
+        if (i == best) continue;
+        hone_interval ratio = hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, seed);
+        if (ratio.middle > tie && ratio.low <= 1) return false;
+    }
+    return true;
+}
+
+static uint32_t choose_winner(const hone_contest_state *state, const hone_finals *finals)
+{
+    uint32_t best = fastest(finals), winner = best;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        if (i == best) continue;
+        hone_interval ratio =
+            hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, state->options.seed);
+        bool tied = ratio.middle <= tie || (ratio.low <= 1 && ratio.middle <= undecided_tie);
+        if (tied && is_simpler(state, finals->finalists[i], finals->finalists[winner])) winner = i;
+    }
+    return winner;
+}
+
+// Blocks -----------------------------------------------------------------------------------------------------------
+
+static double seconds_for_block(const hone_contest_state *state)
+{
+    uint64_t now = hone_os_now_ns();
+    double left = now < state->end_ns ? (double)(state->end_ns - now) * 1e-9 : 0;
+    double least = least_share * state->options.seconds;
+    return (left > least ? left : least) / LEAST_BLOCKS;
+}
+
+static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
+{
+    double round = 0;
+    for (uint32_t i = 0; i < finals->count; i++)
+        round += fmax(finals->finalists[i]->trial.time_ns, 20e3) * 1e-9;
+    double fit = seconds / round;
+    return fit >= BLOCK_ROUNDS ? BLOCK_ROUNDS : LEAST_BLOCK_ROUNDS;
+}
+
+static void add_samples(hone_finals *finals, const hone_confirmation *block)
+{
+    for (uint32_t r = 0; r < block->rounds && finals->rounds < HONE_MAX_ROUNDS; r++, finals->rounds++)
+        for (uint32_t i = 0; i < finals->count; i++)
+            finals->samples[i][finals->rounds] = block->samples[i][r];
+    for (uint32_t i = 0; i < finals->count; i++) {
+        double *seen = &finals->finalists[i]->trial.max_error;
+        if (block->max_error[i] > *seen) *seen = block->max_error[i];
+    }
+}
+
+static hone_status ask(
+    hone_contest_state *state,
+    hone_candidate *const *finalists,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double seconds,
+    hone_confirmation *out,
+    hone_error *err)
+{
+    const hone_candidate *borrowed[HONE_MAX_FINALISTS];
+    for (uint32_t i = 0; i < count; i++)
+        borrowed[i] = finalists[i];
+    return hone_contest_ask_confirm(state, borrowed, count, rounds, seed, seconds, out, err);
+}
+
+// The worker was lost with all finalists in it. Alone, the culprit shows itself. False: nobody did.
+static hone_status find_culprits(hone_contest_state *state, hone_finals *finals, bool *out_found, hone_error *err)
+{
+    hone_confirmation alone;
+    *out_found = false;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        hone_candidate *candidate = finals->finalists[i];
+        hone_error why = {0};
+        hone_status status = ask(state, &candidate, 1, LEAST_BLOCK_ROUNDS, i, seconds_for_block(state), &alone, &why);
+        if (status == HONE_KERNEL_FAILED) {
+            hone_contest_reject(state, candidate, HONE_FAILURE_CRASH, why.message);
+            *out_found = true;
+        } else if (status != HONE_OK) {
+            return hone_fail(err, status, where, "%s", why.message);
+        } else if (alone.failure != HONE_FAILURE_NONE) {
+            hone_contest_reject(state, candidate, alone.failure, alone.reason);
+            *out_found = true;
+        }
+    }
+    return HONE_OK;
+}
+
+// What one attempt came to: every block done, or somebody fell out and there is another attempt.
+typedef enum attempt { ATTEMPT_DONE, ATTEMPT_FELL_OUT, ATTEMPT_LOST } attempt;
+
+static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
+{
+    hone_confirmation block;
+    for (uint32_t b = 0; b < MOST_BLOCKS; b++) {
+        double seconds = seconds_for_block(state);
+        uint64_t seed = state->options.seed + b + 1;
+        hone_error why = {0};
+        hone_status status = ask(
+            state, finals->finalists, finals->count, rounds_for_block(finals, seconds), seed, seconds, &block, &why);
+        *out = ATTEMPT_LOST;
+        if (status == HONE_KERNEL_FAILED) return HONE_OK;
+        if (status != HONE_OK) return hone_fail(err, status, where, "%s", why.message);
+        *out = ATTEMPT_FELL_OUT;
+        if (block.failure != HONE_FAILURE_NONE) {
+            uint32_t failed = block.failed < finals->count ? block.failed : 0;
+            hone_contest_reject(state, finals->finalists[failed], block.failure, block.reason);
+            return HONE_OK;
+        }
+        add_samples(finals, &block);
+        *out = ATTEMPT_DONE;
+        bool late = hone_os_now_ns() >= state->end_ns;
+        if (b + 1 >= LEAST_BLOCKS && (late || is_certain(finals, state->options.seed))) break;
+        hone_os_sleep_ns(pause_ns);
+    }
+    return HONE_OK;
+}
+
+static hone_status nobody(hone_error *err)
+{
+    return hone_fail(err, HONE_NOT_FOUND, where, "no candidate passed");
+}
+
+hone_status hone_contest_confirm(hone_contest_state *state, hone_finals *out, hone_error *err)
+{
+    for (uint32_t tried = 0; tried < MOST_ATTEMPTS; tried++) {
+        attempt came = ATTEMPT_LOST;
+        bool found = true;
+        choose_finalists(state, out);
+        if (out->count == 0) return nobody(err);
+        hone_status status = run_blocks(state, out, &came, err);
+        if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
+        if (status != HONE_OK) return status;
+        if (came == ATTEMPT_DONE) {
+            out->winner = choose_winner(state, out);
+            return HONE_OK;
+        }
+    }
+    return hone_fail(
+        err, HONE_NOT_FOUND, where,
+        "the finalists fell out %d times over: the machine or the kernels are not to be relied on", MOST_ATTEMPTS);
+}

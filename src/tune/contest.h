@@ -1,0 +1,133 @@
+// One contest from the inside: who competes, what was measured, what may still be spent.
+#ifndef HONE_TUNE_CONTEST_H
+#define HONE_TUNE_CONTEST_H
+
+#include "tune/message.h"
+#include "tune/seat.h"
+#include "tune/tuner.h"
+
+// One (kernel, config) that was tried, now or in an earlier contest.
+typedef struct hone_candidate {
+    uint32_t kernel; // index of its contestant
+    hone_config config;
+    bool is_default;
+    hone_trial trial;
+    double rank_ns; // time with the machine's drift taken out: what candidates are compared by
+    bool out;       // it fell out, then or later
+} hone_candidate;
+
+// One kernel.
+typedef struct hone_contestant {
+    const hone_kernel_ref *ref;
+    hone_bound_space *space; // NULL: it does not compete
+    hone_config default_config;
+    hone_config *queue; // configs to try after the default, in random order
+    size_t queued, next;
+    uint32_t tried, passed;
+    uint32_t lost_in_row; // crashes and time-outs since the last that answered
+    bool put_aside;
+    double best_ns; // rank_ns; 0: none
+} hone_contestant;
+
+typedef struct hone_contest_state {
+    const hone_tune_environment *environment;
+    const hone_algorithm_entry *algorithm;
+    const hone_call *call;
+    hone_tune_options options; // defaults filled in
+    bool patience_given;
+    hone_contest *out;
+    hone_store_key key;
+    hone_seat seat;
+    bool seated;
+    hone_opened opened;
+    bool was_opened;
+    hone_buffer message, answer;
+    hone_contestant *contestants; // one a row of out->kernels
+    size_t count;
+    hone_candidate *candidates; // in the order they were tried
+    size_t candidate_count, candidate_capacity;
+    struct hone_resumed *resumed; // from the store
+    size_t resumed_count, resumed_capacity;
+    bool exhaustive; // every config of every contestant is queued
+    uint32_t total;  // candidates planned
+    uint32_t turn;   // of the round-robin
+    int64_t best;    // index of a candidate; -1: none
+    uint32_t since_gain;
+    double gain_ns; // best time at the last gain
+    double drift;   // how much slower the machine is now than when the best was measured
+    uint32_t since_drift;
+    uint64_t started_ns, race_until_ns, end_ns;
+    bool store_warned;
+} hone_contest_state;
+
+// A measurement of an earlier contest.
+typedef struct hone_resumed {
+    uint32_t kernel;
+    hone_config config;
+    hone_trial trial;
+} hone_resumed;
+
+bool hone_config_equal(const hone_config *a, const hone_config *b);
+bool hone_contest_cancelled(const hone_contest_state *state);
+
+// candidates.c: who competes, and with which configs.
+hone_status hone_contest_collect(hone_contest_state *state, hone_error *err);
+// Fills the queues, once it is known who competes.
+hone_status hone_contest_fill(hone_contest_state *state, hone_error *err);
+// The next one to try after the defaults; false: there is none.
+bool hone_contest_next(hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config);
+// Takes a kernel out of the contest.
+void hone_contest_exclude(hone_contest_state *state, size_t kernel, const char *reason);
+
+// resume.c
+hone_status hone_contest_load(hone_contest_state *state, hone_error *err);
+const hone_resumed *hone_contest_find_resumed(
+    const hone_contest_state *state, uint32_t kernel, const hone_config *config);
+// Writes one measurement at once. Failing to is a warning, not an end.
+void hone_contest_store(hone_contest_state *state, const hone_candidate *candidate);
+
+// trial.c: asking the seat.
+// Starts the seat and opens the call when that is not so already.
+hone_status hone_contest_open(hone_contest_state *state, hone_error *err);
+// Tries one candidate. HONE_OK also when it fell out: the trial says so. best_ns 0: measured in full.
+// *out_cut: the contest's own end cut it short, which says nothing of the candidate.
+hone_status hone_contest_try(
+    hone_contest_state *state,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    double best_ns,
+    hone_trial *out,
+    bool *out_cut,
+    hone_error *err);
+// One block of rounds between finalists. HONE_KERNEL_FAILED: the worker was lost, nobody knows by whom.
+hone_status hone_contest_ask_confirm(
+    hone_contest_state *state,
+    const hone_candidate *const *finalists,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double seconds,
+    hone_confirmation *out,
+    hone_error *err);
+
+// race.c: tries candidates until the budget is spent. HONE_CANCELLED with what was found so far.
+hone_status hone_contest_race(hone_contest_state *state, hone_error *err);
+// A candidate falls out after it was measured.
+void hone_contest_reject(
+    hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason);
+// Index of the best candidate that is still in; -1: none.
+int64_t hone_contest_find_best(const hone_contest_state *state);
+
+// What the finals found.
+typedef struct hone_finals {
+    uint32_t count; // finalists
+    hone_candidate *finalists[HONE_MAX_FINALISTS];
+    uint32_t rounds;
+    double samples[HONE_MAX_FINALISTS][HONE_MAX_ROUNDS];
+    uint32_t winner; // index of a finalist
+} hone_finals;
+
+// confirm.c: HONE_NOT_FOUND when nobody is left.
+hone_status hone_contest_confirm(hone_contest_state *state, hone_finals *out, hone_error *err);
+
+#endif

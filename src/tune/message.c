@@ -1,0 +1,381 @@
+#include "tune/message.h"
+
+#include "base/error.h"
+#include "call/call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_SIZE = 1024 };
+
+static const char where[] = "tune.worker";
+
+static void get_words(hone_wire_reader *reader, char *out, size_t size)
+{
+    const char *text = hone_wire_get_text(reader);
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+void hone_message_put_opened(hone_buffer *out, const hone_opened *opened)
+{
+    hone_wire_put_u32(out, (uint32_t)opened->status);
+    hone_wire_put_f64(out, opened->reference_ns);
+    hone_wire_put_u64(out, opened->parts);
+    hone_wire_put_u64(out, opened->whole);
+    hone_wire_put_text(out, opened->message);
+}
+
+void hone_message_get_opened(hone_wire_reader *reader, hone_opened *out)
+{
+    out->status = (hone_status)hone_wire_get_u32(reader);
+    out->reference_ns = hone_wire_get_f64(reader);
+    out->parts = hone_wire_get_u64(reader);
+    out->whole = hone_wire_get_u64(reader);
+    get_words(reader, out->message, sizeof out->message);
+}
+
+static hone_failure get_failure(hone_wire_reader *reader)
+{
+    uint8_t failure = hone_wire_get_u8(reader);
+    if (failure >= HONE_FAILURE_COUNT) reader->failed = true;
+    return (hone_failure)failure;
+}
+
+void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
+{
+    hone_wire_put_u8(out, (uint8_t)trial->failure);
+    hone_wire_put_f64(out, trial->max_error);
+    hone_wire_put_f64(out, trial->time_ns);
+    hone_wire_put_f64(out, trial->low_ns);
+    hone_wire_put_f64(out, trial->high_ns);
+    hone_wire_put_u32(out, trial->samples);
+    hone_wire_put_u8(out, trial->dropped);
+    hone_wire_put_u8(out, trial->refused);
+    hone_wire_put_text(out, trial->reason);
+}
+
+void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
+{
+    out->failure = get_failure(reader);
+    out->max_error = hone_wire_get_f64(reader);
+    out->time_ns = hone_wire_get_f64(reader);
+    out->low_ns = hone_wire_get_f64(reader);
+    out->high_ns = hone_wire_get_f64(reader);
+    out->samples = hone_wire_get_u32(reader);
+    out->dropped = hone_wire_get_u8(reader) != 0;
+    out->refused = hone_wire_get_u8(reader) != 0;
+    get_words(reader, out->reason, sizeof out->reason);
+}
+
+void hone_message_put_confirmation(hone_buffer *out, const hone_confirmation *confirmation)
+{
+    hone_wire_put_u8(out, (uint8_t)confirmation->failure);
+    hone_wire_put_u32(out, confirmation->failed);
+    hone_wire_put_u32(out, confirmation->count);
+    hone_wire_put_u32(out, confirmation->rounds);
+    hone_wire_put_text(out, confirmation->reason);
+    for (uint32_t i = 0; i < confirmation->count; i++) {
+        hone_wire_put_f64(out, confirmation->max_error[i]);
+        hone_wire_put(out, confirmation->samples[i], confirmation->rounds * sizeof(double));
+    }
+}
+
+void hone_message_get_confirmation(hone_wire_reader *reader, hone_confirmation *out)
+{
+    out->failure = get_failure(reader);
+    out->failed = hone_wire_get_u32(reader);
+    out->count = hone_wire_get_u32(reader);
+    out->rounds = hone_wire_get_u32(reader);
+    get_words(reader, out->reason, sizeof out->reason);
+    if (out->count > HONE_MAX_FINALISTS || out->rounds > HONE_MAX_ROUNDS || out->failed > HONE_MAX_FINALISTS)
+        reader->failed = true;
+    for (uint32_t i = 0; i < out->count && !reader->failed; i++) {
+        out->max_error[i] = hone_wire_get_f64(reader);
+        hone_wire_get(reader, out->samples[i], out->rounds * sizeof(double));
+    }
+}
+
+void hone_message_put_device(hone_buffer *out, const hone_device_info *device)
+{
+    hone_wire_put(out, device, sizeof *device);
+    hone_wire_put_text(out, device->name);
+    hone_wire_put_text(out, device->fingerprint);
+}
+
+void hone_message_get_device(hone_wire_reader *reader, hone_device_info *out)
+{
+    hone_wire_get(reader, out, sizeof *out);
+    out->name = hone_wire_get_text(reader);
+    out->fingerprint = hone_wire_get_text(reader);
+}
+
+static void put_tensor(hone_buffer *out, const hone_tensor *tensor, uint32_t align)
+{
+    bool strided = tensor->strides != NULL && !hone_tensor_is_row_major(tensor);
+    hone_wire_put(out, &tensor->dtype, sizeof tensor->dtype);
+    hone_wire_put(out, &tensor->device, sizeof tensor->device);
+    hone_wire_put_u32(out, (uint32_t)tensor->ndim);
+    hone_wire_put_u32(out, align);
+    hone_wire_put_u8(out, strided);
+    for (int32_t i = 0; i < tensor->ndim; i++)
+        hone_wire_put_i64(out, tensor->shape[i]);
+    for (int32_t i = 0; strided && i < tensor->ndim; i++)
+        hone_wire_put_i64(out, tensor->strides[i]);
+}
+
+static int64_t *get_dims(hone_wire_reader *reader, int32_t ndim)
+{
+    int64_t *dims = hone_arena_array(reader->arena, HONE_MAX_RANK, sizeof *dims);
+    if (!dims) {
+        reader->failed = true;
+        return NULL;
+    }
+    for (int32_t i = 0; i < ndim; i++)
+        dims[i] = hone_wire_get_i64(reader);
+    return dims;
+}
+
+static void get_tensor(hone_wire_reader *reader, hone_wire_value *out)
+{
+    hone_tensor *tensor = &out->tensor;
+    hone_wire_get(reader, &tensor->dtype, sizeof tensor->dtype);
+    hone_wire_get(reader, &tensor->device, sizeof tensor->device);
+    tensor->ndim = (int32_t)hone_wire_get_u32(reader);
+    out->align = hone_wire_get_u32(reader);
+    bool strided = hone_wire_get_u8(reader) != 0;
+    if (tensor->ndim < 0 || tensor->ndim > HONE_MAX_RANK) {
+        tensor->ndim = 0;
+        reader->failed = true;
+    }
+    tensor->shape = get_dims(reader, tensor->ndim);
+    tensor->strides = strided ? get_dims(reader, tensor->ndim) : NULL;
+}
+
+void hone_message_put_call(hone_buffer *out, const hone_call *call)
+{
+    const hone_value *values = hone_call_values(call);
+    uint32_t count = (uint32_t)hone_signature_count(hone_call_signature(call));
+    hone_wire_put_u32(out, count);
+    for (uint32_t i = 0; i < count; i++) {
+        hone_wire_put_u32(out, (uint32_t)values[i].tag);
+        if (values[i].tag == HONE_VALUE_TENSOR)
+            put_tensor(out, values[i].as.tensor, hone_call_align(call, i));
+        else if (values[i].tag == HONE_VALUE_STRING)
+            hone_wire_put_text(out, values[i].as.string);
+        else
+            hone_wire_put_i64(out, values[i].as.i64);
+    }
+}
+
+static void get_value(hone_wire_reader *reader, hone_wire_value *out)
+{
+    out->value = hone_of_none();
+    out->value.tag = (int32_t)hone_wire_get_u32(reader);
+    if (out->value.tag == HONE_VALUE_TENSOR)
+        get_tensor(reader, out);
+    else if (out->value.tag == HONE_VALUE_STRING)
+        out->value.as.string = hone_wire_get_text(reader);
+    else
+        out->value.as.i64 = hone_wire_get_i64(reader);
+}
+
+void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint32_t *out_count)
+{
+    uint32_t count = hone_wire_get_u32(reader);
+    if (count > HONE_MAX_VALUES) reader->failed = true;
+    hone_wire_value *values = reader->failed ? NULL : hone_arena_array(reader->arena, count, sizeof *values);
+    if (!values) {
+        reader->failed = true;
+        count = 0;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        get_value(reader, &values[i]);
+    *out = values;
+    *out_count = count;
+}
+
+// An address and the library or program that it lies in. Taken and given as an integer, since functions and data differ in
+// type only.
+static void put_address(hone_buffer *out, uintptr_t address)
+{
+    char path[PATH_SIZE];
+    bool known = address != 0 && hone_os_object_path((const void *)address, path, sizeof path);
+    hone_wire_put_u64(out, address);
+    hone_wire_put_text(out, known ? path : NULL);
+}
+
+static uintptr_t get_address(hone_wire_reader *reader, bool strict, const char *what, hone_error *err)
+{
+    char here[PATH_SIZE];
+    uintptr_t address = (uintptr_t)hone_wire_get_u64(reader);
+    const char *there = hone_wire_get_text(reader);
+    if (address == 0 || !strict) return address;
+    if (there && hone_os_object_path((const void *)address, here, sizeof here) && strcmp(here, there) == 0)
+        return address;
+    if (err->status == HONE_OK)
+        hone_fail(
+            err, HONE_UNSUPPORTED, where,
+            "its %s was not there yet when the isolating process was made (in %s): load the library before the runtime "
+            "is "
+            "opened with HONE_RUNTIME_ZYGOTE, or tune with HONE_ISOLATION_IN_PROCESS",
+            what, there ? there : "memory of no library");
+    return 0;
+}
+
+void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *entry, bool by_value)
+{
+    hone_wire_put_u8(out, by_value);
+    if (!by_value) {
+        hone_wire_put_text(out, entry->name);
+        hone_wire_put_text(out, entry->version);
+        return;
+    }
+    const hone_algorithm *algorithm = &entry->algorithm;
+    hone_wire_put_text(out, algorithm->signature);
+    hone_wire_put_text(out, algorithm->independent);
+    hone_wire_put(out, &algorithm->tolerance, sizeof algorithm->tolerance);
+    put_address(out, (uintptr_t)algorithm->reference);
+    put_address(out, (uintptr_t)algorithm->model);
+    put_address(out, (uintptr_t)algorithm->make_input);
+}
+
+static hone_status algorithm_by_name(
+    hone_wire_reader *reader, const hone_kernel_reader *how, hone_algorithm *out, hone_error *err)
+{
+    const char *name = hone_wire_get_text(reader), *version = hone_wire_get_text(reader);
+    const hone_algorithm_entry *entry = name && how->registry ? hone_registry_find(how->registry, name, version) : NULL;
+    if (!entry)
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, where, "the worker does not know %s@v%s: library and hone-worker differ in version",
+            name ? name : "?", version ? version : "?");
+    *out = entry->algorithm;
+    return HONE_OK;
+}
+
+static void algorithm_by_value(hone_wire_reader *reader, bool strict, hone_algorithm *out, hone_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->struct_size = sizeof *out;
+    out->signature = hone_wire_get_text(reader);
+    out->independent = hone_wire_get_text(reader);
+    hone_wire_get(reader, &out->tolerance, sizeof out->tolerance);
+    out->reference = (hone_run_function *)get_address(reader, strict, "algorithm's reference", err);
+    out->model = (void (*)(const hone_call *, hone_cost *))get_address(reader, strict, "algorithm's model", err);
+    out->make_input = (bool (*)(const hone_call *, size_t, const hone_tensor *, uint64_t))get_address(
+        reader, strict, "algorithm's make_input", err);
+}
+
+hone_status hone_message_get_algorithm(
+    hone_wire_reader *reader, const hone_kernel_reader *how, hone_algorithm *out, hone_error *err)
+{
+    hone_error local = {0};
+    if (!err) err = &local;
+    err->status = HONE_OK;
+    if (hone_wire_get_u8(reader) == 0) return algorithm_by_name(reader, how, out, err);
+    algorithm_by_value(reader, how->strict, out, err);
+    return reader->failed ? hone_fail(err, HONE_IO, where, "a message ended early") : err->status;
+}
+
+void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *ref, bool by_value)
+{
+    const hone_kernel *kernel = &ref->kernel;
+    hone_wire_put_u8(out, by_value);
+    hone_wire_put_text(out, ref->algorithm->name);
+    hone_wire_put_text(out, ref->algorithm->version);
+    hone_wire_put_text(out, kernel->name);
+    hone_wire_put_u32(out, (uint32_t)kernel->platform);
+    hone_wire_put_u32(out, (uint32_t)kernel->backend);
+    hone_wire_put_text(out, kernel->revision);
+    if (!by_value) return;
+    hone_wire_put_text(out, kernel->algorithm);
+    hone_wire_put_text(out, kernel->signature);
+    hone_wire_put_text(out, kernel->space);
+    hone_wire_put_u64(out, kernel->needs);
+    hone_wire_put_i64(out, kernel->priority);
+    put_address(out, (uintptr_t)kernel->user);
+    put_address(out, (uintptr_t)kernel->supports);
+    put_address(out, (uintptr_t)kernel->prepare);
+    put_address(out, (uintptr_t)kernel->release);
+    put_address(out, (uintptr_t)kernel->run);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "1", b ? b : "1") == 0;
+}
+
+static hone_status find_kernel(
+    const hone_kernel_reader *how, const char *algorithm, const char *version, hone_kernel *wanted, hone_error *err)
+{
+    size_t count = 0;
+    const hone_algorithm_entry *entry =
+        algorithm && how->registry ? hone_registry_find(how->registry, algorithm, version) : NULL;
+    const hone_kernel_ref *const *kernels = entry ? hone_registry_list(entry, &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        const hone_kernel *kernel = &kernels[i]->kernel;
+        if (kernel->platform != wanted->platform || kernel->backend != wanted->backend ||
+            strcmp(kernel->name, wanted->name) != 0)
+            continue;
+        if (!same_text(kernel->revision, wanted->revision))
+            return hone_fail(
+                err, HONE_INCOMPATIBLE, where, "the worker has revision %s of kernel %s, the library %s",
+                kernel->revision ? kernel->revision : "1", wanted->name, wanted->revision ? wanted->revision : "1");
+        *wanted = *kernel;
+        return HONE_OK;
+    }
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where, "the worker does not know kernel %s: library and hone-worker differ in version",
+        wanted->name);
+}
+
+static void kernel_by_value(hone_wire_reader *reader, bool strict, hone_kernel *out, hone_error *err)
+{
+    out->struct_size = sizeof *out;
+    out->algorithm = hone_wire_get_text(reader);
+    out->signature = hone_wire_get_text(reader);
+    out->space = hone_wire_get_text(reader);
+    out->needs = hone_wire_get_u64(reader);
+    out->priority = (int32_t)hone_wire_get_i64(reader);
+    out->user = (void *)get_address(reader, strict, "user pointer", err);
+    out->supports = (bool (*)(const hone_kernel *, const hone_call *, hone_error *))get_address(
+        reader, strict, "supports function", err);
+    out->prepare = (hone_status(*)(const hone_plan *, void **, size_t *, hone_error *))get_address(
+        reader, strict, "prepare function", err);
+    out->release = (void (*)(const hone_kernel *, void *))get_address(reader, strict, "release function", err);
+    out->run = (hone_run_function *)get_address(reader, strict, "run function", err);
+}
+
+hone_status hone_message_get_kernel(
+    hone_wire_reader *reader, const hone_kernel_reader *how, hone_kernel *out, hone_error *err)
+{
+    hone_error local = {0};
+    if (!err) err = &local;
+    err->status = HONE_OK;
+    memset(out, 0, sizeof *out);
+    bool by_value = hone_wire_get_u8(reader) != 0;
+    const char *algorithm = hone_wire_get_text(reader), *version = hone_wire_get_text(reader);
+    out->name = hone_wire_get_text(reader);
+    out->platform = (hone_platform)hone_wire_get_u32(reader);
+    out->backend = (hone_backend)hone_wire_get_u32(reader);
+    out->revision = hone_wire_get_text(reader);
+    if (by_value) kernel_by_value(reader, how->strict, out, err);
+    if (reader->failed || !out->name) return hone_fail(err, HONE_IO, where, "a message ended early");
+    return by_value ? err->status : find_kernel(how, algorithm, version, out, err);
+}
+
+void hone_message_put_config(hone_buffer *out, const hone_config *config)
+{
+    hone_wire_put_u32(out, config->count);
+    hone_wire_put(out, config->values, config->count * sizeof config->values[0]);
+}
+
+void hone_message_get_config(hone_wire_reader *reader, hone_config *out)
+{
+    memset(out, 0, sizeof *out);
+    out->count = hone_wire_get_u32(reader);
+    if (out->count > HONE_MAX_PARAMETERS) {
+        out->count = 0;
+        reader->failed = true;
+    }
+    hone_wire_get(reader, out->values, out->count * sizeof out->values[0]);
+}

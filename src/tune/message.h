@@ -1,0 +1,97 @@
+// What the tuner and its workers say to each other. The tuner asks, the worker notes and answers:
+//   OPEN     a call: device, algorithm, arguments, regime; the worker makes data and computes the reference
+//   TRY      one candidate: prepare, verify, race against the best so far
+//   CONFIRM  the finalists, interleaved
+//   PING     are you there?
+// A NOTE in between says that a phase has passed and that the limit starts anew.
+#ifndef HONE_TUNE_MESSAGE_H
+#define HONE_TUNE_MESSAGE_H
+
+#include "registry/registry.h"
+#include "tune/wire.h"
+
+enum { HONE_MAX_FINALISTS = 8, HONE_MAX_ROUNDS = 64, HONE_REASON_SIZE = 256 };
+
+typedef enum hone_message {
+    HONE_MESSAGE_OPEN = 1,
+    HONE_MESSAGE_TRY,
+    HONE_MESSAGE_CONFIRM,
+    HONE_MESSAGE_PING,
+    HONE_MESSAGE_COUNT,
+    HONE_MESSAGE_NOTE = 64,
+    HONE_MESSAGE_ANSWER
+} hone_message;
+
+// What an answer to OPEN says.
+typedef struct hone_opened {
+    hone_status status;
+    double reference_ns;   // of the whole call; 0: only parts of it were computed
+    uint64_t parts, whole; // parts that are verified, out of so many
+    char message[HONE_REASON_SIZE * 2];
+} hone_opened;
+
+// What an answer to TRY says.
+typedef struct hone_trial {
+    hone_failure failure;
+    double max_error; // in units of the tolerance
+    double time_ns, low_ns, high_ns;
+    uint32_t samples;
+    bool dropped; // it was clearly slower than the best: fewer samples than others got
+    bool refused; // the worker could not even begin: this says nothing of the kernel
+    char reason[HONE_REASON_SIZE];
+} hone_trial;
+
+// What an answer to CONFIRM says.
+typedef struct hone_confirmation {
+    hone_failure failure; // of finalist `failed`; then there are no samples
+    uint32_t failed;
+    uint32_t count, rounds;
+    double max_error[HONE_MAX_FINALISTS];
+    double samples[HONE_MAX_FINALISTS][HONE_MAX_ROUNDS];
+    char reason[HONE_REASON_SIZE];
+} hone_confirmation;
+
+void hone_message_put_opened(hone_buffer *out, const hone_opened *opened);
+void hone_message_get_opened(hone_wire_reader *reader, hone_opened *out);
+void hone_message_put_trial(hone_buffer *out, const hone_trial *trial);
+void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out);
+void hone_message_put_confirmation(hone_buffer *out, const hone_confirmation *confirmation);
+void hone_message_get_confirmation(hone_wire_reader *reader, hone_confirmation *out);
+
+void hone_message_put_device(hone_buffer *out, const hone_device_info *device);
+void hone_message_get_device(hone_wire_reader *reader, hone_device_info *out);
+
+// One value of a call, without data.
+typedef struct hone_wire_value {
+    hone_value value;   // TENSOR: see tensor
+    hone_tensor tensor; // shape and strides in the reader's arena, data NULL
+    uint32_t align;     // 0: ordinary
+} hone_wire_value;
+
+void hone_message_put_call(hone_buffer *out, const hone_call *call);
+// *out: an array of *out_count in the reader's arena.
+void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint32_t *out_count);
+
+// Kernels and algorithms go by name to a worker that has them in its own registry, or by value: strings, and addresses of
+// functions, which mean something only in a process that shares this one's address space as of a fork.
+void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *entry, bool by_value);
+void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *kernel, bool by_value);
+
+// How a reader takes addresses: as they are, or (strict: in a zygote's child, forked long ago) only when they lie in the
+// same library or program as they did for the writer.
+typedef struct hone_kernel_reader {
+    hone_registry *registry; // for names; NULL: there is none
+    bool strict;
+} hone_kernel_reader;
+
+// Fills *out, with strings in the reader's arena (by value) or the registry (by name).
+hone_status hone_message_get_algorithm(
+    hone_wire_reader *reader, const hone_kernel_reader *how, hone_algorithm *out, hone_error *err);
+// algorithm: name and version it was opened with, for look-ups by name.
+hone_status hone_message_get_kernel(
+    hone_wire_reader *reader, const hone_kernel_reader *how, hone_kernel *out, hone_error *err);
+
+void hone_message_put_config(hone_buffer *out, const hone_config *config);
+void hone_message_get_config(hone_wire_reader *reader, hone_config *out);
+
+#endif

@@ -1,0 +1,66 @@
+// What kernels split their runs with: the execution's pool, else hone's. A limit on a foreign pool, which knows no limits,
+// is kept by handing it as many strands as may work, each taking indices until none is left.
+#include "hone/kernel.h"
+#include "os/os.h"
+
+#include <stdatomic.h>
+
+typedef struct strands {
+    atomic_llong next;
+    int64_t count;
+    void (*body)(void *ctx, int64_t index);
+    void *ctx;
+} strands;
+
+static void strand(void *ctx, int64_t unused)
+{
+    (void)unused;
+    strands *all = ctx;
+    for (;;) {
+        int64_t index = atomic_fetch_add_explicit(&all->next, 1, memory_order_relaxed);
+        if (index >= all->count) return;
+        all->body(all->ctx, index);
+    }
+}
+
+static void run_inline(int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
+{
+    for (int64_t i = 0; i < count; i++)
+        body(ctx, i);
+}
+
+static void run_foreign(
+    hone_parallel_for *parallel_for,
+    void *pool,
+    int32_t threads,
+    int64_t count,
+    void (*body)(void *ctx, int64_t index),
+    void *ctx)
+{
+    if (count <= threads) {
+        parallel_for(pool, count, body, ctx);
+        return;
+    }
+    strands all = {0, count, body, ctx};
+    parallel_for(pool, threads, strand, &all);
+}
+
+void hone_plan_parallel_for(
+    const hone_plan *plan,
+    const hone_execution *execution,
+    int32_t threads,
+    int64_t count,
+    void (*body)(void *ctx, int64_t index),
+    void *ctx)
+{
+    bool hosts = execution && execution->parallel_for;
+    hone_parallel_for *parallel_for = hosts ? execution->parallel_for : plan->parallel_for;
+    void *pool = hosts ? execution->pool : plan->pool;
+    if (execution && execution->threads > 0 && execution->threads < threads) threads = execution->threads;
+    if (threads <= 1 || count <= 1 || !parallel_for)
+        run_inline(count, body, ctx);
+    else if (parallel_for == hone_pool_run)
+        hone_pool_run_limited(pool, threads, count, body, ctx);
+    else
+        run_foreign(parallel_for, pool, threads, count, body, ctx);
+}

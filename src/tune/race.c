@@ -1,0 +1,240 @@
+// The race: candidates one after the other, until time, evaluations or patience are spent.
+//
+// A machine's speed drifts while a contest runs, so the best is measured again now and then, and all times are compared
+// with that taken out.
+#include "tune/contest.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    DRIFT_PERIOD = 8, // candidates between two looks at the best
+    LOST_LIMIT = 3    // crashes and time-outs in a row that put a kernel aside
+};
+
+static const double gain_counts = 0.995; // of the best time: what patience waits for
+static const char where[] = "tune.race";
+
+bool hone_contest_cancelled(const hone_contest_state *state)
+{
+    return state->options.cancel && *state->options.cancel;
+}
+
+static void say_progress(const hone_contest_state *state, const char *kernel)
+{
+    const hone_tune_options *options = &state->options;
+    if (!options->progress) return;
+    double elapsed = (double)(hone_os_now_ns() - state->started_ns) * 1e-9;
+    const hone_candidate *best = state->best >= 0 ? &state->candidates[state->best] : NULL;
+    uint32_t done = (uint32_t)state->candidate_count, total = state->total > done ? state->total : done;
+    double remaining = options->seconds - elapsed;
+    if (done > 0) {
+        double by_count = elapsed / done * (total - done);
+        if (by_count < remaining) remaining = by_count;
+    }
+    const hone_progress progress = {
+        .call = hone_call_text(state->call),
+        .done = done,
+        .total = total,
+        .kernel = kernel,
+        .best_ns = best ? best->trial.time_ns : 0,
+        .best_kernel = best ? state->contestants[best->kernel].ref->kernel.name : NULL,
+        .elapsed_seconds = elapsed,
+        .remaining_seconds = remaining > 0 ? remaining : 0,
+    };
+    options->progress(options->progress_ctx, &progress);
+}
+
+// Keeping the books ------------------------------------------------------------------------------------------------
+
+int64_t hone_contest_find_best(const hone_contest_state *state)
+{
+    int64_t best = -1;
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        const hone_candidate *candidate = &state->candidates[i];
+        if (candidate->out) continue;
+        if (best < 0 || candidate->rank_ns < state->candidates[best].rank_ns) best = (int64_t)i;
+    }
+    return best;
+}
+
+static void note_reason(hone_contest_state *state, uint32_t kernel, hone_failure failure, const char *reason)
+{
+    hone_contest_kernel *row = &state->out->kernels[kernel];
+    row->rejected[failure]++;
+    snprintf(row->reason, sizeof row->reason, "%s", reason);
+}
+
+void hone_contest_reject(hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason)
+{
+    candidate->out = true;
+    candidate->trial.failure = failure;
+    snprintf(candidate->trial.reason, sizeof candidate->trial.reason, "%s", reason);
+    note_reason(state, candidate->kernel, failure, reason);
+    hone_contest_store(state, candidate);
+    state->best = hone_contest_find_best(state);
+}
+
+static void put_aside_if_lost(hone_contestant *contestant, hone_contest_kernel *row, hone_failure failure)
+{
+    bool lost = failure == HONE_FAILURE_CRASH || failure == HONE_FAILURE_TIMEOUT;
+    contestant->lost_in_row = lost ? contestant->lost_in_row + 1 : 0;
+    if (contestant->lost_in_row < LOST_LIMIT) return;
+    contestant->put_aside = true;
+    char reason[sizeof row->reason];
+    snprintf(reason, sizeof reason, "put aside after %d in a row: %.200s", LOST_LIMIT, row->reason);
+    memcpy(row->reason, reason, sizeof row->reason);
+}
+
+static void note_passed(hone_contest_state *state, hone_candidate *candidate)
+{
+    hone_contestant *contestant = &state->contestants[candidate->kernel];
+    contestant->passed++;
+    contestant->lost_in_row = 0;
+    if (contestant->best_ns == 0 || candidate->rank_ns < contestant->best_ns) contestant->best_ns = candidate->rank_ns;
+    state->best = hone_contest_find_best(state);
+    double best_ns = state->candidates[state->best].rank_ns;
+    state->since_gain++;
+    if (state->gain_ns > 0 && best_ns >= state->gain_ns * gain_counts) return;
+    state->gain_ns = best_ns;
+    state->since_gain = 0;
+}
+
+static hone_status enter(
+    hone_contest_state *state,
+    uint32_t kernel,
+    const hone_config *config,
+    bool is_default,
+    const hone_trial *trial,
+    double drift,
+    hone_error *err)
+{
+    if (!hone_grow(
+            &state->environment->allocator, &state->candidates, &state->candidate_capacity, state->candidate_count + 1,
+            sizeof *state->candidates))
+        return hone_fail_memory(err, where);
+    hone_candidate *candidate = &state->candidates[state->candidate_count++];
+    *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
+    candidate->rank_ns = trial->time_ns / drift;
+    candidate->out = trial->failure != HONE_FAILURE_NONE;
+    state->contestants[kernel].tried++;
+    state->out->kernels[kernel].tried++;
+    if (!candidate->out) {
+        note_passed(state, candidate);
+        return HONE_OK;
+    }
+    state->since_gain++;
+    note_reason(state, kernel, trial->failure, trial->reason);
+    put_aside_if_lost(&state->contestants[kernel], &state->out->kernels[kernel], trial->failure);
+    return HONE_OK;
+}
+
+// Trying -----------------------------------------------------------------------------------------------------------
+
+static double best_now(const hone_contest_state *state)
+{
+    return state->best >= 0 ? state->candidates[state->best].rank_ns * state->drift : 0;
+}
+
+// The machine's speed by the best candidate: also a second look at whether it still works.
+static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
+{
+    if (state->best < 0 || ++state->since_drift < DRIFT_PERIOD) return HONE_OK;
+    state->since_drift = 0;
+    hone_candidate *best = &state->candidates[state->best];
+    const hone_contestant *contestant = &state->contestants[best->kernel];
+    hone_trial trial;
+    bool cut;
+    hone_status status = hone_contest_try(state, contestant->ref, &best->config, 0, &trial, &cut, err);
+    if (status != HONE_OK || cut || trial.refused) return status;
+    if (trial.failure != HONE_FAILURE_NONE) {
+        hone_contest_reject(state, best, trial.failure, trial.reason);
+        return HONE_OK;
+    }
+    double drift = trial.time_ns / best->rank_ns;
+    // More than this is no drift: one of the two measurements was disturbed.
+    if (drift > 0.5 && drift < 2) state->drift = drift;
+    return HONE_OK;
+}
+
+// The worker cannot take this kernel at all, which is no failure of the kernel's.
+static void refuse(hone_contest_state *state, uint32_t kernel, const hone_trial *trial)
+{
+    hone_contest_kernel *row = &state->out->kernels[kernel];
+    state->contestants[kernel].put_aside = true;
+    snprintf(row->reason, sizeof row->reason, "%s", trial->reason);
+}
+
+static hone_status measure(
+    hone_contest_state *state, uint32_t kernel, const hone_config *config, bool is_default, hone_error *err)
+{
+    hone_trial trial;
+    bool cut;
+    hone_contestant *contestant = &state->contestants[kernel];
+    hone_status status = hone_contest_try(state, contestant->ref, config, best_now(state), &trial, &cut, err);
+    if (status != HONE_OK || cut) return status;
+    if (trial.refused) {
+        refuse(state, kernel, &trial);
+        return HONE_OK;
+    }
+    status = enter(state, kernel, config, is_default, &trial, state->drift, err);
+    if (status == HONE_OK) hone_contest_store(state, &state->candidates[state->candidate_count - 1]);
+    return status == HONE_OK ? look_at_drift(state, err) : status;
+}
+
+static hone_status take(
+    hone_contest_state *state, uint32_t kernel, const hone_config *config, bool is_default, hone_error *err)
+{
+    if (hone_contest_cancelled(state)) return hone_fail(err, HONE_CANCELLED, where, "cancelled");
+    say_progress(state, state->contestants[kernel].ref->kernel.name);
+    const hone_resumed *resumed = hone_contest_find_resumed(state, kernel, config);
+    if (resumed) return enter(state, kernel, config, is_default, &resumed->trial, 1, err);
+    return measure(state, kernel, config, is_default, err);
+}
+
+// Budgets ----------------------------------------------------------------------------------------------------------
+
+static bool evaluations_left(const hone_contest_state *state)
+{
+    return state->candidate_count < state->options.evaluations;
+}
+
+static bool time_left(const hone_contest_state *state)
+{
+    return hone_os_now_ns() < state->race_until_ns;
+}
+
+static bool patient(const hone_contest_state *state)
+{
+    // A space that is looked through whole is worth its end, unless the caller said how patient he is.
+    if (state->exhaustive && !state->patience_given) return true;
+    return state->since_gain < state->options.patience;
+}
+
+static hone_status race_defaults(hone_contest_state *state, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (uint32_t i = 0; i < state->count && status == HONE_OK && evaluations_left(state); i++) {
+        const hone_contestant *contestant = &state->contestants[i];
+        // Out of time the search for the first that works goes on, else a slow one before it would hide it.
+        if (!contestant->space || (state->best >= 0 && !time_left(state))) continue;
+        const hone_config config = contestant->default_config;
+        status = take(state, i, &config, true, err);
+    }
+    return status;
+}
+
+hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
+{
+    uint32_t kernel;
+    hone_config config;
+    hone_status status = race_defaults(state, err);
+    while (status == HONE_OK && evaluations_left(state) && time_left(state) && patient(state)) {
+        if (!hone_contest_next(state, &kernel, &config)) break;
+        status = take(state, kernel, &config, false, err);
+    }
+    if (status == HONE_OK) say_progress(state, NULL);
+    return status;
+}

@@ -1,0 +1,181 @@
+// One candidate in the worker: prepared by hand as the runtime would prepare it, run, timed.
+#include "tune/session.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+enum { SCRATCH_ALIGN = 64, MAX_BATCH = 1 << 20 };
+
+// A sample shorter than this is made of several runs: the clock itself takes some 20 ns.
+static const double sample_ns = 20e3;
+// Everybody is warmed up for so long: the first runs after a pause take half as long again.
+static const double warm_ns = 300e3;
+
+static const char where[] = "tune.run";
+
+static hone_failure failure_of(hone_status status)
+{
+    return status == HONE_UNSUPPORTED ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_RUN;
+}
+
+static hone_failure take_scratch(hone_runner *runner, hone_error *err)
+{
+    size_t size = runner->plan.scratch_bytes;
+    if (size == 0) return HONE_FAILURE_NONE;
+    if (size > SIZE_MAX - SCRATCH_ALIGN ||
+        !(runner->scratch_block = hone_alloc(&runner->session->allocator, size + SCRATCH_ALIGN))) {
+        hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
+        return HONE_FAILURE_PREPARE;
+    }
+    uintptr_t address = (uintptr_t)runner->scratch_block;
+    size_t skip = (SCRATCH_ALIGN - address % SCRATCH_ALIGN) % SCRATCH_ALIGN;
+    runner->execution.struct_size = sizeof runner->execution;
+    runner->execution.scratch = runner->scratch_block + skip;
+    runner->execution.scratch_bytes = size;
+    return HONE_FAILURE_NONE;
+}
+
+hone_failure hone_runner_init(
+    hone_runner *runner, hone_session *session, const hone_kernel *kernel, const hone_config *config, hone_error *err)
+{
+    memset(runner, 0, sizeof *runner);
+    runner->session = session;
+    runner->kernel = *kernel;
+    runner->config = *config;
+    runner->batch = 1;
+    hone_pool *pool = session->given_pool ? session->given_pool : session->own_pool;
+    runner->plan = (hone_plan){
+        .run = kernel->run,
+        .config = runner->config.values,
+        .kernel = &runner->kernel,
+        .call = session->call,
+        .device = &session->device,
+        .parallel_for = pool ? hone_pool_run : NULL,
+        .pool = pool,
+    };
+    hone_error why = {0};
+    // Also where the tuner has asked already: a kernel may load its library here, and this is another process.
+    if (kernel->supports && !kernel->supports(&runner->kernel, session->call, &why)) {
+        hone_fail(err, HONE_UNSUPPORTED, where, "%s", why.message[0] ? why.message : "does not support the call");
+        return HONE_FAILURE_UNSUPPORTED;
+    }
+    if (!kernel->prepare) return HONE_FAILURE_NONE;
+    hone_status status = kernel->prepare(&runner->plan, &runner->plan.state, &runner->plan.scratch_bytes, &why);
+    if (status != HONE_OK) {
+        hone_fail(err, status, where, "%s", why.message[0] ? why.message : hone_status_name(status));
+        return status == HONE_UNSUPPORTED ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_PREPARE;
+    }
+    runner->prepared = true;
+    return take_scratch(runner, err);
+}
+
+void hone_runner_deinit(hone_runner *runner)
+{
+    if (runner->prepared && runner->kernel.release) runner->kernel.release(&runner->kernel, runner->plan.state);
+    if (runner->session) hone_free(&runner->session->allocator, runner->scratch_block);
+    memset(runner, 0, sizeof *runner);
+}
+
+static hone_status run_on(const hone_runner *runner, size_t set)
+{
+    const hone_execution *execution = runner->execution.struct_size ? &runner->execution : NULL;
+    return runner->plan.run(&runner->plan, runner->session->buffers.sets[set].values, execution);
+}
+
+static hone_failure fail_run(hone_status status, hone_error *err)
+{
+    hone_fail(err, status, where, "run answered '%s'", hone_status_name(status));
+    return failure_of(status);
+}
+
+// A check that fails leaves the data in doubt, so it is made anew for whoever comes next.
+static hone_failure check_set(hone_runner *runner, size_t set, hone_error *err)
+{
+    hone_session *session = runner->session;
+    if (hone_buffers_check(&session->buffers, set, err) == HONE_OK) return HONE_FAILURE_NONE;
+    if (hone_buffers_restore(&session->buffers, session->call, NULL) != HONE_OK)
+        hone_fail(err, HONE_KERNEL_FAILED, where, "wrote where it must not, and the inputs cannot be made again");
+    return HONE_FAILURE_BOUNDS;
+}
+
+hone_failure hone_runner_check(hone_runner *runner, hone_error *err)
+{
+    for (size_t set = 0; set < runner->session->buffers.set_count; set++) {
+        hone_failure failure = check_set(runner, set, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_buffers_poison(&session->buffers, 0);
+    hone_status status = run_on(runner, 0);
+    hone_failure failure = check_set(runner, 0, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    if (status != HONE_OK) return fail_run(status, err);
+    status = hone_reference_check(&session->reference, &session->buffers, 0, &session->tolerance, out_max_error, err);
+    return status == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_WRONG;
+}
+
+// Reads a block larger than the last-level cache, so that nothing of the data stays in it.
+static void flood(const hone_session *session)
+{
+    const volatile char *bytes = session->flood;
+    for (size_t i = 0; i < session->flood_size; i += 64)
+        (void)bytes[i];
+}
+
+hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    hone_session *session = runner->session;
+    if (session->flood) flood(session);
+    hone_status status = HONE_OK;
+    size_t set = session->next_set, sets = session->buffers.set_count;
+    uint64_t start = hone_os_now_ns();
+    for (uint32_t i = 0; i < runner->batch; i++) {
+        hone_status one = run_on(runner, set);
+        if (one != HONE_OK) status = one;
+        if (++set >= sets) set = 0;
+    }
+    *out_ns = (double)(hone_os_now_ns() - start) / runner->batch;
+    session->next_set = set;
+    return status == HONE_OK ? HONE_FAILURE_NONE : fail_run(status, err);
+}
+
+// With a flood, a sample must not come back to data that it has itself brought into the cache.
+static uint32_t largest_batch(const hone_session *session)
+{
+    return session->flood ? (uint32_t)session->buffers.set_count : MAX_BATCH;
+}
+
+static uint32_t batch_for(const hone_session *session, double run_ns)
+{
+    double wanted = run_ns > 0 ? sample_ns / run_ns + 1 : MAX_BATCH;
+    if (run_ns >= sample_ns) wanted = 1;
+    uint32_t most = largest_batch(session);
+    return wanted > most ? most : (uint32_t)wanted;
+}
+
+hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    double spent = 0;
+    runner->batch = 1;
+    for (;;) {
+        double run_ns;
+        hone_failure failure = hone_runner_sample(runner, &run_ns, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+        *out_ns = run_ns;
+        // A clock that stands still would keep us here for ever, hence at least 1 us a round.
+        double took = run_ns * runner->batch;
+        spent += took > 1000 ? took : 1000;
+        uint32_t batch = batch_for(runner->session, run_ns);
+        bool enough = runner->batch >= batch || took >= sample_ns;
+        if (enough && spent >= warm_ns) return HONE_FAILURE_NONE;
+        // Grown step by step: the first run after a pause tells little.
+        if (batch > runner->batch * 16) batch = runner->batch * 16;
+        if (batch > runner->batch) runner->batch = batch;
+    }
+}

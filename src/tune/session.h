@@ -1,0 +1,78 @@
+// The worker's side: one open call with its data and reference, and candidates that are tried on it.
+//
+// The same code works in a spawned worker, in a fork, and, by the caller's consent, in the host itself.
+#ifndef HONE_TUNE_SESSION_H
+#define HONE_TUNE_SESSION_H
+
+#include "tune/reference.h"
+
+typedef struct hone_session {
+    hone_allocator allocator;
+    hone_kernel_reader how;
+    hone_pool *given_pool; // of the host; NULL: the session makes its own
+    hone_pool *own_pool;
+    // The open call.
+    bool open;
+    hone_arena arena;
+    hone_device_info device;
+    hone_algorithm algorithm;
+    hone_signature *signature;
+    hone_wire_value *values;
+    uint32_t count;
+    hone_call *call;
+    hone_buffers buffers;
+    hone_reference reference;
+    hone_tolerance tolerance;
+    hone_regime regime;
+    uint64_t seed;
+    size_t next_set; // that a run takes
+    char *flood;     // cold, when all sets together fit the last-level cache: read through before each sample
+    size_t flood_size;
+    // Says that a phase has passed; may be NULL.
+    void (*note)(void *ctx);
+    void *note_ctx;
+} hone_session;
+
+void hone_session_init(hone_session *session, hone_allocator allocator, const hone_kernel_reader *how, hone_pool *pool);
+void hone_session_deinit(hone_session *session);
+// Answers one message; appends the answer. HONE_IO when the message is none.
+hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer);
+
+// One candidate, prepared.
+typedef struct hone_runner {
+    hone_session *session;
+    hone_kernel kernel;
+    hone_config config;
+    hone_plan plan;
+    bool prepared;
+    char *scratch_block;
+    hone_execution execution;
+    uint32_t batch; // runs a sample
+} hone_runner;
+
+// Prepares. Returns HONE_FAILURE_NONE, or how it failed with words in err. runner_deinit is called in any case.
+hone_failure hone_runner_init(
+    hone_runner *runner, hone_session *session, const hone_kernel *kernel, const hone_config *config, hone_error *err);
+void hone_runner_deinit(hone_runner *runner);
+// Runs once on poisoned results and compares everything.
+hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err);
+// Warms up and chooses the batch. *out_ns is what the last warm run took.
+hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
+// One sample: nanoseconds a run.
+hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err);
+// Nothing was written that must not be, in any of the sets.
+hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
+
+// Measures a verified candidate against the best so far (0: none).
+hone_failure hone_race(hone_runner *runner, double best_ns, double limit_seconds, hone_trial *out, hone_error *err);
+// Measures finalists against each other, round by round in random order; stops early after limit_seconds.
+hone_failure hone_interleave(
+    hone_runner *const *runners,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double limit_seconds,
+    hone_confirmation *out,
+    hone_error *err);
+
+#endif

@@ -1,0 +1,215 @@
+// Asking the seat, and what it means when no answer comes.
+#include "tune/contest.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "tune.trial";
+
+// The reference may be slow, and prepares nothing that could hang.
+static const double open_seconds = 120;
+// What a contest may outlive its time by, so that a candidate that is at work can finish.
+static const double grace_seconds = 1;
+
+static uint64_t limit_ns(double seconds)
+{
+    return seconds > 0 ? (uint64_t)(seconds * 1e9) : 1;
+}
+
+static void describe_loss(const hone_outcome *outcome, char *out, size_t size)
+{
+    if (outcome->signal != 0)
+        snprintf(out, size, "its process died of signal %d (%s)", outcome->signal, strsignal(outcome->signal));
+    else
+        snprintf(out, size, "it ended its process with exit code %d", outcome->exit_code);
+}
+
+// A question that was not answered, as a failure of the contest itself.
+static hone_status fail_outcome(const hone_outcome *outcome, const char *what, double seconds, hone_error *err)
+{
+    char loss[128];
+    switch (outcome->kind) {
+    case HONE_OUTCOME_CANCELLED:
+        return hone_fail(err, HONE_CANCELLED, where, "cancelled");
+    case HONE_OUTCOME_MEMORY:
+        return hone_fail_memory(err, where);
+    case HONE_OUTCOME_TIMEOUT:
+        return hone_fail(err, HONE_KERNEL_FAILED, where, "%s took longer than %.3g s", what, seconds);
+    default:
+        describe_loss(outcome, loss, sizeof loss);
+        return hone_fail(err, HONE_KERNEL_FAILED, where, "%s: %s", what, loss);
+    }
+}
+
+static hone_wire_reader reader_of(const hone_buffer *answer, hone_arena *arena)
+{
+    return (hone_wire_reader){answer->data, answer->size, 0, arena, false};
+}
+
+static hone_status check_answer(const hone_wire_reader *reader, hone_error *err)
+{
+    if (!reader->failed) return HONE_OK;
+    return hone_fail(err, HONE_IO, where, "a worker's answer ended early: library and hone-worker differ in version");
+}
+
+// Opening --------------------------------------------------------------------------------------------------------
+
+static const hone_tolerance *tolerance_of(const hone_contest_state *state)
+{
+    const hone_tolerance *given = &state->options.tolerance;
+    bool is_given = given->absolute != 0 || given->relative != 0 || given->scale != 0;
+    return is_given ? given : &state->algorithm->algorithm.tolerance;
+}
+
+static void put_open(hone_contest_state *state)
+{
+    hone_buffer *message = &state->message;
+    hone_buffer_clear(message);
+    hone_message_put_device(message, state->environment->device);
+    hone_message_put_algorithm(message, state->algorithm, state->seat.by_value);
+    hone_message_put_call(message, state->call);
+    hone_wire_put_text(message, hone_call_key(state->call));
+    hone_wire_put_u8(message, (uint8_t)state->options.regime);
+    hone_wire_put_u64(message, state->options.seed);
+    hone_wire_put(message, tolerance_of(state), sizeof(hone_tolerance));
+}
+
+static hone_status read_opened(hone_contest_state *state, hone_error *err)
+{
+    hone_arena arena = {.allocator = state->environment->allocator};
+    hone_wire_reader reader = reader_of(&state->answer, &arena);
+    hone_message_get_opened(&reader, &state->opened);
+    hone_arena_destroy(&arena);
+    hone_status status = check_answer(&reader, err);
+    if (status != HONE_OK || state->opened.status == HONE_OK) return status;
+    return hone_fail(err, state->opened.status, where, "%s", state->opened.message);
+}
+
+hone_status hone_contest_open(hone_contest_state *state, hone_error *err)
+{
+    if (state->was_opened && state->seat.warm) return HONE_OK;
+    state->was_opened = false;
+    hone_status status = hone_seat_start(&state->seat, err);
+    if (status != HONE_OK) return status;
+    put_open(state);
+    hone_outcome outcome = hone_seat_ask(
+        &state->seat, HONE_MESSAGE_OPEN, &state->message, limit_ns(open_seconds), state->options.cancel,
+        &state->answer);
+    if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "the reference", open_seconds, err);
+    status = read_opened(state, err);
+    state->was_opened = status == HONE_OK;
+    return status;
+}
+
+// Trying ---------------------------------------------------------------------------------------------------------
+
+// A kernel that prepares nothing has no reason to take ten seconds when the best takes a millisecond.
+static double candidate_seconds(const hone_contest_state *state, const hone_kernel_ref *kernel, double best_ns)
+{
+    double limit = state->options.candidate_seconds, enough = 1 + 1e-9 * 1000 * best_ns;
+    return !kernel->kernel.prepare && best_ns > 0 && enough < limit ? enough : limit;
+}
+
+static double seconds_left(const hone_contest_state *state)
+{
+    uint64_t now = hone_os_now_ns();
+    return now < state->end_ns ? (double)(state->end_ns - now) * 1e-9 : 0;
+}
+
+static hone_status read_trial(hone_contest_state *state, hone_trial *out, hone_error *err)
+{
+    hone_arena arena = {.allocator = state->environment->allocator};
+    hone_wire_reader reader = reader_of(&state->answer, &arena);
+    hone_message_get_trial(&reader, out);
+    hone_arena_destroy(&arena);
+    return check_answer(&reader, err);
+}
+
+hone_status hone_contest_try(
+    hone_contest_state *state,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    double best_ns,
+    hone_trial *out,
+    bool *out_cut,
+    hone_error *err)
+{
+    memset(out, 0, sizeof *out);
+    *out_cut = false;
+    hone_status status = hone_contest_open(state, err);
+    if (status != HONE_OK) return status;
+    double limit = candidate_seconds(state, kernel, best_ns), left = seconds_left(state) + grace_seconds;
+    bool clamped = left < limit && state->best >= 0;
+    if (clamped) limit = left;
+    hone_buffer_clear(&state->message);
+    hone_message_put_kernel(&state->message, kernel, state->seat.by_value);
+    hone_message_put_config(&state->message, config);
+    hone_wire_put_f64(&state->message, best_ns);
+    hone_wire_put_f64(&state->message, limit / 2); // of the race alone, so that it ends before it is ended
+    hone_outcome outcome = hone_seat_ask(
+        &state->seat, HONE_MESSAGE_TRY, &state->message, limit_ns(limit), state->options.cancel, &state->answer);
+    if (outcome.kind == HONE_OUTCOME_ANSWERED) return read_trial(state, out, err);
+    if (outcome.kind == HONE_OUTCOME_TIMEOUT) {
+        *out_cut = clamped;
+        out->failure = HONE_FAILURE_TIMEOUT;
+        snprintf(out->reason, sizeof out->reason, "no answer within %.3g s", limit);
+        return HONE_OK;
+    }
+    if (outcome.kind != HONE_OUTCOME_LOST) return fail_outcome(&outcome, kernel->kernel.name, limit, err);
+    out->failure = HONE_FAILURE_CRASH;
+    describe_loss(&outcome, out->reason, sizeof out->reason);
+    return HONE_OK;
+}
+
+// Confirming -----------------------------------------------------------------------------------------------------
+
+// The longest that one phase of the finals can honestly take.
+static double finals_seconds(
+    const hone_contest_state *state, const hone_candidate *const *finalists, uint32_t count, double seconds)
+{
+    double run = 0;
+    for (uint32_t i = 0; i < count; i++)
+        run += finalists[i]->trial.time_ns * 1e-9;
+    return 2 * seconds + state->options.candidate_seconds + 10 * run;
+}
+
+static hone_status read_confirmation(hone_contest_state *state, hone_confirmation *out, hone_error *err)
+{
+    hone_arena arena = {.allocator = state->environment->allocator};
+    hone_wire_reader reader = reader_of(&state->answer, &arena);
+    hone_message_get_confirmation(&reader, out);
+    hone_arena_destroy(&arena);
+    return check_answer(&reader, err);
+}
+
+hone_status hone_contest_ask_confirm(
+    hone_contest_state *state,
+    const hone_candidate *const *finalists,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double seconds,
+    hone_confirmation *out,
+    hone_error *err)
+{
+    memset(out, 0, sizeof *out);
+    hone_status status = hone_contest_open(state, err);
+    if (status != HONE_OK) return status;
+    hone_buffer *message = &state->message;
+    hone_buffer_clear(message);
+    hone_wire_put_u32(message, count);
+    for (uint32_t i = 0; i < count; i++) {
+        hone_message_put_kernel(message, state->contestants[finalists[i]->kernel].ref, state->seat.by_value);
+        hone_message_put_config(message, &finalists[i]->config);
+    }
+    hone_wire_put_u32(message, rounds);
+    hone_wire_put_u64(message, seed);
+    hone_wire_put_f64(message, seconds);
+    double limit = finals_seconds(state, finalists, count, seconds);
+    hone_outcome outcome = hone_seat_ask(
+        &state->seat, HONE_MESSAGE_CONFIRM, message, limit_ns(limit), state->options.cancel, &state->answer);
+    if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
+    return read_confirmation(state, out, err);
+}
