@@ -192,7 +192,6 @@ static void multiply_block(const gemm_part *part, const gemm_block *block, int64
         for (int64_t t = 0; t < tiles; t++) {
             int64_t row = piece_begin(block->rows, t, tiles), next = piece_begin(block->rows, t + 1, tiles);
             tile.a = part->a + row * block->depth;
-            tile.next = part->a + next * block->depth;
             tile.c = place_c(part, block, block->row + row) + column;
             part->job->set->tile(&tile, (int32_t)(next - row));
         }
@@ -287,13 +286,6 @@ static void choose_grid(gemm_job *job)
     }
 }
 
-static void clear(const hone_matmul *product)
-{
-    int64_t size = hone_element_size(product->dtype);
-    for (int64_t i = 0; i < product->m; i++)
-        memset((char *)product->c + i * product->c_stride * size, 0, (size_t)(product->n * size));
-}
-
 size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product)
 {
     if (product->m == 0 || product->n == 0 || product->k == 0) return 0;
@@ -311,7 +303,7 @@ hone_status hone_gemm_run(
 {
     if (product->m == 0 || product->n == 0) return HONE_OK;
     if (product->k == 0) {
-        clear(product);
+        hone_matmul_clear(product);
         return HONE_OK;
     }
     gemm_job job = {

@@ -21,9 +21,8 @@ typedef struct hone_gemm_tile {
     int64_t b_step, depth;
     float *c;
     int64_t c_stride;
-    int64_t columns;   // 1 to nr; the last vector may be cut
-    bool accumulate;   // add to c; else overwrite it
-    const float *next; // what will be read next: brought towards the caches
+    int64_t columns; // 1 to nr; the last vector may be cut
+    bool accumulate; // add to c; else overwrite it
 } hone_gemm_tile;
 
 // A strip of a matrix to pack: `count` (at most width) lines of depth words become dst[p * width + i], i < width; lines
@@ -39,9 +38,8 @@ typedef struct hone_gemm_strip {
 
 // An instruction set.
 typedef struct hone_gemm_set {
-    int32_t vector;   // floats
-    int32_t word;     // elements of k in a word: 1, or 2 with bf16 pairs
-    int32_t max_rows; // of a tile
+    int32_t vector; // floats
+    int32_t word;   // elements of k in a word: 1, or 2 with bf16 pairs
     void (*tile)(const hone_gemm_tile *tile, int32_t rows);
     void (*pack_lines)(const hone_gemm_strip *strip);   // line i is row i of the source: k runs along it
     void (*pack_columns)(const hone_gemm_strip *strip); // line i is column i: k runs down the rows

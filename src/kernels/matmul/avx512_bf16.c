@@ -1,0 +1,125 @@
+// Words of two bf16 on AVX512_BF16: one instruction multiplies pairs and adds both products to a float. It takes
+// subnormal bf16 for zero; a float sum of normal products does not notice.
+#include "kernels/vector/avx512.h"
+
+#include "kernels/matmul/sets.h"
+#include "kernels/matmul/stream.h"
+#include "kernels/matmul/tile.h"
+
+enum { WORD = 2 };
+
+HONE_INLINE vec dot_pairs(vec a, vec b, vec sum)
+{
+    return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(a), (__m512bh)_mm512_castps_si512(b));
+}
+
+HONE_INLINE __mmask32 mask32(int64_t count)
+{
+    return count >= 32 ? 0xffffffffu : count <= 0 ? 0 : (1u << count) - 1;
+}
+
+// The words of a row: as they lie.
+HONE_INLINE vec along(const void *data, int64_t index, int64_t left)
+{
+    return _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(mask32(left), (const uint16_t *)data + index));
+}
+
+// The words of `count` columns: a row in the low halves, the next in the high ones.
+HONE_INLINE vec across(const void *data, int64_t index, int64_t stride, int64_t left, int64_t count)
+{
+    const uint16_t *from = (const uint16_t *)data + index;
+    __mmask16 first = hone_mask16(count), second = left > 1 ? first : 0;
+    __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(first, from));
+    __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(second, from + stride));
+    return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+}
+
+static void tile(const hone_gemm_tile *work, int32_t rows)
+{
+    tile_any(work, rows, dot_pairs);
+}
+
+HONE_INLINE vec line(const hone_gemm_strip *strip, int64_t row, int64_t k)
+{
+    return along(strip->data, row * strip->stride + k, strip->size - k);
+}
+
+HONE_INLINE vec column(const hone_gemm_strip *strip, int64_t k, int64_t from)
+{
+    return across(strip->data, k * strip->stride + from, strip->stride, strip->size - k, strip->count - from);
+}
+
+static void lines(const hone_gemm_strip *strip)
+{
+    pack_lines(strip, WORD, line);
+}
+
+static void columns(const hone_gemm_strip *strip)
+{
+    pack_columns(strip, WORD, column);
+}
+
+static void narrow(const float *from, void *to, hone_dtype_id dtype, int64_t count)
+{
+    (void)dtype;
+    narrow_row(from, to, HONE_BF16, count);
+}
+
+HONE_INLINE vec a_words(const void *a, int64_t index, int64_t left)
+{
+    return along(a, index, left);
+}
+
+HONE_INLINE vec b_words(const void *b, hone_dtype_id dtype, int64_t index, int64_t left)
+{
+    (void)dtype;
+    return along(b, index, left);
+}
+
+HONE_INLINE vec a_word(const void *a, int64_t index, int64_t left)
+{
+    const uint16_t *from = (const uint16_t *)a + index;
+    uint32_t pair = from[0];
+    if (left > 1) memcpy(&pair, from, sizeof pair);
+    return _mm512_castsi512_ps(_mm512_set1_epi32((int)pair));
+}
+
+HONE_INLINE vec
+b_columns(const void *b, hone_dtype_id dtype, int64_t index, int64_t stride, int64_t left, int64_t count)
+{
+    (void)dtype;
+    return across(b, index, stride, left, count);
+}
+
+static const stream_words words = {WORD, sizeof(uint16_t), dot_pairs, a_words, b_words, a_word, b_columns};
+
+static void dot(const hone_decode_part *part)
+{
+    dot_all(part, HONE_BF16, words);
+}
+
+static void sweep(const hone_decode_part *part)
+{
+    sweep_all(part, HONE_BF16, words);
+}
+
+static void gather(const float *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count)
+{
+    (void)dtype;
+    gather_sums(from, step, parts, to, HONE_BF16, count);
+}
+
+const hone_gemm_set hone_gemm_avx512_bf16 = {
+    .vector = VEC_WIDTH,
+    .word = WORD,
+    .tile = tile,
+    .pack_lines = lines,
+    .pack_columns = columns,
+    .narrow = narrow,
+};
+
+const hone_decode_set hone_decode_avx512_bf16 = {
+    .dot = dot,
+    .sweep = sweep,
+    .gather = gather,
+};

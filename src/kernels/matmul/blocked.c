@@ -1,0 +1,71 @@
+// The kernels of the blocked product: how a table's row becomes a run of gemm.h.
+#include "kernels/matmul/kernels.h"
+
+#include "base/error.h"
+
+enum { COLUMNS = 4096 }; // of b that are packed together: with kc rows they stay within the last cache
+
+static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const int64_t *config)
+{
+    return (hone_gemm_blocking){
+        .mr = (int32_t)config[BLOCKED_MR],
+        .nr = (int32_t)config[BLOCKED_NR],
+        .mc = config[BLOCKED_MC],
+        .nc = COLUMNS,
+        .kc = config[BLOCKED_KC],
+        .pack_b = !kernel->in_place,
+        .threads = (int32_t)config[BLOCKED_THREADS],
+    };
+}
+
+static bool reads_in_place(const hone_call *call, hone_error *why)
+{
+    hone_matmul product = hone_matmul_of_call(call);
+    if (product.dtype == HONE_F32 && !product.transpose_b) return true;
+    hone_fail(why, HONE_UNSUPPORTED, "matmul", "b is read as it lies: only f32 in [k, n] can be");
+    return false;
+}
+
+bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    const hone_blocked *blocked = kernel->user;
+    if (!hone_matmul_rows_are_dense(call, why)) return false;
+    if (blocked->in_place && !reads_in_place(call, why)) return false;
+    if (!blocked->bf16_only || hone_matmul_of_call(call).dtype == HONE_BF16) return true;
+    hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");
+    return false;
+}
+
+// The tile that was fastest at most shapes, and few rows in as few tiles as they need.
+bool hone_blocked_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    const hone_blocked *blocked = kernel->user;
+    hone_matmul product = hone_matmul_of_call(call);
+    out_config->count = BLOCKED_PARAMETERS;
+    out_config->values[BLOCKED_MR] = blocked->mr;
+    out_config->values[BLOCKED_NR] = blocked->nr;
+    out_config->values[BLOCKED_KC] = 512;
+    out_config->values[BLOCKED_MC] = blocked->mc;
+    out_config->values[BLOCKED_THREADS] = hone_matmul_threads(&product, device);
+    return true;
+}
+
+hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)err;
+    const hone_blocked *blocked = plan->kernel->user;
+    hone_gemm_blocking blocking = blocking_of(blocked, plan->config);
+    hone_matmul product = hone_matmul_of_call(plan->call);
+    *out_state = NULL;
+    *out_scratch_bytes = hone_gemm_scratch(blocked->set, &blocking, &product);
+    return HONE_OK;
+}
+
+hone_status hone_blocked_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_blocked *blocked = plan->kernel->user;
+    hone_gemm_blocking blocking = blocking_of(blocked, plan->config);
+    hone_matmul product = hone_matmul_of(plan, args);
+    return hone_gemm_run(blocked->set, &blocking, &product, plan, execution);
+}

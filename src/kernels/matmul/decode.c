@@ -1,0 +1,184 @@
+#include "kernels/matmul/decode.h"
+
+#include "kernels/common/half.h"
+#include "kernels/common/scratch.h"
+
+enum { GRANULE = 64 }; // columns and steps of k are shared out in multiples of it
+
+typedef struct decode_job {
+    const hone_decode_set *set;
+    const hone_decode_shape *shape;
+    const hone_matmul *product;
+    int64_t workers;
+    const void *a; // of the product, or widened
+    int64_t a_stride;
+    float *sums; // sweep: workers x sums_rows x sums_stride when k is split, else m x sums_stride
+    int64_t sums_stride;
+} decode_job;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t groups(int64_t total)
+{
+    return (total + GRANULE - 1) / GRANULE;
+}
+
+// Where worker `index` begins in a range that is shared out.
+static int64_t share_begin(int64_t total, int64_t index, int64_t workers)
+{
+    int64_t count = groups(total);
+    return smaller(total, (count / workers * index + smaller(index, count % workers)) * GRANULE);
+}
+
+static bool splits_k(const decode_job *job)
+{
+    return job->shape->split_k && !job->product->transpose_b;
+}
+
+static int64_t widened_floats(const decode_job *job)
+{
+    bool widens = job->set->widens && job->product->dtype != HONE_F32;
+    return widens ? job->product->m * groups(job->product->k) * GRANULE : 0;
+}
+
+static int64_t sums_floats(const decode_job *job)
+{
+    if (job->product->transpose_b) return 0;
+    return job->product->m * job->sums_stride * (splits_k(job) ? job->workers : 1);
+}
+
+static size_t scratch_bytes(const decode_job *job)
+{
+    return (size_t)(widened_floats(job) + sums_floats(job)) * sizeof(float);
+}
+
+static void widen_rows(decode_job *job, float *memory)
+{
+    const hone_matmul *product = job->product;
+    job->a = memory;
+    job->a_stride = groups(product->k) * GRANULE;
+    for (int64_t i = 0; i < product->m; i++) {
+        const char *from = (const char *)product->a + i * product->a_stride * hone_element_size(product->dtype);
+        job->set->widen(from, memory + i * job->a_stride, product->dtype, product->k);
+    }
+}
+
+static hone_decode_part whole(const decode_job *job)
+{
+    const hone_matmul *product = job->product;
+    return (hone_decode_part){
+        .a = job->a,
+        .a_stride = job->a_stride,
+        .b = product->b,
+        .b_stride = product->b_stride,
+        .c = product->c,
+        .c_stride = product->c_stride,
+        .m = product->m,
+        .n = product->n,
+        .k = product->k,
+        .dtype = product->dtype,
+        .sums = job->sums,
+        .sums_stride = job->sums_stride,
+        .streams = job->shape->streams,
+        .ahead = job->shape->ahead_bytes / hone_element_size(product->dtype),
+    };
+}
+
+static void gather(const decode_job *job, int64_t begin, int64_t end, int64_t parts)
+{
+    const hone_matmul *product = job->product;
+    int64_t size = hone_element_size(product->dtype);
+    for (int64_t i = 0; i < product->m; i++) {
+        const float *from = job->sums + i * job->sums_stride + begin;
+        void *to = (char *)product->c + (i * product->c_stride + begin) * size;
+        job->set->gather(from, product->m * job->sums_stride, parts, to, product->dtype, end - begin);
+    }
+}
+
+static void work_columns(void *ctx, int64_t index)
+{
+    const decode_job *job = ctx;
+    const hone_matmul *product = job->product;
+    int64_t size = hone_element_size(product->dtype);
+    int64_t begin = share_begin(product->n, index, job->workers),
+            end = share_begin(product->n, index + 1, job->workers);
+    hone_decode_part part = whole(job);
+    part.n = end - begin;
+    part.b = (const char *)product->b + begin * (product->transpose_b ? product->b_stride : 1) * size;
+    if (product->transpose_b) {
+        part.c = (char *)product->c + begin * size;
+        job->set->dot(&part);
+    } else {
+        part.sums += begin;
+        job->set->sweep(&part);
+        gather(job, begin, end, 1);
+    }
+}
+
+static void work_k(void *ctx, int64_t index)
+{
+    const decode_job *job = ctx;
+    const hone_matmul *product = job->product;
+    int64_t size = hone_element_size(product->dtype), a_size = job->a == product->a ? size : (int64_t)sizeof(float);
+    int64_t begin = share_begin(product->k, index, job->workers);
+    hone_decode_part part = whole(job);
+    part.k = share_begin(product->k, index + 1, job->workers) - begin;
+    part.a = (const char *)job->a + begin * a_size;
+    part.b = (const char *)product->b + begin * product->b_stride * size;
+    part.sums += index * product->m * job->sums_stride;
+    job->set->sweep(&part);
+}
+
+static decode_job job_of(const hone_decode_set *set, const hone_decode_shape *shape, const hone_matmul *product)
+{
+    decode_job job = {.set = set, .shape = shape, .product = product, .a = product->a, .a_stride = product->a_stride};
+    job.sums_stride = groups(product->n) * GRANULE;
+    job.workers = smaller(shape->threads, groups(splits_k(&job) ? product->k : product->n));
+    return job;
+}
+
+size_t hone_decode_scratch(const hone_decode_set *set, const hone_decode_shape *shape, const hone_matmul *product)
+{
+    if (product->m == 0 || product->n == 0 || product->k == 0) return 0;
+    decode_job job = job_of(set, shape, product);
+    return scratch_bytes(&job);
+}
+
+static void share_out(
+    decode_job *job, const hone_plan *plan, const hone_execution *execution, void (*work)(void *ctx, int64_t index))
+{
+    if (job->workers == 1)
+        work(job, 0);
+    else
+        hone_plan_parallel_for(plan, execution, (int32_t)job->workers, job->workers, work, job);
+}
+
+hone_status hone_decode_run(
+    const hone_decode_set *set,
+    const hone_decode_shape *shape,
+    const hone_matmul *product,
+    const hone_plan *plan,
+    const hone_execution *execution)
+{
+    if (product->m == 0 || product->n == 0) return HONE_OK;
+    if (product->k == 0) {
+        hone_matmul_clear(product);
+        return HONE_OK;
+    }
+    decode_job job = job_of(set, shape, product);
+    size_t bytes = scratch_bytes(&job);
+    float *memory = bytes ? hone_scratch_piece(execution, 0, 1, bytes) : NULL;
+    if (bytes && !memory) return HONE_OUT_OF_MEMORY;
+    if (widened_floats(&job)) widen_rows(&job, memory);
+    job.sums = memory + widened_floats(&job);
+    if (!splits_k(&job)) {
+        share_out(&job, plan, execution, work_columns);
+    } else {
+        share_out(&job, plan, execution, work_k);
+        gather(&job, 0, product->n, job.workers);
+    }
+    return HONE_OK;
+}

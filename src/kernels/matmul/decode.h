@@ -1,0 +1,52 @@
+// Products of a few rows, as decoding makes them: c[m, n] with m small is bound by reading b once, so b is streamed
+// from memory as it lies and nothing is packed. The threads and the strips are here; an instruction set brings two
+// loops in a table: `dot` for b [n, k], whose rows are multiplied with the rows of a, and `sweep` for b [k, n],
+// whose rows are scaled and added to c.
+#ifndef HONE_KERNELS_MATMUL_DECODE_H
+#define HONE_KERNELS_MATMUL_DECODE_H
+
+#include "kernels/matmul/matmul.h"
+
+// One worker's share: of the columns of c, or of k. A word is one float, or two bf16 that follow each other in k.
+typedef struct hone_decode_part {
+    const void *a;    // words; f16 and bf16 that are widened stand here as floats
+    int64_t a_stride; // elements of a as it stands
+    const void *b;
+    int64_t b_stride;
+    void *c; // dot: where the results go
+    int64_t c_stride;
+    int64_t m, n, k; // the part's
+    hone_dtype_id dtype;
+    float *sums;         // sweep: the results, m x sums_stride
+    int64_t sums_stride; // a multiple of 64
+    int64_t streams;     // rows of b read side by side
+    int64_t ahead;       // elements that are fetched ahead in each
+} hone_decode_part;
+
+typedef struct hone_decode_set {
+    bool widens; // a is wanted in floats whatever the dtype
+    void (*widen)(const void *from, float *to, hone_dtype_id dtype, int64_t count);
+    void (*dot)(const hone_decode_part *part);
+    void (*sweep)(const hone_decode_part *part);
+    // to[i] = the sum of from[i], from[i + step], ... of `parts` workers
+    void (*gather)(const float *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count);
+} hone_decode_set;
+
+// As a config gives it.
+typedef struct hone_decode_shape {
+    int32_t streams, ahead_bytes, threads;
+    bool split_k; // sweep: workers share k and add up at the end, so that each reads whole rows of b
+} hone_decode_shape;
+
+// Bytes of scratch that a run takes.
+size_t hone_decode_scratch(const hone_decode_set *set, const hone_decode_shape *shape, const hone_matmul *product);
+
+// Returns: HONE_OK; HONE_OUT_OF_MEMORY.
+hone_status hone_decode_run(
+    const hone_decode_set *set,
+    const hone_decode_shape *shape,
+    const hone_matmul *product,
+    const hone_plan *plan,
+    const hone_execution *execution);
+
+#endif

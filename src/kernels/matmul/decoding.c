@@ -1,0 +1,65 @@
+// The kernels of the product of a few rows: how a table's row becomes a run of decode.h.
+#include "kernels/matmul/kernels.h"
+
+#include "base/error.h"
+
+enum { MOST_ROWS = 32 }; // from here on the blocked product is faster by far
+
+static hone_decode_shape shape_of(const int64_t *config)
+{
+    return (hone_decode_shape){
+        .streams = (int32_t)config[DECODING_STREAMS],
+        .ahead_bytes = (int32_t)config[DECODING_AHEAD],
+        .threads = (int32_t)config[DECODING_THREADS],
+        .split_k = config[DECODING_SPLIT_K] != 0,
+    };
+}
+
+bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    const hone_decoding *decoding = kernel->user;
+    hone_matmul product = hone_matmul_of_call(call);
+    if (!hone_matmul_rows_are_dense(call, why)) return false;
+    if (product.m > MOST_ROWS) {
+        hone_fail(
+            why, HONE_UNSUPPORTED, "matmul", "m is %lld; this kernel is for at most %d rows", (long long)product.m,
+            MOST_ROWS);
+        return false;
+    }
+    if (!decoding->bf16_only || product.dtype == HONE_BF16) return true;
+    hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");
+    return false;
+}
+
+bool hone_decoding_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    hone_matmul product = hone_matmul_of_call(call);
+    int64_t threads = hone_matmul_threads(&product, device);
+    out_config->count = DECODING_PARAMETERS;
+    out_config->values[DECODING_STREAMS] = product.transpose_b && product.m > 4 ? 4 : product.m > 4 ? 16 : 8;
+    out_config->values[DECODING_AHEAD] = 256;
+    out_config->values[DECODING_SPLIT_K] = !product.transpose_b && threads > 1 && product.m <= 4;
+    out_config->values[DECODING_THREADS] = threads;
+    return true;
+}
+
+hone_status hone_decoding_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)err;
+    const hone_decoding *decoding = plan->kernel->user;
+    hone_decode_shape shape = shape_of(plan->config);
+    hone_matmul product = hone_matmul_of_call(plan->call);
+    *out_state = NULL;
+    *out_scratch_bytes = hone_decode_scratch(decoding->set, &shape, &product);
+    return HONE_OK;
+}
+
+hone_status hone_decoding_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_decoding *decoding = plan->kernel->user;
+    hone_decode_shape shape = shape_of(plan->config);
+    hone_matmul product = hone_matmul_of(plan, args);
+    return hone_decode_run(decoding->set, &shape, &product, plan, execution);
+}

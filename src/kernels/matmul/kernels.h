@@ -1,0 +1,36 @@
+// The functions behind the rows of table.c.
+#ifndef HONE_KERNELS_MATMUL_KERNELS_H
+#define HONE_KERNELS_MATMUL_KERNELS_H
+
+#include "kernels/matmul/sets.h"
+
+// The order of a blocked kernel's parameters, and of a decoding one's.
+enum { BLOCKED_MR, BLOCKED_NR, BLOCKED_KC, BLOCKED_MC, BLOCKED_THREADS, BLOCKED_PARAMETERS };
+enum { DECODING_STREAMS, DECODING_AHEAD, DECODING_SPLIT_K, DECODING_THREADS, DECODING_PARAMETERS };
+
+// A kernel's `user`.
+typedef struct hone_blocked {
+    const hone_gemm_set *set;
+    bool in_place; // b is not packed
+    bool bf16_only;
+    int64_t mr, nr, mc; // the heuristic's
+} hone_blocked;
+
+typedef struct hone_decoding {
+    const hone_decode_set *set;
+    bool bf16_only;
+} hone_decoding;
+
+bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+bool hone_blocked_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
+hone_status hone_blocked_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+
+bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+bool hone_decoding_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+hone_status hone_decoding_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
+hone_status hone_decoding_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+
+#endif

@@ -1,0 +1,102 @@
+// matmul: the algorithm and its kernels.
+#include "kernels/matmul/kernels.h"
+#include "kernels/tables.h"
+
+enum {
+    AVX2 = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C,
+    AVX512 = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ
+};
+
+// Each input read once, the output written once.
+static void model(const hone_call *call, hone_cost *out_cost)
+{
+    hone_matmul product = hone_matmul_of_call(call);
+    double m = (double)product.m, n = (double)product.n, k = (double)product.k;
+    out_cost->bytes = (m * k + n * k + m * n) * (product.dtype == HONE_F32 ? 4 : 2);
+    out_cost->operations = 2 * m * n * k;
+}
+
+static const hone_algorithm algorithm = {
+    .struct_size = sizeof algorithm,
+    .signature =
+        "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
+        "where T in f32, f16, bf16",
+    .reference = hone_matmul_reference,
+    .model = model,
+    .independent = "m",
+};
+
+// A tile is mr x nr sums in registers; mc x kc words of a are packed for the second cache, kc rows of b for the third.
+static const char tiles_of_32_registers[] = "mr: 6 | 8 | 9 | 12 | 14 default 9\n"
+                                            "nr: 32 | 48 | 64 default 48\n"
+                                            "kc: 128 | 256 | 384 | 512 default 512\n"
+                                            "mc: 56 | 112 | 224 | 448 default 224\n"
+                                            "threads: 1..64 *2\n"
+                                            "where 384 <= mr * nr <= 448\n"
+                                            "where threads <= device.threads\n";
+static const char tiles_of_16_registers[] = "mr: 4 | 6 default 6\n"
+                                            "nr: 16 | 24 default 16\n"
+                                            "kc: 128 | 256 | 512 default 512\n"
+                                            "mc: 60 | 120 | 240 default 120\n"
+                                            "threads: 1..64 *2\n"
+                                            "where mr * nr <= 96 and (mr == 6 or nr == 24)\n"
+                                            "where threads <= device.threads\n";
+static const char tiles_of_any_machine[] = "mr: 4 | 6 default 6\n"
+                                           "nr: 8 | 12 default 8\n"
+                                           "kc: 128 | 256 | 512 default 512\n"
+                                           "mc: 60 | 120 default 120\n"
+                                           "threads: 1..64 *2\n"
+                                           "where mr * nr <= 48 and (mr == 6 or nr == 12)\n"
+                                           "where threads <= device.threads\n";
+// Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.
+static const char streams[] = "streams: 1 | 2 | 3 | 4 | 8 | 16 | 32 default 8\n"
+                              "ahead: 0 | 256 | 1024 default 256\n"
+                              "split_k: 0 | 1\n"
+                              "threads: 1..64 *2\n"
+                              "where not transpose_b or (streams <= 8 and split_k == 0)\n"
+                              "where transpose_b or streams >= 4\n"
+                              "where split_k == 0 or threads > 1\n"
+                              "where threads <= device.threads\n";
+
+static const hone_blocked blocked_avx512 = {.set = &hone_gemm_avx512, .mr = 9, .nr = 48, .mc = 224};
+static const hone_blocked in_place_avx512 = {.set = &hone_gemm_avx512, .in_place = true, .mr = 9, .nr = 48, .mc = 224};
+static const hone_blocked blocked_bf16 = {
+    .set = &hone_gemm_avx512_bf16, .bf16_only = true, .mr = 9, .nr = 48, .mc = 224};
+static const hone_blocked blocked_avx2 = {.set = &hone_gemm_avx2, .mr = 6, .nr = 16, .mc = 120};
+static const hone_blocked blocked_portable = {.set = &hone_gemm_portable, .mr = 6, .nr = 8, .mc = 120};
+static const hone_decoding decoding_avx512 = {.set = &hone_decode_avx512};
+static const hone_decoding decoding_bf16 = {.set = &hone_decode_avx512_bf16, .bf16_only = true};
+static const hone_decoding decoding_avx2 = {.set = &hone_decode_avx2};
+static const hone_decoding decoding_portable = {.set = &hone_decode_portable};
+
+// What every row has: a native kernel of the CPU.
+#define NATIVE HONE_KERNEL, .algorithm = "matmul", .platform = HONE_NATIVE, .backend = HONE_CPU
+#define BLOCKED                                                                                                        \
+    .supports = hone_blocked_supports, .heuristic = hone_blocked_heuristic, .prepare = hone_blocked_prepare,           \
+    .run = hone_blocked_run
+#define DECODING                                                                                                       \
+    .supports = hone_decoding_supports, .heuristic = hone_decoding_heuristic, .prepare = hone_decoding_prepare,        \
+    .run = hone_decoding_run
+
+static const hone_kernel kernels[] = {
+    {NATIVE, .name = "avx512_bf16_decode", .priority = 46, .needs = AVX512 | HONE_CPU_AVX512_BF16, .space = streams,
+     .user = (void *)&decoding_bf16, DECODING},
+    {NATIVE, .name = "avx512_decode", .priority = 44, .needs = AVX512, .space = streams,
+     .user = (void *)&decoding_avx512, DECODING},
+    {NATIVE, .name = "avx512_bf16", .priority = 36, .needs = AVX512 | HONE_CPU_AVX512_BF16,
+     .space = tiles_of_32_registers, .user = (void *)&blocked_bf16, BLOCKED},
+    {NATIVE, .name = "avx512", .priority = 34, .needs = AVX512, .space = tiles_of_32_registers,
+     .user = (void *)&blocked_avx512, BLOCKED},
+    {NATIVE, .name = "avx512_in_place", .priority = 32, .needs = AVX512, .space = tiles_of_32_registers,
+     .user = (void *)&in_place_avx512, BLOCKED},
+    {NATIVE, .name = "avx2_decode", .priority = 24, .needs = AVX2, .space = streams, .user = (void *)&decoding_avx2,
+     DECODING},
+    {NATIVE, .name = "avx2", .priority = 22, .needs = AVX2, .space = tiles_of_16_registers,
+     .user = (void *)&blocked_avx2, BLOCKED},
+    {NATIVE, .name = "portable_decode", .priority = 12, .space = streams, .user = (void *)&decoding_portable, DECODING},
+    {NATIVE, .name = "portable", .priority = 10, .space = tiles_of_any_machine, .user = (void *)&blocked_portable,
+     BLOCKED},
+    {NATIVE, .name = "reference", .is_reference = true, .run = hone_matmul_reference},
+};
+
+const hone_kernel_table hone_matmul_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};

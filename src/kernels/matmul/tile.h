@@ -1,0 +1,184 @@
+// The register tile and the packers of the blocked product, over the including file's vectors and words: a word is
+// one float, or two bf16 that follow each other in k.
+#ifndef HONE_KERNELS_MATMUL_TILE_H
+#define HONE_KERNELS_MATMUL_TILE_H
+
+#include "kernels/matmul/gemm.h"
+#include "kernels/matmul/words.h"
+
+enum { TILE_ROWS = 14, TILE_VECTORS = 4 };
+
+// One step of k for a tile of rows x vectors: every word of a's column times the row of b.
+HONE_INLINE void tile_step(
+    vec sum[TILE_ROWS][TILE_VECTORS],
+    const float *a,
+    const float *b,
+    int64_t last,
+    int rows,
+    int vectors,
+    word_product *product)
+{
+    vec row[TILE_VECTORS];
+    HONE_UNROLL
+    for (int j = 0; j < vectors; j++)
+        row[j] = j == vectors - 1 ? load_last(b + j * VEC_WIDTH, last) : vec_load(b, HONE_F32, j * VEC_WIDTH);
+    HONE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        vec factor = vec_set(a[i]);
+        HONE_UNROLL
+        for (int j = 0; j < vectors; j++)
+            sum[i][j] = product(factor, row[j], sum[i][j]);
+    }
+}
+
+HONE_INLINE void tile_store(
+    const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_VECTORS], int64_t last, int rows, int vectors)
+{
+    HONE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        HONE_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            float *c = tile->c + i * tile->c_stride + j * VEC_WIDTH;
+            int64_t count = j == vectors - 1 ? last : VEC_WIDTH;
+            vec old = tile->accumulate ? load_left(c, HONE_F32, 0, count) : vec_set(0.0f);
+            store_left(c, HONE_F32, 0, count, vec_add(old, sum[i][j]));
+        }
+    }
+}
+
+HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors, word_product *product)
+{
+    vec sum[TILE_ROWS][TILE_VECTORS];
+    int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH;
+    const float *a = tile->a, *b = tile->b;
+    HONE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        HONE_UNROLL
+        for (int j = 0; j < vectors; j++)
+            sum[i][j] = vec_set(0.0f);
+        __builtin_prefetch(tile->c + i * tile->c_stride, 1);
+        __builtin_prefetch(tile->c + i * tile->c_stride + (vectors - 1) * VEC_WIDTH, 1);
+    }
+    for (int64_t p = 0; p < tile->depth; p++, a += rows, b += tile->b_step)
+        tile_step(sum, a, b, last, rows, vectors, product);
+    tile_store(tile, sum, last, rows, vectors);
+}
+
+// Only tiles whose sums stay in registers exist: the others are no code.
+HONE_INLINE void tile_that_fits(const hone_gemm_tile *tile, int rows, int vectors, word_product *product)
+{
+    if (fits(rows, vectors)) tile_product(tile, rows, vectors, product);
+}
+
+// Each count of rows is compiled for itself.
+HONE_INLINE void tile_rows(const hone_gemm_tile *tile, int32_t rows, int vectors, word_product *product)
+{
+    switch (rows) {
+    case 1:
+        tile_that_fits(tile, 1, vectors, product);
+        return;
+    case 2:
+        tile_that_fits(tile, 2, vectors, product);
+        return;
+    case 3:
+        tile_that_fits(tile, 3, vectors, product);
+        return;
+    case 4:
+        tile_that_fits(tile, 4, vectors, product);
+        return;
+    case 5:
+        tile_that_fits(tile, 5, vectors, product);
+        return;
+    case 6:
+        tile_that_fits(tile, 6, vectors, product);
+        return;
+    case 7:
+        tile_that_fits(tile, 7, vectors, product);
+        return;
+    case 8:
+        tile_that_fits(tile, 8, vectors, product);
+        return;
+    case 9:
+        tile_that_fits(tile, 9, vectors, product);
+        return;
+    case 10:
+        tile_that_fits(tile, 10, vectors, product);
+        return;
+    case 11:
+        tile_that_fits(tile, 11, vectors, product);
+        return;
+    case 12:
+        tile_that_fits(tile, 12, vectors, product);
+        return;
+    case 13:
+        tile_that_fits(tile, 13, vectors, product);
+        return;
+    case 14:
+        tile_that_fits(tile, 14, vectors, product);
+        return;
+    }
+}
+
+HONE_INLINE void tile_any(const hone_gemm_tile *tile, int32_t rows, word_product *product)
+{
+    switch ((tile->columns + VEC_WIDTH - 1) / VEC_WIDTH) {
+    case 1:
+        tile_rows(tile, rows, 1, product);
+        return;
+    case 2:
+        tile_rows(tile, rows, 2, product);
+        return;
+    case 3:
+        tile_rows(tile, rows, 3, product);
+        return;
+    case 4:
+        tile_rows(tile, rows, 4, product);
+        return;
+    }
+}
+
+// A vector of words of a row of the source, from element k on; those behind the strip's end are zero.
+typedef vec strip_load(const hone_gemm_strip *strip, int64_t row, int64_t k);
+
+// Whole vectors are stored, in the order of k: what a store puts behind the strip's width is overwritten by the next
+// one. That holds for a single group of lines; of several, the last is cut.
+HONE_INLINE void pack_square(const hone_gemm_strip *strip, int64_t line, int64_t k, int64_t word, strip_load *load)
+{
+    vec square[VEC_WIDTH];
+    HONE_UNROLL
+    for (int i = 0; i < VEC_WIDTH; i++)
+        square[i] = line + i < strip->count ? load(strip, line + i, k) : vec_set(0.0f);
+    vec_transpose(square);
+    int64_t steps = (strip->size - k + word - 1) / word, rest = strip->width - line;
+    int64_t count = line > 0 && rest < VEC_WIDTH ? rest : VEC_WIDTH;
+    float *out = strip->out + k / word * strip->width + line;
+    HONE_UNROLL
+    for (int i = 0; i < VEC_WIDTH; i++)
+        if (i < steps) store_left(out + i * strip->width, HONE_F32, 0, count, square[i]);
+}
+
+// A vector's width of rows at a time: of more streams the prefetchers lose count (measured: 17 GB/s with 16 rows, 5 GB/s
+// with 32).
+HONE_INLINE void pack_lines(const hone_gemm_strip *strip, int64_t word, strip_load *load)
+{
+    for (int64_t line = 0; line < strip->width; line += VEC_WIDTH)
+        for (int64_t k = 0; k < strip->size; k += VEC_WIDTH * word)
+            pack_square(strip, line, k, word, load);
+}
+
+// load: a vector of words across columns, of the rows from k on, from column `column` on.
+HONE_INLINE void pack_columns(const hone_gemm_strip *strip, int64_t word, strip_load *load)
+{
+    float *out = strip->out;
+    for (int64_t k = 0; k < strip->size; k += word, out += strip->width)
+        for (int64_t column = 0; column < strip->width; column += VEC_WIDTH)
+            vec_store(out, HONE_F32, column, load(strip, k, column));
+}
+
+HONE_INLINE void narrow_row(const float *from, void *to, hone_dtype_id dtype, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += VEC_WIDTH)
+        store_left(to, dtype, i, count - i, load_left(from, HONE_F32, i, count - i));
+}
+
+#endif

@@ -1,0 +1,114 @@
+// The helpers that all kernels share.
+#include "kernels/common/half.h"
+#include "kernels/common/scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <pthread.h>
+
+static void every_f16_comes_back_from_float(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 0x10000; half++) {
+        float value = hone_float_of_f16((uint16_t)half);
+        if (!isnan(value))
+            assert_int_equal(hone_f16_of_float(value), half);
+        else
+            assert_true(isnan(hone_float_of_f16(hone_f16_of_float(value))));
+    }
+}
+
+static void every_bf16_comes_back_from_float(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 0x10000; half++) {
+        float value = hone_float_of_bf16((uint16_t)half);
+        if (!isnan(value))
+            assert_int_equal(hone_bf16_of_float(value), half);
+        else
+            assert_true(isnan(hone_float_of_bf16(hone_bf16_of_float(value))));
+    }
+}
+
+static void a_tie_goes_to_the_even_neighbour(void **state)
+{
+    (void)state;
+    assert_int_equal(hone_f16_of_float(1.0f + 0x1p-11f), 0x3c00);
+    assert_int_equal(hone_f16_of_float(1.0f + 3 * 0x1p-11f), 0x3c02);
+    assert_int_equal(hone_f16_of_float(0x1p-25f), 0);
+    assert_int_equal(hone_f16_of_float(3 * 0x1p-25f), 2);
+    assert_int_equal(hone_f16_of_float(65519.0f), 0x7bff);
+    assert_int_equal(hone_f16_of_float(65520.0f), 0x7c00);
+    assert_int_equal(hone_bf16_of_float(1.0f + 0x1p-8f), 0x3f80);
+    assert_int_equal(hone_bf16_of_float(1.0f + 3 * 0x1p-8f), 0x3f82);
+    assert_int_equal(hone_bf16_of_float(3.4e38f), 0x7f80);
+}
+
+static void scratch_stays_where_it_is_until_it_is_too_small(void **state)
+{
+    (void)state;
+    void *small = hone_scratch_get(100);
+    assert_non_null(small);
+    assert_int_equal((uintptr_t)small % 64, 0);
+    assert_ptr_equal(hone_scratch_get(50), small);
+    char *large = hone_scratch_get(1 << 20);
+    assert_non_null(large);
+    large[(1 << 20) - 1] = 1;
+    assert_ptr_equal(hone_scratch_get(1), large);
+}
+
+static void scratch_that_cannot_be_is_null(void **state)
+{
+    (void)state;
+    assert_null(hone_scratch_get(SIZE_MAX));
+    assert_null(hone_scratch_get(SIZE_MAX / 2));
+    assert_non_null(hone_scratch_get(10));
+}
+
+static void *own_block(void *argument)
+{
+    (void)argument;
+    return hone_scratch_get(4096);
+}
+
+static void each_thread_has_its_own_scratch(void **state)
+{
+    (void)state;
+    pthread_t other;
+    void *theirs = NULL, *mine = hone_scratch_get(4096);
+    assert_int_equal(pthread_create(&other, NULL, own_block, NULL), 0);
+    pthread_join(other, &theirs);
+    assert_non_null(theirs);
+    assert_ptr_not_equal(theirs, mine);
+}
+
+static void brought_scratch_is_cut_into_pieces(void **state)
+{
+    (void)state;
+    _Alignas(64) char memory[256];
+    hone_execution execution = {.struct_size = sizeof execution, .scratch = memory, .scratch_bytes = sizeof memory};
+    assert_ptr_equal(hone_scratch_piece(&execution, 0, 4, 50), memory);
+    assert_ptr_equal(hone_scratch_piece(&execution, 3, 4, 64), memory + 192);
+    assert_ptr_equal(hone_scratch_piece(&execution, 0, 4, 65), hone_scratch_get(65));
+    assert_ptr_equal(hone_scratch_piece(NULL, 1, 2, 65), hone_scratch_get(65));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_f16_comes_back_from_float),
+        cmocka_unit_test(every_bf16_comes_back_from_float),
+        cmocka_unit_test(a_tie_goes_to_the_even_neighbour),
+        cmocka_unit_test(scratch_stays_where_it_is_until_it_is_too_small),
+        cmocka_unit_test(scratch_that_cannot_be_is_null),
+        cmocka_unit_test(each_thread_has_its_own_scratch),
+        cmocka_unit_test(brought_scratch_is_cut_into_pieces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
