@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "call/call.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +138,9 @@ static hone_status add_algorithm(
     registry_name identity;
     hone_status status = read_identity(owned->signature, &identity, err);
     if (status != HONE_OK) return status;
-    const hone_algorithm_entry *there = hone_registry_find(registry, identity.name, identity.version);
+    status = hone_registry_load_held(registry, identity.name, err);
+    if (status != HONE_OK) return status;
+    const hone_algorithm_entry *there = hone_registry_find_now(registry, &identity);
     if (there != NULL) return refuse_other(there, owned->signature, from, err);
     owned_algorithm *made = algorithm_create(registry, owned, &identity, from, builtin);
     if (made == NULL) return hone_fail_memory(err, in_algorithm);
@@ -150,10 +153,9 @@ static hone_status add_algorithm(
     return HONE_OK;
 }
 
-hone_status hone_registry_add_algorithm(
+hone_status hone_registry_put_algorithm(
     hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err)
 {
-    if (algorithm == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, in_algorithm, "algorithm is NULL");
     hone_algorithm copy;
     hone_status status =
         copy_struct(&copy, sizeof copy, algorithm, algorithm->struct_size, "hone_algorithm", in_algorithm, err);
@@ -166,12 +168,18 @@ hone_status hone_registry_add_algorithm(
     if (owned == NULL) return hone_fail_memory(err, in_algorithm);
     bool kept = false;
     status = hone_signature_parse(registry->allocator, copy.signature, &owned->signature, err);
-    if (status == HONE_OK) {
-        pthread_mutex_lock(&registry->mutex);
-        status = add_algorithm(registry, owned, &copy, builtin, &kept, err);
-        pthread_mutex_unlock(&registry->mutex);
-    }
+    if (status == HONE_OK) status = add_algorithm(registry, owned, &copy, builtin, &kept, err);
     if (!kept) hone_registry_batch_destroy(owned, &registry->allocator);
+    return status;
+}
+
+hone_status hone_registry_add_algorithm(
+    hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err)
+{
+    if (algorithm == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, in_algorithm, "algorithm is NULL");
+    pthread_mutex_lock(&registry->mutex);
+    hone_status status = hone_registry_put_algorithm(registry, algorithm, builtin, err);
+    pthread_mutex_unlock(&registry->mutex);
     return status;
 }
 
@@ -289,10 +297,12 @@ static hone_status build_ref(
         copy_struct(kernel, sizeof *kernel, from, *(const size_t *)from, "hone_kernel", in_kernels, err);
     if (status == HONE_OK) status = check_kernel(kernel, err);
     if (status != HONE_OK) return status;
-    ref->algorithm = hone_registry_find(registry, kernel->algorithm, NULL);
+    registry_name name;
+    if (hone_registry_name_read(kernel->algorithm, &name)) ref->algorithm = hone_registry_find_now(registry, &name);
     if (ref->algorithm == NULL) {
         hone_error unknown;
-        hone_registry_fail_unknown(registry, kernel->algorithm, &unknown);
+        (void)hone_registry_load_held(registry, NULL, NULL);
+        hone_registry_fail_unknown_now(registry, kernel->algorithm, &unknown);
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_kernels, "kernel '%s': %s; register the algorithm first", kernel->name,
             unknown.message);
@@ -389,33 +399,69 @@ static bool publish(batch *owned)
     return true;
 }
 
-// Under the mutex.
-static hone_status add_kernels(
-    hone_registry *registry,
-    batch *owned,
-    const hone_kernel *kernels,
-    size_t count,
-    bool replace,
-    bool builtin,
-    hone_error *err)
+// The array's step is its first struct_size, so all have to have the same.
+static hone_status check_sizes(const hone_kernel *kernels, size_t count, hone_error *err)
+{
+    hone_kernel first;
+    hone_status status =
+        copy_struct(&first, sizeof first, kernels, kernels->struct_size, "hone_kernel", in_kernels, err);
+    const char *from = (const char *)kernels;
+    for (size_t i = 0; i < count && status == HONE_OK; i++, from += kernels->struct_size)
+        if (*(const size_t *)from != kernels->struct_size)
+            status = hone_fail(
+                err, HONE_INVALID_ARGUMENT, in_kernels,
+                "struct_size of kernel %zu is %zu, of the first %zu: begin each with HONE_KERNEL", i,
+                *(const size_t *)from, kernels->struct_size);
+    return status;
+}
+
+// Deferred algorithms come in first: their kernels stand before these in the order.
+static hone_status load_algorithms(hone_registry *registry, const hone_kernel *kernels, size_t count, hone_error *err)
+{
+    const char *from = (const char *)kernels;
+    if (kernels->struct_size < offsetof(hone_kernel, name)) return HONE_OK; // says no name; refused later
+    for (size_t i = 0; i < count; i++, from += kernels->struct_size) {
+        const char *name = ((const hone_kernel *)(const void *)from)->algorithm;
+        registry_name read;
+        if (name == NULL || !hone_registry_name_read(name, &read)) continue;
+        hone_status status = hone_registry_load_held(registry, read.name, err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
+
+static hone_status build_refs(
+    hone_registry *registry, batch *owned, const hone_kernel *kernels, size_t count, bool builtin, hone_error *err)
 {
     owned->refs = hone_arena_array(&owned->arena, count, sizeof *owned->refs);
     if (owned->refs == NULL) return hone_fail_memory(err, in_kernels);
     owned->count = count;
     const char *from = (const char *)kernels;
     for (size_t i = 0; i < count; i++, from += kernels->struct_size) {
-        if (*(const size_t *)from != kernels->struct_size)
-            return hone_fail(
-                err, HONE_INVALID_ARGUMENT, in_kernels,
-                "struct_size of kernel %zu is %zu, of the first %zu: begin each with HONE_KERNEL", i,
-                *(const size_t *)from, kernels->struct_size);
         owned->refs[i].order = registry->next_order + (uint32_t)i;
         hone_status status = build_ref(registry, owned, from, builtin, &owned->refs[i], err);
         if (status != HONE_OK) return status;
     }
-    hone_status status = settle_duplicates(owned, replace, err);
+    return HONE_OK;
+}
+
+hone_status hone_registry_put_kernels(
+    hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err)
+{
+    if (count == 0) return HONE_OK;
+    hone_status status = check_sizes(kernels, count, err);
+    if (status == HONE_OK) status = load_algorithms(registry, kernels, count, err);
     if (status != HONE_OK) return status;
-    if (!publish(owned)) return hone_fail_memory(err, in_kernels);
+    batch *owned = batch_create(&registry->allocator);
+    if (owned == NULL) return hone_fail_memory(err, in_kernels);
+    status = build_refs(registry, owned, kernels, count, builtin, err);
+    if (status == HONE_OK) status = settle_duplicates(owned, replace, err);
+    if (status == HONE_OK && !publish(owned)) status = hone_fail_memory(err, in_kernels);
+    if (status != HONE_OK) {
+        hone_registry_batch_destroy(owned, &registry->allocator);
+        return status;
+    }
+    keep(registry, owned);
     registry->next_order += (uint32_t)count;
     return HONE_OK;
 }
@@ -423,14 +469,9 @@ static hone_status add_kernels(
 hone_status hone_registry_add_kernels(
     hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err)
 {
-    if (count == 0) return HONE_OK;
-    if (kernels == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, in_kernels, "kernels is NULL");
-    batch *owned = batch_create(&registry->allocator);
-    if (owned == NULL) return hone_fail_memory(err, in_kernels);
+    if (count > 0 && kernels == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, in_kernels, "kernels is NULL");
     pthread_mutex_lock(&registry->mutex);
-    hone_status status = add_kernels(registry, owned, kernels, count, replace, builtin, err);
-    if (status == HONE_OK) keep(registry, owned);
+    hone_status status = hone_registry_put_kernels(registry, kernels, count, replace, builtin, err);
     pthread_mutex_unlock(&registry->mutex);
-    if (status != HONE_OK) hone_registry_batch_destroy(owned, &registry->allocator);
     return status;
 }

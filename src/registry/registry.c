@@ -31,6 +31,7 @@ hone_status hone_registry_create(
     registry->features = UINT64_MAX;
     registry->owner = owner;
     atomic_init(&registry->algorithms, &no_algorithms);
+    atomic_init(&registry->deferred, NULL);
     *out = registry;
     return HONE_OK;
 }
@@ -61,6 +62,7 @@ void hone_registry_destroy(hone_registry **registry)
         next = owned->next;
         hone_registry_batch_destroy(owned, &gone->allocator);
     }
+    hone_registry_deferred_destroy(gone);
     pthread_mutex_destroy(&gone->mutex);
     hone_allocator allocator = gone->allocator;
     hone_free(&allocator, gone);
@@ -160,24 +162,34 @@ int hone_registry_version_compare(const char *a, const char *b)
     return strcmp(a, b); // "01" and "1" are two versions, in some order
 }
 
-const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version)
+const hone_algorithm_entry *hone_registry_find_now(hone_registry *registry, const registry_name *from)
 {
-    registry_name wanted;
-    if (name == NULL || !hone_registry_name_read(name, &wanted)) return NULL;
-    if (version == NULL || version[0] == '\0') version = wanted.version;
     const algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
     size_t low = 0;
     size_t high = list->count;
     while (low < high) { // to the end of the versions of that name
         size_t middle = low + (high - low) / 2;
-        if (strcmp(list->entries[middle]->name, wanted.name) <= 0)
+        if (strcmp(list->entries[middle]->name, from->name) <= 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (size_t i = low; i > 0 && strcmp(list->entries[i - 1]->name, wanted.name) == 0; i--)
-        if (version[0] == '\0' || strcmp(list->entries[i - 1]->version, version) == 0) return list->entries[i - 1];
+    for (size_t i = low; i > 0 && strcmp(list->entries[i - 1]->name, from->name) == 0; i--)
+        if (from->version[0] == '\0' || strcmp(list->entries[i - 1]->version, from->version) == 0)
+            return list->entries[i - 1];
     return NULL;
+}
+
+const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version)
+{
+    registry_name wanted;
+    if (name == NULL || !hone_registry_name_read(name, &wanted)) return NULL;
+    if (version != NULL && version[0] != '\0') {
+        if (strlen(version) >= sizeof wanted.version) return NULL;
+        memcpy(wanted.version, version, strlen(version) + 1);
+    }
+    if (hone_registry_load_name(registry, wanted.name, NULL) != HONE_OK) return NULL;
+    return hone_registry_find_now(registry, &wanted);
 }
 
 const kernel_list *hone_registry_kernels_now(const hone_algorithm_entry *entry)
@@ -194,11 +206,18 @@ const hone_kernel_ref *const *hone_registry_list(const hone_algorithm_entry *ent
     return list->refs;
 }
 
-const hone_algorithm_entry *const *hone_registry_all(hone_registry *registry, size_t *out_count)
+const hone_algorithm_entry *const *hone_registry_all_now(hone_registry *registry, size_t *out_count)
 {
     const algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
     *out_count = list->count;
     return list->entries;
+}
+
+const hone_algorithm_entry *const *hone_registry_all(hone_registry *registry, size_t *out_count)
+{
+    // Where there is no memory to register one, the list is without it: hone_registry_load says so.
+    (void)hone_registry_load(registry, NULL);
+    return hone_registry_all_now(registry, out_count);
 }
 
 const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel)

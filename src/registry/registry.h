@@ -53,10 +53,22 @@ hone_status hone_registry_add_algorithm(
 hone_status hone_registry_add_kernels(
     hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err);
 
+// The same for an algorithm and kernels of static memory, when somebody first asks for the name: opening a runtime then
+// costs what the program uses. They count as built-in. What is wrong with them is said by hone_registry_load, and by
+// hone_registry_fail_unknown for their name.
+hone_status hone_registry_defer(
+    hone_registry *registry,
+    const hone_algorithm *algorithm,
+    const hone_kernel *kernels,
+    size_t count,
+    hone_error *err);
+// Registers everything that was deferred. Call it before hone_registry_all where a failure must be seen.
+hone_status hone_registry_load(hone_registry *registry, hone_error *err);
+
 // name in any case, also with "@v2" at its end; version NULL or "" then means that one, else the newest ("10" is newer
-// than "9"). NULL when there is none. Lock-free.
+// than "9"). NULL when there is none. Lock-free, but for the first look-up of a name that was deferred.
 const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version);
-// Fills err with HONE_NOT_FOUND and the names there are.
+// Fills err with HONE_NOT_FOUND and the names there are; for a deferred name that cannot be registered, with the reason.
 hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err);
 // The kernels by falling priority, then order, as of now: an immutable array that lives as long as the registry.
 const hone_kernel_ref *const *hone_registry_list(const hone_algorithm_entry *algorithm, size_t *out_count);

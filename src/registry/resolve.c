@@ -40,11 +40,11 @@ __attribute__((format(printf, 2, 3))) static void say(words *list, const char *f
     list->used += length > 0 ? (size_t)length : 0;
 }
 
-hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err)
+hone_status hone_registry_fail_unknown_now(hone_registry *registry, const char *name, hone_error *err)
 {
     words list = {.used = 0};
     size_t count = 0;
-    const hone_algorithm_entry *const *entries = hone_registry_all(registry, &count);
+    const hone_algorithm_entry *const *entries = hone_registry_all_now(registry, &count);
     for (size_t i = 0; i < count; i++) {
         bool versions = (i > 0 && strcmp(entries[i - 1]->name, entries[i]->name) == 0) ||
                         (i + 1 < count && strcmp(entries[i + 1]->name, entries[i]->name) == 0);
@@ -54,6 +54,19 @@ hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name
     return hone_fail(
         err, HONE_NOT_FOUND, where, "no algorithm named '%.120s'; there are: %s", name == NULL ? "" : name,
         count > 0 ? list.text : "none");
+}
+
+hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err)
+{
+    registry_name wanted;
+    if (name != NULL && hone_registry_name_read(name, &wanted)) {
+        hone_status status = hone_registry_load_name(registry, wanted.name, err);
+        if (status != HONE_OK) return status;
+        // It was not there a moment ago: memory was short when it was first asked for.
+        if (hone_registry_find_now(registry, &wanted) != NULL) return hone_fail_memory(err, where);
+    }
+    (void)hone_registry_load(registry, NULL);
+    return hone_registry_fail_unknown_now(registry, name, err);
 }
 
 static const char *platform_word(hone_platform platform)

@@ -38,6 +38,18 @@ typedef struct batch {
     hone_signature *signature; // an algorithm's
 } batch;
 
+// An algorithm with its kernels that is registered when somebody first asks for its name. Reading signatures and spaces
+// takes a millisecond for all built-in ones, of which a program seldom calls more than a few.
+typedef struct deferred {
+    struct deferred *next;
+    char name[HONE_NAME_SIZE];
+    const hone_algorithm *algorithm;
+    const hone_kernel *kernels;
+    size_t count;
+    bool busy;          // being registered; under the mutex
+    atomic_bool loaded; // registered; look-ups of its name need not wait any more
+} deferred;
+
 struct hone_registry {
     hone_allocator allocator;
     uint32_t present_backends;
@@ -46,6 +58,7 @@ struct hone_registry {
     void *owner;
     pthread_mutex_t mutex; // of writers
     const algorithm_list *_Atomic algorithms;
+    deferred *_Atomic deferred; // the newest; a list that only grows at this end
     batch *batches;
     uint32_t next_order;
 };
@@ -58,6 +71,19 @@ typedef struct registry_name {
 bool hone_registry_name_read(const char *text, registry_name *out);
 // Versions by their numbers: "9" before "10", "1.2" before "1.10".
 int hone_registry_version_compare(const char *a, const char *b);
+// What is registered, without asking the deferred ones. from->version "": the newest.
+const hone_algorithm_entry *hone_registry_find_now(hone_registry *registry, const registry_name *from);
+const hone_algorithm_entry *const *hone_registry_all_now(hone_registry *registry, size_t *out_count);
+hone_status hone_registry_fail_unknown_now(hone_registry *registry, const char *name, hone_error *err);
+// Registers the deferred algorithms of a name (lower case; NULL: all). Needs the mutex not to be held, or with _held to be.
+hone_status hone_registry_load_name(hone_registry *registry, const char *name, hone_error *err);
+hone_status hone_registry_load_held(hone_registry *registry, const char *name, hone_error *err);
+void hone_registry_deferred_destroy(hone_registry *registry);
+// Registering proper, under the mutex.
+hone_status hone_registry_put_algorithm(
+    hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err);
+hone_status hone_registry_put_kernels(
+    hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err);
 const kernel_list *hone_registry_kernels_now(const hone_algorithm_entry *entry);
 void hone_registry_batch_destroy(batch *owned, const hone_allocator *allocator);
 

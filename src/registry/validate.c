@@ -90,6 +90,8 @@ hone_status hone_registry_validate(
     hone_error *err)
 {
     if (out_ok == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "out_ok is NULL");
+    hone_status status = algorithm == NULL ? hone_registry_load(registry, err) : HONE_OK;
+    if (status != HONE_OK) return status;
     size_t count = 0;
     const hone_algorithm_entry *const *entries = hone_registry_all(registry, &count);
     const hone_algorithm_entry *only = NULL;

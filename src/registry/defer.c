@@ -1,0 +1,102 @@
+// Algorithms that are registered when somebody first asks for them, so that opening a runtime costs what it uses.
+//
+// The list of deferred ones only grows. A look-up first walks it, without a lock, for its name; the first to find one
+// registers it under the mutex while others that ask for the same name wait. From then on look-ups pass by.
+#include "registry/tables.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+static const char where[] = "registry.defer";
+
+// The name at the start of a signature, in lower case.
+static bool read_name(const char *signature, char out[HONE_NAME_SIZE])
+{
+    char text[256];
+    signature += strspn(signature, " \t\n");
+    size_t size = strcspn(signature, "@( \t\n");
+    registry_name read;
+    if (size >= sizeof text) return false;
+    memcpy(text, signature, size);
+    text[size] = '\0';
+    if (!hone_registry_name_read(text, &read)) return false;
+    memcpy(out, read.name, sizeof read.name);
+    return true;
+}
+
+hone_status hone_registry_defer(
+    hone_registry *registry, const hone_algorithm *algorithm, const hone_kernel *kernels, size_t count, hone_error *err)
+{
+    deferred *item = hone_alloc(&registry->allocator, sizeof *item);
+    if (item == NULL) return hone_fail_memory(err, where);
+    if (algorithm->signature == NULL || !read_name(algorithm->signature, item->name)) {
+        hone_free(&registry->allocator, item);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a signature that begins with no name");
+    }
+    item->algorithm = algorithm;
+    item->kernels = kernels;
+    item->count = count;
+    atomic_init(&item->loaded, false);
+    pthread_mutex_lock(&registry->mutex);
+    item->next = atomic_load_explicit(&registry->deferred, memory_order_relaxed);
+    atomic_store_explicit(&registry->deferred, item, memory_order_release);
+    pthread_mutex_unlock(&registry->mutex);
+    return HONE_OK;
+}
+
+void hone_registry_deferred_destroy(hone_registry *registry)
+{
+    deferred *item = atomic_load_explicit(&registry->deferred, memory_order_relaxed);
+    for (deferred *next; item != NULL; item = next) {
+        next = item->next;
+        hone_free(&registry->allocator, item);
+    }
+}
+
+static bool is_wanted(const deferred *item, const char *name)
+{
+    return !atomic_load_explicit(&item->loaded, memory_order_acquire) &&
+           (name == NULL || strcmp(item->name, name) == 0);
+}
+
+// Registering may ask for further names, its own among them: busy ones are passed by.
+static hone_status load_one(hone_registry *registry, deferred *item, hone_error *err)
+{
+    item->busy = true;
+    hone_status status = hone_registry_put_algorithm(registry, item->algorithm, true, err);
+    if (status == HONE_OK) status = hone_registry_put_kernels(registry, item->kernels, item->count, false, true, err);
+    item->busy = false;
+    if (status == HONE_OK) atomic_store_explicit(&item->loaded, true, memory_order_release);
+    return status;
+}
+
+// One that cannot be registered keeps none of the others out; the first failure is the answer.
+hone_status hone_registry_load_held(hone_registry *registry, const char *name, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (deferred *item = atomic_load_explicit(&registry->deferred, memory_order_acquire); item != NULL;
+         item = item->next) {
+        if (item->busy || !is_wanted(item, name)) continue;
+        hone_status one = load_one(registry, item, status == HONE_OK ? err : NULL);
+        if (status == HONE_OK) status = one;
+    }
+    return status;
+}
+
+hone_status hone_registry_load_name(hone_registry *registry, const char *name, hone_error *err)
+{
+    const deferred *item = atomic_load_explicit(&registry->deferred, memory_order_acquire);
+    while (item != NULL && !is_wanted(item, name))
+        item = item->next;
+    if (item == NULL) return HONE_OK;
+    pthread_mutex_lock(&registry->mutex);
+    hone_status status = hone_registry_load_held(registry, name, err);
+    pthread_mutex_unlock(&registry->mutex);
+    return status;
+}
+
+hone_status hone_registry_load(hone_registry *registry, hone_error *err)
+{
+    return hone_registry_load_name(registry, NULL, err);
+}
