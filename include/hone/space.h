@@ -4,7 +4,14 @@
 //   layout: row | col
 //   where block_m * block_n <= device.l1_bytes / 4
 // docs/spaces.md has the language. Expressions may use the space's parameters, the call's dims and scalars,
-// and device.threads, device.l1_bytes, ...
+// and device.threads, device.l1_bytes, ... (0 where the device does not say). A parameter hides a dim of its name.
+//
+// A config is valid when every constraint is true for it. Constraints are asked as soon as the last parameter
+// that they read is set, in the order of the text, and so are the parts that `and` joins: one that is false refuses
+// whatever the rest says. A constraint that cannot be evaluated (division by zero, overflow, a type that does not
+// fit) is an error of the space: whoever meets it answers HONE_INVALID_ARGUMENT with the constraint and the config;
+// `b != 0 and a % b == 0` keeps clear of it.
+// At most 32 parameters; 65,536 values of a range, 4,096 of a list.
 #ifndef HONE_SPACE_H
 #define HONE_SPACE_H
 
@@ -22,7 +29,8 @@ typedef struct hone_space hone_space;
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT with line, offset and what was expected; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status
 hone_space_parse(hone_allocator allocator, const char *text, hone_space **out, hone_error *err);
-// Reads a Kernel Tuner T1 document (JSON with ConfigurationSpace, TuningParameters, Conditions).
+// Reads a Kernel Tuner T1 document (JSON with ConfigurationSpace, TuningParameters, Conditions). Values may be a list
+// or the text of a Python list; "/" is Python's; conditions read only parameters. Returns as hone_space_parse.
 HONE_API HONE_MUST_CHECK hone_status
 hone_space_parse_t1(hone_allocator allocator, const char *json, size_t size, hone_space **out, hone_error *err);
 HONE_API hone_space *hone_space_retain(hone_space *space);
@@ -30,7 +38,7 @@ HONE_API void hone_space_release(hone_space **space);
 
 HONE_API size_t hone_space_parameters(const hone_space *space);
 HONE_API const char *hone_space_parameter_name(const hone_space *space, size_t index);
-// Values of one parameter; value_text writes the value at position as it was written, quotes left off.
+// Values of one parameter; value_text is the value at position: numbers in their shortest form, quotes left off.
 HONE_API size_t hone_space_values(const hone_space *space, size_t index);
 HONE_API const char *hone_space_value_text(const hone_space *space, size_t index, size_t position);
 // The product of the numbers of values, constraints not asked; UINT64_MAX on overflow.
@@ -48,15 +56,22 @@ HONE_API HONE_MUST_CHECK hone_status hone_space_bind(
     hone_bound_space **out,
     hone_error *err);
 HONE_API void hone_bound_space_release(hone_bound_space **space);
-// Calls visit for each valid config in the order of the text (last parameter fastest) until it returns false.
+// Calls visit for each valid config in the order of the text (last parameter fastest) until it returns false. config is
+// borrowed for the visit. After a failure some configs may have been visited. Any thread, several at once: a bound space
+// never changes.
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_enumerate(
     const hone_bound_space *space,
     bool (*visit)(void *ctx, const hone_config *config),
     void *ctx,
     hone_error *err);
+// The number of valid configs; UINT64_MAX when there are more than that. Groups of parameters that no constraint connects
+// are counted apart, so this can be quick where enumerating is hopeless.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_count(const hone_bound_space *space, uint64_t *out_count, hone_error *err);
-// Up to count distinct valid configs, uniformly, the same for the same seed; *out_count says how many.
+// Up to count distinct valid configs, uniformly, in random order, the same for the same seed; *out_count says how many:
+// fewer than count only when there are no more. Exact by rank where each group of connected parameters has under a
+// million combinations (a larger sample then begins with the smaller one of the same seed); else by drawing until the
+// constraints hold, and when that finds too little by enumerating through a reservoir.
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_sample(
     const hone_bound_space *space,
     uint64_t seed,

@@ -11,7 +11,7 @@ static hone_status no_such_name(
     const hone_space *space, const hone_space_name *name, const char *reason, hone_error *err)
 {
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "'where %s': '%s' %s",
+        err, HONE_INVALID_ARGUMENT, where, "'where %.400s': '%.100s' %s",
         hone_expression_source(space->constraints[name->constraint]).data, name->text, reason);
 }
 

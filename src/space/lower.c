@@ -8,12 +8,13 @@
 
 static const char where[] = "space.bind";
 
-enum { CONSTANT = -1 }; // the level of a cell that no parameter changes
+enum { CONSTANT = -1 };            // the level of a cell that no parameter changes
+enum { CONSTANT_OPERATION = 256 }; // plus its kind: in place of a constant's operation; its a and b are its bits
 
 typedef struct cell {
     hone_scalar value;  // of a constant
     int level;          // the last parameter that it depends on
-    uint32_t operation; // that computes it; LITERAL for constants and parameters
+    uint32_t operation; // that computes it; LITERAL for parameters
     uint32_t a, b;
 } cell;
 
@@ -68,13 +69,8 @@ static void add_step(lowering *l, uint32_t operation, uint32_t to, uint32_t a, u
     l->steps[l->step_count++] = (leveled_step){{operation, to, a, b}, level};
 }
 
-static uint32_t add_constant(lowering *l, hone_scalar value)
-{
-    return add_cell(l, (cell){.value = value, .level = CONSTANT, .operation = HONE_OPERATION_LITERAL});
-}
-
 // Where the cell of this computation is, or belongs.
-static uint32_t *find_computed(lowering *l, uint32_t operation, uint32_t a, uint32_t b)
+static uint32_t *find_cell(lowering *l, uint32_t operation, uint32_t a, uint32_t b)
 {
     const uint32_t key[] = {operation, a, b};
     for (size_t i = hone_hash64(key, sizeof key) & l->table_mask;; i = (i + 1) & l->table_mask) {
@@ -82,6 +78,23 @@ static uint32_t *find_computed(lowering *l, uint32_t operation, uint32_t a, uint
         const cell *found = &l->cells[l->table[i] - 1];
         if (found->operation == operation && found->a == a && found->b == b) return &l->table[i];
     }
+}
+
+// Equal numbers share a cell, so that what is computed from them can. Texts need none of that.
+static uint32_t add_constant(lowering *l, hone_scalar value)
+{
+    uint32_t halves[2] = {0};
+    cell constant = {.value = value, .level = CONSTANT, .operation = CONSTANT_OPERATION + (uint32_t)value.kind};
+    if (failed(l)) return 0;
+    if (value.kind == HONE_SCALAR_TEXT) return add_cell(l, constant);
+    if (value.kind != HONE_SCALAR_NONE) memcpy(halves, &value.as, sizeof halves);
+    constant.a = halves[0];
+    constant.b = halves[1];
+    uint32_t *entry = find_cell(l, constant.operation, constant.a, constant.b);
+    if (*entry != 0) return *entry - 1;
+    uint32_t to = add_cell(l, constant);
+    if (!failed(l)) *entry = to + 1;
+    return to;
 }
 
 static bool commutes(hone_operation operation)
@@ -113,7 +126,7 @@ static uint32_t compute(lowering *l, hone_operation operation, uint32_t a, uint3
         a = b;
         b = swapped;
     }
-    uint32_t *entry = find_computed(l, operation, a, b);
+    uint32_t *entry = find_cell(l, operation, a, b);
     if (*entry != 0) return *entry - 1;
     int level = l->cells[a].level > l->cells[b].level ? l->cells[a].level : l->cells[b].level;
     uint32_t to = add_cell(l, (cell){.level = level, .operation = operation, .a = a, .b = b});

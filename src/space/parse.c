@@ -3,8 +3,6 @@
 
 #include "base/error.h"
 
-#include <string.h>
-
 static const char where[] = "space.parse";
 
 typedef struct parser {

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static int64_t device_threads(const hone_device_info *device)
 {
