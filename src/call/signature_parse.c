@@ -446,7 +446,6 @@ static hone_status parse_head(parser *p)
     hone_view version;
     const hone_view name = p->lexer.token.text;
     if (p->lexer.token.kind != HONE_TOKEN_NAME) return expected(p, "the algorithm's name");
-    if (!hone_text_is_utf8(name.data, name.size)) return wrong(p, name, "the algorithm's name is no UTF-8");
     p->signature->name = hone_arena_text(p->arena, name.data, name.size);
     hone_lexer_next(&p->lexer);
     if (!hone_version_parse(&p->lexer, &version)) return expected(p, "a version: '@v' and letters in a-z 0-9 _ . -");
@@ -606,6 +605,8 @@ hone_status hone_signature_parse(hone_allocator allocator, const char *text, hon
     *out = NULL;
     if (text == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "no text, expected 'name(x: T[n]) -> y: T[n]'");
+    if (!hone_text_is_utf8(text, strlen(text)))
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a signature is UTF-8, and these bytes are not");
     hone_signature *signature = hone_alloc(&allocator, sizeof *signature);
     if (signature == NULL) return hone_fail_memory(err, where);
     atomic_init(&signature->references, 1);

@@ -108,6 +108,7 @@ static void a_wrong_signature_says_where_and_what_was_expected(void **state)
         {"f(x: f32[n]) -> y: f32[z.shape[0]]", "'z' is no tensor parameter"},
         {"f(x: f32[a,b,c,d,e,f,g,h,i]) -> y: f32[a]", "at most 8 dims"},
         {"f(x: f32[n], s: str = 'a) -> y: f32[n]", "closing quote"},
+        {"f(x\xff: f32[n]) -> y: f32[n]", "a signature is UTF-8"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         hone_signature *signature = NULL;

@@ -1,0 +1,54 @@
+// Call specs, hone's and ejkernel's: what is accepted writes a spec that reads back to the same key.
+#include "call/ejkernel.h"
+#include "two_parts.h"
+
+// ejkernel's text of the call is a spec too: it reads back to the same call.
+static void check_ejkernel(hone_signature *signature, const hone_call *call)
+{
+    static const char *const operations[] = {"flash_attention@v2", "mean_pooling@v0", "rwkv4@v0"};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        hone_buffer text;
+        hone_call *again = NULL;
+        hone_buffer_init(&text, hone_allocator_system());
+        if (hone_ejkernel_call_text(operations[i], call, NULL, 0, &text, NULL) == HONE_OK &&
+            hone_call_from_spec(hone_allocator_system(), signature, text.data, text.size, &again, NULL) == HONE_OK) {
+            if (strcmp(hone_call_key(again), hone_call_key(call)) != 0) abort();
+            hone_call_release(&again);
+        }
+        hone_buffer_deinit(&text);
+    }
+}
+
+// Any JSON that describes arguments is encoded or refused.
+static void encode_anything(const char *text, size_t size)
+{
+    json_t *json = NULL;
+    hone_buffer out;
+    hone_error err = {0};
+    if (hone_json_parse(text, size, &json, NULL) != HONE_OK) return;
+    hone_buffer_init(&out, hone_allocator_system());
+    if (hone_ejkernel_spec(json, NULL, NULL, &out, &err) != HONE_OK && err.message[0] == '\0') abort();
+    hone_buffer_deinit(&out);
+    json_decref(json);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    two_parts parts;
+    hone_call *call = NULL;
+    hone_error err = {0};
+    two_parts_open(&parts, data, size);
+    if (parts.rest != NULL) encode_anything(parts.rest, parts.rest_size);
+    if (parts.signature != NULL) {
+        hone_status status =
+            hone_call_from_spec(hone_allocator_system(), parts.signature, parts.rest, parts.rest_size, &call, &err);
+        if ((status == HONE_OK) != (call != NULL)) abort();
+    }
+    if (call != NULL) {
+        check_spec(parts.signature, call);
+        check_ejkernel(parts.signature, call);
+    }
+    hone_call_release(&call);
+    two_parts_close(&parts);
+    return 0;
+}
