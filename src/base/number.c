@@ -70,6 +70,18 @@ static void shortest(double value, decimal *out)
         out->digits[--out->count] = '\0';
 }
 
+double hone_number_of_float(float value)
+{
+    if (!isfinite(value) || value == 0) return value;
+    decimal number;
+    for (int count = 1; count <= 9; count++) {
+        round_to(value, count, &number);
+        double magnitude = decimal_value(&number);
+        if ((float)magnitude == fabsf(value)) return value < 0 ? -magnitude : magnitude;
+    }
+    return value;
+}
+
 static void write_exponent(const decimal *number, char *out)
 {
     int exponent = number->point - 1;

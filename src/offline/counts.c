@@ -1,0 +1,257 @@
+// How often a program runs each of its bodies: trips of loops whose counter and bound are constants, and calls.
+#include "base/number.h"
+#include "offline/graph.h"
+
+static uint32_t operand(const hone_graph *graph, uint32_t op, size_t index)
+{
+    const graph_op *o = &graph->ops[op];
+    return index < o->operand_count ? graph->operands[o->first_operand + index] : HONE_GRAPH_NONE;
+}
+
+static bool is_opcode(const hone_graph *graph, uint32_t value, const char *opcode)
+{
+    uint32_t op = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
+    return op != HONE_GRAPH_NONE && hone_view_is(graph->ops[op].opcode, opcode);
+}
+
+// Behind conversions, which do not change a small integer.
+static uint32_t plain(const hone_graph *graph, uint32_t value)
+{
+    static const char *const same[] = {"convert", "copy", "bitcast", "reshape"};
+    for (int depth = 0; depth < 8; depth++) {
+        size_t i = 0;
+        while (i < sizeof same / sizeof same[0] && !is_opcode(graph, value, same[i]))
+            i++;
+        if (i == sizeof same / sizeof same[0]) break;
+        value = operand(graph, graph->values[value].op, 0);
+    }
+    return value;
+}
+
+static bool read_constant(const hone_graph *graph, uint32_t value, int64_t *out)
+{
+    value = plain(graph, value);
+    if (!is_opcode(graph, value, "constant")) return false;
+    hone_view literal = graph->ops[graph->values[value].op].literal;
+    return hone_integer_parse(literal.data, literal.size, out);
+}
+
+// The number of the loop's state element that a value in one of its bodies is; -1: none. In StableHLO the states
+// are parameters, in HLO elements of the one parameter.
+static int64_t state_index(const hone_graph *graph, uint32_t body, uint32_t value)
+{
+    value = plain(graph, value);
+    if (value == HONE_GRAPH_NONE) return -1;
+    const graph_value *v = &graph->values[value];
+    if (v->op == HONE_GRAPH_NONE) return v->body == body ? (int64_t)v->index : -1;
+    const graph_op *op = &graph->ops[v->op];
+    bool element = hone_view_is(op->opcode, "get-tuple-element") && op->body == body;
+    return element && is_opcode(graph, operand(graph, v->op, 0), "parameter") ? op->number : -1;
+}
+
+typedef struct loop {
+    const hone_graph *graph;
+    uint32_t op, condition, body; // body: of the loop
+} loop;
+
+// Element i of the values that end an operation's operands: they stand one by one or in one tuple.
+static uint32_t element(const hone_graph *graph, uint32_t op, int64_t index)
+{
+    if (op == HONE_GRAPH_NONE || index < 0) return HONE_GRAPH_NONE;
+    if (!graph->tuples) return operand(graph, op, (size_t)index);
+    uint32_t tuple = op;
+    if (!hone_view_is(graph->ops[op].opcode, "tuple")) {
+        uint32_t value = plain(graph, operand(graph, op, 0));
+        tuple = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
+    }
+    bool made = tuple != HONE_GRAPH_NONE && hone_view_is(graph->ops[tuple].opcode, "tuple");
+    return made ? operand(graph, tuple, (size_t)index) : HONE_GRAPH_NONE;
+}
+
+static bool find_init(const loop *l, int64_t index, int64_t *out)
+{
+    return read_constant(l->graph, element(l->graph, l->op, index), out);
+}
+
+static uint32_t next_state(const loop *l, int64_t index)
+{
+    return element(l->graph, l->graph->bodies[l->body].result, index);
+}
+
+// What a trip adds to a state: 0 for one that stays.
+static bool find_step(const loop *l, int64_t index, int64_t *out)
+{
+    const hone_graph *g = l->graph;
+    uint32_t next = plain(g, next_state(l, index));
+    if (next == HONE_GRAPH_NONE) return false;
+    *out = 0;
+    if (state_index(g, l->body, next) == index) return true;
+    bool add = is_opcode(g, next, "add"), subtract = is_opcode(g, next, "subtract");
+    if (!add && !subtract) return false;
+    uint32_t left = operand(g, g->values[next].op, 0), right = operand(g, g->values[next].op, 1);
+    if (add && state_index(g, l->body, right) == index) {
+        uint32_t swapped = left;
+        left = right;
+        right = swapped;
+    }
+    if (state_index(g, l->body, left) != index || !read_constant(g, right, out)) return false;
+    return !subtract || !__builtin_sub_overflow(0, *out, out);
+}
+
+// A bound is a constant, or a state that stays what it was.
+static bool find_bound(const loop *l, uint32_t value, int64_t *out)
+{
+    if (read_constant(l->graph, value, out)) return true;
+    int64_t index = state_index(l->graph, l->condition, value), step;
+    return index >= 0 && find_step(l, index, &step) && step == 0 && find_init(l, index, out);
+}
+
+// Trips of a counter from init by step while it is `direction` bound; -1: not this way.
+static int64_t trips(hone_view direction, int64_t init, int64_t step, int64_t bound)
+{
+    int64_t distance;
+    bool up = hone_view_is(direction, "LT") || hone_view_is(direction, "LE");
+    bool down = hone_view_is(direction, "GT") || hone_view_is(direction, "GE");
+    bool unequal = hone_view_is(direction, "NE");
+    bool closed = hone_view_is(direction, "LE") || hone_view_is(direction, "GE");
+    if (step == 0 || step == INT64_MIN || !(up || down || unequal)) return -1;
+    if ((up && step < 0) || (down && step > 0)) return -1;
+    bool failed =
+        step > 0 ? __builtin_sub_overflow(bound, init, &distance) : __builtin_sub_overflow(init, bound, &distance);
+    if (failed || (closed && __builtin_add_overflow(distance, 1, &distance))) return -1;
+    int64_t size = step > 0 ? step : -step;
+    if (distance <= 0) return unequal && distance < 0 ? -1 : 0;
+    if (unequal && distance % size != 0) return -1;
+    return distance / size + (distance % size != 0);
+}
+
+static hone_view reversed(hone_view direction)
+{
+    static const char *const pairs[][2] = {{"LT", "GT"}, {"LE", "GE"}, {"GT", "LT"}, {"GE", "LE"}};
+    for (size_t i = 0; i < 4; i++)
+        if (hone_view_is(direction, pairs[i][0])) return hone_view_of(pairs[i][1]);
+    return direction;
+}
+
+// The comparison that ends a loop's condition: StableHLO returns its value, in HLO it is the root.
+static uint32_t find_comparison(const loop *l)
+{
+    const hone_graph *g = l->graph;
+    uint32_t op = g->bodies[l->condition].result;
+    if (op != HONE_GRAPH_NONE && !g->tuples) {
+        uint32_t value = operand(g, op, 0);
+        op = value == HONE_GRAPH_NONE ? value : g->values[value].op;
+    }
+    return op != HONE_GRAPH_NONE && hone_view_is(g->ops[op].opcode, "compare") ? op : HONE_GRAPH_NONE;
+}
+
+static int64_t count_trips(const loop *l)
+{
+    const hone_graph *g = l->graph;
+    uint32_t comparison = find_comparison(l);
+    if (comparison == HONE_GRAPH_NONE) return -1;
+    hone_view direction = g->ops[comparison].literal;
+    uint32_t left = operand(g, comparison, 0), right = operand(g, comparison, 1);
+    for (int side = 0; side < 2; side++) {
+        int64_t index = state_index(g, l->condition, left), init, step, bound;
+        if (index >= 0 && find_step(l, index, &step) && step != 0)
+            return find_init(l, index, &init) && find_bound(l, right, &bound) ? trips(direction, init, step, bound)
+                                                                              : -1;
+        uint32_t swapped = left;
+        left = right;
+        right = swapped;
+        direction = reversed(direction);
+    }
+    return -1;
+}
+
+static void count_loop(hone_graph *graph, uint32_t op)
+{
+    loop l = {graph, op, HONE_GRAPH_NONE, HONE_GRAPH_NONE};
+    const graph_op *o = &graph->ops[op];
+    for (uint32_t i = 0; i < o->edge_count; i++) {
+        const graph_edge *edge = &graph->edges[o->first_edge + i];
+        if (edge->role == GRAPH_CONDITION) l.condition = edge->body;
+        if (edge->role == GRAPH_LOOP) l.body = edge->body;
+    }
+    bool known = o->number >= 0; // HLO text may say it after optimisation
+    if (!known && l.condition != HONE_GRAPH_NONE && l.body != HONE_GRAPH_NONE) graph->ops[op].number = count_trips(&l);
+}
+
+static int64_t times_of_edge(const hone_graph *graph, const graph_edge *edge)
+{
+    const graph_op *op = &graph->ops[edge->op];
+    int64_t times = graph->bodies[op->body].times, product;
+    if (edge->role == GRAPH_APPLIED) return -1;
+    if (edge->role != GRAPH_LOOP && edge->role != GRAPH_CONDITION) return times;
+    if (times < 0 || op->number < 0 || __builtin_mul_overflow(times, op->number, &product)) return -1;
+    return product;
+}
+
+static void add_times(graph_body *body, int64_t times)
+{
+    if (body->times < 0 || times < 0 || __builtin_add_overflow(body->times, times, &body->times)) body->times = -1;
+}
+
+// Bodies in the order of calls, callers first. What calls itself is never reached and stays unknown.
+typedef struct order {
+    uint32_t *waiting;      // edges to a body that are not yet counted
+    uint32_t *first, *next; // edges out of a body, as lists
+    uint32_t *queue;
+} order;
+
+static void link_edges(const hone_graph *graph, order *o)
+{
+    for (size_t i = 0; i < graph->body_count; i++)
+        o->first[i] = HONE_GRAPH_NONE;
+    for (size_t i = 0; i < graph->edge_count; i++) {
+        uint32_t from = graph->ops[graph->edges[i].op].body;
+        o->waiting[graph->edges[i].body]++;
+        if (from == HONE_GRAPH_NONE) continue;
+        o->next[i] = o->first[from];
+        o->first[from] = (uint32_t)i;
+    }
+}
+
+static void spread_times(hone_graph *graph, order *o)
+{
+    size_t head = 0, tail = 0;
+    for (uint32_t i = 0; i < graph->body_count; i++) {
+        graph->bodies[i].times = o->waiting[i] == 0;
+        graph->bodies[i].entry = o->waiting[i] == 0;
+        if (o->waiting[i] == 0) o->queue[tail++] = i;
+    }
+    while (head < tail) {
+        for (uint32_t e = o->first[o->queue[head++]]; e != HONE_GRAPH_NONE; e = o->next[e]) {
+            uint32_t to = graph->edges[e].body;
+            add_times(&graph->bodies[to], times_of_edge(graph, &graph->edges[e]));
+            if (--o->waiting[to] == 0) o->queue[tail++] = to;
+        }
+    }
+    for (size_t i = 0; i < graph->body_count; i++)
+        if (o->waiting[i] > 0) graph->bodies[i].times = -1;
+}
+
+void hone_graph_count(hone_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        if (hone_view_is(graph->ops[i].opcode, "while")) count_loop(graph, i);
+    const hone_allocator *a = &graph->allocator;
+    size_t bodies = graph->body_count, size = sizeof(uint32_t);
+    order o = {
+        hone_alloc_array(a, bodies, size),
+        hone_alloc_array(a, bodies, size),
+        hone_alloc_array(a, graph->edge_count, size),
+        hone_alloc_array(a, bodies, size),
+    };
+    if (o.waiting && o.first && o.next && o.queue) {
+        link_edges(graph, &o);
+        spread_times(graph, &o);
+    } else {
+        graph->failed = true;
+    }
+    hone_free(a, o.waiting);
+    hone_free(a, o.first);
+    hone_free(a, o.next);
+    hone_free(a, o.queue);
+}

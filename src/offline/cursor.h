@@ -1,0 +1,105 @@
+// A place in program text that moves forward and never over the end. For the readers of both dialects.
+#ifndef HONE_OFFLINE_CURSOR_H
+#define HONE_OFFLINE_CURSOR_H
+
+#include "base/text.h"
+
+#include <string.h>
+
+typedef struct cursor {
+    const char *at, *end;
+} cursor;
+
+static inline cursor cursor_of(hone_view text)
+{
+    return (cursor){text.data, text.data + text.size};
+}
+
+static inline char peek(const cursor *c)
+{
+    return c->at < c->end ? *c->at : '\0';
+}
+
+static inline bool accept(cursor *c, const char *text)
+{
+    size_t size = strlen(text);
+    if ((size_t)(c->end - c->at) < size || memcmp(c->at, text, size) != 0) return false;
+    c->at += size;
+    return true;
+}
+
+static inline void skip_spaces(cursor *c)
+{
+    while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\r'))
+        c->at++;
+}
+
+static inline bool is_name_byte(char b)
+{
+    return (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9') || b == '_' || b == '.' ||
+           b == '-' || b == '$' || (unsigned char)b >= 0x80;
+}
+
+// The name at the cursor, without what marks it; empty when there is none.
+static inline hone_view take_name(cursor *c)
+{
+    const char *start = c->at;
+    while (c->at < c->end && is_name_byte(*c->at))
+        c->at++;
+    return (hone_view){start, (size_t)(c->at - start)};
+}
+
+// Behind the string that opens at the cursor. A string does not go over a line's end.
+static inline void skip_string(cursor *c)
+{
+    for (c->at++; c->at < c->end && *c->at != '"' && *c->at != '\n'; c->at++)
+        if (*c->at == '\\' && c->at + 1 < c->end && c->at[1] != '\n') c->at++;
+    if (c->at < c->end && *c->at == '"') c->at++;
+}
+
+// The inside of the string that opens at the cursor, and the cursor behind it.
+static inline hone_view take_string(cursor *c)
+{
+    const char *start = c->at + 1;
+    skip_string(c);
+    const char *stop = c->at > start && c->at[-1] == '"' ? c->at - 1 : c->at;
+    return (hone_view){start, (size_t)(stop - start)};
+}
+
+// Behind the bracket that closes the one at the cursor, strings left out; at the end when it is not closed.
+// Angle brackets are not counted: comparisons and arrows have them too.
+static inline void skip_brackets(cursor *c)
+{
+    int depth = 0;
+    while (c->at < c->end) {
+        char b = *c->at;
+        if (b == '"') {
+            skip_string(c);
+            continue;
+        }
+        c->at++;
+        if (b == '(' || b == '[' || b == '{') depth++;
+        if ((b == ')' || b == ']' || b == '}') && --depth <= 0) return;
+    }
+}
+
+// The line at the cursor, without its end; the cursor behind it. A line goes on over the end of no string.
+static inline hone_view take_line(cursor *c)
+{
+    const char *start = c->at, *stop = memchr(start, '\n', (size_t)(c->end - start));
+    if (!stop) stop = c->end;
+    c->at = stop < c->end ? stop + 1 : stop;
+    return (hone_view){start, (size_t)(stop - start)};
+}
+
+static inline hone_view view_between(const char *start, const char *stop)
+{
+    return (hone_view){start, (size_t)(stop - start)};
+}
+
+static inline const char *find_text(hone_view in, const char *what)
+{
+    return in.size > 0 ? memmem(in.data, in.size, what, strlen(what)) : NULL;
+}
+
+#endif

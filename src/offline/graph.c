@@ -1,0 +1,292 @@
+#include "offline/graph.h"
+
+#include <string.h>
+
+void hone_graph_init(hone_graph *graph, const hone_allocator *allocator)
+{
+    *graph = (hone_graph){.allocator = *allocator};
+}
+
+void hone_graph_deinit(hone_graph *graph)
+{
+    const hone_allocator *a = &graph->allocator;
+    hone_free(a, graph->ops);
+    hone_free(a, graph->values);
+    hone_free(a, graph->bodies);
+    hone_free(a, graph->edges);
+    hone_free(a, graph->places);
+    hone_free(a, graph->labels);
+    hone_free(a, graph->operands);
+    hone_graph_init(graph, &graph->allocator);
+}
+
+// Room for one more of an array, and its index.
+static uint32_t take(hone_graph *graph, void *array, size_t *count, size_t *capacity, size_t size)
+{
+    if (graph->failed || *count >= HONE_GRAPH_NONE - 1 ||
+        !hone_grow(&graph->allocator, array, capacity, *count + 1, size)) {
+        graph->failed = true;
+        return HONE_GRAPH_NONE;
+    }
+    return (uint32_t)(*count)++;
+}
+
+uint32_t hone_graph_add_body(hone_graph *graph, hone_view name)
+{
+    uint32_t i = take(graph, &graph->bodies, &graph->body_count, &graph->body_capacity, sizeof *graph->bodies);
+    if (i == HONE_GRAPH_NONE) return i;
+    graph->bodies[i] = (graph_body){
+        .name = name,
+        .first_parameter = (uint32_t)graph->value_count,
+        .result = HONE_GRAPH_NONE,
+        .caller = HONE_GRAPH_NONE,
+    };
+    return i;
+}
+
+static uint32_t add_value(hone_graph *graph, graph_value value)
+{
+    uint32_t i = take(graph, &graph->values, &graph->value_count, &graph->value_capacity, sizeof *graph->values);
+    if (i != HONE_GRAPH_NONE) graph->values[i] = value;
+    return i;
+}
+
+uint32_t hone_graph_add_parameter(hone_graph *graph, uint32_t body, hone_view type)
+{
+    if (body == HONE_GRAPH_NONE) return HONE_GRAPH_NONE;
+    graph_body *b = &graph->bodies[body];
+    if (b->parameter_count == 0) b->first_parameter = (uint32_t)graph->value_count;
+    if (b->first_parameter + b->parameter_count != graph->value_count) return HONE_GRAPH_NONE;
+    graph_value value = {.type = type, .op = HONE_GRAPH_NONE, .body = body, .index = b->parameter_count};
+    uint32_t i = add_value(graph, value);
+    if (i != HONE_GRAPH_NONE) b->parameter_count++;
+    return i;
+}
+
+uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode)
+{
+    uint32_t i = take(graph, &graph->ops, &graph->op_count, &graph->op_capacity, sizeof *graph->ops);
+    if (i == HONE_GRAPH_NONE) return i;
+    graph->ops[i] = (graph_op){
+        .opcode = opcode,
+        .body = body,
+        .place = HONE_GRAPH_NONE,
+        .first_operand = (uint32_t)graph->operand_count,
+        .first_value = (uint32_t)graph->value_count,
+        .number = -1,
+    };
+    return i;
+}
+
+void hone_graph_add_operand(hone_graph *graph, uint32_t value)
+{
+    uint32_t i =
+        take(graph, &graph->operands, &graph->operand_count, &graph->operand_capacity, sizeof *graph->operands);
+    if (i == HONE_GRAPH_NONE) return;
+    graph->operands[i] = value;
+    graph->ops[graph->op_count - 1].operand_count++;
+}
+
+uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type)
+{
+    if (op == HONE_GRAPH_NONE) return HONE_GRAPH_NONE;
+    graph_op *o = &graph->ops[op];
+    if (o->value_count == 0) o->first_value = (uint32_t)graph->value_count;
+    if (o->first_value + o->value_count != graph->value_count) return HONE_GRAPH_NONE;
+    graph_value value = {.type = type, .op = op, .body = HONE_GRAPH_NONE, .index = o->value_count};
+    uint32_t i = add_value(graph, value);
+    if (i != HONE_GRAPH_NONE) o->value_count++;
+    return i;
+}
+
+void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, graph_role role)
+{
+    if (op == HONE_GRAPH_NONE || body == HONE_GRAPH_NONE) return;
+    uint32_t i = take(graph, &graph->edges, &graph->edge_count, &graph->edge_capacity, sizeof *graph->edges);
+    if (i != HONE_GRAPH_NONE) graph->edges[i] = (graph_edge){op, body, role};
+}
+
+// The word that ends at `end`: the name of a scope that opens there.
+static hone_view word_before(hone_view path, const char *end)
+{
+    const char *start = end;
+    while (start > path.data && start[-1] != '/' && start[-1] != '(' && start[-1] != ';')
+        start--;
+    return (hone_view){start, (size_t)(end - start)};
+}
+
+// What the scopes still open at the end of prefix say: "jvp(vmap(" has one vmap.
+static void read_wrappers(graph_label *out)
+{
+    enum { DEPTH = 64 };
+    char open[DEPTH];
+    size_t depth = 0;
+    const char *end = out->prefix.data + out->prefix.size;
+    for (const char *c = out->prefix.data; c < end; c++) {
+        if (*c == ')' && depth > 0) depth--;
+        if (*c != '(' || depth == DEPTH) continue;
+        hone_view word = word_before(out->prefix, c);
+        open[depth++] = hone_view_is(word, "vmap") ? 'v' : hone_view_is(word, "transpose") ? 't' : ' ';
+    }
+    for (size_t i = 0; i < depth; i++) {
+        out->vmaps += open[i] == 'v';
+        out->transposed |= open[i] == 't';
+    }
+}
+
+// Paths of merged operations stand side by side with ';' between them.
+static const char *start_of_path(hone_view path, const char *label)
+{
+    const char *at = label;
+    while (at > path.data && at[-1] != ';')
+        at--;
+    return at;
+}
+
+uint32_t hone_graph_add_place(hone_graph *graph, hone_view path)
+{
+    uint32_t place = take(graph, &graph->places, &graph->place_count, &graph->place_capacity, sizeof *graph->places);
+    if (place == HONE_GRAPH_NONE) return place;
+    graph->places[place] = (graph_place){.path = path, .first_label = (uint32_t)graph->label_count};
+    hone_view with_quote = {path.data, path.size + 1};
+    size_t position = 0;
+    hone_label label;
+    while (path.size > 0 && hone_label_next(with_quote, &position, &label)) {
+        uint32_t i = take(graph, &graph->labels, &graph->label_count, &graph->label_capacity, sizeof *graph->labels);
+        if (i == HONE_GRAPH_NONE) return place;
+        const char *start = start_of_path(path, label.text.data);
+        graph->labels[i] = (graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
+        read_wrappers(&graph->labels[i]);
+        graph->places[place].label_count++;
+    }
+    return place;
+}
+
+// --- finishing
+
+// A counting sort: the edges of an operation in a row, in the order in which they were added.
+static void sort_edges(hone_graph *graph)
+{
+    size_t size = sizeof(graph_edge);
+    graph_edge *sorted = graph->edge_count > 0 ? hone_alloc_array(&graph->allocator, graph->edge_count, size) : NULL;
+    if (!sorted) {
+        graph->failed |= graph->edge_count > 0;
+        return;
+    }
+    for (size_t i = 0; i < graph->edge_count; i++)
+        graph->ops[graph->edges[i].op].edge_count++;
+    uint32_t next = 0;
+    for (size_t i = 0; i < graph->op_count; i++) {
+        graph->ops[i].first_edge = next;
+        next += graph->ops[i].edge_count;
+        graph->ops[i].edge_count = 0;
+    }
+    for (size_t i = 0; i < graph->edge_count; i++) {
+        graph_op *op = &graph->ops[graph->edges[i].op];
+        sorted[op->first_edge + op->edge_count++] = graph->edges[i];
+    }
+    hone_free(&graph->allocator, graph->edges);
+    graph->edges = sorted;
+    graph->edge_capacity = graph->edge_count;
+}
+
+static void find_callers(hone_graph *graph)
+{
+    for (size_t i = graph->edge_count; i-- > 0;)
+        graph->bodies[graph->edges[i].body].caller = (uint32_t)i;
+}
+
+static bool is_source_of_constants(const graph_op *op)
+{
+    return hone_view_is(op->opcode, "constant") || hone_view_is(op->opcode, "iota");
+}
+
+// An operation is constant when all that it reads is. Definitions stand before uses; what does not is not constant.
+static void find_constants(hone_graph *graph)
+{
+    for (size_t i = 0; i < graph->op_count; i++) {
+        graph_op *op = &graph->ops[i];
+        bool constant = op->operand_count > 0;
+        for (uint32_t k = 0; constant && k < op->operand_count; k++) {
+            uint32_t value = graph->operands[op->first_operand + k];
+            uint32_t from = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
+            constant = from != HONE_GRAPH_NONE && graph->ops[from].constant;
+        }
+        op->constant = constant || is_source_of_constants(op);
+    }
+}
+
+uint32_t hone_graph_home(const hone_graph *graph, uint32_t op)
+{
+    uint32_t body = graph->ops[op].body;
+    for (int depth = 0; depth < 64 && body != HONE_GRAPH_NONE; depth++) {
+        uint32_t caller = graph->bodies[body].caller;
+        if (caller == HONE_GRAPH_NONE || graph->edges[caller].role != GRAPH_FUSION) break;
+        body = graph->ops[graph->edges[caller].op].body;
+    }
+    return body;
+}
+
+static const graph_edge *fusion_around(const hone_graph *graph, uint32_t body)
+{
+    uint32_t caller = body == HONE_GRAPH_NONE ? body : graph->bodies[body].caller;
+    bool fused = caller != HONE_GRAPH_NONE && graph->edges[caller].role == GRAPH_FUSION;
+    return fused ? &graph->edges[caller] : NULL;
+}
+
+static uint32_t operand(const hone_graph *graph, const graph_op *op, size_t index)
+{
+    return index < op->operand_count ? graph->operands[op->first_operand + index] : HONE_GRAPH_NONE;
+}
+
+// One step through the wall of a fusion, from either side; the value itself where there is none.
+static uint32_t step_through(const hone_graph *graph, uint32_t value)
+{
+    const graph_value *v = &graph->values[value];
+    if (v->op == HONE_GRAPH_NONE) return value;
+    const graph_op *op = &graph->ops[v->op];
+    uint32_t behind = HONE_GRAPH_NONE;
+    if (hone_view_is(op->opcode, "parameter")) { // HLO has its parameters as operations
+        const graph_edge *fusion = fusion_around(graph, op->body);
+        if (fusion && op->number >= 0) behind = operand(graph, &graph->ops[fusion->op], (size_t)op->number);
+    } else if (op->edge_count == 1 && graph->edges[op->first_edge].role == GRAPH_FUSION) {
+        uint32_t root = graph->bodies[graph->edges[op->first_edge].body].result;
+        if (root != HONE_GRAPH_NONE && graph->ops[root].value_count > 0) behind = graph->ops[root].first_value;
+    }
+    return behind != HONE_GRAPH_NONE ? behind : value;
+}
+
+// The element that a get-tuple-element takes out of a tuple that was made in sight.
+static uint32_t step_out_of_tuple(const hone_graph *graph, uint32_t value)
+{
+    uint32_t from = graph->values[value].op;
+    if (from == HONE_GRAPH_NONE || !hone_view_is(graph->ops[from].opcode, "get-tuple-element")) return value;
+    const graph_op *op = &graph->ops[from];
+    uint32_t tuple = operand(graph, op, 0);
+    for (int depth = 0; depth < 8 && tuple != HONE_GRAPH_NONE; depth++)
+        tuple = step_through(graph, tuple);
+    uint32_t maker = tuple != HONE_GRAPH_NONE ? graph->values[tuple].op : HONE_GRAPH_NONE;
+    if (maker == HONE_GRAPH_NONE || op->number < 0 || !hone_view_is(graph->ops[maker].opcode, "tuple")) return value;
+    uint32_t element = operand(graph, &graph->ops[maker], (size_t)op->number);
+    return element != HONE_GRAPH_NONE ? element : value;
+}
+
+uint32_t hone_graph_source(const hone_graph *graph, uint32_t value)
+{
+    for (int depth = 0; depth < 64; depth++) {
+        uint32_t behind = step_through(graph, value);
+        if (behind == value) behind = step_out_of_tuple(graph, value);
+        if (behind == value) break;
+        value = behind;
+    }
+    return value;
+}
+
+void hone_graph_finish(hone_graph *graph)
+{
+    sort_edges(graph);
+    if (graph->failed) return;
+    find_callers(graph);
+    find_constants(graph);
+    hone_graph_count(graph);
+}

@@ -1,0 +1,126 @@
+// A lowered program as both dialects are read into it: bodies (functions, computations, regions) of operations,
+// values between them, and where each operation came from. Views point into the program's text.
+#ifndef HONE_OFFLINE_GRAPH_H
+#define HONE_OFFLINE_GRAPH_H
+
+#include "base/memory.h"
+#include "offline/label.h"
+
+#define HONE_GRAPH_NONE UINT32_MAX // no operation, value, body or place
+
+// What an operation does with a body.
+typedef enum graph_role {
+    GRAPH_CALL,      // runs it once
+    GRAPH_FUSION,    // runs it once; the body's operations count as standing where the fusion stands
+    GRAPH_CONDITION, // of a loop
+    GRAPH_LOOP,      // runs it once a trip
+    GRAPH_BRANCH,    // runs it or another
+    GRAPH_APPLIED    // to elements: a reduction's combiner
+} graph_role;
+
+typedef struct graph_edge {
+    uint32_t op, body;
+    graph_role role;
+} graph_edge;
+
+typedef struct graph_value {
+    hone_view type; // as written: "tensor<2x3xf32>", "f32[2,3]{1,0}"
+    uint32_t op;    // that makes it; HONE_GRAPH_NONE: a body's parameter
+    uint32_t body;  // that it is a parameter of
+    uint32_t index; // among the operation's results or the body's parameters
+} graph_value;
+
+typedef struct graph_op {
+    hone_view opcode;  // without its dialect: "dot_general", "while"
+    hone_view literal; // of a constant
+    hone_view call;    // call text in an attribute of a custom call of hone's; empty: none
+    uint32_t body, place;
+    uint32_t first_operand, operand_count; // in operands
+    uint32_t first_value, value_count;     // in values
+    uint32_t first_edge, edge_count;       // in edges, once the graph is finished
+    int64_t number;                        // of a parameter or a tuple's element; a loop's known trips; -1: not known
+    bool constant;                         // depends on no parameter
+} graph_op;
+
+typedef struct graph_body {
+    hone_view name;
+    uint32_t first_parameter, parameter_count; // in values
+    uint32_t result;                           // the operation that ends it; HONE_GRAPH_NONE: none was read
+    uint32_t caller;                           // the first edge to it
+    int64_t times;                             // a run of the program runs it so often; -1: the text does not say
+    bool entry;
+} graph_body;
+
+// A place that operations came from: the path of scopes, and the labels in it.
+typedef struct graph_place {
+    hone_view path;
+    uint32_t first_label, label_count; // in labels
+} graph_place;
+
+// One label of a place and how it was reached.
+typedef struct graph_label {
+    hone_label label;
+    hone_view prefix; // of the path, up to the label
+    uint32_t vmaps;   // "vmap(" around it: each adds a dim to the operands
+    bool transposed;  // within "transpose(": a gradient's backward part
+} graph_label;
+
+typedef struct hone_graph {
+    hone_allocator allocator;
+    graph_op *ops;
+    graph_value *values;
+    graph_body *bodies;
+    graph_edge *edges;
+    graph_place *places;
+    graph_label *labels;
+    uint32_t *operands; // values; HONE_GRAPH_NONE: a name that nothing defines
+    size_t op_count, value_count, body_count, edge_count, place_count, label_count, operand_count;
+    size_t op_capacity, value_capacity, body_capacity, edge_capacity, place_capacity, label_capacity, operand_capacity;
+    bool failed;    // an allocation did
+    bool cut;       // the text ends in the middle
+    bool optimised; // labels may be stale, operations merged
+    bool tuples;    // loops and branches take one tuple (HLO)
+} hone_graph;
+
+void hone_graph_init(hone_graph *graph, const hone_allocator *allocator);
+void hone_graph_deinit(hone_graph *graph);
+
+// Building. Each returns the index of what was added; after a failed allocation HONE_GRAPH_NONE, and failed is set.
+uint32_t hone_graph_add_body(hone_graph *graph, hone_view name);
+uint32_t hone_graph_add_parameter(hone_graph *graph, uint32_t body, hone_view type); // parameters of one body in a row
+uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode);
+void hone_graph_add_operand(hone_graph *graph, uint32_t value);                // of the newest operation
+uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type); // results of one operation in a row
+void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, graph_role role);
+// A place for a path, with its labels read. closing: the path is followed by its quote in the text.
+uint32_t hone_graph_add_place(hone_graph *graph, hone_view path);
+// Sorts the edges, finds entries, callers, constants, trip counts and how often each body runs.
+void hone_graph_finish(hone_graph *graph);
+// Part of it: loops' trips, and how often each body runs.
+void hone_graph_count(hone_graph *graph);
+
+// The value behind a value: through fusions' walls and through a tuple that was just made.
+uint32_t hone_graph_source(const hone_graph *graph, uint32_t value);
+// The body that an operation counts as standing in: its own, or the one around all fusions.
+uint32_t hone_graph_home(const hone_graph *graph, uint32_t op);
+
+// Names to numbers, within a scope; a later definition takes the place of an earlier one.
+typedef struct hone_names {
+    hone_allocator allocator;
+    struct hone_names_row *rows;
+    size_t count, capacity;
+    bool failed;
+} hone_names;
+
+void hone_names_init(hone_names *names, const hone_allocator *allocator);
+void hone_names_deinit(hone_names *names);
+void hone_names_put(hone_names *names, uint32_t scope, hone_view name, uint32_t value);
+uint32_t hone_names_get(const hone_names *names, uint32_t scope, hone_view name); // HONE_GRAPH_NONE: not there
+
+// Reads a text into an initialised graph. What does not fit the grammar is passed over.
+void hone_stablehlo_read(hone_view text, hone_graph *graph);
+void hone_hlo_read(hone_view text, hone_graph *graph);
+// True for the line that HLO text begins with.
+bool hone_graph_is_hlo_head(hone_view line);
+
+#endif

@@ -1,0 +1,285 @@
+// Reads HLO text: computations of one instruction a line, as XLA prints them before and after optimisation.
+#include "base/number.h"
+#include "offline/cursor.h"
+#include "offline/graph.h"
+
+// A computation that an instruction names; they may stand in any order.
+typedef struct reference {
+    uint32_t op;
+    hone_view name;
+    graph_role role;
+} reference;
+
+typedef struct reader {
+    hone_graph *graph;
+    hone_names values; // by the number of their computation
+    hone_names computations;
+    hone_names places;
+    reference *references;
+    size_t reference_count, reference_capacity;
+    uint32_t body; // HONE_GRAPH_NONE: between computations
+} reader;
+
+static void refer(reader *r, uint32_t op, hone_view name, graph_role role)
+{
+    hone_graph *g = r->graph;
+    if (!hone_grow(&g->allocator, &r->references, &r->reference_capacity, r->reference_count + 1, sizeof(reference))) {
+        g->failed = true;
+        return;
+    }
+    r->references[r->reference_count++] = (reference){op, name, role};
+}
+
+static void resolve_references(reader *r)
+{
+    for (size_t i = 0; i < r->reference_count; i++) {
+        const reference *ref = &r->references[i];
+        hone_graph_add_edge(r->graph, ref->op, hone_names_get(&r->computations, 0, ref->name), ref->role);
+    }
+}
+
+// What the attributes of an instruction say about the computations that they name.
+typedef struct attribute_role {
+    const char *name;
+    graph_role role;
+} attribute_role;
+
+static const attribute_role attribute_roles[] = {
+    {"condition", GRAPH_CONDITION},        {"body", GRAPH_LOOP},
+    {"branch_computations", GRAPH_BRANCH}, {"true_computation", GRAPH_BRANCH},
+    {"false_computation", GRAPH_BRANCH},   {"calls", GRAPH_FUSION},
+    {"to_apply", GRAPH_APPLIED},
+};
+
+// A call before optimisation is the program's own; after it, one that XLA made around a piece of work.
+static graph_role role_of(const reader *r, const graph_op *op, const attribute_role *row)
+{
+    bool call = hone_view_is(op->opcode, "call");
+    if (row->role == GRAPH_APPLIED && call) return r->graph->optimised ? GRAPH_FUSION : GRAPH_CALL;
+    return row->role;
+}
+
+// "%name" or "{%name, %name}".
+static void read_computations(reader *r, uint32_t op, hone_view value, graph_role role)
+{
+    cursor c = cursor_of(value);
+    while (c.at < c.end) {
+        hone_view name = take_name(&c);
+        if (name.size > 0)
+            refer(r, op, name, role);
+        else
+            c.at++;
+    }
+}
+
+// metadata={op_type="..." op_name="..." ...}
+static void read_metadata(reader *r, uint32_t op, hone_view value)
+{
+    cursor c = cursor_of(value);
+    while (c.at < c.end) {
+        bool named = accept(&c, "op_name=");
+        if (peek(&c) != '"') {
+            c.at += !named;
+            continue;
+        }
+        hone_view text = take_string(&c);
+        if (!named) continue;
+        uint32_t place = hone_names_get(&r->places, 0, text);
+        if (place == HONE_GRAPH_NONE) {
+            place = hone_graph_add_place(r->graph, text);
+            hone_names_put(&r->places, 0, text, place);
+        }
+        r->graph->ops[op].place = place;
+    }
+}
+
+static void read_trip_count(graph_op *op, hone_view config)
+{
+    const char *at = find_text(config, "known_trip_count"), *end = config.data + config.size;
+    while (at && at < end && !(*at >= '0' && *at <= '9') && *at != '}')
+        at++;
+    const char *stop = at;
+    while (stop && stop < end && *stop >= '0' && *stop <= '9')
+        stop++;
+    int64_t trips;
+    if (at && hone_integer_parse(at, (size_t)(stop - at), &trips)) op->number = trips;
+}
+
+static void read_attribute(reader *r, uint32_t op, hone_view name, hone_view value)
+{
+    graph_op *o = &r->graph->ops[op];
+    for (size_t i = 0; i < sizeof attribute_roles / sizeof attribute_roles[0]; i++)
+        if (hone_view_is(name, attribute_roles[i].name))
+            read_computations(r, op, value, role_of(r, o, &attribute_roles[i]));
+    if (hone_view_is(name, "metadata")) read_metadata(r, op, value);
+    if (hone_view_is(name, "backend_config")) read_trip_count(o, value);
+    if (hone_view_is(name, "direction")) o->literal = value;
+    if (hone_view_is(name, "index") && hone_view_is(o->opcode, "get-tuple-element"))
+        if (!hone_integer_parse(value.data, value.size, &o->number)) o->number = -1;
+    const char *mark = find_text(value, "hone_call"), *quote = mark ? strchr(mark, '"') : NULL;
+    if (quote && quote < value.data + value.size) {
+        cursor c = {quote, value.data + value.size};
+        o->call = take_string(&c);
+    }
+}
+
+static hone_view take_value(cursor *c)
+{
+    const char *start = c->at;
+    if (peek(c) == '{')
+        skip_brackets(c);
+    else if (peek(c) == '"')
+        skip_string(c);
+    while (c->at < c->end && *c->at != ',')
+        c->at++;
+    return view_between(start, c->at);
+}
+
+static void read_attributes(reader *r, uint32_t op, cursor c)
+{
+    while (c.at < c.end) {
+        skip_spaces(&c);
+        accept(&c, ",");
+        skip_spaces(&c);
+        hone_view name = take_name(&c);
+        if (accept(&c, "="))
+            read_attribute(r, op, name, take_value(&c));
+        else if (name.size == 0)
+            c.at++;
+    }
+}
+
+// One operand: "name", "%name" or, as older XLA prints it, "f32[2]{0} %name".
+static void read_operand(reader *r, hone_view text)
+{
+    while (text.size > 0 && text.data[text.size - 1] == ' ')
+        text.size--;
+    const char *start = text.data + text.size;
+    while (start > text.data && is_name_byte(start[-1]))
+        start--;
+    hone_view name = view_between(start, text.data + text.size);
+    if (name.size > 0) hone_graph_add_operand(r->graph, hone_names_get(&r->values, r->body, name));
+}
+
+// The inside of an instruction's parentheses, split at its commas.
+static void read_operands(reader *r, hone_view text)
+{
+    cursor c = cursor_of(text);
+    const char *start = c.at;
+    while (c.at < c.end) {
+        char b = *c.at;
+        if (b == '(' || b == '[' || b == '{') {
+            skip_brackets(&c);
+            continue;
+        }
+        if (accept(&c, "/*")) {
+            while (c.at < c.end && !accept(&c, "*/"))
+                c.at++;
+            start = c.at;
+            continue;
+        }
+        c.at++;
+        if (b != ',') continue;
+        read_operand(r, view_between(start, c.at - 1));
+        start = c.at;
+    }
+    read_operand(r, view_between(start, c.end));
+}
+
+static hone_view take_type(cursor *c)
+{
+    const char *start = c->at;
+    if (peek(c) == '(') skip_brackets(c);
+    while (c->at < c->end && *c->at != ' ')
+        c->at++;
+    return view_between(start, c->at);
+}
+
+static void read_inside(reader *r, uint32_t op, hone_view inside)
+{
+    graph_op *o = &r->graph->ops[op];
+    if (hone_view_is(o->opcode, "constant")) {
+        o->literal = inside;
+    } else if (hone_view_is(o->opcode, "parameter")) {
+        if (!hone_integer_parse(inside.data, inside.size, &o->number)) o->number = -1;
+    } else {
+        read_operands(r, inside);
+    }
+}
+
+// "  ROOT %name = f32[2]{0} add(%a, %b), metadata={...}"
+static void read_instruction(reader *r, hone_view line)
+{
+    cursor c = cursor_of(line);
+    skip_spaces(&c);
+    bool root = accept(&c, "ROOT ");
+    accept(&c, "%");
+    hone_view name = take_name(&c);
+    if (name.size == 0 || !accept(&c, " = ")) return;
+    hone_view type = take_type(&c);
+    skip_spaces(&c);
+    hone_view opcode = take_name(&c);
+    if (opcode.size == 0 || peek(&c) != '(') return;
+    uint32_t op = hone_graph_add_op(r->graph, r->body, opcode);
+    if (op == HONE_GRAPH_NONE) return;
+    const char *open = c.at + 1;
+    skip_brackets(&c);
+    const char *close = c.at > open && c.at[-1] == ')' ? c.at - 1 : c.at;
+    read_inside(r, op, view_between(open, close));
+    read_attributes(r, op, c);
+    hone_names_put(&r->values, r->body, name, hone_graph_add_value(r->graph, op, type));
+    if (root) r->graph->bodies[r->body].result = op;
+}
+
+// "ENTRY %main.5 (q: f32[2]) -> f32[2] {" or "region_0.1 {"
+static void open_computation(reader *r, hone_view line)
+{
+    cursor c = cursor_of(line);
+    accept(&c, "ENTRY ");
+    accept(&c, "%");
+    hone_view name = take_name(&c);
+    if (name.size == 0) return;
+    r->body = hone_graph_add_body(r->graph, name);
+    hone_names_put(&r->computations, 0, name, r->body);
+}
+
+static void read_line(reader *r, hone_view line)
+{
+    while (line.size > 0 && (line.data[line.size - 1] == ' ' || line.data[line.size - 1] == '\r'))
+        line.size--;
+    if (line.size == 0) return;
+    bool opens = line.data[line.size - 1] == '{', indented = line.data[0] == ' ';
+    if (r->body == HONE_GRAPH_NONE && hone_graph_is_hlo_head(line))
+        r->graph->optimised |= find_text(line, "is_scheduled=true") != NULL;
+    else if (opens && !indented)
+        open_computation(r, line);
+    else if (line.data[0] == '}')
+        r->body = HONE_GRAPH_NONE;
+    else if (r->body != HONE_GRAPH_NONE)
+        read_instruction(r, line);
+}
+
+bool hone_graph_is_hlo_head(hone_view line)
+{
+    cursor c = cursor_of(line);
+    return accept(&c, "HloModule ");
+}
+
+void hone_hlo_read(hone_view text, hone_graph *graph)
+{
+    reader r = {.graph = graph, .body = HONE_GRAPH_NONE};
+    graph->tuples = true;
+    hone_names_init(&r.values, &graph->allocator);
+    hone_names_init(&r.computations, &graph->allocator);
+    hone_names_init(&r.places, &graph->allocator);
+    cursor c = cursor_of(text);
+    while (c.at < c.end && !graph->failed)
+        read_line(&r, take_line(&c));
+    graph->cut = r.body != HONE_GRAPH_NONE;
+    graph->failed |= r.values.failed || r.computations.failed || r.places.failed;
+    resolve_references(&r);
+    hone_names_deinit(&r.values);
+    hone_names_deinit(&r.computations);
+    hone_names_deinit(&r.places);
+    hone_free(&graph->allocator, r.references);
+}

@@ -1,0 +1,342 @@
+#include "offline/label.h"
+
+#include "hone/offline.h"
+
+#include <string.h>
+
+enum { KEY_DIGITS = 16, NAME_MAX_SIZE = 256, PAYLOAD_MAX_SIZE = 1 << 20 };
+
+static const char hash_word[] = "ejkernel_ops";
+static const char hone_word[] = "hone";
+static const char json_mark[] = "_ops:{";
+
+static bool is_lower_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_version(char c)
+{
+    return is_word(c) || c == '.' || c == '-';
+}
+
+// Bytes of an operation's name. Names outside [A-Za-z0-9_.@-] are ones that ejkernel itself cannot find again.
+static bool is_name(char c)
+{
+    return (unsigned char)c >= ' ' && c != 0x7f && !strchr("\"\\:;#(){}<>", c);
+}
+
+// The 16 digits at `at`, with nothing behind them that would make them something longer.
+static bool is_key(const char *at, const char *end)
+{
+    if (end - at < KEY_DIGITS) return false;
+    for (int i = 0; i < KEY_DIGITS; i++)
+        if (!is_lower_hex(at[i])) return false;
+    return at + KEY_DIGITS == end || !is_word(at[KEY_DIGITS]);
+}
+
+static bool all(const char *from, const char *to, bool (*test)(char c))
+{
+    for (const char *c = from; c < to; c++)
+        if (!test(*c)) return false;
+    return from < to;
+}
+
+// Splits "OP@vVERSION" or "OP.vVERSION", at the last of the marks, '@' before '.'.
+static bool split_version(hone_view text, hone_view *out_operation, hone_view *out_version)
+{
+    static const char marks[] = "@.";
+    for (const char *mark = marks; *mark; mark++) {
+        const char *end = text.data + text.size;
+        for (const char *at = end - 3; at > text.data; at--) {
+            if (at[0] != *mark || at[1] != 'v' || !all(at + 2, end, is_version)) continue;
+            *out_operation = (hone_view){text.data, (size_t)(at - text.data)};
+            *out_version = (hone_view){at + 2, (size_t)(end - at - 2)};
+            return true;
+        }
+    }
+    return false;
+}
+
+static hone_view word_before(hone_view text, const char *hash)
+{
+    const char *start = hash;
+    while (start > text.data && hash - start < NAME_MAX_SIZE && is_word(start[-1]))
+        start--;
+    return (hone_view){start, (size_t)(hash - start)};
+}
+
+// A label with a key: WORD#OPERATION(@v|.v)VERSION:KEY.
+static bool read_keyed(hone_view text, const char *hash, hone_view word, hone_label *out)
+{
+    const char *end = text.data + text.size, *colon = hash + 1;
+    const char *limit = end - colon > NAME_MAX_SIZE ? colon + NAME_MAX_SIZE : end;
+    while (colon < limit && is_name(*colon))
+        colon++;
+    if (colon == limit || *colon != ':' || !is_key(colon + 1, end)) return false;
+    hone_view name = {hash + 1, (size_t)(colon - hash - 1)};
+    if (name.size < 4 || !split_version(name, &out->operation, &out->version)) return false;
+    out->kind = hone_view_is(word, hone_word) ? HONE_LABEL_HONE : HONE_LABEL_HASH;
+    out->key = (hone_view){colon + 1, KEY_DIGITS};
+    out->text = (hone_view){word.data, (size_t)(colon + 1 + KEY_DIGITS - word.data)};
+    return true;
+}
+
+// A label that XLA cut at its '@': the name ends where the scope's name ends.
+static bool read_cut(hone_view text, const char *hash, hone_view word, hone_label *out)
+{
+    const char *end = text.data + text.size, *at = hash + 1;
+    while (at < end && at - hash <= NAME_MAX_SIZE && is_name(*at) && *at != '/' && *at != '@')
+        at++;
+    // What follows tells a name that was cut from one that is something else: a string's end, a path, a closed scope.
+    bool ends = at < end && *at != '\0' && strchr("\"/;)\\", *at);
+    if (!hone_view_is(word, hash_word) || at == hash + 1 || !ends) return false;
+    out->kind = HONE_LABEL_CUT;
+    out->operation = (hone_view){hash + 1, (size_t)(at - hash - 1)};
+    out->text = (hone_view){word.data, (size_t)(at - word.data)};
+    return true;
+}
+
+static bool read_hash(hone_view text, const char *hash, hone_label *out)
+{
+    hone_view word = word_before(text, hash);
+    *out = (hone_label){0};
+    return word.size > 0 && (read_keyed(text, hash, word, out) || read_cut(text, hash, word, out));
+}
+
+// One JSON character of a payload as it stands in program text: a quote is \22 in MLIR and \" in HLO.
+typedef struct payload_step {
+    size_t size; // bytes in the text; 0: the program's own string ends here
+    bool quote;  // a JSON quote
+    bool escape; // a JSON backslash
+    bool apart;  // neither of both nor a plain byte
+    char plain;
+} payload_step;
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+static payload_step step_escape(const char *at, const char *end)
+{
+    if (end - at >= 2 && (at[1] == '"' || at[1] == '\\'))
+        return (payload_step){.size = 2, .quote = at[1] == '"', .escape = at[1] == '\\'};
+    int high = end - at >= 3 ? hex_value(at[1]) : -1, low = high >= 0 ? hex_value(at[2]) : -1;
+    if (low < 0) return (payload_step){.size = end - at >= 2 ? 2 : 0, .apart = true};
+    int byte = high * 16 + low;
+    return (payload_step){
+        .size = 3, .quote = byte == '"', .escape = byte == '\\', .apart = byte != '"' && byte != '\\'};
+}
+
+// bare: the text is JSON itself, in no string of a program.
+static payload_step step(const char *at, const char *end, bool bare)
+{
+    if (at == end || *at == '\n') return (payload_step){0};
+    if (*at == '"') return (payload_step){.size = bare ? 1 : 0, .quote = bare};
+    if (*at != '\\') return (payload_step){.size = 1, .plain = *at};
+    return bare ? (payload_step){.size = 1, .escape = true} : step_escape(at, end);
+}
+
+// The end of a payload that begins at '{': behind its '}', or where the program's string ends.
+static const char *payload_end(const char *at, const char *end)
+{
+    bool bare = end - at > 1 && at[1] == '"', in_string = false, escaped = false;
+    int depth = 0;
+    for (;;) {
+        payload_step s = step(at, end, bare);
+        if (s.size == 0) return at;
+        at += s.size;
+        if (escaped)
+            escaped = false;
+        else if (s.escape)
+            escaped = in_string;
+        else if (s.quote)
+            in_string = !in_string;
+        else if (!in_string && s.plain == '{')
+            depth++;
+        else if (!in_string && s.plain == '}' && --depth == 0)
+            return at;
+    }
+}
+
+// The value of "op_id", the last field of a payload, also when it was cut.
+static hone_view find_operation(hone_view payload)
+{
+    static const char field[] = "op_id";
+    const char *end = payload.data + payload.size;
+    const char *at = memmem(payload.data, payload.size, field, sizeof field - 1);
+    for (const char *next = at; next; at = next)
+        if (!(next = memmem(at + 1, (size_t)(end - at - 1), field, sizeof field - 1))) break;
+    if (!at) return (hone_view){0};
+    at += sizeof field - 1;
+    const char *colon = memchr(at, ':', (size_t)(end - at));
+    if (!colon) return (hone_view){0};
+    at = colon + 1;
+    bool bare = end - payload.data > 1 && payload.data[1] == '"';
+    payload_step s = step(at, end, bare);
+    if (!s.quote) return (hone_view){0};
+    const char *start = at += s.size;
+    while ((s = step(at, end, bare)).size > 0 && !s.quote && !s.escape)
+        at += s.size;
+    return (hone_view){start, (size_t)(at - start)};
+}
+
+static bool read_json(hone_view text, const char *mark, hone_label *out)
+{
+    *out = (hone_label){.kind = HONE_LABEL_JSON};
+    const char *brace = mark + sizeof json_mark - 2, *end = text.data + text.size;
+    if (end - brace > PAYLOAD_MAX_SIZE) end = brace + PAYLOAD_MAX_SIZE;
+    hone_view word = word_before(text, brace - 1);
+    const char *stop = payload_end(brace, end);
+    out->payload = (hone_view){brace, (size_t)(stop - brace)};
+    out->text = (hone_view){word.data, (size_t)(stop - word.data)};
+    hone_view operation = find_operation(out->payload);
+    if (!split_version(operation, &out->operation, &out->version)) out->operation = operation;
+    return operation.size > 0;
+}
+
+static const char *find_byte(const char *from, const char *end, char byte)
+{
+    const char *found = from < end ? memchr(from, byte, (size_t)(end - from)) : NULL;
+    return found ? found : end;
+}
+
+static const char *find_mark(const char *from, const char *end)
+{
+    const char *found = from < end ? memmem(from, (size_t)(end - from), json_mark, sizeof json_mark - 1) : NULL;
+    return found ? found : end;
+}
+
+// Where the two marks of labels stand next; looked for again only when one was passed.
+typedef struct marks {
+    const char *hash, *json;
+} marks;
+
+static bool next_label(hone_view text, marks *m, const char **at, hone_label *out)
+{
+    const char *end = text.data + text.size;
+    for (;;) {
+        if (m->hash < *at) m->hash = find_byte(*at, end, '#');
+        if (m->json < *at) m->json = find_mark(*at, end);
+        const char *mark = m->hash < m->json ? m->hash : m->json;
+        if (mark == end) return false;
+        bool hash = mark == m->hash, found = hash ? read_hash(text, mark, out) : read_json(text, mark, out);
+        // A payload that turned out to be none is not searched again from within.
+        *at = found || !hash ? out->text.data + out->text.size : mark + 1;
+        if (found) return true;
+    }
+}
+
+bool hone_label_next(hone_view text, size_t *position, hone_label *out)
+{
+    const char *at = text.data + *position;
+    marks m = {0};
+    bool found = *position < text.size && next_label(text, &m, &at, out);
+    *position = found ? (size_t)(at - text.data) : text.size;
+    return found;
+}
+
+size_t hone_labels_scan(
+    const char *text, size_t size, void (*visit)(void *ctx, const char *label, size_t label_size), void *ctx)
+{
+    hone_view whole = {text, size};
+    const char *at = text;
+    marks m = {0};
+    hone_label label;
+    size_t count = 0;
+    for (; size > 0 && next_label(whole, &m, &at, &label); count++)
+        if (visit) visit(ctx, label.text.data, label.text.size);
+    return count;
+}
+
+char *hone_unescape_mlir(hone_arena *arena, hone_view text, size_t *out_size)
+{
+    char *out = hone_arena_alloc(arena, text.size + 1), *to = out;
+    for (size_t i = 0; out && i < text.size; i++) {
+        int high = text.data[i] == '\\' && i + 2 < text.size ? hex_value(text.data[i + 1]) : -1;
+        int low = high >= 0 ? hex_value(text.data[i + 2]) : -1;
+        if (low >= 0) {
+            *to++ = (char)(high * 16 + low);
+            i += 2;
+            continue;
+        }
+        if (text.data[i] == '\\' && i + 1 < text.size) i++; // \\ and \"
+        *to++ = text.data[i];
+    }
+    if (out_size) *out_size = (size_t)(to - out);
+    return out;
+}
+
+static bool is_octal(char c)
+{
+    return c >= '0' && c <= '7';
+}
+
+// The byte that an escape of C stands for; *at is moved to its last character.
+static char unescape_c(const char **at, const char *end)
+{
+    static const char letters[] = "ntrabfv", bytes[] = "\n\t\r\a\b\f\v";
+    const char *c = ++*at;
+    if (is_octal(*c)) {
+        int value = 0, digits = 0;
+        for (; digits < 3 && c < end && is_octal(*c); c++, digits++)
+            value = value * 8 + (*c - '0');
+        *at = c - 1;
+        return (char)value;
+    }
+    const char *letter = *c != '\0' ? strchr(letters, *c) : NULL;
+    return letter ? bytes[letter - letters] : *c;
+}
+
+char *hone_unescape_hlo(hone_arena *arena, hone_view text, size_t *out_size)
+{
+    char *out = hone_arena_alloc(arena, text.size + 1), *to = out;
+    const char *end = text.data + text.size;
+    for (const char *at = text.data; out && at < end; at++)
+        *to++ = *at == '\\' && at + 1 < end ? unescape_c(&at, end) : *at;
+    if (out_size) *out_size = (size_t)(to - out);
+    return out;
+}
+
+// Closes what a cut payload left open: the string of op_id and the outermost object.
+static void complete(char *json, size_t size)
+{
+    bool in_string = false;
+    int depth = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (in_string && json[i] == '\\')
+            i++;
+        else if (json[i] == '"')
+            in_string = !in_string;
+        else if (!in_string)
+            depth += json[i] == '{' ? 1 : json[i] == '}' ? -1 : 0;
+    }
+    if (in_string) json[size++] = '"';
+    if (depth == 1) json[size++] = '}';
+    json[size] = '\0';
+}
+
+char *hone_label_json(hone_arena *arena, const hone_label *label)
+{
+    hone_view payload = label->payload;
+    char *json = hone_arena_alloc(arena, payload.size + 3);
+    if (!json) return NULL;
+    bool bare = payload.size > 1 && payload.data[1] == '"',
+         mlir = payload.size > 3 && memcmp(payload.data + 1, "\\22", 3) == 0;
+    size_t size = payload.size;
+    const char *from = payload.data;
+    if (!bare) from = mlir ? hone_unescape_mlir(arena, payload, &size) : hone_unescape_hlo(arena, payload, &size);
+    if (!from) return NULL;
+    memcpy(json, from, size);
+    complete(json, size);
+    return json;
+}

@@ -1,0 +1,44 @@
+// How a lowered program names a call: the grammar of labels, in program text and in names that were taken out of it.
+//
+//   hone#ALGORITHM.vVERSION:KEY       kept whole by XLA and MLIR in every form
+//   ejkernel_ops#OP@vVERSION:KEY      whole in MLIR locations, cut at '@' in HLO text: the operation is known, its key lost
+//   ejkernel_ops#OP.vVERSION:KEY      the same without '@'
+//   ejkernel_ops:{"args":...,"cfg":...,"kwargs":...,"op_id":"OP@vVERSION"}   brings its arguments; cut in op_id in HLO text
+//
+// KEY is 16 lower-case hex digits and is followed by a byte that cannot continue it. Another word may stand in
+// place of ejkernel_ops where the label is whole, since ejkernel lets its users choose it.
+#ifndef HONE_OFFLINE_LABEL_H
+#define HONE_OFFLINE_LABEL_H
+
+#include "base/memory.h"
+#include "base/text.h"
+
+typedef enum hone_label_kind {
+    HONE_LABEL_HONE, // hone's own: operation, version and key are there
+    HONE_LABEL_HASH, // ejkernel's with its key
+    HONE_LABEL_CUT,  // ejkernel's, cut at '@'
+    HONE_LABEL_JSON  // ejkernel's with its arguments
+} hone_label_kind;
+
+// One label in a text. Views into the text; those that the form does not have are empty.
+typedef struct hone_label {
+    hone_label_kind kind;
+    hone_view text;      // the whole label as it stands
+    hone_view operation; // without the version
+    hone_view version;
+    hone_view key;
+    hone_view payload; // JSON: from '{' to its '}', or to where it was cut
+} hone_label;
+
+// Finds the first label that begins at or after *position; *position moves behind it. Escapes that MLIR and HLO
+// put into strings (\22, \5C, \", \\) are understood where they stand: a text need not be unescaped first. A cut
+// label is known by what ends it, so a view of a string must reach to its closing quote.
+bool hone_label_next(hone_view text, size_t *position, hone_label *out);
+
+// The payload of a JSON label as JSON: unescaped, and completed where it was cut. NULL: no memory.
+char *hone_label_json(hone_arena *arena, const hone_label *label);
+// text without the escapes of MLIR (\22, two hex digits) and of HLO (C's: \" \' \\ \n \ooo). NULL: no memory.
+char *hone_unescape_mlir(hone_arena *arena, hone_view text, size_t *out_size);
+char *hone_unescape_hlo(hone_arena *arena, hone_view text, size_t *out_size);
+
+#endif

@@ -1,0 +1,285 @@
+// The order of matching is the table `ways`: arguments in the label, a recorded invocation, arguments proved by the
+// key, operands alone.
+#include "offline/match.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "call/ejkernel.h"
+#include "offline/operands.h"
+#include "offline/prove.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "offline.match";
+
+typedef struct matcher {
+    const hone_offline_environment *environment;
+    hone_arena *arena;
+    const hone_found *found;
+    const hone_label *label;
+    const hone_algorithm_entry *entry; // NULL: hone does not have the algorithm
+    hone_matched *out;
+    hone_buffer spec; // of the call, in the words of whoever made the label
+    hone_error why;   // why the last way did not give a call
+    bool failed;      // memory was short
+} matcher;
+
+static const char *keep(matcher *m, const char *text, size_t size)
+{
+    const char *kept = hone_arena_text(m->arena, text, size);
+    m->failed |= kept == NULL;
+    return kept;
+}
+
+static const char *keep_view(matcher *m, hone_view view)
+{
+    return view.size > 0 ? keep(m, view.data, view.size) : NULL;
+}
+
+static bool is_hone(const matcher *m)
+{
+    return m->label->kind == HONE_LABEL_HONE;
+}
+
+// --- calls
+
+static bool take_call(matcher *m, hone_call *call, hone_match how)
+{
+    m->out->call = call;
+    m->out->shown.matched = how;
+    return true;
+}
+
+// Reads the spec at hand as a call of the algorithm. What is known of the arguments is known also when hone cannot take them.
+static bool take_spec(matcher *m, hone_match how)
+{
+    m->out->shown.matched = how;
+    if (!m->entry) return true;
+    hone_call *call;
+    hone_status status = hone_call_from_spec(
+        m->environment->allocator, m->entry->signature, hone_buffer_string(&m->spec), m->spec.size, &call, &m->why);
+    m->failed |= status == HONE_OUT_OF_MEMORY;
+    return status == HONE_OK ? take_call(m, call, how) : true;
+}
+
+// The spec that a payload's arguments make, and the key that it hashes to.
+static bool write_payload_spec(matcher *m, const json_t *payload)
+{
+    json_t *args = json_object_get(payload, "args"), *kwargs = json_object_get(payload, "kwargs");
+    if (!json_is_array(args) || !json_is_object(kwargs)) return false;
+    hone_buffer_clear(&m->spec);
+    hone_buffer_text(&m->spec, "{\"args_spec\":");
+    hone_json_canonical(&m->spec, args);
+    hone_buffer_text(&m->spec, ",\"batch_axes\":null,\"kwargs_spec\":");
+    hone_json_canonical(&m->spec, kwargs);
+    hone_buffer_text(&m->spec, ",\"method\":null}");
+    m->failed |= m->spec.failed;
+    return !m->failed;
+}
+
+static bool match_payload(matcher *m)
+{
+    const char *json = hone_label_json(m->arena, m->label);
+    json_t *payload = NULL;
+    if (!json) m->failed = true;
+    if (m->failed) return false;
+    if (hone_spec_json(&m->environment->allocator, json, strlen(json), &payload, &m->why) != HONE_OK) return false;
+    bool written = write_payload_spec(m, payload);
+    json_decref(payload);
+    if (!written) return false;
+    char key[HONE_KEY_SIZE];
+    hone_hash_key(hone_buffer_string(&m->spec), m->spec.size, key);
+    m->out->shown.key = keep(m, key, HONE_KEY_SIZE - 1);
+    return take_spec(m, HONE_MATCH_LABEL);
+}
+
+static bool match_label(matcher *m)
+{
+    if (m->label->kind == HONE_LABEL_JSON) return match_payload(m);
+    if (!is_hone(m) || m->found->call.size == 0 || !m->entry) return false;
+    char *text = hone_unescape_mlir(m->arena, m->found->call, NULL);
+    hone_call *call = NULL;
+    m->failed |= text == NULL;
+    if (!text || hone_call_parse(m->environment->allocator, m->entry->signature, text, &call, &m->why) != HONE_OK)
+        return false;
+    return take_call(m, call, HONE_MATCH_LABEL);
+}
+
+static bool match_recorded(matcher *m)
+{
+    const hone_operation *shown = &m->out->shown;
+    if (!shown->key || !shown->version || !m->environment->recorded) return false;
+    hone_buffer_clear(&m->spec);
+    void *ctx = m->environment->ctx;
+    if (!m->environment->recorded(ctx, shown->algorithm, shown->version, shown->key, &m->spec)) return false;
+    m->failed |= m->spec.failed;
+    char key[HONE_KEY_SIZE];
+    hone_hash_key(hone_buffer_string(&m->spec), m->spec.size, key);
+    if (strcmp(key, shown->key) != 0) return false; // a record whose text is not what its key says proves nothing
+    return take_spec(m, HONE_MATCH_RECORDED);
+}
+
+static bool match_proved(matcher *m)
+{
+    const hone_operation *shown = &m->out->shown;
+    if (!shown->key || !m->entry || m->found->view_count == 0) return false;
+    const char *operation = is_hone(m) ? NULL : m->out->operation;
+    bool proved =
+        hone_prove(&m->environment->allocator, m->entry->signature, m->found, operation, shown->key, &m->spec);
+    return proved && take_spec(m, HONE_MATCH_PROVED);
+}
+
+static bool bind_operands(void *ctx, const hone_value *values, size_t count)
+{
+    matcher *m = ctx;
+    hone_call *call;
+    hone_status status =
+        hone_call_bind(m->environment->allocator, m->entry->signature, values, count, true, &call, &m->why);
+    m->failed |= status == HONE_OUT_OF_MEMORY;
+    return status == HONE_OK && take_call(m, call, HONE_MATCH_OPERANDS);
+}
+
+static bool match_operands(matcher *m)
+{
+    if (!m->entry || m->found->view_count == 0) return false;
+    hone_buffer_clear(&m->spec); // what is in it belongs to a way that led nowhere
+    return hone_arguments_try(m->entry->signature, m->found, false, bind_operands, m);
+}
+
+static bool (*const ways[])(matcher *m) = {match_label, match_recorded, match_proved, match_operands};
+
+// --- words
+
+static bool has_kernel(const hone_algorithm_entry *entry)
+{
+    size_t count;
+    const hone_kernel_ref *const *kernels = hone_registry_list(entry, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!kernels[i]->kernel.is_reference) return true;
+    return false;
+}
+
+static void say_why_not(matcher *m)
+{
+    hone_operation *shown = &m->out->shown;
+    char text[sizeof m->why.message + 100];
+    if (!m->entry) {
+        snprintf(text, sizeof text, "hone has no algorithm named '%.100s'", shown->algorithm);
+    } else if (m->out->call) {
+        if (has_kernel(m->entry)) return;
+        snprintf(text, sizeof text, "no kernel of '%.100s' is registered", shown->algorithm);
+    } else if (shown->matched != HONE_MATCH_NONE || m->why.status != HONE_OK) {
+        snprintf(text, sizeof text, "%s", m->why.message);
+    } else {
+        snprintf(
+            text, sizeof text,
+            "the program does not show which arrays it reads; record the program's calls and import them");
+    }
+    shown->reason = keep(m, text, strlen(text));
+}
+
+static void show(matcher *m)
+{
+    hone_operation *shown = &m->out->shown;
+    if (m->out->call) {
+        const char *text = hone_call_text(m->out->call), *key = hone_call_key(m->out->call);
+        shown->call = keep(m, text, strlen(text));
+        shown->call_key = keep(m, key, strlen(key));
+    }
+    say_why_not(m);
+    shown->tunable = m->out->call != NULL && shown->reason == NULL;
+    if (!is_hone(m) && m->spec.size > 0) m->out->foreign_spec = keep(m, hone_buffer_string(&m->spec), m->spec.size);
+}
+
+static void name_operation(matcher *m)
+{
+    hone_operation *shown = &m->out->shown;
+    shown->algorithm = keep_view(m, m->label->operation);
+    shown->version = keep_view(m, m->label->version);
+    shown->key = keep_view(m, m->label->key);
+    shown->label = keep_view(m, m->label->text);
+    shown->count = m->found->count;
+    if (m->failed || is_hone(m) || !shown->version) return;
+    hone_buffer name;
+    hone_buffer_init(&name, m->environment->allocator);
+    hone_buffer_format(&name, "%s@v%s", shown->algorithm, shown->version);
+    m->failed |= name.failed;
+    m->out->operation = keep(m, hone_buffer_string(&name), name.size);
+    hone_buffer_deinit(&name);
+}
+
+// What makes two operations one: the key, where there is one; else the call, else what was seen of the operands.
+static void identify(matcher *m)
+{
+    const hone_operation *shown = &m->out->shown;
+    hone_buffer name;
+    hone_buffer_init(&name, m->environment->allocator);
+    hone_buffer_format(&name, "%s\n%s\n", is_hone(m) ? "hone" : "", shown->algorithm);
+    hone_buffer_text(&name, shown->key ? shown->key : shown->call ? shown->call : "");
+    m->failed |= name.failed;
+    m->out->identity = keep(m, hone_buffer_string(&name), name.size);
+    hone_buffer_deinit(&name);
+}
+
+// --- labels that lie
+
+static bool same_dims(const hone_tensor *tensor, const hone_array *array)
+{
+    return tensor->ndim == array->ndim &&
+           (array->ndim == 0 || memcmp(tensor->shape, array->dims, (size_t)array->ndim * sizeof array->dims[0]) == 0);
+}
+
+static bool is_seen(const hone_found *found, const hone_tensor *tensor)
+{
+    for (uint32_t v = 0; v < found->view_count; v++) {
+        for (uint32_t i = 0; i < found->views[v].count; i++) {
+            hone_array array;
+            if (hone_array_read(found->views[v].types[i], &array) && same_dims(tensor, &array)) return true;
+        }
+    }
+    return false;
+}
+
+// Labels outlive what they name: a compile cache gives back programs with the labels of an earlier run. Arguments of which no
+// array is read by the operations under the label are such.
+static bool disagrees(const matcher *m)
+{
+    const hone_match how = m->out->shown.matched;
+    const graph_label *label = m->found->label;
+    bool told = how == HONE_MATCH_LABEL || how == HONE_MATCH_RECORDED;
+    if (!told || !m->out->call || m->found->view_count == 0 || label->vmaps > 0 || label->transposed) return false;
+    size_t count = hone_signature_count(m->entry->signature);
+    for (size_t i = 0; i < count; i++) {
+        const hone_tensor *tensor = hone_call_tensor(m->out->call, i);
+        if (tensor && is_seen(m->found, tensor)) return false;
+    }
+    return true;
+}
+
+hone_status hone_match_found(
+    const hone_offline_environment *environment,
+    hone_arena *arena,
+    const hone_found *found,
+    hone_matched *out,
+    hone_error *err)
+{
+    *out = (hone_matched){0};
+    matcher m = {.environment = environment, .arena = arena, .found = found, .label = &found->label->label, .out = out};
+    hone_buffer_init(&m.spec, environment->allocator);
+    name_operation(&m);
+    // hone's versions are its own: ejkernel's operation is the newest algorithm of its name.
+    if (!m.failed)
+        m.entry =
+            hone_registry_find(environment->registry, out->shown.algorithm, is_hone(&m) ? out->shown.version : NULL);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !m.failed; i++)
+        if (ways[i](&m)) break;
+    if (!m.failed) show(&m);
+    if (!m.failed) identify(&m);
+    out->disagrees = !m.failed && disagrees(&m);
+    hone_buffer_deinit(&m.spec);
+    if (!m.failed) return HONE_OK;
+    hone_call_release(&out->call);
+    return hone_fail_memory(err, where);
+}

@@ -1,0 +1,451 @@
+// Programs: reading one, what was found in it, and tuning it.
+#include "offline/offline.h"
+
+#include "base/error.h"
+#include "offline/cursor.h"
+#include "offline/match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char where_read[] = "offline.read";
+
+struct hone_program {
+    hone_arena arena;
+    const char *name;
+    const char *dialect;
+    const char *note;
+    hone_matched *items;
+    size_t count, capacity;
+};
+
+// --- forms of a program
+
+typedef struct form {
+    const char *magic;
+    size_t size;
+    const char *name;
+} form;
+
+// What begins with bytes of its own and is not read.
+static const form binary_forms[] = {
+    {"ML\xefR", 4, "MLIR bytecode or a StableHLO portable artifact"},
+    {"\x1f\x8b", 2, "compressed by gzip"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd"},
+    {"\xfd"
+     "7zXZ",
+     5, "compressed by xz"},
+    {"BZh", 3, "compressed by bzip2"},
+    {"PK\x03\x04", 4, "a zip archive"},
+    {"\x7f"
+     "ELF",
+     4, "a compiled program"},
+};
+
+static const char *binary_form(hone_view text)
+{
+    for (size_t i = 0; i < sizeof binary_forms / sizeof binary_forms[0]; i++) {
+        const form *f = &binary_forms[i];
+        if (text.size >= f->size && memcmp(text.data, f->magic, f->size) == 0) return f->name;
+    }
+    hone_view head = {text.data, text.size < 65536 ? text.size : 65536};
+    if (head.size == 0 || !memchr(head.data, '\0', head.size)) return NULL;
+    if (find_text(text, "ML\xefR")) return "a jax.export blob";
+    return head.data[0] == '\n' ? "an HLO proto" : "binary";
+}
+
+static hone_view first_line(hone_view text)
+{
+    cursor c = cursor_of(text);
+    while (c.at < c.end) {
+        hone_view line = take_line(&c);
+        while (line.size > 0 && (*line.data == ' ' || *line.data == '\t' || *line.data == '\r'))
+            line.data++, line.size--;
+        if (line.size > 0 && !(line.size > 1 && line.data[0] == '/' && line.data[1] == '/')) return line;
+    }
+    return (hone_view){0};
+}
+
+static bool starts_with(hone_view text, const char *start)
+{
+    return text.size >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
+}
+
+// "hlo" or "stablehlo"; NULL for a text that is neither. Pieces of programs are told by what stands in them.
+static const char *find_dialect(hone_view text)
+{
+    static const char *const stablehlo[] = {"module", "#loc", "func.func", "builtin.module", "\"builtin.module\"",
+                                            "#map"};
+    hone_view line = first_line(text);
+    if (hone_graph_is_hlo_head(line)) return "hlo";
+    for (size_t i = 0; i < sizeof stablehlo / sizeof stablehlo[0]; i++)
+        if (starts_with(line, stablehlo[i])) return "stablehlo";
+    if (find_text(text, "stablehlo.") || find_text(text, "func.func")) return "stablehlo";
+    return find_text(text, "metadata={") ? "hlo" : NULL;
+}
+
+static hone_status choose_dialect(const char *name, hone_view text, const char **out, hone_error *err)
+{
+    const char *binary = binary_form(text);
+    if (binary)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where_read,
+            "%s is %s, which is not read yet: give StableHLO text with locations (lowered.as_text(debug_info=True)) or "
+            "HLO text",
+            name, binary);
+    if (text.size >= UINT32_MAX)
+        return hone_fail(err, HONE_UNSUPPORTED, where_read, "%s is larger than 4 GiB, which is not read yet", name);
+    *out = find_dialect(text);
+    if (*out) return HONE_OK;
+    return hone_fail(err, HONE_CORRUPT, where_read, "%s is neither StableHLO text nor HLO text", name);
+}
+
+// --- reading
+
+typedef struct reading {
+    const hone_offline_environment *environment;
+    hone_program *program;
+    hone_view text;
+    hone_graph graph;
+    hone_finds finds;
+    hone_names known; // operations by identity
+    hone_names seen;  // labels by their text
+    size_t disagreeing;
+    hone_error *err;
+} reading;
+
+static int64_t add_counts(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
+}
+
+// The stronger match of two finds of one operation stays; counts add up.
+static void merge_item(hone_matched *kept, hone_matched *more)
+{
+    int64_t count = add_counts(kept->shown.count, more->shown.count);
+    bool better = more->shown.matched != HONE_MATCH_NONE &&
+                  (kept->shown.matched == HONE_MATCH_NONE || more->shown.matched < kept->shown.matched);
+    if (better) {
+        hone_call_release(&kept->call);
+        *kept = *more;
+    } else {
+        hone_call_release(&more->call);
+    }
+    kept->shown.count = count;
+}
+
+static hone_status add_item(reading *r, hone_matched *item, bool counts)
+{
+    hone_program *p = r->program;
+    hone_view identity = hone_view_of(item->identity);
+    uint32_t known = hone_names_get(&r->known, 0, identity);
+    if (known != HONE_GRAPH_NONE) {
+        if (!counts) item->shown.count = 0;
+        merge_item(&p->items[known], item);
+        return HONE_OK;
+    }
+    if (!hone_grow(&p->arena.allocator, &p->items, &p->capacity, p->count + 1, sizeof *p->items)) {
+        hone_call_release(&item->call);
+        return hone_fail_memory(r->err, where_read);
+    }
+    hone_names_put(&r->known, 0, identity, (uint32_t)p->count);
+    p->items[p->count++] = *item;
+    return r->known.failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
+}
+
+static hone_status match_finds(reading *r)
+{
+    for (size_t i = 0; i < r->finds.count; i++) {
+        hone_matched item;
+        const hone_found *found = &r->finds.items[i];
+        hone_status status = hone_match_found(r->environment, &r->program->arena, found, &item, r->err);
+        if (status != HONE_OK) return status;
+        r->disagreeing += item.disagrees;
+        hone_names_put(&r->seen, 0, found->label->label.text, 0);
+        status = add_item(r, &item, true);
+        if (status != HONE_OK) return status;
+    }
+    return r->seen.failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
+}
+
+static bool has_algorithm(const hone_program *p, hone_view operation)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (hone_view_is(operation, p->items[i].shown.algorithm)) return true;
+    return false;
+}
+
+// Labels that stand at no operation that was read: in locations that operations were merged out of, or behind the
+// place where the reading ended.
+static hone_status match_loose_labels(reading *r)
+{
+    size_t position = 0;
+    hone_label label;
+    while (hone_label_next(r->text, &position, &label)) {
+        if (hone_names_get(&r->seen, 0, label.text) != HONE_GRAPH_NONE) continue;
+        hone_names_put(&r->seen, 0, label.text, 0);
+        if (label.kind == HONE_LABEL_CUT && has_algorithm(r->program, label.operation)) continue;
+        if (r->program->count >= HONE_FINDS_MAX) break;
+        graph_label at = {.label = label};
+        hone_found found = {.label = &at, .count = -1};
+        hone_matched item;
+        hone_status status = hone_match_found(r->environment, &r->program->arena, &found, &item, r->err);
+        if (status == HONE_OK) status = add_item(r, &item, false);
+        if (status != HONE_OK) return status;
+    }
+    return r->seen.failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
+}
+
+static bool is_fragment(const hone_program *p, const hone_matched *item)
+{
+    if (item->shown.key || item->shown.matched != HONE_MATCH_NONE) return false;
+    for (size_t i = 0; i < p->count; i++) {
+        const hone_operation *other = &p->items[i].shown;
+        if (other->matched != HONE_MATCH_NONE && strcmp(other->algorithm, item->shown.algorithm) == 0) return true;
+    }
+    return false;
+}
+
+// Parts of an operation without its key, which optimisation tore off, say nothing where the rest was matched.
+static void drop_fragments(hone_program *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (!is_fragment(p, &p->items[i])) p->items[kept++] = p->items[i];
+    p->count = kept;
+}
+
+static void add_note(hone_buffer *note, const char *text)
+{
+    if (note->size > 0) hone_buffer_text(note, "; ");
+    hone_buffer_text(note, text);
+}
+
+static hone_status write_note(reading *r)
+{
+    hone_program *p = r->program;
+    hone_buffer note;
+    hone_buffer_init(&note, p->arena.allocator);
+    if (r->graph.cut) add_note(&note, "the text is cut short: what stands behind its end was not read");
+    if (p->count == 0)
+        add_note(
+            &note, "there are no labels in it: was it printed with debug_info=True, and was EJKERNEL_OPS_STAMP set?");
+    if (r->graph.optimised)
+        add_note(
+            &note,
+            "the program is optimised: operations are merged, and labels may be of an earlier run (compile cache)");
+    if (r->disagreeing > 0)
+        add_note(&note, "labels disagree with the operands that the program gives them: they may be of an earlier run");
+    if (p->count >= HONE_FINDS_MAX) add_note(&note, "it has more operations than are read");
+    if (note.size > 0) p->note = hone_arena_text(&p->arena, note.data, note.size);
+    bool failed = note.failed || (note.size > 0 && !p->note);
+    hone_buffer_deinit(&note);
+    return failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
+}
+
+static hone_status read_program(reading *r)
+{
+    bool hlo = strcmp(r->program->dialect, "hlo") == 0;
+    (hlo ? hone_hlo_read : hone_stablehlo_read)(r->text, &r->graph);
+    if (!r->graph.failed) hone_graph_finish(&r->graph);
+    if (r->graph.failed || !hone_find_calls(&r->graph, &r->finds)) return hone_fail_memory(r->err, where_read);
+    hone_status status = match_finds(r);
+    if (status == HONE_OK) status = match_loose_labels(r);
+    if (status == HONE_OK) drop_fragments(r->program);
+    if (status != HONE_OK) return status;
+    if (r->program->count == 0 && r->graph.op_count == 0)
+        return hone_fail(
+            r->err, HONE_CORRUPT, where_read, "%s begins like %s text, but nothing in it can be read", r->program->name,
+            hlo ? "HLO" : "StableHLO");
+    return write_note(r);
+}
+
+static hone_program *create_program(hone_allocator allocator, const char *name)
+{
+    hone_program *p = hone_alloc(&allocator, sizeof *p);
+    if (!p) return NULL;
+    p->arena.allocator = allocator;
+    p->name = hone_arena_text(&p->arena, name, strlen(name));
+    if (!p->name) hone_program_release(&p);
+    return p;
+}
+
+hone_status hone_offline_read(
+    const hone_offline_environment *environment,
+    const char *name,
+    const char *text,
+    size_t size,
+    hone_program **out,
+    hone_error *err)
+{
+    *out = NULL;
+    reading r = {.environment = environment, .text = {text, size}, .err = err};
+    const char *dialect = NULL;
+    hone_status status = choose_dialect(name, r.text, &dialect, err);
+    if (status != HONE_OK) return status;
+    r.program = create_program(environment->allocator, name);
+    if (!r.program) return hone_fail_memory(err, where_read);
+    r.program->dialect = dialect;
+    hone_graph_init(&r.graph, &environment->allocator);
+    hone_names_init(&r.known, &environment->allocator);
+    hone_names_init(&r.seen, &environment->allocator);
+    status = read_program(&r);
+    hone_free(&environment->allocator, r.finds.items);
+    hone_names_deinit(&r.known);
+    hone_names_deinit(&r.seen);
+    hone_graph_deinit(&r.graph);
+    if (status == HONE_OK)
+        *out = r.program;
+    else
+        hone_program_release(&r.program);
+    return status;
+}
+
+void hone_program_release(hone_program **program)
+{
+    hone_program *p = *program;
+    if (!p) return;
+    for (size_t i = 0; i < p->count; i++)
+        hone_call_release(&p->items[i].call);
+    hone_allocator allocator = p->arena.allocator;
+    hone_free(&allocator, p->items);
+    hone_arena_destroy(&p->arena);
+    hone_free(&allocator, p);
+    *program = NULL;
+}
+
+const char *hone_program_dialect(const hone_program *program)
+{
+    return program->dialect;
+}
+
+const char *hone_program_note(const hone_program *program)
+{
+    return program->note;
+}
+
+size_t hone_program_operations(const hone_program *program)
+{
+    return program->count;
+}
+
+const hone_operation *hone_program_operation(const hone_program *program, size_t index)
+{
+    return index < program->count ? &program->items[index].shown : NULL;
+}
+
+const char *hone_match_name(hone_match match)
+{
+    static const char *const names[] = {"none", "label", "recorded", "proved", "operands"};
+    return (size_t)match < sizeof names / sizeof names[0] ? names[match] : "none";
+}
+
+// --- tuning
+
+static int64_t weight(const hone_matched *item)
+{
+    return item->shown.count < 0 ? 1 : item->shown.count;
+}
+
+// Heaviest first; equal ones in the order of the program, which is that of the array.
+static int compare_weights(const void *a, const void *b)
+{
+    const hone_matched *x = *(const hone_matched *const *)a, *y = *(const hone_matched *const *)b;
+    if (weight(x) != weight(y)) return weight(x) > weight(y) ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static const char *why_not(const hone_matched *item, bool unproved)
+{
+    if (!item->shown.tunable) return item->shown.reason;
+    if (item->shown.matched == HONE_MATCH_OPERANDS && !unproved)
+        return "it was matched by its operands alone, and only --unproved tunes such";
+    return NULL;
+}
+
+static hone_status put_alias(const hone_offline_environment *environment, const hone_matched *item, hone_error *err)
+{
+    // Arguments that only look right may be another call's: what the label's key stands for is not known.
+    bool sure = item->shown.matched != HONE_MATCH_OPERANDS && item->operation && item->shown.key;
+    if (!environment->alias || !sure) return HONE_OK;
+    const hone_signature *signature = hone_call_signature(item->call);
+    hone_store_alias alias = {
+        .scheme = "ejkernel",
+        .operation = item->operation,
+        .foreign_key = item->shown.key,
+        .foreign_spec = item->foreign_spec,
+        .key =
+            {
+                .algorithm = hone_signature_name(signature),
+                .version = hone_signature_version(signature),
+                .key = item->shown.call_key,
+                .spec = hone_call_spec(item->call),
+            },
+    };
+    return environment->alias(environment->ctx, &alias, err);
+}
+
+static bool ends_batch(hone_status status)
+{
+    return status == HONE_CANCELLED || status == HONE_OUT_OF_MEMORY;
+}
+
+static hone_status report(
+    const hone_offline_environment *environment, const hone_matched *item, const char *reason, hone_error *err)
+{
+    const hone_operation *shown = &item->shown;
+    return environment->failed(
+        environment->ctx, shown->call, shown->call_key ? shown->call_key : shown->key, reason, err);
+}
+
+// Two labels may stand for one call, which is tuned once and found by both.
+static bool is_tuned(const hone_matched *const *items, size_t count, const hone_matched *item, bool unproved)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!why_not(items[i], unproved) && strcmp(items[i]->shown.call, item->shown.call) == 0) return true;
+    return false;
+}
+
+static hone_status tune_item(
+    const hone_offline_environment *environment,
+    const hone_matched *item,
+    const hone_tune_options *options,
+    bool again,
+    hone_error *err)
+{
+    hone_error why = {0};
+    hone_status status = again ? HONE_OK : environment->tune(environment->ctx, item->call, options, &why);
+    if (status == HONE_OK) status = put_alias(environment, item, &why);
+    if (status == HONE_OK) return HONE_OK;
+    if (ends_batch(status)) {
+        if (err) *err = why;
+        return status;
+    }
+    return report(environment, item, why.message, err);
+}
+
+hone_status hone_offline_tune(
+    const hone_offline_environment *environment,
+    const hone_program *program,
+    bool unproved,
+    const hone_tune_options *options,
+    hone_error *err)
+{
+    const hone_allocator *a = &environment->allocator;
+    const hone_matched **order = hone_alloc_array(a, program->count, sizeof *order);
+    if (!order) return hone_fail_memory(err, "offline.tune");
+    for (size_t i = 0; i < program->count; i++)
+        order[i] = &program->items[i];
+    qsort(order, program->count, sizeof *order, compare_weights);
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < program->count && status == HONE_OK; i++) {
+        const char *reason = why_not(order[i], unproved);
+        if (reason)
+            status = report(environment, order[i], reason, err);
+        else
+            status = tune_item(environment, order[i], options, is_tuned(order, i, order[i], unproved), err);
+    }
+    hone_free(a, order);
+    return status;
+}

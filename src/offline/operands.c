@@ -1,0 +1,255 @@
+#include "offline/operands.h"
+
+#include "base/number.h"
+#include "offline/cursor.h"
+
+enum { ARRAYS_MAX = 8, PARAMETERS_MAX = 64, VISITS_MAX = 4096, OPTIONAL_MAX = 12 };
+
+static const hone_dtype_info *dtype_by_name(hone_view name, bool mlir)
+{
+    for (int id = 0; id < HONE_DTYPE_COUNT; id++) {
+        const hone_dtype_info *info = hone_dtype_info_of((hone_dtype_id)id);
+        const char *known = mlir ? info->mlir_name : info->xla_name;
+        if (known && hone_view_is(name, known)) return info;
+    }
+    return NULL;
+}
+
+static bool add_dim(hone_array *out, hone_view digits)
+{
+    int64_t dim;
+    if (out->ndim == HONE_MAX_RANK || !hone_integer_parse(digits.data, digits.size, &dim) || dim < 0) return false;
+    out->dims[out->ndim++] = dim;
+    return true;
+}
+
+// "2x3xf32", and whatever layout follows a comma.
+static bool read_mlir(cursor c, hone_array *out)
+{
+    for (;;) {
+        hone_view digits = {c.at, 0};
+        while (c.at < c.end && *c.at >= '0' && *c.at <= '9')
+            c.at++, digits.size++;
+        if (digits.size == 0 || !accept(&c, "x")) break;
+        if (!add_dim(out, digits)) return false;
+    }
+    const char *start = c.at;
+    while (c.at < c.end && *c.at != '>' && *c.at != ',' && *c.at != '<')
+        c.at++;
+    const hone_dtype_info *info = dtype_by_name(view_between(start, c.at), true);
+    if (info) out->dtype = info->dtype;
+    return info != NULL;
+}
+
+// "f32[2,3]{1,0}"
+static bool read_xla(cursor c, hone_array *out)
+{
+    hone_view name = take_name(&c);
+    const hone_dtype_info *info = dtype_by_name(name, false);
+    if (!info || !accept(&c, "[")) return false;
+    out->dtype = info->dtype;
+    while (c.at < c.end && *c.at != ']') {
+        const char *start = c.at;
+        while (c.at < c.end && *c.at != ',' && *c.at != ']')
+            c.at++;
+        if (!add_dim(out, view_between(start, c.at))) return false;
+        accept(&c, ",");
+    }
+    return peek(&c) == ']';
+}
+
+bool hone_array_read(hone_view type, hone_array *out)
+{
+    *out = (hone_array){0};
+    cursor c = cursor_of(type);
+    return accept(&c, "tensor<") ? read_mlir(c, out) : read_xla(c, out);
+}
+
+static bool same_array(const hone_array *a, const hone_array *b)
+{
+    return memcmp(&a->dtype, &b->dtype, sizeof a->dtype) == 0 && a->ndim == b->ndim &&
+           memcmp(a->dims, b->dims, (size_t)a->ndim * sizeof a->dims[0]) == 0;
+}
+
+static void remove_dim(hone_array *array, int32_t axis)
+{
+    for (int32_t i = axis; i + 1 < array->ndim; i++)
+        array->dims[i] = array->dims[i + 1];
+    array->dims[--array->ndim] = 0;
+}
+
+// One way to read a program's arrays as a call's: vmap has put dims in that the call did not have.
+typedef struct reading {
+    hone_array arrays[HONE_TYPES_MAX];
+    size_t count;
+    bool exact;
+} reading;
+
+// A search for arguments.
+typedef struct search {
+    const hone_signature *signature;
+    hone_arguments_visit *visit;
+    void *ctx;
+    hone_value values[PARAMETERS_MAX];
+    hone_tensor tensors[PARAMETERS_MAX];
+    size_t count;
+    size_t required[PARAMETERS_MAX], optional[OPTIONAL_MAX]; // parameters that are tensors
+    size_t required_count, optional_count;
+    int budget;
+} search;
+
+static void sort_parameters(search *s)
+{
+    s->count = hone_signature_count(s->signature);
+    if (s->count > PARAMETERS_MAX) s->count = 0; // no signature is that long
+    for (size_t i = 0; i < s->count; i++) {
+        const hone_parameter *p = hone_signature_parameter(s->signature, i);
+        s->values[i] = hone_of_none();
+        if (p->kind != HONE_KIND_TENSOR || p->is_result) continue;
+        if (!p->nullable)
+            s->required[s->required_count++] = i;
+        else if (s->optional_count < OPTIONAL_MAX)
+            s->optional[s->optional_count++] = i;
+    }
+}
+
+static void set(search *s, size_t parameter, hone_array *array)
+{
+    if (!array) {
+        s->values[parameter] = hone_of_none();
+        return;
+    }
+    s->tensors[parameter] =
+        (hone_tensor){.device = {HONE_DEVICE_CPU, 0}, .ndim = array->ndim, .dtype = array->dtype, .shape = array->dims};
+    s->values[parameter] = hone_of_tensor(&s->tensors[parameter]);
+}
+
+static bool offer(search *s)
+{
+    return s->budget-- > 0 && s->visit(s->ctx, s->values, s->count);
+}
+
+static void clear_optional(search *s)
+{
+    for (size_t i = 0; i < s->optional_count; i++)
+        set(s, s->optional[i], NULL);
+}
+
+// The operands of a call of a function are its arguments in order; those behind the required ones belong to some of the optional
+// ones, in order too.
+static bool try_exact(search *s, reading *r, bool exhaustive)
+{
+    if (r->count < s->required_count) return false;
+    for (size_t i = 0; i < s->required_count; i++)
+        set(s, s->required[i], &r->arrays[i]);
+    size_t rest = r->count - s->required_count;
+    if (rest == 0 || !exhaustive) return offer(s);
+    for (uint32_t mask = 0; mask < (1u << s->optional_count) && s->budget > 0; mask++) {
+        if ((size_t)__builtin_popcount(mask) != rest) continue;
+        size_t next = s->required_count;
+        for (size_t i = 0; i < s->optional_count; i++)
+            set(s, s->optional[i], mask >> i & 1 ? &r->arrays[next++] : NULL);
+        if (offer(s)) return true;
+    }
+    clear_optional(s);
+    return offer(s);
+}
+
+// One of the arrays that no required parameter took, for one of the optional ones.
+static bool try_optional(search *s, reading *r, uint32_t used)
+{
+    for (size_t a = 0; a < r->count; a++) {
+        if (used >> a & 1) continue;
+        for (size_t i = 0; i < s->optional_count; i++) {
+            set(s, s->optional[i], &r->arrays[a]);
+            if (offer(s)) return true;
+            set(s, s->optional[i], NULL);
+        }
+    }
+    return false;
+}
+
+static size_t power(size_t base, size_t exponent)
+{
+    size_t result = 1;
+    for (size_t i = 0; i < exponent && result <= VISITS_MAX; i++)
+        result *= base;
+    return result;
+}
+
+// All ways to give the required parameters one of the distinct arrays each; those that use as many of them as
+// can be come first.
+static bool try_all(search *s, reading *r, bool exhaustive)
+{
+    size_t ways = power(r->count, s->required_count),
+           most = r->count < s->required_count ? r->count : s->required_count;
+    if (ways > VISITS_MAX) ways = VISITS_MAX;
+    for (size_t level = most; level > 0; level--) {
+        for (size_t way = 0; way < ways && s->budget > 0; way++) {
+            uint32_t used = 0;
+            size_t code = way;
+            for (size_t i = s->required_count; i-- > 0; code /= r->count) { // the last parameter changes fastest
+                set(s, s->required[i], &r->arrays[code % r->count]);
+                used |= 1u << (code % r->count);
+            }
+            if ((size_t)__builtin_popcount(used) != level) continue;
+            if (offer(s)) return true;
+            if (exhaustive && level < r->count && try_optional(s, r, used)) return true;
+        }
+    }
+    return false;
+}
+
+static void keep_distinct(reading *r)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        size_t k = 0;
+        while (k < kept && !same_array(&r->arrays[k], &r->arrays[i]))
+            k++;
+        if (k == kept && kept < ARRAYS_MAX) r->arrays[kept++] = r->arrays[i];
+    }
+    r->count = kept;
+}
+
+// Reads a view's arrays with `batches` dims taken out at axis; scalars are no arrays.
+static void read_view(const hone_operands *view, uint32_t batches, int32_t axis, reading *out)
+{
+    out->count = 0;
+    out->exact = view->exact;
+    for (uint32_t i = 0; i < view->count; i++) {
+        hone_array *array = &out->arrays[out->count];
+        if (!hone_array_read(view->types[i], array)) continue;
+        for (uint32_t b = 0; b < batches && array->ndim > axis; b++)
+            remove_dim(array, axis);
+        out->count += array->ndim > 0;
+    }
+}
+
+static bool try_reading(search *s, reading *r, bool exhaustive)
+{
+    clear_optional(s);
+    if (r->exact) return try_exact(s, r, exhaustive);
+    keep_distinct(r);
+    return r->count > 0 && try_all(s, r, exhaustive);
+}
+
+bool hone_arguments_try(
+    const hone_signature *signature, const hone_found *found, bool exhaustive, hone_arguments_visit *visit, void *ctx)
+{
+    search s = {.signature = signature, .visit = visit, .ctx = ctx, .budget = VISITS_MAX};
+    sort_parameters(&s);
+    uint32_t batches = found->label->vmaps < HONE_MAX_RANK ? found->label->vmaps : 0;
+    int32_t axes = batches > 0 && exhaustive ? 4 : 1;
+    for (int32_t axis = 0; axis < axes && s.required_count > 0; axis++) {
+        for (uint32_t v = 0; v < found->view_count; v++) {
+            reading r;
+            read_view(&found->views[v], batches, axis, &r);
+            if (try_reading(&s, &r, exhaustive)) return true;
+            if (batches == 0 || axis > 0) continue;
+            read_view(&found->views[v], 0, 0, &r); // an argument that vmap did not map
+            if (try_reading(&s, &r, exhaustive)) return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,25 @@
+// From the arrays that a call reads to the arguments of a signature.
+#ifndef HONE_OFFLINE_OPERANDS_H
+#define HONE_OFFLINE_OPERANDS_H
+
+#include "hone/signature.h"
+#include "offline/find.h"
+
+// One array type of a program.
+typedef struct hone_array {
+    hone_dtype dtype;
+    int32_t ndim;
+    int64_t dims[HONE_MAX_RANK];
+} hone_array;
+
+// Reads "tensor<2x3xf32>" or "f32[2,3]{1,0}". False for tuples, unknown dtypes, dynamic or too many dims.
+bool hone_array_read(hone_view type, hone_array *out);
+
+// Tries arguments for a signature: one value a parameter, arrays where it asks for tensors and none elsewhere, the likeliest
+// first. visit returns true to end the search; so does the function then.
+//   exhaustive  also arrays for parameters that may be none, and batch dims in unusual places
+typedef bool hone_arguments_visit(void *ctx, const hone_value *values, size_t count);
+bool hone_arguments_try(
+    const hone_signature *signature, const hone_found *found, bool exhaustive, hone_arguments_visit *visit, void *ctx);
+
+#endif

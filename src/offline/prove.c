@@ -1,0 +1,255 @@
+// The search is over few choices: which array is which parameter, and for the scalars their defaults, the constants
+// that stand in the program, and what people usually say. What few people say more than a handful of at once.
+#include "offline/prove.h"
+
+#include "base/hash.h"
+#include "base/number.h"
+#include "call/ejkernel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHOICES_MAX = 96, DIMENSIONS_MAX = 24, DEVIATIONS_MAX = 4, EXTRA_SIZE = 64 };
+// What a search may cost: a few thousand texts, some tens of milliseconds.
+enum { BUDGET = 24000, COST_OF_BIND = 1, COST_OF_TEXT = 2 };
+
+// One thing that can be otherwise than its default: a scalar of the signature, or an argument that hone's signature
+// does not have. Its choices stand in a row.
+typedef struct dimension {
+    size_t parameter;  // of the signature; SIZE_MAX: an extra
+    const char *extra; // its name
+    size_t first, count;
+} dimension;
+
+typedef struct choice {
+    hone_value value;
+    char extra[EXTRA_SIZE]; // canonical JSON
+} choice;
+
+typedef struct proof {
+    const hone_allocator *allocator;
+    hone_signature *signature;
+    const char *operation, *key;
+    dimension dimensions[DIMENSIONS_MAX];
+    choice choices[CHOICES_MAX];
+    size_t dimension_count, choice_count;
+    hone_value values[64];
+    hone_ejkernel_extra extras[DIMENSIONS_MAX];
+    size_t extra_count;
+    int deviations; // from the defaults, at this stage of the search
+    int budget;
+    hone_buffer *spec;
+} proof;
+
+// --- choices
+
+static dimension *add_dimension(proof *p, size_t parameter, const char *extra)
+{
+    if (p->dimension_count == DIMENSIONS_MAX) return NULL;
+    dimension *d = &p->dimensions[p->dimension_count++];
+    *d = (dimension){.parameter = parameter, .extra = extra, .first = p->choice_count};
+    return d;
+}
+
+static bool same_value(const hone_value *a, const hone_value *b)
+{
+    return a->tag == b->tag && a->as.i64 == b->as.i64;
+}
+
+static void add_value(proof *p, dimension *d, hone_value value)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (same_value(&p->choices[d->first + i].value, &value)) return;
+    if (p->choice_count == CHOICES_MAX) return;
+    p->choices[p->choice_count++].value = value;
+    d->count++;
+}
+
+static void add_extra(proof *p, dimension *d, const char *json)
+{
+    if (p->choice_count == CHOICES_MAX) return;
+    snprintf(p->choices[p->choice_count++].extra, EXTRA_SIZE, "%s", json);
+    d->count++;
+}
+
+static void add_floats(proof *p, dimension *d, const hone_found *found)
+{
+    for (uint32_t i = 0; i < found->literal_count; i++) {
+        double value;
+        hone_view text = found->literals[i];
+        if (!hone_number_parse(text.data, text.size, &value) || !isfinite(value) || fabs(value) > 1e30) continue;
+        add_value(p, d, hone_of_float(hone_number_of_float((float)value)));
+    }
+}
+
+static bool whole_literal(const hone_found *found, uint32_t index, int64_t *out)
+{
+    hone_view text = found->literals[index];
+    double value;
+    if (hone_integer_parse(text.data, text.size, out)) return true;
+    if (!hone_number_parse(text.data, text.size, &value) || value != floor(value) || fabs(value) > 1e9) return false;
+    *out = (int64_t)value;
+    return true;
+}
+
+static void add_integers(proof *p, dimension *d, const hone_found *found)
+{
+    int64_t value;
+    for (uint32_t i = 0; i < found->literal_count && d->count < 16; i++)
+        if (whole_literal(found, i, &value)) add_value(p, d, hone_of_int(value));
+    for (value = 1; value <= 65536 && d->count < 34; value *= 2) // block and chunk sizes leave no trace of their own
+        add_value(p, d, hone_of_int(value));
+}
+
+static void add_parameter(proof *p, size_t index, const hone_parameter *parameter, const hone_found *found)
+{
+    if (parameter->kind == HONE_KIND_TENSOR || parameter->kind == HONE_KIND_STRING || parameter->is_result) return;
+    dimension *d = add_dimension(p, index, NULL);
+    if (!d) return;
+    if (parameter->kind == HONE_KIND_FLOAT) add_floats(p, d, found);
+    if (parameter->kind == HONE_KIND_INT) add_integers(p, d, found);
+    bool truth = parameter->default_value.tag == HONE_VALUE_BOOL && parameter->default_value.as.i64 != 0;
+    if (parameter->kind == HONE_KIND_BOOL) add_value(p, d, hone_of_bool(!truth));
+}
+
+// What ejkernel's callers say that hone's signatures do not have, by how often.
+static const struct {
+    const char *name, *json;
+} extra_choices[] = {
+    {"platform", "\"xla\""},
+    {"platform", "\"pallas\""},
+    {"platform", "\"triton\""},
+    {"platform", "\"cuda\""},
+    {"platform", "\"auto\""},
+    {"precision", "null"},
+    {"precision", "\"Precision.HIGHEST\""},
+    {"logits_dtype", "{\"__callable_obj__\":\"builtins.type\"}"},
+    {"dtype", "{\"__callable_obj__\":\"builtins.type\"}"},
+    {"softmax_dtype", "{\"__callable_obj__\":\"jax._src.numpy.scalar_types._ScalarMeta\"}"},
+};
+
+static void add_extras(proof *p)
+{
+    dimension *d = NULL;
+    for (size_t i = 0; i < sizeof extra_choices / sizeof extra_choices[0]; i++) {
+        if (!d || strcmp(d->extra, extra_choices[i].name) != 0) d = add_dimension(p, SIZE_MAX, extra_choices[i].name);
+        if (d) add_extra(p, d, extra_choices[i].json);
+    }
+}
+
+// A window of two sides, [left, right], where hone has one number: its sides stand in the program.
+static void add_windows(proof *p, const hone_found *found)
+{
+    dimension *d =
+        hone_signature_find(p->signature, "sliding_window") >= 0 ? add_dimension(p, SIZE_MAX, "sliding_window") : NULL;
+    for (uint32_t i = 0; d && i < found->literal_count; i++) {
+        for (uint32_t k = 0; k < found->literal_count; k++) {
+            int64_t left, right;
+            char json[EXTRA_SIZE];
+            if (!whole_literal(found, i, &left) || !whole_literal(found, k, &right) || left < 0 || right < 0) continue;
+            if (d->count == 24 || left > 1 << 20 || right > 1 << 20) continue;
+            snprintf(json, sizeof json, "[%d,%d]", (int)left, (int)right);
+            add_extra(p, d, json);
+        }
+    }
+}
+
+static void add_choices(proof *p, const hone_found *found)
+{
+    if (p->operation) add_extras(p);
+    for (size_t i = 0; i < hone_signature_count(p->signature); i++)
+        add_parameter(p, i, hone_signature_parameter(p->signature, i), found);
+    if (p->operation) add_windows(p, found);
+}
+
+// --- texts
+
+static bool hashes_to_key(proof *p, const char *text, size_t size)
+{
+    char key[HONE_KEY_SIZE];
+    hone_hash_key(text, size, key);
+    return strcmp(key, p->key) == 0;
+}
+
+static bool is_proof(proof *p, const hone_call *call)
+{
+    hone_buffer_clear(p->spec);
+    if (!p->operation) {
+        hone_buffer_text(p->spec, hone_call_spec(call));
+        return !p->spec->failed && strcmp(hone_call_key(call), p->key) == 0;
+    }
+    hone_status status = hone_ejkernel_call_text(p->operation, call, p->extras, p->extra_count, p->spec, NULL);
+    if (status != HONE_OK) p->budget = 0; // an operation that is not known: no other arguments will help
+    return status == HONE_OK && hashes_to_key(p, hone_buffer_string(p->spec), p->spec->size);
+}
+
+static bool try_values(proof *p)
+{
+    hone_call *call;
+    size_t count = hone_signature_count(p->signature);
+    p->budget -= COST_OF_BIND;
+    if (hone_call_bind(*p->allocator, p->signature, p->values, count, true, &call, NULL) != HONE_OK) return false;
+    p->budget -= COST_OF_TEXT;
+    bool proved = is_proof(p, call);
+    hone_call_release(&call);
+    return proved;
+}
+
+static bool try_deviations(proof *p, size_t first, int deviations);
+
+static bool try_choice(proof *p, size_t index, const choice *c, int deviations)
+{
+    const dimension *d = &p->dimensions[index];
+    if (d->extra) {
+        p->extras[p->extra_count++] = (hone_ejkernel_extra){d->extra, c->extra};
+        bool proved = try_deviations(p, index + 1, deviations - 1);
+        p->extra_count--;
+        return proved;
+    }
+    hone_value before = p->values[d->parameter];
+    p->values[d->parameter] = c->value;
+    bool proved = try_deviations(p, index + 1, deviations - 1);
+    p->values[d->parameter] = before;
+    return proved;
+}
+
+// Exactly `deviations` of the dimensions from `first` on are otherwise than their default. Recursion is DEVIATIONS_MAX deep.
+static bool try_deviations(proof *p, size_t first, int deviations)
+{
+    if (deviations == 0) return try_values(p);
+    for (size_t i = first; i < p->dimension_count; i++)
+        for (size_t k = 0; k < p->dimensions[i].count && p->budget > 0; k++)
+            if (try_choice(p, i, &p->choices[p->dimensions[i].first + k], deviations)) return true;
+    return false;
+}
+
+static bool try_arguments(void *ctx, const hone_value *values, size_t count)
+{
+    proof *p = ctx;
+    if (count > sizeof p->values / sizeof p->values[0] || p->budget <= 0) return false;
+    memcpy(p->values, values, count * sizeof *values);
+    return try_deviations(p, 0, p->deviations);
+}
+
+bool hone_prove(
+    const hone_allocator *allocator,
+    hone_signature *signature,
+    const hone_found *found,
+    const char *operation,
+    const char *key,
+    hone_buffer *out_spec)
+{
+    proof p = {
+        .allocator = allocator,
+        .signature = signature,
+        .operation = operation,
+        .key = key,
+        .budget = BUDGET,
+        .spec = out_spec,
+    };
+    add_choices(&p, found);
+    for (; p.deviations <= DEVIATIONS_MAX && p.budget > 0; p.deviations++)
+        if (hone_arguments_try(signature, found, true, try_arguments, &p)) return true;
+    return false;
+}
