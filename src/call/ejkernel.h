@@ -8,11 +8,22 @@
 #include "base/json.h"
 #include "hone/signature.h"
 
-// Appends ejkernel's text of one argument, described as an object with "kind": array, int, float, bool, str, none,
-// tuple, list, dict, dtype, np_int, np_float, np_bool, enum, namedtuple, dataclass, pydantic, function, partial,
-// callable_obj, repr. docs/ejkernel.md lists each kind's fields.
+// Appends ejkernel's text of one argument, which is described by an object with a "kind":
+//   array                     dtype, shape
+//   int, np_int               value: decimal text of any length
+//   float, np_float           value: Python's repr (np_float also dtype)
+//   bool, np_bool             value
+//   none
+//   str, dtype, repr          value
+//   tuple, list, namedtuple   items
+//   dict                      items: [[key, value], ...], both described
+//   dataclass, pydantic       fields: [[name, value], ...]
+//   enum                      base (str, int, plain), value, repr
+//   function                  module, qualname, file, line
+//   partial                   func, args, kwargs: [[name, value], ...]
+//   callable_obj              class
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT where ejkernel itself raises (keys of mixed types, keys that are no JSON
-// keys) or the description is none; HONE_OUT_OF_MEMORY shows as out->failed.
+// keys) or the description is none; HONE_UNSUPPORTED for another kind; HONE_OUT_OF_MEMORY also shows as out->failed.
 hone_status hone_ejkernel_encode(const json_t *argument, hone_buffer *out, hone_error *err);
 // Appends the whole text that is hashed, of an array of arguments with "role": "arg" (with "index") or "kwarg" (with "name").
 //   batch_axes, method  plain JSON; NULL means null

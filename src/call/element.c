@@ -22,22 +22,36 @@ static int bias_of(const float_format *format)
     return (1 << (format->exponent_bits - 1)) - 1;
 }
 
+// On the bits of the double, as tuning inputs are made of millions of these.
 static uint32_t encode(const float_format *format, double value)
 {
-    const uint32_t sign = signbit(value) ? UINT32_C(1) << (format->exponent_bits + format->mantissa_bits) : 0;
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = (uint32_t)(bits >> 63) << (format->exponent_bits + format->mantissa_bits);
+    const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     if (isnan(value)) return sign | format->nan;
-    if (isinf(value)) return sign | format->over;
-    int exponent;
-    frexp(value, &exponent); // value = f * 2^exponent with f in [0.5, 1)
     const int lowest = 1 - bias_of(format);
-    const int field = exponent - 1 < lowest ? lowest : exponent - 1;
-    if (value == 0 || field > bias_of(format) + 1) return value == 0 ? sign : sign | format->over;
+    if (exponent > bias_of(format) + 1) return sign | format->over;
+    const int shift = 52 - format->mantissa_bits + (exponent < lowest ? lowest - exponent : 0);
+    if (shift > 53) return sign; // below half of the smallest
     // In units of the last place; one rounding, and a carry runs on into the exponent by itself.
-    const double units = nearbyint(ldexp(fabs(value), format->mantissa_bits - field));
-    const uint32_t below = exponent - 1 < lowest ? 0 : UINT32_C(1) << format->mantissa_bits;
-    const uint32_t code =
-        ((uint32_t)(field - lowest + (below != 0)) << format->mantissa_bits) + (uint32_t)units - below;
+    const uint64_t full = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    const uint64_t rest = full & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
+    // Without a branch: on random data none could be predicted.
+    uint32_t units = (uint32_t)(full >> shift);
+    units += (uint32_t)(rest > half) | ((uint32_t)(rest == half) & units & 1);
+    // A normal number's units hold the leading one, which adds the last step of its exponent field.
+    const uint32_t steps = exponent < lowest ? 0 : (uint32_t)(exponent - lowest);
+    const uint32_t code = (steps << format->mantissa_bits) + units;
     return sign | (code > format->largest ? format->over : code);
+}
+
+static double power_of_two(int exponent)
+{
+    const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
 }
 
 static double decode(const float_format *format, uint32_t code)
@@ -45,15 +59,11 @@ static double decode(const float_format *format, uint32_t code)
     const uint32_t magnitude = code & ((UINT32_C(1) << (format->exponent_bits + format->mantissa_bits)) - 1);
     const uint32_t mantissa = magnitude & ((UINT32_C(1) << format->mantissa_bits) - 1);
     const int field = (int)(magnitude >> format->mantissa_bits);
-    double value;
-    if (magnitude > format->largest)
-        value = magnitude == format->over && format->over != format->largest ? (double)INFINITY : (double)NAN;
-    else if (field == 0)
-        value = ldexp((double)mantissa, 1 - bias_of(format) - format->mantissa_bits);
-    else
-        value = ldexp(
-            (double)(mantissa + (UINT32_C(1) << format->mantissa_bits)),
-            field - bias_of(format) - format->mantissa_bits);
+    const uint32_t leading = field == 0 ? 0 : UINT32_C(1) << format->mantissa_bits;
+    const bool has_infinity = format->over != format->largest;
+    double value =
+        (double)(mantissa + leading) * power_of_two((field == 0 ? 1 : field) - bias_of(format) - format->mantissa_bits);
+    if (magnitude > format->largest) value = has_infinity && magnitude == format->over ? (double)INFINITY : (double)NAN;
     return magnitude == code ? value : -value;
 }
 

@@ -96,14 +96,20 @@ static hone_status compile(parser *p, const hone_expression **out)
 
 // ---- shapes
 
+// The byte that the next token starts with; NUL at the end. Cheaper than to read the token and go back.
+static char next_byte(const parser *p)
+{
+    size_t i = p->lexer.position;
+    while (i < p->lexer.source.size && strchr(" \t\r\n", p->lexer.source.data[i]) != NULL)
+        i++;
+    return i < p->lexer.source.size ? p->lexer.source.data[i] : '\0';
+}
+
 // A name that stands alone up to ',', ']' or '~'.
 static bool at_bare_name(const parser *p)
 {
-    if (p->lexer.token.kind != HONE_TOKEN_NAME) return false;
-    hone_lexer ahead = p->lexer;
-    ahead.err = NULL;
-    hone_lexer_next(&ahead);
-    return hone_lexer_is(&ahead, ",") || hone_lexer_is(&ahead, "]") || hone_lexer_is(&ahead, "~");
+    const char next = next_byte(p);
+    return p->lexer.token.kind == HONE_TOKEN_NAME && (next == ',' || next == ']' || next == '~');
 }
 
 static hone_status parse_pow2(parser *p, dim *d)
@@ -226,10 +232,7 @@ static bool parse_scalar_type(parser *p, parameter *item)
         hone_kind kind;
     } scalars[] = {
         {"bool", HONE_KIND_BOOL}, {"i64", HONE_KIND_INT}, {"f64", HONE_KIND_FLOAT}, {"str", HONE_KIND_STRING}};
-    hone_lexer ahead = p->lexer;
-    ahead.err = NULL;
-    hone_lexer_next(&ahead);
-    if (hone_lexer_is(&ahead, "[")) return false;
+    if (next_byte(p) == '[') return false;
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
         if (hone_lexer_accept(&p->lexer, scalars[i].name)) {
             item->shown.kind = scalars[i].kind;

@@ -71,7 +71,10 @@ void hone_append_shape(hone_buffer *out, const shape *s, const dim_names *names,
         hone_buffer_text(out, s->ellipsis ? "[..." : "[");
         for (uint32_t i = 0; i < s->count; i++) {
             if (i > 0 || s->ellipsis) hone_buffer_text(out, ", ");
-            append_spaced(out, s->dims[i].text, names, arena);
+            if (s->dims[i].expression == NULL)
+                append_name(out, s->dims[i].text, names);
+            else
+                append_spaced(out, s->dims[i].text, names, arena);
             if (s->dims[i].pow2) hone_buffer_text(out, " ~pow2");
         }
         hone_buffer_text(out, "]");
@@ -123,7 +126,10 @@ static void append_parameter(hone_buffer *out, const parameter *p, hone_arena *a
 {
     static const char *const roles[] = {
         [HONE_ROLE_VALUE] = "", [HONE_ROLE_BUCKET] = " #bucket", [HONE_ROLE_IGNORE] = " #ignore"};
-    hone_buffer_format(out, "%s%s: %s", p->shown.is_inout ? "inout " : "", p->shown.name, p->shown.type_text);
+    hone_buffer_text(out, p->shown.is_inout ? "inout " : "");
+    hone_buffer_text(out, p->shown.name);
+    hone_buffer_text(out, ": ");
+    hone_buffer_text(out, p->shown.type_text);
     if (p->shown.has_default) {
         hone_buffer_text(out, " = ");
         hone_append_literal(out, &p->shown.default_value);
