@@ -341,6 +341,7 @@ static hone_status run(hone_contest_state *state, hone_error *err)
     if (status == HONE_OK && state->best < 0) status = fail_nobody(state, err);
     if (status == HONE_OK) status = run_finals(state, err);
     if (status == HONE_CANCELLED) settle_cancelled(state);
+    if (!state->out->decision.kernel[0]) fill_counts(state, &state->out->decision.evidence);
     fill_rows(state);
     return status;
 }

@@ -238,8 +238,9 @@ static hone_status get_origin(const reading *r, const json_t *entry, hone_decisi
     hone_status status = get_text(r, entry, "platform", "native", platform, sizeof platform);
     if (status == HONE_OK) status = get_text(r, entry, "source", "autotune", source, sizeof source);
     if (status != HONE_OK) return status;
-    if (hone_platform_parse(platform, &decision->platform, r->err) != HONE_OK)
-        return hone_fail_prefix(r->err, HONE_CORRUPT, "entries[%zu].platform", r->index);
+    hone_error why = {0};
+    if (hone_platform_parse(platform, &decision->platform, &why) != HONE_OK)
+        return hone_fail(r->err, HONE_CORRUPT, where, "entries[%zu].platform: %s", r->index, why.message);
     decision->source = source_named(source);
     return decision->source != HONE_SOURCE_NONE ? HONE_OK : fail_entry(r, "source: no source of that name");
 }

@@ -1,0 +1,318 @@
+#include "subjects.h"
+
+#include "base/error.h"
+#include "os/os.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct arguments {
+    const float *x;
+    float *y;
+    int64_t size;
+    double by;
+} arguments;
+
+// Values in C: x, y, by.
+static arguments read_arguments(const hone_value *args)
+{
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    return (arguments){hone_tensor_data(x), hone_tensor_data(y), x->shape[0], args[2].as.f64};
+}
+
+static void scale(const hone_value *args)
+{
+    arguments a = read_arguments(args);
+    for (int64_t i = 0; i < a.size; i++)
+        a.y[i] = (float)(a.by * (double)a.x[i]);
+}
+
+static hone_status run_good(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    return HONE_OK;
+}
+
+// delay: microseconds that a run takes longer.
+static hone_status run_delayed(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    uint64_t until = hone_os_now_ns() + (uint64_t)plan->config[0] * 1000;
+    scale(args);
+    while (hone_os_now_ns() < until)
+        ;
+    return HONE_OK;
+}
+
+static hone_status run_segv(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+    return HONE_OK;
+}
+
+static hone_status run_abort(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    fprintf(stderr, "a library's last words\n");
+    abort();
+}
+
+static hone_status run_leave(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    _exit(7);
+}
+
+static hone_status run_hang(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    for (;;)
+        hone_os_sleep_ns(1000000);
+    return HONE_OK;
+}
+
+static hone_status run_wrong(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    arguments a = read_arguments(args);
+    a.y[a.size - 1] += 1;
+    return HONE_OK;
+}
+
+static hone_status run_nan(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    arguments a = read_arguments(args);
+    a.y[a.size / 2] = NAN;
+    return HONE_OK;
+}
+
+static hone_status run_lazy(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    arguments a = read_arguments(args);
+    for (int64_t i = 0; i + 1 < a.size; i++) // the last element is never written
+        a.y[i] = (float)(a.by * (double)a.x[i]);
+    return HONE_OK;
+}
+
+// One byte past the end, through a volatile so that no sanitizer of the compiler's own sees it first.
+static hone_status run_overrun(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    arguments a = read_arguments(args);
+    *((volatile char *)a.y + a.size * 4) = 1;
+    return HONE_OK;
+}
+
+static hone_status run_underrun(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    arguments a = read_arguments(args);
+    *((volatile char *)a.y - 1) = 1;
+    return HONE_OK;
+}
+
+static hone_status run_writer(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    arguments a = read_arguments(args);
+    ((float *)(uintptr_t)a.x)[0] = 0;
+    return HONE_OK;
+}
+
+static hone_status run_unsupported(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    return HONE_UNSUPPORTED;
+}
+
+static hone_status run_failing(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    return HONE_KERNEL_FAILED;
+}
+
+// Right at first, wrong from the tenth run on: a cache that overflows, a counter that wraps.
+static hone_status run_tiring(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    scale(args);
+    uint32_t *runs = plan->state;
+    arguments a = read_arguments(args);
+    if (++*runs >= 10) a.y[0] += 1;
+    return HONE_OK;
+}
+
+static hone_status prepare_counter(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)plan;
+    (void)out_scratch_bytes;
+    *out_state = calloc(1, sizeof(uint32_t));
+    return *out_state ? HONE_OK : hone_fail_memory(err, "test");
+}
+
+static void release_counter(const hone_kernel *kernel, void *state)
+{
+    (void)kernel;
+    free(state);
+}
+
+static hone_status prepare_failing(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)plan;
+    (void)out_state;
+    (void)out_scratch_bytes;
+    return hone_fail(err, HONE_KERNEL_FAILED, "test", "the compiler says no");
+}
+
+static hone_status prepare_crashing(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)out_state;
+    (void)out_scratch_bytes;
+    (void)err;
+    run_segv(plan, NULL, NULL);
+    return HONE_OK;
+}
+
+// Needs its scratch: bytes of it and its alignment.
+static hone_status prepare_scratch(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)plan;
+    (void)out_state;
+    (void)err;
+    *out_scratch_bytes = 1000;
+    return HONE_OK;
+}
+
+static hone_status run_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    if (plan->scratch_bytes != 1000 || !execution || execution->scratch_bytes < 1000) return HONE_KERNEL_FAILED;
+    if ((uintptr_t)execution->scratch % 64 != 0) return HONE_KERNEL_FAILED;
+    memset(execution->scratch, 1, 1000);
+    scale(args);
+    return HONE_OK;
+}
+
+static void add_one(void *ctx, int64_t index)
+{
+    const arguments *a = ctx;
+    for (int64_t i = index * a->size / 4; i < (index + 1) * a->size / 4; i++)
+        a->y[i] = (float)(a->by * (double)a->x[i]);
+}
+
+static hone_status run_threads(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    arguments a = read_arguments(args);
+    hone_plan_parallel_for(plan, execution, (int32_t)plan->config[0], 4, add_one, &a);
+    return HONE_OK;
+}
+
+// One subject: an algorithm scale_NAME with the kernels "good" and NAME.
+typedef struct subject {
+    const char *name;
+    hone_run_function *run;
+    hone_status (*prepare)(const hone_plan *, void **, size_t *, hone_error *);
+    void (*release)(const hone_kernel *, void *);
+    const char *space;
+} subject;
+
+static const subject subjects[] = {
+    {"none", NULL, NULL, NULL, NULL},
+    {"delayed", run_delayed, NULL, NULL, "delay: 0 | 50 | 100 | 200 | 400 default 100"},
+    {"segv", run_segv, NULL, NULL, NULL},
+    {"abort", run_abort, NULL, NULL, NULL},
+    {"leave", run_leave, NULL, NULL, NULL},
+    {"hang", run_hang, NULL, NULL, "way: 1..6"},
+    {"wrong", run_wrong, NULL, NULL, NULL},
+    {"nan", run_nan, NULL, NULL, NULL},
+    {"lazy", run_lazy, NULL, NULL, NULL},
+    {"overrun", run_overrun, NULL, NULL, NULL},
+    {"underrun", run_underrun, NULL, NULL, NULL},
+    {"writer", run_writer, NULL, NULL, NULL},
+    {"unsupported", run_unsupported, NULL, NULL, NULL},
+    {"failing", run_failing, NULL, NULL, NULL},
+    {"tiring", run_tiring, prepare_counter, release_counter, NULL},
+    {"unprepared", run_good, prepare_failing, NULL, NULL},
+    {"crashing", run_good, prepare_crashing, NULL, NULL},
+    {"scratch", run_scratch, prepare_scratch, NULL, NULL},
+    {"threads", run_threads, NULL, NULL, "threads: 1..4"},
+    {"crowd", run_delayed, NULL, NULL, "delay: 0..400 +4 default 40"},
+};
+
+static void model(const hone_call *call, hone_cost *out_cost)
+{
+    int64_t n = 0;
+    (void)!hone_call_dim(call, "n", &n);
+    *out_cost = (hone_cost){8.0 * (double)n, (double)n};
+}
+
+static hone_status register_subject(hone_registry *registry, const subject *s, bool builtin, hone_error *err)
+{
+    char signature[160], algorithm[64];
+    snprintf(signature, sizeof signature, "scale_%s(x: f32[n], *, by: f64 = 2.0) -> y: f32[n]", s->name);
+    snprintf(algorithm, sizeof algorithm, "scale_%s", s->name);
+    hone_algorithm of = {.struct_size = sizeof of, .signature = signature, .reference = run_good, .model = model};
+    hone_kernel kernels[] = {
+        {HONE_KERNEL, .algorithm = algorithm, .name = s->name, .platform = HONE_NATIVE, .backend = HONE_CPU,
+         .priority = 9, .run = s->run, .prepare = s->prepare, .release = s->release, .space = s->space},
+        {HONE_KERNEL, .algorithm = algorithm, .name = "good", .platform = HONE_NATIVE, .backend = HONE_CPU,
+         .run = run_good},
+        {HONE_KERNEL, .algorithm = algorithm, .name = "reference", .platform = HONE_NATIVE, .backend = HONE_ANY,
+         .priority = -1, .is_reference = true, .run = run_good},
+    };
+    size_t first = s->run ? 0 : 1;
+    hone_status status = hone_registry_add_algorithm(registry, &of, builtin, err);
+    if (status != HONE_OK) return status;
+    return hone_registry_add_kernels(registry, kernels + first, 3 - first, false, builtin, err);
+}
+
+static hone_status register_all(hone_registry *registry, bool builtin, hone_error *err)
+{
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        hone_status status = register_subject(registry, &subjects[i], builtin, err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
+
+hone_status subjects_register(hone_registry *registry, hone_error *err)
+{
+    return register_all(registry, true, err);
+}
+
+hone_status subjects_register_hosts(hone_registry *registry, hone_error *err)
+{
+    return register_all(registry, false, err);
+}

@@ -1,0 +1,216 @@
+// Memory for candidates: what is written where it must not be is seen, and made good.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "call/call.h"
+#include "failing_allocator.h"
+#include "tune/buffers.h"
+
+#include <string.h>
+
+typedef struct fixture {
+    failing_allocator memory;
+    hone_arena arena;
+    hone_buffer message;
+    hone_signature *signature;
+    hone_call *described, *call;
+    hone_algorithm algorithm;
+    hone_wire_value *values;
+    uint32_t count;
+    hone_buffers buffers;
+    hone_error err;
+} fixture;
+
+static const char signature_text[] =
+    "op(x: T[m, n], w: f32[n]? = none, *, eps: f64 = 1.0) -> y: T[m, n] where T in f32, u4";
+
+// The call goes through a message, as it does on its way to a worker.
+static hone_status make(fixture *f, const char *text)
+{
+    hone_allocator allocator = failing_allocator_of(&f->memory, -1);
+    f->arena.allocator = allocator;
+    f->algorithm.struct_size = sizeof f->algorithm;
+    hone_buffer_init(&f->message, allocator);
+    assert_int_equal(hone_signature_parse(allocator, signature_text, &f->signature, &f->err), HONE_OK);
+    hone_status status = hone_call_parse(allocator, f->signature, text, &f->described, &f->err);
+    if (status != HONE_OK) print_message("%s\n", f->err.message);
+    assert_int_equal(status, HONE_OK);
+    hone_message_put_call(&f->message, f->described);
+    hone_wire_reader reader = {f->message.data, f->message.size, 0, &f->arena, false};
+    hone_message_get_call(&reader, &f->values, &f->count);
+    assert_false(reader.failed);
+    return hone_buffers_create(&f->buffers, allocator, f->signature, &f->algorithm, f->values, f->count, &f->err);
+}
+
+static void fill(fixture *f)
+{
+    hone_status status =
+        hone_call_bind(f->arena.allocator, f->signature, f->buffers.sets[0].values, f->count, false, &f->call, &f->err);
+    if (status != HONE_OK) print_message("%s\n", f->err.message);
+    assert_int_equal(status, HONE_OK);
+    assert_int_equal(hone_buffers_fill(&f->buffers, f->call, 5, &f->err), HONE_OK);
+}
+
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(fixture));
+    return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    hone_buffers_deinit(&f->buffers);
+    hone_call_release(&f->call);
+    hone_call_release(&f->described);
+    hone_signature_release(&f->signature);
+    hone_buffer_deinit(&f->message);
+    hone_arena_destroy(&f->arena);
+    int leaked = f->memory.live != 0;
+    free(f);
+    return leaked;
+}
+
+static unsigned char *bytes_of(fixture *f, const char *name)
+{
+    return f->buffers.sets[0].values[hone_signature_find(f->signature, name)].as.tensor->data;
+}
+
+static void untouched_buffers_pass_and_have_the_calls_key(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(make(f, "op(f32[3,5], f32[5])"), HONE_OK);
+    fill(f);
+    assert_string_equal(hone_call_key(f->call), hone_call_key(f->described));
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+    assert_int_equal((uintptr_t)bytes_of(f, "x") % 64, 0);
+}
+
+static void results_may_be_written_and_nothing_else(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(make(f, "op(f32[3,5], f32[5])"), HONE_OK);
+    fill(f);
+    unsigned char *y = bytes_of(f, "y"), *x = bytes_of(f, "x");
+    memset(y, 1, 60);
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+    y[60] = 1;
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(f->err.message, "1 byte past the end of y"));
+    assert_int_equal(hone_buffers_restore(&f->buffers, f->call, &f->err), HONE_OK);
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+    unsigned char first = x[0];
+    x[0] = (unsigned char)(first + 1);
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(f->err.message, "x, an input"));
+    assert_int_equal(hone_buffers_restore(&f->buffers, f->call, &f->err), HONE_OK);
+    assert_int_equal(x[0], first);
+    x[-3] = 1;
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(f->err.message, "3 bytes before the start of x"));
+}
+
+static void layouts_of_the_call_are_kept(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(make(f, "op(f32[3,5]{strides=7,1;align=4}, f32[5]{align=8})"), HONE_OK);
+    fill(f);
+    assert_string_equal(hone_call_key(f->call), hone_call_key(f->described));
+    assert_int_equal((uintptr_t)bytes_of(f, "x") % 8, 4);
+    assert_int_equal((uintptr_t)bytes_of(f, "w") % 16, 8);
+}
+
+static void equal_calls_of_other_layouts_get_equal_data(void **state)
+{
+    fixture *f = *state, other = {0};
+    assert_int_equal(make(f, "op(f32[3,5]{strides=7,1})"), HONE_OK);
+    assert_int_equal(make(&other, "op(f32[3,5])"), HONE_OK);
+    fill(f);
+    fill(&other);
+    const float *strided = (const float *)(const void *)bytes_of(f, "x");
+    const float *dense = (const float *)(const void *)bytes_of(&other, "x");
+    for (int row = 0; row < 3; row++)
+        assert_memory_equal(strided + 7 * row, dense + 5 * row, 5 * sizeof(float));
+    hone_buffers_deinit(&other.buffers);
+    hone_call_release(&other.call);
+    hone_call_release(&other.described);
+    hone_signature_release(&other.signature);
+    hone_buffer_deinit(&other.message);
+    hone_arena_destroy(&other.arena);
+}
+
+static void holes_of_a_strided_result_are_watched(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(make(f, "op(f32[3,5])"), HONE_OK);
+    int64_t strides[2] = {8, 1};
+    int y = hone_signature_find(f->signature, "y");
+    f->values[y].tensor.strides = strides;
+    hone_buffers_deinit(&f->buffers);
+    assert_int_equal(
+        hone_buffers_create(&f->buffers, f->arena.allocator, f->signature, &f->algorithm, f->values, f->count, &f->err),
+        HONE_OK);
+    fill(f);
+    float *data = (float *)(void *)bytes_of(f, "y");
+    for (int row = 0; row < 3; row++)
+        for (int column = 0; column < 5; column++)
+            data[8 * row + column] = 1;
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+    data[6] = 1;
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(f->err.message, "between the elements of y"));
+}
+
+static void cold_sets_are_copies_and_are_checked_too(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(make(f, "op(f32[3,5]{align=4}, f32[5])"), HONE_OK);
+    fill(f);
+    assert_int_equal(hone_buffers_rotate(&f->buffers, f->values, 1000, &f->err), HONE_OK);
+    assert_true(f->buffers.set_count > 2);
+    for (size_t set = 0; set < f->buffers.set_count; set++) {
+        assert_int_equal(hone_buffers_check(&f->buffers, set, &f->err), HONE_OK);
+        assert_memory_equal(f->buffers.sets[set].values[0].as.tensor->data, bytes_of(f, "x"), 60);
+    }
+    ((char *)f->buffers.sets[1].values[0].as.tensor->data)[0] ^= 1;
+    assert_int_equal(hone_buffers_check(&f->buffers, 1, &f->err), HONE_KERNEL_FAILED);
+    assert_int_equal(hone_buffers_restore(&f->buffers, f->call, &f->err), HONE_OK);
+    assert_int_equal(hone_buffers_check(&f->buffers, 1, &f->err), HONE_OK);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(make(f, "op(f32[3,5]{strides=7,1}, f32[5])"), HONE_OK);
+    fill(f);
+    hone_buffers_deinit(&f->buffers);
+    for (long long allowed = 0; allowed < 20; allowed++) {
+        atomic_store(&f->memory.left, allowed);
+        hone_status status = hone_buffers_create(
+            &f->buffers, f->arena.allocator, f->signature, &f->algorithm, f->values, f->count, &f->err);
+        if (status == HONE_OK) status = hone_buffers_fill(&f->buffers, f->call, 5, &f->err);
+        if (status == HONE_OK) status = hone_buffers_rotate(&f->buffers, f->values, 100, &f->err);
+        assert_true(status == HONE_OK || status == HONE_OUT_OF_MEMORY);
+        if (status == HONE_OUT_OF_MEMORY) hone_buffers_deinit(&f->buffers);
+        if (status == HONE_OK) break;
+        assert_true(allowed < 19);
+    }
+    atomic_store(&f->memory.left, -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(untouched_buffers_pass_and_have_the_calls_key, setup, teardown),
+        cmocka_unit_test_setup_teardown(results_may_be_written_and_nothing_else, setup, teardown),
+        cmocka_unit_test_setup_teardown(layouts_of_the_call_are_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(equal_calls_of_other_layouts_get_equal_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(holes_of_a_strided_result_are_watched, setup, teardown),
+        cmocka_unit_test_setup_teardown(cold_sets_are_copies_and_are_checked_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+// Contests in spawned workers: who wins, who falls out, and that the host outlives them all.
+#include "arena.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void a_good_kernel_wins_and_is_verified(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_winner(g, "good");
+    const hone_evidence *evidence = &g->contest.decision.evidence;
+    assert_string_equal(evidence->verified_against, "reference");
+    assert_true(evidence->isolated);
+    assert_true(evidence->rounds >= 10);
+    assert_true(evidence->max_error <= 1);
+    assert_true(evidence->default_time_ns > 0);
+    assert_int_equal(strlen(evidence->started), 20);
+}
+
+static void the_reference_has_a_row_and_never_wins(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_true(ground_row(g, "reference")->time_ns > 0);
+    assert_int_equal(ground_row(g, "reference")->tried, 1);
+}
+
+static void the_fastest_config_of_a_space_is_found(void **state)
+{
+    ground *g = *state;
+    g->options.kernel = "delayed";
+    assert_int_equal(ground_tune(g, "delayed"), HONE_OK);
+    assert_winner(g, "delayed");
+    assert_int_equal(g->contest.decision.config.values[0], 0);
+    assert_string_equal(g->contest.decision.config_json, "{\"delay\":0}");
+    assert_int_equal(ground_row(g, "delayed")->tried, 5);
+    assert_true(ground_row(g, "delayed")->default_time_ns > 90e3);
+    assert_true(ground_row(g, "good")->time_ns == 0);
+    assert_non_null(strstr(ground_row(g, "good")->reason, "only kernel delayed"));
+}
+
+// One row: a subject and how it must fall out.
+typedef struct fall {
+    const char *subject;
+    hone_failure failure;
+    const char *words; // in the reason
+} fall;
+
+static const fall falls[] = {
+    {"wrong", HONE_FAILURE_WRONG, "y[999]"},
+    {"nan", HONE_FAILURE_WRONG, "y[500]"},
+    {"lazy", HONE_FAILURE_WRONG, "y[999]"},
+    {"overrun", HONE_FAILURE_BOUNDS, "1 byte past the end of y"},
+    {"underrun", HONE_FAILURE_BOUNDS, "1 byte before the start of y"},
+    {"writer", HONE_FAILURE_BOUNDS, "x, an input"},
+    {"unsupported", HONE_FAILURE_UNSUPPORTED, "unsupported"},
+    {"failing", HONE_FAILURE_RUN, "failed"},
+    {"unprepared", HONE_FAILURE_PREPARE, "the compiler says no"},
+    {"segv", HONE_FAILURE_CRASH, "signal"},
+    {"abort", HONE_FAILURE_CRASH, "signal 6"},
+    {"leave", HONE_FAILURE_CRASH, "exit code 7"},
+    {"crashing", HONE_FAILURE_CRASH, "signal"},
+    {"tiring", HONE_FAILURE_WRONG, "y[0]"},
+};
+
+static void every_bad_kernel_loses_with_its_kind_and_harms_nobody(void **state)
+{
+    ground *g = *state;
+    for (size_t i = 0; i < sizeof falls / sizeof falls[0]; i++) {
+        print_message("  %s\n", falls[i].subject);
+        assert_int_equal(ground_tune(g, falls[i].subject), HONE_OK);
+        assert_winner(g, "good");
+        assert_rejected(g, falls[i].subject, falls[i].failure);
+        const char *reason = ground_row(g, falls[i].subject)->reason;
+        if (!strstr(reason, falls[i].words)) fail_msg("%s: '%s'", falls[i].subject, reason);
+    }
+}
+
+static void a_kernel_that_hangs_is_stopped_and_put_aside(void **state)
+{
+    ground *g = *state;
+    g->options.candidate_seconds = 0.2;
+    assert_int_equal(ground_tune(g, "hang"), HONE_OK);
+    assert_winner(g, "good");
+    assert_rejected(g, "hang", HONE_FAILURE_TIMEOUT);
+    assert_int_equal(ground_row(g, "hang")->tried, 3);
+    assert_non_null(strstr(ground_row(g, "hang")->reason, "put aside"));
+}
+
+static void a_contest_that_nobody_wins_says_why(void **state)
+{
+    ground *g = *state;
+    g->options.kernel = "wrong";
+    assert_int_equal(ground_tune(g, "wrong"), HONE_NOT_FOUND);
+    assert_string_equal(g->contest.decision.kernel, "");
+    assert_non_null(strstr(g->err.message, "y[999]"));
+    assert_rejected(g, "wrong", HONE_FAILURE_WRONG);
+}
+
+static void a_kernel_that_is_not_there_says_so(void **state)
+{
+    ground *g = *state;
+    g->options.kernel = "imaginary";
+    assert_int_equal(ground_tune(g, "none"), HONE_NOT_FOUND);
+    assert_non_null(strstr(g->err.message, "only kernel imaginary"));
+}
+
+static void scratch_is_given_and_threads_work_in_the_worker(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "scratch"), HONE_OK);
+    assert_true(ground_row(g, "scratch")->time_ns > 0);
+    assert_int_equal(ground_tune(g, "threads"), HONE_OK);
+    assert_true(ground_row(g, "threads")->time_ns > 0);
+    assert_int_equal(ground_row(g, "threads")->tried, 4);
+}
+
+static void a_worker_is_kept_between_contests_and_replaced_after_a_crash(void **state)
+{
+    ground *g = *state;
+    uint64_t start = hone_os_now_ns();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ground_tune(g, "segv"), HONE_OK);
+        assert_winner(g, "good");
+        assert_int_equal(ground_tune(g, "none"), HONE_OK);
+        assert_winner(g, "good");
+    }
+    assert_true(hone_os_now_ns() - start < 20000000000u);
+}
+
+static void evaluations_bound_the_candidates_and_the_default_is_the_first(void **state)
+{
+    ground *g = *state;
+    g->options.evaluations = 1;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+    assert_winner(g, "crowd");
+    assert_int_equal(g->contest.decision.config.values[0], 40);
+    assert_int_equal(ground_row(g, "crowd")->tried, 1);
+    assert_int_equal(ground_row(g, "good")->tried, 0);
+    g->options.evaluations = 12;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+    assert_int_equal(ground_row(g, "crowd")->tried + ground_row(g, "good")->tried, 12);
+}
+
+static void hardly_any_time_still_finds_a_kernel(void **state)
+{
+    ground *g = *state;
+    g->options.seconds = 1e-9;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+    assert_winner(g, "crowd");
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    assert_winner(g, "good");
+}
+
+static void patience_ends_a_search_without_gain(void **state)
+{
+    ground *g = *state;
+    g->options.patience = 3;
+    g->options.evaluations = 60;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+    assert_true(ground_row(g, "crowd")->tried < 50);
+}
+
+static void equal_seeds_try_equal_configs(void **state)
+{
+    ground *g = *state;
+    g->options.evaluations = 10;
+    g->options.seed = 7;
+    uint32_t tried[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+        tried[i] = ground_row(g, "crowd")->tried;
+        assert_int_equal(g->contest.decision.evidence.seed, 7);
+    }
+    assert_int_equal(tried[0], tried[1]);
+}
+
+// Progress and cancelling ------------------------------------------------------------------------------------------
+
+typedef struct watcher {
+    uint32_t calls, last_done, total;
+    bool said_best;
+    volatile int cancel;
+    uint32_t cancel_at;
+} watcher;
+
+static void watch(void *ctx, const hone_progress *progress)
+{
+    watcher *w = ctx;
+    w->calls++;
+    assert_true(progress->done >= w->last_done);
+    assert_true(progress->total >= progress->done);
+    w->last_done = progress->done;
+    w->total = progress->total;
+    w->said_best = progress->best_ns > 0 && progress->best_kernel != NULL;
+    assert_non_null(strstr(progress->call, "scale_"));
+    if (w->cancel_at > 0 && w->calls == w->cancel_at) w->cancel = 1;
+}
+
+static void progress_is_told_for_every_candidate(void **state)
+{
+    ground *g = *state;
+    watcher w = {0};
+    g->options.progress = watch;
+    g->options.progress_ctx = &w;
+    assert_int_equal(ground_tune(g, "delayed"), HONE_OK);
+    assert_int_equal(w.calls, 7); // five configs, the good kernel, and the end
+    assert_int_equal(w.last_done, 6);
+    assert_int_equal(w.total, 6);
+    assert_true(w.said_best);
+}
+
+static void a_cancelled_contest_keeps_what_it_has_found(void **state)
+{
+    ground *g = *state;
+    watcher w = {.cancel_at = 4};
+    g->options.progress = watch;
+    g->options.progress_ctx = &w;
+    g->options.cancel = &w.cancel;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_CANCELLED);
+    assert_true(g->contest.decision.kernel[0] != '\0');
+    assert_true(g->contest.decision.verified);
+    assert_int_equal(g->contest.decision.evidence.rounds, 0);
+    assert_int_equal(w.calls, 4);
+}
+
+static void a_contest_cancelled_at_once_finds_nothing(void **state)
+{
+    ground *g = *state;
+    volatile int cancel = 1;
+    g->options.cancel = &cancel;
+    assert_int_equal(ground_tune(g, "none"), HONE_CANCELLED);
+    assert_string_equal(g->contest.decision.kernel, "");
+}
+
+static void cancel_and_stop(void *ctx, const hone_progress *progress)
+{
+    volatile int *cancel = ctx;
+    (void)progress;
+    *cancel = 1;
+}
+
+static void a_hanging_candidate_does_not_delay_a_cancel(void **state)
+{
+    ground *g = *state;
+    volatile int cancel = 0;
+    g->options.kernel = "hang";
+    g->options.candidate_seconds = 60;
+    g->options.cancel = &cancel;
+    g->options.progress = cancel_and_stop;
+    g->options.progress_ctx = (void *)(uintptr_t)&cancel;
+    uint64_t start = hone_os_now_ns();
+    assert_int_equal(ground_tune(g, "hang"), HONE_CANCELLED);
+    assert_true(hone_os_now_ns() - start < 5000000000u);
+}
+
+// Regimes, layouts, workers ----------------------------------------------------------------------------------------
+
+static void a_cold_contest_says_so(void **state)
+{
+    ground *g = *state;
+    g->options.regime = HONE_COLD;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_winner(g, "good");
+    assert_int_equal(g->contest.decision.evidence.regime, HONE_COLD);
+    assert_int_equal(ground_tune(g, "overrun"), HONE_OK);
+    assert_rejected(g, "overrun", HONE_FAILURE_BOUNDS);
+}
+
+static void alignment_and_scalars_of_the_call_reach_the_worker(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune_text(g, "scale_none(f32[37]{align=4}, by=3.5)"), HONE_OK);
+    assert_winner(g, "good");
+}
+
+static void an_empty_call_is_tuned_too(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune_text(g, "scale_none(f32[0])"), HONE_OK);
+    assert_winner(g, "good");
+}
+
+static void do_nothing(void *ctx, int64_t index)
+{
+    (void)ctx;
+    (void)index;
+}
+
+static void a_missing_worker_is_named_with_what_to_do(void **state)
+{
+    ground *g = *state;
+    hone_allocator allocator = hone_allocator_system();
+    hone_worker_pool_destroy(&g->environment.workers);
+    assert_int_equal(
+        hone_worker_pool_create(&allocator, "/nowhere/hone-worker", &g->environment.workers, &g->err), HONE_OK);
+    // With a second thread there is no fork to fall back on.
+    assert_int_equal(hone_pool_create(&allocator, 2, &g->environment.pool, &g->err), HONE_OK);
+    hone_pool_run(g->environment.pool, 2, do_nothing, NULL);
+    assert_int_equal(ground_tune(g, "none"), HONE_UNAVAILABLE);
+    assert_non_null(strstr(g->err.message, "/nowhere/hone-worker"));
+    g->options.isolation = HONE_ISOLATION_IN_PROCESS;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_winner(g, "good");
+    assert_false(g->contest.decision.evidence.isolated);
+}
+
+static void a_program_that_is_no_worker_is_refused(void **state)
+{
+    ground *g = *state;
+    hone_allocator allocator = hone_allocator_system();
+    hone_worker_pool_destroy(&g->environment.workers);
+    assert_int_equal(hone_worker_pool_create(&allocator, "/bin/true", &g->environment.workers, &g->err), HONE_OK);
+    // This test program has one thread, so a fork serves instead.
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_winner(g, "good");
+    assert_true(g->contest.decision.evidence.isolated);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_good_kernel_wins_and_is_verified, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(the_reference_has_a_row_and_never_wins, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(the_fastest_config_of_a_space_is_found, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            every_bad_kernel_loses_with_its_kind_and_harms_nobody, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_kernel_that_hangs_is_stopped_and_put_aside, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_contest_that_nobody_wins_says_why, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_kernel_that_is_not_there_says_so, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(scratch_is_given_and_threads_work_in_the_worker, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_worker_is_kept_between_contests_and_replaced_after_a_crash, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            evaluations_bound_the_candidates_and_the_default_is_the_first, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(hardly_any_time_still_finds_a_kernel, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(patience_ends_a_search_without_gain, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(equal_seeds_try_equal_configs, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(progress_is_told_for_every_candidate, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_cancelled_contest_keeps_what_it_has_found, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_contest_cancelled_at_once_finds_nothing, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_hanging_candidate_does_not_delay_a_cancel, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_cold_contest_says_so, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            alignment_and_scalars_of_the_call_reach_the_worker, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(an_empty_call_is_tuned_too, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_program_that_is_no_worker_is_refused, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_missing_worker_is_named_with_what_to_do, ground_setup, ground_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

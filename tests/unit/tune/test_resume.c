@@ -1,0 +1,191 @@
+// The store's part: each measurement is written at once, and a contest goes on where an earlier one stopped.
+#include "arena.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+    if (ground_setup(state) != 0) return -1;
+    ground *g = *state;
+    return hone_store_open(hone_allocator_system(), "memory:", &g->environment.store, &g->err) == HONE_OK ? 0 : -1;
+}
+
+typedef struct seen {
+    uint32_t passed, failed;
+    hone_failure failure;
+    double time_ns;
+} seen;
+
+static bool count_one(void *ctx, const hone_store_measurement *measurement)
+{
+    seen *s = ctx;
+    if (measurement->failure == HONE_FAILURE_NONE) {
+        s->passed++;
+        s->time_ns = measurement->time_ns;
+        assert_true(measurement->max_error >= 0);
+    } else {
+        s->failed++;
+        s->failure = measurement->failure;
+        assert_non_null(measurement->reason);
+    }
+    return true;
+}
+
+static hone_store_key key_of(ground *g, const char *subject, hone_call **out_call)
+{
+    char text[128], name[64];
+    snprintf(name, sizeof name, "scale_%s", subject);
+    snprintf(text, sizeof text, "%s(f32[1000])", name);
+    const hone_algorithm_entry *algorithm = hone_registry_find(g->registry, name, NULL);
+    assert_int_equal(hone_call_parse(hone_allocator_system(), algorithm->signature, text, out_call, &g->err), HONE_OK);
+    return (hone_store_key){
+        g->environment.device->fingerprint, algorithm->name, algorithm->version, hone_call_key(*out_call),
+        hone_call_spec(*out_call)};
+}
+
+static seen look(ground *g, const char *subject)
+{
+    seen s = {0};
+    hone_call *call = NULL;
+    hone_store_key key = key_of(g, subject, &call);
+    hone_status status = hone_store_measurements(g->environment.store, &key, count_one, &s, &g->err);
+    assert_true(status == HONE_OK || status == HONE_NOT_FOUND);
+    hone_call_release(&call);
+    return s;
+}
+
+static void each_measurement_and_each_failure_is_stored(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "delayed"), HONE_OK);
+    assert_int_equal(look(g, "delayed").passed, 6);
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    seen s = look(g, "wrong");
+    assert_int_equal(s.passed, 1);
+    assert_int_equal(s.failed, 1);
+    assert_int_equal(s.failure, HONE_FAILURE_WRONG);
+}
+
+// Measured anew, the slow configs would take their time again; resumed, only the finals run.
+static void a_second_contest_measures_nothing_twice(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    assert_winner(g, "good");
+    assert_rejected(g, "wrong", HONE_FAILURE_WRONG);
+    assert_int_equal(ground_row(g, "wrong")->tried, 1);
+}
+
+typedef struct stopper {
+    volatile int cancel;
+    uint32_t calls, at;
+} stopper;
+
+static void stop_at(void *ctx, const hone_progress *progress)
+{
+    stopper *s = ctx;
+    (void)progress;
+    if (++s->calls == s->at) s->cancel = 1;
+}
+
+static void an_interrupted_contest_resumes(void **state)
+{
+    ground *g = *state;
+    stopper s = {.at = 5};
+    g->options.evaluations = 20;
+    g->options.patience = 1000;
+    g->options.progress = stop_at;
+    g->options.progress_ctx = &s;
+    g->options.cancel = &s.cancel;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_CANCELLED);
+    uint32_t stored = look(g, "crowd").passed;
+    assert_true(stored >= 4);
+    s = (stopper){.at = 1000};
+    assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+    assert_int_equal(s.calls, 21);
+    assert_int_equal(ground_row(g, "crowd")->tried + ground_row(g, "good")->tried, 20);
+    assert_int_equal(look(g, "crowd").passed, 20);
+}
+
+static void put_one(
+    ground *g, const char *subject, const char *kernel, const char *revision, hone_regime regime, double time_ns)
+{
+    hone_call *call = NULL;
+    hone_store_key key = key_of(g, subject, &call);
+    const hone_store_measurement measurement = {
+        .kernel = kernel,
+        .config = "{}",
+        .revision = revision,
+        .regime = regime,
+        .time_ns = time_ns,
+        .low_ns = time_ns,
+        .high_ns = time_ns,
+        .samples = 9};
+    assert_int_equal(hone_store_put_measurement(g->environment.store, &key, &measurement, &g->err), HONE_OK);
+    hone_call_release(&call);
+}
+
+// The finals measure again in any case, so what was taken from the store shows in what was not tried in the worker: a stored
+// failure of the good kernel makes it lose without a look.
+static void put_failure(ground *g, const char *subject, const char *kernel, const char *revision, hone_regime regime)
+{
+    hone_call *call = NULL;
+    hone_store_key key = key_of(g, subject, &call);
+    const hone_store_measurement measurement = {
+        .kernel = kernel,
+        .config = "{}",
+        .revision = revision,
+        .regime = regime,
+        .max_error = -1,
+        .failure = HONE_FAILURE_CRASH,
+        .reason = "stored"};
+    assert_int_equal(hone_store_put_measurement(g->environment.store, &key, &measurement, &g->err), HONE_OK);
+    hone_call_release(&call);
+}
+
+static void a_stored_failure_is_believed_unless_fresh_is_asked_for(void **state)
+{
+    ground *g = *state;
+    put_failure(g, "none", "good", "1", HONE_WARM);
+    assert_int_equal(ground_tune(g, "none"), HONE_NOT_FOUND);
+    assert_string_equal(ground_row(g, "good")->reason, "stored");
+    g->options.fresh = true;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_winner(g, "good");
+}
+
+static void measurements_of_another_revision_or_regime_say_nothing(void **state)
+{
+    ground *g = *state;
+    put_failure(g, "none", "good", "0", HONE_WARM);
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    put_failure(g, "threads", "good", "1", HONE_COLD);
+    assert_int_equal(ground_tune(g, "threads"), HONE_OK);
+    assert_true(ground_row(g, "good")->time_ns > 0);
+}
+
+static void a_measurement_that_never_was_is_corrected_by_the_finals(void **state)
+{
+    ground *g = *state;
+    // A picosecond for the slow default of nobody's making: the finals find the truth.
+    put_one(g, "wrong", "good", "1", HONE_WARM, 0.001);
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    assert_winner(g, "good");
+    assert_true(g->contest.decision.evidence.time_ns > 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_measurement_and_each_failure_is_stored, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_second_contest_measures_nothing_twice, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(an_interrupted_contest_resumes, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_stored_failure_is_believed_unless_fresh_is_asked_for, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(measurements_of_another_revision_or_regime_say_nothing, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_measurement_that_never_was_is_corrected_by_the_finals, setup, ground_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tune/verify.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const hone_tolerance defaults = {0, 0, 0};
+
+static hone_tensor matrix(float *data, int64_t shape[2])
+{
+    return hone_tensor_of(data, HONE_F32, 2, shape);
+}
+
+static hone_status compare(const hone_tensor *out, const hone_tensor *reference, double *error, hone_error *err)
+{
+    double largest = 0;
+    assert_true(hone_verify_largest(reference, &largest, NULL));
+    hone_yardstick yardstick = hone_verify_yardstick(&defaults, reference->dtype, largest);
+    return hone_verify_compare("y", out, reference, &yardstick, error, err);
+}
+
+static void roundings_pass_and_more_fails_with_the_place(void **state)
+{
+    (void)state;
+    int64_t shape[2] = {2, 3};
+    float right[6] = {1, 2, 3, 4, 5, 6}, near[6], wrong[6];
+    memcpy(near, right, sizeof near);
+    memcpy(wrong, right, sizeof wrong);
+    near[4] = nextafterf(5, 6);
+    wrong[5] = 6.01f;
+    hone_tensor r = matrix(right, shape), n = matrix(near, shape), w = matrix(wrong, shape);
+    hone_error err;
+    double error;
+    assert_int_equal(compare(&n, &r, &error, &err), HONE_OK);
+    assert_true(error > 0 && error < 1);
+    assert_int_equal(compare(&w, &r, &error, &err), HONE_KERNEL_FAILED);
+    assert_true(error > 1);
+    assert_non_null(strstr(err.message, "y[1, 2] is 6.01"));
+}
+
+static void nan_never_passes_and_infinity_only_as_itself(void **state)
+{
+    (void)state;
+    int64_t shape[2] = {1, 2};
+    float right[2] = {INFINITY, 1}, same[2] = {INFINITY, 1}, other[2] = {-INFINITY, 1}, nan[2] = {INFINITY, NAN};
+    hone_tensor r = matrix(right, shape), s = matrix(same, shape), o = matrix(other, shape), n = matrix(nan, shape);
+    hone_error err;
+    double error;
+    assert_int_equal(compare(&s, &r, &error, &err), HONE_OK);
+    assert_int_equal(compare(&o, &r, &error, &err), HONE_KERNEL_FAILED);
+    assert_int_equal(compare(&n, &r, &error, &err), HONE_KERNEL_FAILED);
+    double largest;
+    int64_t index = -1;
+    assert_false(hone_verify_largest(&n, &largest, &index));
+    assert_int_equal(index, 1);
+}
+
+static void a_nan_is_wrong_even_where_the_reference_has_one(void **state)
+{
+    (void)state;
+    int64_t shape[2] = {1, 1};
+    float nan[1] = {NAN};
+    hone_tensor n = matrix(nan, shape);
+    hone_yardstick yardstick = {0, 1, 1};
+    double error;
+    assert_int_equal(hone_verify_compare("y", &n, &n, &yardstick, &error, NULL), HONE_KERNEL_FAILED);
+}
+
+static void strides_are_followed_on_both_sides(void **state)
+{
+    (void)state;
+    int64_t shape[2] = {2, 2}, padded[2] = {3, 1}, transposed[2] = {1, 2};
+    float out[6] = {1, 2, 99, 3, 4, 99}, right[4] = {1, 3, 2, 4};
+    hone_tensor o = matrix(out, shape), r = matrix(right, shape);
+    o.strides = padded;
+    r.strides = transposed;
+    double error;
+    assert_int_equal(compare(&o, &r, &error, NULL), HONE_OK);
+    out[3] = 7;
+    assert_int_equal(compare(&o, &r, &error, NULL), HONE_KERNEL_FAILED);
+}
+
+static void integers_are_exact_and_complex_has_two_parts(void **state)
+{
+    (void)state;
+    int64_t shape[1] = {2};
+    int32_t a[2] = {1, 2}, b[2] = {1, 3};
+    hone_tensor x = hone_tensor_of(a, HONE_I32, 1, shape), y = hone_tensor_of(b, HONE_I32, 1, shape);
+    double error;
+    assert_int_equal(compare(&x, &x, &error, NULL), HONE_OK);
+    assert_int_equal(compare(&y, &x, &error, NULL), HONE_KERNEL_FAILED);
+    float c[4] = {1, 2, 3, 4}, d[4] = {1, 2, 3, 5};
+    hone_tensor z = hone_tensor_of(c, HONE_C64, 1, shape), w = hone_tensor_of(d, HONE_C64, 1, shape);
+    assert_int_equal(compare(&z, &z, &error, NULL), HONE_OK);
+    assert_int_equal(compare(&w, &z, &error, NULL), HONE_KERNEL_FAILED);
+}
+
+static void an_algorithms_tolerance_replaces_the_dtypes(void **state)
+{
+    (void)state;
+    const hone_tolerance loose = {.absolute = 0.5};
+    hone_yardstick yardstick = hone_verify_yardstick(&loose, hone_dtype_of(HONE_F32), 10);
+    assert_true(yardstick.base == 0.5 && yardstick.relative == 0);
+    const hone_tolerance scaled = {.scale = 4};
+    yardstick = hone_verify_yardstick(&scaled, hone_dtype_of(HONE_BF16), 8);
+    assert_true(yardstick.base == 4 * 0x1p-7 * 8);
+}
+
+static void scalars_and_empty_tensors_are_compared(void **state)
+{
+    (void)state;
+    int64_t none[2] = {0, 3};
+    float one[1] = {1}, two[1] = {2};
+    hone_tensor a = hone_tensor_of(one, HONE_F32, 0, NULL), b = hone_tensor_of(two, HONE_F32, 0, NULL);
+    double error;
+    hone_error err;
+    assert_int_equal(compare(&a, &a, &error, NULL), HONE_OK);
+    assert_int_equal(compare(&b, &a, &error, &err), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(err.message, "y[] is 2"));
+    hone_tensor empty = matrix(one, none);
+    assert_int_equal(compare(&empty, &empty, &error, NULL), HONE_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roundings_pass_and_more_fails_with_the_place),
+        cmocka_unit_test(nan_never_passes_and_infinity_only_as_itself),
+        cmocka_unit_test(a_nan_is_wrong_even_where_the_reference_has_one),
+        cmocka_unit_test(strides_are_followed_on_both_sides),
+        cmocka_unit_test(integers_are_exact_and_complex_has_two_parts),
+        cmocka_unit_test(an_algorithms_tolerance_replaces_the_dtypes),
+        cmocka_unit_test(scalars_and_empty_tensors_are_compared),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,122 @@
+// Values and frames between processes, whole, cut short and hostile.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tune/message.h"
+#include "tune/wire.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void values_come_out_as_they_went_in(void **state)
+{
+    (void)state;
+    hone_buffer out;
+    hone_buffer_init(&out, hone_allocator_system());
+    hone_wire_put_u8(&out, 7);
+    hone_wire_put_text(&out, "text");
+    hone_wire_put_text(&out, NULL);
+    hone_wire_put_text(&out, "");
+    hone_wire_put_f64(&out, -0.5);
+    hone_wire_put_i64(&out, INT64_MIN);
+    hone_arena arena = {.allocator = hone_allocator_system()};
+    hone_wire_reader reader = {out.data, out.size, 0, &arena, false};
+    assert_int_equal(hone_wire_get_u8(&reader), 7);
+    assert_string_equal(hone_wire_get_text(&reader), "text");
+    assert_null(hone_wire_get_text(&reader));
+    assert_string_equal(hone_wire_get_text(&reader), "");
+    assert_true(hone_wire_get_f64(&reader) == -0.5);
+    assert_true(hone_wire_get_i64(&reader) == INT64_MIN);
+    assert_false(reader.failed);
+    assert_int_equal(hone_wire_get_u32(&reader), 0);
+    assert_true(reader.failed);
+    hone_arena_destroy(&arena);
+    hone_buffer_deinit(&out);
+}
+
+static void messages_cut_anywhere_fail_without_harm(void **state)
+{
+    (void)state;
+    hone_buffer out;
+    hone_buffer_init(&out, hone_allocator_system());
+    hone_confirmation *confirmation = test_calloc(1, sizeof *confirmation);
+    confirmation->count = 3;
+    confirmation->rounds = 5;
+    strcpy(confirmation->reason, "none");
+    hone_message_put_confirmation(&out, confirmation);
+    for (size_t size = 0; size <= out.size; size++) {
+        hone_arena arena = {.allocator = hone_allocator_system()};
+        hone_wire_reader reader = {out.data, size, 0, &arena, false};
+        hone_confirmation *read = test_calloc(1, sizeof *read);
+        hone_message_get_confirmation(&reader, read);
+        assert_int_equal(reader.failed, size < out.size);
+        test_free(read);
+        hone_arena_destroy(&arena);
+    }
+    test_free(confirmation);
+    hone_buffer_deinit(&out);
+}
+
+static void counts_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    hone_buffer out;
+    hone_buffer_init(&out, hone_allocator_system());
+    hone_wire_put_u32(&out, 1000000); // values of a call
+    hone_arena arena = {.allocator = hone_allocator_system()};
+    hone_wire_reader reader = {out.data, out.size, 0, &arena, false};
+    hone_wire_value *values;
+    uint32_t count;
+    hone_message_get_call(&reader, &values, &count);
+    assert_true(reader.failed);
+    assert_int_equal(count, 0);
+    hone_arena_destroy(&arena);
+    hone_buffer_deinit(&out);
+}
+
+static bool always(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void frames_travel_and_waiting_ends(void **state)
+{
+    (void)state;
+    int fds[2];
+    uint8_t kind;
+    hone_buffer out, in;
+    hone_buffer_init(&out, hone_allocator_system());
+    hone_buffer_init(&in, hone_allocator_system());
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    hone_buffer_text(&out, "payload");
+    assert_int_equal(hone_frame_write(fds[0], 9, &out, 0), HONE_OK);
+    assert_int_equal(hone_frame_read(fds[1], &kind, &in, 0, NULL), HONE_OK);
+    assert_int_equal(kind, 9);
+    assert_string_equal(hone_buffer_string(&in), "payload");
+    assert_int_equal(hone_frame_read(fds[1], &kind, &in, hone_os_now_ns() + 1000000, NULL), HONE_BUSY);
+    assert_int_equal(hone_frame_read(fds[1], &kind, &in, 0, &(hone_stop){always, NULL}), HONE_CANCELLED);
+    const char hostile[9] = {1, 0, 0, 0, 0, 0, 0, 0, 0x7f};
+    assert_int_equal(write(fds[0], hostile, sizeof hostile), 9);
+    assert_int_equal(hone_frame_read(fds[1], &kind, &in, 0, NULL), HONE_IO);
+    close(fds[0]);
+    assert_int_equal(hone_frame_read(fds[1], &kind, &in, 0, NULL), HONE_IO);
+    close(fds[1]);
+    hone_buffer_deinit(&out);
+    hone_buffer_deinit(&in);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_come_out_as_they_went_in),
+        cmocka_unit_test(messages_cut_anywhere_fail_without_harm),
+        cmocka_unit_test(counts_out_of_range_are_refused),
+        cmocka_unit_test(frames_travel_and_waiting_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
