@@ -33,4 +33,12 @@ bool hone_decoding_heuristic(
 hone_status hone_decoding_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
 hone_status hone_decoding_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
+bool hone_rival_kernel_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+bool hone_rival_kernel_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+hone_status hone_rival_kernel_prepare(
+    const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
+void hone_rival_kernel_release(const hone_kernel *kernel, void *state);
+hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+
 #endif

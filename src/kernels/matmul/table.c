@@ -1,5 +1,6 @@
 // matmul: the algorithm and its kernels.
 #include "kernels/matmul/kernels.h"
+#include "kernels/rivals/rivals.h"
 #include "kernels/tables.h"
 
 enum {
@@ -58,6 +59,9 @@ static const char streams[] = "streams: 1 | 2 | 3 | 4 | 8 | 16 | 32 default 8\n"
                               "where split_k == 0 or threads > 1\n"
                               "where threads <= device.threads\n";
 
+static const char threads_alone[] = "threads: 1..64 *2\n"
+                                    "where threads <= device.threads\n";
+
 static const hone_blocked blocked_avx512 = {.set = &hone_gemm_avx512, .mr = 9, .nr = 48, .mc = 224};
 static const hone_blocked in_place_avx512 = {.set = &hone_gemm_avx512, .in_place = true, .mr = 9, .nr = 48, .mc = 224};
 static const hone_blocked blocked_bf16 = {
@@ -78,6 +82,10 @@ static const hone_decoding decoding_portable = {.set = &hone_decode_portable};
     .supports = hone_decoding_supports, .heuristic = hone_decoding_heuristic, .prepare = hone_decoding_prepare,        \
     .run = hone_decoding_run
 
+#define RIVAL                                                                                                          \
+    .supports = hone_rival_kernel_supports, .prepare = hone_rival_kernel_prepare,                                      \
+    .release = hone_rival_kernel_release, .run = hone_rival_kernel_run
+
 static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx512_bf16_decode", .priority = 46, .needs = AVX512 | HONE_CPU_AVX512_BF16, .space = streams,
      .user = (void *)&decoding_bf16, DECODING},
@@ -93,6 +101,11 @@ static const hone_kernel kernels[] = {
      DECODING},
     {NATIVE, .name = "avx2", .priority = 22, .needs = AVX2, .space = tiles_of_16_registers,
      .user = (void *)&blocked_avx2, BLOCKED},
+    {NATIVE, .name = "onednn", .priority = 20, .space = threads_alone, .user = (void *)&hone_rival_onednn,
+     .heuristic = hone_rival_kernel_heuristic, RIVAL},
+    {NATIVE, .name = "openblas", .priority = 18, .space = threads_alone, .user = (void *)&hone_rival_openblas,
+     .heuristic = hone_rival_kernel_heuristic, RIVAL},
+    {NATIVE, .name = "libxsmm", .priority = 16, .user = (void *)&hone_rival_libxsmm, RIVAL},
     {NATIVE, .name = "portable_decode", .priority = 12, .space = streams, .user = (void *)&decoding_portable, DECODING},
     {NATIVE, .name = "portable", .priority = 10, .space = tiles_of_any_machine, .user = (void *)&blocked_portable,
      BLOCKED},

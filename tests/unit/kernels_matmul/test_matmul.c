@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIGS = 4, MOST_THREADS = 3 };
+enum { CONFIGS = 4, MOST_THREADS = 8 };
 
 static const int64_t shapes[][3] = {
     {1, 1, 1},    {1, 2, 3},    {2, 1, 5},     {3, 7, 2},      {5, 5, 5},     {7, 15, 17},  {15, 17, 31},
@@ -218,6 +218,25 @@ static void a_product_over_nothing_is_zero(void **state)
     }
 }
 
+static void a_library_that_says_it_can_does(void **state)
+{
+    static const char *const names[] = {"openblas", "onednn", "libxsmm"};
+    const test_machine *machine = *state;
+    test_product product;
+    product_init(&product, machine->signature, (product_case){33, 64, 48, HONE_F32, false, 3});
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const hone_kernel *kernel = hone_matmul_table.kernels;
+        while (strcmp(kernel->name, names[i]) != 0)
+            kernel++;
+        const char *reason = reason_against(machine, kernel, product.call);
+        if (reason)
+            print_message("%s: %s\n", names[i], reason);
+        else if (run_kernel(machine, kernel, &product, i) == 0)
+            fail_msg("%s supports the product and cannot prepare it", names[i]);
+    }
+    product_deinit(&product);
+}
+
 static void a_left_out_transpose_b_is_false(void **state)
 {
     const test_machine *machine = *state;
@@ -277,6 +296,7 @@ int main(void)
         cmocka_unit_test(every_kernel_multiplies_f16),
         cmocka_unit_test(every_kernel_multiplies_f16_with_b_transposed),
         cmocka_unit_test(a_product_over_nothing_is_zero),
+        cmocka_unit_test(a_library_that_says_it_can_does),
         cmocka_unit_test(a_left_out_transpose_b_is_false),
         cmocka_unit_test(columns_that_do_not_lie_together_are_left_to_the_reference),
         cmocka_unit_test(the_cost_is_two_operations_a_term_and_each_byte_once),

@@ -1,0 +1,15 @@
+// What the plugin around libxsmm gives. Debian has libxsmm as a static library only: as a shared object of its own it
+// stays out of hone and is loaded only by a plan that asks for it.
+#ifndef HONE_KERNELS_RIVALS_LIBXSMM_PLUGIN_H
+#define HONE_KERNELS_RIVALS_LIBXSMM_PLUGIN_H
+
+#define HONE_LIBXSMM_FILE "libhone_libxsmm.so"
+#define HONE_LIBXSMM_NAME "hone_libxsmm_dispatch"
+
+// c = b a for column-major a [m, k], b [k, n], c [m, n]: libxsmm's own order.
+typedef void hone_libxsmm_kernel(const float *a, const float *b, float *c);
+// A kernel for these sizes and leading dimensions; NULL when libxsmm makes none. It lives as long as the process.
+typedef hone_libxsmm_kernel *hone_libxsmm_dispatch_function(
+    int m, int n, int k, int a_stride, int b_stride, int c_stride);
+
+#endif

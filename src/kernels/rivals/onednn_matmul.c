@@ -1,0 +1,72 @@
+// oneDNN's matrix product.
+#include "base/error.h"
+#include "kernels/rivals/loading.h"
+#include "kernels/rivals/onednn.h"
+#include "kernels/rivals/rivals.h"
+
+static const char where[] = "rivals.onednn";
+
+static bool supports(const hone_matmul *product, hone_error *why)
+{
+    if (!hone_onednn_is_here(why)) return false;
+    if (product->dtype != HONE_F16) return hone_rival_can_count(product, "onednn", why);
+    hone_fail(why, HONE_UNSUPPORTED, where, "oneDNN 2.6 multiplies f32 and bf16 on a CPU");
+    return false;
+}
+
+// rows x columns, of which the columns lie side by side, or (transposed) the rows.
+static bool describe(
+    const hone_onednn *onednn,
+    dnnl_memory_desc_t *out,
+    int64_t rows,
+    int64_t columns,
+    int64_t stride,
+    bool transposed,
+    hone_dtype_id dtype)
+{
+    int64_t least = transposed ? rows : columns, step = stride > least ? stride : least;
+    dnnl_dims_t sizes = {rows, columns}, strides = {transposed ? 1 : step, transposed ? step : 1};
+    dnnl_data_type_t type = dtype == HONE_F32 ? dnnl_f32 : dnnl_bf16;
+    return onednn->memory_desc_init_by_strides(out, 2, sizes, type, strides) == dnnl_success;
+}
+
+static bool describe_product(const hone_onednn *onednn, const hone_matmul *product, dnnl_memory_desc_t *operands)
+{
+    int64_t m = product->m, n = product->n, k = product->k;
+    hone_dtype_id dtype = product->dtype;
+    return describe(onednn, &operands[0], m, k, product->a_stride, false, dtype) &&
+           describe(onednn, &operands[1], k, n, product->b_stride, product->transpose_b, dtype) &&
+           describe(onednn, &operands[2], m, n, product->c_stride, false, dtype);
+}
+
+static hone_status create(const hone_matmul *product, int32_t threads, void **out, hone_error *err)
+{
+    static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    hone_onednn onednn;
+    dnnl_memory_desc_t operands[3];
+    dnnl_matmul_desc_t operation;
+    hone_onednn_primitive *primitive = NULL;
+    hone_status status = hone_onednn_open(&onednn, err);
+    if (status != HONE_OK) return status;
+    if (!describe_product(&onednn, product, operands) ||
+        onednn.matmul_desc_init(&operation, &operands[0], &operands[1], NULL, &operands[2]) != dnnl_success) {
+        hone_onednn_close(&onednn);
+        return hone_fail(err, HONE_UNSUPPORTED, where, "oneDNN refuses these sizes or strides");
+    }
+    status = hone_onednn_primitive_create(&onednn, &operation, operands, arguments, 3, threads, &primitive, err);
+    if (status == HONE_OK) *out = primitive;
+    return status;
+}
+
+static hone_status run(void *state, const void *a, const void *b, void *c, int32_t threads)
+{
+    void *const data[] = {(void *)a, (void *)b, c};
+    return hone_onednn_primitive_run(state, data, threads);
+}
+
+static void destroy(void *state)
+{
+    hone_onednn_primitive_destroy(state);
+}
+
+const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy};

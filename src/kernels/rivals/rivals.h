@@ -1,0 +1,24 @@
+// Other libraries' matrix products, found when the program runs: nothing is linked, nothing is loaded before a plan
+// asks for it. They compete as kernels of matmul, and attention is composed from them.
+#ifndef HONE_KERNELS_RIVALS_RIVALS_H
+#define HONE_KERNELS_RIVALS_RIVALS_H
+
+#include "kernels/matmul/matmul.h"
+
+// One library. A product made by `create` is immutable; any number of threads may run it at the same time.
+typedef struct hone_rival {
+    const char *name;
+    // Is the library here, and can it do this? If not, why says so, and which package brings it. Loads nothing.
+    bool (*supports)(const hone_matmul *product, hone_error *why);
+    // Loads the library and makes ready what a product of these sizes, strides and dtype needs; its pointers mean nothing.
+    // threads is the most that it may use. Returns: HONE_OK, HONE_UNAVAILABLE, HONE_UNSUPPORTED, HONE_OUT_OF_MEMORY.
+    hone_status (*create)(const hone_matmul *product, int32_t threads, void **out, hone_error *err);
+    // c = a b. threads: fewer than it was made for may be asked; 0 means as many.
+    // Returns: HONE_OK, HONE_OUT_OF_MEMORY, HONE_KERNEL_FAILED.
+    hone_status (*run)(void *product, const void *a, const void *b, void *c, int32_t threads);
+    void (*destroy)(void *product); // NULL is fine
+} hone_rival;
+
+extern const hone_rival hone_rival_openblas, hone_rival_onednn, hone_rival_libxsmm;
+
+#endif
