@@ -205,8 +205,7 @@ static int64_t next_share(filling *f, int64_t parts_left)
 {
     if (parts_left <= 1) return f->total - f->state;
     const int64_t left = f->total - f->state, twice = left / parts_left * 2;
-    const int64_t share = draw_integer(&f->random, 0, twice);
-    return share < left ? share : left;
+    return draw_integer(&f->random, 0, twice); // never more than what is left: there are two parts or more
 }
 
 static double next_segment(filling *f, int64_t row, int64_t column)

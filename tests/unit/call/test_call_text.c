@@ -36,6 +36,15 @@ static void every_way_of_writing_a_call_prints_as_one(void **state)
     hone_signature_release(&signature);
 }
 
+static void floats_are_told_apart_by_their_bits(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("f(x: f32[n], a: f64 = 0.0, *, b: f64 = nan) -> y: f32[n]");
+    canonical(signature, "f(f32[4], 0, b=nan)", "f(f32[4])");
+    canonical(signature, "f(f32[4], -0.0)", "f(f32[4], -0.0)");
+    hone_signature_release(&signature);
+}
+
 static void layout_is_written_only_where_it_is_not_ordinary(void **state)
 {
     (void)state;
@@ -115,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_of_writing_a_call_prints_as_one),
+        cmocka_unit_test(floats_are_told_apart_by_their_bits),
         cmocka_unit_test(layout_is_written_only_where_it_is_not_ordinary),
         cmocka_unit_test(wrong_text_says_where_and_what_was_expected),
         cmocka_unit_test(names_are_compared_in_unicode_lower_case),

@@ -139,6 +139,8 @@ static void nesting_without_end_is_refused(void **state)
     hone_buffer_deinit(&out);
 }
 
+#define INT_PAIR(digits) "[{\"kind\":\"int\",\"value\":\"" digits "\"},{\"kind\":\"none\"}]"
+
 static void each_kind_has_its_text(void **state)
 {
     (void)state;
@@ -150,6 +152,10 @@ static void each_kind_has_its_text(void **state)
         {"{\"kind\":\"enum\",\"base\":\"int\",\"value\":2,\"repr\":\"x\"}", "2"},
         {"{\"kind\":\"enum\",\"base\":\"plain\",\"value\":null,\"repr\":\"<C.R: 1>\"}", "\"<C.R: 1>\""},
         {"{\"kind\":\"int\",\"value\":\"123456789012345678901234567890\"}", "123456789012345678901234567890"},
+        {"{\"kind\":\"dict\",\"items\":[" INT_PAIR("9007199254740993") "," INT_PAIR("9007199254740992") "," INT_PAIR(
+             "-9007199254740992") "," INT_PAIR("-9007199254740993") "," INT_PAIR("2") "," INT_PAIR("10") "]}",
+         "{\"-9007199254740993\":null,\"-9007199254740992\":null,\"2\":null,\"10\":null,\"9007199254740992\":null,"
+         "\"9007199254740993\":null}"},
         {"{\"kind\":\"float\",\"hex\":\"0x1.8p+0\"}", "1.5"},
         {"{\"kind\":\"str\",\"value\":\"\\u0000\\u007f\"}", "\"\\u0000\\u007f\""},
     };
