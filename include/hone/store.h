@@ -23,19 +23,19 @@ typedef struct hone_store_key {
     const char *device;    // fingerprint
     const char *algorithm; // lower case
     const char *version;
-    const char *key;       // call key
-    const char *spec;      // canonical text; compared where a record has one, since 64 bits can collide
+    const char *key;  // call key
+    const char *spec; // canonical text; compared where a record has one, since 64 bits can collide
 } hone_store_key;
 
 // A decision as it is stored: text, so that a store needs no registry. The reader validates kernel and config.
 typedef struct hone_store_decision {
     hone_store_key key;
-    const char *call;        // call text
+    const char *call; // call text
     const char *kernel;
     const char *platform;
-    const char *config;      // JSON object
-    const char *source;      // hone_source_name
-    const char *revision;    // of the kernel's code
+    const char *config;   // JSON object
+    const char *source;   // hone_source_name
+    const char *revision; // of the kernel's code
     bool verified;
     hone_regime regime;
     double time_ns;
@@ -60,15 +60,15 @@ typedef struct hone_store_invocation {
     hone_store_key key;
     const char *call; // call text, NULL when not known
     uint64_t count;
-    double first, last; // seconds since 1970, UTC
-    const char *kernel; // that answered last; may be NULL
+    double first, last;  // seconds since 1970, UTC
+    const char *kernel;  // that answered last; may be NULL
     const char *decided; // source that answered last; may be NULL
 } hone_store_invocation;
 
 // Another system's key for a call, pointing at hone's.
 typedef struct hone_store_alias {
-    const char *scheme;       // "ejkernel"
-    const char *operation;    // "flash_attention@v2"
+    const char *scheme;    // "ejkernel"
+    const char *operation; // "flash_attention@v2"
     const char *foreign_key;
     const char *foreign_spec; // canonical text there; may be NULL
     hone_store_key key;       // hone's; device may be NULL
@@ -96,7 +96,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get(
     hone_error *err);
 // Replaces the decision of the same device, algorithm, version, key and regime, whatever it rests on: who puts
 // knows better. Which of two decisions is the better one is hone_result_merge's question.
-HONE_API HONE_MUST_CHECK hone_status hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err);
 // All or none, in one transaction.
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err);
@@ -132,9 +133,11 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_invocations(
     bool (*visit)(void *ctx, const hone_store_invocation *invocation),
     void *ctx,
     hone_error *err);
-HONE_API HONE_MUST_CHECK hone_status hone_store_clear_invocations(hone_store *store, const char *device, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_clear_invocations(hone_store *store, const char *device, hone_error *err);
 
-HONE_API HONE_MUST_CHECK hone_status hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err);
 // Visits the alias of a foreign key. HONE_NOT_FOUND when there is none.
 HONE_API HONE_MUST_CHECK hone_status hone_store_get_alias(
     hone_store *store,

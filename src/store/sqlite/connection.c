@@ -279,6 +279,17 @@ static hone_status check_schema(hone_connection *connection, int64_t *out_versio
     return HONE_OK;
 }
 
+// In one read transaction: another process may be making the tables between two looks.
+static hone_status look_at_schema(hone_connection *connection, int64_t *out_version, hone_error *err)
+{
+    hone_status status = execute(connection, "BEGIN", "read the header", err);
+    if (status != HONE_OK) return status;
+    status = check_schema(connection, out_version, err);
+    // Ends a transaction that only read: it has nothing to lose, and the words of a refusal are kept.
+    hone_status ended = execute(connection, "ROLLBACK", "read the header", status == HONE_OK ? err : NULL);
+    return status != HONE_OK ? status : ended;
+}
+
 static hone_status write_schema(hone_connection *connection, hone_error *err)
 {
     char *pragmas = sqlite3_mprintf(
@@ -336,7 +347,7 @@ static hone_status open_file(hone_connection *connection, hone_error *err)
 static hone_status prepare_file(hone_connection *connection, const char *sync, hone_error *err)
 {
     int64_t version = 0;
-    hone_status status = check_schema(connection, &version, err);
+    hone_status status = look_at_schema(connection, &version, err);
     if (status != HONE_OK) return status;
     int code = sqlite3_db_readonly(connection->db, "main") == 1 ? SQLITE_OK : journal_wal(connection);
     if (code != SQLITE_OK) return hone_connection_fail(connection, code, open_where, "switch to WAL", err);

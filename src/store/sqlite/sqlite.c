@@ -45,6 +45,18 @@ static void sqlite_close(hone_store *store)
 // Hands a record on; false ends the walk.
 typedef bool visit_record(void *ctx, const void *record);
 
+// The current row as a record.
+static hone_status read_record(
+    hone_query *query, const hone_row_shape *shape, void *record, size_t record_size, hone_error *err)
+{
+    hone_row row;
+    hone_status status = hone_query_row(query, shape, &row, err);
+    if (status != HONE_OK || hone_row_read(shape, &row, record, record_size)) return status;
+    return hone_fail(
+        err, HONE_CORRUPT, query->where, "%s: a %s record has a value out of its range; it was left as it was",
+        query->connection->path, shape->name);
+}
+
 // Visits the sound rows of a query that has its parameters. Damaged ones are passed over, and the first of them
 // is what the walk fails with in the end.
 static hone_status walk(
@@ -65,9 +77,7 @@ static hone_status walk(
     hone_status damage = HONE_OK;
     *out_ended = false;
     while (!*out_ended && hone_query_step(query)) {
-        hone_row row;
-        hone_status status = hone_query_row(query, shape, &row, damage == HONE_OK ? err : NULL);
-        if (status == HONE_OK && !hone_row_read(shape, &row, &record, record_size)) status = HONE_CORRUPT;
+        hone_status status = read_record(query, shape, &record, record_size, damage == HONE_OK ? err : NULL);
         if (status == HONE_OK)
             *out_ended = !visit(ctx, &record);
         else if (damage == HONE_OK)
@@ -337,15 +347,14 @@ static hone_status add_invocation(hone_connection *connection, const hone_store_
 {
     static const char where[] = "store.add_invocations";
     hone_store_invocation merged = *added;
-    hone_row row, stored;
+    hone_row row;
     hone_row_of(&hone_row_invocation, added, &row);
     row.count = hone_row_invocation.key_count;
     hone_query query;
     hone_query_begin(&query, connection, HONE_SQL_INVOCATION_GET, where);
     hone_query_cells(&query, &row, 0);
     hone_store_invocation found;
-    if (hone_query_step(&query) && hone_query_row(&query, &hone_row_invocation, &stored, NULL) == HONE_OK &&
-        hone_row_read(&hone_row_invocation, &stored, &found, sizeof found)) {
+    if (hone_query_step(&query) && read_record(&query, &hone_row_invocation, &found, sizeof found, NULL) == HONE_OK) {
         hone_invocation_merge(&found, added);
         merged = found;
     }
