@@ -1,6 +1,8 @@
 // The helpers that all kernels share.
 #include "kernels/common/half.h"
+#include "kernels/common/peak.h"
 #include "kernels/common/scratch.h"
+#include "os/os.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,6 +101,30 @@ static void brought_scratch_is_cut_into_pieces(void **state)
     assert_ptr_equal(hone_scratch_piece(NULL, 1, 2, 65), hone_scratch_get(65));
 }
 
+static void a_peak_is_that_of_the_widest_instructions(void **state)
+{
+    (void)state;
+    hone_allocator allocator = hone_allocator_system();
+    hone_os_cpu cpu;
+    hone_peak widest, portable;
+    hone_os_cpu_read(&cpu);
+    assert_int_equal(hone_peak_measure(&allocator, cpu.features, 1, 1 << 20, NULL, NULL, &widest, NULL), HONE_OK);
+    assert_int_equal(hone_peak_measure(&allocator, 0, 1, 1 << 20, NULL, NULL, &portable, NULL), HONE_OK);
+    assert_true(portable.operations > 1e8 && portable.bytes > 1e8);
+    if (cpu.features & HONE_CPU_AVX2) assert_true(widest.operations > portable.operations * 1.5);
+}
+
+static void a_peak_of_no_threads_is_refused(void **state)
+{
+    (void)state;
+    hone_allocator allocator = hone_allocator_system();
+    hone_peak peak = {.operations = 7};
+    hone_error err = {0};
+    assert_int_equal(hone_peak_measure(&allocator, 0, 0, 0, NULL, NULL, &peak, &err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "threads is 0"));
+    assert_true(peak.operations == 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +135,8 @@ int main(void)
         cmocka_unit_test(scratch_that_cannot_be_is_null),
         cmocka_unit_test(each_thread_has_its_own_scratch),
         cmocka_unit_test(brought_scratch_is_cut_into_pieces),
+        cmocka_unit_test(a_peak_is_that_of_the_widest_instructions),
+        cmocka_unit_test(a_peak_of_no_threads_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

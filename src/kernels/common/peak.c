@@ -1,0 +1,121 @@
+#include "kernels/common/peak.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "os/os.h"
+
+enum {
+    ROUNDS = 20000,         // of a loop: some 60 us
+    REPEATS = 200,          // of a loop, of which the best counts
+    READS = 4,              // of the memory
+    LEAST_BYTES = 64 << 20, // read
+    MOST_BYTES = 1 << 30,
+    LINE = 64,
+    WORDS = 16
+};
+
+static const char where[] = "peak.measure";
+
+// The widest first.
+static const struct {
+    uint64_t needs;
+    hone_peak_loop *loop;
+    int32_t width; // floats
+} loops[] = {
+    {HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ, hone_peak_loop_avx512, 16},
+    {HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, hone_peak_loop_avx2, 8},
+    {0, hone_peak_loop_portable, 4},
+};
+
+typedef struct peak_job {
+    hone_parallel_for *parallel_for;
+    void *pool;
+    int32_t threads;
+    hone_peak_loop *loop;
+    const unsigned char *memory;
+    size_t bytes;   // of memory, for each thread
+    uint64_t *sums; // of each thread, a line apart
+} peak_job;
+
+static void work(const peak_job *job, void (*body)(void *ctx, int64_t index))
+{
+    if (job->threads == 1 || !job->parallel_for)
+        body((void *)job, 0);
+    else
+        job->parallel_for(job->pool, job->threads, body, (void *)job);
+}
+
+// The least time of repeats, in seconds.
+static double time_of(const peak_job *job, void (*body)(void *ctx, int64_t index), int repeats)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < repeats; i++) {
+        uint64_t start = hone_os_now_ns();
+        work(job, body);
+        uint64_t time = hone_os_now_ns() - start;
+        if (time < least) least = time;
+    }
+    return (double)(least > 0 ? least : 1) * 1e-9;
+}
+
+static void compute(void *ctx, int64_t index)
+{
+    const peak_job *job = ctx;
+    job->sums[index * LINE] += (uint64_t)job->loop(ROUNDS);
+}
+
+// Two lines at a time, each word into its own sum: no addition waits for another.
+static void read_memory(void *ctx, int64_t index)
+{
+    const peak_job *job = ctx;
+    const uint64_t *words = (const uint64_t *)(const void *)(job->memory + (size_t)index * job->bytes);
+    uint64_t sums[WORDS] = {0};
+    for (size_t i = 0; i < job->bytes / sizeof *words; i += WORDS)
+        for (size_t j = 0; j < WORDS; j++)
+            sums[j] += words[i + j];
+    for (size_t j = 0; j < WORDS; j++)
+        job->sums[index * LINE] += sums[j];
+}
+
+// Twice the last cache, so that reading it from end to end finds nothing there.
+static size_t bytes_of_thread(int64_t cache_bytes, int32_t threads)
+{
+    int64_t bytes = cache_bytes > LEAST_BYTES / 2 ? cache_bytes * 2 : LEAST_BYTES;
+    bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
+    return (size_t)(bytes / threads) / 4096 * 4096;
+}
+
+static void measure(peak_job *job, uint64_t features, hone_peak *out)
+{
+    size_t i = 0;
+    while ((loops[i].needs & features) != loops[i].needs)
+        i++;
+    job->loop = loops[i].loop;
+    double operations = 2.0 * ROUNDS * HONE_PEAK_SUMS * loops[i].width * job->threads;
+    out->operations = operations / time_of(job, compute, REPEATS);
+    out->bytes = (double)job->bytes * job->threads / time_of(job, read_memory, READS);
+}
+
+hone_status hone_peak_measure(
+    const hone_allocator *allocator,
+    uint64_t features,
+    int32_t threads,
+    int64_t cache_bytes,
+    hone_parallel_for *parallel_for,
+    void *pool,
+    hone_peak *out,
+    hone_error *err)
+{
+    if (threads < 1 || threads > 1024)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "threads is %d, from 1 to 1024 are asked for", threads);
+    peak_job job = {.parallel_for = parallel_for, .pool = pool, .threads = parallel_for ? threads : 1};
+    job.bytes = bytes_of_thread(cache_bytes, job.threads);
+    void *memory = hone_alloc(allocator, job.bytes * (size_t)job.threads); // zeroed, so that every page is there
+    job.memory = memory;
+    job.sums = hone_alloc_array(allocator, (size_t)job.threads * LINE, sizeof *job.sums);
+    hone_status status = memory && job.sums ? HONE_OK : hone_fail_memory(err, where);
+    if (status == HONE_OK) measure(&job, features, out);
+    hone_free(allocator, memory);
+    hone_free(allocator, job.sums);
+    return status;
+}

@@ -1,0 +1,35 @@
+// What this machine can do at best, measured: to print a share of it beside every time.
+#ifndef HONE_KERNELS_COMMON_PEAK_H
+#define HONE_KERNELS_COMMON_PEAK_H
+
+#include "hone/kernel.h"
+
+typedef struct hone_peak {
+    double operations; // of f32 a second, in fused multiply-adds on registers
+    double bytes;      // read a second, from memory that no cache holds
+} hone_peak;
+
+// Measures for about 100 ms.
+//   features      HONE_CPU_* of this CPU
+//   threads       how many work at the same time, at least 1
+//   cache_bytes   of the last cache; 0: not known
+//   parallel_for  and its pool; may be NULL for one thread
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
+hone_status hone_peak_measure(
+    const hone_allocator *allocator,
+    uint64_t features,
+    int32_t threads,
+    int64_t cache_bytes,
+    hone_parallel_for *parallel_for,
+    void *pool,
+    hone_peak *out,
+    hone_error *err);
+
+// The loops, one an instruction set. Each runs `rounds` of hone_peak_operations and says nothing of use.
+typedef float hone_peak_loop(int64_t rounds);
+enum { HONE_PEAK_SUMS = 12 }; // independent ones: more than latency times width of any FMA unit so far
+float hone_peak_loop_avx512(int64_t rounds);
+float hone_peak_loop_avx2(int64_t rounds);
+float hone_peak_loop_portable(int64_t rounds);
+
+#endif
