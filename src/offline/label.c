@@ -25,10 +25,20 @@ static bool is_version(char c)
     return is_word(c) || c == '.' || c == '-';
 }
 
-// Bytes of an operation's name. Names outside [A-Za-z0-9_.@-] are ones that ejkernel itself cannot find again.
+// Bytes that end an operation's name or are none of it: a table, since the scan asks for every byte of a label. Names
+// outside [A-Za-z0-9_.@-] are ones that ejkernel itself cannot find again.
+static const bool ends_name[256] = {
+    [0] = true,   [1] = true,    [2] = true,   [3] = true,   [4] = true,   [5] = true,   [6] = true,   [7] = true,
+    [8] = true,   [9] = true,    [10] = true,  [11] = true,  [12] = true,  [13] = true,  [14] = true,  [15] = true,
+    [16] = true,  [17] = true,   [18] = true,  [19] = true,  [20] = true,  [21] = true,  [22] = true,  [23] = true,
+    [24] = true,  [25] = true,   [26] = true,  [27] = true,  [28] = true,  [29] = true,  [30] = true,  [31] = true,
+    ['"'] = true, ['\\'] = true, [':'] = true, [';'] = true, ['#'] = true, ['('] = true, [')'] = true, ['{'] = true,
+    ['}'] = true, ['<'] = true,  ['>'] = true, [127] = true,
+};
+
 static bool is_name(char c)
 {
-    return (unsigned char)c >= ' ' && c != 0x7f && !strchr("\"\\:;#(){}<>", c);
+    return !ends_name[(unsigned char)c];
 }
 
 // The 16 digits at `at`, with nothing behind them that would make them something longer.
@@ -51,6 +61,7 @@ static bool all(const char *from, const char *to, bool (*test)(char c))
 static bool split_version(hone_view text, hone_view *out_operation, hone_view *out_version)
 {
     static const char marks[] = "@.";
+    if (text.size < 4) return false;
     for (const char *mark = marks; *mark; mark++) {
         const char *end = text.data + text.size;
         for (const char *at = end - 3; at > text.data; at--) {
@@ -80,7 +91,7 @@ static bool read_keyed(hone_view text, const char *hash, hone_view word, hone_la
         colon++;
     if (colon == limit || *colon != ':' || !is_key(colon + 1, end)) return false;
     hone_view name = {hash + 1, (size_t)(colon - hash - 1)};
-    if (name.size < 4 || !split_version(name, &out->operation, &out->version)) return false;
+    if (!split_version(name, &out->operation, &out->version)) return false;
     out->kind = hone_view_is(word, hone_word) ? HONE_LABEL_HONE : HONE_LABEL_HASH;
     out->key = (hone_view){colon + 1, KEY_DIGITS};
     out->text = (hone_view){word.data, (size_t)(colon + 1 + KEY_DIGITS - word.data)};
@@ -146,48 +157,74 @@ static payload_step step(const char *at, const char *end, bool bare)
     return bare ? (payload_step){.size = 1, .escape = true} : step_escape(at, end);
 }
 
-// The end of a payload that begins at '{': behind its '}', or where the program's string ends.
-static const char *payload_end(const char *at, const char *end)
+// A payload as far as it was read.
+typedef struct payload_scan {
+    const char *at, *end;
+    bool bare;
+    hone_view operation; // the value of "op_id", the last field: behind it, HLO text has cut the rest
+    bool cut;
+} payload_scan;
+
+// Over bytes that mean nothing to the scan.
+static void skip_plain(payload_scan *s)
 {
-    bool bare = end - at > 1 && at[1] == '"', in_string = false, escaped = false;
-    int depth = 0;
+    static const bool means[256] = {['"'] = true, ['\\'] = true, ['\n'] = true, ['{'] = true, ['}'] = true};
+    while (s->at < s->end && !means[(unsigned char)*s->at])
+        s->at++;
+}
+
+// The inside of the JSON string whose first byte is at the scan; the scan moves behind its closing quote.
+static hone_view scan_string(payload_scan *s)
+{
+    const char *start = s->at;
+    bool escaped = false;
     for (;;) {
-        payload_step s = step(at, end, bare);
-        if (s.size == 0) return at;
-        at += s.size;
-        if (escaped)
-            escaped = false;
-        else if (s.escape)
-            escaped = in_string;
-        else if (s.quote)
-            in_string = !in_string;
-        else if (!in_string && s.plain == '{')
-            depth++;
-        else if (!in_string && s.plain == '}' && --depth == 0)
-            return at;
+        if (!escaped) skip_plain(s);
+        payload_step next = step(s->at, s->end, s->bare);
+        const char *stop = s->at;
+        s->at += next.size;
+        if (next.size == 0 || (next.quote && !escaped)) return (hone_view){start, (size_t)(stop - start)};
+        escaped = next.escape && !escaped;
     }
 }
 
-// The value of "op_id", the last field of a payload, also when it was cut.
-static hone_view find_operation(hone_view payload)
+// The operation's name: up to its closing quote, or where the name of the scope ends that it was cut in.
+static void scan_operation(payload_scan *s)
 {
-    static const char field[] = "op_id";
-    const char *end = payload.data + payload.size;
-    const char *at = memmem(payload.data, payload.size, field, sizeof field - 1);
-    for (const char *next = at; next; at = next)
-        if (!(next = memmem(at + 1, (size_t)(end - at - 1), field, sizeof field - 1))) break;
-    if (!at) return (hone_view){0};
-    at += sizeof field - 1;
-    const char *colon = memchr(at, ':', (size_t)(end - at));
-    if (!colon) return (hone_view){0};
-    at = colon + 1;
-    bool bare = end - payload.data > 1 && payload.data[1] == '"';
-    payload_step s = step(at, end, bare);
-    if (!s.quote) return (hone_view){0};
-    const char *start = at += s.size;
-    while ((s = step(at, end, bare)).size > 0 && !s.quote && !s.escape)
-        at += s.size;
-    return (hone_view){start, (size_t)(at - start)};
+    const char *start = s->at;
+    payload_step next;
+    while ((next = step(s->at, s->end, s->bare)).size > 0 && !next.quote &&
+           !strchr("/;)", next.plain ? next.plain : ' '))
+        s->at += next.size;
+    s->operation = (hone_view){start, (size_t)(s->at - start)};
+    s->cut = !next.quote;
+    s->at += next.quote ? next.size : 0;
+}
+
+static bool scan_value_follows(payload_scan *s)
+{
+    if (s->at == s->end || *s->at != ':') return false;
+    payload_step quote = step(s->at + 1, s->end, s->bare);
+    if (quote.quote) s->at += 1 + quote.size;
+    return quote.quote;
+}
+
+// Reads a payload from its '{': up to its '}', to where it was cut, or to where the program's string ends.
+static void scan_payload(payload_scan *s)
+{
+    int depth = 0;
+    for (;;) {
+        skip_plain(s);
+        payload_step next = step(s->at, s->end, s->bare);
+        if (next.size == 0) return;
+        s->at += next.size;
+        if (next.plain == '{') depth++;
+        if (next.plain == '}' && --depth == 0) return;
+        if (!next.quote) continue;
+        bool last = hone_view_is(scan_string(s), "op_id") && depth == 1;
+        if (last && scan_value_follows(s)) scan_operation(s);
+        if (s->cut) return;
+    }
 }
 
 static bool read_json(hone_view text, const char *mark, hone_label *out)
@@ -196,12 +233,12 @@ static bool read_json(hone_view text, const char *mark, hone_label *out)
     const char *brace = mark + sizeof json_mark - 2, *end = text.data + text.size;
     if (end - brace > PAYLOAD_MAX_SIZE) end = brace + PAYLOAD_MAX_SIZE;
     hone_view word = word_before(text, brace - 1);
-    const char *stop = payload_end(brace, end);
-    out->payload = (hone_view){brace, (size_t)(stop - brace)};
-    out->text = (hone_view){word.data, (size_t)(stop - word.data)};
-    hone_view operation = find_operation(out->payload);
-    if (!split_version(operation, &out->operation, &out->version)) out->operation = operation;
-    return operation.size > 0;
+    payload_scan s = {.at = brace, .end = end, .bare = end - brace > 1 && brace[1] == '"'};
+    scan_payload(&s);
+    out->payload = (hone_view){brace, (size_t)(s.at - brace)};
+    out->text = (hone_view){word.data, (size_t)(s.at - word.data)};
+    if (!split_version(s.operation, &out->operation, &out->version)) out->operation = s.operation;
+    return s.operation.size > 0;
 }
 
 static const char *find_byte(const char *from, const char *end, char byte)

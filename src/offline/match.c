@@ -225,8 +225,18 @@ static void identify(matcher *m)
 
 // --- labels that lie
 
-static bool same_dims(const hone_tensor *tensor, const hone_array *array)
+static int64_t elements(const int64_t *dims, int32_t ndim)
 {
+    int64_t product = 1;
+    for (int32_t i = 0; i < ndim; i++)
+        if (__builtin_mul_overflow(product, dims[i], &product)) return -1;
+    return product;
+}
+
+// XLA writes its own reshapes into the operations under a label: there only the number of elements is left to compare.
+static bool may_be(const hone_tensor *tensor, const hone_array *array, bool reshaped)
+{
+    if (reshaped) return elements(tensor->shape, tensor->ndim) == elements(array->dims, array->ndim);
     return tensor->ndim == array->ndim &&
            (array->ndim == 0 || memcmp(tensor->shape, array->dims, (size_t)array->ndim * sizeof array->dims[0]) == 0);
 }
@@ -236,7 +246,9 @@ static bool is_seen(const hone_found *found, const hone_tensor *tensor)
     for (uint32_t v = 0; v < found->view_count; v++) {
         for (uint32_t i = 0; i < found->views[v].count; i++) {
             hone_array array;
-            if (hone_array_read(found->views[v].types[i], &array) && same_dims(tensor, &array)) return true;
+            hone_view type = found->views[v].types[i];
+            bool mlir = type.size > 0 && type.data[type.size - 1] == '>';
+            if (hone_array_read(type, &array) && may_be(tensor, &array, !mlir)) return true;
         }
     }
     return false;

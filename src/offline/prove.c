@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHOICES_MAX = 96, DIMENSIONS_MAX = 24, DEVIATIONS_MAX = 4, EXTRA_SIZE = 64 };
+enum { CHOICES_MAX = 96, DIMENSIONS_MAX = 24, DEVIATIONS_MAX = 3, FREE_MAX = 4, EXTRA_SIZE = 64 };
 // What a search may cost: a few thousand texts, some tens of milliseconds.
 enum { BUDGET = 24000, COST_OF_BIND = 1, COST_OF_TEXT = 2 };
 
 // One thing that can be otherwise than its default: a scalar of the signature, or an argument that hone's signature
-// does not have. Its choices stand in a row.
+// does not have. Its choices stand in a row. Those that are free stand first and count as no deviation: truths, and the platform
+// that nearly everybody names.
 typedef struct dimension {
     size_t parameter;  // of the signature; SIZE_MAX: an extra
     const char *extra; // its name
@@ -33,7 +34,7 @@ typedef struct proof {
     const char *operation, *key;
     dimension dimensions[DIMENSIONS_MAX];
     choice choices[CHOICES_MAX];
-    size_t dimension_count, choice_count;
+    size_t dimension_count, free_count, choice_count;
     hone_value values[64];
     hone_ejkernel_extra extras[DIMENSIONS_MAX];
     size_t extra_count;
@@ -78,7 +79,7 @@ static void add_floats(proof *p, dimension *d, const hone_found *found)
     for (uint32_t i = 0; i < found->literal_count; i++) {
         double value;
         hone_view text = found->literals[i];
-        if (!hone_number_parse(text.data, text.size, &value) || !isfinite(value) || fabs(value) > 1e30) continue;
+        if (!hone_number_parse(text.data, text.size, &value) || value == 0 || fabs(value) > 1e30) continue;
         add_value(p, d, hone_of_float(hone_number_of_float((float)value)));
     }
 }
@@ -104,20 +105,30 @@ static void add_integers(proof *p, dimension *d, const hone_found *found)
 
 static void add_parameter(proof *p, size_t index, const hone_parameter *parameter, const hone_found *found)
 {
-    if (parameter->kind == HONE_KIND_TENSOR || parameter->kind == HONE_KIND_STRING || parameter->is_result) return;
-    dimension *d = add_dimension(p, index, NULL);
-    if (!d) return;
-    if (parameter->kind == HONE_KIND_FLOAT) add_floats(p, d, found);
-    if (parameter->kind == HONE_KIND_INT) add_integers(p, d, found);
-    bool truth = parameter->default_value.tag == HONE_VALUE_BOOL && parameter->default_value.as.i64 != 0;
-    if (parameter->kind == HONE_KIND_BOOL) add_value(p, d, hone_of_bool(!truth));
+    bool number = parameter->kind == HONE_KIND_FLOAT || parameter->kind == HONE_KIND_INT;
+    dimension *d = number && !parameter->is_result ? add_dimension(p, index, NULL) : NULL;
+    if (d && parameter->kind == HONE_KIND_FLOAT) add_floats(p, d, found);
+    if (d && parameter->kind == HONE_KIND_INT) add_integers(p, d, found);
+}
+
+static void add_free(proof *p)
+{
+    dimension *d = p->operation ? add_dimension(p, SIZE_MAX, "platform") : NULL;
+    if (d) add_extra(p, d, "\"xla\"");
+    for (size_t i = 0; i < hone_signature_count(p->signature) && p->dimension_count < FREE_MAX; i++) {
+        const hone_parameter *parameter = hone_signature_parameter(p->signature, i);
+        if (parameter->kind != HONE_KIND_BOOL) continue;
+        bool truth = parameter->default_value.tag == HONE_VALUE_BOOL && parameter->default_value.as.i64 != 0;
+        d = add_dimension(p, i, NULL);
+        if (d) add_value(p, d, hone_of_bool(!truth));
+    }
+    p->free_count = p->dimension_count;
 }
 
 // What ejkernel's callers say that hone's signatures do not have, by how often.
 static const struct {
     const char *name, *json;
 } extra_choices[] = {
-    {"platform", "\"xla\""},
     {"platform", "\"pallas\""},
     {"platform", "\"triton\""},
     {"platform", "\"cuda\""},
@@ -157,6 +168,7 @@ static void add_windows(proof *p, const hone_found *found)
 
 static void add_choices(proof *p, const hone_found *found)
 {
+    add_free(p);
     if (p->operation) add_extras(p);
     for (size_t i = 0; i < hone_signature_count(p->signature); i++)
         add_parameter(p, i, hone_signature_parameter(p->signature, i), found);
@@ -196,31 +208,44 @@ static bool try_values(proof *p)
     return proved;
 }
 
-static bool try_deviations(proof *p, size_t first, int deviations);
-
-static bool try_choice(proof *p, size_t index, const choice *c, int deviations)
+// Takes a choice of a dimension, or with NULL gives its default back.
+static void choose(proof *p, const dimension *d, const choice *c)
 {
-    const dimension *d = &p->dimensions[index];
-    if (d->extra) {
+    if (d->extra && c)
         p->extras[p->extra_count++] = (hone_ejkernel_extra){d->extra, c->extra};
-        bool proved = try_deviations(p, index + 1, deviations - 1);
+    else if (d->extra)
         p->extra_count--;
-        return proved;
-    }
-    hone_value before = p->values[d->parameter];
-    p->values[d->parameter] = c->value;
-    bool proved = try_deviations(p, index + 1, deviations - 1);
-    p->values[d->parameter] = before;
-    return proved;
+    else
+        p->values[d->parameter] = c ? c->value : hone_of_none();
 }
 
 // Exactly `deviations` of the dimensions from `first` on are otherwise than their default. Recursion is DEVIATIONS_MAX deep.
 static bool try_deviations(proof *p, size_t first, int deviations)
 {
     if (deviations == 0) return try_values(p);
-    for (size_t i = first; i < p->dimension_count; i++)
-        for (size_t k = 0; k < p->dimensions[i].count && p->budget > 0; k++)
-            if (try_choice(p, i, &p->choices[p->dimensions[i].first + k], deviations)) return true;
+    for (size_t i = first; i < p->dimension_count; i++) {
+        const dimension *d = &p->dimensions[i];
+        for (size_t k = 0; k < d->count && p->budget > 0; k++) {
+            choose(p, d, &p->choices[d->first + k]);
+            bool proved = try_deviations(p, i + 1, deviations - 1);
+            choose(p, d, NULL);
+            if (proved) return true;
+        }
+    }
+    return false;
+}
+
+// Every setting of the free dimensions, which have one choice each.
+static bool try_free(proof *p)
+{
+    for (uint32_t mask = 0; mask < 1u << p->free_count && p->budget > 0; mask++) {
+        for (size_t i = 0; i < p->free_count; i++)
+            if (mask >> i & 1) choose(p, &p->dimensions[i], &p->choices[p->dimensions[i].first]);
+        bool proved = try_deviations(p, p->free_count, p->deviations);
+        for (size_t i = 0; i < p->free_count; i++)
+            if (mask >> i & 1) choose(p, &p->dimensions[i], NULL);
+        if (proved) return true;
+    }
     return false;
 }
 
@@ -229,7 +254,7 @@ static bool try_arguments(void *ctx, const hone_value *values, size_t count)
     proof *p = ctx;
     if (count > sizeof p->values / sizeof p->values[0] || p->budget <= 0) return false;
     memcpy(p->values, values, count * sizeof *values);
-    return try_deviations(p, 0, p->deviations);
+    return try_free(p);
 }
 
 bool hone_prove(
