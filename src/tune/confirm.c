@@ -11,6 +11,7 @@
 
 enum {
     BEST_COUNT = 4,
+    KERNEL_COUNT = 6, // with the best of further kernels
     BLOCK_ROUNDS = 8,
     LEAST_BLOCK_ROUNDS = 5, // two blocks make ten rounds
     LEAST_BLOCKS = 2,
@@ -19,6 +20,7 @@ enum {
 };
 
 static const double hopeless = 1.5;         // over the best: no finalist
+static const double near = 1.2;             // over the best: a further kernel's best is one
 static const double hopeless_default = 3.0; // the default may be slower: its time is shown
 static const double tie = 1.005, undecided_tie = 1.02;
 static const double least_share = 0.15; // of the contest's time, also when the race has spent all
@@ -34,12 +36,21 @@ static bool is_finalist(const hone_finals *finals, const hone_candidate *candida
     return false;
 }
 
-static hone_candidate *next_best(const hone_contest_state *state, const hone_finals *finals)
+static bool has_kernel(const hone_finals *finals, uint32_t kernel)
+{
+    for (uint32_t i = 0; i < finals->count; i++)
+        if (finals->finalists[i]->kernel == kernel) return true;
+    return false;
+}
+
+// The best that is no finalist yet; other: of a kernel that has none.
+static hone_candidate *next_best(const hone_contest_state *state, const hone_finals *finals, bool other)
 {
     hone_candidate *best = NULL;
     for (size_t i = 0; i < state->candidate_count; i++) {
         hone_candidate *candidate = &state->candidates[i];
         if (candidate->out || is_finalist(finals, candidate)) continue;
+        if (other && has_kernel(finals, candidate->kernel)) continue;
         if (!best || candidate->rank_ns < best->rank_ns) best = candidate;
     }
     return best;
@@ -57,14 +68,23 @@ static hone_candidate *find_default(const hone_contest_state *state)
     return first;
 }
 
-static void choose_finalists(const hone_contest_state *state, hone_finals *out)
+// Adds the next best until there are `most`, as long as they are within `reach` of the first.
+static void add_best(const hone_contest_state *state, hone_finals *out, uint32_t most, double reach, bool other)
 {
-    hone_candidate *candidate, *standard = find_default(state);
-    memset(out, 0, sizeof *out);
-    while (out->count < BEST_COUNT && (candidate = next_best(state, out)) != NULL) {
-        if (out->count > 0 && candidate->rank_ns > hopeless * out->finalists[0]->rank_ns) break;
+    hone_candidate *candidate;
+    while (out->count < most && (candidate = next_best(state, out, other)) != NULL) {
+        if (out->count > 0 && candidate->rank_ns > reach * out->finalists[0]->rank_ns) return;
         out->finalists[out->count++] = candidate;
     }
+}
+
+static void choose_finalists(const hone_contest_state *state, hone_finals *out)
+{
+    hone_candidate *standard = find_default(state);
+    memset(out, 0, sizeof *out);
+    add_best(state, out, BEST_COUNT, hopeless, false);
+    // Four configs of one kernel are often as good as one; another kernel may have been unlucky in the race.
+    add_best(state, out, KERNEL_COUNT, near, true);
     if (out->count == 0 || !standard || is_finalist(out, standard)) return;
     if (standard->rank_ns <= hopeless_default * out->finalists[0]->rank_ns) out->finalists[out->count++] = standard;
 }

@@ -149,13 +149,21 @@ static hone_status fail_nobody(const hone_contest_state *state, hone_error *err)
 
 // What it came to ----------------------------------------------------------------------------------------------------
 
+// A kernel's best: the one that the finals chose, else one that they confirmed, else the race's.
+static bool shows_better(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
+{
+    if (!b) return true;
+    if (a == state->winner || b == state->winner) return a == state->winner;
+    if (a->confirmed != b->confirmed) return a->confirmed;
+    return a->rank_ns < b->rank_ns;
+}
+
 static const hone_candidate *best_of(const hone_contest_state *state, size_t kernel)
 {
     const hone_candidate *best = NULL;
     for (size_t i = 0; i < state->candidate_count; i++) {
         const hone_candidate *candidate = &state->candidates[i];
-        if (candidate->kernel != kernel || candidate->out) continue;
-        if (!best || candidate->rank_ns < best->rank_ns) best = candidate;
+        if (candidate->kernel == kernel && !candidate->out && shows_better(state, candidate, best)) best = candidate;
     }
     return best;
 }
@@ -210,6 +218,7 @@ static void adopt_finals(hone_finals *finals)
         candidate->trial.low_ns = interval.low;
         candidate->trial.high_ns = interval.high;
         candidate->trial.samples = finals->rounds;
+        candidate->confirmed = true;
     }
 }
 
@@ -249,8 +258,9 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     fill_counts(state, evidence);
 }
 
-static void fill_decision(const hone_contest_state *state, const hone_candidate *winner)
+static void fill_decision(hone_contest_state *state, const hone_candidate *winner)
 {
+    state->winner = winner;
     hone_decision *decision = &state->out->decision;
     const hone_kernel_ref *ref = state->contestants[winner->kernel].ref;
     snprintf(decision->algorithm, sizeof decision->algorithm, "%s", state->algorithm->name);

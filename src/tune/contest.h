@@ -12,8 +12,9 @@ typedef struct hone_candidate {
     hone_config config;
     bool is_default;
     hone_trial trial;
-    double rank_ns; // time with the machine's drift taken out: what candidates are compared by
+    double rank_ns; // least time with the machine's drift taken out: what candidates are compared by
     bool out;       // it fell out, then or later
+    bool confirmed; // its time is that of the finals
 } hone_candidate;
 
 // One kernel.
@@ -52,6 +53,7 @@ typedef struct hone_contest_state {
     uint32_t total;  // candidates planned
     uint32_t turn;   // of the round-robin
     int64_t best;    // index of a candidate; -1: none
+    const hone_candidate *winner;
     uint32_t since_gain;
     double gain_ns; // best time at the last gain
     double drift;   // how much slower the machine is now than when the best was measured

@@ -1,7 +1,7 @@
 // The race: candidates one after the other, until time, evaluations or patience are spent.
 //
 // A machine's speed drifts while a contest runs, so the best is measured again now and then, and all times are compared
-// with that taken out.
+// with that taken out. Least times are compared, not medians: what disturbs a sample on a shared machine makes it longer.
 #include "tune/contest.h"
 
 #include "base/error.h"
@@ -14,6 +14,7 @@ enum {
     LOST_LIMIT = 3    // crashes and time-outs in a row that put a kernel aside
 };
 
+static const double drift_least = 0.8, drift_most = 1.25;
 static const double gain_counts = 0.995; // of the best time: what patience waits for
 static const char where[] = "tune.race";
 
@@ -117,7 +118,7 @@ static hone_status enter(
         return hone_fail_memory(err, where);
     hone_candidate *candidate = &state->candidates[state->candidate_count++];
     *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
-    candidate->rank_ns = trial->time_ns / drift;
+    candidate->rank_ns = trial->low_ns / drift;
     candidate->out = trial->failure != HONE_FAILURE_NONE;
     state->contestants[kernel].tried++;
     state->out->kernels[kernel].tried++;
@@ -153,9 +154,9 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
         hone_contest_reject(state, best, trial.failure, trial.reason);
         return HONE_OK;
     }
-    double drift = trial.time_ns / best->rank_ns;
+    double drift = trial.low_ns / best->rank_ns;
     // More than this is no drift: one of the two measurements was disturbed.
-    if (drift > 0.5 && drift < 2) state->drift = drift;
+    state->drift = drift > drift_least && drift < drift_most ? drift : 1;
     return HONE_OK;
 }
 
