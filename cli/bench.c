@@ -14,26 +14,26 @@
 enum { MAX_LANES = 128, MAX_ROUNDS = 400 };
 
 // One row of the table: a bound plan, timed in turn with the others.
-typedef struct lane {
+typedef struct bench_lane {
     char kernel[HONE_NAME_SIZE];
     char config[256];
     const char *what; // "default", "heuristic", "tuned", "chosen"
     const hone_plan *plan;
     uint32_t batch;
     double samples[MAX_ROUNDS];
-} lane;
+} bench_lane;
 
-typedef struct field {
-    cli *cli;
+typedef struct bench_field {
+    hone_cli *cli;
     const hone_op *op;
     const hone_call *call;
     const hone_device_info *device;
     cli_inputs inputs;
-    lane *lanes;
+    bench_lane *lanes;
     size_t count, rounds;
-} field;
+} bench_field;
 
-static bool is_there(const field *field, const char *kernel, const char *config)
+static bool is_there(const bench_field *field, const char *kernel, const char *config)
 {
     for (size_t i = 0; i < field->count; i++)
         if (strcmp(field->lanes[i].kernel, kernel) == 0 && strcmp(field->lanes[i].config, config) == 0) return true;
@@ -41,7 +41,7 @@ static bool is_there(const field *field, const char *kernel, const char *config)
 }
 
 // Binds a plan for exactly this kernel and config. What cannot be bound has no lane.
-static void add_lane(field *field, const hone_kernel_ref *kernel, const hone_config *config, const char *what)
+static void add_lane(bench_field *field, const hone_kernel_ref *kernel, const hone_config *config, const char *what)
 {
     char text[256];
     hone_config_text(kernel->space, config, text, sizeof text);
@@ -49,9 +49,10 @@ static void add_lane(field *field, const hone_kernel_ref *kernel, const hone_con
     hone_override override_ = {field->op->algorithm->name, kernel->kernel.name, kernel->kernel.platform, text, false};
     hone_context *context = NULL;
     hone_error err;
-    if (hone_context_derive(field->cli->rt, NULL, NULL, &override_, HONE_POLICY_DEFAULT, &context, &err) != HONE_OK) return;
+    if (hone_context_derive(field->cli->rt, NULL, NULL, &override_, HONE_POLICY_DEFAULT, &context, &err) != HONE_OK)
+        return;
     hone_context *previous = hone_context_enter(context);
-    lane *lane = &field->lanes[field->count];
+    bench_lane *lane = &field->lanes[field->count];
     if (hone_bind(field->op, field->inputs.values, field->inputs.count, &lane->plan, &err) == HONE_OK) {
         snprintf(lane->kernel, sizeof lane->kernel, "%s", kernel->kernel.name);
         snprintf(lane->config, sizeof lane->config, "%s", text);
@@ -71,28 +72,36 @@ typedef struct best_stored {
 static bool see_measurement(void *ctx, const hone_store_measurement *measurement)
 {
     best_stored *best = ctx;
-    if (strcmp(measurement->kernel, best->kernel->kernel.name) != 0 || measurement->failure != HONE_FAILURE_NONE) return true;
+    if (strcmp(measurement->kernel, best->kernel->kernel.name) != 0 || measurement->failure != HONE_FAILURE_NONE)
+        return true;
     if (best->time_ns > 0 && measurement->time_ns >= best->time_ns) return true;
     hone_config config;
-    if (hone_config_from_json(best->kernel->space, measurement->config, strlen(measurement->config), &config, NULL) != HONE_OK) return true;
+    if (hone_config_from_json(best->kernel->space, measurement->config, strlen(measurement->config), &config, NULL) !=
+        HONE_OK)
+        return true;
     best->time_ns = measurement->time_ns;
     best->config = config;
     return true;
 }
 
-static void add_tuned(field *field, hone_store *store, const hone_kernel_ref *kernel)
+static void add_tuned(bench_field *field, hone_store *store, const hone_kernel_ref *kernel)
 {
-    hone_store_key key = {field->device->fingerprint, field->op->algorithm->name, field->op->algorithm->version, hone_call_key(field->call), NULL};
+    hone_store_key key = {
+        field->device->fingerprint, field->op->algorithm->name, field->op->algorithm->version,
+        hone_call_key(field->call), NULL};
     best_stored best = {.kernel = kernel};
-    if (store != NULL && hone_store_measurements(store, &key, see_measurement, &best, NULL) == HONE_OK && best.time_ns > 0)
+    if (store != NULL && hone_store_measurements(store, &key, see_measurement, &best, NULL) == HONE_OK &&
+        best.time_ns > 0)
         add_lane(field, kernel, &best.config, "tuned");
 }
 
-static void add_kernel(field *field, hone_store *store, const hone_kernel_ref *kernel)
+static void add_kernel(bench_field *field, hone_store *store, const hone_kernel_ref *kernel)
 {
-    if (kernel->kernel.is_reference || hone_kernel_eligible(kernel, field->call, field->device, NULL) != HONE_OK) return;
+    if (kernel->kernel.is_reference || hone_kernel_eligible(kernel, field->call, field->device, NULL) != HONE_OK)
+        return;
     hone_config config;
-    if (hone_kernel_default_config(kernel, field->call, field->device, &config, NULL) == HONE_OK) add_lane(field, kernel, &config, "heuristic");
+    if (hone_kernel_default_config(kernel, field->call, field->device, &config, NULL) == HONE_OK)
+        add_lane(field, kernel, &config, "heuristic");
     hone_bound_space *space = NULL;
     if (hone_space_bind(kernel->space, field->call, field->device, &space, NULL) == HONE_OK &&
         hone_bound_space_default(space, &config, NULL) == HONE_OK)
@@ -101,13 +110,13 @@ static void add_kernel(field *field, hone_store *store, const hone_kernel_ref *k
     add_tuned(field, store, kernel);
 }
 
-static const hone_kernel_ref *chosen_kernel(const field *field, hone_decision *decision)
+static const hone_kernel_ref *chosen_kernel(const bench_field *field, hone_decision *decision)
 {
     if (hone_decide_call(field->op, field->call, decision, NULL) != HONE_OK) return NULL;
     return hone_kernel_by_name(field->op->algorithm, decision->kernel, decision->platform);
 }
 
-static double time_batch(const field *field, const lane *lane, uint32_t batch)
+static double time_batch(const bench_field *field, const bench_lane *lane, uint32_t batch)
 {
     uint64_t start = hone_os_now_ns();
     for (uint32_t i = 0; i < batch; i++)
@@ -116,7 +125,7 @@ static double time_batch(const field *field, const lane *lane, uint32_t batch)
 }
 
 // Batches long enough for the clock, then rounds in turn until the time is up.
-static void measure(field *field, double seconds)
+static void measure(bench_field *field, double seconds)
 {
     for (size_t i = 0; i < field->count; i++) {
         (void)time_batch(field, &field->lanes[i], 1);
@@ -126,7 +135,7 @@ static void measure(field *field, double seconds)
     uint64_t end = hone_os_now_ns() + (uint64_t)(seconds * 1e9);
     while (field->rounds < MAX_ROUNDS && (field->rounds < 3 || hone_os_now_ns() < end) && !cli_cancel) {
         for (size_t i = 0; i < field->count; i++) {
-            lane *lane = &field->lanes[(i + field->rounds) % field->count];
+            bench_lane *lane = &field->lanes[(i + field->rounds) % field->count];
             lane->samples[field->rounds] = time_batch(field, lane, lane->batch);
         }
         field->rounds++;
@@ -139,40 +148,46 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static json_t *report(field *field)
+static json_t *report(bench_field *field)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < field->count; i++) {
-        lane *lane = &field->lanes[i];
+        bench_lane *lane = &field->lanes[i];
         qsort(lane->samples, field->rounds, sizeof lane->samples[0], ascending);
-        json_array_append_new(rows,
-            json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:i}", "kernel", lane->kernel, "what", lane->what, "config", lane->config, "time_ns",
-                lane->samples[field->rounds / 2], "low_ns", lane->samples[field->rounds / 10], "high_ns",
-                lane->samples[field->rounds * 9 / 10], "rounds", (int)field->rounds));
+        json_array_append_new(
+            rows,
+            json_pack(
+                "{s:s, s:s, s:s, s:f, s:f, s:f, s:i}", "kernel", lane->kernel, "what", lane->what, "config",
+                lane->config, "time_ns", lane->samples[field->rounds / 2], "low_ns", lane->samples[field->rounds / 10],
+                "high_ns", lane->samples[field->rounds * 9 / 10], "rounds", (int)field->rounds));
     }
     return rows;
 }
 
-static void print_rows(const field *field, const json_t *rows)
+static void print_rows(const bench_field *field, const json_t *rows)
 {
     printf("%s\n", hone_call_text(field->call));
     cli_table *table = cli_table_new(6);
     cli_table_row(table, " ", "kernel", "what", "time", "spread", "config");
     size_t i;
     const json_t *row;
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         char time[32], spread[24];
         double middle = json_number_value(json_object_get(row, "time_ns"));
-        double range = json_number_value(json_object_get(row, "high_ns")) - json_number_value(json_object_get(row, "low_ns"));
+        double range =
+            json_number_value(json_object_get(row, "high_ns")) - json_number_value(json_object_get(row, "low_ns"));
         snprintf(spread, sizeof spread, "%.1f %%", 50 * range / middle);
-        cli_table_row(table, " ", field->lanes[i].kernel, field->lanes[i].what, cli_time_text(middle, time), spread, field->lanes[i].config);
+        cli_table_row(
+            table, " ", field->lanes[i].kernel, field->lanes[i].what, cli_time_text(middle, time), spread,
+            field->lanes[i].config);
     }
     cli_table_print(table);
 }
 
-static int bench_call(cli *cli, const char *text, json_t *all)
+static int bench_call(hone_cli *cli, const char *text, json_t *all)
 {
-    field field = {.cli = cli};
+    bench_field field = {.cli = cli};
     const hone_op *op = NULL;
     hone_call *call = NULL;
     int status = cli_parse_call(cli, text, &op, &call);
@@ -206,7 +221,7 @@ static int bench_call(cli *cli, const char *text, json_t *all)
     return status;
 }
 
-int cli_bench(cli *cli)
+int cli_bench(hone_cli *cli)
 {
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
@@ -215,8 +230,7 @@ int cli_bench(cli *cli)
         int one = bench_call(cli, cli->arguments[i], all);
         status = one != 0 ? one : status;
     }
-    if (cli->options.json)
-        cli_print_json(json_pack("{s:O}", "calls", all));
+    if (cli->options.json) cli_print_json(json_pack("{s:O}", "calls", all));
     json_decref(all);
     return status;
 }

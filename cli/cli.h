@@ -18,14 +18,14 @@ typedef struct cli_options {
     int64_t evals, patience, seed, sample;
 } cli_options;
 
-typedef struct cli {
+typedef struct hone_cli {
     hone_runtime *rt; // opened by cli_open
     cli_options options;
     char **arguments;
     size_t count;
-    bool color;       // standard output is a terminal and NO_COLOR is unset
-    bool progress;    // standard error is a terminal
-} cli;
+    bool color;    // standard output is a terminal and NO_COLOR is unset
+    bool progress; // standard error is a terminal
+} hone_cli;
 
 typedef struct cli_command {
     const char *name;
@@ -34,7 +34,7 @@ typedef struct cli_command {
     const char *options;   // names of the options it takes, separated by spaces
     const char *help;      // the rest of its page
     size_t least, most;    // arguments; most 0: any number
-    int (*run)(cli *cli);
+    int (*run)(hone_cli *cli);
 } cli_command;
 
 extern const cli_command cli_commands[];
@@ -44,16 +44,16 @@ extern const size_t cli_command_count;
 extern volatile int cli_cancel;
 
 // Opens the runtime with the command's policy: tune, unless HONE_POLICY says otherwise. Prints what failed.
-int cli_open(cli *cli, hone_policy policy);
+int cli_open(hone_cli *cli, hone_policy policy);
 // Prints "hone: ..." on standard error and returns the exit code of the status.
 int cli_fail(const hone_error *err);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_exit_code(hone_status status);
 
 // Finds the algorithm of call text and parses it. Prints what failed; the caller releases *call.
-int cli_parse_call(cli *cli, const char *text, const hone_op **op, hone_call **call);
+int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call);
 // The store that --store or HONE_STORE names, opened for store commands. Prints what failed.
-int cli_open_store(cli *cli, hone_store **out);
+int cli_open_store(hone_cli *cli, hone_store **out);
 // Reads a file ("-": standard input) into a buffer. Prints what failed.
 int cli_read(const char *path, hone_buffer *out);
 
@@ -71,26 +71,26 @@ char *cli_time_text(double nanoseconds, char out[32]);
 void cli_print_json(json_t *value);
 
 // Shows one line of progress on standard error; cli_progress_end clears it.
-void cli_progress(void *cli, const hone_progress *progress);
-void cli_progress_end(const cli *cli);
+void cli_progress(void *ctx, const hone_progress *progress);
+void cli_progress_end(const hone_cli *cli);
 
 // Options common to tune and offline.
-void cli_tune_options(cli *cli, hone_tune_options *out);
+void cli_tune_options(hone_cli *cli, hone_tune_options *out);
 // Prints a result document as tables (tune.c).
-int cli_print_result(cli *cli, const hone_result *result);
+int cli_print_result(hone_cli *cli, const hone_result *result);
 
-int cli_devices(cli *cli);
-int cli_list(cli *cli);
-int cli_tune(cli *cli);
-int cli_offline(cli *cli);
-int cli_run(cli *cli);
-int cli_bench(cli *cli);
-int cli_explain(cli *cli);
-int cli_key(cli *cli);
-int cli_record(cli *cli);
-int cli_store(cli *cli);
-int cli_space(cli *cli);
-int cli_doctor(cli *cli);
-int cli_help(cli *cli);
+int cli_devices(hone_cli *cli);
+int cli_list(hone_cli *cli);
+int cli_tune(hone_cli *cli);
+int cli_offline(hone_cli *cli);
+int cli_run(hone_cli *cli);
+int cli_bench(hone_cli *cli);
+int cli_explain(hone_cli *cli);
+int cli_key(hone_cli *cli);
+int cli_record(hone_cli *cli);
+int cli_store(hone_cli *cli);
+int cli_space(hone_cli *cli);
+int cli_doctor(hone_cli *cli);
+int cli_help(hone_cli *cli);
 
 #endif

@@ -19,7 +19,7 @@ static void print_log(void *ctx, int level, const char *message)
     fprintf(stderr, "hone: %s: %s\n", words[level >= 0 && level < 4 ? level : 0], message);
 }
 
-int cli_open(cli *cli, hone_policy policy)
+int cli_open(hone_cli *cli, hone_policy policy)
 {
     const char *environment = getenv("HONE_POLICY");
     hone_runtime_options options = {
@@ -65,7 +65,7 @@ int cli_usage(const char *format, ...)
     return EXIT_USAGE;
 }
 
-int cli_parse_call(cli *cli, const char *text, const hone_op **op, hone_call **call)
+int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call)
 {
     char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
     hone_error err;
@@ -73,12 +73,11 @@ int cli_parse_call(cli *cli, const char *text, const hone_op **op, hone_call **c
     if (status != HONE_OK) return cli_fail(&err);
     snprintf(full, sizeof full, "%s%s%s", name, version[0] != '\0' ? "@v" : "", version);
     status = hone_op_get(cli->rt, full, op, &err);
-    if (status == HONE_OK)
-        status = hone_call_parse(hone_allocator_system(), hone_op_signature(*op), text, call, &err);
+    if (status == HONE_OK) status = hone_call_parse(hone_allocator_system(), hone_op_signature(*op), text, call, &err);
     return status == HONE_OK ? 0 : cli_fail(&err);
 }
 
-int cli_open_store(cli *cli, hone_store **out)
+int cli_open_store(hone_cli *cli, hone_store **out)
 {
     const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
     char fallback[4096];
@@ -155,7 +154,8 @@ void cli_table_row(cli_table *table, ...)
 
 static bool is_number(const char *text)
 {
-    return text[0] == '\0' || isdigit((unsigned char)text[0]) || (text[0] == '-' && isdigit((unsigned char)text[1])) || strcmp(text, "-") == 0;
+    return text[0] == '\0' || isdigit((unsigned char)text[0]) || (text[0] == '-' && isdigit((unsigned char)text[1])) ||
+           strcmp(text, "-") == 0;
 }
 
 // Numbers are flushed right; the first row is the head and does not count.
@@ -216,21 +216,22 @@ void cli_print_json(json_t *value)
 
 void cli_progress(void *cli_pointer, const hone_progress *progress)
 {
-    const cli *cli = cli_pointer;
+    const hone_cli *cli = cli_pointer;
     char best[32];
     if (!cli->progress) return;
-    fprintf(stderr, "\r\033[K%.60s  %u/%u  best %s %s", progress->call, progress->done, progress->total,
+    fprintf(
+        stderr, "\r\033[K%.60s  %u/%u  best %s %s", progress->call, progress->done, progress->total,
         progress->best_kernel != NULL ? progress->best_kernel : "-", cli_time_text(progress->best_ns, best));
     if (progress->remaining_seconds >= 0) fprintf(stderr, "  %.0f s left", progress->remaining_seconds);
     fflush(stderr);
 }
 
-void cli_progress_end(const cli *cli)
+void cli_progress_end(const hone_cli *cli)
 {
     if (cli->progress) fputs("\r\033[K", stderr);
 }
 
-void cli_tune_options(cli *cli, hone_tune_options *out)
+void cli_tune_options(hone_cli *cli, hone_tune_options *out)
 {
     const cli_options *options = &cli->options;
     *out = (hone_tune_options){

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "os/os.h"
+#include "tune/tuner.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,12 +15,10 @@ typedef struct check {
     const char *advice; // NULL: none needed
 } check;
 
-static void check_store(cli *cli, check *out)
+static void check_store(hone_cli *cli, check *out)
 {
     hone_store *store = NULL;
     hone_error err;
-    hone_runtime_options options = {.struct_size = sizeof options};
-    (void)options;
     if (cli_open_store(cli, &store) != 0) {
         *out = (check){false, "it cannot be opened", "see the message above; HONE_STORE or --store names another"};
         return;
@@ -27,15 +26,17 @@ static void check_store(cli *cli, check *out)
     hone_store_stat stat;
     out->ok = hone_store_get_stat(store, &stat, &err) == HONE_OK;
     if (out->ok)
-        snprintf(out->detail, sizeof out->detail, "%s: %llu decisions, schema %u", hone_store_url(store), (unsigned long long)stat.decisions, stat.schema);
+        snprintf(
+            out->detail, sizeof out->detail, "%s: %llu decisions, schema %u", hone_store_url(store),
+            (unsigned long long)stat.decisions, stat.schema);
     else
-        snprintf(out->detail, sizeof out->detail, "%s", err.message);
+        snprintf(out->detail, sizeof out->detail, "%.390s", err.message);
     out->advice = out->ok ? NULL : "move the file away; hone makes a new one";
     hone_store_close(&store);
 }
 
 // How far a fixed piece of work scatters: what measurements on this machine can be worth.
-static void check_clock(cli *cli, check *out)
+static void check_clock(hone_cli *cli, check *out)
 {
     (void)cli;
     double low = INFINITY, sum = 0;
@@ -51,43 +52,53 @@ static void check_clock(cli *cli, check *out)
     }
     double noise = sum / ROUNDS / low - 1;
     out->ok = noise < 0.25;
-    snprintf(out->detail, sizeof out->detail, "a loop of %.0f us takes %.1f %% more than its best on average, load %.2f", low / 1e3, 100 * noise, hone_os_load());
+    snprintf(
+        out->detail, sizeof out->detail, "a loop of %.0f us takes %.1f %% more than its best on average, load %.2f",
+        low / 1e3, 100 * noise, hone_os_load());
     out->advice = out->ok ? NULL : "stop other work while tuning; hone interleaves, but a busy machine costs time";
 }
 
-static void check_governor(cli *cli, check *out)
+static void check_governor(hone_cli *cli, check *out)
 {
     (void)cli;
     hone_buffer text;
     hone_buffer_init(&text, hone_allocator_system());
     hone_status status = hone_os_read_file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", 64, &text, NULL);
     bool powersave = status == HONE_OK && strncmp(hone_buffer_string(&text), "powersave", 9) == 0;
-    snprintf(out->detail, sizeof out->detail, "%.40s", status == HONE_OK ? hone_buffer_string(&text) : "not visible here");
+    snprintf(
+        out->detail, sizeof out->detail, "%.40s", status == HONE_OK ? hone_buffer_string(&text) : "not visible here");
     out->detail[strcspn(out->detail, "\n")] = '\0';
     out->ok = !powersave;
     out->advice = powersave ? "cpupower frequency-set -g performance while tuning" : NULL;
     hone_buffer_deinit(&text);
 }
 
-static void check_worker(cli *cli, check *out)
+static void check_worker(hone_cli *cli, check *out)
 {
     (void)cli;
+    hone_allocator allocator = hone_allocator_system();
+    hone_worker_pool *pool = NULL;
     char path[4096];
-    out->ok = hone_worker_find(path, sizeof path);
-    snprintf(out->detail, sizeof out->detail, "%.390s", out->ok ? path : "hone-worker was not found");
+    hone_error err;
+    out->ok = hone_worker_pool_create(&allocator, NULL, &pool, &err) == HONE_OK &&
+              hone_worker_pool_program(pool, path, sizeof path, &err) == HONE_OK;
+    snprintf(out->detail, sizeof out->detail, "%.390s", out->ok ? path : err.message);
     out->advice = out->ok ? NULL : "install it beside the library (libexec/hone), or set HONE_WORKER to its path";
+    hone_worker_pool_destroy(&pool);
 }
 
-static void check_platforms(cli *cli, check *out)
+static void check_platforms(hone_cli *cli, check *out)
 {
     size_t count = 0;
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
     out->ok = count > 0;
-    snprintf(out->detail, sizeof out->detail, "%zu device%s, the first is %.200s", count, count == 1 ? "" : "s", count > 0 ? devices[0]->fingerprint : "-");
+    snprintf(
+        out->detail, sizeof out->detail, "%zu device%s, the first is %.200s", count, count == 1 ? "" : "s",
+        count > 0 ? devices[0]->fingerprint : "-");
     out->advice = out->ok ? NULL : "HONE_PLATFORMS leaves none";
 }
 
-static void check_libraries(cli *cli, check *out)
+static void check_libraries(hone_cli *cli, check *out)
 {
     static const struct {
         const char *names[3], *package;
@@ -102,20 +113,22 @@ static void check_libraries(cli *cli, check *out)
         hone_library *library = NULL;
         bool here = hone_library_open(&allocator, libraries[i].names, &library, NULL) == HONE_OK;
         size_t used = strlen(out->detail);
-        snprintf(out->detail + used, sizeof out->detail - used, "%s%s %s", i == 0 ? "" : ", ", libraries[i].names[0], here ? "found" : "missing");
+        snprintf(
+            out->detail + used, sizeof out->detail - used, "%s%s %s", i == 0 ? "" : ", ", libraries[i].names[0],
+            here ? "found" : "missing");
         if (!here) out->advice = "rivals that are installed compete too: libopenblas-dev libdnnl-dev (Debian)";
     }
 }
 
 static const struct {
     const char *name;
-    void (*run)(cli *cli, check *out);
+    void (*run)(hone_cli *cli, check *out);
 } checks[] = {
     {"store", check_store},       {"worker", check_worker},       {"clock", check_clock},
     {"governor", check_governor}, {"platforms", check_platforms}, {"libraries", check_libraries},
 };
 
-int cli_doctor(cli *cli)
+int cli_doctor(hone_cli *cli)
 {
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
@@ -125,13 +138,15 @@ int cli_doctor(cli *cli)
         check result = {.ok = false};
         checks[i].run(cli, &result);
         all = all && result.ok;
-        json_array_append_new(rows, json_pack("{s:s, s:b, s:s, s:s?}", "name", checks[i].name, "ok", result.ok, "detail", result.detail, "advice", result.advice));
+        json_array_append_new(
+            rows, json_pack(
+                      "{s:s, s:b, s:s, s:s?}", "name", checks[i].name, "ok", result.ok, "detail", result.detail,
+                      "advice", result.advice));
         if (cli->options.json) continue;
         printf("%-10s %-6s %s\n", checks[i].name, result.ok ? "ok" : "FAILED", result.detail);
         if (result.advice != NULL) printf("%-10s        %s\n", "", result.advice);
     }
-    if (cli->options.json)
-        cli_print_json(json_pack("{s:O}", "checks", rows));
+    if (cli->options.json) cli_print_json(json_pack("{s:O}", "checks", rows));
     json_decref(rows);
     return all ? EXIT_DONE : EXIT_NO;
 }

@@ -9,7 +9,7 @@ static void write_out(void *ctx, const char *text, size_t size)
     hone_buffer_append(ctx, text, size);
 }
 
-int cli_explain(cli *cli)
+int cli_explain(hone_cli *cli)
 {
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;

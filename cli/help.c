@@ -10,7 +10,8 @@ static const struct {
 } variables[] = {
     {"HONE_STORE", "URL of the store: sqlite:PATH, memory:, or none. Default sqlite:$XDG_CACHE_HOME/hone/store.db"},
     {"HONE_SYSTEM_STORE", "not there yet: a read-only store under the user's"},
-    {"HONE_POLICY", "on a miss: tune, heuristic, fail or frozen. The library's default is heuristic, the command's tune"},
+    {"HONE_POLICY",
+     "on a miss: tune, heuristic, fail or frozen. The library's default is heuristic, the command's tune"},
     {"HONE_RECORD", "1: count every call in the invocation registry"},
     {"HONE_PACK_PATH", "not there yet: folders of packs"},
     {"HONE_PLATFORMS", "platforms to open, separated by commas; unset: all"},
@@ -30,7 +31,9 @@ static void print_environment(void)
 {
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i].name);
-        printf("%-18s %s\n%-18s now: %s\n", variables[i].name, variables[i].meaning, "", value == NULL ? "(unset)" : value);
+        printf(
+            "%-18s %s\n%-18s now: %s\n", variables[i].name, variables[i].meaning, "",
+            value == NULL ? "(unset)" : value);
     }
 }
 
@@ -93,7 +96,7 @@ static void print_command(const cli_command *command)
     }
 }
 
-int cli_help(cli *cli)
+int cli_help(hone_cli *cli)
 {
     if (cli->count == 0) {
         print_commands();

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int print_key(cli *cli, const char *key, const char *spec)
+static int print_key(hone_cli *cli, const char *key, const char *spec)
 {
     if (cli->options.json)
         cli_print_json(json_pack("{s:s, s:s}", "key", key, "spec", spec));
@@ -16,7 +16,7 @@ static int print_key(cli *cli, const char *key, const char *spec)
 }
 
 // A canonical text is hashed as it stands, but for the newline that an editor left at its end.
-static int key_of_spec(cli *cli)
+static int key_of_spec(hone_cli *cli)
 {
     hone_buffer text;
     int status = cli_read(cli->options.spec, &text);
@@ -30,7 +30,7 @@ static int key_of_spec(cli *cli)
     return status;
 }
 
-int cli_key(cli *cli)
+int cli_key(hone_cli *cli)
 {
     if (cli->options.spec != NULL) {
         if (cli->count > 0) return cli_usage("--spec FILE and a call: give one of them");

@@ -8,7 +8,7 @@
 #include <string.h>
 
 // The device that a kernel would run on: the first of its backend, else the CPU.
-static const hone_device_info *device_for(cli *cli, const hone_kernel *kernel)
+static const hone_device_info *device_for(hone_cli *cli, const hone_kernel *kernel)
 {
     size_t count = 0;
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
@@ -18,7 +18,7 @@ static const hone_device_info *device_for(cli *cli, const hone_kernel *kernel)
 }
 
 // Whether a kernel can run here at all, whatever the call.
-static bool runs_here(cli *cli, const hone_kernel *kernel, char *reason, size_t size)
+static bool runs_here(hone_cli *cli, const hone_kernel *kernel, char *reason, size_t size)
 {
     const char *why = NULL;
     if (!hone_runtime_platform(cli->rt, kernel->platform, &why)) {
@@ -33,25 +33,27 @@ static bool runs_here(cli *cli, const hone_kernel *kernel, char *reason, size_t 
     return true;
 }
 
-static json_t *kernel_row(cli *cli, const hone_kernel_ref *ref)
+static json_t *kernel_row(hone_cli *cli, const hone_kernel_ref *ref)
 {
     char reason[256] = "";
     bool here = runs_here(cli, &ref->kernel, reason, sizeof reason);
     uint64_t size = hone_space_cartesian(ref->space);
-    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:b, s:s?, s:s?}", "name", ref->kernel.name, "platform",
+    return json_pack(
+        "{s:s, s:s, s:s, s:i, s:I, s:b, s:s?, s:s?}", "name", ref->kernel.name, "platform",
         hone_platform_name(ref->kernel.platform), "backend", hone_backend_name(ref->kernel.backend), "priority",
-        (int)ref->kernel.priority, "space", (json_int_t)(size > INT64_MAX ? INT64_MAX : size), "runs_here", here, "reason",
-        here ? NULL : reason, "revision", ref->kernel.revision);
+        (int)ref->kernel.priority, "space", (json_int_t)(size > INT64_MAX ? INT64_MAX : size), "runs_here", here,
+        "reason", here ? NULL : reason, "revision", ref->kernel.revision);
 }
 
-static json_t *algorithm_row(cli *cli, const hone_algorithm_entry *algorithm)
+static json_t *algorithm_row(hone_cli *cli, const hone_algorithm_entry *algorithm)
 {
     json_t *kernels = json_array();
     size_t count = 0;
     const hone_kernel_ref *const *list = hone_registry_list(algorithm, &count);
     for (size_t i = 0; i < count; i++)
         json_array_append_new(kernels, kernel_row(cli, list[i]));
-    return json_pack("{s:s, s:s, s:s, s:o}", "name", algorithm->name, "version", algorithm->version, "signature",
+    return json_pack(
+        "{s:s, s:s, s:s, s:o}", "name", algorithm->name, "version", algorithm->version, "signature",
         hone_signature_text(algorithm->signature), "kernels", kernels);
 }
 
@@ -59,18 +61,21 @@ static void print_text(const json_t *root)
 {
     size_t i, j;
     const json_t *algorithm, *kernel;
-    json_array_foreach(json_object_get(root, "algorithms"), i, algorithm) {
+    json_array_foreach(json_object_get(root, "algorithms"), i, algorithm)
+    {
         printf("%s%s\n", i == 0 ? "" : "\n", json_string_value(json_object_get(algorithm, "signature")));
         cli_table *table = cli_table_new(7);
         cli_table_row(table, " ", "kernel", "platform", "backend", "priority", "space", "");
-        json_array_foreach(json_object_get(algorithm, "kernels"), j, kernel) {
+        json_array_foreach(json_object_get(algorithm, "kernels"), j, kernel)
+        {
             char priority[24], space[24];
             snprintf(priority, sizeof priority, "%d", (int)json_integer_value(json_object_get(kernel, "priority")));
             snprintf(space, sizeof space, "%" PRId64, (int64_t)json_integer_value(json_object_get(kernel, "space")));
             const char *reason = json_string_value(json_object_get(kernel, "reason"));
-            cli_table_row(table, " ", json_string_value(json_object_get(kernel, "name")),
-                json_string_value(json_object_get(kernel, "platform")), json_string_value(json_object_get(kernel, "backend")),
-                priority, space, reason == NULL ? "" : reason);
+            cli_table_row(
+                table, " ", json_string_value(json_object_get(kernel, "name")),
+                json_string_value(json_object_get(kernel, "platform")),
+                json_string_value(json_object_get(kernel, "backend")), priority, space, reason == NULL ? "" : reason);
         }
         cli_table_print(table);
     }
@@ -82,7 +87,7 @@ static void print_mismatch(void *ctx, const char *line)
     printf("%s\n", line);
 }
 
-static int validate(cli *cli, const char *algorithm)
+static int validate(hone_cli *cli, const char *algorithm)
 {
     hone_error err;
     bool ok = false;
@@ -96,7 +101,7 @@ static int validate(cli *cli, const char *algorithm)
     return ok ? EXIT_DONE : EXIT_NO;
 }
 
-int cli_list(cli *cli)
+int cli_list(hone_cli *cli)
 {
     int status = cli_open(cli, HONE_POLICY_TUNE);
     if (status != 0) return status;

@@ -14,40 +14,45 @@ volatile int cli_cancel;
 
 const cli_command cli_commands[] = {
     {"devices", "", "platforms, their devices and fingerprints, or what is missing", "json",
-        "A platform that cannot run here is shown with the reason and what to install.", 0, 0, cli_devices},
+     "A platform that cannot run here is shown with the reason and what to install.", 0, 0, cli_devices},
     {"list", "[ALGORITHM]", "algorithms with their signatures and kernels", "json validate verbose",
-        "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1, cli_list},
+     "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1,
+     cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
-        "json store seconds evals patience platform kernel cold seed recorded fresh no-store in-process",
-        "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
-        "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
-        "--fresh measures also what the store has measured already.",
-        0, 0, cli_tune},
+     "json store seconds evals patience platform kernel cold seed recorded fresh no-store in-process",
+     "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
+     "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
+     "--fresh measures also what the store has measured already.",
+     0, 0, cli_tune},
     {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
-        "json list unproved store seconds evals patience platform kernel cold seed fresh no-store",
-        "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
-        "--unproved tunes also what was matched by operands alone.",
-        1, 0, cli_offline},
-    {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed seconds evals", "", 1, 1, cli_run},
-    {"bench", "CALL...", "every kernel side by side, interleaved: default, heuristic and chosen", "json store seed seconds",
-        "Nothing is stored. Kernels run in this process.", 1, 0, cli_bench},
-    {"explain", "CALL", "why a call gets the kernel it gets", "json store", "Never tunes. Exit 1 when nothing answers.", 1, 1, cli_explain},
+     "json list unproved store seconds evals patience platform kernel cold seed fresh no-store",
+     "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
+     "--unproved tunes also what was matched by operands alone.",
+     1, 0, cli_offline},
+    {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed seconds evals", "",
+     1, 1, cli_run},
+    {"bench", "CALL...", "every kernel side by side, interleaved: default, heuristic and chosen",
+     "json store seed seconds", "Nothing is stored. Kernels run in this process.", 1, 0, cli_bench},
+    {"explain", "CALL", "why a call gets the kernel it gets", "json store", "Never tunes. Exit 1 when nothing answers.",
+     1, 1, cli_explain},
     {"key", "CALL", "canonical JSON and call key", "json spec",
-        "--spec FILE prints the key of a canonical text (- is standard input).", 0, 1, cli_key},
+     "--spec FILE prints the key of a canonical text (- is standard input).", 0, 1, cli_key},
     {"record", "list|clear|import [FILE...]", "recorded calls: counts, decided or not", "json store",
-        "Programs record with HONE_RECORD=1. import reads record documents, hone's and ejkernel's.", 1, 0, cli_record},
+     "Programs record with HONE_RECORD=1. import reads record documents, hone's and ejkernel's.", 1, 0, cli_record},
     {"store", "list|get|put|remove|stat [ARGUMENT...]", "what is remembered", "json store",
-        "list                     one line a decision (JSON lines with --json)\n"
-        "get CALL|KEY             one decision with its evidence; exit 1 when there is none\n"
-        "put                      one result document on standard input; prints how many once they are durable\n"
-        "remove CALL|KEY          a decision with its measurements\n"
-        "stat                     counts and size\n"
-        "verify, export, import, merge, diff and prune are not there yet.",
-        1, 0, cli_store},
+     "list                     one line a decision (JSON lines with --json)\n"
+     "get CALL|KEY             one decision with its evidence; exit 1 when there is none\n"
+     "put                      one result document on standard input; prints how many once they are durable\n"
+     "remove CALL|KEY          a decision with its measurements\n"
+     "stat                     counts and size\n"
+     "verify, export, import, merge, diff and prune are not there yet.",
+     1, 0, cli_store},
     {"space", "FILE", "a space in hone's text or Kernel Tuner's T1 JSON", "json count sample list seed",
-        "--count (the default), --sample N configs, --list all of them. - is standard input.", 1, 1, cli_space},
-    {"doctor", "", "store, file system, clock, governor, libraries: what to do", "json store", "Exit 1 when a check fails.", 0, 0, cli_doctor},
-    {"help", "[COMMAND|environment]", "this page, a command's page, or the environment variables", "", "", 0, 1, cli_help},
+     "--count (the default), --sample N configs, --list all of them. - is standard input.", 1, 1, cli_space},
+    {"doctor", "", "store, file system, clock, governor, libraries: what to do", "json store",
+     "Exit 1 when a check fails.", 0, 0, cli_doctor},
+    {"help", "[COMMAND|environment]", "this page, a command's page, or the environment variables", "", "", 0, 1,
+     cli_help},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 
@@ -61,13 +66,27 @@ static const struct {
     option_kind kind;
     size_t offset;
 } option_table[] = {
-    {"json", FLAG, AT(json)},         {"list", FLAG, AT(list)},         {"unproved", FLAG, AT(unproved)},
-    {"validate", FLAG, AT(validate)}, {"cold", FLAG, AT(cold)},         {"recorded", FLAG, AT(recorded)},
-    {"fresh", FLAG, AT(fresh)},       {"count", FLAG, AT(count)},       {"verbose", FLAG, AT(verbose)},
-    {"no-store", FLAG, AT(no_store)}, {"in-process", FLAG, AT(in_process)}, {"store", TEXT, AT(store)},
-    {"platform", TEXT, AT(platform)}, {"kernel", TEXT, AT(kernel)},     {"spec", TEXT, AT(spec)},
-    {"format", TEXT, AT(format)},     {"seconds", SECONDS, AT(seconds)}, {"evals", NUMBER, AT(evals)},
-    {"patience", NUMBER, AT(patience)}, {"seed", NUMBER, AT(seed)},     {"sample", NUMBER, AT(sample)},
+    {"json", FLAG, AT(json)},
+    {"list", FLAG, AT(list)},
+    {"unproved", FLAG, AT(unproved)},
+    {"validate", FLAG, AT(validate)},
+    {"cold", FLAG, AT(cold)},
+    {"recorded", FLAG, AT(recorded)},
+    {"fresh", FLAG, AT(fresh)},
+    {"count", FLAG, AT(count)},
+    {"verbose", FLAG, AT(verbose)},
+    {"no-store", FLAG, AT(no_store)},
+    {"in-process", FLAG, AT(in_process)},
+    {"store", TEXT, AT(store)},
+    {"platform", TEXT, AT(platform)},
+    {"kernel", TEXT, AT(kernel)},
+    {"spec", TEXT, AT(spec)},
+    {"format", TEXT, AT(format)},
+    {"seconds", SECONDS, AT(seconds)},
+    {"evals", NUMBER, AT(evals)},
+    {"patience", NUMBER, AT(patience)},
+    {"seed", NUMBER, AT(seed)},
+    {"sample", NUMBER, AT(sample)},
 };
 enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
 
@@ -113,7 +132,7 @@ static int read_value(cli_options *options, size_t index, const char *text)
 }
 
 // Options may stand before or after arguments; getopt_long moves them to the front.
-static int read_options(const cli_command *command, int argc, char **argv, cli *cli)
+static int read_options(const cli_command *command, int argc, char **argv, hone_cli *cli)
 {
     struct option long_options[OPTION_COUNT + 2] = {{0}};
     int count = 0;
@@ -131,7 +150,8 @@ static int read_options(const cli_command *command, int argc, char **argv, cli *
             return cli_help(cli) == 0 ? -1 : EXIT_USAGE;
         }
         if (found == ':') return cli_usage("%s needs a value (hone help %s)", argv[optind - 1], command->name);
-        if (found < 256) return cli_usage("%s takes no option %s (hone help %s)", command->name, argv[optind - 1], command->name);
+        if (found < 256)
+            return cli_usage("%s takes no option %s (hone help %s)", command->name, argv[optind - 1], command->name);
         int status = read_value(&cli->options, (size_t)(found - 256), optarg);
         if (status != 0) return status;
     }
@@ -168,7 +188,7 @@ static const cli_command *find_command(const char *name)
 
 int main(int argc, char **argv)
 {
-    cli cli = {.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL, .progress = isatty(STDERR_FILENO)};
+    hone_cli cli = {.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL, .progress = isatty(STDERR_FILENO)};
     if (argc < 2) {
         cli_help(&cli);
         return EXIT_USAGE;

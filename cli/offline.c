@@ -7,7 +7,8 @@
 static json_t *operation_row(const hone_operation *operation)
 {
     json_t *count = operation->count < 0 ? json_null() : json_integer((json_int_t)operation->count);
-    return json_pack("{s:s, s:s?, s:s?, s:s?, s:o, s:s, s:s?, s:s?, s:b, s:s?}", "algorithm", operation->algorithm, "version",
+    return json_pack(
+        "{s:s, s:s?, s:s?, s:s?, s:o, s:s, s:s?, s:s?, s:b, s:s?}", "algorithm", operation->algorithm, "version",
         operation->version, "key", operation->key, "label", operation->label, "count", count, "matched",
         hone_match_name(operation->matched), "call", operation->call, "call_key", operation->call_key, "tunable",
         operation->tunable, "reason", operation->reason);
@@ -18,7 +19,8 @@ static void print_json(const char *path, const hone_program *program)
     json_t *operations = json_array();
     for (size_t i = 0; i < hone_program_operations(program); i++)
         json_array_append_new(operations, operation_row(hone_program_operation(program, i)));
-    cli_print_json(json_pack("{s:s, s:s, s:s?, s:o}", "program", path, "dialect", hone_program_dialect(program), "note",
+    cli_print_json(json_pack(
+        "{s:s, s:s, s:s?, s:o}", "program", path, "dialect", hone_program_dialect(program), "note",
         hone_program_note(program), "operations", operations));
 }
 
@@ -34,13 +36,15 @@ static void print_text(const char *path, const hone_program *program)
         const hone_operation *operation = hone_program_operation(program, i);
         char count[24] = "-";
         if (operation->count >= 0) snprintf(count, sizeof count, "%" PRId64, operation->count);
-        cli_table_row(table, operation->tunable ? " " : "-", operation->algorithm, operation->key == NULL ? "cut" : operation->key, count,
-            hone_match_name(operation->matched), operation->tunable ? operation->call : operation->reason);
+        cli_table_row(
+            table, operation->tunable ? " " : "-", operation->algorithm,
+            operation->key == NULL ? "cut" : operation->key, count, hone_match_name(operation->matched),
+            operation->tunable ? operation->call : operation->reason);
     }
     cli_table_print(table);
 }
 
-static int read_program(cli *cli, const char *path, hone_program **program)
+static int read_program(hone_cli *cli, const char *path, hone_program **program)
 {
     hone_buffer text;
     int status = cli_read(path, &text);
@@ -51,7 +55,7 @@ static int read_program(cli *cli, const char *path, hone_program **program)
     return read == HONE_OK ? 0 : cli_fail(&err);
 }
 
-static int tune_program(cli *cli, const hone_program *program)
+static int tune_program(hone_cli *cli, const hone_program *program)
 {
     hone_tune_options options;
     cli_tune_options(cli, &options);
@@ -68,7 +72,7 @@ static int tune_program(cli *cli, const hone_program *program)
     return code;
 }
 
-int cli_offline(cli *cli)
+int cli_offline(hone_cli *cli)
 {
     int status = cli_open(cli, HONE_POLICY_TUNE);
     if (status != 0) return status;

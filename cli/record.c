@@ -12,9 +12,11 @@ static json_t *row_of(const hone_store_invocation *invocation)
     char first[24], last[24];
     hone_os_format_utc(invocation->first, first);
     hone_os_format_utc(invocation->last, last);
-    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s, s:s?, s:s?}", "algorithm", invocation->key.algorithm, "version",
-        invocation->key.version, "key", invocation->key.key, "spec", invocation->key.spec, "call", invocation->call, "count",
-        (json_int_t)invocation->count, "first", first, "last", last, "kernel", invocation->kernel, "decided", invocation->decided);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s, s:s?, s:s?}", "algorithm", invocation->key.algorithm, "version",
+        invocation->key.version, "key", invocation->key.key, "spec", invocation->key.spec, "call", invocation->call,
+        "count", (json_int_t)invocation->count, "first", first, "last", last, "kernel", invocation->kernel, "decided",
+        invocation->decided);
 }
 
 static bool add_row(void *ctx, const hone_store_invocation *invocation)
@@ -29,7 +31,7 @@ static const char *text(const json_t *row, const char *name)
     return value == NULL ? "" : value;
 }
 
-static int list(cli *cli)
+static int list(hone_cli *cli)
 {
     json_t *rows = json_array();
     hone_error err;
@@ -40,30 +42,34 @@ static int list(cli *cli)
     if (cli->options.json) {
         size_t count = 0;
         const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
-        cli_print_json(json_pack("{s:i, s:s, s:o}", "hone_record", 1, "device", devices[0]->fingerprint, "invocations", rows));
+        cli_print_json(
+            json_pack("{s:i, s:s, s:o}", "hone_record", 1, "device", devices[0]->fingerprint, "invocations", rows));
         return EXIT_DONE;
     }
     cli_table *table = cli_table_new(6);
     cli_table_row(table, "count", "operation", "key", "decided", "kernel", "call");
     size_t i;
     const json_t *row;
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         char count[24];
         snprintf(count, sizeof count, "%" PRId64, (int64_t)json_integer_value(json_object_get(row, "count")));
-        cli_table_row(table, count, text(row, "algorithm"), text(row, "key"), text(row, "decided"), text(row, "kernel"), text(row, "call"));
+        cli_table_row(
+            table, count, text(row, "algorithm"), text(row, "key"), text(row, "decided"), text(row, "kernel"),
+            text(row, "call"));
     }
     cli_table_print(table);
     json_decref(rows);
     return EXIT_DONE;
 }
 
-static int clear(cli *cli)
+static int clear(hone_cli *cli)
 {
     hone_error err;
     return hone_record_clear(cli->rt, NULL, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }
 
-static int import(cli *cli)
+static int import(hone_cli *cli)
 {
     if (cli->count < 2) return cli_usage("record import needs files (- is standard input)");
     size_t total = 0;
@@ -88,16 +94,17 @@ static int import(cli *cli)
 
 static const struct {
     const char *name;
-    int (*run)(cli *cli);
+    int (*run)(hone_cli *cli);
 } verbs[] = {{"list", list}, {"clear", clear}, {"import", import}};
 
-int cli_record(cli *cli)
+int cli_record(hone_cli *cli)
 {
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(verbs[i].name, cli->arguments[0]) != 0) continue;
         int status = cli_open(cli, HONE_POLICY_TUNE);
         return status != 0 ? status : verbs[i].run(cli);
     }
-    if (strcmp(cli->arguments[0], "export") == 0) return cli_usage("record export is not there yet; record list --json prints the record document");
+    if (strcmp(cli->arguments[0], "export") == 0)
+        return cli_usage("record export is not there yet; record list --json prints the record document");
     return cli_usage("record %s is no verb; expected list, clear or import", cli->arguments[0]);
 }

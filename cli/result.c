@@ -2,7 +2,7 @@
 #include "cli.h"
 
 #include "kernels/common/peak.h"
-#include "runtime/dispatch.h"
+#include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool is_library(const char *kernel)
 }
 
 // What a run of this call moves and computes; zeros when the algorithm does not say.
-static hone_cost cost_of(cli *cli, const char *call_text)
+static hone_cost cost_of(hone_cli *cli, const char *call_text)
 {
     hone_cost cost = {0, 0};
     char name[HONE_NAME_SIZE];
@@ -42,17 +42,21 @@ static hone_cost cost_of(cli *cli, const char *call_text)
     return cost;
 }
 
-// This machine's measured peaks, taken once a process, at the first table.
-static const hone_peak *peak_of(cli *cli)
+// This machine's measured peaks, taken once a process, at the first table; zeros when they cannot be measured.
+static const hone_peak *peak_of(hone_cli *cli)
 {
     static hone_peak peak;
     static bool measured;
-    if (!measured) {
-        size_t count = 0;
-        const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
-        hone_peak_measure(count > 0 ? devices[0]->threads : 1, &peak);
-        measured = true;
-    }
+    if (measured) return &peak;
+    measured = true;
+    const hone_device_info *device = cli->rt->cpu;
+    hone_pool *pool = hone_runtime_pool(cli->rt);
+    hone_allocator allocator = hone_allocator_system();
+    hone_error err;
+    hone_status status = hone_peak_measure(
+        &allocator, device->features, device->threads, device->l3_bytes, pool != NULL ? hone_pool_run : NULL, pool,
+        &peak, &err);
+    if (status != HONE_OK) memset(&peak, 0, sizeof peak);
     return &peak;
 }
 
@@ -62,14 +66,14 @@ static const char *rate_unit(const hone_cost *cost)
     return cost->operations > 8 * cost->bytes ? "GFLOP/s" : "GB/s";
 }
 
-static void rate_cells(cli *cli, const hone_cost *cost, double time_ns, char rate[24], char share[24])
+static void rate_cells(hone_cli *cli, const hone_cost *cost, double time_ns, char rate[24], char share[24])
 {
     rate[0] = share[0] = '\0';
     if (time_ns <= 0 || cost->bytes <= 0) return;
     const hone_peak *peak = peak_of(cli);
     bool arithmetic = cost->operations > 8 * cost->bytes;
     double value = (arithmetic ? cost->operations : cost->bytes) / time_ns;
-    double best = arithmetic ? peak->gflops : peak->gbytes;
+    double best = (arithmetic ? peak->operations : peak->bytes) / 1e9;
     snprintf(rate, 24, "%.1f", value);
     if (best > 0) snprintf(share, 24, "%.0f %%", 100 * value / best);
 }
@@ -79,7 +83,8 @@ static void config_cell(const json_t *config, char *out, size_t size)
     const char *name;
     json_t *value;
     out[0] = '\0';
-    json_object_foreach((json_t *)(uintptr_t)config, name, value) {
+    json_object_foreach((json_t *)(uintptr_t)config, name, value)
+    {
         char *number_text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
         size_t used = strlen(out);
         const char *shown = json_is_string(value) ? json_string_value(value) : number_text;
@@ -93,24 +98,27 @@ static unsigned rejected_count(const json_t *kernel)
     unsigned total = 0;
     const char *name;
     json_t *value;
-    json_object_foreach(json_object_get(kernel, "rejected"), name, value)
-        total += (unsigned)json_integer_value(value);
+    json_object_foreach(json_object_get(kernel, "rejected"), name, value) total += (unsigned)json_integer_value(value);
     return total;
 }
 
-static void kernel_row(cli *cli, cli_table *table, const json_t *kernel, const json_t *entry, const hone_cost *cost)
+static void kernel_row(
+    hone_cli *cli, cli_table *table, const json_t *kernel, const json_t *entry, const hone_cost *cost)
 {
     char config[256], time[32], rate[24], share[24], spread[24] = "", tried[24];
     double time_ns = number(kernel, "time_ns");
     config_cell(json_object_get(kernel, "config"), config, sizeof config);
     rate_cells(cli, cost, time_ns, rate, share);
     if (time_ns > 0)
-        snprintf(spread, sizeof spread, "%.1f %%", 50 * (number(kernel, "high_ns") - number(kernel, "low_ns")) / time_ns);
+        snprintf(
+            spread, sizeof spread, "%.1f %%", 50 * (number(kernel, "high_ns") - number(kernel, "low_ns")) / time_ns);
     snprintf(tried, sizeof tried, "%d", (int)number(kernel, "tried"));
     bool chosen = strcmp(text(kernel, "kernel"), text(entry, "kernel")) == 0;
     const char *reason = text(kernel, "reason");
     if (time_ns <= 0) snprintf(config, sizeof config, "%.100s", reason[0] != '\0' ? reason : "not measured");
-    cli_table_row(table, chosen ? "*" : " ", text(kernel, "kernel"), config, cli_time_text(time_ns, time), rate, share, spread, tried);
+    cli_table_row(
+        table, chosen ? "*" : " ", text(kernel, "kernel"), config, cli_time_text(time_ns, time), rate, share, spread,
+        tried);
 }
 
 // Gains of the choice: over the best library, over the default.
@@ -120,20 +128,26 @@ static void print_gains(const json_t *entry, const json_t *evidence)
     const char *library = "";
     size_t i;
     const json_t *kernel;
-    json_array_foreach(json_object_get(evidence, "kernels"), i, kernel) {
+    json_array_foreach(json_object_get(evidence, "kernels"), i, kernel)
+    {
         double candidate = number(kernel, "time_ns");
-        if (!is_library(text(kernel, "kernel")) || candidate <= 0 || (best_library > 0 && candidate >= best_library)) continue;
+        if (!is_library(text(kernel, "kernel")) || candidate <= 0 || (best_library > 0 && candidate >= best_library))
+            continue;
         best_library = candidate;
         library = text(kernel, "kernel");
     }
     printf("  chosen %s", text(entry, "kernel"));
     if (text(evidence, "runner_up")[0] != '\0')
-        printf(": %.2fx %s (95 %% %.2f to %.2f)", number(evidence, "ratio"), text(evidence, "runner_up"), number(evidence, "ratio_low"),
-            number(evidence, "ratio_high"));
+        printf(
+            ": %.2fx %s (95 %% %.2f to %.2f)", number(evidence, "ratio"), text(evidence, "runner_up"),
+            number(evidence, "ratio_low"), number(evidence, "ratio_high"));
     if (best_library > 0 && strcmp(library, text(entry, "kernel")) != 0)
         printf(", %.2fx the best library (%s)", best_library / time_ns, library);
-    if (number(evidence, "default_time_ns") > 0) printf(", %.2fx the default", number(evidence, "default_time_ns") / time_ns);
-    printf("; verified against %s, error %.2g of what is allowed\n", text(evidence, "verified_against"), number(evidence, "max_error"));
+    if (number(evidence, "default_time_ns") > 0)
+        printf(", %.2fx the default", number(evidence, "default_time_ns") / time_ns);
+    printf(
+        "; verified against %s, error %.2g of what is allowed\n", text(evidence, "verified_against"),
+        number(evidence, "max_error"));
 }
 
 static void print_totals(const json_t *evidence)
@@ -142,17 +156,21 @@ static void print_totals(const json_t *evidence)
     size_t i;
     const json_t *kernel;
     json_array_foreach(json_object_get(evidence, "kernels"), i, kernel) rejected += rejected_count(kernel);
-    printf("  %d measured, %u rejected, %.1f s\n", (int)number(evidence, "measured"), rejected, number(evidence, "seconds"));
+    printf(
+        "  %d measured, %u rejected, %.1f s\n", (int)number(evidence, "measured"), rejected,
+        number(evidence, "seconds"));
 }
 
-static void print_entry(cli *cli, const json_t *entry)
+static void print_entry(hone_cli *cli, const json_t *entry)
 {
     const json_t *evidence = json_object_get(entry, "evidence");
     hone_cost cost = cost_of(cli, text(entry, "call"));
     printf("%s\n", text(entry, "call"));
     cli_table *table = cli_table_new(8);
     cli_table_marked(table);
-    cli_table_row(table, " ", "kernel", "config", "time", cost.bytes > 0 ? rate_unit(&cost) : "", cost.bytes > 0 ? "peak" : "", "spread", "tried");
+    cli_table_row(
+        table, " ", "kernel", "config", "time", cost.bytes > 0 ? rate_unit(&cost) : "", cost.bytes > 0 ? "peak" : "",
+        "spread", "tried");
     size_t i;
     const json_t *kernel;
     json_array_foreach(json_object_get(evidence, "kernels"), i, kernel) kernel_row(cli, table, kernel, entry, &cost);
@@ -161,7 +179,7 @@ static void print_entry(cli *cli, const json_t *entry)
     print_totals(evidence);
 }
 
-int cli_print_result(cli *cli, const hone_result *result)
+int cli_print_result(hone_cli *cli, const hone_result *result)
 {
     char *document = NULL;
     hone_error err;
@@ -175,7 +193,8 @@ int cli_print_result(cli *cli, const hone_result *result)
     hone_text_free(document);
     size_t i;
     const json_t *row;
-    json_array_foreach(json_object_get(root, "entries"), i, row) {
+    json_array_foreach(json_object_get(root, "entries"), i, row)
+    {
         if (i > 0) putchar('\n');
         print_entry(cli, row);
     }

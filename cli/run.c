@@ -47,7 +47,8 @@ static hone_status compare(const hone_op *op, const cli_inputs *ours, const cli_
     return HONE_OK;
 }
 
-static hone_status run_both(const hone_op *op, const cli_inputs *ours, const cli_inputs *reference, outcome *out, hone_error *err)
+static hone_status run_both(
+    const hone_op *op, const cli_inputs *ours, const cli_inputs *reference, outcome *out, hone_error *err)
 {
     hone_status status = hone_decide(op, ours->values, ours->count, &out->decision, err);
     // The first run prepares; the second is the one that is told.
@@ -63,17 +64,19 @@ static hone_status run_both(const hone_op *op, const cli_inputs *ours, const cli
     return status == HONE_OK ? compare(op, ours, reference, out) : status;
 }
 
-static int print_outcome(const cli *cli, const hone_call *call, const outcome *out)
+static int print_outcome(const hone_cli *cli, const hone_call *call, const outcome *out)
 {
     char time[32];
     const char *source = hone_source_name(out->decision.source);
     if (cli->options.json) {
-        cli_print_json(json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:b}", "call", hone_call_text(call), "kernel", out->decision.kernel,
-            "platform", hone_platform_name(out->decision.platform), "source", source, "time_ns", out->time_ns, "max_error", out->max_error,
-            "tolerance", 1.0, "verified", out->verified));
+        cli_print_json(json_pack(
+            "{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:b}", "call", hone_call_text(call), "kernel", out->decision.kernel,
+            "platform", hone_platform_name(out->decision.platform), "source", source, "time_ns", out->time_ns,
+            "max_error", out->max_error, "tolerance", 1.0, "verified", out->verified));
     } else {
-        printf("%s\n%s/%s %s, answered by %s, %s\n", hone_call_text(call), hone_platform_name(out->decision.platform), out->decision.kernel,
-            out->decision.config_json, source, cli_time_text(out->time_ns, time));
+        printf(
+            "%s\n%s/%s %s, answered by %s, %s\n", hone_call_text(call), hone_platform_name(out->decision.platform),
+            out->decision.kernel, out->decision.config_json, source, cli_time_text(out->time_ns, time));
         if (!out->has_reference)
             printf("there is no reference to check against\n");
         else if (out->verified)
@@ -84,7 +87,7 @@ static int print_outcome(const cli *cli, const hone_call *call, const outcome *o
     return out->verified ? EXIT_DONE : EXIT_NO;
 }
 
-int cli_run(cli *cli)
+int cli_run(hone_cli *cli)
 {
     int status = cli_open(cli, HONE_POLICY_TUNE);
     if (status != 0) return status;
@@ -97,7 +100,8 @@ int cli_run(cli *cli)
     if (status == 0) {
         outcome out = {.max_error = 0};
         hone_error err;
-        status = run_both(op, &ours, &reference, &out, &err) == HONE_OK ? print_outcome(cli, call, &out) : cli_fail(&err);
+        status =
+            run_both(op, &ours, &reference, &out, &err) == HONE_OK ? print_outcome(cli, call, &out) : cli_fail(&err);
     }
     cli_inputs_deinit(&ours);
     cli_inputs_deinit(&reference);

@@ -25,7 +25,7 @@ static bool show(void *ctx, const hone_config *config)
     return !cli_cancel;
 }
 
-static hone_status show_sample(cli *cli, const hone_bound_space *bound, listing *list, hone_error *err)
+static hone_status show_sample(hone_cli *cli, const hone_bound_space *bound, listing *list, hone_error *err)
 {
     size_t wanted = (size_t)cli->options.sample, count = 0;
     hone_config *configs = calloc(wanted + 1, sizeof *configs);
@@ -44,7 +44,8 @@ static json_t *parameters_of(const hone_space *space)
         json_t *values = json_array();
         for (size_t v = 0; v < hone_space_values(space, i); v++)
             json_array_append_new(values, json_string(hone_space_value_text(space, i, v)));
-        json_array_append_new(parameters, json_pack("{s:s, s:o}", "name", hone_space_parameter_name(space, i), "values", values));
+        json_array_append_new(
+            parameters, json_pack("{s:s, s:o}", "name", hone_space_parameter_name(space, i), "values", values));
     }
     return parameters;
 }
@@ -54,7 +55,7 @@ static json_t *number(uint64_t value)
     return value > INT64_MAX ? json_null() : json_integer((json_int_t)value);
 }
 
-static int show_space(cli *cli, const hone_space *space)
+static int show_space(hone_cli *cli, const hone_space *space)
 {
     hone_error err;
     hone_bound_space *bound = NULL;
@@ -67,7 +68,8 @@ static int show_space(cli *cli, const hone_space *space)
     if (status != HONE_OK) {
         json_decref(list.configs);
     } else if (cli->options.json) {
-        json_t *root = json_pack("{s:o, s:o, s:o}", "parameters", parameters_of(space), "count", number(count), "cartesian",
+        json_t *root = json_pack(
+            "{s:o, s:o, s:o}", "parameters", parameters_of(space), "count", number(count), "cartesian",
             number(hone_space_cartesian(space)));
         if (cli->options.sample > 0 || cli->options.list)
             json_object_set_new(root, "configs", list.configs);
@@ -75,13 +77,15 @@ static int show_space(cli *cli, const hone_space *space)
             json_decref(list.configs);
         cli_print_json(root);
     } else if (cli->options.count || !(cli->options.sample > 0 || cli->options.list)) {
-        printf("%zu parameters, %" PRIu64 " valid configs of %" PRIu64 "\n", hone_space_parameters(space), count, hone_space_cartesian(space));
+        printf(
+            "%zu parameters, %" PRIu64 " valid configs of %" PRIu64 "\n", hone_space_parameters(space), count,
+            hone_space_cartesian(space));
     }
     hone_bound_space_release(&bound);
     return status == HONE_OK ? (count == 0 ? EXIT_NO : EXIT_DONE) : cli_fail(&err);
 }
 
-int cli_space(cli *cli)
+int cli_space(hone_cli *cli)
 {
     hone_buffer text;
     int status = cli_read(cli->arguments[0], &text);
@@ -90,8 +94,8 @@ int cli_space(cli *cli)
     bool is_json = start[strspn(start, " \t\r\n")] == '{';
     hone_space *space = NULL;
     hone_error err;
-    hone_status parsed = is_json ? hone_space_parse_t1(hone_allocator_system(), start, text.size, &space, &err) :
-                                   hone_space_parse(hone_allocator_system(), start, &space, &err);
+    hone_status parsed = is_json ? hone_space_parse_t1(hone_allocator_system(), start, text.size, &space, &err)
+                                 : hone_space_parse(hone_allocator_system(), start, &space, &err);
     status = parsed == HONE_OK ? show_space(cli, space) : cli_fail(&err);
     hone_space_release(&space);
     hone_buffer_deinit(&text);

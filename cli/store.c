@@ -16,10 +16,11 @@ static json_t *entry_of(const hone_store_decision *row)
 {
     json_t *evidence = parsed(row->evidence);
     if (json_object_get(evidence, "time_ns") == NULL) json_object_set_new(evidence, "time_ns", json_real(row->time_ns));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s?, s:s, s:s, s:o, s:s, s:b, s:s?, s:o}", "device", row->key.device, "algorithm",
-        row->key.algorithm, "version", row->key.version, "key", row->key.key, "call", row->call, "spec", row->key.spec, "kernel",
-        row->kernel, "platform", row->platform, "config", parsed(row->config), "source", row->source, "verified", row->verified,
-        "revision", row->revision, "evidence", evidence);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s?, s:s?, s:s, s:s, s:o, s:s, s:b, s:s?, s:o}", "device", row->key.device, "algorithm",
+        row->key.algorithm, "version", row->key.version, "key", row->key.key, "call", row->call, "spec", row->key.spec,
+        "kernel", row->kernel, "platform", row->platform, "config", parsed(row->config), "source", row->source,
+        "verified", row->verified, "revision", row->revision, "evidence", evidence);
 }
 
 typedef struct listing {
@@ -35,11 +36,13 @@ static bool list_row(void *ctx, const hone_store_decision *row)
     if (list->table == NULL)
         cli_print_json(entry_of(row));
     else
-        cli_table_row(list->table, row->key.algorithm, row->key.key, row->kernel, cli_time_text(row->time_ns, time), row->source, row->config, row->call);
+        cli_table_row(
+            list->table, row->key.algorithm, row->key.key, row->kernel, cli_time_text(row->time_ns, time), row->source,
+            row->config, row->call);
     return !cli_cancel;
 }
 
-static int list(cli *cli, hone_store *store)
+static int list(hone_cli *cli, hone_store *store)
 {
     listing rows = {.table = cli->options.json ? NULL : cli_table_new(7)};
     if (rows.table != NULL) cli_table_row(rows.table, "algorithm", "key", "kernel", "time", "source", "config", "call");
@@ -60,7 +63,7 @@ typedef struct wanted {
     hone_store_key key, bucket_key;
 } wanted;
 
-static int resolve(cli *cli, const char *text, wanted *out)
+static int resolve(hone_cli *cli, const char *text, wanted *out)
 {
     if (is_key(text)) {
         out->key.key = text;
@@ -87,11 +90,12 @@ static bool collect(void *ctx, const hone_store_decision *row)
     return true;
 }
 
-static int show_entries(cli *cli, json_t *rows)
+static int show_entries(hone_cli *cli, json_t *rows)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         char *text = json_dumps(row, (cli->options.json ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(12));
         printf("%s\n", text);
         free(text);
@@ -99,7 +103,7 @@ static int show_entries(cli *cli, json_t *rows)
     return json_array_size(rows) > 0 ? EXIT_DONE : EXIT_NO;
 }
 
-static int get(cli *cli, hone_store *store)
+static int get(hone_cli *cli, hone_store *store)
 {
     if (cli->count != 2) return cli_usage("store get needs one call or key");
     wanted want = {0};
@@ -112,14 +116,15 @@ static int get(cli *cli, hone_store *store)
         scanned = hone_store_scan(store, &want.bucket_key, collect, &found, &err);
     if (scanned != HONE_OK) status = cli_fail(&err);
     if (status == 0) status = show_entries(cli, found.rows);
-    if (status == EXIT_NO) fprintf(stderr, "hone: there is no decision for %s in %s\n", cli->arguments[1], hone_store_url(store));
+    if (status == EXIT_NO)
+        fprintf(stderr, "hone: there is no decision for %s in %s\n", cli->arguments[1], hone_store_url(store));
     json_decref(found.rows);
     hone_call_release(&want.bucket);
     hone_call_release(&want.call);
     return status;
 }
 
-static int put(cli *cli, hone_store *store)
+static int put(hone_cli *cli, hone_store *store)
 {
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     hone_buffer document;
@@ -140,7 +145,7 @@ static int put(cli *cli, hone_store *store)
     return EXIT_DONE;
 }
 
-static int remove_entries(cli *cli, hone_store *store)
+static int remove_entries(hone_cli *cli, hone_store *store)
 {
     if (cli->count != 2) return cli_usage("store remove needs one call or key");
     wanted want = {0};
@@ -150,9 +155,11 @@ static int remove_entries(cli *cli, hone_store *store)
     if (status == 0 && hone_store_scan(store, &want.key, collect, &found, &err) != HONE_OK) status = cli_fail(&err);
     size_t i;
     const json_t *row;
-    json_array_foreach(found.rows, i, row) {
+    json_array_foreach(found.rows, i, row)
+    {
         if (status != 0) break;
-        hone_store_key key = {json_string_value(json_object_get(row, "device")), json_string_value(json_object_get(row, "algorithm")),
+        hone_store_key key = {
+            json_string_value(json_object_get(row, "device")), json_string_value(json_object_get(row, "algorithm")),
             json_string_value(json_object_get(row, "version")), json_string_value(json_object_get(row, "key")), NULL};
         if (hone_store_remove(store, &key, &err) != HONE_OK) status = cli_fail(&err);
     }
@@ -166,34 +173,38 @@ static int remove_entries(cli *cli, hone_store *store)
     return status;
 }
 
-static int stat(cli *cli, hone_store *store)
+static int stat(hone_cli *cli, hone_store *store)
 {
     hone_store_stat count;
     hone_error err;
     if (hone_store_get_stat(store, &count, &err) != HONE_OK) return cli_fail(&err);
     if (cli->options.json) {
-        cli_print_json(json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "store", hone_store_url(store), "decisions",
-            (json_int_t)count.decisions, "measurements", (json_int_t)count.measurements, "failures", (json_int_t)count.failures,
-            "invocations", (json_int_t)count.invocations, "aliases", (json_int_t)count.aliases, "bytes", (json_int_t)count.bytes, "schema",
-            (json_int_t)count.schema));
+        cli_print_json(json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "store", hone_store_url(store), "decisions",
+            (json_int_t)count.decisions, "measurements", (json_int_t)count.measurements, "failures",
+            (json_int_t)count.failures, "invocations", (json_int_t)count.invocations, "aliases",
+            (json_int_t)count.aliases, "bytes", (json_int_t)count.bytes, "schema", (json_int_t)count.schema));
         return EXIT_DONE;
     }
-    printf("%s\n%" PRIu64 " decisions, %" PRIu64 " measurements, %" PRIu64 " failures, %" PRIu64 " recorded calls, %" PRIu64
-           " aliases, %" PRIu64 " bytes, schema %u\n",
-        hone_store_url(store), count.decisions, count.measurements, count.failures, count.invocations, count.aliases, count.bytes, count.schema);
+    printf(
+        "%s\n%" PRIu64 " decisions, %" PRIu64 " measurements, %" PRIu64 " failures, %" PRIu64
+        " recorded calls, %" PRIu64 " aliases, %" PRIu64 " bytes, schema %u\n",
+        hone_store_url(store), count.decisions, count.measurements, count.failures, count.invocations, count.aliases,
+        count.bytes, count.schema);
     return EXIT_DONE;
 }
 
 static const struct {
     const char *name;
-    int (*run)(cli *cli, hone_store *store);
+    int (*run)(hone_cli *cli, hone_store *store);
 } verbs[] = {{"list", list}, {"get", get}, {"put", put}, {"remove", remove_entries}, {"stat", stat}};
 
-int cli_store(cli *cli)
+int cli_store(hone_cli *cli)
 {
     static const char *const later[] = {"verify", "export", "import", "merge", "diff", "prune"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
-        if (strcmp(later[i], cli->arguments[0]) == 0) return cli_usage("store %s is not there yet in this version of hone", later[i]);
+        if (strcmp(later[i], cli->arguments[0]) == 0)
+            return cli_usage("store %s is not there yet in this version of hone", later[i]);
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(verbs[i].name, cli->arguments[0]) != 0) continue;
         hone_store *store = NULL;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *store_name(const cli *cli)
+static const char *store_name(const hone_cli *cli)
 {
     if (cli->options.store != NULL) return cli->options.store;
     const char *url = getenv("HONE_STORE");
@@ -28,7 +28,7 @@ static int add_result(hone_result **total, hone_result *more)
     return 0;
 }
 
-static int tune_calls(cli *cli, const hone_tune_options *options, hone_result **total)
+static int tune_calls(hone_cli *cli, const hone_tune_options *options, hone_result **total)
 {
     int worst = 0;
     for (size_t i = 0; i < cli->count && !cli_cancel; i++) {
@@ -43,17 +43,18 @@ static int tune_calls(cli *cli, const hone_tune_options *options, hone_result **
     return worst;
 }
 
-static int tune_recorded(cli *cli, const hone_tune_options *options, hone_result **total)
+static int tune_recorded(hone_cli *cli, const hone_tune_options *options, hone_result **total)
 {
     hone_error err;
     hone_status status = hone_tune_recorded(cli->rt, options, total, &err);
     cli_progress_end(cli);
     if (status != HONE_OK) return cli_fail(&err);
-    if (hone_result_size(*total) == 0 && !cli->options.json) printf("every recorded call is decided already, or none is recorded\n");
+    if (hone_result_size(*total) == 0 && !cli->options.json)
+        printf("every recorded call is decided already, or none is recorded\n");
     return 0;
 }
 
-int cli_tune(cli *cli)
+int cli_tune(hone_cli *cli)
 {
     if (cli->options.recorded == (cli->count > 0)) return cli_usage("expected calls, or --recorded (hone help tune)");
     int status = cli_open(cli, HONE_POLICY_TUNE);

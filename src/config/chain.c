@@ -52,7 +52,7 @@ static hone_status ask(
 static void add_reason(char *text, size_t size, hone_source source, const char *reason)
 {
     size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s: %s", used == 0 ? "" : "; ", hone_source_name(source), reason);
+    snprintf(text + used, size - used, "%s%s: %.200s", used == 0 ? "" : "; ", hone_source_name(source), reason);
 }
 
 hone_status hone_chain_decide(

@@ -37,6 +37,8 @@ typedef struct hone_thread {
     uint32_t context_number; // 0 without one; UINT32_MAX when the number does not fit: such calls take the slow way
     uint32_t depth;          // kernels of hone that this thread is inside of
     struct hone_epoch_slot *slot;
+    struct hone_plan_entry *last; // the plan run last, good while its table is of this generation
+    uint64_t generation;          // 0: none
 } hone_thread;
 // initial-exec: a shared library would otherwise call a function for each access.
 extern _Thread_local hone_thread hone_thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));

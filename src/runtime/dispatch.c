@@ -5,6 +5,19 @@
 
 #include "config/context.h"
 
+// The entry that this thread ran last, when it still stands and answers these words; else the table's.
+static inline hone_plan_entry *find(hone_thread *self, const hone_op *op, const hone_packed *packed)
+{
+    uint64_t generation = atomic_load_explicit(&op->table->generation, memory_order_acquire);
+    hone_plan_entry *last = self->last;
+    if (generation == self->generation && hone_plan_entry_answers(last, packed)) return last;
+    hone_plan_entry *entry = hone_plan_table_find(op->table, packed, hone_packed_hash(packed));
+    if (entry == NULL) return NULL;
+    self->generation = generation;
+    self->last = entry;
+    return entry;
+}
+
 hone_status hone_run(
     const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
 {
@@ -14,9 +27,8 @@ hone_status hone_run(
     if (slot == NULL || op == NULL || count > op->count ||
         !hone_pack(&packed, op->head | count << 24 | (uint64_t)self->context_number << 32, args, count, op->ignored))
         return hone_run_slowly(op, args, count, execution, err);
-    uint64_t hash = hone_packed_hash(&packed);
     uint64_t before = hone_epoch_enter(slot);
-    hone_plan_entry *entry = hone_plan_table_find(op->table, &packed, hash);
+    hone_plan_entry *entry = find(self, op, &packed);
     if (entry == NULL || !hone_plan_entry_apart(entry, &packed)) {
         hone_epoch_leave(slot, before);
         return hone_run_slowly(op, args, count, execution, err);

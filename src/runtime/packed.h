@@ -17,16 +17,9 @@ enum {
 
 typedef struct hone_packed {
     uint32_t words, tensors;
-    uint64_t word[HONE_PACKED_WORDS];
+    uint64_t word[HONE_PACKED_WORDS + 4];  // zeros up to a multiple of four behind the last
     uint64_t address[HONE_PACKED_TENSORS]; // of element [0, 0, ...] of each tensor, in order
 } hone_packed;
-
-// Alignment of an address in the key: 0 to 3 for 1 to 8 bytes, 4 for 16 and more, 7 for NULL.
-static inline uint64_t hone_packed_alignment(uint64_t address)
-{
-    if ((address & 15) == 0) return address == 0 ? 7 : 4;
-    return (uint64_t)__builtin_ctzll(address);
-}
 
 static inline bool hone_packed_dense(const hone_tensor *tensor)
 {
@@ -38,34 +31,50 @@ static inline bool hone_packed_dense(const hone_tensor *tensor)
     return true;
 }
 
-// One tensor: a head of dtype, rank, alignment, device; the dims; the strides when they are not row-major.
-// False: something is out of the ordinary, and the slow way finds the words for it.
+// Bits of a tensor's head that DLPack's rank and dtype, read as one word, leave free.
+#define HONE_PACKED_UNALIGNED (1ull << 8)  // and the class, 0 to 3 for 1 to 8 bytes, 7 for no data, from bit 9 on
+#define HONE_PACKED_ELSEWHERE (1ull << 16) // a word with the device follows: it is not cpu:0
+#define HONE_PACKED_STRIDED   (1ull << 17) // the strides follow the dims
+#define HONE_PACKED_SCALAR    (1ull << 18) // no tensor
+#define HONE_PACKED_STRING    (3ull << 18)
+
+// What is out of the ordinary about where the data lies.
+static inline uint64_t hone_packed_alignment(const hone_tensor *tensor, uint64_t address)
+{
+    uint64_t class = tensor->data == NULL ? 7 : (uint64_t)__builtin_ctzll(address);
+    return HONE_PACKED_UNALIGNED | class << 9;
+}
+
+// One tensor: a head of rank, dtype and what is out of the ordinary; the dims; the strides when they are not
+// row-major. False: it does not fit, and the slow way finds the words for it. The ordinary case has one branch a fact.
 static inline bool hone_packed_tensor(hone_packed *packed, const hone_tensor *tensor)
 {
+    static const hone_device cpu = {HONE_DEVICE_CPU, 0};
     if (tensor == NULL) return false;
     uint32_t rank = (uint32_t)tensor->ndim;
-    if (rank > HONE_MAX_RANK || packed->words + 2 * rank + 1 > HONE_PACKED_WORDS) return false;
-    if (packed->tensors == HONE_PACKED_TENSORS) return false;
-    if (((uint32_t)tensor->device.type | (uint32_t)tensor->device.id) > 255) return false;
-    uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
-    if (tensor->data == NULL) address = 0;
-    packed->address[packed->tensors++] = address;
+    if (rank > HONE_MAX_RANK || packed->words + 2 * HONE_MAX_RANK + 2 > HONE_PACKED_WORDS ||
+        packed->tensors == HONE_PACKED_TENSORS)
+        return false;
     uint64_t *word = packed->word + packed->words;
-    uint32_t dtype;
-    memcpy(&dtype, &tensor->dtype, sizeof dtype);
-    uint64_t head = dtype | (uint64_t)rank << 32 | hone_packed_alignment(address) << 36 |
-                    (uint64_t)(uint8_t)tensor->device.type << 40 | (uint64_t)(uint8_t)tensor->device.id << 48 |
-                    1ull << 63;
+    uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
+    uint64_t head;
+    memcpy(&head, &tensor->ndim, sizeof head); // rank, code, bits, lanes
+    if ((address & 15) != 0 || tensor->data == NULL) head |= hone_packed_alignment(tensor, address);
+    packed->address[packed->tensors++] = address;
+    uint64_t *next = word + 1;
     for (uint32_t i = 0; i < rank; i++)
-        word[1 + i] = (uint64_t)tensor->shape[i];
-    packed->words += rank + 1;
-    if (tensor->strides != NULL && !hone_packed_dense(tensor)) {
-        head |= 1ull << 62;
-        for (uint32_t i = 0; i < rank; i++)
-            word[1 + rank + i] = (uint64_t)tensor->strides[i];
-        packed->words += rank;
+        *next++ = (uint64_t)tensor->shape[i];
+    if (memcmp(&tensor->device, &cpu, sizeof cpu) != 0) {
+        head |= HONE_PACKED_ELSEWHERE;
+        memcpy(next++, &tensor->device, sizeof tensor->device);
     }
-    word[0] = head;
+    if (tensor->strides != NULL && !hone_packed_dense(tensor)) {
+        head |= HONE_PACKED_STRIDED;
+        for (uint32_t i = 0; i < rank; i++)
+            *next++ = (uint64_t)tensor->strides[i];
+    }
+    *word = head;
+    packed->words += (uint32_t)(next - word);
     return true;
 }
 
@@ -76,7 +85,7 @@ static inline bool hone_packed_string(hone_packed *packed, const char *string)
     size_t words = (size + 7) / 8;
     if (packed->words + words + 1 > HONE_PACKED_WORDS) return false;
     uint64_t *word = packed->word + packed->words;
-    word[0] = 1ull << 61 | size;
+    word[0] = HONE_PACKED_STRING | size;
     if (words > 0) word[words] = 0;
     memcpy(word + 1, string, size);
     packed->words += (uint32_t)words + 1;
@@ -88,7 +97,7 @@ static inline bool hone_packed_scalar(hone_packed *packed, const hone_value *val
 {
     if (packed->words + 2 > HONE_PACKED_WORDS || (uint32_t)value->tag > HONE_VALUE_DEVICE) return false;
     uint64_t *word = packed->word + packed->words;
-    word[0] = (uint64_t)(uint32_t)value->tag;
+    word[0] = HONE_PACKED_SCALAR | (uint64_t)(uint32_t)value->tag;
     word[1] = ignored || value->tag == HONE_VALUE_NONE ? 0 : (uint64_t)value->as.i64;
     packed->words += 2;
     return true;
@@ -115,6 +124,8 @@ static inline bool hone_pack(
             fits = hone_packed_scalar(packed, value, ignored >> i & 1);
         if (!fits) return false;
     }
+    // The padding is compared too.
+    packed->word[packed->words] = packed->word[packed->words + 1] = packed->word[packed->words + 2] = 0;
     return true;
 }
 

@@ -59,7 +59,6 @@ void hone_plan_entry_release(hone_plan_entry *entry)
     hone_call_release(&entry->call);
     hone_allocator allocator = rt->allocator;
     hone_free(&allocator, entry->word);
-    hone_free(&allocator, entry->span);
     hone_free(&allocator, entry->pairs);
     hone_free(&allocator, entry);
 }
@@ -90,23 +89,23 @@ static bool fill_pairs(hone_plan_entry *entry)
     const hone_signature *signature = hone_call_signature(entry->call);
     size_t positions[HONE_PACKED_TENSORS];
     size_t count = tensor_positions(entry->call, positions);
+    int64_t span[HONE_PACKED_TENSORS];
     for (size_t i = 0; i < count; i++) {
         int64_t below = 0;
-        if (hone_tensor_span(hone_call_tensor(entry->call, positions[i]), &entry->span[i], &below) != HONE_OK)
-            return false;
+        if (hone_tensor_span(hone_call_tensor(entry->call, positions[i]), &span[i], &below) != HONE_OK) return false;
         if (below != 0) return false;
     }
-    for (size_t r = 0; r < count; r++) {
+    for (uint32_t r = 0; r < count; r++) {
         const hone_parameter *result = hone_signature_parameter(signature, positions[r]);
-        if (!result->is_result) continue;
-        for (size_t o = 0; o < count; o++) {
+        for (uint32_t o = 0; result->is_result && o < count; o++) {
             const hone_parameter *other = hone_signature_parameter(signature, positions[o]);
-            if (o == r || (other->is_result && o < r)) continue;
+            if (o == r || (other->is_result && o < r) || span[r] == 0 || span[o] == 0) continue;
             if (entry->pair_count == HONE_MAX_PAIRS) return false;
             bool may_equal =
                 result->is_inout && !other->is_result &&
                 same_layout(hone_call_tensor(entry->call, positions[r]), hone_call_tensor(entry->call, positions[o]));
-            entry->pairs[entry->pair_count++] = (hone_pair){(uint8_t)r, (uint8_t)o, may_equal};
+            entry->pairs[entry->pair_count++] =
+                (hone_pair){r, o, (uint64_t)span[r] - 1, (uint64_t)span[r] + (uint64_t)span[o] - 1, may_equal};
         }
     }
     return true;
@@ -121,10 +120,9 @@ static size_t entry_bytes(const hone_plan_entry *entry)
 static bool allocate_tables(hone_plan_entry *entry, const hone_allocator *allocator, const hone_packed *packed)
 {
     entry->words = packed->words;
-    entry->word = hone_alloc_array(allocator, packed->words, sizeof entry->word[0]);
-    entry->span = hone_alloc_array(allocator, HONE_PACKED_TENSORS, sizeof entry->span[0]);
+    entry->word = hone_alloc_array(allocator, packed->words + 4, sizeof entry->word[0]);
     entry->pairs = hone_alloc_array(allocator, HONE_MAX_PAIRS, sizeof entry->pairs[0]);
-    if (entry->word == NULL || entry->span == NULL || entry->pairs == NULL) return false;
+    if (entry->word == NULL || entry->pairs == NULL) return false;
     memcpy(entry->word, packed->word, packed->words * sizeof entry->word[0]);
     entry->hash = hone_packed_hash(packed);
     return true;

@@ -15,6 +15,7 @@ hone_status hone_plan_table_init(hone_plan_table *table, hone_allocator allocato
     hone_plan_slots *slots = make_slots(&allocator, 64);
     if (slots == NULL) return hone_fail_memory(err, "plan_table.init");
     atomic_init(&table->slots, slots);
+    atomic_init(&table->generation, hone_epoch_advance() << 32);
     pthread_mutex_init(&table->mutex, NULL);
     table->allocator = allocator;
     table->cap_bytes = cap_bytes;
@@ -54,6 +55,8 @@ static void take_out(hone_plan_table *table, hone_plan_slot *slot)
 {
     hone_plan_entry *entry = atomic_load_explicit(&slot->entry, memory_order_relaxed);
     atomic_store_explicit(&slot->entry, NULL, memory_order_release);
+    // Threads that remember the entry see this, or are seen inside by the reclaimer.
+    atomic_fetch_add_explicit(&table->generation, 1, memory_order_seq_cst);
     table->live--;
     table->bytes -= entry->bytes;
     entry->retired = hone_epoch_advance();

@@ -12,27 +12,29 @@
 
 enum { HONE_MAX_PAIRS = 32 };
 
-// A result and a parameter or other result whose memories must not overlap.
+// A result and a parameter or other result whose memories must not overlap. They do when
+// result - other + before < range, unsigned: before = bytes of the result - 1, range = bytes of both - 1.
 typedef struct hone_pair {
-    uint8_t result, other; // positions among the call's tensors
-    bool may_equal;        // inout: exactly the same memory is allowed
+    uint32_t result, other; // positions among the call's tensors
+    uint64_t before, range;
+    bool may_equal; // inout: exactly the same memory is allowed
 } hone_pair;
 
 // A plan with the words it answers for. Counted: the table holds one reference, each bound plan one.
+// What a hit reads stands first.
 typedef struct hone_plan_entry {
     hone_plan plan; // first: a hone_plan of the library is the start of one of these
     uint64_t hash;
     uint32_t words, pair_count;
-    hone_run_function *kernel_run; // the kernel's own; plan.run may be a wrapper that fills defaults in
-    uint64_t *word;                // [words]
-    int64_t *span;                 // bytes of each tensor
+    uint64_t *word; // [words], zeros up to a multiple of four behind the last
     hone_pair *pairs;
     atomic_size_t references;
-    atomic_uint_fast64_t calls; // hits since the last look, while recording is on
+    atomic_uint_fast64_t calls;    // hits since the last look, while recording is on
+    hone_run_function *kernel_run; // the kernel's own; plan.run may be a wrapper that fills defaults in
     const hone_kernel_ref *kernel;
     hone_source source;
-    hone_runtime *rt; // retained
-    hone_call *call;  // retained
+    hone_runtime *rt;
+    hone_call *call; // retained
     int64_t config[HONE_MAX_PARAMETERS];
     size_t given;                   // values that the caller gives; fewer than the signature has: the rest are defaults
     const char *call_key;           // the call's
@@ -58,7 +60,8 @@ typedef struct hone_plan_slots {
 
 typedef struct hone_plan_table {
     _Atomic(hone_plan_slots *) slots;
-    pthread_mutex_t mutex; // the rest
+    atomic_uint_fast64_t generation; // changes whenever an entry is taken out; no two tables of a process share one
+    pthread_mutex_t mutex;           // the rest
     hone_allocator allocator;
     size_t live, bytes, cap_bytes;
     uint64_t clock; // hand that goes round when the cap is reached
@@ -91,20 +94,29 @@ static inline uint64_t hone_plan_mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-// Folds pairs of words by 64 x 64 -> 128 bit products, which do not wait for each other: 3 ns for 10 words where XXH3
-// (which hashes bytes of any length) takes 6 (bench/dispatch.c). Only a filter: the words are compared.
+// Folds pairs of words by 64 x 64 -> 128 bit products, which do not wait for each other. Only a filter: the words
+// are compared. XXH3, made for bytes of any length, takes twice as long for these ten to twenty words.
 static inline uint64_t hone_packed_hash(const hone_packed *packed)
 {
-    static const uint64_t odd[2] = {0x9e3779b97f4a7c15ull, 0xc2b2ae3d27d4eb4full};
-    uint64_t hash = packed->words * odd[0];
-    uint32_t i = 0;
-    for (; i + 1 < packed->words; i += 2)
-        hash += hone_plan_mix(packed->word[i] ^ (odd[0] + i * odd[1]), packed->word[i + 1] ^ (odd[1] + i));
-    if (i < packed->words) hash += hone_plan_mix(packed->word[i] ^ odd[1], odd[0] + i);
+    const uint64_t odd = 0x9e3779b97f4a7c15ull;
+    uint64_t hash = packed->words, salt = 0xc2b2ae3d27d4eb4full;
+    for (uint32_t i = 0; i < packed->words; i += 2, salt += odd)
+        hash += hone_plan_mix(packed->word[i] ^ salt, packed->word[i + 1] ^ (salt >> 7));
     hash ^= hash >> 32;
-    hash *= odd[1];
+    hash *= odd;
     hash ^= hash >> 29;
     return hash | 1; // 0 marks a free slot
+}
+
+// The words four at a time, padding included.
+static inline bool hone_plan_entry_answers(const hone_plan_entry *entry, const hone_packed *packed)
+{
+    if (entry->words != packed->words) return false;
+    const uint64_t *a = entry->word, *b = packed->word;
+    uint64_t differ = 0;
+    for (uint32_t i = 0; i < packed->words; i += 4)
+        differ |= (a[i] ^ b[i]) | (a[i + 1] ^ b[i + 1]) | (a[i + 2] ^ b[i + 2]) | (a[i + 3] ^ b[i + 3]);
+    return differ == 0;
 }
 
 // The published entry of these words; NULL when there is none. Only between hone_epoch_enter and leave.
@@ -116,22 +128,17 @@ static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, cons
         if (found == 0) return NULL;
         if (found != hash) continue;
         hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_acquire);
-        if (entry == NULL || entry->words != packed->words) continue;
-        uint64_t differ = 0;
-        for (uint32_t w = 0; w < packed->words; w++)
-            differ |= entry->word[w] ^ packed->word[w];
-        if (differ == 0) return entry;
+        if (entry != NULL && hone_plan_entry_answers(entry, packed)) return entry;
     }
 }
 
 // False when a result lies over another tensor of the call and may not.
 static inline bool hone_plan_entry_apart(const hone_plan_entry *entry, const hone_packed *packed)
 {
-    for (uint32_t i = 0; i < entry->pair_count; i++) {
-        hone_pair pair = entry->pairs[i];
-        uint64_t a = packed->address[pair.result], b = packed->address[pair.other];
-        if (a >= b + (uint64_t)entry->span[pair.other] || b >= a + (uint64_t)entry->span[pair.result]) continue;
-        if (!(pair.may_equal && a == b)) return false;
+    const hone_pair *pair = entry->pairs, *end = pair + entry->pair_count;
+    for (; pair < end; pair++) {
+        uint64_t distance = packed->address[pair->result] - packed->address[pair->other];
+        if (distance + pair->before < pair->range && !(pair->may_equal && distance == 0)) return false;
     }
     return true;
 }

@@ -46,11 +46,6 @@ hone_status hone_registry_get(
     return status == HONE_OK ? hone_registry_query(rt->registry, query, out_kernel, err) : status;
 }
 
-const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel)
-{
-    return &kernel->kernel;
-}
-
 // Makes an override of exactly this kernel and calls the operation under it: checks, defaults and errors are
 // those of any call.
 hone_status hone_kernel_run(

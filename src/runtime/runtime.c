@@ -144,7 +144,8 @@ static void free_ops(hone_runtime *rt)
 // What only the user's own reference keeps open.
 static void close_outside(hone_runtime *rt)
 {
-    if (rt->recorder != NULL && rt->store.url != NULL && (atomic_load(&rt->recording) || hone_recorder_count(rt->recorder) > 0)) {
+    if (rt->recorder != NULL && rt->store.url != NULL &&
+        (atomic_load(&rt->recording) || hone_recorder_count(rt->recorder) > 0)) {
         hone_error err;
         if (hone_record_flush(rt, &err) != HONE_OK)
             hone_log_write(&rt->log, HONE_LOG_WARNING, "the recorded calls were not written: %s", err.message);

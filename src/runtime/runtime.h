@@ -126,6 +126,17 @@ hone_status hone_runtime_tune(
     hone_result *result,
     hone_decision *out,
     hone_error *err);
+// The same unless a verified decision is there already: then only the result gets it. Buckets are tuned in place of
+// the calls that fall into them.
+hone_status hone_runtime_tune_missing(
+    hone_runtime *rt,
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_error *err);
+// Replaces NULL by the defaults; refuses what is out of range.
+hone_status hone_tune_options_check(const hone_tune_options **options, hone_error *err);
 // Puts a decision in the memory cache and drops the plans that it replaces.
 hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);

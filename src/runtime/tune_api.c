@@ -56,7 +56,7 @@ hone_status hone_runtime_tune(
     return status;
 }
 
-static hone_status check_options(const hone_tune_options **options, hone_error *err)
+hone_status hone_tune_options_check(const hone_tune_options **options, hone_error *err)
 {
     static const hone_tune_options defaults = {.struct_size = sizeof defaults};
     if (*options == NULL) *options = &defaults;
@@ -89,7 +89,7 @@ hone_status hone_tune(
     if (op == NULL || call == NULL || out_result == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the operation, the call and out_result must not be NULL");
     *out_result = NULL;
-    hone_status status = check_options(&options, err);
+    hone_status status = hone_tune_options_check(&options, err);
     hone_result *result = NULL;
     hone_runtime *rt = op->rt;
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
@@ -206,36 +206,51 @@ static hone_status find_recorded(
     return hone_fail(err, HONE_NOT_FOUND, "tune.recorded", "the record holds neither call nor spec");
 }
 
-static bool is_decided(const hone_op *op, const hone_call *call)
+static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *decision)
 {
     hone_request request;
-    hone_decision decision = {0};
     hone_error why;
     bool decided = false;
     if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
-        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, &decision, &why) == HONE_OK &&
-                  decision.verified;
+        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
+                  decision->verified;
     hone_request_deinit(&request);
     return decided;
+}
+
+hone_status hone_runtime_tune_missing(
+    hone_runtime *rt,
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_error *err)
+{
+    hone_call *bucket = NULL;
+    hone_contest decided = {.count = 0};
+    hone_status status = hone_call_bucket(call, true, &bucket, err);
+    const hone_call *target = bucket != NULL ? bucket : call;
+    if (status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision))
+        status = hone_result_add_contest(result, target, &decided, err);
+    else if (status == HONE_OK)
+        status = hone_runtime_tune(rt, op, target, options, result, NULL, err);
+    hone_call_release(&bucket);
+    return status;
 }
 
 static hone_status tune_item(
     hone_runtime *rt, const queue_item *item, const hone_tune_options *options, hone_result *result, hone_error *err)
 {
     const hone_op *op = NULL;
-    hone_call *call = NULL, *bucket = NULL;
+    hone_call *call = NULL;
     hone_error why = {.message = ""};
     hone_status status = find_recorded(rt, item, &op, &call, &why);
-    if (status == HONE_OK) status = hone_call_bucket(call, true, &bucket, &why);
-    const hone_call *target = bucket != NULL ? bucket : call;
-    bool decided = status == HONE_OK && !options->fresh && is_decided(op, target);
-    if (status == HONE_OK && !decided) status = hone_runtime_tune(rt, op, target, options, result, NULL, &why);
+    if (status == HONE_OK) status = hone_runtime_tune_missing(rt, op, call, options, result, &why);
     if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY)
         status = hone_result_add_failure(
             result, item->call != NULL ? item->call : item->algorithm, item->key, why.message, err);
     else if (status != HONE_OK && err != NULL)
         *err = why;
-    hone_call_release(&bucket);
     hone_call_release(&call);
     return status;
 }
@@ -246,7 +261,7 @@ hone_status hone_tune_recorded(
     if (rt == NULL || out_result == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "tune.recorded", "the runtime and out_result must not be NULL");
     *out_result = NULL;
-    hone_status status = check_options(&options, err);
+    hone_status status = hone_tune_options_check(&options, err);
     hone_result *result = NULL;
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
     if (status != HONE_OK) return status;

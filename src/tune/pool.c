@@ -108,6 +108,17 @@ static hone_status choose_program(const hone_worker_pool *pool, char path[PATH_S
         "HONE_WORKER to its path, or tune with HONE_ISOLATION_IN_PROCESS");
 }
 
+hone_status hone_worker_pool_program(const hone_worker_pool *pool, char *out, size_t size, hone_error *err)
+{
+    char path[PATH_SIZE];
+    hone_status status = choose_program(pool, path, err);
+    if (status == HONE_OK && strlen(path) >= size)
+        status =
+            hone_fail(err, HONE_INVALID_ARGUMENT, where, "the path %.200s does not fit into %zu bytes", path, size);
+    if (status == HONE_OK) memcpy(out, path, strlen(path) + 1);
+    return status;
+}
+
 // Taking and giving ------------------------------------------------------------------------------------------------
 
 static bool answers(const hone_worker_pool *pool, const hone_process *process, uint64_t limit_ns)

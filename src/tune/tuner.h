@@ -55,6 +55,8 @@ void hone_contest_deinit(hone_contest *contest);
 hone_status hone_worker_pool_create(
     const hone_allocator *allocator, const char *program, hone_worker_pool **out, hone_error *err);
 void hone_worker_pool_destroy(hone_worker_pool **pool);
+// Path of the program that workers run. HONE_UNAVAILABLE with what to do.
+hone_status hone_worker_pool_program(const hone_worker_pool *pool, char *out, size_t size, hone_error *err);
 // The whole of a worker process: reads jobs from fd until it closes. setup registers the built-in kernels.
 int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_error *err));
 // Forks the zygote. Only from a single-threaded process: HONE_UNSUPPORTED otherwise.
