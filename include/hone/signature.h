@@ -43,7 +43,7 @@ typedef struct hone_parameter {
     bool is_inout; // a result that may be exactly the memory of one parameter
     bool keyword_only;
     bool nullable;      // "?": none is allowed
-    bool has_default;   // always with keyword_only scalars that are not nullable and may be left out
+    bool has_default;   // may be left out; always with nullable
     hone_value default_value; // scalars; NONE for a nullable parameter's "= none"
     const char *type_text;    // the type as written, normalised: "T[n, k] if transpose_b else [k, n]"
 } hone_parameter;
@@ -83,7 +83,9 @@ HONE_API HONE_MUST_CHECK hone_status hone_call_bind(
     bool describe,
     hone_call **out,
     hone_error *err);
-// Reads call text, "matmul(f32[512,512], f32[512,512], transpose_b=true) @cpu:0". The name must be the signature's.
+// Reads call text, "matmul(f32[512,512], f32[512,512], transpose_b=true) @cpu:0", into a description. The name must
+// be the signature's, and so the version where one is written.
+// Returns: as hone_call_bind; what is no call text is HONE_INVALID_ARGUMENT with the offset and what was expected.
 HONE_API HONE_MUST_CHECK hone_status
 hone_call_parse(hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err);
 // The algorithm name, and "@v" version or "", that call text starts with. out_version may be NULL.
@@ -91,7 +93,9 @@ HONE_API HONE_MUST_CHECK hone_status
 hone_call_text_name(const char *text, char *out_name, size_t name_size, char *out_version, size_t version_size, hone_error *err);
 // Reads a canonical call spec (formats.md) by parameter names, also one written by ejkernel.
 // Parameters that the signature does not have must be null or one of the known defaults; otherwise
-// HONE_UNSUPPORTED with the parameter and its value.
+// HONE_UNSUPPORTED with the parameter and its value. A spec names no device: the tensors are on cpu:0.
+// Returns: HONE_OK; HONE_UNSUPPORTED (also a value that the signature cannot hold); HONE_CORRUPT (no spec);
+// HONE_INVALID_ARGUMENT (dims, types and conditions, as hone_call_bind); HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_call_from_spec(
     hone_allocator allocator,
     hone_signature *signature,
@@ -109,7 +113,8 @@ HONE_API const hone_value *hone_call_values(const hone_call *call);
 // The tensor at an index; NULL for a scalar or a none.
 HONE_API const hone_tensor *hone_call_tensor(const hone_call *call, size_t index);
 // The value of a named dim ("m"), a scalar parameter or "x.shape[1]"-like expression over them.
-// For supports, heuristic and model functions. HONE_NOT_FOUND for an unknown name.
+// For supports, heuristic and model functions. HONE_NOT_FOUND for an unknown name and for a none;
+// HONE_INVALID_ARGUMENT for what is no integer. A bare name allocates nothing.
 HONE_API HONE_MUST_CHECK hone_status hone_call_dim(const hone_call *call, const char *name, int64_t *out_value);
 // The dtype bound to a type variable, "T"; NULL when there is none.
 HONE_API const hone_dtype_info *hone_call_dtype(const hone_call *call, const char *variable);
@@ -124,7 +129,8 @@ HONE_API const char *hone_call_spec(const hone_call *call);
 HONE_API const char *hone_call_key(const hone_call *call); // 16 lower-case hex digits
 // The call with every "~pow2" dim rounded up to a power of two (tensor shapes follow; no data), whose key is
 // looked up after the exact one. *out is NULL when nothing in the signature is bucketed or the bucket is the call itself.
-// upper = true: the bucket's upper end; false: its middle (3/4 of the upper end).
+// upper = true: the bucket's upper end; false: its middle (3/4 of the upper end). Data pointers are dropped; a view that
+// is not row-major keeps its strides. HONE_INVALID_ARGUMENT when the rounded call breaks a condition of the signature.
 HONE_API HONE_MUST_CHECK hone_status
 hone_call_bucket(const hone_call *call, bool upper, hone_call **out, hone_error *err);
 

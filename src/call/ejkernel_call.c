@@ -86,34 +86,50 @@ static const operation operations[] = {
 };
 
 // What a parameter that hone lacks may say without changing what is computed. A name of NULL stands for every one.
+typedef enum known_value { IS_TRUE, IS_FALSE, IS_ZERO, IS_TEXT, IS_CLASS } known_value;
+
 static const struct {
-    const char *name, *json;
+    const char *name;
+    known_value value;
+    const char *text;
 } defaults[] = {
-    {NULL, DTYPE_CLASS},
-    {NULL, "{\"__callable_obj__\":\"builtins.type\"}"}, // np.float32 and the like
-    {"precision", "\"Precision.DEFAULT\""},
-    {"normalize_output", "true"},
-    {"deterministic", "true"},
-    {"dropout_prob", "0.0"},
-    {"dropout_prob", "0"},
-    {"return_state", "false"},
+    {NULL, IS_CLASS, "jax._src.numpy.scalar_types._ScalarMeta"}, // jnp.float32 and the like: ejkernel cannot tell which
+    {NULL, IS_CLASS, "builtins.type"},                           // np.float32 and the like
+    {"precision", IS_TEXT, "Precision.DEFAULT"},
+    {"normalize_output", IS_TRUE, NULL},
+    {"deterministic", IS_TRUE, NULL},
+    {"dropout_prob", IS_ZERO, NULL},
+    {"return_state", IS_FALSE, NULL},
 };
 
-static bool json_is(const json_t *value, const char *text)
+static bool is_text(const json_t *value, const char *text)
 {
-    hone_buffer out;
-    hone_buffer_init(&out, hone_allocator_system());
-    hone_json_canonical(&out, value);
-    const bool same = !out.failed && strcmp(hone_buffer_string(&out), text) == 0;
-    hone_buffer_deinit(&out);
-    return same;
+    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
+static bool value_is(const json_t *value, known_value known, const char *text)
+{
+    switch (known) {
+    case IS_TRUE:
+        return json_is_true(value);
+    case IS_FALSE:
+        return json_is_false(value);
+    case IS_ZERO:
+        return json_is_number(value) && !(json_number_value(value) < 0) && !(json_number_value(value) > 0);
+    case IS_TEXT:
+        return is_text(value, text);
+    case IS_CLASS:
+        return json_object_size(value) == 1 && is_text(json_object_get(value, "__callable_obj__"), text);
+    }
+    return false;
 }
 
 bool hone_ejkernel_is_default(const char *name, const json_t *value)
 {
     if (json_is_null(value) || strcmp(name, "platform") == 0) return true;
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-        if ((defaults[i].name == NULL || strcmp(defaults[i].name, name) == 0) && json_is(value, defaults[i].json))
+        if ((defaults[i].name == NULL || strcmp(defaults[i].name, name) == 0) &&
+            value_is(value, defaults[i].value, defaults[i].text))
             return true;
     return false;
 }
