@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "tune/statistics.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -25,7 +24,7 @@ bool hone_config_equal(const hone_config *a, const hone_config *b)
 void hone_contest_exclude(hone_contest_state *state, size_t kernel, const char *reason)
 {
     hone_contest_kernel *row = &state->out->kernels[kernel];
-    snprintf(row->reason, sizeof row->reason, "%s", reason);
+    hone_words_copy(row->reason, sizeof row->reason, reason);
     hone_bound_space_release(&state->contestants[kernel].space);
 }
 

@@ -3,17 +3,30 @@
 #include "base/error.h"
 #include "call/call.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { PATH_SIZE = 1024 };
 
 static const char where[] = "tune.worker";
 
+void hone_words_copy(char *out, size_t size, const char *words)
+{
+    size_t length = strlen(words);
+    if (length < size) {
+        memcpy(out, words, length + 1);
+        return;
+    }
+    size_t kept = size - sizeof "...";
+    while (kept > 0 && ((unsigned char)words[kept] & 0xc0) == 0x80)
+        kept--; // no half of a UTF-8 character
+    memcpy(out, words, kept);
+    memcpy(out + kept, "...", sizeof "...");
+}
+
 static void get_words(hone_wire_reader *reader, char *out, size_t size)
 {
     const char *text = hone_wire_get_text(reader);
-    snprintf(out, size, "%s", text ? text : "");
+    hone_words_copy(out, size, text ? text : "");
 }
 
 void hone_message_put_opened(hone_buffer *out, const hone_opened *opened)
@@ -127,7 +140,7 @@ static int64_t *get_dims(hone_wire_reader *reader, int32_t ndim)
 {
     int64_t *dims = hone_arena_array(reader->arena, HONE_MAX_RANK, sizeof *dims);
     if (!dims) {
-        reader->failed = true;
+        reader->failed = reader->out_of_memory = true;
         return NULL;
     }
     for (int32_t i = 0; i < ndim; i++)
@@ -184,10 +197,8 @@ void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint
     uint32_t count = hone_wire_get_u32(reader);
     if (count > HONE_MAX_VALUES) reader->failed = true;
     hone_wire_value *values = reader->failed ? NULL : hone_arena_array(reader->arena, count, sizeof *values);
-    if (!values) {
-        reader->failed = true;
-        count = 0;
-    }
+    if (!values && !reader->failed) reader->failed = reader->out_of_memory = true;
+    if (!values) count = 0;
     for (uint32_t i = 0; i < count; i++)
         get_value(reader, &values[i]);
     *out = values;
@@ -273,7 +284,8 @@ hone_status hone_message_get_algorithm(
     err->status = HONE_OK;
     if (hone_wire_get_u8(reader) == 0) return algorithm_by_name(reader, how, out, err);
     algorithm_by_value(reader, how->strict, out, err);
-    return reader->failed ? hone_fail(err, HONE_IO, where, "a message ended early") : err->status;
+    hone_status status = err->status;
+    return reader->failed ? hone_wire_check(reader, err) : status;
 }
 
 void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *ref, bool by_value)
@@ -359,8 +371,10 @@ hone_status hone_message_get_kernel(
     out->backend = (hone_backend)hone_wire_get_u32(reader);
     out->revision = hone_wire_get_text(reader);
     if (by_value) kernel_by_value(reader, how->strict, out, err);
-    if (reader->failed || !out->name) return hone_fail(err, HONE_IO, where, "a message ended early");
-    return by_value ? err->status : find_kernel(how, algorithm, version, out, err);
+    hone_status status = err->status;
+    if (reader->failed) return hone_wire_check(reader, err);
+    if (!out->name) return hone_fail(err, HONE_IO, where, "a kernel came without a name");
+    return by_value ? status : find_kernel(how, algorithm, version, out, err);
 }
 
 void hone_message_put_config(hone_buffer *out, const hone_config *config)

@@ -51,6 +51,9 @@ typedef struct hone_confirmation {
     char reason[HONE_REASON_SIZE];
 } hone_confirmation;
 
+// Copies words that may be longer than their place: then they end with "...".
+void hone_words_copy(char *out, size_t size, const char *words);
+
 void hone_message_put_opened(hone_buffer *out, const hone_opened *opened);
 void hone_message_get_opened(hone_wire_reader *reader, hone_opened *out);
 void hone_message_put_trial(hone_buffer *out, const hone_trial *trial);

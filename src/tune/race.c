@@ -65,14 +65,14 @@ static void note_reason(hone_contest_state *state, uint32_t kernel, hone_failure
 {
     hone_contest_kernel *row = &state->out->kernels[kernel];
     row->rejected[failure]++;
-    snprintf(row->reason, sizeof row->reason, "%s", reason);
+    hone_words_copy(row->reason, sizeof row->reason, reason);
 }
 
 void hone_contest_reject(hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason)
 {
     candidate->out = true;
     candidate->trial.failure = failure;
-    snprintf(candidate->trial.reason, sizeof candidate->trial.reason, "%s", reason);
+    hone_words_copy(candidate->trial.reason, sizeof candidate->trial.reason, reason);
     note_reason(state, candidate->kernel, failure, reason);
     hone_contest_store(state, candidate);
     state->best = hone_contest_find_best(state);
@@ -165,7 +165,7 @@ static void refuse(hone_contest_state *state, uint32_t kernel, const hone_trial 
 {
     hone_contest_kernel *row = &state->out->kernels[kernel];
     state->contestants[kernel].put_aside = true;
-    snprintf(row->reason, sizeof row->reason, "%s", trial->reason);
+    hone_words_copy(row->reason, sizeof row->reason, trial->reason);
 }
 
 static hone_status measure(

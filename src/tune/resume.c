@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/log.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const char where[] = "tune.resume";
@@ -37,7 +36,7 @@ static bool read_trial(const hone_store_measurement *measurement, hone_trial *ou
     out->low_ns = measurement->low_ns;
     out->high_ns = measurement->high_ns;
     out->samples = measurement->samples;
-    snprintf(out->reason, sizeof out->reason, "%s", measurement->reason ? measurement->reason : "");
+    hone_words_copy(out->reason, sizeof out->reason, measurement->reason ? measurement->reason : "");
     if (out->failure != HONE_FAILURE_NONE) return true;
     return measurement->max_error >= 0 && measurement->time_ns > 0 && measurement->samples > 0;
 }

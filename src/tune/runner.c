@@ -77,10 +77,15 @@ void hone_runner_deinit(hone_runner *runner)
     memset(runner, 0, sizeof *runner);
 }
 
-static hone_status run_on(const hone_runner *runner, size_t set)
+static hone_status run_values(const hone_runner *runner, const hone_value *values)
 {
     const hone_execution *execution = runner->execution.struct_size ? &runner->execution : NULL;
-    return runner->plan.run(&runner->plan, runner->session->buffers.sets[set].values, execution);
+    return runner->plan.run(&runner->plan, values, execution);
+}
+
+static hone_status run_on(const hone_runner *runner, size_t set)
+{
+    return run_values(runner, runner->session->buffers.sets[set].values);
 }
 
 static hone_failure fail_run(hone_status status, hone_error *err)
@@ -108,16 +113,82 @@ hone_failure hone_runner_check(hone_runner *runner, hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
-hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err)
+// What a run on the first set has left: everything in its place, and right.
+static hone_failure judge(hone_runner *runner, hone_status status, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
-    hone_buffers_poison(&session->buffers, 0);
-    hone_status status = run_on(runner, 0);
     hone_failure failure = check_set(runner, 0, err);
     if (failure != HONE_FAILURE_NONE) return failure;
     if (status != HONE_OK) return fail_run(status, err);
     status = hone_reference_check(&session->reference, &session->buffers, 0, &session->tolerance, out_max_error, err);
     return status == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_WRONG;
+}
+
+hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_buffers_poison(&runner->session->buffers, 0);
+    return judge(runner, run_on(runner, 0), out_max_error, err);
+}
+
+static bool same_layout(const hone_tensor *a, const hone_tensor *b)
+{
+    if (memcmp(&a->dtype, &b->dtype, sizeof a->dtype) != 0 || a->ndim != b->ndim) return false;
+    if (memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) != 0) return false;
+    return hone_tensor_is_row_major(a) && hone_tensor_is_row_major(b);
+}
+
+// The parameter whose memory an inout result could have; -1: none.
+static int find_host(const hone_buffers *buffers, size_t result)
+{
+    const hone_fenced *fenced = buffers->sets[0].fenced;
+    if (!fenced[result].block || !hone_signature_parameter(buffers->signature, result)->is_inout) return -1;
+    for (size_t i = 0; i < buffers->count; i++)
+        if (fenced[i].block && !hone_signature_parameter(buffers->signature, i)->is_result &&
+            same_layout(&fenced[i].tensor, &fenced[result].tensor))
+            return (int)i;
+    return -1;
+}
+
+// Runs with the result in the host's memory, then puts what came where the checks look for it.
+static hone_failure run_in_place(
+    hone_runner *runner, size_t result, size_t host, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_fenced *fenced = session->buffers.sets[0].fenced;
+    size_t span = fenced[host].span;
+    hone_value values[HONE_MAX_VALUES];
+    char *saved = hone_alloc(&session->allocator, span);
+    if (!saved) {
+        hone_fail_memory(err, where);
+        return HONE_FAILURE_RUN;
+    }
+    hone_buffers_poison(&session->buffers, 0);
+    memcpy(saved, fenced[host].low, span);
+    memcpy(values, session->buffers.sets[0].values, session->buffers.count * sizeof values[0]);
+    values[result] = values[host];
+    hone_status status = run_values(runner, values);
+    memcpy(fenced[result].low, fenced[host].low, span);
+    memcpy(fenced[host].low, saved, span);
+    hone_free(&session->allocator, saved);
+    return judge(runner, status, out_max_error, err);
+}
+
+hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    const hone_buffers *buffers = &runner->session->buffers;
+    for (size_t i = 0; i < buffers->count; i++) {
+        int host = find_host(buffers, i);
+        double error = 0;
+        if (host < 0) continue;
+        hone_failure failure = run_in_place(runner, i, (size_t)host, &error, err);
+        if (error > *out_max_error) *out_max_error = error;
+        if (failure == HONE_FAILURE_NONE) continue;
+        hone_fail_prefix(
+            err, HONE_KERNEL_FAILED, "in the memory of %s",
+            hone_signature_parameter(buffers->signature, (size_t)host)->name);
+        return failure;
+    }
+    return HONE_FAILURE_NONE;
 }
 
 // Reads a block larger than the last-level cache, so that nothing of the data stays in it.

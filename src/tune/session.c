@@ -3,7 +3,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { CACHE_GUESS = 32 << 20, FLOOD_LIMIT = 256 << 20 };
@@ -111,7 +110,7 @@ static hone_status open_call(hone_session *session, const char *key, hone_error 
 static void fill_opened(const hone_session *session, const hone_error *err, hone_opened *out)
 {
     out->status = err->status;
-    snprintf(out->message, sizeof out->message, "%s", err->status == HONE_OK ? "" : err->message);
+    hone_words_copy(out->message, sizeof out->message, err->status == HONE_OK ? "" : err->message);
     if (!session->open) return;
     out->reference_ns = session->reference.time_ns;
     out->whole = session->reference.parting.count;
@@ -129,7 +128,7 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     session->regime = hone_wire_get_u8(reader) == HONE_COLD ? HONE_COLD : HONE_WARM;
     session->seed = hone_wire_get_u64(reader);
     hone_wire_get(reader, &session->tolerance, sizeof session->tolerance);
-    if (status == HONE_OK && reader->failed) status = hone_fail(&err, HONE_IO, where, "a message ended early");
+    if (status == HONE_OK) status = hone_wire_check(reader, &err);
     if (status == HONE_OK) status = open_call(session, key, &err);
     err.status = status;
     fill_opened(session, &err, &opened);
@@ -155,6 +154,7 @@ static hone_failure try_candidate(
     hone_runner runner;
     hone_failure failure = hone_runner_init(&runner, session, kernel, config, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify(&runner, &out->max_error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_in_place(&runner, &out->max_error, err);
     if (failure == HONE_FAILURE_NONE) {
         pass_phase(session);
         failure = hone_race(&runner, best_ns, limit_seconds, out, err);
@@ -173,14 +173,14 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
     hone_status status = hone_message_get_kernel(reader, &session->how, &kernel, &err);
     hone_message_get_config(reader, &config);
     double best_ns = hone_wire_get_f64(reader), limit_seconds = hone_wire_get_f64(reader);
-    if (status == HONE_OK && reader->failed) status = hone_fail(&err, HONE_IO, where, "a message ended early");
+    if (status == HONE_OK) status = hone_wire_check(reader, &err);
     if (status == HONE_OK && !session->open) status = hone_fail(&err, HONE_IO, where, "no call is open");
     trial.refused = status != HONE_OK;
     if (trial.refused)
         trial.failure = HONE_FAILURE_PREPARE;
     else
         trial.failure = try_candidate(session, &kernel, &config, best_ns, limit_seconds, &trial, &err);
-    if (trial.failure != HONE_FAILURE_NONE) snprintf(trial.reason, sizeof trial.reason, "%s", err.message);
+    if (trial.failure != HONE_FAILURE_NONE) hone_words_copy(trial.reason, sizeof trial.reason, err.message);
     hone_message_put_trial(answer, &trial);
 }
 
@@ -209,8 +209,8 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
     f->rounds = hone_wire_get_u32(reader);
     f->seed = hone_wire_get_u64(reader);
     f->limit_seconds = hone_wire_get_f64(reader);
-    if (!reader->failed && f->session->open) return HONE_OK;
-    return hone_fail(err, HONE_IO, where, "a message ended early, or no call is open");
+    hone_status status = hone_wire_check(reader, err);
+    return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
 
 // Every finalist in turn; *out_failed is the one that failed.
@@ -272,7 +272,7 @@ static hone_status handle_confirm(hone_session *session, hone_wire_reader *reade
             confirmation->failure = run_finals(f, confirmation, &err);
         if (confirmation->failure != HONE_FAILURE_NONE) {
             confirmation->count = confirmation->rounds = 0;
-            snprintf(confirmation->reason, sizeof confirmation->reason, "%s", err.message);
+            hone_words_copy(confirmation->reason, sizeof confirmation->reason, err.message);
         }
         hone_message_put_confirmation(answer, confirmation);
     }
@@ -285,8 +285,8 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
 {
     if (kind == HONE_MESSAGE_OPEN) close_call(session);
     hone_arena arena = {.allocator = session->allocator}; // of this message; OPEN's lives as long as its call
-    hone_wire_reader reader = {
-        message->data, message->size, 0, kind == HONE_MESSAGE_OPEN ? &session->arena : &arena, false};
+    hone_wire_reader reader = {message->data, message->size, 0, kind == HONE_MESSAGE_OPEN ? &session->arena : &arena,
+                               false,         false};
     hone_status status = HONE_OK;
     if (kind == HONE_MESSAGE_OPEN)
         handle_open(session, &reader, answer);

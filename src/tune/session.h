@@ -56,6 +56,8 @@ hone_failure hone_runner_init(
 void hone_runner_deinit(hone_runner *runner);
 // Runs once on poisoned results and compares everything.
 hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err);
+// The same with each inout result in the memory of a parameter, where the call allows that.
+hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err);
 // Warms up and chooses the batch. *out_ns is what the last warm run took.
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
 // One sample: nanoseconds a run.

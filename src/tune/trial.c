@@ -45,13 +45,7 @@ static hone_status fail_outcome(const hone_outcome *outcome, const char *what, d
 
 static hone_wire_reader reader_of(const hone_buffer *answer, hone_arena *arena)
 {
-    return (hone_wire_reader){answer->data, answer->size, 0, arena, false};
-}
-
-static hone_status check_answer(const hone_wire_reader *reader, hone_error *err)
-{
-    if (!reader->failed) return HONE_OK;
-    return hone_fail(err, HONE_IO, where, "a worker's answer ended early: library and hone-worker differ in version");
+    return (hone_wire_reader){answer->data, answer->size, 0, arena, false, false};
 }
 
 // Opening --------------------------------------------------------------------------------------------------------
@@ -82,7 +76,7 @@ static hone_status read_opened(hone_contest_state *state, hone_error *err)
     hone_wire_reader reader = reader_of(&state->answer, &arena);
     hone_message_get_opened(&reader, &state->opened);
     hone_arena_destroy(&arena);
-    hone_status status = check_answer(&reader, err);
+    hone_status status = hone_wire_check(&reader, err);
     if (status != HONE_OK || state->opened.status == HONE_OK) return status;
     return hone_fail(err, state->opened.status, where, "%s", state->opened.message);
 }
@@ -124,7 +118,7 @@ static hone_status read_trial(hone_contest_state *state, hone_trial *out, hone_e
     hone_wire_reader reader = reader_of(&state->answer, &arena);
     hone_message_get_trial(&reader, out);
     hone_arena_destroy(&arena);
-    return check_answer(&reader, err);
+    return hone_wire_check(&reader, err);
 }
 
 hone_status hone_contest_try(
@@ -181,7 +175,7 @@ static hone_status read_confirmation(hone_contest_state *state, hone_confirmatio
     hone_wire_reader reader = reader_of(&state->answer, &arena);
     hone_message_get_confirmation(&reader, out);
     hone_arena_destroy(&arena);
-    return check_answer(&reader, err);
+    return hone_wire_check(&reader, err);
 }
 
 hone_status hone_contest_ask_confirm(

@@ -1,5 +1,7 @@
 #include "tune/wire.h"
 
+#include "base/error.h"
+
 #include <string.h>
 
 enum { HEADER_SIZE = 9 };
@@ -104,9 +106,17 @@ const char *hone_wire_get_text(hone_wire_reader *reader)
         return NULL;
     }
     const char *text = hone_arena_text(reader->arena, reader->data + reader->position, size);
-    if (!text) reader->failed = true;
+    if (!text) reader->failed = reader->out_of_memory = true;
     reader->position += size;
     return text;
+}
+
+hone_status hone_wire_check(const hone_wire_reader *reader, hone_error *err)
+{
+    static const char where[] = "tune.wire";
+    if (!reader->failed) return HONE_OK;
+    if (reader->out_of_memory) return hone_fail_memory(err, where);
+    return hone_fail(err, HONE_IO, where, "a message ended early: do library and hone-worker differ in version?");
 }
 
 hone_status hone_frame_write(int fd, uint8_t kind, const hone_buffer *payload, uint64_t deadline_ns)

@@ -20,6 +20,7 @@ typedef struct hone_wire_reader {
     size_t size, position;
     hone_arena *arena; // texts are copied here
     bool failed;       // it ended early, or there was no memory
+    bool out_of_memory;
 } hone_wire_reader;
 
 void hone_wire_get(hone_wire_reader *reader, void *out, size_t size);
@@ -29,6 +30,9 @@ uint64_t hone_wire_get_u64(hone_wire_reader *reader);
 int64_t hone_wire_get_i64(hone_wire_reader *reader);
 double hone_wire_get_f64(hone_wire_reader *reader);
 const char *hone_wire_get_text(hone_wire_reader *reader); // NULL after a failure
+
+// What a failed reader means: HONE_IO or HONE_OUT_OF_MEMORY with words; HONE_OK when it did not fail.
+hone_status hone_wire_check(const hone_wire_reader *reader, hone_error *err);
 
 // Frames: one byte of kind, eight of size, then the bytes.
 enum { HONE_FRAME_LIMIT = 64 << 20 };

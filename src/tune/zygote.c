@@ -74,7 +74,7 @@ static hone_status report_lost(nursery *n, hone_outcome_kind kind)
 
 static hone_status pass_question(nursery *n)
 {
-    hone_wire_reader reader = {n->question.data, n->question.size, 0, NULL, false};
+    hone_wire_reader reader = {n->question.data, n->question.size, 0, NULL, false, false};
     uint64_t limit_ns = hone_wire_get_u64(&reader);
     uint8_t kind = hone_wire_get_u8(&reader);
     if (reader.failed) return HONE_IO;
@@ -186,7 +186,7 @@ static bool cancelled(void *ctx)
 
 static hone_outcome read_lost(const hone_buffer *answer)
 {
-    hone_wire_reader reader = {answer->data, answer->size, 0, NULL, false};
+    hone_wire_reader reader = {answer->data, answer->size, 0, NULL, false, false};
     hone_outcome outcome;
     outcome.kind = (hone_outcome_kind)hone_wire_get_u32(&reader);
     outcome.signal = (int)hone_wire_get_u32(&reader);

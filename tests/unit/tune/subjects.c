@@ -271,6 +271,98 @@ static const subject subjects[] = {
     {"crowd", run_delayed, NULL, NULL, "delay: 0..400 +4 default 40"},
 };
 
+// Right only when x and y are two memories.
+static hone_status run_reversed(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    const float *from = hone_tensor_data(x);
+    float *to = hone_tensor_data(y);
+    for (int64_t i = 0; i < x->shape[0]; i++)
+        to[i] = from[x->shape[0] - 1 - i];
+    return HONE_OK;
+}
+
+static hone_status run_swapped(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    const float *from = hone_tensor_data(x);
+    float *to = hone_tensor_data(y);
+    for (int64_t i = 0, j = x->shape[0] - 1; i <= j; i++, j--) {
+        float first = from[i], last = from[j];
+        to[i] = last;
+        to[j] = first;
+    }
+    return HONE_OK;
+}
+
+// y may be x itself.
+static hone_status register_reverse(hone_registry *registry, bool builtin, hone_error *err)
+{
+    static const char signature[] = "reverse(x: f32[n]) -> inout y: f32[n]";
+    static const hone_kernel kernels[] = {
+        {HONE_KERNEL, .algorithm = "reverse", .name = "copying", .platform = HONE_NATIVE, .backend = HONE_CPU,
+         .priority = 9, .run = run_reversed},
+        {HONE_KERNEL, .algorithm = "reverse", .name = "swapping", .platform = HONE_NATIVE, .backend = HONE_CPU,
+         .run = run_swapped},
+    };
+    hone_algorithm algorithm = {.struct_size = sizeof algorithm, .signature = signature, .reference = run_reversed};
+    hone_status status = hone_registry_add_algorithm(registry, &algorithm, builtin, err);
+    return status == HONE_OK ? hone_registry_add_kernels(registry, kernels, 2, false, builtin, err) : status;
+}
+
+// Rows of a product so large that its reference is computed for some of them only. "first" is right where parts are
+// likely to be looked at least: it leaves out one row in the middle, as NaN.
+static hone_status run_rows(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    for (int64_t row = 0; row < x->shape[0]; row++)
+        memcpy(
+            (float *)hone_tensor_data(y) + row * y->shape[1], (const float *)hone_tensor_data(x) + row * x->shape[1],
+            (size_t)x->shape[1] * sizeof(float));
+    return HONE_OK;
+}
+
+static hone_status run_rows_but_one(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    run_rows(plan, args, execution);
+    const hone_tensor *y = args[1].as.tensor;
+    ((float *)hone_tensor_data(y))[(y->shape[0] / 2 + 1) * y->shape[1]] = NAN;
+    return HONE_OK;
+}
+
+static void model_rows(const hone_call *call, hone_cost *out_cost)
+{
+    (void)call;
+    *out_cost = (hone_cost){1e6, 1e13};
+}
+
+static hone_status register_rows(hone_registry *registry, bool builtin, hone_error *err)
+{
+    static const char signature[] = "rows(x: f32[m, n]) -> y: f32[m, n]";
+    static const hone_kernel kernels[] = {
+        {HONE_KERNEL, .algorithm = "rows", .name = "holed", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 9,
+         .run = run_rows_but_one},
+        {HONE_KERNEL, .algorithm = "rows", .name = "good", .platform = HONE_NATIVE, .backend = HONE_CPU,
+         .run = run_rows},
+        {HONE_KERNEL, .algorithm = "rows", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_ANY,
+         .priority = -1, .is_reference = true, .run = run_rows},
+    };
+    hone_algorithm algorithm = {
+        .struct_size = sizeof algorithm,
+        .signature = signature,
+        .reference = run_rows,
+        .model = model_rows,
+        .independent = "m"};
+    hone_status status = hone_registry_add_algorithm(registry, &algorithm, builtin, err);
+    return status == HONE_OK ? hone_registry_add_kernels(registry, kernels, 3, false, builtin, err) : status;
+}
+
 static void model(const hone_call *call, hone_cost *out_cost)
 {
     int64_t n = 0;
@@ -304,7 +396,8 @@ static hone_status register_all(hone_registry *registry, bool builtin, hone_erro
         hone_status status = register_subject(registry, &subjects[i], builtin, err);
         if (status != HONE_OK) return status;
     }
-    return HONE_OK;
+    hone_status status = register_reverse(registry, builtin, err);
+    return status == HONE_OK ? register_rows(registry, builtin, err) : status;
 }
 
 hone_status subjects_register(hone_registry *registry, hone_error *err)

@@ -39,7 +39,7 @@ static hone_status make(fixture *f, const char *text)
     if (status != HONE_OK) print_message("%s\n", f->err.message);
     assert_int_equal(status, HONE_OK);
     hone_message_put_call(&f->message, f->described);
-    hone_wire_reader reader = {f->message.data, f->message.size, 0, &f->arena, false};
+    hone_wire_reader reader = {f->message.data, f->message.size, 0, &f->arena, false, false};
     hone_message_get_call(&reader, &f->values, &f->count);
     assert_false(reader.failed);
     return hone_buffers_create(&f->buffers, allocator, f->signature, &f->algorithm, f->values, f->count, &f->err);

@@ -282,6 +282,24 @@ static void an_empty_call_is_tuned_too(void **state)
     assert_winner(g, "good");
 }
 
+static void a_kernel_that_fails_in_place_loses_where_a_result_may_be_its_input(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune_text(g, "reverse(f32[1000])"), HONE_OK);
+    assert_winner(g, "swapping");
+    assert_rejected(g, "copying", HONE_FAILURE_WRONG);
+    assert_non_null(strstr(ground_row(g, "copying")->reason, "in the memory of x"));
+}
+
+static void a_large_call_is_verified_in_parts_and_nan_shows_everywhere(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune_text(g, "rows(f32[64,8])"), HONE_OK);
+    assert_winner(g, "good");
+    assert_rejected(g, "holed", HONE_FAILURE_WRONG);
+    assert_true(ground_row(g, "reference")->time_ns == 0);
+}
+
 static void do_nothing(void *ctx, int64_t index)
 {
     (void)ctx;
@@ -345,6 +363,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             alignment_and_scalars_of_the_call_reach_the_worker, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(an_empty_call_is_tuned_too, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_kernel_that_fails_in_place_loses_where_a_result_may_be_its_input, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_large_call_is_verified_in_parts_and_nan_shows_everywhere, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_program_that_is_no_worker_is_refused, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_missing_worker_is_named_with_what_to_do, ground_setup, ground_teardown),
     };

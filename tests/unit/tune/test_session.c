@@ -1,4 +1,92 @@
+// The worker's side by itself, in this process: allocations that fail, messages in the wrong order.
+#include "arena.h"
+#include "failing_allocator.h"
+#include "tune/session.h"
+
+#include <string.h>
+
+static void a_contest_in_process_survives_every_failed_allocation(void **state)
+{
+    ground *g = *state;
+    failing_allocator memory;
+    g->options.isolation = HONE_ISOLATION_IN_PROCESS;
+    g->options.kernel = "scratch";
+    hone_worker_pool_destroy(&g->environment.workers);
+    const hone_algorithm_entry *algorithm = hone_registry_find(g->registry, "scale_scratch", NULL);
+    hone_call *call = NULL;
+    assert_int_equal(
+        hone_call_parse(hone_allocator_system(), algorithm->signature, "scale_scratch(f32[10])", &call, &g->err),
+        HONE_OK);
+    bool done = false;
+    for (long long allowed = 0; !done; allowed++) {
+        g->environment.allocator = failing_allocator_of(&memory, allowed);
+        hone_status status = hone_contest_run(&g->environment, algorithm, call, &g->options, &g->contest, &g->err);
+        done = status == HONE_OK;
+        // Memory that is short inside the candidate's own preparation is its failure, not the contest's.
+        if (!done) assert_true(status == HONE_OUT_OF_MEMORY || status == HONE_NOT_FOUND);
+        hone_contest_deinit(&g->contest);
+        assert_int_equal(memory.live, 0);
+        assert_true(allowed < 2000);
+    }
+    g->environment.allocator = hone_allocator_system();
+    hone_call_release(&call);
+}
+
+static hone_status handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer)
+{
+    hone_buffer_clear(answer);
+    return hone_session_handle(session, kind, message, answer);
+}
+
+static void messages_that_are_none_and_calls_that_are_not_open_are_answered(void **state)
+{
+    (void)state;
+    hone_allocator allocator = hone_allocator_system();
+    hone_session session;
+    hone_session_init(&session, allocator, &(hone_kernel_reader){NULL, false}, NULL);
+    hone_buffer message, answer;
+    hone_buffer_init(&message, allocator);
+    hone_buffer_init(&answer, allocator);
+    assert_int_equal(handle(&session, 77, &message, &answer), HONE_IO);
+    assert_int_equal(handle(&session, HONE_MESSAGE_PING, &message, &answer), HONE_OK);
+    hone_arena arena = {.allocator = allocator};
+    for (size_t size = 0; size < 300; size++) {
+        static const uint8_t kinds[] = {HONE_MESSAGE_TRY, HONE_MESSAGE_OPEN, HONE_MESSAGE_CONFIRM};
+        for (size_t i = 0; i < sizeof kinds; i++)
+            assert_int_equal(handle(&session, kinds[i], &message, &answer), HONE_OK);
+        hone_buffer_char(&message, (char)(size * 37));
+    }
+    handle(&session, HONE_MESSAGE_TRY, &message, &answer);
+    hone_wire_reader reader = {answer.data, answer.size, 0, &arena, false, false};
+    hone_trial trial;
+    hone_message_get_trial(&reader, &trial);
+    assert_true(trial.refused);
+    assert_int_equal(trial.failure, HONE_FAILURE_PREPARE);
+    hone_arena_destroy(&arena);
+    hone_buffer_deinit(&message);
+    hone_buffer_deinit(&answer);
+    hone_session_deinit(&session);
+}
+
+static void words_that_are_too_long_end_with_dots(void **state)
+{
+    (void)state;
+    char out[8];
+    hone_words_copy(out, sizeof out, "short");
+    assert_string_equal(out, "short");
+    hone_words_copy(out, sizeof out, "too long");
+    assert_string_equal(out, "too ...");
+    hone_words_copy(out, sizeof out, "abc\xc3\xa4\xc3\xa4\xc3\xa4");
+    assert_string_equal(out, "abc...");
+}
+
 int main(void)
 {
-    return 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_contest_in_process_survives_every_failed_allocation, ground_setup, ground_teardown),
+        cmocka_unit_test(messages_that_are_none_and_calls_that_are_not_open_are_answered),
+        cmocka_unit_test(words_that_are_too_long_end_with_dots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void values_come_out_as_they_went_in(void **state)
     hone_wire_put_f64(&out, -0.5);
     hone_wire_put_i64(&out, INT64_MIN);
     hone_arena arena = {.allocator = hone_allocator_system()};
-    hone_wire_reader reader = {out.data, out.size, 0, &arena, false};
+    hone_wire_reader reader = {out.data, out.size, 0, &arena, false, false};
     assert_int_equal(hone_wire_get_u8(&reader), 7);
     assert_string_equal(hone_wire_get_text(&reader), "text");
     assert_null(hone_wire_get_text(&reader));
@@ -50,7 +50,7 @@ static void messages_cut_anywhere_fail_without_harm(void **state)
     hone_message_put_confirmation(&out, confirmation);
     for (size_t size = 0; size <= out.size; size++) {
         hone_arena arena = {.allocator = hone_allocator_system()};
-        hone_wire_reader reader = {out.data, size, 0, &arena, false};
+        hone_wire_reader reader = {out.data, size, 0, &arena, false, false};
         hone_confirmation *read = test_calloc(1, sizeof *read);
         hone_message_get_confirmation(&reader, read);
         assert_int_equal(reader.failed, size < out.size);
@@ -68,7 +68,7 @@ static void counts_out_of_range_are_refused(void **state)
     hone_buffer_init(&out, hone_allocator_system());
     hone_wire_put_u32(&out, 1000000); // values of a call
     hone_arena arena = {.allocator = hone_allocator_system()};
-    hone_wire_reader reader = {out.data, out.size, 0, &arena, false};
+    hone_wire_reader reader = {out.data, out.size, 0, &arena, false, false};
     hone_wire_value *values;
     uint32_t count;
     hone_message_get_call(&reader, &values, &count);
