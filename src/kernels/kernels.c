@@ -4,6 +4,10 @@
 
 static const hone_kernel_table *const tables[] = {
     &hone_matmul_table,
+    &hone_rms_norm_table,
+    &hone_softmax_table,
+    &hone_flash_attention_table,
+    &hone_scaled_dot_product_attention_table,
 };
 
 hone_status hone_kernels_register(hone_registry *registry, hone_error *err)

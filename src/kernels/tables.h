@@ -5,5 +5,9 @@
 #include "kernels/kernels.h"
 
 extern const hone_kernel_table hone_matmul_table;
+extern const hone_kernel_table hone_rms_norm_table;
+extern const hone_kernel_table hone_softmax_table;
+extern const hone_kernel_table hone_flash_attention_table;
+extern const hone_kernel_table hone_scaled_dot_product_attention_table;
 
 #endif

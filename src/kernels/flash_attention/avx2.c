@@ -3,6 +3,7 @@
 
 #include "kernels/flash_attention/streams.h"
 #include "kernels/flash_attention/tiles.h"
+#include "kernels/flash_attention/weigh.h"
 
 hone_status hone_attention_tiles_avx2(
     const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
@@ -14,4 +15,9 @@ hone_status hone_attention_stream_avx2(
     const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
 {
     return streams_run(problem, plan, execution);
+}
+
+void hone_attention_weigh_avx2(float *logits, int64_t count, double scale, double cap)
+{
+    weigh_logits(logits, count, scale, cap);
 }

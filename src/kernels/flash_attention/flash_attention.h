@@ -5,12 +5,34 @@
 #include "kernels/flash_attention/problem.h"
 
 // The parameters of the tiles' space.
-enum { ATTENTION_LANES, ATTENTION_TILES, ATTENTION_BLOCK_KV, ATTENTION_THREADS };
+enum { TILES_LANES, TILES_TILES, TILES_BLOCK_KV, TILES_THREADS };
+#define TILES_SPACE                                                                                                    \
+    "lanes: 1 | 2 | 3 default 2\n"                                                                                     \
+    "tiles: 1..8 *2 default 4\n"                                                                                       \
+    "block_kv: 32..256 *2 default 64\n"                                                                                \
+    "threads: 1..64 *2\n"                                                                                              \
+    "where threads <= device.threads"
+
 // The parameters of the streams' space.
 enum { STREAM_BLOCK_KV, STREAM_SPLITS, STREAM_PREFETCH, STREAM_THREADS };
+#define STREAM_SPACE                                                                                                   \
+    "block_kv: 64..2048 *2 default 256\n"                                                                              \
+    "splits: 1..64 *2\n"                                                                                               \
+    "prefetch: 0 | 4 | 8 | 16 | 32\n"                                                                                  \
+    "threads: 1..64 *2\n"                                                                                              \
+    "where threads <= device.threads\n"                                                                                \
+    "where splits == 1 or (splits <= 2 * threads and splits * 64 <= kv_len)"
+
+// The parameters of the compositions' space. `parallel` says whose the threads are: over heads, or inside the library.
+enum { COMPOSED_PARALLEL, COMPOSED_THREADS };
+enum { COMPOSED_OVER_HEADS, COMPOSED_IN_LIBRARY };
+#define COMPOSED_SPACE                                                                                                 \
+    "parallel: heads | library\n"                                                                                      \
+    "threads: 1..64 *2\n"                                                                                              \
+    "where threads <= device.threads"
 
 // Queries of one kv_head that a stream takes at most.
-enum { STREAM_MAX_ROWS = 32 };
+enum { STREAM_MAX_ROWS = 16 };
 
 typedef hone_status hone_attention_function(
     const hone_attention *problem, const hone_plan *plan, const hone_execution *execution);
@@ -19,5 +41,35 @@ typedef hone_status hone_attention_function(
 hone_attention_function hone_attention_tiles_portable, hone_attention_tiles_avx2, hone_attention_tiles_avx512;
 // K and V streamed through vectors once: for few queries of a kv_head, as in decoding.
 hone_attention_function hone_attention_stream_portable, hone_attention_stream_avx2, hone_attention_stream_avx512;
+// Double, for any strides.
+hone_attention_function hone_attention_in_double;
+
+// count logits become weights of a softmax: cap * tanh(scale * x / cap) when cap is not 0, else scale * x.
+typedef void hone_attention_weigh(float *logits, int64_t count, double scale, double cap);
+hone_attention_weigh hone_attention_weigh_portable, hone_attention_weigh_avx2, hone_attention_weigh_avx512;
+
+// What a kernel's `user` points to: the operation's form, and the function or the library that does the work.
+typedef struct hone_attention_choice {
+    const hone_attention_form *form;
+    hone_attention_function *function;
+    const struct hone_rival *rival; // of a composition
+    bool transposes_key;            // the library multiplies [m, k] [k, n] alone
+} hone_attention_choice;
+
+// The functions of a kernel's table.
+bool hone_tiles_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+bool hone_stream_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+bool hone_tiles_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+bool hone_stream_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+hone_run_function hone_attention_run;
+
+bool hone_composed_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+bool hone_composed_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+hone_status hone_composed_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
+void hone_composed_release(const hone_kernel *kernel, void *state);
+hone_run_function hone_composed_run;
 
 #endif

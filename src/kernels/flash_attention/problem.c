@@ -42,11 +42,11 @@ static void fill_scalars(hone_attention *problem, const hone_value *fixed, const
     problem->cap = problem->has_cap ? hone_number_of(&fixed[form->logits_soft_cap], 1) : 1;
 }
 
-hone_attention hone_attention_of(const hone_plan *plan, const hone_value *args, const hone_attention_form *form)
+static hone_attention problem_of(const hone_value *args, const hone_value *fixed, const hone_attention_form *form)
 {
     hone_attention problem = {0};
     fill_sizes(&problem, args[0].as.tensor, args[1].as.tensor, args[2].as.tensor);
-    fill_scalars(&problem, hone_call_values(plan->call), form);
+    fill_scalars(&problem, fixed, form);
     problem.query = array_of(args[0].as.tensor);
     problem.key = array_of(args[1].as.tensor);
     problem.value = array_of(args[2].as.tensor);
@@ -58,6 +58,16 @@ hone_attention hone_attention_of(const hone_plan *plan, const hone_value *args, 
         problem.weights.head = head;
     }
     return problem;
+}
+
+hone_attention hone_attention_of(const hone_plan *plan, const hone_value *args, const hone_attention_form *form)
+{
+    return problem_of(args, hone_call_values(plan->call), form);
+}
+
+hone_attention hone_attention_of_call(const hone_call *call, const hone_attention_form *form)
+{
+    return problem_of(hone_call_values(call), hone_call_values(call), form);
 }
 
 void hone_attention_mean(const hone_attention *problem, int64_t batch, int64_t kv_head, int64_t row)
@@ -80,9 +90,7 @@ bool hone_attention_supports(const hone_call *call, const hone_attention_form *f
 {
     for (size_t i = 0; i < 3 + (size_t)form->results; i++)
         if (!hone_last_axis_is_dense(call, i, why)) return false;
-    hone_attention problem = {0};
-    fill_sizes(&problem, hone_call_tensor(call, 0), hone_call_tensor(call, 1), hone_call_tensor(call, 2));
-    fill_scalars(&problem, hone_call_values(call), form);
+    hone_attention problem = hone_attention_of_call(call, form);
     const char *reason = NULL;
     if (problem.kv_len == 0 || problem.dim == 0)
         reason = "kv_len or dim is 0; this kernel asks for at least one key and one element";
@@ -98,9 +106,7 @@ bool hone_attention_supports(const hone_call *call, const hone_attention_form *f
 // The (query, key) pairs that are not masked, times what each costs.
 void hone_attention_model(const hone_call *call, const hone_attention_form *form, hone_cost *out_cost)
 {
-    hone_attention problem = {0};
-    fill_sizes(&problem, hone_call_tensor(call, 0), hone_call_tensor(call, 1), hone_call_tensor(call, 2));
-    fill_scalars(&problem, hone_call_values(call), form);
+    hone_attention problem = hone_attention_of_call(call, form);
     double pairs = 0, dims = (double)(problem.dim + problem.value_dim);
     for (int64_t i = 0; i < problem.q_len; i++) {
         int64_t first, last;

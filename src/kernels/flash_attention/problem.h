@@ -34,6 +34,8 @@ typedef struct hone_attention_form {
 
 // Order of values: query, key, value, results, scalars.
 hone_attention hone_attention_of(const hone_plan *plan, const hone_value *args, const hone_attention_form *form);
+// The same of a call, whose pointers mean nothing.
+hone_attention hone_attention_of_call(const hone_call *call, const hone_attention_form *form);
 
 // The keys [*out_first, *out_last) that the query at a position sees; both 0 when there are none.
 static inline void hone_attention_range(
@@ -58,9 +60,6 @@ static inline char *hone_attention_at(
 // out[batch, position of row, head of row] = mean of the values of kv_head. Rows count the queries of one kv_head: position by position,
 // heads of the group inside.
 void hone_attention_mean(const hone_attention *problem, int64_t batch, int64_t kv_head, int64_t row);
-
-// Runs in double for any strides.
-void hone_attention_reference(const hone_attention *problem);
 
 // What the tables of the operations share.
 bool hone_attention_supports(const hone_call *call, const hone_attention_form *form, hone_error *why);

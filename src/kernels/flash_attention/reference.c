@@ -81,10 +81,14 @@ static void attend_row(const hone_attention *p, int64_t batch, int64_t head, int
     if (q.first == q.last) hone_attention_mean(p, batch, kv_head, position * p->group + head % p->group);
 }
 
-void hone_attention_reference(const hone_attention *problem)
+hone_status hone_attention_in_double(
+    const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
 {
+    (void)plan;
+    (void)execution;
     for (int64_t b = 0; b < problem->batch; b++)
         for (int64_t h = 0; h < problem->heads; h++)
             for (int64_t i = 0; i < problem->q_len; i++)
                 attend_row(problem, b, h, i);
+    return HONE_OK;
 }

@@ -100,76 +100,91 @@ HONE_INLINE void prefetch_bytes(const char *from, int64_t size)
         __builtin_prefetch(from + i);
 }
 
-// VEC_WIDTH products, of VEC_WIDTH / rows keys with `rows` rows: the lane of a product is key * rows + row.
+// VEC_WIDTH products, of VEC_WIDTH / rows keys, `step` bytes apart, with `rows` rows: the lane of a product is
+// key * rows + row. Four keys at a time, as many as there are registers for their addresses.
 HONE_INLINE vec stream_products(
-    const char *const *keys, const float *query, int64_t query_stride, int64_t dim, hone_dtype_id dtype, int rows)
+    const char *key, int64_t step, const float *query, int64_t query_stride, int64_t dim, hone_dtype_id dtype, int rows)
 {
+    enum { KEYS = 4 };
     vec sums[VEC_WIDTH];
     HONE_UNROLL
-    for (int i = 0; i < VEC_WIDTH; i++)
-        sums[i] = vec_set(0.0f);
-    for (int64_t x = 0; x < dim; x += VEC_WIDTH) {
-        vec values[4];
+    for (int group = 0; group < VEC_WIDTH / (rows * KEYS); group++, key += KEYS * step) {
+        vec *sum = sums + group * rows * KEYS;
         HONE_UNROLL
-        for (int r = 0; r < rows; r++)
-            values[r] = vec_load(query, HONE_F32, r * query_stride + x);
-        bool part = dim - x < VEC_WIDTH;
+        for (int i = 0; i < rows * KEYS; i++)
+            sum[i] = vec_set(0.0f);
+        int64_t x = 0;
+        for (; x + VEC_WIDTH <= dim; x += VEC_WIDTH) {
+            HONE_UNROLL
+            for (int k = 0; k < KEYS; k++) {
+                vec value = vec_load(key + k * step, dtype, x);
+                HONE_UNROLL
+                for (int r = 0; r < rows; r++)
+                    sum[k * rows + r] =
+                        vec_fma(value, vec_load(query, HONE_F32, r * query_stride + x), sum[k * rows + r]);
+            }
+        }
+        if (x == dim) continue;
         HONE_UNROLL
-        for (int k = 0; k < VEC_WIDTH / rows; k++) {
-            vec key = part ? vec_load_part(keys[k], dtype, x, dim - x) : vec_load(keys[k], dtype, x);
+        for (int k = 0; k < KEYS; k++) {
+            vec value = vec_load_part(key + k * step, dtype, x, dim - x);
             HONE_UNROLL
             for (int r = 0; r < rows; r++)
-                sums[k * rows + r] = vec_fma(key, values[r], sums[k * rows + r]);
+                sum[k * rows + r] = vec_fma(value, vec_load(query, HONE_F32, r * query_stride + x), sum[k * rows + r]);
         }
     }
-    vec_transpose(sums);
-    HONE_UNROLL
-    for (int step = 1; step < VEC_WIDTH; step *= 2) {
-        HONE_UNROLL
-        for (int i = 0; i < VEC_WIDTH; i += 2 * step)
-            sums[i] = vec_add(sums[i], sums[i + step]);
-    }
-    return sums[0];
+    return vec_sums(sums);
 }
 
-// The logits of `rows` rows from `row` on and VEC_WIDTH / rows keys from key from + j on; keys behind `count` repeat the last.
+// The logits of `rows` rows from `row` on and VEC_WIDTH / rows keys from key from + j on, `step` bytes apart (0: one key).
 HONE_INLINE void stream_score(
-    const stream *s, int64_t row, int64_t from, int64_t j, int64_t count, hone_dtype_id dtype, int rows)
+    const stream *s, int64_t row, int64_t from, int64_t j, int64_t step, hone_dtype_id dtype, int rows)
 {
     const hone_attention *p = s->problem;
-    const char *keys[VEC_WIDTH];
-    int64_t size = hone_element_size(dtype);
-    for (int k = 0; k < VEC_WIDTH / rows; k++) {
-        int64_t at = j + k < count ? j + k : count - 1;
-        keys[k] = hone_attention_at(&p->key, size, s->batch, from + at, s->kv_head);
-        if (s->prefetch && row == 0) prefetch_bytes(keys[k] + s->prefetch * p->key.position * size, p->dim * size);
-    }
-    vec product = stream_products(keys, s->query + row * s->dim_padded, s->dim_padded, p->dim, dtype, rows);
+    const char *key = hone_attention_at(&p->key, hone_element_size(dtype), s->batch, from + j, s->kv_head);
+    if (s->prefetch && row == 0)
+        for (int k = 0; k < VEC_WIDTH / rows; k++)
+            prefetch_bytes(key + (k + s->prefetch) * step, p->dim * hone_element_size(dtype));
+    vec product = stream_products(key, step, s->query + row * s->dim_padded, s->dim_padded, p->dim, dtype, rows);
     float *scores = s->scores + row * s->block + j;
-    if (rows == 1) {
+    if (rows == 1 && step) {
         vec_store(scores, HONE_F32, 0, product);
         return;
     }
     float lanes[VEC_WIDTH];
     vec_store(lanes, HONE_F32, 0, product);
-    for (int k = 0; k < VEC_WIDTH / rows; k++)
+    for (int k = 0; k < (step ? VEC_WIDTH / rows : 1); k++)
         for (int r = 0; r < rows; r++)
             scores[r * s->block + k] = lanes[k * rows + r];
 }
 
-// Logits of all rows and keys [from, from + count).
+// Logits of `rows` rows and the keys [j, last) of a block. A group that is not whole starts earlier and finds again what
+// was found; when there are too few keys for one group, they come one by one.
+HONE_INLINE void stream_score_rows(
+    const stream *s, int64_t row, int64_t from, int64_t j, int64_t last, hone_dtype_id dtype, int rows)
+{
+    int64_t keys = VEC_WIDTH / rows, step = s->problem->key.position * hone_element_size(dtype);
+    if (last < keys) {
+        for (; j < last; j++)
+            stream_score(s, row, from, j, 0, dtype, rows);
+        return;
+    }
+    for (; j < last; j += keys)
+        stream_score(s, row, from, j + keys <= last ? j : last - keys, step, dtype, rows);
+}
+
+// Logits of all rows and keys [from, from + count), a vector's width of keys after the other, which all rows find in the
+// nearest cache.
 HONE_INLINE void stream_scores(const stream *s, int64_t from, int64_t count, hone_dtype_id dtype)
 {
     for (int64_t j = 0; j < count; j += VEC_WIDTH) {
-        int64_t row = 0;
-        for (; row + 4 <= s->rows; row += 4)
-            for (int64_t k = j; k < j + VEC_WIDTH && k < count; k += VEC_WIDTH / 4)
-                stream_score(s, row, from, k, count, dtype, 4);
-        for (; row + 2 <= s->rows; row += 2)
-            for (int64_t k = j; k < j + VEC_WIDTH && k < count; k += VEC_WIDTH / 2)
-                stream_score(s, row, from, k, count, dtype, 2);
+        int64_t row = 0, last = j + VEC_WIDTH < count ? j + VEC_WIDTH : count;
+        for (; VEC_WIDTH >= 16 && row + 4 <= s->rows; row += 4)
+            stream_score_rows(s, row, from, j, last, dtype, 4);
+        for (; VEC_WIDTH >= 8 && row + 2 <= s->rows; row += 2)
+            stream_score_rows(s, row, from, j, last, dtype, 2);
         for (; row < s->rows; row++)
-            stream_score(s, row, from, j, count, dtype, 1);
+            stream_score_rows(s, row, from, j, last, dtype, 1);
     }
 }
 
@@ -252,24 +267,35 @@ HONE_INLINE void stream_add(
     }
 }
 
-// All elements of `rows` rows' results.
+// As many whole groups of `vectors` vectors as there are from element x on; the element behind them.
+HONE_INLINE int64_t stream_add_groups(
+    const stream *s, int64_t row, int64_t from, int64_t count, int64_t x, hone_dtype_id dtype, int rows, int vectors)
+{
+    for (; x + vectors * VEC_WIDTH <= s->problem->value_dim; x += vectors * VEC_WIDTH)
+        stream_add(s, row, from, count, x, dtype, rows, vectors);
+    return x;
+}
+
+// All elements of `rows` rows' results, in groups of at most `vectors` vectors.
 HONE_INLINE void stream_add_rows(
     const stream *s, int64_t row, int64_t from, int64_t count, hone_dtype_id dtype, int rows, int vectors)
 {
-    int64_t x = 0, width = vectors * VEC_WIDTH;
-    for (; x + width <= s->problem->value_dim; x += width)
-        stream_add(s, row, from, count, x, dtype, rows, vectors);
-    for (; x < s->problem->value_dim; x += VEC_WIDTH)
-        stream_add(s, row, from, count, x, dtype, rows, 1);
+    int64_t x = 0;
+    if (vectors >= 8) x = stream_add_groups(s, row, from, count, x, dtype, rows, 8);
+    if (vectors >= 4) x = stream_add_groups(s, row, from, count, x, dtype, rows, 4);
+    x = stream_add_groups(s, row, from, count, x, dtype, rows, 2);
+    x = stream_add_groups(s, row, from, count, x, dtype, rows, 1);
+    if (x < s->problem->value_dim) stream_add(s, row, from, count, x, dtype, rows, 1);
 }
 
+// The sums take half of the registers.
 HONE_INLINE void stream_values(const stream *s, int64_t from, int64_t count, hone_dtype_id dtype)
 {
     int64_t row = 0;
     for (; row + 4 <= s->rows; row += 4)
-        stream_add_rows(s, row, from, count, dtype, 4, 2);
+        stream_add_rows(s, row, from, count, dtype, 4, VEC_TILE / 2);
     for (; row + 2 <= s->rows; row += 2)
-        stream_add_rows(s, row, from, count, dtype, 2, 4);
+        stream_add_rows(s, row, from, count, dtype, 2, VEC_TILE);
     for (; row < s->rows; row++)
         stream_add_rows(s, row, from, count, dtype, 1, 8);
 }

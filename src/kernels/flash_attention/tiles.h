@@ -392,10 +392,9 @@ static hone_status tiles_run(const hone_attention *problem, const hone_plan *pla
 {
     const int64_t *config = plan->config;
     const double log2_e = 1.4426950408889634;
-    tiles_job job = {
-        .problem = problem, .rows = problem->q_len * problem->group, .block_kv = config[ATTENTION_BLOCK_KV]};
-    job.lanes = config[ATTENTION_LANES] * VEC_WIDTH;
-    job.tiles = config[ATTENTION_TILES];
+    tiles_job job = {.problem = problem, .rows = problem->q_len * problem->group, .block_kv = config[TILES_BLOCK_KV]};
+    job.lanes = config[TILES_LANES] * VEC_WIDTH;
+    job.tiles = config[TILES_TILES];
     job.row_blocks = (job.rows + job.lanes * job.tiles - 1) / (job.lanes * job.tiles);
     // An odd number of cache lines, so that the rows of a register tile do not fall into one set of a cache.
     job.key_stride = (problem->dim + 15) / 16 * 16 + (problem->dim + 15) / 16 % 2 * 16 + 16;
@@ -403,6 +402,6 @@ static hone_status tiles_run(const hone_attention *problem, const hone_plan *pla
     job.query_scale = (float)(problem->has_cap ? problem->scale / problem->cap : problem->scale * log2_e);
     job.cap = (float)(problem->cap * log2_e);
     int64_t tasks = problem->batch * problem->kv_heads * job.row_blocks;
-    hone_plan_parallel_for(plan, execution, (int32_t)config[ATTENTION_THREADS], tasks, tiles_task_run, &job);
+    hone_plan_parallel_for(plan, execution, (int32_t)config[TILES_THREADS], tasks, tiles_task_run, &job);
     return job.out_of_memory ? HONE_OUT_OF_MEMORY : HONE_OK;
 }

@@ -142,6 +142,21 @@ HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
         rows[i] = half[i];
 }
 
+HONE_INLINE vec vec_sums(vec rows[VEC_WIDTH])
+{
+    HONE_UNROLL
+    for (int i = 0; i < 4; i++)
+        rows[i] = _mm256_add_ps(
+            _mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]), _mm256_unpackhi_ps(rows[2 * i], rows[2 * i + 1]));
+    HONE_UNROLL
+    for (int i = 0; i < 2; i++)
+        rows[i] = _mm256_add_ps(
+            _mm256_shuffle_ps(rows[2 * i], rows[2 * i + 1], 0x44),
+            _mm256_shuffle_ps(rows[2 * i], rows[2 * i + 1], 0xee));
+    return _mm256_add_ps(
+        _mm256_permute2f128_ps(rows[0], rows[1], 0x20), _mm256_permute2f128_ps(rows[0], rows[1], 0x31));
+}
+
 #include "kernels/vector/exponential.h"
 
 #endif

@@ -160,6 +160,27 @@ HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
     }
 }
 
+// Lane i is the sum of rows[i]: halves are added as they are shuffled together, which takes half of what a transposition
+// does. Destroys rows.
+HONE_INLINE vec vec_sums(vec rows[VEC_WIDTH])
+{
+    HONE_UNROLL
+    for (int i = 0; i < 8; i++)
+        rows[i] = _mm512_add_ps(
+            _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]), _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]));
+    HONE_UNROLL
+    for (int i = 0; i < 4; i++)
+        rows[i] = _mm512_add_ps(
+            _mm512_shuffle_ps(rows[2 * i], rows[2 * i + 1], 0x44),
+            _mm512_shuffle_ps(rows[2 * i], rows[2 * i + 1], 0xee));
+    HONE_UNROLL
+    for (int i = 0; i < 2; i++)
+        rows[i] = _mm512_add_ps(
+            _mm512_shuffle_f32x4(rows[2 * i], rows[2 * i + 1], 0x88),
+            _mm512_shuffle_f32x4(rows[2 * i], rows[2 * i + 1], 0xdd));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(rows[0], rows[1], 0x88), _mm512_shuffle_f32x4(rows[0], rows[1], 0xdd));
+}
+
 #include "kernels/vector/exponential.h"
 
 #endif

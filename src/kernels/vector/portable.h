@@ -176,6 +176,12 @@ HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
         rows[i] = columns[i];
 }
 
+HONE_INLINE vec vec_sums(vec rows[VEC_WIDTH])
+{
+    vec_transpose(rows);
+    return (rows[0] + rows[2]) + (rows[1] + rows[3]);
+}
+
 #include "kernels/vector/exponential.h"
 
 #endif
