@@ -258,21 +258,26 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     fill_counts(state, evidence);
 }
 
+void hone_contest_fill_decision(
+    const hone_contest_state *state, const hone_kernel_ref *ref, const hone_config *config, hone_decision *out)
+{
+    snprintf(out->algorithm, sizeof out->algorithm, "%s", state->algorithm->name);
+    snprintf(out->version, sizeof out->version, "%s", state->algorithm->version);
+    snprintf(out->key, sizeof out->key, "%s", hone_call_key(state->call));
+    snprintf(out->kernel, sizeof out->kernel, "%s", ref->kernel.name);
+    out->platform = ref->kernel.platform;
+    out->backend = ref->kernel.backend;
+    out->config = *config;
+    hone_config_json(ref->space, config, out->config_json, sizeof out->config_json);
+    out->source = HONE_SOURCE_AUTOTUNE;
+    out->verified = true;
+}
+
 static void fill_decision(hone_contest_state *state, const hone_candidate *winner)
 {
-    state->winner = winner;
     hone_decision *decision = &state->out->decision;
-    const hone_kernel_ref *ref = state->contestants[winner->kernel].ref;
-    snprintf(decision->algorithm, sizeof decision->algorithm, "%s", state->algorithm->name);
-    snprintf(decision->version, sizeof decision->version, "%s", state->algorithm->version);
-    snprintf(decision->key, sizeof decision->key, "%s", hone_call_key(state->call));
-    snprintf(decision->kernel, sizeof decision->kernel, "%s", ref->kernel.name);
-    decision->platform = ref->kernel.platform;
-    decision->backend = ref->kernel.backend;
-    decision->config = winner->config;
-    hone_config_json(ref->space, &winner->config, decision->config_json, sizeof decision->config_json);
-    decision->source = HONE_SOURCE_AUTOTUNE;
-    decision->verified = true;
+    state->winner = winner;
+    hone_contest_fill_decision(state, state->contestants[winner->kernel].ref, &winner->config, decision);
     fill_evidence(state, winner, &decision->evidence);
 }
 
@@ -308,12 +313,16 @@ static hone_status check_inputs(const hone_contest_state *state, hone_error *err
     return HONE_OK;
 }
 
-static hone_status prepare(hone_contest_state *state, hone_error *err)
+static hone_status gather(hone_contest_state *state, hone_error *err)
 {
     hone_status status = check_inputs(state, err);
     if (status == HONE_OK) status = hone_contest_collect(state, err);
-    if (status == HONE_OK && !anybody(state)) status = fail_nobody(state, err);
-    if (status == HONE_OK) status = take_seat(state, err);
+    return status == HONE_OK && !anybody(state) ? fail_nobody(state, err) : status;
+}
+
+static hone_status prepare(hone_contest_state *state, hone_error *err)
+{
+    hone_status status = take_seat(state, err);
     if (status == HONE_OK && !anybody(state)) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_contest_load(state, err);
     if (status == HONE_OK) status = hone_contest_fill(state, err);
@@ -345,7 +354,9 @@ static void settle_cancelled(hone_contest_state *state)
 
 static hone_status run(hone_contest_state *state, hone_error *err)
 {
-    hone_status status = prepare(state, err);
+    hone_status status = gather(state, err);
+    if (status != HONE_OK || hone_contest_keep(state)) return status;
+    status = prepare(state, err);
     if (status != HONE_OK) return status;
     status = hone_contest_race(state, err);
     if (status == HONE_OK && state->best < 0) status = fail_nobody(state, err);

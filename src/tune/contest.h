@@ -83,6 +83,9 @@ void hone_contest_exclude(hone_contest_state *state, size_t kernel, const char *
 
 // resume.c
 hone_status hone_contest_load(hone_contest_state *state, hone_error *err);
+// options.keep_existing: fills the decision from the store when a verified one of a kernel that can run stands there.
+// False: there is none, and the contest takes place.
+bool hone_contest_keep(hone_contest_state *state);
 const hone_resumed *hone_contest_find_resumed(
     const hone_contest_state *state, uint32_t kernel, const hone_config *config);
 // Writes one measurement at once. Failing to is a warning, not an end.
@@ -131,5 +134,9 @@ typedef struct hone_finals {
 
 // confirm.c: HONE_NOT_FOUND when nobody is left.
 hone_status hone_contest_confirm(hone_contest_state *state, hone_finals *out, hone_error *err);
+
+// contest.c: everything of a decision but its evidence.
+void hone_contest_fill_decision(
+    const hone_contest_state *state, const hone_kernel_ref *ref, const hone_config *config, hone_decision *out);
 
 #endif

@@ -77,6 +77,46 @@ hone_status hone_contest_load(hone_contest_state *state, hone_error *err)
     return HONE_OK;
 }
 
+// Keeping what is there ------------------------------------------------------------------------------------------------
+
+static hone_contestant *find_contestant(const hone_contest_state *state, const hone_store_decision *row)
+{
+    for (size_t i = 0; i < state->count; i++) {
+        const hone_kernel *kernel = &state->contestants[i].ref->kernel;
+        if (state->contestants[i].space && strcmp(kernel->name, row->kernel) == 0 &&
+            strcmp(hone_platform_name(kernel->platform), row->platform) == 0 &&
+            (!row->revision || same_revision(kernel->revision, row->revision)))
+            return &state->contestants[i];
+    }
+    return NULL;
+}
+
+static void keep_row(void *ctx, const hone_store_decision *row)
+{
+    hone_contest_state *state = ctx;
+    hone_decision *decision = &state->out->decision;
+    const hone_contestant *contestant = row->verified ? find_contestant(state, row) : NULL;
+    hone_config config;
+    if (!contestant) return;
+    const hone_kernel_ref *ref = contestant->ref;
+    if (hone_config_from_json(ref->space, row->config, strlen(row->config), &config, NULL) != HONE_OK) return;
+    if (hone_bound_space_check(contestant->space, &config, NULL) != HONE_OK) return;
+    hone_evidence evidence = {0};
+    if (row->evidence) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL);
+    evidence.time_ns = row->time_ns;
+    evidence.regime = row->regime;
+    hone_contest_fill_decision(state, ref, &config, decision);
+    decision->evidence = evidence;
+}
+
+bool hone_contest_keep(hone_contest_state *state)
+{
+    hone_store *store = state->environment->store;
+    if (!store || !state->options.keep_existing) return false;
+    hone_status status = hone_store_get(store, &state->key, state->options.regime, keep_row, state, NULL);
+    return status == HONE_OK && state->out->decision.kernel[0] != '\0';
+}
+
 const hone_resumed *hone_contest_find_resumed(
     const hone_contest_state *state, uint32_t kernel, const hone_config *config)
 {

@@ -216,6 +216,16 @@ static hone_status prepare_scratch(const hone_plan *plan, void **out_state, size
     return HONE_OK;
 }
 
+// More than there is; cut to 32 bits it would look small.
+static hone_status prepare_greedy(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)plan;
+    (void)out_state;
+    (void)err;
+    *out_scratch_bytes = SIZE_MAX - 1;
+    return HONE_OK;
+}
+
 static hone_status run_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     if (plan->scratch_bytes != 1000 || !execution || execution->scratch_bytes < 1000) return HONE_KERNEL_FAILED;
@@ -266,6 +276,7 @@ static const subject subjects[] = {
     {"tiring", run_tiring, prepare_counter, release_counter, NULL},
     {"unprepared", run_good, prepare_failing, NULL, NULL},
     {"crashing", run_good, prepare_crashing, NULL, NULL},
+    {"greedy", run_scratch, prepare_greedy, NULL, NULL},
     {"scratch", run_scratch, prepare_scratch, NULL, NULL},
     {"threads", run_threads, NULL, NULL, "threads: 1..4"},
     {"crowd", run_delayed, NULL, NULL, "delay: 0..400 +4 default 40"},

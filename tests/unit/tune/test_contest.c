@@ -61,6 +61,7 @@ static const fall falls[] = {
     {"abort", HONE_FAILURE_CRASH, "signal 6"},
     {"leave", HONE_FAILURE_CRASH, "exit code 7"},
     {"crashing", HONE_FAILURE_CRASH, "signal"},
+    {"greedy", HONE_FAILURE_PREPARE, "scratch"},
     {"tiring", HONE_FAILURE_WRONG, "y[0]"},
 };
 

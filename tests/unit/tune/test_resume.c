@@ -176,6 +176,47 @@ static void a_measurement_that_never_was_is_corrected_by_the_finals(void **state
     assert_true(g->contest.decision.evidence.time_ns > 1);
 }
 
+static void fresh_measurements_are_stored_like_others(void **state)
+{
+    ground *g = *state;
+    g->options.fresh = true;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_int_equal(look(g, "none").passed, 1);
+}
+
+static void put_decision(ground *g, bool verified)
+{
+    hone_call *call = NULL;
+    const hone_store_decision decision = {
+        .key = key_of(g, "delayed", &call),
+        .call = hone_call_text(call),
+        .kernel = "delayed",
+        .platform = "native",
+        .config = "{\"delay\":400}",
+        .source = "autotune",
+        .revision = "1",
+        .verified = verified,
+        .time_ns = 4e5,
+        .evidence = "{\"time_ns\":400000.0,\"samples\":3}",
+        .environment = "{}"};
+    assert_int_equal(hone_store_put(g->environment.store, &decision, &g->err), HONE_OK);
+    hone_call_release(&call);
+}
+
+static void an_existing_decision_is_kept_when_that_is_asked_for(void **state)
+{
+    ground *g = *state;
+    g->options.keep_existing = true;
+    put_decision(g, true);
+    assert_int_equal(ground_tune(g, "delayed"), HONE_OK);
+    assert_string_equal(g->contest.decision.config_json, "{\"delay\":400}");
+    assert_int_equal(g->contest.decision.evidence.samples, 3);
+    assert_int_equal(look(g, "delayed").passed, 0);
+    put_decision(g, false);
+    assert_int_equal(ground_tune(g, "delayed"), HONE_OK);
+    assert_int_equal(look(g, "delayed").passed, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +227,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(measurements_of_another_revision_or_regime_say_nothing, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_measurement_that_never_was_is_corrected_by_the_finals, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(fresh_measurements_are_stored_like_others, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(an_existing_decision_is_kept_when_that_is_asked_for, setup, ground_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
