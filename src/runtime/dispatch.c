@@ -5,12 +5,24 @@
 
 #include "config/context.h"
 
-// The entry that this thread ran last, when it still stands and answers these words; else the table's.
-static inline hone_plan_entry *find(hone_thread *self, const hone_op *op, const hone_packed *packed)
+// Whether the entry that this thread ran last still stands and answers this call: then nothing is packed or hashed.
+static inline bool repeats(
+    const hone_thread *self,
+    const hone_op *op,
+    uint64_t head,
+    const hone_value *args,
+    size_t count,
+    uint64_t *out_address)
 {
     uint64_t generation = atomic_load_explicit(&op->table->generation, memory_order_acquire);
-    hone_plan_entry *last = self->last;
-    if (generation == self->generation && hone_plan_entry_answers(last, packed)) return last;
+    return generation == self->generation &&
+           hone_packed_repeats(self->last->word, head, args, count, op->ignored, out_address);
+}
+
+// The table's entry, remembered for the thread's next call; NULL when there is none.
+static inline hone_plan_entry *look_up(hone_thread *self, const hone_op *op, const hone_packed *packed)
+{
+    uint64_t generation = atomic_load_explicit(&op->table->generation, memory_order_acquire);
     hone_plan_entry *entry = hone_plan_table_find(op->table, packed, hone_packed_hash(packed));
     if (entry == NULL) return NULL;
     self->generation = generation;
@@ -24,12 +36,13 @@ hone_status hone_run(
     hone_thread *self = &hone_thread_self;
     hone_epoch_slot *slot = self->slot;
     hone_packed packed;
-    if (slot == NULL || op == NULL || count > op->count ||
-        !hone_pack(&packed, op->head | count << 24 | (uint64_t)self->context_number << 32, args, count, op->ignored))
-        return hone_run_slowly(op, args, count, execution, err);
+    if (slot == NULL || op == NULL || count > op->count) return hone_run_slowly(op, args, count, execution, err);
+    uint64_t head = op->head | count << 24 | (uint64_t)self->context_number << 32;
     uint64_t before = hone_epoch_enter(slot);
-    hone_plan_entry *entry = find(self, op, &packed);
-    if (entry == NULL || !hone_plan_entry_apart(entry, &packed)) {
+    hone_plan_entry *entry = self->last;
+    if (!repeats(self, op, head, args, count, packed.address))
+        entry = hone_pack(&packed, head, args, count, op->ignored) ? look_up(self, op, &packed) : NULL;
+    if (entry == NULL || !hone_plan_entry_apart(entry, packed.address)) {
         hone_epoch_leave(slot, before);
         return hone_run_slowly(op, args, count, execution, err);
     }

@@ -11,12 +11,11 @@
 
 enum {
     HONE_PACKED_WORDS = 192, // a call that needs more takes the slow way each time
-    HONE_PACKED_TENSORS = 32,
-    HONE_PACKED_IRREGULAR = 0
+    HONE_PACKED_TENSORS = 32
 };
 
 typedef struct hone_packed {
-    uint32_t words, tensors;
+    uint32_t words;
     uint64_t word[HONE_PACKED_WORDS + 4];  // zeros up to a multiple of four behind the last
     uint64_t address[HONE_PACKED_TENSORS]; // of element [0, 0, ...] of each tensor, in order
 } hone_packed;
@@ -32,11 +31,11 @@ static inline bool hone_packed_dense(const hone_tensor *tensor)
 }
 
 // Bits of a tensor's head that DLPack's rank and dtype, read as one word, leave free.
-#define HONE_PACKED_UNALIGNED (1ull << 8)  // and the class, 0 to 3 for 1 to 8 bytes, 7 for no data, from bit 9 on
-#define HONE_PACKED_ELSEWHERE (1ull << 16) // a word with the device follows: it is not cpu:0
-#define HONE_PACKED_STRIDED   (1ull << 17) // the strides follow the dims
-#define HONE_PACKED_SCALAR    (1ull << 18) // no tensor
-#define HONE_PACKED_STRING    (3ull << 18)
+#define HONE_PACKED_UNALIGNED ((uint64_t)1 << 8)  // and the class, 0 to 3 for 1 to 8 bytes, 7 for no data, from bit 9 on
+#define HONE_PACKED_ELSEWHERE ((uint64_t)1 << 16) // a word with the device follows: it is not cpu:0
+#define HONE_PACKED_STRIDED   ((uint64_t)1 << 17) // the strides follow the dims
+#define HONE_PACKED_SCALAR    ((uint64_t)1 << 18) // no tensor
+#define HONE_PACKED_STRING    ((uint64_t)3 << 18)
 
 // What is out of the ordinary about where the data lies.
 static inline uint64_t hone_packed_alignment(const hone_tensor *tensor, uint64_t address)
@@ -45,23 +44,18 @@ static inline uint64_t hone_packed_alignment(const hone_tensor *tensor, uint64_t
     return HONE_PACKED_UNALIGNED | class << 9;
 }
 
-// One tensor: a head of rank, dtype and what is out of the ordinary; the dims; the strides when they are not
-// row-major. False: it does not fit, and the slow way finds the words for it. The ordinary case has one branch a fact.
-static inline bool hone_packed_tensor(hone_packed *packed, const hone_tensor *tensor)
+// The words of one tensor, from next on: a head of rank, dtype and what is out of the ordinary; the dims; the
+// device; the strides when they are not row-major. Returns where they end, at most 2 * HONE_MAX_RANK + 2 words on;
+// NULL: the rank is none. The ordinary case has one branch a fact.
+static inline uint64_t *hone_packed_tensor(uint64_t *next, const hone_tensor *tensor, uint64_t *out_address)
 {
     static const hone_device cpu = {HONE_DEVICE_CPU, 0};
-    if (tensor == NULL) return false;
+    if (tensor == NULL || (uint32_t)tensor->ndim > HONE_MAX_RANK) return NULL;
     uint32_t rank = (uint32_t)tensor->ndim;
-    if (rank > HONE_MAX_RANK || packed->words + 2 * HONE_MAX_RANK + 2 > HONE_PACKED_WORDS ||
-        packed->tensors == HONE_PACKED_TENSORS)
-        return false;
-    uint64_t *word = packed->word + packed->words;
-    uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
-    uint64_t head;
+    uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset, head, *word = next++;
     memcpy(&head, &tensor->ndim, sizeof head); // rank, code, bits, lanes
     if ((address & 15) != 0 || tensor->data == NULL) head |= hone_packed_alignment(tensor, address);
-    packed->address[packed->tensors++] = address;
-    uint64_t *next = word + 1;
+    *out_address = address;
     for (uint32_t i = 0; i < rank; i++)
         *next++ = (uint64_t)tensor->shape[i];
     if (memcmp(&tensor->device, &cpu, sizeof cpu) != 0) {
@@ -74,59 +68,98 @@ static inline bool hone_packed_tensor(hone_packed *packed, const hone_tensor *te
             *next++ = (uint64_t)tensor->strides[i];
     }
     *word = head;
-    packed->words += (uint32_t)(next - word);
-    return true;
+    return next;
 }
 
-static inline bool hone_packed_string(hone_packed *packed, const char *string)
+// The words of a string of at most room * 8 bytes.
+static inline uint64_t *hone_packed_string(uint64_t *next, size_t room, const char *string)
 {
-    if (string == NULL) return false;
-    size_t size = strnlen(string, 8 * HONE_PACKED_WORDS);
-    size_t words = (size + 7) / 8;
-    if (packed->words + words + 1 > HONE_PACKED_WORDS) return false;
-    uint64_t *word = packed->word + packed->words;
-    word[0] = HONE_PACKED_STRING | size;
-    if (words > 0) word[words] = 0;
-    memcpy(word + 1, string, size);
-    packed->words += (uint32_t)words + 1;
-    return true;
+    if (string == NULL) return NULL;
+    size_t size = strnlen(string, 8 * room + 1), words = (size + 7) / 8;
+    if (words > room) return NULL;
+    next[0] = HONE_PACKED_STRING | size;
+    next[words] = words > 0 ? 0 : next[0];
+    memcpy(next + 1, string, size);
+    return next + words + 1;
 }
 
-// One scalar. ignored: its role in the key is "ignore", so only its kind counts.
-static inline bool hone_packed_scalar(hone_packed *packed, const hone_value *value, bool ignored)
+// What of a scalar counts: nothing when its role in the key is "ignore".
+static inline uint64_t hone_packed_payload(const hone_value *value, bool ignored)
 {
-    if (packed->words + 2 > HONE_PACKED_WORDS || (uint32_t)value->tag > HONE_VALUE_DEVICE) return false;
-    uint64_t *word = packed->word + packed->words;
-    word[0] = HONE_PACKED_SCALAR | (uint64_t)(uint32_t)value->tag;
-    word[1] = ignored || value->tag == HONE_VALUE_NONE ? 0 : (uint64_t)value->as.i64;
-    packed->words += 2;
-    return true;
+    return ignored || value->tag == HONE_VALUE_NONE ? 0 : (uint64_t)value->as.i64;
+}
+
+static inline bool hone_packed_is_scalar(const hone_value *value)
+{
+    return (uint32_t)value->tag <= HONE_VALUE_DEVICE;
 }
 
 // Packs a call. head says which operation, how many values, and which context.
 // ignored has bit i set when parameter i is a scalar of role "ignore".
+// False: something is out of the ordinary, and the slow way finds the words for it.
 static inline bool hone_pack(
     hone_packed *packed, uint64_t head, const hone_value *values, size_t count, uint64_t ignored)
 {
-    packed->words = 1;
-    packed->tensors = 0;
-    packed->word[0] = head;
+    uint64_t *next = packed->word, *const end = packed->word + HONE_PACKED_WORDS;
+    uint32_t tensors = 0;
+    *next++ = head;
     for (size_t i = 0; i < count; i++) {
         const hone_value *value = &values[i];
-        bool fits;
-        if (value->tag == HONE_VALUE_TENSOR)
-            fits = hone_packed_tensor(packed, value->as.tensor);
-        else if (value->tag == HONE_VALUE_STRING && !(ignored >> i & 1))
-            fits = hone_packed_string(packed, value->as.string);
-        else if (value->tag == HONE_VALUE_STRING)
-            fits = hone_packed_scalar(packed, &(hone_value){HONE_VALUE_NONE, 0, {0}}, true);
-        else
-            fits = hone_packed_scalar(packed, value, ignored >> i & 1);
-        if (!fits) return false;
+        bool ignore = (ignored >> i & 1) != 0;
+        if (end - next < 2 * HONE_MAX_RANK + 2 || tensors == HONE_PACKED_TENSORS) return false;
+        if (value->tag == HONE_VALUE_TENSOR) {
+            next = hone_packed_tensor(next, value->as.tensor, &packed->address[tensors++]);
+        } else if (hone_packed_is_scalar(value)) {
+            *next++ = HONE_PACKED_SCALAR | (uint64_t)value->tag;
+            *next++ = hone_packed_payload(value, ignore);
+        } else if (value->tag == HONE_VALUE_STRING && !ignore) {
+            next = hone_packed_string(next, (size_t)(end - next) - 1, value->as.string);
+        } else {
+            return false;
+        }
+        if (next == NULL) return false;
     }
-    // The padding is compared too.
-    packed->word[packed->words] = packed->word[packed->words + 1] = packed->word[packed->words + 2] = 0;
+    packed->words = (uint32_t)(next - packed->word);
+    next[0] = next[1] = next[2] = 0; // the padding is compared too
     return true;
+}
+
+// Whether a call would pack to these very words, without packing it: tensors that are row-major, aligned and on
+// the CPU, and scalars. False also for other calls: hone_pack then says.
+static inline bool hone_packed_repeats(
+    const uint64_t *word,
+    uint64_t head,
+    const hone_value *values,
+    size_t count,
+    uint64_t ignored,
+    uint64_t *out_address)
+{
+    static const hone_device cpu = {HONE_DEVICE_CPU, 0};
+    if (*word++ != head) return false; // from here on the words are those of as many values
+    uint64_t differ = 0;
+    for (size_t i = 0; i < count; i++) {
+        const hone_value *value = &values[i];
+        if (value->tag != HONE_VALUE_TENSOR) {
+            if (!hone_packed_is_scalar(value) || word[0] != (HONE_PACKED_SCALAR | (uint64_t)value->tag)) return false;
+            differ |= word[1] ^ hone_packed_payload(value, (ignored >> i & 1) != 0);
+            word += 2;
+            continue;
+        }
+        const hone_tensor *tensor = value->as.tensor;
+        uint64_t facts;
+        if (tensor == NULL) return false;
+        memcpy(&facts, &tensor->ndim, sizeof facts);
+        if ((uint32_t)facts != (uint32_t)*word) return false; // another rank, or the words carry more than the ordinary
+        uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
+        bool dense = tensor->strides == NULL || hone_packed_dense(tensor);
+        if ((address & 15) != 0 || tensor->data == NULL || !dense || memcmp(&tensor->device, &cpu, sizeof cpu) != 0)
+            return false;
+        *out_address++ = address;
+        differ |= facts ^ *word++;
+        for (uint32_t axis = (uint32_t)facts; axis > 0; axis--)
+            differ |= (uint64_t)tensor->shape[(uint32_t)facts - axis] ^ *word++;
+    }
+    return differ == 0;
 }
 
 #endif

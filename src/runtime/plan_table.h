@@ -133,11 +133,11 @@ static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, cons
 }
 
 // False when a result lies over another tensor of the call and may not.
-static inline bool hone_plan_entry_apart(const hone_plan_entry *entry, const hone_packed *packed)
+static inline bool hone_plan_entry_apart(const hone_plan_entry *entry, const uint64_t *address)
 {
     const hone_pair *pair = entry->pairs, *end = pair + entry->pair_count;
     for (; pair < end; pair++) {
-        uint64_t distance = packed->address[pair->result] - packed->address[pair->other];
+        uint64_t distance = address[pair->result] - address[pair->other];
         if (distance + pair->before < pair->range && !(pair->may_equal && distance == 0)) return false;
     }
     return true;
