@@ -14,6 +14,8 @@ enum {
     KERNEL_COUNT = 6, // with the best of further kernels
     BLOCK_ROUNDS = 8,
     LEAST_BLOCK_ROUNDS = 5, // two blocks make ten rounds
+    EXTRA_ROUNDS = 3,       // a block's runs beside its rounds: to warm up, to verify before and after
+    LEAST_FINALISTS = 2,
     LEAST_BLOCKS = 2,
     MOST_BLOCKS = 5,
     MOST_ATTEMPTS = 8
@@ -160,20 +162,37 @@ static uint32_t choose_winner(const hone_contest_state *state, const hone_finals
 
 // Blocks -----------------------------------------------------------------------------------------------------------
 
-static double seconds_for_block(const hone_contest_state *state)
+static double seconds_left(const hone_contest_state *state)
 {
     uint64_t now = hone_os_now_ns();
     double left = now < state->end_ns ? (double)(state->end_ns - now) * 1e-9 : 0;
-    double least = least_share * state->options.seconds;
-    return (left > least ? left : least) / LEAST_BLOCKS;
+    return fmax(left, least_share * state->options.seconds);
 }
 
-static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
+static double seconds_for_block(const hone_contest_state *state)
+{
+    return seconds_left(state) / LEAST_BLOCKS;
+}
+
+static double round_seconds(const hone_finals *finals)
 {
     double round = 0;
     for (uint32_t i = 0; i < finals->count; i++)
         round += fmax(finals->finalists[i]->trial.time_ns, 20e3) * 1e-9;
-    double fit = seconds / round;
+    return round;
+}
+
+// Runs of seconds leave time for few: better two finalists and ten rounds than six and one.
+static void fit_finalists(const hone_contest_state *state, hone_finals *finals)
+{
+    double seconds = seconds_for_block(state);
+    while (finals->count > LEAST_FINALISTS && round_seconds(finals) * (LEAST_BLOCK_ROUNDS + EXTRA_ROUNDS) > seconds)
+        finals->count--;
+}
+
+static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
+{
+    double fit = seconds / round_seconds(finals) - EXTRA_ROUNDS;
     return fit >= BLOCK_ROUNDS ? BLOCK_ROUNDS : LEAST_BLOCK_ROUNDS;
 }
 
@@ -268,6 +287,7 @@ hone_status hone_contest_confirm(hone_contest_state *state, hone_finals *out, ho
         bool found = true;
         choose_finalists(state, out);
         if (out->count == 0) return nobody(err);
+        fit_finalists(state, out);
         hone_status status = run_blocks(state, out, &came, err);
         if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
         if (status != HONE_OK) return status;

@@ -8,6 +8,9 @@
 
 // More operations than this are computed in parts. A plain reference does about 1e9 a second.
 static const double whole_operations = 2e9;
+// Further parts are computed for so long.
+static const double parts_seconds = 1.5;
+enum { LEAST_PARTS = 2 };
 
 static const char where[] = "tune.reference";
 
@@ -27,7 +30,8 @@ static hone_status make_results(hone_reference *reference, const hone_buffers *b
     return HONE_OK;
 }
 
-// First and last, and between them one at random out of each of equal stretches.
+// First and last, then at random: time may end the list early, and then what stands in front must serve. A part may be
+// drawn twice, which costs little where there are many.
 static void choose_parts(hone_reference *reference, const hone_call *call, uint64_t seed)
 {
     hone_cost cost = {0, 0};
@@ -37,15 +41,11 @@ static void choose_parts(hone_reference *reference, const hone_call *call, uint6
     reference->part_count = 0;
     if (parting->count < 2) return;
     double fit = whole_operations / (cost.operations / (double)parting->count);
-    uint64_t count = fit < 2 ? 1 : fit > HONE_MAX_PARTS ? HONE_MAX_PARTS : (uint64_t)fit;
+    uint64_t count = fit < LEAST_PARTS ? LEAST_PARTS : fit > HONE_MAX_PARTS ? HONE_MAX_PARTS : (uint64_t)fit;
     if (count > parting->count) count = parting->count;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t from = parting->count * i / count, to = parting->count * (i + 1) / count;
-        uint64_t part = from + hone_random_next(&seed) % (to - from);
-        if (i == 0 && count > 1) part = 0;
-        if (i == count - 1 && count > 1) part = parting->count - 1;
-        reference->parts[i] = part;
-    }
+    reference->parts[1] = parting->count - 1;
+    for (uint64_t i = LEAST_PARTS; i < count; i++)
+        reference->parts[i] = hone_random_next(&seed) % parting->count;
     reference->part_count = (uint32_t)count;
 }
 
@@ -141,9 +141,12 @@ static hone_status compute(
     hone_reference *reference, const hone_call *call, const hone_buffers *buffers, hone_error *err)
 {
     if (is_whole(reference)) return compute_whole(reference, call, buffers, err);
+    uint64_t until = hone_os_now_ns() + (uint64_t)(parts_seconds * 1e9);
+    uint32_t done = 0;
     hone_status status = HONE_OK;
-    for (uint32_t i = 0; status == HONE_OK && i < reference->part_count; i++)
-        status = compute_part(reference, call, buffers, reference->parts[i], err);
+    while (status == HONE_OK && done < reference->part_count && (done < LEAST_PARTS || hone_os_now_ns() < until))
+        status = compute_part(reference, call, buffers, reference->parts[done++], err);
+    reference->part_count = done;
     return status;
 }
 
