@@ -1,0 +1,86 @@
+#include "operands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint16_t to_bf16(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float of_bf16(uint16_t value)
+{
+    uint32_t bits = (uint32_t)value << 16;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+static void fill(void *memory, hone_dtype_id dtype, int64_t count, uint64_t seed)
+{
+    uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
+    for (int64_t i = 0; i < count; i++) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        float value = (float)(int32_t)(uint32_t)(state >> 32) / 2147483648.0f;
+        if (dtype == HONE_F32)
+            ((float *)memory)[i] = value;
+        else
+            ((uint16_t *)memory)[i] = to_bf16(value);
+    }
+}
+
+// The call's tensors are dense: its text says nothing else.
+static int make_tensor(const hone_call *call, size_t index, bench_operands *out)
+{
+    const hone_signature *signature = hone_call_signature(call);
+    hone_tensor *tensor = &out->tensors[index];
+    *tensor = *hone_call_tensor(call, index);
+    const hone_dtype_info *dtype = hone_dtype_find(tensor->dtype);
+    int64_t elements = hone_tensor_elements(tensor);
+    if (dtype == NULL || (dtype->id != HONE_F32 && dtype->id != HONE_BF16) || elements <= 0) return 1;
+    size_t bytes = ((size_t)elements * dtype->bits / 8 + 63) & ~(size_t)63;
+    tensor->data = out->memory[index] = aligned_alloc(64, bytes);
+    if (tensor->data == NULL) return 1;
+    memset(tensor->data, 0, bytes);
+    if (!hone_signature_parameter(signature, index)->is_result) fill(tensor->data, dtype->id, elements, index + 1);
+    out->values[index] = hone_of_tensor(tensor);
+    return 0;
+}
+
+int operands_make(const hone_call *call, bench_operands *out)
+{
+    const hone_signature *signature = hone_call_signature(call);
+    memset(out, 0, sizeof *out);
+    out->count = hone_signature_count(signature);
+    out->result = -1;
+    int failed = out->count > OPERANDS_MOST;
+    for (size_t i = 0; i < out->count && !failed; i++) {
+        out->values[i] = hone_call_values(call)[i];
+        if (hone_call_tensor(call, i) != NULL) failed = make_tensor(call, i, out);
+        if (out->result < 0 && hone_signature_parameter(signature, i)->is_result) out->result = (int)i;
+    }
+    failed |= out->result < 0;
+    if (failed) operands_free(out);
+    return failed;
+}
+
+void operands_free(bench_operands *operands)
+{
+    for (size_t i = 0; i < OPERANDS_MOST; i++)
+        free(operands->memory[i]);
+    memset(operands, 0, sizeof *operands);
+}
+
+float *operands_result(const bench_operands *operands, size_t *out_count)
+{
+    const hone_tensor *tensor = &operands->tensors[operands->result];
+    size_t count = (size_t)hone_tensor_elements(tensor);
+    float *values = malloc(count * sizeof *values);
+    for (size_t i = 0; values != NULL && i < count; i++)
+        values[i] =
+            tensor->dtype.bits == 32 ? ((const float *)tensor->data)[i] : of_bf16(((const uint16_t *)tensor->data)[i]);
+    *out_count = count;
+    return values;
+}
