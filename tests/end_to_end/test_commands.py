@@ -1,0 +1,293 @@
+"""Commands that measure nothing: what they print, what they answer, and what bad input gets."""
+
+import hashlib
+import json
+import re
+import subprocess
+import unittest
+
+from support import COMMAND, DATA, DONE, NO, NORM, NULL, PRODUCT, USAGE, WORLD, CommandTest
+
+COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "explain", "key", "record", "store", "space",
+            "doctor", "help"]
+
+
+class Help(CommandTest):
+    def test_help_lists_every_command(self):
+        out = self.hone("help").out
+        for name in COMMANDS:
+            self.assertRegex(out, rf"(?m)^  {name} ")
+
+    def test_every_command_has_a_page(self):
+        for name in COMMANDS:
+            page = self.hone("help", name).out
+            self.assertTrue(page.startswith(f"usage: hone {name} "), page)
+            self.assertEqual(self.hone(name, "--help").out, page)
+
+    def test_the_environment_is_listed_with_its_present_values(self):
+        out = self.hone("help", "environment", env={"HONE_POLICY": "fail"}).out
+        for name in ("HONE_STORE", "HONE_POLICY", "HONE_FORCE", "HONE_DENY", "HONE_RECORD", "HONE_LOCK"):
+            self.assertIn(name, out)
+        self.assertIn("now: fail", out)
+        self.assertIn("(unset)", out)
+
+    def test_the_version_is_told(self):
+        self.assertRegex(self.hone("--version").out, r"^hone \d+\.\d+\.\d+\n$")
+
+    def test_no_command_is_wrong_use(self):
+        self.assertIn("usage: hone COMMAND", self.hone(code=USAGE).out)
+
+    def test_an_unknown_command_is_named(self):
+        self.refused("tunes", says=["'tunes'", "hone help"])
+        self.refused("help", "tunes", says="'tunes'")
+
+    def test_an_unknown_option_is_named(self):
+        self.refused("devices", "--fast", says=["--fast", "hone help devices"])
+        self.refused("key", "--seconds", "3", NORM, says="--seconds")
+
+    def test_an_option_without_its_value_is_named(self):
+        self.refused("tune", NORM, "--seconds", says=["--seconds", "value"])
+
+    def test_a_value_that_is_no_number_is_shown(self):
+        self.refused("tune", NORM, "--seconds", "soon", says=["soon", "seconds"])
+        self.refused("tune", NORM, "--evals", "-1", says="-1")
+        self.refused("space", "-", "--sample", "many", says="many")
+
+    def test_a_wrong_number_of_arguments_shows_the_usage(self):
+        self.refused("run", says="hone run")
+        self.refused("run", NORM, NORM, says="hone run")
+        self.refused("devices", "cpu", says="hone devices")
+        self.refused("offline", says="PROGRAM")
+        self.refused("tune", says="--recorded")
+
+    def test_options_stand_before_or_after_arguments(self):
+        self.assertEqual(self.hone("key", "--json", NORM).out, self.hone("key", NORM, "--json").out)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        with open("/dev/full", "w") as full:
+            process = self.start("devices", "--json", stdout=full)
+            _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, WORLD)
+        self.assertIn("standard output", err)
+
+    def test_colour_and_progress_are_for_terminals(self):
+        for arguments in (["devices"], ["list"], ["help"], ["explain", NORM]):
+            answer = self.hone(*arguments)
+            self.assertNotIn("\033", answer.out + answer.err)
+
+
+class Devices(CommandTest):
+    def test_each_platform_has_devices_or_a_reason(self):
+        platforms = self.hone("devices", "--json").json["platforms"]
+        self.assertEqual(platforms[0]["platform"], "native")
+        names = [row["platform"] for row in platforms]
+        for name in ("opencl", "cuda", "triton", "cute", "tilelang", "xla", "pallas"):
+            self.assertIn(name, names)
+        for row in platforms:
+            self.has_fields(row, {"platform": str, "available": bool, "reason": (str, NULL), "devices": list})
+            self.assertEqual(row["available"], row["reason"] is None)
+            self.assertEqual(row["available"], len(row["devices"]) > 0)
+            for device in row["devices"]:
+                self.has_fields(device, {"name": str, "fingerprint": str, "backend": str, "threads": int})
+
+    def test_the_fingerprint_is_one_word_and_stays_the_same(self):
+        self.assertRegex(self.fingerprint(), r"^cpu\|[^|\s]+$")
+        self.assertEqual(self.fingerprint(), self.fingerprint())
+
+
+class List(CommandTest):
+    def test_each_kernel_says_whether_it_runs_here(self):
+        algorithms = self.hone("list", "--json").json["algorithms"]
+        self.assertLessEqual({"matmul", "rms_norm", "softmax", "flash_attention"}, {row["name"] for row in algorithms})
+        for algorithm in algorithms:
+            self.has_fields(algorithm, {"name": str, "version": str, "signature": str, "kernels": list})
+            self.assertTrue(algorithm["signature"].startswith(algorithm["name"]))
+            for kernel in algorithm["kernels"]:
+                self.has_fields(kernel, {"name": str, "platform": str, "backend": str, "priority": int, "space": int,
+                                         "runs_here": bool, "reason": (str, NULL)})
+                self.assertEqual(kernel["runs_here"], kernel["reason"] is None)
+            self.assertIn("reference", [kernel["name"] for kernel in algorithm["kernels"]])
+
+    def test_one_algorithm_can_be_asked_for(self):
+        algorithms = self.hone("list", "rms_norm", "--json").json["algorithms"]
+        self.assertEqual([row["name"] for row in algorithms], ["rms_norm"])
+        self.assertEqual(self.hone("list", "RMS_Norm", "--json").json["algorithms"], algorithms)
+
+    def test_an_unknown_algorithm_lists_those_there_are(self):
+        self.refused("list", "rms_nrom", code=NO, says=["rms_nrom", "rms_norm", "matmul"])
+
+    def test_all_signatures_agree(self):
+        self.assertEqual(self.hone("list", "--validate", "--json").json, {"valid": True})
+        self.assertIn("agree", self.hone("list", "--validate").out)
+
+
+class Key(CommandTest):
+    def test_the_key_is_the_hash_of_the_canonical_text(self):
+        answer = self.hone("key", NORM, "--json").json
+        self.assertEqual(answer["key"], hashlib.sha256(answer["spec"].encode()).hexdigest()[:16])
+        spec = json.loads(answer["spec"])
+        self.assertEqual(spec["kwargs_spec"]["x"], {"dtype": "float32", "shape": [4, 256]})
+        self.assertEqual(self.hone("key", NORM).out, f"{answer['key']}\n{answer['spec']}\n")
+
+    def test_a_call_has_one_key_however_it_is_written(self):
+        key = self.hone("key", NORM).out
+        for text in ("rms_norm(x=f32[4,256], weight=f32[256])", "rms_norm( f32[4, 256],f32[256],eps=1e-06 )",
+                     "RMS_NORM@v1(f32[4,256], f32[256], eps=0.000001) @cpu:0"):
+            self.assertEqual(self.hone("key", text).out, key, text)
+        self.assertNotEqual(self.hone("key", "rms_norm(f32[4,256], f32[256], eps=1e-5)").out, key)
+
+    def test_a_canonical_text_gives_its_key(self):
+        answer = self.hone("key", NORM, "--json").json
+        path = self.write("spec.json", answer["spec"] + "\n")
+        self.assertEqual(self.hone("key", "--spec", path, "--json").json, answer)
+        self.assertEqual(self.hone("key", "--spec", "-", "--json", input=answer["spec"]).json, answer)
+
+    def test_a_call_and_a_text_are_not_asked_for_together(self):
+        self.refused("key", says="--spec")
+        self.refused("key", NORM, "--spec", "-", says="--spec")
+        self.refused("key", "--spec", "missing.json", code=WORLD, says="missing.json")
+
+    def test_a_wrong_call_says_what_came_and_what_was_expected(self):
+        wrong = {
+            "matmul(f32[2,3], f32[4,5])": ["b[0] is 4", "k is 3", "a[1]"],
+            "matmul(f32[2,3])": ["b is missing"],
+            "matmul(f33[2,3], f32[3,4])": ["f33", "dtype"],
+            "matmul(f64[2,3], f64[3,4])": ["a is f64", "f32"],
+            "matmul(f32[2,3], f16[3,4])": ["b is f16", "T is f32"],
+            "matmul(f32[2,3], f32[3,4], transpose=true)": ["'transpose'", "parameter"],
+            "matmul(f32[2,3], f32[3,4], transpose_b=1)": ["transpose_b", "bool"],
+            "matmul(f32[2,3], f32[3,4]": ["offset 25", "')'"],
+            "matmul(f32[2,3], f32[3,4]) @gpu:x": ["offset"],
+            "matmul(f32[2,3]{strides=1}, f32[3,4])": ["stride"],
+            "flash_attention(f32[1,8,6,16], f32[1,8,4,16], f32[1,8,4,16])": ["heads % kv_heads == 0", "6", "4"],
+            "": ["expected"],
+            "()": ["expected"],
+        }
+        for call, says in wrong.items():
+            self.refused("key", call, says=says)
+
+    def test_an_unknown_algorithm_is_no_answer(self):
+        self.refused("key", "matmal(f32[2,3], f32[3,4])", code=NO, says=["matmal", "matmul"])
+        self.refused("key", "matmul@v7(f32[2,3], f32[3,4])", code=NO, says="matmul@v7")
+
+    def test_a_device_that_is_not_there_is_named(self):
+        self.refused("explain", f"{NORM} @cuda:0", code=WORLD, says="hone devices")
+
+    def test_hostile_calls_are_refused_in_bounded_time(self):
+        self.refused("key", "matmul(" + "f32[1]," * 15000 + "f32[1])")
+        self.refused("key", "matmul(f32[9223372036854775807,9223372036854775807], f32[2,2])")
+        self.refused("key", "matmul(f32[-1,2], f32[2,2])", says="-1")
+        self.refused("key", "matmul" + "(" * 50000)
+        self.refused("key", "\xff\xfe(f32[1])", code=NO, says="no algorithm")
+
+
+class Space(CommandTest):
+    TEXT = "block_m: 16..128 *2 default 32\nblock_n: 16..128 *2\nlayout: row | col\nwhere block_m * block_n <= 2048\n"
+
+    def test_a_space_is_counted(self):
+        answer = self.hone("space", self.write("s.txt", self.TEXT), "--json").json
+        self.assertEqual((answer["count"], answer["cartesian"]), (20, 32))
+        self.assertEqual([row["name"] for row in answer["parameters"]], ["block_m", "block_n", "layout"])
+        self.assertEqual(answer["parameters"][2]["values"], ["row", "col"])
+        self.assertIn("20 valid configs of 32", self.hone("space", "-", input=self.TEXT).out)
+
+    def test_its_configs_are_listed_and_sampled(self):
+        listed = self.hone("space", "--list", "-", input=self.TEXT).out.splitlines()
+        self.assertEqual(len(set(listed)), 20)
+        sample = self.hone("space", "--sample", "5", "--seed", "3", "-", input=self.TEXT).out.splitlines()
+        self.assertEqual(len(set(sample)), 5)
+        self.assertLessEqual(set(sample), set(listed))
+        again = self.hone("space", "--sample", "5", "--seed", "3", "-", input=self.TEXT).out.splitlines()
+        self.assertEqual(sample, again)
+        configs = self.hone("space", "--list", "--json", "-", input=self.TEXT).json["configs"]
+        self.assertEqual(len(configs), 20)
+
+    def test_kernel_tuners_document_is_read(self):
+        document = {"ConfigurationSpace": {"TuningParameters": [
+            {"Name": "x", "Type": "int", "Values": "[1, 2, 4]", "Default": 1},
+            {"Name": "y", "Type": "int", "Values": "[1, 2]", "Default": 1}],
+            "Conditions": [{"Expression": "x / y >= 2", "Parameters": ["x", "y"]}]}}
+        answer = self.hone("space", "-", "--json", input=json.dumps(document)).json
+        self.assertEqual((answer["count"], answer["cartesian"]), (3, 6))
+
+    def test_an_empty_space_is_the_answer_no(self):
+        self.assertIn("0 valid", self.hone("space", "-", code=NO, input="a: 1..4\nwhere a > 5\n").out)
+
+    def test_a_bad_space_names_line_and_offset(self):
+        self.refused("space", "-", input="a: 1..4\nb: 1..\n", says=["line 2", "offset", "integer"])
+        self.refused("space", "-", input="a: 1..4\na: 1\n", says=["'a'", "already"])
+        self.refused("space", "-", input="a: 1..4\nwhere a <= n\n", says="'n'")
+        self.refused("space", "-", input="a: 0..4\nwhere 8 // a > 1\n", says="a=0")
+        self.refused("space", "-", input='{"ConfigurationSpace": 3}')
+        self.refused("space", "nowhere.txt", code=WORLD, says="nowhere.txt")
+
+
+class Explain(CommandTest):
+    CHAIN = ["override", "overlay", "lock", "memory", "store", "transfer", "autotune", "heuristic"]
+
+    def test_every_link_and_every_kernel_says_why(self):
+        answer = self.hone("explain", NORM, "--json").json
+        self.has_fields(answer, {"call": str, "key": str, "source": str, "kernel": str, "config": dict, "chain": list,
+                                 "kernels": list, "nearest": list})
+        self.assertEqual([row["link"] for row in answer["chain"]], self.CHAIN)
+        for row in answer["chain"]:
+            self.has_fields(row, {"link": str, "answer": str, "why": (str, NULL)})
+        for row in answer["kernels"]:
+            self.has_fields(row, {"name": str, "eligible": bool, "why": str})
+        self.assertEqual(answer["source"], "heuristic")
+        self.assertEqual(answer["key"], self.hone("key", NORM, "--json").json["key"])
+
+    def test_it_never_tunes(self):
+        for policy in ("tune", "heuristic"):
+            self.hone("explain", NORM, env={"HONE_POLICY": policy})
+            self.assertEqual(self.stat()["measurements"], 0)
+
+    def test_a_kernel_that_cannot_run_the_call_says_why(self):
+        answer = self.hone("explain", "matmul(f32[64,64], f32[64,64])", "--json").json
+        refused = {row["name"]: row["why"] for row in answer["kernels"] if not row["eligible"]}
+        self.assertIn("rows", refused["portable_decode"])
+
+    def test_the_text_says_the_same_as_the_document(self):
+        text, answer = self.hone("explain", NORM).out, self.hone("explain", NORM, "--json").json
+        self.assertIn(f"answered by {answer['source']}: native/{answer['kernel']}", text)
+        for row in answer["kernels"]:
+            self.assertRegex(text, rf"(?m)^  native +{re.escape(row['name'])} +(yes|no) ")
+
+
+class Doctor(CommandTest):
+    def test_each_check_has_a_detail_and_a_failed_one_has_advice(self):
+        answer = self.hone("doctor", "--json", code=None)
+        self.assertIn(answer.code, (DONE, NO))
+        checks = answer.json["checks"]
+        self.assertLessEqual({"store", "worker", "clock", "governor", "platforms", "libraries"},
+                             {row["name"] for row in checks})
+        for row in checks:
+            self.has_fields(row, {"name": str, "ok": bool, "detail": str, "advice": (str, NULL)})
+            self.assertTrue(row["ok"] or row["advice"])
+        self.assertEqual(answer.code == DONE, all(row["ok"] for row in checks))
+
+    def test_a_store_that_cannot_be_opened_is_found(self):
+        path = self.write("notes.txt", "no database\n" * 100)
+        answer = self.hone("doctor", "--json", "--store", f"sqlite:{path}", code=NO)
+        store = next(row for row in answer.json["checks"] if row["name"] == "store")
+        self.assertFalse(store["ok"])
+
+
+class LowerRuns(CommandTest):
+    def test_run_checks_the_answer_against_the_reference(self):
+        answer = self.hone("run", PRODUCT, "--json", env={"HONE_POLICY": "heuristic"}).json
+        self.has_fields(answer, {"kernel": str, "source": str, "time_ns": (int, float), "max_error": (int, float),
+                                 "tolerance": (int, float), "verified": bool})
+        self.assertEqual(answer["source"], "heuristic")
+        self.assertTrue(answer["verified"])
+        self.assertLessEqual(answer["max_error"], answer["tolerance"])
+
+    def test_bench_sets_kernels_side_by_side(self):
+        calls = self.hone("bench", NORM, PRODUCT, "--seconds", "0.3", "--json").json["calls"]
+        self.assertEqual([row["call"] for row in calls], [NORM, PRODUCT])
+        for call in calls:
+            for row in call["rows"]:
+                self.has_fields(row, {"kernel": str, "what": str, "config": str, "time_ns": float, "low_ns": float,
+                                      "high_ns": float})
+            self.assertEqual(call["rows"][0]["what"], "chosen")
+        self.assertEqual(self.stat()["measurements"], 0)

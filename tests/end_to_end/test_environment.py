@@ -1,0 +1,90 @@
+"""The HONE_* variables: each does what `hone help environment` says, and a wrong value is named."""
+
+from support import DONE, NO, NORM, QUICK, USAGE, WORLD, CommandTest
+
+
+class Environment(CommandTest):
+    def explained(self, **env):
+        return self.hone("explain", NORM, "--json", env=env).json
+
+    def test_force_names_the_kernel(self):
+        answer = self.explained(HONE_FORCE="rms_norm=portable")
+        self.assertEqual((answer["source"], answer["kernel"]), ("override", "portable"))
+        self.assertEqual(self.explained(HONE_FORCE="matmul=openblas")["source"], "heuristic")
+        run = self.hone("run", NORM, "--json", env={"HONE_FORCE": "rms_norm=portable"}).json
+        self.assertEqual((run["kernel"], run["source"], run["verified"]), ("portable", "override", True))
+
+    def test_a_kernel_that_is_forced_and_not_there_is_an_error(self):
+        self.refused("run", NORM, says=["HONE_FORCE", "abacus", "hone list"], env={"HONE_FORCE": "rms_norm=abacus"})
+
+    def test_denied_kernels_never_answer(self):
+        first = self.explained()["kernel"]
+        for deny in (first, f"rms_norm={first}"):
+            answer = self.explained(HONE_DENY=deny)
+            self.assertNotEqual(answer["kernel"], first)
+            row = next(row for row in answer["kernels"] if row["name"] == first)
+            self.assertIn("HONE_DENY", row["why"])
+        self.assertEqual(self.explained(HONE_DENY=f"matmul={first}")["kernel"], first)
+
+    def test_without_any_kernel_the_reference_answers(self):
+        names = [row["name"] for row in self.explained()["kernels"] if row["name"] != "reference"]
+        self.assertEqual(self.explained(HONE_DENY=",".join(names))["kernel"], "reference")
+
+    def test_the_policy_fail_answers_no(self):
+        answer = self.hone("explain", NORM, "--json", env={"HONE_POLICY": "fail"}, code=NO).json
+        self.assertIsNone(answer["source"])
+        self.refused("run", NORM, code=NO, says="fail", env={"HONE_POLICY": "fail"})
+        self.refused("run", NORM, code=NO, says="frozen", env={"HONE_POLICY": "frozen"})
+
+    def test_frozen_follows_an_override(self):
+        env = {"HONE_POLICY": "frozen", "HONE_FORCE": "rms_norm=portable"}
+        self.assertEqual(self.hone("run", NORM, "--json", env=env).json["source"], "override")
+
+    def test_recording_counts_calls(self):
+        env = {"HONE_RECORD": "1", "HONE_POLICY": "heuristic"}
+        self.hone("run", NORM, env=env)
+        first = self.hone("record", "list", "--json").json["invocations"]
+        self.assertEqual([row["call"] for row in first], [NORM])
+        self.hone("run", NORM, env=env)
+        second = self.hone("record", "list", "--json").json["invocations"]
+        self.assertEqual(second[0]["count"], 2 * first[0]["count"])
+        self.assertLessEqual(first[0]["last"], second[0]["last"])
+
+    def test_a_miss_is_noted_for_later(self):
+        self.hone("run", NORM, env={"HONE_POLICY": "heuristic"})
+        rows = self.hone("record", "list", "--json").json["invocations"]
+        self.assertEqual([(row["call"], row["decided"]) for row in rows], [(NORM, "heuristic")])
+
+    def test_the_platform_of_the_cpu_is_always_asked_for(self):
+        rows = self.hone("devices", "--json", env={"HONE_PLATFORMS": "native"}).json["platforms"]
+        self.assertEqual([row["platform"] for row in rows if row["available"]], ["native"])
+        self.refused("devices", env={"HONE_PLATFORMS": "opencl"}, says=["HONE_PLATFORMS", "native"])
+
+    def test_the_default_store_lies_in_the_cache_folder(self):
+        self.hone("run", NORM, env={"HONE_STORE": None, "HONE_POLICY": "heuristic"})
+        self.assertTrue((self.folder / "cache" / "hone" / "store.db").exists())
+        self.hone("run", NORM, env={"HONE_STORE": None, "XDG_CACHE_HOME": None, "HONE_POLICY": "heuristic"})
+        self.assertTrue((self.folder / ".cache" / "hone" / "store.db").exists())
+
+    def test_a_wrong_value_is_named_with_what_was_expected(self):
+        wrong = {"HONE_POLICY": ["sometimes", "heuristic"], "HONE_RECORD": ["yes", "0 or 1"],
+                 "HONE_LOG": ["loud", "warning"], "HONE_FORCE": ["portable", "ALGORITHM=KERNEL"],
+                 "HONE_DENY": ["=", "KERNEL"], "HONE_PLATFORMS": ["abacus", "hone devices"]}
+        for name, (value, says) in wrong.items():
+            self.refused("devices", env={name: value}, says=[name, value, says])
+
+    def test_a_lock_file_is_refused_until_there_are_some(self):
+        self.refused("devices", env={"HONE_LOCK": "hone.lock"}, code=WORLD, says=["HONE_LOCK", "not there yet"])
+
+    def test_how_a_put_is_synced_is_checked(self):
+        self.refused("store", "list", env={"HONE_STORE_SYNC": "maybe"}, says=["HONE_STORE_SYNC", "maybe"])
+        self.hone("store", "list", env={"HONE_STORE_SYNC": "full"})
+
+    def test_a_worker_that_is_none_is_named(self):
+        answer = self.hone("tune", NORM, *QUICK, env={"HONE_WORKER": "/nowhere/hone-worker"}, code=None)
+        if answer.code != DONE:  # a command of one thread may fork instead
+            self.assertIn("/nowhere/hone-worker", answer.err)
+
+    def test_an_empty_value_is_as_good_as_none(self):
+        names = ("HONE_POLICY", "HONE_FORCE", "HONE_DENY", "HONE_RECORD", "HONE_LOG", "HONE_LOCK", "HONE_PLATFORMS")
+        self.hone("devices", env={name: "" for name in names})

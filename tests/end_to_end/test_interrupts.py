@@ -1,0 +1,72 @@
+"""A contest that is broken off, or killed: what was found stays, and nobody is left behind."""
+
+import os
+import pathlib
+import signal
+import time
+
+from support import BUILD, INTERRUPTED, NORM, CommandTest
+
+LONG = "matmul(f32[192,192], f32[192,192])"
+
+
+def workers():
+    """Processes of this build's worker: id -> parent."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(folder / "exe") == str((BUILD / "hone-worker").resolve()):
+                found[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+    return found
+
+
+class Interrupts(CommandTest):
+    def broken_off(self, number):
+        """Starts a long contest and sends it a signal once something was stored. Returns its exit code."""
+        process = self.start("tune", LONG, "--seconds", "120", "--evals", "100000", "--json")
+        deadline = time.monotonic() + 120
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+            if (self.folder / "store.db").exists() and self.stat()["measurements"] >= 3:
+                break
+        self.assertIsNone(process.poll(), "the contest ended before it was interrupted")
+        mine = [child for child, parent in workers().items() if parent == process.pid]
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        deadline = time.monotonic() + 20
+        while set(mine) & set(workers()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(set(mine) & set(workers()), set(), "a worker was left behind")
+        return process.returncode, out, err
+
+    def test_what_was_found_before_an_interrupt_is_stored(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            code, _, err = self.broken_off(number)
+            self.assertEqual(code, INTERRUPTED, err)
+        measured = self.stat()["measurements"]
+        self.assertGreaterEqual(measured, 3)
+        self.hone("tune", LONG, "--seconds", "2", "--evals", "3")
+        self.assertGreaterEqual(self.stat()["measurements"], measured)
+        self.assertEqual(self.hone("explain", LONG, "--json").json["source"], "store")
+
+    def test_a_killed_contest_leaves_a_sound_store(self):
+        code, _, _ = self.broken_off(signal.SIGKILL)
+        self.assertEqual(code, -signal.SIGKILL)
+        self.assertGreaterEqual(self.stat()["measurements"], 3)
+        self.hone("store", "list")
+        self.hone("tune", LONG, "--seconds", "2", "--evals", "3")
+
+    def test_a_killed_worker_costs_one_candidate(self):
+        process = self.start("tune", NORM, "--seconds", "6", "--evals", "60", "--json")
+        deadline = time.monotonic() + 60
+        mine = []
+        while not mine and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+            mine = [child for child, parent in workers().items() if parent == process.pid]
+        for child in mine:
+            os.kill(child, signal.SIGKILL)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn('"entries":[{', out)

@@ -1,0 +1,114 @@
+"""hone offline: real programs that JAX lowered with ejkernel's labels in them."""
+
+import json
+
+from support import DATA, DONE, NULL, USAGE, WORLD, CommandTest
+
+PROGRAMS = DATA / "golden" / "lowered"
+MANY = str(PROGRAMS / "many.mlir")
+RECORDED = str(PROGRAMS / "many.recorded.json")
+CONTROL = str(PROGRAMS / "control.mlir")
+
+
+def recorded_keys(name):
+    rows = json.loads((PROGRAMS / f"{name}.recorded.json").read_text())["invocations"]
+    return {row["key"] for row in rows}
+
+
+class Programs(CommandTest):
+    def listed(self, path=MANY, **options):
+        return self.hone("offline", "--list", "--json", path, **options).json
+
+    def test_every_label_is_found(self):
+        for name in ("many", "control"):
+            document = self.listed(str(PROGRAMS / f"{name}.mlir"))
+            self.has_fields(document, {"program": str, "dialect": str, "operations": list})
+            self.assertEqual(document["dialect"], "stablehlo")
+            self.assertEqual({row["key"] for row in document["operations"]}, recorded_keys(name))
+            for row in document["operations"]:
+                self.has_fields(row, {"algorithm": str, "version": (str, NULL), "key": (str, NULL), "label": str,
+                                      "count": (int, NULL), "matched": str, "call": (str, NULL),
+                                      "call_key": (str, NULL), "tunable": bool, "reason": (str, NULL)})
+                self.assertEqual(row["tunable"], row["reason"] is None)
+                if row["tunable"]:
+                    self.assertEqual(self.hone("key", row["call"], "--json").json["key"], row["call_key"])
+
+    def test_records_match_what_they_recorded(self):
+        before = {row["key"]: row for row in self.listed()["operations"]}
+        self.assertNotIn("recorded", {row["matched"] for row in before.values()})
+        self.hone("record", "import", RECORDED)
+        after = {row["key"]: row for row in self.listed()["operations"]}
+        self.assertEqual({row["matched"] for row in after.values()}, {"recorded"})
+        for key, row in before.items():  # what was proved without a record was right
+            if row["matched"] == "proved":
+                self.assertEqual(after[key]["call"], row["call"])
+
+    def test_calls_are_counted_through_loops(self):
+        self.assertTrue(any((row["count"] or 0) >= 3 for row in self.listed(CONTROL)["operations"]))
+
+    def test_every_tunable_operation_is_tuned_and_found_again(self):
+        self.hone("record", "import", RECORDED)
+        operations = self.listed()["operations"]
+        calls = {row["call"] for row in operations if row["tunable"]}
+        document = self.hone("offline", MANY, "--seconds", "1", "--evals", "10", "--json").json
+        self.assertEqual(document["hone_result"], 1)
+        self.assertEqual({entry["call"] for entry in document["entries"]}, calls)
+        failed = {row["key"] for row in document.get("failed", [])}
+        self.assertEqual(failed, {row["key"] for row in operations if not row["tunable"]})
+        for call in calls:
+            self.assertEqual(self.hone("explain", call, "--json").json["source"], "store")
+        stat = self.stat()
+        self.assertEqual(stat["aliases"], sum(row["tunable"] for row in operations))
+        # A second run finds everything decided.
+        again = self.hone("offline", MANY, "--seconds", "1", "--evals", "10", "--json").json
+        self.assertEqual({entry["key"] for entry in again["entries"]}, {entry["key"] for entry in document["entries"]})
+        self.assertEqual(self.stat()["measurements"], stat["measurements"])
+        # And its result can be put into another store.
+        other = f"sqlite:{self.folder}/other.db"
+        stored = self.hone("store", "put", "--json", "--store", other, input=json.dumps(document)).json
+        self.assertEqual(stored, {"stored": len(calls)})
+
+    def test_the_table_names_what_cannot_be_tuned(self):
+        out = self.hone("offline", "--list", MANY).out
+        for row in self.listed()["operations"]:
+            self.assertIn(row["key"], out)
+            if not row["tunable"]:
+                self.assertIn(row["reason"], out)
+
+    def test_a_program_without_labels_says_so(self):
+        path = self.write("none.mlir", "module @jit_f {\n  func.func public @main() {\n    return\n  }\n}\n")
+        document = self.listed(path)
+        self.assertEqual(document["operations"], [])
+        self.assertIn("no labels", document["note"])
+
+    def test_forms_that_are_not_read_yet_are_refused_by_name(self):
+        forms = {"bytecode": b"ML\xefR\x0dStableHLO_v1.0.0\x00", "proto": b"\x0a\x05jit_f\x12\x04main" + bytes(64)}
+        for name, data in forms.items():
+            path = self.folder / name
+            path.write_bytes(data)
+            answer = self.hone("offline", "--list", str(path), code=None)
+            self.assertIn(answer.code, (USAGE, WORLD), name)
+            self.assertTrue(answer.err.startswith("hone: "), answer.err)
+
+    def test_a_program_cut_short_is_read_as_far_as_it_is_sound(self):
+        text = (PROGRAMS / "many.mlir").read_text()
+        for share in (0.1, 0.5, 0.9, 0.99):
+            path = self.write("cut.mlir", text[:int(len(text) * share)])
+            answer = self.hone("offline", "--list", "--json", path, code=None)
+            self.assertIn(answer.code, (DONE, WORLD))
+            if answer.code == DONE:
+                self.assertLessEqual({row["key"] for row in answer.json["operations"]} - {None}, recorded_keys("many"))
+
+    def test_hostile_programs_are_refused_or_read_in_bounded_memory(self):
+        hostile = {"empty": "", "zeros": "\0" * 4096, "brackets": "module {" * 100000, "locs": "#loc1 = loc(#loc1)\n" * 50000,
+                   "words": "a" * (8 << 20), "open string": 'loc("ejkernel_ops#' + "x" * 100000}
+        for name, text in hostile.items():
+            with self.subTest(name):
+                answer = self.hone("offline", "--list", "--json", self.write("hostile.mlir", text), code=None)
+                self.assertIn(answer.code, (DONE, USAGE, WORLD))
+        self.refused("offline", "nowhere.mlir", code=WORLD, says="nowhere.mlir")
+
+    def test_one_bad_program_ends_nothing(self):
+        answer = self.hone("offline", "--list", "--json", "nowhere.mlir", MANY, code=WORLD)
+        self.assertEqual(len(answer.json["operations"]), 9)
+        self.assertIn("nowhere.mlir", answer.err)

@@ -1,0 +1,232 @@
+"""hone store and hone record: what is remembered, put, removed, refused, and left as it was."""
+
+import json
+import os
+import sqlite3
+
+from support import DATA, DONE, NO, NORM, NORM_NEAR, NULL, NUMBER, USAGE, WORLD, CommandTest
+
+
+class StoreTest(CommandTest):
+    def document(self, call=NORM, **changes):
+        """A result document with one entry, as another machine of this kind could have sent it."""
+        key = self.hone("key", call, "--json").json
+        heuristic = self.hone("explain", call, "--json", env={"HONE_STORE": "none"}).json
+        entry = {"algorithm": "rms_norm", "version": "1", "key": key["key"], "call": call, "spec": key["spec"],
+                 "kernel": "portable", "platform": "native", "source": "autotune",
+                 "config": self.config("portable"), "evidence": {"time_ns": 1234.5}}
+        entry.update(changes)
+        return {"hone_result": 1, "device": heuristic["device"], "entries": [entry]}
+
+    def config(self, kernel):
+        return self.hone("explain", NORM, "--json",
+                         env={"HONE_STORE": "none", "HONE_FORCE": f"rms_norm={kernel}"}).json["config"]
+
+    def put(self, document, **options):
+        return self.hone("store", "put", "--json", input=json.dumps(document), **options)
+
+
+class Put(StoreTest):
+    def test_what_is_put_is_stored_and_answers(self):
+        self.assertEqual(self.put(self.document()).json, {"stored": 1})
+        answer = self.hone("explain", NORM, "--json").json
+        self.assertEqual((answer["source"], answer["kernel"]), ("store", "portable"))
+
+    def test_only_the_time_is_asked_of_evidence(self):
+        self.put(self.document())
+        answer = self.hone("explain", NORM, "--json").json
+        self.assertFalse(answer["verified"])
+        self.assertEqual(answer["evidence"]["time_ns"], 1234.5)
+
+    def test_a_newer_put_replaces_the_older(self):
+        self.put(self.document())
+        self.put(self.document(evidence={"time_ns": 99.5}))
+        self.assertEqual(self.stat()["decisions"], 1)
+        self.assertEqual(self.hone("store", "get", NORM, "--json").json["evidence"]["time_ns"], 99.5)
+
+    def test_what_the_command_listed_can_be_put_again(self):
+        self.put(self.document())
+        rows = self.hone("store", "list", "--json").lines
+        other = f"sqlite:{self.folder}/other.db"
+        document = {"hone_result": 1, "device": rows[0]["device"], "entries": rows}
+        self.assertEqual(self.put(document, env={"HONE_STORE": other}).json, {"stored": 1})
+        self.assertEqual(self.hone("store", "list", "--json", "--store", other).lines, rows)
+
+    def test_a_damaged_document_is_refused_and_harms_nothing(self):
+        self.put(self.document())
+        good = self.document(NORM_NEAR)
+        def entry(**changes):
+            return {**good, "entries": good["entries"] + [{**good["entries"][0], **changes}]}
+        damaged = {
+            "not json": "{", "an array": "[]", "no version": json.dumps({"entries": []}),
+            "no device": json.dumps({"hone_result": 1, "entries": []}),
+            "no key": json.dumps(entry(key=None)), "half a key": json.dumps(entry(key="0123")),
+            "no time": json.dumps(entry(evidence={})), "a bad time": json.dumps(entry(evidence={"time_ns": -1})),
+            "a bad config": json.dumps(entry(config=[1])), "no kernel": json.dumps(entry(kernel="")),
+            "a bad platform": json.dumps(entry(platform="abacus")), "a bad source": json.dumps(entry(source="dream")),
+            "nothing": "", "zeros": "\0" * 64, "deep": "[" * 100000,
+        }
+        for name, text in damaged.items():
+            with self.subTest(name):
+                answer = self.hone("store", "put", "--json", input=text, code=None)
+                self.assertIn(answer.code, (USAGE, WORLD))
+                self.assertEqual(answer.out, "")
+                self.assertTrue(answer.err.startswith("hone: "))
+        self.assertEqual(self.stat()["decisions"], 1)
+        self.assertEqual(self.hone("explain", NORM, "--json").json["source"], "store")
+
+    def test_a_newer_document_is_refused(self):
+        answer = self.put({**self.document(), "hone_result": 2}, code=WORLD)
+        self.assertIn("version 2", answer.err)
+
+    def test_a_key_that_is_not_the_texts_is_refused(self):
+        other = self.hone("key", NORM_NEAR, "--json").json["key"]
+        self.put(self.document(key=other), code=None)
+        self.assertEqual(self.hone("explain", NORM_NEAR, "--json").json["source"], "heuristic")
+
+    def test_a_kernel_that_is_not_here_answers_nothing(self):
+        self.put(self.document(kernel="abacus"))
+        answer = self.hone("explain", NORM, "--json").json
+        self.assertEqual(answer["source"], "heuristic")
+        why = next(row["why"] for row in answer["chain"] if row["link"] == "store")
+        self.assertIn("abacus", why)
+
+    def test_a_config_outside_the_space_answers_nothing(self):
+        config = dict(self.config("portable"), threads=64)
+        self.put(self.document(config=config))
+        answer = self.hone("explain", NORM, "--json").json
+        self.assertEqual(answer["source"], "heuristic")
+        self.put(self.document(config={"warp": 9}))
+        self.assertEqual(self.hone("explain", NORM, "--json").json["source"], "heuristic")
+
+
+class Get(StoreTest):
+    def test_get_before_put_is_the_answer_no(self):
+        self.refused("store", "get", NORM, code=NO, says=["no decision", self.store])
+
+    def test_a_decision_is_found_by_call_and_by_key(self):
+        self.put(self.document())
+        row = self.hone("store", "get", NORM, "--json").json
+        self.has_fields(row, {"algorithm": str, "version": str, "key": str, "call": str, "spec": str, "kernel": str,
+                              "platform": str, "config": dict, "source": str, "evidence": dict, "verified": bool})
+        self.assertEqual(self.hone("store", "get", row["key"], "--json").json, row)
+
+    def test_a_list_is_one_line_a_decision(self):
+        self.assertEqual(self.hone("store", "list", "--json").lines, [])
+        self.put(self.document())
+        self.put(self.document(NORM_NEAR))
+        self.assertEqual({row["call"] for row in self.hone("store", "list", "--json").lines}, {NORM, NORM_NEAR})
+        self.assertIn(NORM_NEAR, self.hone("store", "list").out)
+
+    def test_removed_is_gone(self):
+        self.put(self.document())
+        self.put(self.document(NORM_NEAR))
+        self.assertEqual(self.hone("store", "remove", NORM, "--json").json, {"removed": 1})
+        self.hone("store", "remove", NORM, code=NO)
+        self.hone("store", "get", NORM, code=NO)
+        self.hone("store", "get", NORM_NEAR)
+
+    def test_stat_counts(self):
+        self.has_fields(self.stat(), {"store": str, "decisions": int, "measurements": int, "failures": int,
+                                      "invocations": int, "aliases": int, "bytes": int, "schema": int})
+        self.put(self.document())
+        self.assertEqual(self.stat()["decisions"], 1)
+
+    def test_an_unknown_verb_lists_those_there_are(self):
+        self.refused("store", "drop", says=["drop", "list"])
+        self.refused("store", "get", says="call or key")
+        for later in ("verify", "export", "import", "merge", "diff", "prune"):
+            self.refused("store", later, says="not there yet")
+
+
+class BadStores(StoreTest):
+    def test_kinds_that_are_not_there_are_refused_by_name(self):
+        for url in ("postgresql://db/hone", "json:/tmp/x.json"):
+            self.refused("store", "list", "--store", url, code=WORLD, says="not there yet")
+        for url in ("mongodb:x", "sqlite:", "/tmp/store.db"):
+            self.refused("store", "list", "--store", url, says=url)
+
+    def test_a_file_of_something_else_is_left_as_it_was(self):
+        path = self.folder / "notes.txt"
+        path.write_text("not a database, and long enough to be none\n" * 100)
+        before = path.read_bytes()
+        self.refused("store", "list", "--store", f"sqlite:{path}", code=WORLD, says=[str(path), "left as it was"])
+        self.hone("run", NORM, "--json", "--store", f"sqlite:{path}", env={"HONE_POLICY": "heuristic"})
+        self.assertEqual(path.read_bytes(), before)
+
+    def test_a_database_of_something_else_is_left_as_it_was(self):
+        path = self.folder / "other.db"
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE decision(x)")
+        self.refused("store", "list", "--store", f"sqlite:{path}", code=WORLD, says="something else")
+
+    def test_a_newer_schema_is_refused(self):
+        self.put(self.document())
+        with sqlite3.connect(self.folder / "store.db") as db:
+            db.execute("PRAGMA user_version = 99")
+        self.refused("store", "list", code=WORLD, says="99")
+
+    def test_a_folder_that_cannot_be_made_is_named(self):
+        path = self.write("file", "")
+        self.refused("store", "list", "--store", f"sqlite:{path}/x/store.db", code=WORLD, says=path)
+
+    def test_a_changed_record_is_found_and_never_served(self):
+        self.put(self.document())
+        self.put(self.document(NORM_NEAR))
+        with sqlite3.connect(self.folder / "store.db") as db:
+            db.execute("UPDATE decision SET time_ns = 1 WHERE call = ?", (NORM,))
+        self.assertEqual(self.hone("explain", NORM, "--json").json["source"], "heuristic")
+        self.assertEqual(self.hone("explain", NORM_NEAR, "--json").json["source"], "store")
+        answer = self.hone("store", "list", "--json", code=WORLD)
+        self.assertEqual([row["call"] for row in answer.lines], [NORM_NEAR])
+        self.assertIn("checksum", answer.err)
+
+    def test_a_host_goes_on_without_its_store(self):
+        answer = self.hone("run", NORM, "--json", env={"HONE_STORE": "postgresql://x", "HONE_POLICY": "heuristic"})
+        self.assertTrue(answer.json["verified"])
+        self.assertEqual(self.hone("run", NORM, "--json", env={"HONE_STORE": "none", "HONE_POLICY": "heuristic"}).json[
+            "source"], "heuristic")
+
+
+class Record(StoreTest):
+    RECORDED = DATA / "golden" / "lowered" / "many.recorded.json"
+
+    def test_nothing_recorded_is_an_empty_document(self):
+        answer = self.hone("record", "list", "--json").json
+        self.assertEqual((answer["hone_record"], answer["invocations"]), (1, []))
+        self.assertEqual(answer["device"], self.fingerprint())
+
+    def test_ejkernels_records_are_imported(self):
+        count = len(json.loads(self.RECORDED.read_text())["invocations"])
+        self.assertEqual(self.hone("record", "import", str(self.RECORDED), "--json").json, {"imported": count})
+        rows = self.hone("record", "list", "--json").json["invocations"]
+        self.assertEqual(len(rows), count)
+        for row in rows:
+            self.has_fields(row, {"algorithm": str, "version": str, "key": str, "spec": str, "count": int,
+                                  "first": str, "last": str, "kernel": (str, NULL), "decided": (str, NULL)})
+
+    def test_what_was_listed_can_be_imported(self):
+        self.hone("record", "import", str(self.RECORDED))
+        listed = self.hone("record", "list", "--json").out
+        other = {"HONE_STORE": f"sqlite:{self.folder}/other.db"}
+        self.hone("record", "import", "-", input=listed, env=other)
+        keys = [row["key"] for row in json.loads(listed)["invocations"]]
+        again = [row["key"] for row in self.hone("record", "list", "--json", env=other).json["invocations"]]
+        self.assertEqual(sorted(again), sorted(keys))
+
+    def test_cleared_is_gone(self):
+        self.hone("record", "import", str(self.RECORDED))
+        self.hone("record", "clear")
+        self.assertEqual(self.hone("record", "list", "--json").json["invocations"], [])
+
+    def test_damage_is_refused(self):
+        for text in ("", "{", "[]", '{"hone_record":1}', '{"hone_record":9,"device":"x","invocations":[]}',
+                     '{"invocations":[{"op":"x@v1"}]}', '{"invocations":[3]}'):
+            with self.subTest(text):
+                answer = self.hone("record", "import", "-", input=text, code=None)
+                self.assertIn(answer.code, (USAGE, WORLD), answer.err)
+                self.assertTrue(answer.err.startswith("hone: "))
+        self.refused("record", "import", "nowhere.json", code=WORLD, says="nowhere.json")
+        self.refused("record", "import", says="files")
+        self.refused("record", "export", says="not there yet")
+        self.refused("record", "forget", says="forget")

@@ -1,0 +1,145 @@
+"""hone tune: what wins, what is stored, and that the next process finds it."""
+
+import threading
+
+from support import DONE, NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, CommandTest
+
+
+class Tune(CommandTest):
+    def tune(self, *arguments, **options):
+        return self.hone("tune", *arguments, *QUICK, "--json", **options).json
+
+    def test_the_document_holds_every_kernels_best(self):
+        document = self.tune(PRODUCT)
+        self.has_fields(document, {"hone_result": int, "device": str, "entries": list, "environment": dict})
+        self.assertEqual((document["hone_result"], document["device"]), (1, self.fingerprint()))
+        (entry,) = document["entries"]
+        self.has_fields(entry, {"algorithm": str, "version": str, "key": str, "call": str, "spec": str, "kernel": str,
+                                "platform": str, "config": dict, "source": str, "evidence": dict})
+        key = self.hone("key", PRODUCT, "--json").json
+        self.assertEqual((entry["key"], entry["spec"], entry["call"]), (key["key"], key["spec"], PRODUCT))
+        evidence = entry["evidence"]
+        self.has_fields(evidence, {"time_ns": NUMBER, "low_ns": NUMBER, "high_ns": NUMBER, "samples": int,
+                                   "default_time_ns": NUMBER, "seconds": NUMBER, "kernels": list, "regime": str})
+        self.assertEqual(evidence["verified_against"], "reference")
+        self.assertLessEqual(evidence.get("max_error", 0), 1)
+        self.assertLessEqual(evidence["low_ns"], evidence["time_ns"])
+        self.assertLessEqual(evidence["time_ns"], evidence["high_ns"])
+        listed = {row["name"] for row in self.hone("list", "matmul", "--json").json["algorithms"][0]["kernels"]}
+        self.assertEqual({row["kernel"] for row in evidence["kernels"]}, listed)
+        for row in evidence["kernels"]:
+            self.has_fields(row, {"kernel": str, "tried": int, "rejected": dict})
+            if row["time_ns"] is None:
+                self.assertTrue(row["reason"], row)
+            else:
+                self.has_fields(row, {"config": dict, "low_ns": NUMBER, "high_ns": NUMBER})
+
+    def test_the_reference_never_wins(self):
+        self.assertNotEqual(self.tune(PRODUCT)["entries"][0]["kernel"], "reference")
+
+    def test_the_next_process_hits_what_was_stored(self):
+        entry = self.tune(NORM)["entries"][0]
+        explained = self.hone("explain", NORM, "--json").json
+        self.assertEqual((explained["source"], explained["kernel"], explained["config"]),
+                         ("store", entry["kernel"], entry["config"]))
+        self.assertTrue(explained["verified"])
+        run = self.hone("run", NORM, "--json").json
+        self.assertEqual((run["source"], run["kernel"], run["verified"]), ("store", entry["kernel"], True))
+        measured = self.stat()["measurements"]
+        self.hone("run", NORM, "--json")
+        self.assertEqual(self.stat()["measurements"], measured)
+
+    def test_a_miss_shows_the_nearest_stored_calls_and_what_differs(self):
+        key = self.tune(NORM)["entries"][0]["key"]
+        explained = self.hone("explain", NORM_NEAR, "--json").json
+        self.assertEqual(explained["source"], "heuristic")
+        self.assertEqual(explained["nearest"][0], {"key": key, "differs": ["x.shape[0]: 8, stored 4"]})
+        self.assertIn("x.shape[0]: 8, stored 4", self.hone("explain", NORM_NEAR).out)
+
+    def test_run_tunes_what_it_misses(self):
+        run = self.hone("run", NORM, "--json", "--seconds", "1", "--evals", "12").json
+        self.assertEqual((run["source"], run["verified"]), ("autotune", True))
+        self.assertEqual(self.hone("run", NORM, "--json").json["source"], "store")
+
+    def test_a_second_contest_uses_what_was_measured(self):
+        self.tune(NORM)
+        first = self.stat()
+        self.tune(NORM)
+        self.assertEqual(self.stat()["measurements"], first["measurements"])
+        self.assertEqual(self.stat()["decisions"], 1)
+
+    def test_several_calls_make_one_document(self):
+        document = self.tune(NORM, NORM_NEAR)
+        self.assertEqual([entry["call"] for entry in document["entries"]], [NORM, NORM_NEAR])
+        self.assertEqual(self.stat()["decisions"], 2)
+
+    def test_one_wrong_call_ends_nothing(self):
+        answer = self.hone("tune", "rms_norm(f32[4,256], f32[255])", NORM, *QUICK, "--json", code=USAGE)
+        self.assertEqual([entry["call"] for entry in answer.json["entries"]], [NORM])
+        self.assertIn("255", answer.err)
+
+    def test_a_dim_of_a_bucket_is_tuned_for_its_neighbours(self):
+        def decode(length):
+            return f"flash_attention(f32[1,1,2,16], f32[1,{length},2,16], f32[1,{length},2,16])"
+        self.tune(decode(100))
+        for length in (65, 128):
+            self.assertEqual(self.hone("explain", decode(length), "--json").json["source"], "store")
+        self.assertEqual(self.hone("explain", decode(129), "--json").json["source"], "heuristic")
+
+    def test_the_table_names_kernels_and_gains(self):
+        out = self.hone("tune", PRODUCT, *QUICK).out
+        self.assertTrue(out.startswith(f"{PRODUCT}\n"), out)
+        self.assertRegex(out, r"(?m)^\* \w+ ")
+        for words in ("kernel", "config", "time", "peak", "spread", "tried", "chosen", "verified against reference",
+                      "measured", "stored in sqlite:"):
+            self.assertIn(words, out)
+
+    def test_nothing_is_stored_when_that_is_asked(self):
+        self.tune(NORM, "--no-store")
+        self.assertEqual(self.stat()["decisions"] + self.stat()["measurements"], 0)
+        self.assertEqual(self.tune(NORM, "--store", "none")["entries"][0]["call"], NORM)
+
+    def test_one_kernel_can_be_asked_for(self):
+        self.assertEqual(self.tune(NORM, "--kernel", "portable")["entries"][0]["kernel"], "portable")
+
+    def test_a_contest_without_contestants_is_the_answer_no(self):
+        self.refused("tune", NORM, "--kernel", "abacus", code=NO, says="abacus")
+        self.refused("tune", NORM, "--platform", "cuda", code=NO, says="cuda")
+
+    def test_a_denied_kernel_does_not_win(self):
+        winner = self.tune(NORM)["entries"][0]["kernel"]
+        explained = self.hone("explain", NORM, "--json", env={"HONE_DENY": winner}).json
+        self.assertNotEqual(explained["kernel"], winner)
+
+    def test_cold_and_warm_stand_beside_each_other(self):
+        self.assertEqual(self.tune(NORM, "--cold")["entries"][0]["evidence"]["regime"], "cold")
+        self.tune(NORM)
+        regimes = [row["evidence"]["regime"] for row in self.hone("store", "get", NORM, "--json").lines]
+        self.assertEqual(sorted(regimes), ["cold", "warm"])
+
+    def test_recorded_calls_are_tuned_and_then_done(self):
+        for call in (NORM, NORM_NEAR, NORM_NEAR):
+            self.hone("run", call, env={"HONE_RECORD": "1", "HONE_POLICY": "heuristic"})
+        document = self.tune("--recorded")
+        self.assertEqual([entry["call"] for entry in document["entries"]], [NORM_NEAR, NORM])
+        for call in (NORM, NORM_NEAR):
+            self.assertEqual(self.hone("explain", call, "--json").json["source"], "store")
+        measured = self.stat()["measurements"]
+        self.tune("--recorded")
+        self.assertEqual(self.stat()["measurements"], measured)
+
+    def test_calls_and_the_record_are_not_asked_for_together(self):
+        self.refused("tune", NORM, "--recorded", says="--recorded")
+
+    def test_processes_share_a_store(self):
+        calls = [NORM, NORM_NEAR, NORM, PRODUCT]
+        answers = []
+        threads = [threading.Thread(target=lambda call=call: answers.append(self.tune(call))) for call in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(answers), len(calls))
+        self.assertEqual(self.stat()["decisions"], 3)
+        for call in calls:
+            self.assertEqual(self.hone("run", call, "--json").json["source"], "store")
