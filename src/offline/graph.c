@@ -134,13 +134,22 @@ static void read_wrappers(graph_label *out)
     }
 }
 
+// Far more than programs have, and few enough that a path of nothing but labels is read in linear time.
+enum { LABELS_OF_PLACE = 64, PREFIX_MAX_SIZE = 4096 };
+
 // Paths of merged operations stand side by side with ';' between them.
 static const char *start_of_path(hone_view path, const char *label)
 {
     const char *at = label;
-    while (at > path.data && at[-1] != ';')
+    while (at > path.data && at[-1] != ';' && label - at < PREFIX_MAX_SIZE)
         at--;
     return at;
+}
+
+hone_view hone_graph_quoted(const hone_graph *graph, hone_view string)
+{
+    bool closed = string.size > 0 && string.data + string.size < graph->end;
+    return (hone_view){string.data, string.size + closed};
 }
 
 uint32_t hone_graph_add_place(hone_graph *graph, hone_view path)
@@ -148,10 +157,9 @@ uint32_t hone_graph_add_place(hone_graph *graph, hone_view path)
     uint32_t place = take(graph, &graph->places, &graph->place_count, &graph->place_capacity, sizeof *graph->places);
     if (place == HONE_GRAPH_NONE) return place;
     graph->places[place] = (graph_place){.path = path, .first_label = (uint32_t)graph->label_count};
-    hone_view with_quote = {path.data, path.size + 1};
-    size_t position = 0;
+    hone_label_walk walk = hone_label_walk_of(hone_graph_quoted(graph, path));
     hone_label label;
-    while (path.size > 0 && hone_label_next(with_quote, &position, &label)) {
+    while (path.size > 0 && graph->places[place].label_count < LABELS_OF_PLACE && hone_label_next(&walk, &label)) {
         uint32_t i = take(graph, &graph->labels, &graph->label_count, &graph->label_capacity, sizeof *graph->labels);
         if (i == HONE_GRAPH_NONE) return place;
         const char *start = start_of_path(path, label.text.data);

@@ -67,6 +67,7 @@ typedef struct graph_label {
 
 typedef struct hone_graph {
     hone_allocator allocator;
+    const char *end; // of the program's text
     graph_op *ops;
     graph_value *values;
     graph_body *bodies;
@@ -92,8 +93,10 @@ uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode);
 void hone_graph_add_operand(hone_graph *graph, uint32_t value);                // of the newest operation
 uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type); // results of one operation in a row
 void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, graph_role role);
-// A place for a path, with its labels read. closing: the path is followed by its quote in the text.
+// A place for a path, with its labels read.
 uint32_t hone_graph_add_place(hone_graph *graph, hone_view path);
+// A string of the text together with the quote that closes it, where there is one: what labels are looked for in.
+hone_view hone_graph_quoted(const hone_graph *graph, hone_view string);
 // Sorts the edges, finds entries, callers, constants, trip counts and how often each body runs.
 void hone_graph_finish(hone_graph *graph);
 // Part of it: loops' trips, and how often each body runs.

@@ -116,9 +116,10 @@ static void read_attribute(reader *r, uint32_t op, hone_view name, hone_view val
     if (hone_view_is(name, "direction")) o->literal = value;
     if (hone_view_is(name, "index") && hone_view_is(o->opcode, "get-tuple-element"))
         if (!hone_integer_parse(value.data, value.size, &o->number)) o->number = -1;
-    const char *mark = find_text(value, "hone_call"), *quote = mark ? strchr(mark, '"') : NULL;
-    if (quote && quote < value.data + value.size) {
-        cursor c = {quote, value.data + value.size};
+    const char *end = value.data + value.size, *mark = find_text(value, "hone_call");
+    const char *quote = mark ? memchr(mark, '"', (size_t)(end - mark)) : NULL;
+    if (quote) {
+        cursor c = {quote, end};
         o->call = take_string(&c);
     }
 }
@@ -269,6 +270,7 @@ void hone_hlo_read(hone_view text, hone_graph *graph)
 {
     reader r = {.graph = graph, .body = HONE_GRAPH_NONE};
     graph->tuples = true;
+    graph->end = text.data + text.size;
     hone_names_init(&r.values, &graph->allocator);
     hone_names_init(&r.computations, &graph->allocator);
     hone_names_init(&r.places, &graph->allocator);

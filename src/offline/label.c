@@ -253,44 +253,36 @@ static const char *find_mark(const char *from, const char *end)
     return found ? found : end;
 }
 
-// Where the two marks of labels stand next; looked for again only when one was passed.
-typedef struct marks {
-    const char *hash, *json;
-} marks;
-
-static bool next_label(hone_view text, marks *m, const char **at, hone_label *out)
+hone_label_walk hone_label_walk_of(hone_view text)
 {
-    const char *end = text.data + text.size;
-    for (;;) {
-        if (m->hash < *at) m->hash = find_byte(*at, end, '#');
-        if (m->json < *at) m->json = find_mark(*at, end);
-        const char *mark = m->hash < m->json ? m->hash : m->json;
-        if (mark == end) return false;
-        bool hash = mark == m->hash, found = hash ? read_hash(text, mark, out) : read_json(text, mark, out);
-        // A payload that turned out to be none is not searched again from within.
-        *at = found || !hash ? out->text.data + out->text.size : mark + 1;
-        if (found) return true;
-    }
+    return (hone_label_walk){.text = text, .at = text.data};
 }
 
-bool hone_label_next(hone_view text, size_t *position, hone_label *out)
+bool hone_label_next(hone_label_walk *walk, hone_label *out)
 {
-    const char *at = text.data + *position;
-    marks m = {0};
-    bool found = *position < text.size && next_label(text, &m, &at, out);
-    *position = found ? (size_t)(at - text.data) : text.size;
-    return found;
+    const char *end = walk->text.data + walk->text.size;
+    while (walk->at < end) {
+        if (!walk->hash || walk->hash < walk->at) walk->hash = find_byte(walk->at, end, '#');
+        if (!walk->json || walk->json < walk->at) walk->json = find_mark(walk->at, end);
+        bool hash = walk->hash < walk->json;
+        const char *mark = hash ? walk->hash : walk->json;
+        if (mark == end) break;
+        bool found = hash ? read_hash(walk->text, mark, out) : read_json(walk->text, mark, out);
+        // A payload that turned out to be none is not searched again from within.
+        walk->at = found || !hash ? out->text.data + out->text.size : mark + 1;
+        if (found) return true;
+    }
+    walk->at = end;
+    return false;
 }
 
 size_t hone_labels_scan(
     const char *text, size_t size, void (*visit)(void *ctx, const char *label, size_t label_size), void *ctx)
 {
-    hone_view whole = {text, size};
-    const char *at = text;
-    marks m = {0};
+    hone_label_walk walk = hone_label_walk_of((hone_view){text, size});
     hone_label label;
     size_t count = 0;
-    for (; size > 0 && next_label(whole, &m, &at, &label); count++)
+    for (; size > 0 && hone_label_next(&walk, &label); count++)
         if (visit) visit(ctx, label.text.data, label.text.size);
     return count;
 }

@@ -30,10 +30,17 @@ typedef struct hone_label {
     hone_view payload; // JSON: from '{' to its '}', or to where it was cut
 } hone_label;
 
-// Finds the first label that begins at or after *position; *position moves behind it. Escapes that MLIR and HLO
+// A walk over the labels of a text. Where its marks stand next is remembered, so that a walk is linear.
+typedef struct hone_label_walk {
+    hone_view text;
+    const char *at, *hash, *json;
+} hone_label_walk;
+
+hone_label_walk hone_label_walk_of(hone_view text);
+// The next label; false at the end. Escapes that MLIR and HLO
 // put into strings (\22, \5C, \", \\) are understood where they stand: a text need not be unescaped first. A cut
 // label is known by what ends it, so a view of a string must reach to its closing quote.
-bool hone_label_next(hone_view text, size_t *position, hone_label *out);
+bool hone_label_next(hone_label_walk *walk, hone_label *out);
 
 // The payload of a JSON label as JSON: unescaped, and completed where it was cut. NULL: no memory.
 char *hone_label_json(hone_arena *arena, const hone_label *label);

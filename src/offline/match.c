@@ -21,6 +21,7 @@ typedef struct matcher {
     const hone_label *label;
     const hone_algorithm_entry *entry; // NULL: hone does not have the algorithm
     hone_matched *out;
+    int *patience;
     hone_buffer spec; // of the call, in the words of whoever made the label
     hone_error why;   // why the last way did not give a call
     bool failed;      // memory was short
@@ -126,8 +127,8 @@ static bool match_proved(matcher *m)
     const hone_operation *shown = &m->out->shown;
     if (!shown->key || !m->entry || m->found->view_count == 0) return false;
     const char *operation = is_hone(m) ? NULL : m->out->operation;
-    bool proved =
-        hone_prove(&m->environment->allocator, m->entry->signature, m->found, operation, shown->key, &m->spec);
+    bool proved = hone_prove(
+        &m->environment->allocator, m->entry->signature, m->found, operation, shown->key, m->patience, &m->spec);
     return proved && take_spec(m, HONE_MATCH_PROVED);
 }
 
@@ -165,7 +166,9 @@ static void say_why_not(matcher *m)
 {
     hone_operation *shown = &m->out->shown;
     char text[sizeof m->why.message + 100];
-    if (!m->entry) {
+    if (!m->entry && is_hone(m) && hone_registry_find(m->environment->registry, shown->algorithm, NULL)) {
+        snprintf(text, sizeof text, "'%.100s' has no version %.100s here", shown->algorithm, shown->version);
+    } else if (!m->entry) {
         snprintf(text, sizeof text, "hone has no algorithm named '%.100s'", shown->algorithm);
     } else if (m->out->call) {
         if (has_kernel(m->entry)) return;
@@ -274,11 +277,19 @@ hone_status hone_match_found(
     const hone_offline_environment *environment,
     hone_arena *arena,
     const hone_found *found,
+    int *patience,
     hone_matched *out,
     hone_error *err)
 {
     *out = (hone_matched){0};
-    matcher m = {.environment = environment, .arena = arena, .found = found, .label = &found->label->label, .out = out};
+    matcher m = {
+        .environment = environment,
+        .arena = arena,
+        .found = found,
+        .label = &found->label->label,
+        .out = out,
+        .patience = patience,
+    };
     hone_buffer_init(&m.spec, environment->allocator);
     name_operation(&m);
     // hone's versions are its own: ejkernel's operation is the newest algorithm of its name.

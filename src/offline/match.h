@@ -15,12 +15,13 @@ typedef struct hone_matched {
     bool disagrees;           // the arguments in the label are not those that the program gives it
 } hone_matched;
 
-// Matches one find. Texts of *out are in the arena; out->call is released by the caller.
+// Matches one find. patience as in prove.h. Texts of *out are in the arena; out->call is released by the caller.
 // Returns: HONE_OK (also when nothing matched: the reason says why); HONE_OUT_OF_MEMORY.
 hone_status hone_match_found(
     const hone_offline_environment *environment,
     hone_arena *arena,
     const hone_found *found,
+    int *patience,
     hone_matched *out,
     hone_error *err);
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "offline/cursor.h"
 #include "offline/match.h"
+#include "offline/prove.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,7 @@ typedef struct reading {
     hone_names known; // operations by identity
     hone_names seen;  // labels by their text
     size_t disagreeing;
+    int patience; // that is left for proofs
     hone_error *err;
 } reading;
 
@@ -159,7 +161,7 @@ static hone_status match_finds(reading *r)
     for (size_t i = 0; i < r->finds.count; i++) {
         hone_matched item;
         const hone_found *found = &r->finds.items[i];
-        hone_status status = hone_match_found(r->environment, &r->program->arena, found, &item, r->err);
+        hone_status status = hone_match_found(r->environment, &r->program->arena, found, &r->patience, &item, r->err);
         if (status != HONE_OK) return status;
         r->disagreeing += item.disagrees;
         hone_names_put(&r->seen, 0, found->label->label.text, 0);
@@ -180,9 +182,9 @@ static bool has_algorithm(const hone_program *p, hone_view operation)
 // place where the reading ended.
 static hone_status match_loose_labels(reading *r)
 {
-    size_t position = 0;
+    hone_label_walk walk = hone_label_walk_of(r->text);
     hone_label label;
-    while (hone_label_next(r->text, &position, &label)) {
+    while (hone_label_next(&walk, &label)) {
         if (hone_names_get(&r->seen, 0, label.text) != HONE_GRAPH_NONE) continue;
         hone_names_put(&r->seen, 0, label.text, 0);
         if (label.kind == HONE_LABEL_CUT && has_algorithm(r->program, label.operation)) continue;
@@ -190,7 +192,7 @@ static hone_status match_loose_labels(reading *r)
         graph_label at = {.label = label};
         hone_found found = {.label = &at, .count = -1};
         hone_matched item;
-        hone_status status = hone_match_found(r->environment, &r->program->arena, &found, &item, r->err);
+        hone_status status = hone_match_found(r->environment, &r->program->arena, &found, &r->patience, &item, r->err);
         if (status == HONE_OK) status = add_item(r, &item, false);
         if (status != HONE_OK) return status;
     }
@@ -280,7 +282,7 @@ hone_status hone_offline_read(
     hone_error *err)
 {
     *out = NULL;
-    reading r = {.environment = environment, .text = {text, size}, .err = err};
+    reading r = {.environment = environment, .text = {text, size}, .patience = HONE_PROVE_PATIENCE, .err = err};
     const char *dialect = NULL;
     hone_status status = choose_dialect(name, r.text, &dialect, err);
     if (status != HONE_OK) return status;

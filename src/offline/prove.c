@@ -12,7 +12,7 @@
 
 enum { CHOICES_MAX = 96, DIMENSIONS_MAX = 24, DEVIATIONS_MAX = 3, FREE_MAX = 4, EXTRA_SIZE = 64 };
 // What a search may cost: a few thousand texts, some tens of milliseconds.
-enum { BUDGET = 24000, COST_OF_BIND = 1, COST_OF_TEXT = 2 };
+enum { BUDGET = 24000, LEAST_BUDGET = 600, COST_OF_BIND = 1, COST_OF_TEXT = 2 };
 
 // One thing that can be otherwise than its default: a scalar of the signature, or an argument that hone's signature
 // does not have. Its choices stand in a row. Those that are free stand first and count as no deviation: truths, and the platform
@@ -263,18 +263,22 @@ bool hone_prove(
     const hone_found *found,
     const char *operation,
     const char *key,
+    int *patience,
     hone_buffer *out_spec)
 {
+    int budget = *patience >= BUDGET ? BUDGET : LEAST_BUDGET;
     proof p = {
         .allocator = allocator,
         .signature = signature,
         .operation = operation,
         .key = key,
-        .budget = BUDGET,
+        .budget = budget,
         .spec = out_spec,
     };
     add_choices(&p, found);
-    for (; p.deviations <= DEVIATIONS_MAX && p.budget > 0; p.deviations++)
-        if (hone_arguments_try(signature, found, true, try_arguments, &p)) return true;
-    return false;
+    bool proved = false;
+    for (; p.deviations <= DEVIATIONS_MAX && p.budget > 0 && !proved; p.deviations++)
+        proved = hone_arguments_try(signature, found, true, try_arguments, &p);
+    *patience -= budget - (p.budget > 0 ? p.budget : 0);
+    return proved;
 }

@@ -482,9 +482,9 @@ static void look_ahead(reader *r, statement *s)
         s->states = view_between(r->c.at, c.at);
     }
     if (hone_view_is(op->opcode, "compare")) {
-        const char *generic = find_text(line, "comparison_direction ");
+        const char *generic = find_text(line, "<comparison_direction ");
         c = cursor_of(line);
-        if (generic) c.at = generic + strlen("comparison_direction ");
+        if (generic) c.at = generic + strlen("<comparison_direction ");
         skip_spaces(&c);
         op->literal = take_name(&c);
     }
@@ -663,20 +663,19 @@ static void push_parts(pending *p, hone_view inside, const char *separator)
     }
 }
 
-static bool has_label(hone_view path)
+static bool has_label(const hone_graph *graph, hone_view path)
 {
-    hone_view with_quote = {path.data, path.size + 1};
-    size_t position = 0;
+    hone_label_walk walk = hone_label_walk_of(hone_graph_quoted(graph, path));
     hone_label label;
-    return hone_label_next(with_quote, &position, &label);
+    return hone_label_next(&walk, &label);
 }
 
 // "name"(child) or "file":line:column. True when the name has a label; the first name of all is kept too.
-static bool read_name(pending *p, cursor c, hone_view *out_path)
+static bool read_name(const hone_graph *graph, pending *p, cursor c, hone_view *out_path)
 {
     hone_view name = take_string(&c);
     if (peek(&c) == ':') return false; // a file
-    bool labelled = has_label(name);
+    bool labelled = has_label(graph, name);
     if (labelled || out_path->size == 0) *out_path = name;
     if (!labelled && peek(&c) == '(') push(p, view_between(c.at + 1, c.end));
     return labelled;
@@ -701,7 +700,7 @@ static hone_view find_path(reader *r, hone_view expression)
             else
                 r->missing = true;
         } else if (peek(&c) == '"') {
-            if (read_name(&p, c, &path)) break;
+            if (read_name(r->graph, &p, c, &path)) break;
         } else if (accept(&c, "callsite(")) {
             push_parts(&p, view_between(c.at, c.end), " at ");
         } else if (accept(&c, "fused")) {
@@ -741,6 +740,7 @@ static void call_functions(reader *r)
 void hone_stablehlo_read(hone_view text, hone_graph *graph)
 {
     reader r = {.graph = graph, .c = cursor_of(text)};
+    graph->end = text.data + text.size;
     hone_names *const names[] = {&r.values, &r.functions, &r.aliases, &r.places};
     for (size_t i = 0; i < 4; i++)
         hone_names_init(names[i], &graph->allocator);

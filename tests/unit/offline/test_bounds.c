@@ -1,0 +1,253 @@
+// Hostile programs: bounded time, bounded memory, no deep stack; and memory that runs out at every allocation in turn.
+#include "failing_allocator.h"
+#include "fixture.h"
+#include "os/os.h"
+
+#include <stdlib.h>
+
+enum { TIMES = 10000 };
+
+typedef struct writer {
+    char *text;
+    size_t size;
+} writer;
+
+static void repeat(writer *w, const char *piece, size_t count)
+{
+    size_t size = strlen(piece);
+    w->text = realloc(w->text, w->size + size * count + 1);
+    assert_non_null(w->text);
+    for (size_t i = 0; i < count; i++)
+        memcpy(w->text + w->size + i * size, piece, size);
+    w->size += size * count;
+    w->text[w->size] = '\0';
+}
+
+// Reads what must be read, or refused, within a time that only linear work keeps.
+static void assert_bounded(fixture *f, writer *w)
+{
+    hone_error err = {0};
+    hone_program *program = NULL;
+    uint64_t start = hone_os_now_ns();
+    hone_status status = hone_offline_read(&f->environment, "hostile", w->text, w->size, &program, &err);
+    double seconds = (double)(hone_os_now_ns() - start) * 1e-9;
+    assert_true(status == HONE_OK || status == HONE_CORRUPT || status == HONE_UNSUPPORTED);
+    if (seconds > 60) fail_msg("%.1f s for %zu bytes", seconds, w->size);
+    hone_program_release(&program);
+    free(w->text);
+    *w = (writer){0};
+}
+
+static void begin_function(writer *w)
+{
+    repeat(w, "module @m {\nfunc.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n", 1);
+}
+
+static const char *const mlir_pieces[] = {
+    "%0 = \"stablehlo.case\"(%a) ({\n", // regions without end
+    "module {\n",
+    "}\n",
+    "%0:9999999 = stablehlo.while(%i = %a : tensor<4xf32>\n", // brackets that do not close
+    "func.func @f(%a: tensor<4xf32>, (((((\n",
+    "%0 = stablehlo.sine %a : tensor<4xf32> loc(callsite(callsite(callsite(\"a\" at \"b\") at #loc1) at #loc2))\n",
+    "%0 = stablehlo.sine %a : tensor<4xf32> loc(\"jit(f)/ejkernel_ops#x@v0:0123456789abcdef/x\")\n",
+    "%0 = stablehlo.sine %0 : tensor<4xf32> loc(fused[#loc1, #loc1, #loc1, #loc1, #loc1, #loc1, #loc1, #loc1])\n",
+    "%0 = stablehlo.constant dense<\"0x",
+    "#loc1 = loc(\"ejkernel_ops:{\\22args\\22:[",
+    "ejkernel_ops#",
+    "%0, %1, %2, %3, %4, %5 = \"a.b\"(%0, %1, %2, %3, %4, %5, %6) : (tensor<1xf32>) -> tensor<1xf32>\n",
+    "cond {\n",
+    "^bb0(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>):\n",
+    "call @main(%a) : (tensor<4xf32>) -> tensor<4xf32>\n",
+    "\"",
+    "<<<<<<<<<< : : : : ->",
+};
+
+static void any_piece_may_come_again_and_again(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    writer w = {0};
+    for (size_t i = 0; i < sizeof mlir_pieces / sizeof mlir_pieces[0]; i++) {
+        begin_function(&w);
+        repeat(&w, mlir_pieces[i], TIMES);
+        assert_bounded(&f, &w);
+    }
+    fixture_close(&f);
+}
+
+static const char *const hlo_pieces[] = {
+    "c {\n",
+    "  a = f32[4]{0} call(a), to_apply=c, metadata={op_name=\"jit(f)/ejkernel_ops#x/y\"}\n",
+    "  a = f32[4]{0} fusion(a), kind=kLoop, calls=c, metadata={op_name=\"jit(f)/ejkernel_ops#x/y\"}\n",
+    "  a = ((((((((((\n",
+    "  a = (f32[4]{0}) tuple(a)\n",
+    "  a = f32[4]{0} get-tuple-element(a), index=0\n",
+    "  a = f32[4]{0} parameter(0)\n}\nc {\n",
+    "  ROOT a = f32[4]{0} sine(a), metadata={op_name=\"vmap(vmap(vmap(transpose(jvp(ejkernel_ops#x\"}\n",
+    "  b = f32[8]{0} sine(x), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n",
+    "  w = (s32[]) while(w), condition=c, body=c, "
+    "backend_config={\"known_trip_count\":{\"n\":\"9223372036854775807\"}}\n",
+    "  a = f32[4]{0} sine(a), metadata={op_name=\"ejkernel_ops:{\\\"op_id\\\":\\\"x",
+    "  a = f32[4]{0} sine(/*index=5*/a, {{{{{ \n",
+};
+
+static void the_same_for_hlo(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    writer w = {0};
+    for (int optimised = 0; optimised < 2; optimised++) {
+        for (size_t i = 0; i < sizeof hlo_pieces / sizeof hlo_pieces[0]; i++) {
+            repeat(&w, optimised ? "HloModule m, is_scheduled=true\nc {\n" : "HloModule m\nc {\n", 1);
+            repeat(&w, hlo_pieces[i], TIMES);
+            assert_bounded(&f, &w);
+        }
+    }
+    fixture_close(&f);
+}
+
+static void a_path_may_be_nothing_but_labels(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    writer w = {0};
+    begin_function(&w);
+    repeat(&w, "%0 = stablehlo.sine %a : tensor<4xf32> loc(\"", 1);
+    repeat(&w, "vmap(ejkernel_ops#x/", 200000);
+    repeat(&w, "\")\n}\n}\n", 1);
+    assert_bounded(&f, &w);
+    fixture_close(&f);
+}
+
+static void false_keys_wear_the_prover_out_and_nobody_else(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    writer w = {0};
+    begin_function(&w);
+    repeat(&w, "%q = stablehlo.sine %z : tensor<1x8x2x16xf32> loc(\"jit(f)/sin\")\n", 1);
+    for (unsigned i = 0; i < 300; i++) {
+        char line[200];
+        snprintf(
+            line, sizeof line,
+            "%%0 = call @g(%%q, %%q, %%q) : (tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>) -> "
+            "tensor<1x8x2x16xf32> loc(\"ejkernel_ops#flash_attention@v2:%016x/y\")\n",
+            i);
+        repeat(&w, line, 1);
+    }
+    assert_bounded(&f, &w);
+    fixture_close(&f);
+}
+
+static void aliases_may_go_in_circles(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    writer w = {0};
+    begin_function(&w);
+    repeat(
+        &w,
+        "%0 = stablehlo.sine %a : tensor<4xf32> loc(#loc1)\n}\n}\n#loc1 = loc(\"a\"(#loc2))\n#loc2 = "
+        "loc(\"b\"(#loc1))\n",
+        1);
+    assert_bounded(&f, &w);
+    fixture_close(&f);
+}
+
+static void many_different_labels_end_at_a_limit(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    writer w = {0};
+    begin_function(&w);
+    for (unsigned i = 0; i < 30000; i++) {
+        char line[160];
+        snprintf(line, sizeof line, "%%0 = stablehlo.sine %%a : tensor<4xf32> loc(\"ejkernel_ops#x@v0:%016x/y\")\n", i);
+        repeat(&w, line, 1);
+    }
+    repeat(&w, "}\n}\n", 1);
+    hone_error err = {0};
+    hone_program *program = NULL;
+    assert_int_equal(hone_offline_read(&f.environment, "m", w.text, w.size, &program, &err), HONE_OK);
+    assert_int_equal(hone_program_operations(program), 20000);
+    assert_non_null(strstr(hone_program_note(program), "more operations"));
+    hone_program_release(&program);
+    free(w.text);
+    fixture_close(&f);
+}
+
+static const char small_mlir[] =
+    "module @m {\n"
+    "  func.func public @main(%arg0: tensor<2x64x24xf32> loc(\"x\")) -> tensor<2x64x24xf32> {\n"
+    "    %c = stablehlo.constant dense<1.000000e+00> : tensor<f32>\n"
+    "    %0 = call @f(%arg0) : (tensor<2x64x24xf32>) -> tensor<2x64x24xf32> loc(#loc2)\n"
+    "    %1 = stablehlo.sine %0 : tensor<2x64x24xf32> "
+    "loc(\"ejkernel_ops:{\\22args\\22:[],\\22cfg\\22:0,\\22kwargs\\22:{\\22x\\22:{"
+    "\\22dtype\\22:\\22float32\\22,\\22shape\\22:[2,64,24]}},\\22op_id\\22:\\22mean_pooling@v0\\22}/x\")\n"
+    "    return %1 : tensor<2x64x24xf32>\n"
+    "  }\n"
+    "  func.func private @f(%arg0: tensor<2x64x24xf32>) -> tensor<2x64x24xf32> {\n"
+    "    return %arg0 : tensor<2x64x24xf32>\n"
+    "  }\n"
+    "}\n"
+    "#loc1 = loc(\"x\")\n"
+    "#loc2 = loc(\"ejkernel_ops#mean_pooling@v0:b2fadcdadf800aa8/jit(f)\"(#loc1))\n";
+
+static const char small_hlo[] =
+    "HloModule m, is_scheduled=true\nc {\n  p = f32[2,64,24]{2,1,0} parameter(0)\n"
+    "  ROOT s = f32[2,64,24]{2,1,0} sine(p), metadata={op_name=\"jit(f)/ejkernel_ops#mean_pooling\"}\n}\n"
+    "ENTRY main {\n  a = f32[2,64,24]{2,1,0} parameter(0)\n"
+    "  ROOT b = f32[2,64,24]{2,1,0} fusion(a), kind=kLoop, calls=c\n}\n";
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {small_mlir, small_hlo};
+    fixture f;
+    fixture_open(&f);
+    for (size_t i = 0; i < 2; i++) {
+        hone_status status = HONE_OUT_OF_MEMORY;
+        for (long long left = 0; status != HONE_OK; left++) {
+            failing_allocator failing;
+            hone_offline_environment environment = f.environment;
+            environment.allocator = failing_allocator_of(&failing, left);
+            hone_error err = {0};
+            hone_program *program = NULL;
+            status = hone_offline_read(&environment, "m", texts[i], strlen(texts[i]), &program, &err);
+            if (status != HONE_OK) {
+                assert_int_equal(status, HONE_OUT_OF_MEMORY);
+                assert_null(program);
+            } else {
+                assert_int_equal(hone_program_operations(program), 1 + (i == 0));
+                assert_int_equal(hone_offline_tune(&environment, program, true, NULL, &err), HONE_OUT_OF_MEMORY);
+                atomic_store(&failing.left, -1);
+                assert_int_equal(hone_offline_tune(&environment, program, true, NULL, &err), HONE_OK);
+            }
+            hone_program_release(&program);
+            assert_int_equal(atomic_load(&failing.live), 0);
+            assert_true(left < 100000);
+        }
+    }
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_piece_may_come_again_and_again),
+        cmocka_unit_test(the_same_for_hlo),
+        cmocka_unit_test(a_path_may_be_nothing_but_labels),
+        cmocka_unit_test(false_keys_wear_the_prover_out_and_nobody_else),
+        cmocka_unit_test(aliases_may_go_in_circles),
+        cmocka_unit_test(many_different_labels_end_at_a_limit),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+// What the readers make of programs: bodies and how often they run, values, and the calls that stand in them.
+#include "offline/find.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LABEL "ejkernel_ops#x@v0:0123456789abcdef"
+
+typedef struct subject {
+    hone_graph graph;
+    hone_finds finds;
+} subject;
+
+static void open_subject(subject *s, const char *text, bool hlo)
+{
+    hone_allocator allocator = hone_allocator_system();
+    hone_graph_init(&s->graph, &allocator);
+    (hlo ? hone_hlo_read : hone_stablehlo_read)(hone_view_of(text), &s->graph);
+    hone_graph_finish(&s->graph);
+    assert_false(s->graph.failed);
+    assert_true(hone_find_calls(&s->graph, &s->finds));
+}
+
+static void close_subject(subject *s)
+{
+    hone_allocator allocator = s->graph.allocator;
+    hone_free(&allocator, s->finds.items);
+    hone_graph_deinit(&s->graph);
+}
+
+static void assert_type(const hone_operands *view, uint32_t index, const char *type)
+{
+    assert_true(index < view->count);
+    if (!hone_view_is(view->types[index], type))
+        fail_msg("%.*s is not %s", (int)view->types[index].size, view->types[index].data, type);
+}
+
+static void assert_count(const char *text, bool hlo, int64_t count)
+{
+    subject s;
+    open_subject(&s, text, hlo);
+    assert_int_equal(s.finds.count, 1);
+    if (s.finds.items[0].count != count) fail_msg("%ld, not %ld:\n%s", (long)s.finds.items[0].count, (long)count, text);
+    close_subject(&s);
+}
+
+// A loop in StableHLO from `init` while `compare`, by `step`.
+static void assert_trips(const char *init, const char *compare, const char *step, int64_t trips)
+{
+    char text[4096];
+    snprintf(
+        text, sizeof text,
+        "module @m {\n"
+        "  func.func public @main(%%arg0: tensor<4xf32> loc(\"x\"), %%arg1: tensor<i32> loc(\"n\")) -> tensor<4xf32> "
+        "{\n"
+        "    %%c = stablehlo.constant dense<%s> : tensor<i32> loc(#loc)\n"
+        "    %%c_9 = stablehlo.constant dense<9> : tensor<i32> loc(#loc)\n"
+        "    %%0:3 = stablehlo.while(%%iterArg = %%c, %%iterArg_0 = %%arg0, %%iterArg_1 = %%c_9) : tensor<i32>, "
+        "tensor<4xf32>, tensor<i32>\n"
+        "    cond {\n"
+        "      %%c_2 = stablehlo.constant dense<10> : tensor<i32> loc(#loc)\n"
+        "      %%1 = stablehlo.compare %s : (tensor<i32>, tensor<i32>) -> tensor<i1> loc(#loc)\n"
+        "      stablehlo.return %%1 : tensor<i1> loc(#loc)\n"
+        "    } do {\n"
+        "      %%c_3 = stablehlo.constant dense<2> : tensor<i32> loc(#loc)\n"
+        "      %%1 = %s : tensor<i32> loc(#loc)\n"
+        "      %%2 = stablehlo.negate %%iterArg_0 : tensor<4xf32> loc(\"while/body/" LABEL "/neg\")\n"
+        "      stablehlo.return %%1, %%2, %%iterArg_1 : tensor<i32>, tensor<4xf32>, tensor<i32> loc(#loc)\n"
+        "    } loc(#loc)\n"
+        "    return %%0#1 : tensor<4xf32> loc(#loc)\n"
+        "  } loc(#loc)\n"
+        "} loc(#loc)\n"
+        "#loc = loc(unknown)\n",
+        init, compare, step);
+    assert_count(text, false, trips);
+}
+
+static void trips_are_counted_where_counter_and_bound_are_constants(void **state)
+{
+    (void)state;
+    static const char add[] = "stablehlo.add %iterArg, %c_3", add_swapped[] = "stablehlo.add %c_3, %iterArg";
+    static const char subtract[] = "stablehlo.subtract %iterArg, %c_3";
+    assert_trips("0", "LT, %iterArg, %c_2, SIGNED", add, 5);
+    assert_trips("1", "LT, %iterArg, %c_2, SIGNED", add_swapped, 5);
+    assert_trips("0", "LE, %iterArg, %c_2, SIGNED", add, 6);
+    assert_trips("0", "GT, %c_2, %iterArg, SIGNED", add, 5);
+    assert_trips("0", "NE, %iterArg, %c_2, SIGNED", add, 5);
+    assert_trips("1", "NE, %iterArg, %c_2, SIGNED", add, -1); // it steps over its bound
+    assert_trips("10", "LT, %iterArg, %c_2, SIGNED", add, 0);
+    assert_trips("20", "GT, %iterArg, %c_2, SIGNED", subtract, 5);
+    assert_trips("20", "GE, %iterArg, %c_2, SIGNED", subtract, 6);
+    assert_trips("0", "LT, %iterArg, %c_2, SIGNED", subtract, -1); // never ends
+    assert_trips("0", "LT, %iterArg, %iterArg_1, SIGNED", add, 5); // a bound that is carried along: 9
+    assert_trips("0", "LT, %iterArg, %c_2, SIGNED", "stablehlo.multiply %iterArg, %c_3", -1);
+    assert_trips("0", "EQ, %iterArg, %c_2, SIGNED", add, -1);
+    assert_trips("0", "LT, %iterArg, %arg1, SIGNED", add, -1); // a bound that the caller gives
+    assert_trips("[0, 1]", "LT, %iterArg, %c_2, SIGNED", add, -1);
+    assert_trips("-9223372036854775797", "LT, %iterArg, %c_2, SIGNED", add, 4611686018427387904);
+    assert_trips("-9223372036854775808", "LT, %iterArg, %c_2, SIGNED", add, -1); // further than 64 bits
+}
+
+static void loops_in_functions_in_loops_multiply(void **state)
+{
+    (void)state;
+    static const char text[] = "module @m {\n"
+                               "  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+                               "    %0 = call @twice(%arg0) : (tensor<4xf32>) -> tensor<4xf32>\n"
+                               "    %1 = func.call @twice(%0) : (tensor<4xf32>) -> tensor<4xf32>\n"
+                               "    return %1 : tensor<4xf32>\n"
+                               "  }\n"
+                               "  func.func private @twice(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+                               "    %0 = stablehlo.negate %arg0 : tensor<4xf32> loc(\"" LABEL "/neg\")\n"
+                               "    %1 = stablehlo.abs %0 : tensor<4xf32> loc(\"other\")\n"
+                               "    %2 = stablehlo.negate %1 : tensor<4xf32> loc(\"" LABEL "/neg\")\n"
+                               "    return %2 : tensor<4xf32>\n"
+                               "  }\n"
+                               "  func.func private @never(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+                               "    return %arg0 : tensor<4xf32>\n"
+                               "  }\n"
+                               "}\n";
+    assert_count(text, false, 4);
+}
+
+static void what_calls_itself_has_no_count(void **state)
+{
+    (void)state;
+    static const char text[] = "func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+                               "  %0 = call @a(%arg0) : (tensor<4xf32>) -> tensor<4xf32>\n"
+                               "  return %0 : tensor<4xf32>\n"
+                               "}\n"
+                               "func.func private @a(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+                               "  %0 = stablehlo.negate %arg0 : tensor<4xf32> loc(\"" LABEL "/neg\")\n"
+                               "  %1 = call @a(%0) : (tensor<4xf32>) -> tensor<4xf32>\n"
+                               "  return %1 : tensor<4xf32>\n"
+                               "}\n";
+    assert_count(text, false, -1);
+}
+
+static void a_gradient_is_counted_forwards(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = stablehlo.sine %arg0 : tensor<4xf32> loc(\"jit(f)/jvp(" LABEL ")/sin\")\n"
+        "  %1 = stablehlo.cosine %arg0 : tensor<4xf32> loc(\"jit(f)/jvp(" LABEL ")/cos\")\n"
+        "  %2 = stablehlo.sine %arg0 : tensor<4xf32> loc(\"jit(f)/rematted_computation/" LABEL "/sin\")\n"
+        "  %3 = stablehlo.multiply %arg1, %1 : tensor<4xf32> loc(\"jit(f)/transpose(jvp(" LABEL "))/mul\")\n"
+        "  %4 = stablehlo.add %3, %2 : tensor<4xf32> loc(\"jit(f)/add\")\n"
+        "  return %4 : tensor<4xf32>\n"
+        "}\n";
+    assert_count(text, false, 2); // once, and once more recomputed
+}
+
+static void the_generic_form_is_read_too(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "\"builtin.module\"() <{sym_name = \"m\"}> ({\n"
+        "  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "    %c = \"stablehlo.constant\"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32> loc(#loc)\n"
+        "    %0:2 = \"stablehlo.while\"(%c, %arg0) ({\n"
+        "    ^bb0(%arg1: tensor<i32> loc(unknown), %arg2: tensor<4xf32> loc(unknown)):\n"
+        "      %c_0 = \"stablehlo.constant\"() <{value = dense<7> : tensor<i32>}> : () -> tensor<i32> loc(#loc)\n"
+        "      %1 = \"stablehlo.compare\"(%arg1, %c_0) <{compare_type = #stablehlo<comparison_type SIGNED>, "
+        "comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1> "
+        "loc(#loc)\n"
+        "      \"stablehlo.return\"(%1) : (tensor<i1>) -> () loc(#loc)\n"
+        "    }, {\n"
+        "    ^bb0(%arg1: tensor<i32> loc(unknown), %arg2: tensor<4xf32> loc(unknown)):\n"
+        "      %c_0 = \"stablehlo.constant\"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32> loc(#loc)\n"
+        "      %1 = \"stablehlo.add\"(%arg1, %c_0) : (tensor<i32>, tensor<i32>) -> tensor<i32> loc(#loc)\n"
+        "      %2 = \"stablehlo.negate\"(%arg2) : (tensor<4xf32>) -> tensor<4xf32> loc(#loc1)\n"
+        "      \"stablehlo.return\"(%1, %2) : (tensor<i32>, tensor<4xf32>) -> () loc(#loc)\n"
+        "    }) : (tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>) loc(#loc)\n"
+        "    \"func.return\"(%0#1) : (tensor<4xf32>) -> () loc(#loc)\n"
+        "  } loc(#loc)\n"
+        "}) : () -> () loc(#loc)\n"
+        "#loc = loc(unknown)\n"
+        "#loc1 = loc(fused<\"x\">[\"other\", callsite(\"" LABEL "/neg\"(#loc) at \"caller\")])\n";
+    subject s;
+    open_subject(&s, text, false);
+    assert_false(s.graph.cut);
+    assert_int_equal(s.finds.count, 1);
+    assert_int_equal(s.finds.items[0].count, 7);
+    assert_int_equal(s.finds.items[0].view_count, 1);
+    assert_type(&s.finds.items[0].views[0], 0, "tensor<4xf32>");
+    close_subject(&s);
+}
+
+static void operands_come_from_outside_and_constants_do_not_count(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xbf16>, %arg2: tensor<5xf32>) -> "
+        "tensor<2x4xf32> {\n"
+        "  %cst = stablehlo.constant dense<3.000000e-01> : tensor<f32> loc(\"jit(f)\")\n"
+        "  %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2x3xf32> loc(\"jit(f)/b\")\n"
+        "  %1 = stablehlo.sine %arg2 : tensor<5xf32> loc(\"jit(f)/sin\")\n"
+        "  %2 = stablehlo.multiply %arg0, %0 : tensor<2x3xf32> loc(\"jit(f)/" LABEL "/mul\")\n"
+        "  %3 = stablehlo.convert %arg1 : (tensor<3x4xbf16>) -> tensor<3x4xf32> loc(\"jit(f)/" LABEL "/cvt\")\n"
+        "  %4 = stablehlo.dot_general %2, %3, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : "
+        "(tensor<2x3xf32>, "
+        "tensor<3x4xf32>) -> tensor<2x4xf32> loc(\"jit(f)/" LABEL "/dot\")\n"
+        "  %5:2 = stablehlo.optimization_barrier %4, %1 : tensor<2x4xf32>, tensor<5xf32> loc(\"jit(f)/" LABEL
+        "/bar\")\n"
+        "  return %5#0 : tensor<2x4xf32>\n"
+        "}\n";
+    subject s;
+    open_subject(&s, text, false);
+    assert_int_equal(s.finds.count, 1);
+    const hone_found *found = &s.finds.items[0];
+    assert_int_equal(found->views[0].count, 3);
+    assert_type(&found->views[0], 0, "tensor<2x3xf32>");
+    assert_type(&found->views[0], 1, "tensor<3x4xbf16>");
+    assert_type(&found->views[0], 2, "tensor<5xf32>");
+    assert_false(found->views[0].exact);
+    close_subject(&s);
+}
+
+static void a_reduction_with_a_body_is_one_operation(void **state)
+{
+    (void)state;
+    static const char text[] = "func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2xf32> {\n"
+                               "  %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32> loc(\"jit(f)\")\n"
+                               "  %0 = stablehlo.reduce(%arg0 init: %cst) across dimensions = [1] : (tensor<2x3xf32>, "
+                               "tensor<f32>) -> tensor<2xf32>\n"
+                               "   reducer(%arg1: tensor<f32> loc(\"a\"), %arg2: tensor<f32> loc(\"b\"))  {\n"
+                               "    %2 = stablehlo.add %arg1, %arg2 : tensor<f32> loc(\"jit(f)/" LABEL "/add\")\n"
+                               "    stablehlo.return %2 : tensor<f32> loc(\"x\")\n"
+                               "  } loc(\"jit(f)/" LABEL "/reduce\")\n"
+                               "  %1 = stablehlo.negate %0 : tensor<2xf32> loc(\"jit(f)/" LABEL "/neg\")\n"
+                               "  return %1 : tensor<2xf32>\n"
+                               "}\n";
+    subject s;
+    open_subject(&s, text, false);
+    assert_int_equal(s.finds.count, 1);
+    assert_int_equal(s.finds.items[0].count, 1);
+    assert_int_equal(s.finds.items[0].views[0].count, 1);
+    assert_type(&s.finds.items[0].views[0], 0, "tensor<2x3xf32>");
+    close_subject(&s);
+}
+
+static const char hlo_loop[] =
+    "HloModule jit_f, entry_computation_layout={(f32[4]{0})->f32[4]{0}}\n\n"
+    "body.1 {\n"
+    "  arg.1 = (s32[], f32[4]{0}) parameter(0)\n"
+    "  gte.1 = s32[] get-tuple-element(arg.1), index=0\n"
+    "  one.1 = s32[] constant(1)\n"
+    "  next.1 = s32[] add(gte.1, one.1), metadata={op_type=\"add\" op_name=\"jit(f)/while/body/add\"}\n"
+    "  gte.2 = f32[4]{0} get-tuple-element(arg.1), index=1\n"
+    "  neg.1 = f32[4]{0} negate(gte.2), metadata={op_name=\"jit(f)/while/body/ejkernel_ops#x\" stack_frame_id=3}\n"
+    "  ROOT tuple.1 = (s32[], f32[4]{0}) tuple(next.1, neg.1)\n"
+    "}\n\n"
+    "condition.1 {\n"
+    "  arg.2 = (s32[], f32[4]{0}) parameter(0)\n"
+    "  gte.3 = s32[] get-tuple-element(arg.2), index=0\n"
+    "  bound.1 = s32[] constant(12)\n"
+    "  ROOT lt.1 = pred[] compare(gte.3, bound.1), direction=LT\n"
+    "}\n\n"
+    "ENTRY main.1 {\n"
+    "  zero.1 = s32[] constant(0)\n"
+    "  x.1 = f32[4]{0} parameter(0), metadata={op_name=\"x\"}\n"
+    "  tuple.2 = (s32[], f32[4]{0}) tuple(zero.1, x.1)\n"
+    "  while.1 = (s32[], f32[4]{0}) while(tuple.2), condition=condition.1, body=body.1, "
+    "metadata={op_name=\"jit(f)/while\"}\n"
+    "  ROOT gte.4 = f32[4]{0} get-tuple-element(while.1), index=1\n"
+    "}\n";
+
+static void loops_of_hlo_are_counted(void **state)
+{
+    (void)state;
+    assert_count(hlo_loop, true, 12);
+    static const char said[] =
+        "HloModule jit_f\n"
+        "%b (a: (f32[4])) -> (f32[4]) {\n"
+        "  %a = (f32[4]{0}) parameter(0)\n"
+        "  %g = f32[4]{0} get-tuple-element((f32[4]{0}) %a), index=0\n"
+        "  %n = f32[4]{0} negate(f32[4]{0} %g), metadata={op_name=\"jit(f)/while/body/ejkernel_ops#x\"}\n"
+        "  ROOT %t = (f32[4]{0}) tuple(f32[4]{0} %n)\n"
+        "}\n"
+        "%c (a: (f32[4])) -> pred[] {\n"
+        "  %a.1 = (f32[4]{0}) parameter(0)\n"
+        "  ROOT %p = pred[] constant(true)\n"
+        "}\n"
+        "ENTRY %m (x: f32[4]) -> (f32[4]) {\n"
+        "  %x = f32[4]{0} parameter(0)\n"
+        "  %t.1 = (f32[4]{0}) tuple(f32[4]{0} %x)\n"
+        "  ROOT %w = (f32[4]{0}) while((f32[4]{0}) %t.1), condition=%c, body=%b, "
+        "backend_config=\"{\\\"known_trip_count\\\":{\\\"n\\\":\\\"8\\\"}}\"\n"
+        "}\n";
+    assert_count(said, true, 8);
+}
+
+static void calls_that_touch_are_told_apart_in_hlo(void **state)
+{
+    (void)state;
+    static const char text[] = "HloModule jit_f\n"
+                               "ENTRY main {\n"
+                               "  a = f32[4]{0} parameter(0)\n"
+                               "  b = f32[8]{0} parameter(1)\n"
+                               "  x1 = f32[4]{0} sine(a), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+                               "  y1 = f32[8]{0} sine(b), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+                               "  x2 = f32[4]{0} add(x1, a), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+                               "  y2 = f32[8]{0} add(y1, b), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+                               "  x3 = f32[4]{0} sine(a), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+                               "  x4 = f32[4]{0} add(x3, a), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+                               "  s = f32[4]{0} slice(y2), slice={[0:4]}, metadata={op_name=\"jit(f)/slice\"}\n"
+                               "  z = f32[4]{0} multiply(x2, s), metadata={op_name=\"jit(f)/mul\"}\n"
+                               "  ROOT w = f32[4]{0} multiply(z, x4), metadata={op_name=\"jit(f)/mul\"}\n"
+                               "}\n";
+    subject s;
+    open_subject(&s, text, true);
+    assert_int_equal(s.finds.count, 2);
+    assert_int_equal(s.finds.items[0].count, 2);
+    assert_type(&s.finds.items[0].views[0], 0, "f32[4]{0}");
+    assert_int_equal(s.finds.items[1].count, 1);
+    assert_type(&s.finds.items[1].views[0], 0, "f32[8]{0}");
+    close_subject(&s);
+}
+
+static void merged_work_still_shows_how_many_calls_there_were(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>, %arg2: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = stablehlo.sine %arg2 : tensor<4xf32> loc(\"jit(f)/" LABEL "/sin\")\n" // of both calls: was merged
+        "  %1 = stablehlo.add %0, %arg0 : tensor<4xf32> loc(\"jit(f)/" LABEL "/add\")\n"
+        "  %2 = stablehlo.add %0, %arg1 : tensor<4xf32> loc(\"jit(f)/" LABEL "/add\")\n"
+        "  %3 = stablehlo.multiply %1, %2 : tensor<4xf32> loc(\"jit(f)/mul\")\n"
+        "  return %3 : tensor<4xf32>\n"
+        "}\n";
+    assert_count(text, false, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trips_are_counted_where_counter_and_bound_are_constants),
+        cmocka_unit_test(loops_in_functions_in_loops_multiply),
+        cmocka_unit_test(what_calls_itself_has_no_count),
+        cmocka_unit_test(a_gradient_is_counted_forwards),
+        cmocka_unit_test(the_generic_form_is_read_too),
+        cmocka_unit_test(operands_come_from_outside_and_constants_do_not_count),
+        cmocka_unit_test(a_reduction_with_a_body_is_one_operation),
+        cmocka_unit_test(loops_of_hlo_are_counted),
+        cmocka_unit_test(calls_that_touch_are_told_apart_in_hlo),
+        cmocka_unit_test(merged_work_still_shows_how_many_calls_there_were),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+// From a label and its surroundings to a call of hone's, and what is said when there is none.
+#include "fixture.h"
+
+#include "base/hash.h"
+#include "offline/operands.h"
+
+// A program with one call of `operation` as a function: arguments a, b (and c) of the given types.
+static const char *program_of(const char *label, const char *types, const char *operands)
+{
+    static char text[4096];
+    snprintf(
+        text, sizeof text,
+        "func.func public @main(%s) -> tensor<4xf32> {\n"
+        "  %%0 = call @inner(%s) : (%s) -> tensor<4xf32> loc(\"jit(f)/%s/jit(inner)\")\n"
+        "  return %%0 : tensor<4xf32>\n"
+        "}\n"
+        "func.func private @inner(%s) -> tensor<4xf32> {\n"
+        "  %%cst = stablehlo.constant dense<4.99999987e-01> : tensor<f32>\n"
+        "  %%cst_0 = stablehlo.constant dense<3.000000e+01> : tensor<f32>\n"
+        "  return %%cst : tensor<4xf32>\n"
+        "}\n",
+        operands, "%a, %b, %c", types, label, operands);
+    return text;
+}
+
+static const hone_operation *only(const hone_program *program)
+{
+    assert_int_equal(hone_program_operations(program), 1);
+    assert_null(hone_program_operation(program, 1));
+    return hone_program_operation(program, 0);
+}
+
+static void make_label(char out[128], const char *operation, const char *spec)
+{
+    char key[HONE_KEY_SIZE];
+    hone_hash_key(spec, strlen(spec), key);
+    snprintf(out, 128, "ejkernel_ops#%s:%s", operation, key);
+}
+
+#define QUERY "{\"dtype\":\"bfloat16\",\"shape\":[2,16,8,64]}"
+#define KEYS  "{\"dtype\":\"bfloat16\",\"shape\":[2,48,2,64]}"
+
+static void grouped_heads_with_scale_and_cap_are_proved(void **state)
+{
+    (void)state;
+    static const char spec[] =
+        "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{\"attention_mask\":null,\"bias\":null,\"block_tables\":"
+        "null,\"causal\":true,"
+        "\"cum_seqlens_k\":null,\"cum_seqlens_q\":null,\"dropout_prob\":0.0,\"dropout_seed\":null,\"key\":" KEYS
+        ",\"kv_segment_ids\":null,\"logits_dtype\":{\"__callable_obj__\":\"jax._src.numpy.scalar_types._ScalarMeta\"},"
+        "\"logits_soft_cap\":30.0,\"normalize_output\":true,\"platform\":\"xla\",\"precision\":\"Precision.DEFAULT\","
+        "\"q_segment_ids\":null,"
+        "\"query\":" QUERY ",\"sliding_window\":null,\"softmax_aux\":null,\"softmax_scale\":0.5,\"value\":" KEYS
+        "},\"method\":null}";
+    fixture f;
+    fixture_open(&f);
+    char label[128];
+    make_label(label, "flash_attention@v2", spec);
+    hone_program *program = fixture_read(
+        &f, program_of(
+                label, "tensor<2x16x8x64xbf16>, tensor<2x48x2x64xbf16>, tensor<2x48x2x64xbf16>",
+                "%a: tensor<2x16x8x64xbf16>, %b: tensor<2x48x2x64xbf16>, %c: tensor<2x48x2x64xbf16>"));
+    const hone_operation *o = only(program);
+    assert_int_equal(o->matched, HONE_MATCH_PROVED);
+    assert_string_equal(
+        o->call, "flash_attention(bf16[2,16,8,64], bf16[2,48,2,64], bf16[2,48,2,64], softmax_scale=0.5, causal=true, "
+                 "logits_soft_cap=30.0)");
+    assert_true(o->tunable);
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+static void a_key_that_nothing_hashes_to_leaves_the_operands(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_program *program = fixture_read(
+        &f, program_of(
+                "ejkernel_ops#attention@v0:0123456789abcdef",
+                "tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>",
+                "%a: tensor<1x8x2x16xf32>, %b: tensor<1x8x2x16xf32>, %c: tensor<1x8x2x16xf32>"));
+    const hone_operation *o = only(program);
+    assert_int_equal(o->matched, HONE_MATCH_OPERANDS);
+    assert_string_equal(o->call, "attention(f32[1,8,2,16], f32[1,8,2,16], f32[1,8,2,16])");
+    assert_string_equal(o->key, "0123456789abcdef");
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+static void hones_own_labels_are_proved_by_hones_key(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_error err = {0};
+    const hone_algorithm_entry *entry = hone_registry_find(f.registry, "matmul", "1");
+    hone_call *call = NULL;
+    assert_int_equal(
+        hone_call_parse(f.allocator, entry->signature, "matmul(f32[8,16], f32[4,16], transpose_b=true)", &call, &err),
+        HONE_OK);
+    char label[128], text[1024];
+    snprintf(label, sizeof label, "hone#matmul.v1:%s", hone_call_key(call));
+    snprintf(
+        text, sizeof text,
+        "HloModule m\nENTRY main {\n  a = f32[8,16]{1,0} parameter(0)\n  b = f32[4,16]{1,0} parameter(1)\n"
+        "  ROOT c = f32[8,4]{1,0} dot(a, b), lhs_contracting_dims={1}, metadata={op_name=\"jit(f)/%s/dot\"}\n}\n",
+        label);
+    hone_program *program = fixture_read(&f, text);
+    const hone_operation *o = only(program);
+    assert_int_equal(o->matched, HONE_MATCH_PROVED);
+    assert_string_equal(o->call, "matmul(f32[8,16], f32[4,16], transpose_b=true)");
+    assert_string_equal(o->call_key, o->key);
+    assert_string_equal(o->label, label);
+    hone_program_release(&program);
+    hone_call_release(&call);
+    fixture_close(&f);
+}
+
+static void a_custom_call_brings_its_call_text(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<8x16xf32>, %arg1: tensor<16x4xf32>) -> tensor<8x4xf32> {\n"
+        "  %0 = stablehlo.custom_call @hone(%arg0, %arg1) {backend_config = {hone_call = \"matmul(f32[8,16], "
+        "f32[16,4])\"}} : "
+        "(tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32> "
+        "loc(\"jit(f)/hone#matmul.v1:0123456789abcdef/ffi_call\")\n"
+        "  return %0 : tensor<8x4xf32>\n"
+        "}\n";
+    hone_program *program = fixture_read(&f, text);
+    const hone_operation *o = only(program);
+    assert_int_equal(o->matched, HONE_MATCH_LABEL);
+    assert_string_equal(o->call, "matmul(f32[8,16], f32[16,4])");
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+static void what_hone_does_not_have_is_listed_with_the_reason(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {\n"
+        "  %0 = stablehlo.sine %arg0 : tensor<8xf32> "
+        "loc(\"jit(f)/ejkernel_ops#gated_delta_rule@v2:0123456789abcdef/sin\")\n"
+        "  %1 = stablehlo.sine %0 : tensor<8xf32> loc(\"jit(f)/hone#matmul.v9:0123456789abcdef/sin\")\n"
+        "  return %1 : tensor<8xf32>\n"
+        "}\n";
+    hone_program *program = fixture_read(&f, text);
+    assert_int_equal(hone_program_operations(program), 2);
+    const hone_operation *o = hone_program_operation(program, 0);
+    assert_string_equal(o->algorithm, "gated_delta_rule");
+    assert_string_equal(o->version, "2");
+    assert_int_equal(o->matched, HONE_MATCH_NONE);
+    assert_int_equal(o->count, 1);
+    assert_false(o->tunable);
+    assert_non_null(strstr(o->reason, "no algorithm named 'gated_delta_rule'"));
+    o = hone_program_operation(program, 1);
+    assert_false(o->tunable);
+    assert_non_null(strstr(o->reason, "version 9"));
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+static void an_algorithm_without_kernels_cannot_be_tuned(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_error err = {0};
+    hone_algorithm bare = {.struct_size = sizeof bare, .signature = "lonely(x: f32[n]) -> y: f32[n]"};
+    assert_int_equal(hone_registry_add_algorithm(f.registry, &bare, true, &err), HONE_OK);
+    static const char text[] = "HloModule m\nENTRY main {\n  a = f32[8]{0} parameter(0)\n"
+                               "  ROOT c = f32[8]{0} sine(a), metadata={op_name=\"jit(f)/ejkernel_ops#lonely\"}\n}\n";
+    hone_program *program = fixture_read(&f, text);
+    const hone_operation *o = only(program);
+    assert_string_equal(o->call, "lonely(f32[8])");
+    assert_false(o->tunable);
+    assert_string_equal(o->reason, "no kernel of 'lonely' is registered");
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+static void labels_that_disagree_with_their_operands_are_told(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_error err = {0};
+    static const char record[] = "{\"invocations\":[{\"op\":\"mean_pooling@v0\",\"key\":\"d078c4bb1d5fca07\",\"spec\":"
+                                 "\"{\\\"args_spec\\\":[],\\\"batch_axes\\\":null,"
+                                 "\\\"kwargs_spec\\\":{\\\"chunk_size\\\":16,\\\"cu_seqlens\\\":null,\\\"platform\\\":"
+                                 "null,\\\"x\\\":{\\\"dtype\\\":\\\"float32\\\","
+                                 "\\\"shape\\\":[2,64,24]}},\\\"method\\\":null}\"}]}";
+    assert_int_equal(hone_json_parse(record, strlen(record), &f.recorded, &err), HONE_OK);
+    static const char form[] =
+        "func.func public @main(%%arg0: tensor<%sxf32>) -> tensor<%sxf32> {\n"
+        "  %%0 = stablehlo.sine %%arg0 : tensor<%sxf32> loc(\"ejkernel_ops#mean_pooling@v0:d078c4bb1d5fca07/sin\")\n"
+        "  return %%0 : tensor<%sxf32>\n}\n";
+    char text[1024];
+    snprintf(text, sizeof text, form, "2x64x24", "2x64x24", "2x64x24", "2x64x24");
+    hone_program *program = fixture_read(&f, text);
+    assert_int_equal(only(program)->matched, HONE_MATCH_RECORDED);
+    assert_null(hone_program_note(program));
+    hone_program_release(&program);
+    snprintf(text, sizeof text, form, "2x32x24", "2x32x24", "2x32x24", "2x32x24");
+    program = fixture_read(&f, text);
+    assert_int_equal(only(program)->matched, HONE_MATCH_RECORDED);
+    assert_non_null(strstr(hone_program_note(program), "disagree"));
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+static void types_of_both_dialects_are_read(void **state)
+{
+    (void)state;
+    hone_array array;
+    assert_true(hone_array_read(hone_view_of("tensor<2x3xbf16>"), &array));
+    assert_int_equal(array.ndim, 2);
+    assert_int_equal(array.dims[1], 3);
+    assert_int_equal(array.dtype.code, HONE_CODE_BFLOAT);
+    assert_true(hone_array_read(hone_view_of("tensor<i1>"), &array));
+    assert_int_equal(array.ndim, 0);
+    assert_true(hone_array_read(hone_view_of("tensor<0x4xui8>"), &array));
+    assert_int_equal(array.dims[0], 0);
+    assert_true(hone_array_read(hone_view_of("tensor<4x3xf32, #sparse>"), &array));
+    assert_true(hone_array_read(hone_view_of("pred[8,128]{1,0:T(8,128)}"), &array));
+    assert_int_equal(array.dims[1], 128);
+    assert_true(hone_array_read(hone_view_of("s32[]"), &array));
+    static const char *const none[] = {
+        "tensor<?x3xf32>",
+        "tensor<3xf99>",
+        "(f32[2], f32[3])",
+        "f32[<=4]",
+        "f32[2",
+        "tensor<2x",
+        "token[]",
+        "",
+        "tensor<1x1x1x1x1x1x1x1x1xf32>",
+        "f32[99999999999999999999]"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        assert_false(hone_array_read(hone_view_of(none[i]), &array));
+}
+
+static void forms_that_are_not_read_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t size;
+        hone_status status;
+        const char *word;
+    } forms[] = {
+        {"ML\xefR\x0dStableHLO_v1.0.0", 20, HONE_UNSUPPORTED, "bytecode"},
+        {"\x1f\x8b\x08\x00", 4, HONE_UNSUPPORTED, "gzip"},
+        {"\x0a\x05jit_f\x12\x00\x1a", 10, HONE_UNSUPPORTED, "HLO proto"},
+        {"\x10\x00\x00\x00 ML\xefR ...", 12, HONE_UNSUPPORTED, "jax.export"},
+        {"\x00\x01\x02", 3, HONE_UNSUPPORTED, "binary"},
+        {"Dear reader,\nthis is a letter.\n", 31, HONE_CORRUPT, "neither"},
+        {"", 0, HONE_CORRUPT, "neither"},
+        {"HloModule nothing more", 22, HONE_CORRUPT, "nothing in it"},
+    };
+    fixture f;
+    fixture_open(&f);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        hone_error err = {0};
+        hone_program *program = NULL;
+        assert_int_equal(
+            hone_offline_read(&f.environment, "some.file", forms[i].bytes, forms[i].size, &program, &err),
+            forms[i].status);
+        assert_null(program);
+        assert_non_null(strstr(err.message, "some.file"));
+        if (!strstr(err.message, forms[i].word)) fail_msg("%s", err.message);
+    }
+    fixture_close(&f);
+}
+
+static void a_program_without_labels_says_so(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_program *program = fixture_read(
+        &f, "module @m {\n  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n    return %arg0 : "
+            "tensor<4xf32>\n  }\n}\n");
+    assert_int_equal(hone_program_operations(program), 0);
+    assert_non_null(strstr(hone_program_note(program), "no labels"));
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grouped_heads_with_scale_and_cap_are_proved),
+        cmocka_unit_test(a_key_that_nothing_hashes_to_leaves_the_operands),
+        cmocka_unit_test(hones_own_labels_are_proved_by_hones_key),
+        cmocka_unit_test(a_custom_call_brings_its_call_text),
+        cmocka_unit_test(what_hone_does_not_have_is_listed_with_the_reason),
+        cmocka_unit_test(an_algorithm_without_kernels_cannot_be_tuned),
+        cmocka_unit_test(labels_that_disagree_with_their_operands_are_told),
+        cmocka_unit_test(types_of_both_dialects_are_read),
+        cmocka_unit_test(forms_that_are_not_read_are_named),
+        cmocka_unit_test(a_program_without_labels_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
