@@ -14,7 +14,7 @@ enum {
     KERNEL_COUNT = 6, // with the best of further kernels
     BLOCK_ROUNDS = 8,
     LEAST_BLOCK_ROUNDS = 5, // two blocks make ten rounds
-    EXTRA_ROUNDS = 3,       // a block's runs beside its rounds: to warm up, to verify before and after
+    EXTRA_ROUNDS = 2,       // a block's runs beside its rounds: to verify before and after
     LEAST_FINALISTS = 2,
     LEAST_BLOCKS = 2,
     MOST_BLOCKS = 5,
@@ -269,7 +269,7 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
         add_samples(finals, &block);
         *out = ATTEMPT_DONE;
         bool late = hone_os_now_ns() >= state->end_ns;
-        if (b + 1 >= LEAST_BLOCKS && (late || is_certain(finals, state->options.seed))) break;
+        if (late || (b + 1 >= LEAST_BLOCKS && is_certain(finals, state->options.seed))) break;
         hone_os_sleep_ns(pause_ns);
     }
     return HONE_OK;

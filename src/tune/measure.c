@@ -8,13 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_SAMPLES = 5, MOST_SAMPLES = 15 };
+enum { LEAST_SAMPLES = 5, MOST_SAMPLES = 15, LONG_SAMPLES = 2, LEAST_ROUNDS = 3 };
 
 static const double drop_first = 2.0, drop_later = 1.15; // over the best so far
 static const double enough_ns = 2e6;                     // with LEAST_SAMPLES
-// A run this long is warm after its first, is hardly disturbed by what disturbs short ones, and costs the contest dearly.
-static const double long_run_ns = 50e6;
-enum { LONG_SAMPLES = 2 };
 
 static void fill_trial(hone_trial *out, double *samples, uint32_t count, bool dropped)
 {
@@ -44,7 +41,7 @@ hone_failure hone_race(hone_runner *runner, double best_ns, double limit_seconds
     hone_failure failure = hone_runner_warm(runner, &samples[0], err);
     if (failure != HONE_FAILURE_NONE) return failure;
     // Four times the best, warm: no sample will mend that.
-    bool beaten = is_beaten(samples, 1, 2 * best_ns), is_long = samples[0] > long_run_ns;
+    bool beaten = is_beaten(samples, 1, 2 * best_ns), is_long = samples[0] > hone_long_run_ns;
     uint32_t count = beaten || is_long ? 1 : 0, least = is_long ? LONG_SAMPLES : LEAST_SAMPLES;
     while (!beaten && count < MOST_SAMPLES && (count < least || total < enough_ns)) {
         failure = hone_runner_sample(runner, &samples[count], err);
@@ -89,7 +86,8 @@ hone_failure hone_interleave(
     while (out->rounds < rounds) {
         hone_failure failure = one_round(runners, count, &seed, out, err);
         if (failure != HONE_FAILURE_NONE) return failure;
-        if ((double)(hone_os_now_ns() - start) > limit_seconds * 1e9) break;
+        bool late = (double)(hone_os_now_ns() - start) > limit_seconds * 1e9;
+        if (late && out->rounds >= LEAST_ROUNDS) break;
     }
     return HONE_FAILURE_NONE;
 }

@@ -11,9 +11,11 @@
 
 enum {
     DRIFT_PERIOD = 8, // candidates between two looks at the best
+    FINALS_RUNS = 28, // of the best: two finalists, two blocks of seven runs
     LOST_LIMIT = 3    // crashes and time-outs in a row that put a kernel aside
 };
 
+static const double most_finals_share = 0.5;
 static const double drift_least = 0.8, drift_most = 1.25;
 static const double gain_counts = 0.995; // of the best time: what patience waits for
 static const char where[] = "tune.race";
@@ -202,9 +204,14 @@ static bool evaluations_left(const hone_contest_state *state)
     return state->candidate_count < state->options.evaluations;
 }
 
+// Runs of half a second need more than the usual share of the time for their finals.
 static bool time_left(const hone_contest_state *state)
 {
-    return hone_os_now_ns() < state->race_until_ns;
+    uint64_t now = hone_os_now_ns();
+    double left = now < state->end_ns ? (double)(state->end_ns - now) : 0;
+    double finals = state->best >= 0 ? FINALS_RUNS * state->candidates[state->best].rank_ns : 0;
+    double most = most_finals_share * 1e9 * state->options.seconds;
+    return now < state->race_until_ns && left > (finals < most ? finals : most);
 }
 
 static bool patient(const hone_contest_state *state)

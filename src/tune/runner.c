@@ -127,7 +127,10 @@ static hone_failure judge(hone_runner *runner, hone_status status, double *out_m
 hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err)
 {
     hone_buffers_poison(&runner->session->buffers, 0);
-    return judge(runner, run_on(runner, 0), out_max_error, err);
+    uint64_t start = hone_os_now_ns();
+    hone_status status = run_on(runner, 0);
+    runner->verify_ns = (double)(hone_os_now_ns() - start);
+    return judge(runner, status, out_max_error, err);
 }
 
 static bool same_layout(const hone_tensor *a, const hone_tensor *b)

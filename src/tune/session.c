@@ -218,11 +218,10 @@ static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_faile
 {
     for (uint32_t i = 0; i < f->count; i++) {
         double error = 0;
+        *out_failed = i;
         hone_failure failure = hone_runner_verify(&f->runners[i], &error, err);
         if (error > max_error[i]) max_error[i] = error;
-        if (failure == HONE_FAILURE_NONE) continue;
-        *out_failed = i;
-        return failure;
+        if (failure != HONE_FAILURE_NONE) return failure;
     }
     return HONE_FAILURE_NONE;
 }
@@ -230,12 +229,22 @@ static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_faile
 static hone_failure prepare_all(finals *f, uint32_t *out_failed, hone_error *err)
 {
     for (uint32_t i = 0; i < f->count; i++) {
-        double warm;
         *out_failed = i;
         hone_failure failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
-        if (failure == HONE_FAILURE_NONE) failure = hone_runner_warm(&f->runners[i], &warm, err);
         if (failure != HONE_FAILURE_NONE) return failure;
         pass_phase(f->session);
+    }
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        double warm_ns;
+        *out_failed = i;
+        if (f->runners[i].verify_ns > hone_long_run_ns) continue;
+        hone_failure failure = hone_runner_warm(&f->runners[i], &warm_ns, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
     }
     return HONE_FAILURE_NONE;
 }
@@ -248,6 +257,7 @@ static hone_failure run_finals(finals *f, hone_confirmation *out, hone_error *er
         runners[i] = &f->runners[i];
     hone_failure failure = prepare_all(f, &out->failed, err);
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
+    if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
     pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE)
         failure = hone_interleave(runners, f->count, f->rounds, f->seed, f->limit_seconds, out, err);
