@@ -45,7 +45,10 @@ static hone_status asked_for(const hone_contest_state *state, const hone_kernel 
 static hone_status admit(hone_contest_state *state, hone_contestant *contestant, hone_error *err)
 {
     const hone_device_info *device = state->environment->device;
+    const hone_tune_environment *environment = state->environment;
     hone_status status = asked_for(state, &contestant->ref->kernel, err);
+    if (status == HONE_OK && environment->admits)
+        status = environment->admits(environment->admits_ctx, contestant->ref, err);
     if (status == HONE_OK) status = hone_kernel_eligible(contestant->ref, state->call, device, err);
     if (status == HONE_OK)
         status = hone_kernel_default_config(contestant->ref, state->call, device, &contestant->default_config, err);

@@ -114,7 +114,8 @@ static hone_status take_seat(hone_contest_state *state, hone_error *err)
         state->seated = true;
         if (status == HONE_OK) status = hone_contest_open(state, &why);
         if (status == HONE_OK) return HONE_OK;
-        if (i == 0) first = why;
+        // Of seats that cannot serve, what the best of them lacks is worth saying.
+        if (i == 0 || !is_seats_fault(status)) first = why;
         if (!is_seats_fault(status) || i + 1 == count) break;
         hone_seat_deinit(&state->seat);
         state->seated = false;

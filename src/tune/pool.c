@@ -121,15 +121,26 @@ hone_status hone_worker_pool_program(const hone_worker_pool *pool, char *out, si
 
 // Taking and giving ------------------------------------------------------------------------------------------------
 
-static bool answers(const hone_worker_pool *pool, const hone_process *process, uint64_t limit_ns)
+// Whether a worker is there and speaks this library's language: its answer is its version.
+static hone_status greet(const hone_worker_pool *pool, const hone_process *process, hone_error *err)
 {
     hone_buffer nothing, answer;
+    hone_arena arena = {.allocator = pool->allocator};
     hone_buffer_init(&nothing, pool->allocator);
     hone_buffer_init(&answer, pool->allocator);
+    hone_status status = HONE_OK;
     hone_outcome_kind kind =
-        hone_worker_ask(process->fd, HONE_MESSAGE_PING, &nothing, limit_ns, NULL, NULL, NULL, &answer);
+        hone_worker_ask(process->fd, HONE_MESSAGE_PING, &nothing, ping_limit_ns, NULL, NULL, NULL, &answer);
+    hone_wire_reader reader = {answer.data, answer.size, 0, &arena, false, false};
+    const char *version = kind == HONE_OUTCOME_ANSWERED ? hone_wire_get_text(&reader) : NULL;
+    if (!version)
+        status = hone_fail(err, HONE_UNAVAILABLE, where, "does not answer: is it this library's hone-worker?");
+    else if (strcmp(version, hone_version()) != 0)
+        status =
+            hone_fail(err, HONE_UNAVAILABLE, where, "is of version %.40s, the library of %s", version, hone_version());
+    hone_arena_destroy(&arena);
     hone_buffer_deinit(&answer);
-    return kind == HONE_OUTCOME_ANSWERED;
+    return status;
 }
 
 static hone_process take_idle(hone_worker_pool *pool)
@@ -149,13 +160,10 @@ static hone_status start_worker(const hone_worker_pool *pool, hone_process *out,
     const char *const arguments[] = {"hone-worker", NULL};
     status = hone_process_spawn(path, arguments, out, err);
     if (status != HONE_OK) return status;
-    if (answers(pool, out, ping_limit_ns)) return HONE_OK;
-    int signal_number, exit_code;
-    hone_process_kill(out, &signal_number, &exit_code);
-    return hone_fail(
-        err, HONE_UNAVAILABLE, where,
-        "%.500s does not answer (signal %d, exit code %d): is it this library's hone-worker?", path, signal_number,
-        exit_code);
+    status = greet(pool, out, err);
+    if (status == HONE_OK) return HONE_OK;
+    end_process(out);
+    return hone_fail_prefix(err, status, "%.500s", path);
 }
 
 hone_status hone_worker_pool_take(hone_worker_pool *pool, hone_process *out, hone_error *err)
@@ -163,7 +171,7 @@ hone_status hone_worker_pool_take(hone_worker_pool *pool, hone_process *out, hon
     if (!pool) return hone_fail(err, HONE_UNAVAILABLE, where, "there is no pool of workers");
     *out = take_idle(pool);
     // An idle one may have died meanwhile, with the thread that started it or of somebody's kill.
-    if (out->pid > 0 && answers(pool, out, ping_limit_ns)) return HONE_OK;
+    if (out->pid > 0 && greet(pool, out, NULL) == HONE_OK) return HONE_OK;
     end_process(out);
     return start_worker(pool, out, err);
 }

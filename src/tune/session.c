@@ -304,7 +304,9 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
         handle_try(session, &reader, answer);
     else if (kind == HONE_MESSAGE_CONFIRM)
         status = handle_confirm(session, &reader, answer);
-    else if (kind != HONE_MESSAGE_PING)
+    else if (kind == HONE_MESSAGE_PING)
+        hone_wire_put_text(answer, hone_version());
+    else
         status = HONE_IO;
     hone_arena_destroy(&arena);
     return status == HONE_OK && answer->failed ? HONE_OUT_OF_MEMORY : status;

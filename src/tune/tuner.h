@@ -20,6 +20,9 @@ typedef struct hone_tune_environment {
     hone_store *store; // NULL: nothing is stored
     hone_worker_pool *workers;
     hone_zygote *zygote; // NULL: there is none
+    // Kernels that the host's rules shut out do not compete: not HONE_OK, with the reason. NULL: all may.
+    hone_status (*admits)(void *ctx, const hone_kernel_ref *kernel, hone_error *why);
+    void *admits_ctx;
 } hone_tune_environment;
 
 // Every kernel's best, for tables and documents.

@@ -1,6 +1,7 @@
 // Contests in spawned workers: who wins, who falls out, and that the host outlives them all.
 #include "arena.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -301,6 +302,57 @@ static void a_large_call_is_verified_in_parts_and_nan_shows_everywhere(void **st
     assert_true(ground_row(g, "reference")->time_ns == 0);
 }
 
+static hone_status shut_out(void *ctx, const hone_kernel_ref *kernel, hone_error *why)
+{
+    if (strcmp(kernel->kernel.name, ctx) != 0) return HONE_OK;
+    why->status = HONE_UNSUPPORTED;
+    snprintf(why->message, sizeof why->message, "denied by a rule");
+    return HONE_UNSUPPORTED;
+}
+
+static void a_kernel_that_the_host_shuts_out_does_not_compete(void **state)
+{
+    ground *g = *state;
+    char name[] = "scratch";
+    g->environment.admits = shut_out;
+    g->environment.admits_ctx = name;
+    assert_int_equal(ground_tune(g, "scratch"), HONE_OK);
+    assert_winner(g, "good");
+    assert_int_equal(ground_row(g, "scratch")->tried, 0);
+    assert_string_equal(ground_row(g, "scratch")->reason, "denied by a rule");
+}
+
+static void *tune_in_thread(void *ctx)
+{
+    ground own = *(ground *)ctx; // the registry, the workers and the device are shared
+    hone_call *call = NULL;
+    const hone_algorithm_entry *algorithm = hone_registry_find(own.registry, "scale_segv", NULL);
+    hone_status status =
+        hone_call_parse(own.environment.allocator, algorithm->signature, "scale_segv(f32[1000])", &call, &own.err);
+    if (status == HONE_OK)
+        status = hone_contest_run(&own.environment, algorithm, call, &own.options, &own.contest, &own.err);
+    bool won = status == HONE_OK && strcmp(own.contest.decision.kernel, "good") == 0;
+    hone_contest_deinit(&own.contest);
+    hone_call_release(&call);
+    return won ? ctx : NULL;
+}
+
+static void contests_of_two_threads_take_turns(void **state)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, tune_in_thread, *state), 0);
+    for (int i = 0; i < 2; i++) {
+        void *won = NULL;
+        pthread_join(threads[i], &won);
+        assert_non_null(won);
+    }
+    // The worker that is idle now was started by a thread that has ended, and still serves.
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_winner(g, "good");
+}
+
 static void do_nothing(void *ctx, int64_t index)
 {
     (void)ctx;
@@ -368,6 +420,9 @@ int main(void)
             a_kernel_that_fails_in_place_loses_where_a_result_may_be_its_input, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_large_call_is_verified_in_parts_and_nan_shows_everywhere, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_kernel_that_the_host_shuts_out_does_not_compete, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(contests_of_two_threads_take_turns, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_program_that_is_no_worker_is_refused, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_missing_worker_is_named_with_what_to_do, ground_setup, ground_teardown),
     };
