@@ -39,6 +39,11 @@ static int setup(void **state, hone_status (*fill)(hone_registry *registry, hone
     return hone_worker_pool_create(&allocator, HONE_TEST_WORKER, &g->environment.workers, &g->err) == HONE_OK ? 0 : -1;
 }
 
+void skip_where_nothing_can_fork(void)
+{
+    if (hone_os_thread_count() != 1) skip();
+}
+
 int ground_setup(void **state)
 {
     return setup(state, subjects_register);

@@ -26,6 +26,8 @@ int ground_setup(void **state);
 int ground_setup_hosts(void **state);
 int ground_teardown(void **state);
 
+// ThreadSanitizer keeps a thread of its own in every process, which then cannot fork: there is nothing to test.
+void skip_where_nothing_can_fork(void);
 // Tunes the call of scale_SUBJECT over 1000 floats.
 hone_status ground_tune(ground *g, const char *subject);
 hone_status ground_tune_text(ground *g, const char *call_text);

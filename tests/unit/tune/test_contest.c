@@ -381,6 +381,7 @@ static void a_program_that_is_no_worker_is_refused(void **state)
 {
     ground *g = *state;
     hone_allocator allocator = hone_allocator_system();
+    skip_where_nothing_can_fork();
     hone_worker_pool_destroy(&g->environment.workers);
     assert_int_equal(hone_worker_pool_create(&allocator, "/bin/true", &g->environment.workers, &g->err), HONE_OK);
     // This test program has one thread, so a fork serves instead.

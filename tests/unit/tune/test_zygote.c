@@ -9,6 +9,7 @@ static int setup_with_zygote(void **state)
     if (ground_setup_hosts(state) != 0) return -1;
     ground *g = *state;
     hone_allocator allocator = hone_allocator_system();
+    if (hone_os_thread_count() != 1) return 0; // each test skips
     return hone_zygote_start(&allocator, &g->environment.zygote, &g->err) == HONE_OK ? 0 : -1;
 }
 
@@ -34,6 +35,7 @@ static void with_a_thread(void (*body)(ground *g), ground *g)
 static void a_single_threaded_host_forks(void **state)
 {
     ground *g = *state;
+    skip_where_nothing_can_fork();
     assert_int_equal(ground_tune(g, "segv"), HONE_OK);
     assert_winner(g, "good");
     assert_rejected(g, "segv", HONE_FAILURE_CRASH);
@@ -64,6 +66,7 @@ static void tune_all(ground *g)
 
 static void the_zygote_isolates_functions_of_a_host_with_threads(void **state)
 {
+    skip_where_nothing_can_fork();
     with_a_thread(tune_all, *state);
 }
 
@@ -77,6 +80,7 @@ static void tune_hang(ground *g)
 
 static void the_zygote_stops_a_child_that_hangs(void **state)
 {
+    skip_where_nothing_can_fork();
     with_a_thread(tune_hang, *state);
 }
 
@@ -105,6 +109,7 @@ static void tune_cancelled(ground *g)
 
 static void the_zygote_outlives_a_cancelled_contest(void **state)
 {
+    skip_where_nothing_can_fork();
     with_a_thread(tune_cancelled, *state);
 }
 
@@ -164,6 +169,7 @@ static void tune_user(ground *g)
 
 static void a_kernel_bound_to_memory_that_the_zygote_never_saw_does_not_compete(void **state)
 {
+    skip_where_nothing_can_fork();
     with_a_thread(tune_user, *state);
 }
 
