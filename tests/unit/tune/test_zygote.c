@@ -2,6 +2,7 @@
 #include "arena.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static int setup_with_zygote(void **state)
@@ -15,8 +16,8 @@ static int setup_with_zygote(void **state)
 
 static void *wait_for_flag(void *flag)
 {
-    const volatile int *stop = flag;
-    while (!*stop)
+    atomic_int *stop = flag;
+    while (!atomic_load(stop))
         hone_os_sleep_ns(1000000);
     return NULL;
 }
@@ -25,10 +26,10 @@ static void *wait_for_flag(void *flag)
 static void with_a_thread(void (*body)(ground *g), ground *g)
 {
     pthread_t thread;
-    volatile int stop = 0;
-    assert_int_equal(pthread_create(&thread, NULL, wait_for_flag, (void *)(uintptr_t)&stop), 0);
+    atomic_int stop = 0;
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_flag, &stop), 0);
     body(g);
-    stop = 1;
+    atomic_store(&stop, 1);
     pthread_join(thread, NULL);
 }
 
