@@ -23,7 +23,6 @@ typedef struct hone_cli {
     cli_options options;
     char **arguments;
     size_t count;
-    bool color;    // standard output is a terminal and NO_COLOR is unset
     bool progress; // standard error is a terminal
 } hone_cli;
 
@@ -52,7 +51,9 @@ int cli_exit_code(hone_status status);
 
 // Finds the algorithm of call text and parses it. Prints what failed; the caller releases *call.
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call);
-// The store that --store or HONE_STORE names, opened for store commands. Prints what failed.
+// The URL of the store that --store or HONE_STORE names, else the default one. Prints what failed.
+int cli_store_url(const hone_cli *cli, char *out, size_t size);
+// That store, opened for store commands. Prints what failed.
 int cli_open_store(hone_cli *cli, hone_store **out);
 // Reads a file ("-": standard input) into a buffer. Prints what failed.
 int cli_read(const char *path, hone_buffer *out);
@@ -62,7 +63,7 @@ typedef struct cli_table cli_table;
 cli_table *cli_table_new(size_t columns);
 void cli_table_row(cli_table *table, ...); // `columns` strings
 void cli_table_print(cli_table *table);    // and frees it
-// Rows begun with a mark ("*" or " ") in place of the indent.
+// Rows begun with a mark ("*" or " ") in place of the indent; one with a "*" is bold on a terminal, unless NO_COLOR is set.
 void cli_table_marked(cli_table *table);
 
 // Times for people: "1.31 ms", "0.84 us". Returns out.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FILE_LIMIT = 1 << 30 };
 
@@ -77,21 +78,27 @@ int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_cal
     return status == HONE_OK ? 0 : cli_fail(&err);
 }
 
-int cli_open_store(hone_cli *cli, hone_store **out)
+int cli_store_url(const hone_cli *cli, char *out, size_t size)
 {
     const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
-    char fallback[4096];
-    if (url == NULL || url[0] == '\0') {
-        const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-        if (cache != NULL && cache[0] == '/')
-            snprintf(fallback, sizeof fallback, "sqlite:%s/hone/store.db", cache);
-        else if (home != NULL && home[0] == '/')
-            snprintf(fallback, sizeof fallback, "sqlite:%s/.cache/hone/store.db", home);
-        else
-            return cli_usage("there is no store: set HONE_STORE or give --store URL");
-        url = fallback;
-    }
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int used = -1;
+    if (url != NULL && url[0] != '\0')
+        used = snprintf(out, size, "%s", url);
+    else if (cache != NULL && cache[0] == '/')
+        used = snprintf(out, size, "sqlite:%s/hone/store.db", cache);
+    else if (home != NULL && home[0] == '/')
+        used = snprintf(out, size, "sqlite:%s/.cache/hone/store.db", home);
+    if (used < 0) return cli_usage("there is no store: set HONE_STORE or give --store URL");
+    return (size_t)used < size ? 0 : cli_usage("the store's URL is longer than %zu bytes", size - 1);
+}
+
+int cli_open_store(hone_cli *cli, hone_store **out)
+{
+    char url[4096];
     hone_error err;
+    int status = cli_store_url(cli, url, sizeof url);
+    if (status != 0) return status;
     return hone_store_open(hone_allocator_system(), url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
@@ -166,23 +173,41 @@ static bool is_right(const cli_table *table, size_t column)
     return table->rows > 1;
 }
 
+static size_t width_of(const cli_table *table, size_t column)
+{
+    size_t width = 0;
+    for (size_t row = 0; row < table->rows; row++) {
+        size_t size = strlen(table->cells[row * table->columns + column]);
+        width = size > width ? size : width;
+    }
+    return width;
+}
+
+static void print_cell(const cli_table *table, size_t row, size_t column)
+{
+    const char *cell = table->cells[row * table->columns + column];
+    bool last = column + 1 == table->columns;
+    int width = (int)width_of(table, column);
+    if (is_right(table, column))
+        printf("%*s%s", width, cell, last ? "" : "  ");
+    else
+        printf("%-*s%s", last ? 0 : width, cell, last ? "" : table->marked && column == 0 ? " " : "  ");
+}
+
+static bool is_colored(void)
+{
+    return isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+}
+
 void cli_table_print(cli_table *table)
 {
+    bool colored = is_colored();
     for (size_t row = 0; row < table->rows; row++) {
-        for (size_t i = 0; i < table->columns; i++) {
-            size_t width = 0;
-            for (size_t r = 0; r < table->rows; r++) {
-                size_t size = strlen(table->cells[r * table->columns + i]);
-                width = size > width ? size : width;
-            }
-            const char *cell = table->cells[row * table->columns + i];
-            bool last = i + 1 == table->columns;
-            if (is_right(table, i))
-                printf("%*s%s", (int)width, cell, last ? "" : "  ");
-            else
-                printf("%-*s%s", last ? 0 : (int)width, cell, last ? "" : table->marked && i == 0 ? " " : "  ");
-        }
-        putchar('\n');
+        bool bold = colored && table->marked && strcmp(table->cells[row * table->columns], "*") == 0;
+        if (bold) fputs("\033[1m", stdout);
+        for (size_t i = 0; i < table->columns; i++)
+            print_cell(table, row, i);
+        puts(bold ? "\033[0m" : "");
     }
     for (size_t i = 0; i < table->rows * table->columns; i++)
         free(table->cells[i]);

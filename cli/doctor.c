@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 typedef struct check {
     bool ok;
@@ -33,6 +34,49 @@ static void check_store(hone_cli *cli, check *out)
         snprintf(out->detail, sizeof out->detail, "%.390s", err.message);
     out->advice = out->ok ? NULL : "move the file away; hone makes a new one";
     hone_store_close(&store);
+}
+
+// The folder of the store's file; false for a store that is in none.
+static bool store_folder(const hone_cli *cli, char *out, size_t size)
+{
+    char url[4096];
+    if (cli_store_url(cli, url, sizeof url) != 0 || strncmp(url, "sqlite:", 7) != 0) return false;
+    snprintf(out, size, "%s", url + 7);
+    char *slash = strrchr(out, '/');
+    snprintf(slash == NULL ? out : slash, 2, slash == NULL ? "." : slash == out ? "/" : "");
+    return true;
+}
+
+// SQLite's write-ahead log needs memory that processes share, which no network gives.
+static const char *network_of(const struct statfs *fs)
+{
+    static const struct {
+        unsigned long type;
+        const char *name;
+    } networks[] = {
+        {0x6969, "NFS"}, {0xff534d42, "CIFS"}, {0xfe534d42, "SMB"}, {0x01021997, "9p"}, {0x5346414f, "AFS"}};
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        if ((uint32_t)fs->f_type == networks[i].type) return networks[i].name;
+    return NULL;
+}
+
+static void check_file_system(hone_cli *cli, check *out)
+{
+    enum { LEAST_MEGABYTES = 64 };
+    char folder[4096];
+    struct statfs fs;
+    if (!store_folder(cli, folder, sizeof folder) || statfs(folder, &fs) != 0) {
+        *out = (check){true, "the store is in no file", NULL};
+        return;
+    }
+    const char *network = network_of(&fs);
+    double megabytes = (double)fs.f_bavail * (double)fs.f_bsize / 1e6;
+    snprintf(
+        out->detail, sizeof out->detail, "%.300s: %.0f MB free%s%s", folder, megabytes, network == NULL ? "" : ", ",
+        network == NULL ? "" : network);
+    out->ok = network == NULL && megabytes >= LEAST_MEGABYTES;
+    if (network != NULL) out->advice = "put the store on a local disk: set HONE_STORE";
+    if (megabytes < LEAST_MEGABYTES) out->advice = "free space, or put the store on another disk: set HONE_STORE";
 }
 
 // How far a fixed piece of work scatters: what measurements on this machine can be worth.
@@ -101,10 +145,10 @@ static void check_platforms(hone_cli *cli, check *out)
 static void check_libraries(hone_cli *cli, check *out)
 {
     static const struct {
-        const char *names[3], *package;
+        const char *names[3];
     } libraries[] = {
-        {{"libopenblas.so.0", "libopenblas.so", NULL}, "libopenblas0-pthread"},
-        {{"libdnnl.so.2", "libdnnl.so.3", NULL}, "libdnnl2"},
+        {{"libopenblas.so.0", "libopenblas.so", NULL}},
+        {{"libdnnl.so.2", "libdnnl.so.3", NULL}},
     };
     (void)cli;
     hone_allocator allocator = hone_allocator_system();
@@ -124,8 +168,9 @@ static const struct {
     const char *name;
     void (*run)(hone_cli *cli, check *out);
 } checks[] = {
-    {"store", check_store},       {"worker", check_worker},       {"clock", check_clock},
-    {"governor", check_governor}, {"platforms", check_platforms}, {"libraries", check_libraries},
+    {"store", check_store},         {"file system", check_file_system}, {"worker", check_worker},
+    {"clock", check_clock},         {"governor", check_governor},       {"platforms", check_platforms},
+    {"libraries", check_libraries},
 };
 
 int cli_doctor(hone_cli *cli)
@@ -143,8 +188,8 @@ int cli_doctor(hone_cli *cli)
                       "{s:s, s:b, s:s, s:s?}", "name", checks[i].name, "ok", result.ok, "detail", result.detail,
                       "advice", result.advice));
         if (cli->options.json) continue;
-        printf("%-10s %-6s %s\n", checks[i].name, result.ok ? "ok" : "FAILED", result.detail);
-        if (result.advice != NULL) printf("%-10s        %s\n", "", result.advice);
+        printf("%-11s %-6s %s\n", checks[i].name, result.ok ? "ok" : "FAILED", result.detail);
+        if (result.advice != NULL) printf("%-11s        %s\n", "", result.advice);
     }
     if (cli->options.json) cli_print_json(json_pack("{s:O}", "checks", rows));
     json_decref(rows);

@@ -21,6 +21,8 @@ const cli_command cli_commands[] = {
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
      "json store seconds evals patience platform kernel cold seed recorded fresh no-store in-process",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
+     "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
+     "\"cache\" where the data fits the last cache. spread: half the width of the time's 95 % interval.\n"
      "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
      "--fresh measures also what the store has measured already.",
      0, 0, cli_tune},
@@ -29,8 +31,8 @@ const cli_command cli_commands[] = {
      "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
      "--unproved tunes also what was matched by operands alone.",
      1, 0, cli_offline},
-    {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed seconds evals", "",
-     1, 1, cli_run},
+    {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed",
+     "A call that nobody has tuned is tuned first (HONE_POLICY=heuristic: is not).", 1, 1, cli_run},
     {"bench", "CALL...", "every kernel side by side, interleaved: default, heuristic and chosen",
      "json store seed seconds", "Nothing is stored. Kernels run in this process.", 1, 0, cli_bench},
     {"explain", "CALL", "why a call gets the kernel it gets", "json store", "Never tunes. Exit 1 when nothing answers.",
@@ -188,7 +190,7 @@ static const cli_command *find_command(const char *name)
 
 int main(int argc, char **argv)
 {
-    hone_cli cli = {.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL, .progress = isatty(STDERR_FILENO)};
+    hone_cli cli = {.progress = isatty(STDERR_FILENO)};
     if (argc < 2) {
         cli_help(&cli);
         return EXIT_USAGE;

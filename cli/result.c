@@ -75,7 +75,12 @@ static void rate_cells(hone_cli *cli, const hone_cost *cost, double time_ns, cha
     double value = (arithmetic ? cost->operations : cost->bytes) / time_ns;
     double best = (arithmetic ? peak->operations : peak->bytes) / 1e9;
     snprintf(rate, 24, "%.1f", value);
-    if (best > 0) snprintf(share, 24, "%.0f %%", 100 * value / best);
+    // Data that the last cache holds is not read from memory, whose speed then bounds nothing.
+    bool in_cache = !arithmetic && cost->bytes < (double)cli->rt->cpu->l3_bytes;
+    if (in_cache)
+        snprintf(share, 24, "cache");
+    else if (best > 0)
+        snprintf(share, 24, "%.0f %%", 100 * value / best);
 }
 
 static void config_cell(const json_t *config, char *out, size_t size)
@@ -136,12 +141,14 @@ static void print_gains(const json_t *entry, const json_t *evidence)
         best_library = candidate;
         library = text(kernel, "kernel");
     }
-    printf("  chosen %s", text(entry, "kernel"));
-    if (text(evidence, "runner_up")[0] != '\0')
+    const char *chosen = text(entry, "kernel"), *second = text(evidence, "runner_up");
+    printf("  chosen %s", chosen);
+    if (second[0] != '\0')
         printf(
-            ": %.2fx %s (95 %% %.2f to %.2f)", number(evidence, "ratio"), text(evidence, "runner_up"),
-            number(evidence, "ratio_low"), number(evidence, "ratio_high"));
-    if (best_library > 0 && strcmp(library, text(entry, "kernel")) != 0)
+            ": %.2fx %s (95 %% %.2f to %.2f)", number(evidence, "ratio"),
+            strcmp(second, chosen) == 0 ? "its next config" : second, number(evidence, "ratio_low"),
+            number(evidence, "ratio_high"));
+    if (best_library > 0 && strcmp(library, chosen) != 0)
         printf(", %.2fx the best library (%s)", best_library / time_ns, library);
     if (number(evidence, "default_time_ns") > 0)
         printf(", %.2fx the default", number(evidence, "default_time_ns") / time_ns);
@@ -199,7 +206,10 @@ int cli_print_result(hone_cli *cli, const hone_result *result)
         print_entry(cli, row);
     }
     json_array_foreach(json_object_get(root, "failed"), i, row)
-        printf("failed: %s %s: %s\n", text(row, "key"), text(row, "call"), text(row, "reason"));
+    {
+        const char *call = text(row, "call");
+        printf("failed: %s%s%s: %s\n", text(row, "key"), call[0] == '\0' ? "" : " ", call, text(row, "reason"));
+    }
     json_decref(root);
     return EXIT_DONE;
 }

@@ -57,7 +57,7 @@ class Tune(CommandTest):
         self.assertIn("x.shape[0]: 8, stored 4", self.hone("explain", NORM_NEAR).out)
 
     def test_run_tunes_what_it_misses(self):
-        run = self.hone("run", NORM, "--json", "--seconds", "1", "--evals", "12").json
+        run = self.hone("run", NORM, "--json").json
         self.assertEqual((run["source"], run["verified"]), ("autotune", True))
         self.assertEqual(self.hone("run", NORM, "--json").json["source"], "store")
 

@@ -1,0 +1,45 @@
+# Completion of hone(1) for bash: commands, their options and verbs, algorithms and kernels, files.
+# The command itself says what there is, so that nothing here grows stale.
+
+_hone_commands() {
+    hone help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p'
+}
+
+_hone_options() {
+    hone help "$1" 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p'
+}
+
+_hone_algorithms() {
+    hone list 2>/dev/null | sed -n 's/^\([a-z0-9_]*\)[@(].*/\1/p'
+}
+
+_hone_kernels() {
+    hone list 2>/dev/null | sed -n 's/^   \([a-z0-9_]*\) .*/\1/p' | grep -vx kernel | sort -u
+}
+
+_hone() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} words=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="$(_hone_commands) --version --help"
+    elif [ "$before" = --platform ]; then
+        words='native'
+    elif [ "$before" = --kernel ]; then
+        words=$(_hone_kernels)
+    elif [ "$before" = --store ]; then
+        words='sqlite: memory: none'
+    elif [[ $word == -* ]]; then
+        words="$(_hone_options "$command") --help"
+    else
+        case $command in
+        help) words="$(_hone_commands) environment" ;;
+        list) words=$(_hone_algorithms) ;;
+        store) [ "$COMP_CWORD" -eq 2 ] && words='list get put remove stat' ;;
+        record) [ "$COMP_CWORD" -eq 2 ] && words='list clear import' ;;
+        esac
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+
+# Where nothing is offered, file names are.
+complete -o default -F _hone hone
