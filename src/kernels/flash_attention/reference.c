@@ -1,84 +1,92 @@
-// Attention in double, query by query, for any strides. Three passes over the keys in place of a row of logits, which
-// would need memory: their maximum, their sum, their products.
+// Attention in double, query by query, for any strides. The keys and values of a head are converted once.
 #include "kernels/common/half.h"
+#include "kernels/common/scratch.h"
 #include "kernels/flash_attention/flash_attention.h"
 
 #include <math.h>
 
-typedef struct query {
+typedef struct reference {
     const hone_attention *problem;
-    const char *query, *key, *value;
-    char *out, *weights;
-    int64_t first, last; // keys it sees
-} query;
+    double *keys, *values; // [kv_len][dim], [kv_len][value_dim]
+    double *query;         // [dim]
+    double *weights;       // [kv_len]
+    double *sums;          // [value_dim]
+} reference;
 
-static double logit(const query *q, int64_t j)
+static void convert(
+    double *out, const char *from, int64_t count, int64_t stride, int64_t length, int64_t step, hone_dtype_id dtype)
 {
-    const hone_attention *p = q->problem;
-    double sum = 0;
-    for (int64_t i = 0; i < p->dim; i++) {
-        double a = (double)hone_element_get(q->query, p->dtype, i * p->query.element);
-        double b = (double)hone_element_get(q->key, p->dtype, j * p->key.position + i * p->key.element);
-        sum += a * b;
-    }
-    sum *= p->scale;
-    return p->has_cap ? p->cap * tanh(sum / p->cap) : sum;
-}
-
-static void put_weights(const query *q, double highest, double sum)
-{
-    const hone_attention *p = q->problem;
-    for (int64_t j = 0; j < p->kv_len; j++) {
-        bool seen = j >= q->first && j < q->last;
-        double weight = q->first == q->last ? 1 / (double)p->kv_len : seen ? exp(logit(q, j) - highest) / sum : 0;
-        hone_element_put(q->weights, p->dtype, j * p->weights.element, (float)weight);
-    }
-}
-
-enum { CHUNK = 64 }; // elements of a result that one pass over the keys sums
-
-static void put_chunk(const query *q, int64_t from, int64_t count, double highest, double sum)
-{
-    const hone_attention *p = q->problem;
-    double sums[CHUNK] = {0};
-    for (int64_t j = q->first; j < q->last; j++) {
-        double weight = exp(logit(q, j) - highest);
-        for (int64_t i = 0; i < count; i++)
-            sums[i] += weight * (double)hone_element_get(
-                                    q->value, p->dtype, j * p->value.position + (from + i) * p->value.element);
-    }
     for (int64_t i = 0; i < count; i++)
-        hone_element_put(q->out, p->dtype, (from + i) * p->out.element, (float)(sums[i] / sum));
+        for (int64_t x = 0; x < length; x++)
+            out[i * length + x] = (double)hone_element_get(from, dtype, i * stride + x * step);
 }
 
-static void attend(const query *q)
+static double dot(const double *a, const double *b, int64_t count)
 {
-    const hone_attention *p = q->problem;
+    double sums[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (int k = 0; k < 4; k++)
+            sums[k] += a[i + k] * b[i + k];
+    for (; i < count; i++)
+        sums[0] += a[i] * b[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// The weights of all keys. A query that sees none weighs them all the same.
+static void weigh(const reference *r, int64_t position)
+{
+    const hone_attention *p = r->problem;
+    int64_t first, last;
+    hone_attention_range(p, position, &first, &last);
+    bool blind = first == last;
     double highest = -INFINITY, sum = 0;
-    for (int64_t j = q->first; j < q->last; j++)
-        highest = fmax(highest, logit(q, j));
-    for (int64_t j = q->first; j < q->last; j++)
-        sum += exp(logit(q, j) - highest);
-    if (q->weights) put_weights(q, highest, sum);
-    if (q->first == q->last) return;
-    for (int64_t i = 0; i < p->value_dim; i += CHUNK)
-        put_chunk(q, i, p->value_dim - i < CHUNK ? p->value_dim - i : CHUNK, highest, sum);
+    for (int64_t j = first; j < last; j++) {
+        double logit = p->scale * dot(r->query, r->keys + j * p->dim, p->dim);
+        r->weights[j] = p->has_cap ? p->cap * tanh(logit / p->cap) : logit;
+        highest = fmax(highest, r->weights[j]);
+    }
+    for (int64_t j = 0; j < p->kv_len; j++) {
+        bool seen = j >= first && j < last;
+        r->weights[j] = blind ? 1 : seen ? exp(r->weights[j] - highest) : 0;
+        sum += r->weights[j];
+    }
+    for (int64_t j = 0; j < p->kv_len; j++)
+        r->weights[j] /= sum;
 }
 
-static void attend_row(const hone_attention *p, int64_t batch, int64_t head, int64_t position)
+static void attend(const reference *r, int64_t batch, int64_t position, int64_t head)
 {
-    int64_t size = hone_element_size(p->dtype), kv_head = head / p->group;
-    query q = {
-        .problem = p,
-        .query = hone_attention_at(&p->query, size, batch, position, head),
-        .key = hone_attention_at(&p->key, size, batch, 0, kv_head),
-        .value = hone_attention_at(&p->value, size, batch, 0, kv_head),
-        .out = hone_attention_at(&p->out, size, batch, position, head),
-        .weights = p->weights.data ? hone_attention_at(&p->weights, size, batch, position, head) : NULL,
-    };
-    hone_attention_range(p, position, &q.first, &q.last);
-    attend(&q);
-    if (q.first == q.last) hone_attention_mean(p, batch, kv_head, position * p->group + head % p->group);
+    const hone_attention *p = r->problem;
+    int64_t size = hone_element_size(p->dtype);
+    const char *query = hone_attention_at(&p->query, size, batch, position, head);
+    convert(r->query, query, 1, 0, p->dim, p->query.element, p->dtype);
+    weigh(r, position);
+    for (int64_t i = 0; i < p->value_dim; i++)
+        r->sums[i] = 0;
+    for (int64_t j = 0; j < p->kv_len; j++)
+        for (int64_t i = 0; r->weights[j] != 0 && i < p->value_dim; i++)
+            r->sums[i] += r->weights[j] * r->values[j * p->value_dim + i];
+    char *out = hone_attention_at(&p->out, size, batch, position, head);
+    for (int64_t i = 0; i < p->value_dim; i++)
+        hone_element_put(out, p->dtype, i * p->out.element, (float)r->sums[i]);
+    if (!p->weights.data) return;
+    char *weights = hone_attention_at(&p->weights, size, batch, position, head);
+    for (int64_t j = 0; j < p->kv_len; j++)
+        hone_element_put(weights, p->dtype, j * p->weights.element, (float)r->weights[j]);
+}
+
+static void attend_head(const reference *r, int64_t batch, int64_t kv_head)
+{
+    const hone_attention *p = r->problem;
+    int64_t size = hone_element_size(p->dtype);
+    const char *key = hone_attention_at(&p->key, size, batch, 0, kv_head);
+    const char *value = hone_attention_at(&p->value, size, batch, 0, kv_head);
+    convert(r->keys, key, p->kv_len, p->key.position, p->dim, p->key.element, p->dtype);
+    convert(r->values, value, p->kv_len, p->value.position, p->value_dim, p->value.element, p->dtype);
+    for (int64_t position = 0; position < p->q_len; position++)
+        for (int64_t i = 0; i < p->group; i++)
+            attend(r, batch, position, kv_head * p->group + i);
 }
 
 hone_status hone_attention_in_double(
@@ -86,9 +94,16 @@ hone_status hone_attention_in_double(
 {
     (void)plan;
     (void)execution;
-    for (int64_t b = 0; b < problem->batch; b++)
-        for (int64_t h = 0; h < problem->heads; h++)
-            for (int64_t i = 0; i < problem->q_len; i++)
-                attend_row(problem, b, h, i);
+    int64_t dims = problem->dim + problem->value_dim;
+    double *memory = hone_scratch_get((size_t)((problem->kv_len + 1) * (dims + 1)) * sizeof *memory);
+    if (!memory) return HONE_OUT_OF_MEMORY;
+    reference r = {.problem = problem, .keys = memory};
+    r.values = r.keys + problem->kv_len * problem->dim;
+    r.query = r.values + problem->kv_len * problem->value_dim;
+    r.sums = r.query + problem->dim;
+    r.weights = r.sums + problem->value_dim;
+    for (int64_t batch = 0; batch < problem->batch; batch++)
+        for (int64_t kv_head = 0; kv_head < problem->kv_heads; kv_head++)
+            attend_head(&r, batch, kv_head);
     return HONE_OK;
 }

@@ -109,7 +109,7 @@ HONE_INLINE void vec_stream_end(void)
     _mm_sfence();
 }
 
-// The first count elements, 0 in the other lanes; nothing behind them is touched.
+// The first count elements (all, when there are more than lanes), 0 in the other lanes; nothing behind is touched.
 HONE_INLINE vec vec_load_part(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
 {
     return hone_load16(data, dtype, index, hone_mask16(count));

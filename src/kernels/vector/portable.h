@@ -87,14 +87,14 @@ HONE_INLINE vec vec_first(int64_t count, vec a, vec b)
 HONE_INLINE vec vec_load_part(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
 {
     vec value = vec_set(0.0f);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count && i < VEC_WIDTH; i++)
         value[i] = hone_element_get(data, dtype, index + i);
     return value;
 }
 
 HONE_INLINE void vec_store_part(void *data, hone_dtype_id dtype, int64_t index, int64_t count, vec value)
 {
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count && i < VEC_WIDTH; i++)
         hone_element_put(data, dtype, index + i, value[i]);
 }
 

@@ -1,0 +1,165 @@
+// rms_norm and softmax: every kernel at configs from its space against the reference, and the rules by hand.
+#include "contest.h"
+
+#include "kernels/tables.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t shapes[][3] = {
+    {1, 1, 1},    {1, 2, 3},   {3, 1, 7},    {2, 3, 8},    {1, 5, 15},   {1, 4, 16},   {2, 2, 17},
+    {1, 300, 31}, {1, 9, 33},  {1, 7, 64},   {3, 5, 100},  {1, 17, 127}, {1, 11, 128}, {1, 10, 129},
+    {1, 6, 255},  {2, 3, 512}, {1, 4, 1000}, {1, 2, 4099}, {1, 70, 192},
+};
+static const char *const dtypes[] = {"f32", "bf16", "f16"};
+
+static void each_shape(const hone_kernel_table *table, const char *format, size_t configs)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+            char text[200];
+            const int a = (int)shapes[i][0], b = (int)shapes[i][1], c = (int)shapes[i][2];
+            snprintf(text, sizeof text, format, dtypes[k], a, b, c, dtypes[k], c);
+            contest_once(table, text, configs);
+        }
+}
+
+static void every_rms_norm_meets_its_reference(void **state)
+{
+    (void)state;
+    each_shape(&hone_rms_norm_table, "rms_norm(%s[%d,%d,%d], %s[%d])", 12);
+}
+
+static void every_softmax_meets_its_reference(void **state)
+{
+    (void)state;
+    each_shape(&hone_softmax_table, "softmax(%s[%d,%d,%d])", 16);
+    each_shape(&hone_softmax_table, "softmax(%s[%d,%d,%d], scale=-3.5)", 4);
+}
+
+static void rms_norm_divides_by_the_root_of_the_mean_square(void **state)
+{
+    (void)state;
+    contest own;
+    contest_init(&own, &hone_rms_norm_table, "rms_norm(f32[1,2], f32[2], eps=0.5)", 0, 1);
+    contest_set(&own, 0, 0, 3);
+    contest_set(&own, 0, 1, 4);
+    contest_set(&own, 1, 0, 10);
+    contest_set(&own, 1, 1, 1);
+    contest_run_kernel(&own, "reference");
+    contest_expect(&own, 2, 0, 30 / sqrt(13), 1e-5); // (9 + 16) / 2 + 0.5
+    contest_expect(&own, 2, 1, 4 / sqrt(13), 1e-5);
+    contest_deinit(&own);
+}
+
+static void softmax_of_equal_elements_is_even_and_scale_sharpens(void **state)
+{
+    (void)state;
+    contest own;
+    contest_init(&own, &hone_softmax_table, "softmax(f32[1,2], scale=2.0)", 0, 1);
+    contest_set(&own, 0, 0, 0);
+    contest_set(&own, 0, 1, log(3) / 2);
+    contest_run_kernel(&own, "reference");
+    contest_expect(&own, 1, 0, 0.25, 1e-6);
+    contest_expect(&own, 1, 1, 0.75, 1e-6);
+    contest_deinit(&own);
+}
+
+static const char *const softmaxes[] = {"reference", "portable", "avx2", "avx512"};
+
+static bool can_run(const contest *own, const char *name)
+{
+    for (size_t i = 0; i < own->table->count; i++)
+        if (strcmp(own->table->kernels[i].name, name) == 0)
+            return (own->table->kernels[i].needs & own->device.features) == own->table->kernels[i].needs;
+    return false;
+}
+
+static void each_softmax(const char *call, void (*set)(contest *own), void (*check)(const contest *own))
+{
+    for (size_t i = 0; i < sizeof softmaxes / sizeof *softmaxes; i++) {
+        contest own;
+        contest_init(&own, &hone_softmax_table, call, 0, 1);
+        if (can_run(&own, softmaxes[i])) {
+            set(&own);
+            contest_run_kernel(&own, softmaxes[i]);
+            check(&own);
+        }
+        contest_deinit(&own);
+    }
+}
+
+static void set_minus_infinity(contest *own)
+{
+    for (int64_t i = 0; i < 200; i++)
+        contest_set(own, 0, i, i % 2 ? -INFINITY : 1);
+}
+
+static void check_minus_infinity(const contest *own)
+{
+    for (int64_t i = 0; i < 200; i++)
+        contest_expect(own, 1, i, i % 2 ? 0 : 0.01, 1e-7);
+}
+
+static void softmax_gives_masked_elements_nothing(void **state)
+{
+    (void)state;
+    each_softmax("softmax(f32[1,200])", set_minus_infinity, check_minus_infinity);
+}
+
+static void set_nan(contest *own)
+{
+    contest_set(own, 0, 77, (double)NAN);
+}
+
+static void check_nan(const contest *own)
+{
+    for (int64_t i = 0; i < 200; i++)
+        assert_true(isnan(contest_get(own, 1, i)));
+}
+
+static void softmax_of_a_row_with_nan_is_nan(void **state)
+{
+    (void)state;
+    each_softmax("softmax(f32[1,200])", set_nan, check_nan);
+}
+
+static void set_large(contest *own)
+{
+    for (int64_t i = 0; i < 200; i++)
+        contest_set(own, 0, i, 1e4 + (double)(i % 2));
+}
+
+static void check_large(const contest *own)
+{
+    for (int64_t i = 0; i < 200; i++)
+        contest_expect(own, 1, i, (i % 2 ? exp(1) : 1) / (100 * (1 + exp(1))), 1e-6);
+}
+
+static void softmax_of_large_elements_does_not_overflow(void **state)
+{
+    (void)state;
+    each_softmax("softmax(f32[1,200])", set_large, check_large);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rms_norm_meets_its_reference),
+        cmocka_unit_test(every_softmax_meets_its_reference),
+        cmocka_unit_test(rms_norm_divides_by_the_root_of_the_mean_square),
+        cmocka_unit_test(softmax_of_equal_elements_is_even_and_scale_sharpens),
+        cmocka_unit_test(softmax_gives_masked_elements_nothing),
+        cmocka_unit_test(softmax_of_a_row_with_nan_is_nan),
+        cmocka_unit_test(softmax_of_large_elements_does_not_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
