@@ -2,7 +2,8 @@
 
 #include "call/call.h"
 #include "cli.h"
-#include "runtime/dispatch.h"
+#include "runtime/runtime.h"
+#include "tune/tuner.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ int cli_inputs_make(cli_inputs *inputs, const hone_op *op, const hone_call *call
     inputs->blocks = calloc(count + 1, sizeof *inputs->blocks);
     hone_error err = {HONE_OUT_OF_MEMORY, 0, "inputs", "no memory for the made-up inputs"};
     if (inputs->values == NULL || inputs->tensors == NULL || inputs->blocks == NULL) return cli_fail(&err);
+    if (hone_call_fits(call, op->rt->cpu, &err) != HONE_OK) return cli_fail(&err);
     inputs->count = count;
     for (size_t i = 0; i < count; i++) {
         const hone_tensor *model = hone_call_tensor(call, i);

@@ -304,6 +304,32 @@ static void fill_runner_up(const hone_contest_state *state, const hone_finals *f
 
 // Running it ---------------------------------------------------------------------------------------------------------
 
+// Bytes of a call's arrays, results counted in.
+static double memory_of(const hone_call *call)
+{
+    double total = 0;
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
+        const hone_tensor *tensor = hone_call_tensor(call, i);
+        int64_t bytes = 0, below = 0;
+        if (tensor && hone_tensor_span(tensor, &bytes, &below) != HONE_OK) return INFINITY;
+        total += (double)bytes;
+    }
+    return total;
+}
+
+hone_status hone_call_fits(const hone_call *call, const hone_device_info *device, hone_error *err)
+{
+    // The rest is for the reference's results, packed copies, and whoever else works on the machine.
+    const double share = 0.5;
+    double needed = memory_of(call), there = (double)device->memory_bytes;
+    if (there <= 0 || needed <= share * there) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where,
+        "%s: its arrays take %.1f GB, and made-up data may take half of the %.1f GB of this machine: give a smaller "
+        "call",
+        hone_call_text(call), needed * 1e-9, there * 1e-9);
+}
+
 static hone_status check_inputs(const hone_contest_state *state, hone_error *err)
 {
     if (!state->algorithm->algorithm.reference)
@@ -311,7 +337,7 @@ static hone_status check_inputs(const hone_contest_state *state, hone_error *err
             err, HONE_NOT_FOUND, where,
             "%s@v%s has no reference, so nothing can be verified and nobody can win: register one with the algorithm",
             state->algorithm->name, state->algorithm->version);
-    return HONE_OK;
+    return hone_call_fits(state->call, state->environment->device, err);
 }
 
 static hone_status gather(hone_contest_state *state, hone_error *err)

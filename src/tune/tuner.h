@@ -53,6 +53,8 @@ hone_status hone_contest_run(
     hone_contest *out,
     hone_error *err);
 void hone_contest_deinit(hone_contest *contest);
+// Whether made-up data for a call goes into the device's memory. HONE_UNSUPPORTED with how much it takes.
+hone_status hone_call_fits(const hone_call *call, const hone_device_info *device, hone_error *err);
 
 // Workers start when they are needed. program NULL: HONE_WORKER, else hone-worker beside the library, in its libexec/hone, or beside the running program.
 hone_status hone_worker_pool_create(
