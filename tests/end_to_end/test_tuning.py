@@ -2,7 +2,7 @@
 
 import threading
 
-from support import DONE, NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, CommandTest
+from support import NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 
 class Tune(CommandTest):
@@ -143,3 +143,9 @@ class Tune(CommandTest):
         self.assertEqual(self.stat()["decisions"], 3)
         for call in calls:
             self.assertEqual(self.hone("run", call, "--json").json["source"], "store")
+
+    def test_a_call_larger_than_the_machine_is_refused(self):
+        huge = "matmul(f32[400000,400000], f32[400000,400000])"
+        for command in ("tune", "run", "bench"):
+            self.refused(command, huge, code=WORLD, says=["GB", "smaller"], env={"HONE_POLICY": "heuristic"})
+        self.assertEqual(self.hone("key", huge, "--json").json["key"], self.hone("explain", huge, "--json").json["key"])

@@ -1,0 +1,77 @@
+"""The documents say what is there: links lead somewhere, and the command's pages agree with the command."""
+
+import pathlib
+import re
+import subprocess
+
+from support import BUILD, COMMAND, DATA, CommandTest
+
+ROOT = DATA.parent
+
+
+def words_of_help(text):
+    return re.findall(r"(?m)^  (--[a-z-]+|[a-z]+) ", text)
+
+
+class Documents(CommandTest):
+    def test_links_lead_somewhere(self):
+        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+        for page in pages:
+            for target, anchor in re.findall(r"\]\(([^)#\s]*)(#[^)]*)?\)", page.read_text()):
+                if target.startswith("http"):
+                    continue
+                aim = page.parent / target if target else page
+                with self.subTest(f"{page.name}: {target}{anchor}"):
+                    self.assertTrue(aim.exists())
+                    if anchor and aim.suffix == ".md":
+                        heads = re.findall(r"(?m)^#+ (.*)$", aim.read_text())
+                        slugs = [re.sub(r"[^a-z0-9 -]", "", head.lower()).strip().replace(" ", "-") for head in heads]
+                        self.assertIn(anchor[1:], slugs)
+
+    def test_pages_name_every_command_and_option(self):
+        man = (ROOT / "docs" / "man" / "hone.1").read_text()
+        page = (ROOT / "docs" / "cli.md").read_text()
+        for command in words_of_help(self.hone("help").out):
+            self.assertIn(f"Cm {command}", man)
+            if command != "help":
+                self.assertIn(f"| `{command}", page)
+            for option in words_of_help(self.hone("help", command).out):
+                self.assertIn(f"Fl -{option[2:]}", man, f"hone {command} {option}")
+
+    def test_pages_name_every_variable_that_is_read(self):
+        man = (ROOT / "docs" / "man" / "hone.1").read_text()
+        page = (ROOT / "docs" / "cli.md").read_text()
+        for name, meaning in re.findall(r"(?m)^(HONE_\w+) +(.*)$", self.hone("help", "environment").out):
+            if "not there yet" in meaning or "for the tests" in meaning:
+                continue
+            self.assertIn(f"Ev {name}", man)
+            self.assertIn(f"`{name}`", page)
+
+    def test_the_program_of_the_examples_can_be_read(self):
+        for program in sorted((ROOT / "examples" / "programs").glob("*.mlir")):
+            operations = self.hone("offline", "--list", "--json", str(program)).json["operations"]
+            self.assertGreater(sum(row["tunable"] for row in operations), 0)
+
+
+class Completion(CommandTest):
+    def completed(self, *words):
+        script = f"""
+            hone() {{ {COMMAND} "$@"; }}
+            source {ROOT}/completions/hone.bash
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hone
+            printf '%s\\n' "${{COMPREPLY[@]}}"
+        """
+        answer = subprocess.run(["bash", "-c", script, "bash", "hone", *words], env=self.environment({}),
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(answer.stderr, "")
+        return answer.stdout.split()
+
+    def test_commands_options_and_names_are_completed(self):
+        self.assertEqual(self.completed("exp"), ["explain"])
+        self.assertEqual(self.completed("tune", "--pat"), ["--patience"])
+        self.assertEqual(self.completed("list", "rms"), ["rms_norm"])
+        self.assertEqual(self.completed("store", "re"), ["remove"])
+        self.assertEqual(self.completed("record", ""), ["list", "clear", "import"])
+        self.assertIn("portable", self.completed("tune", "--kernel", "p"))
+        self.assertIn("environment", self.completed("help", "e"))
+        self.assertEqual(self.completed("offline", "x"), [])
