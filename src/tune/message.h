@@ -90,7 +90,6 @@ typedef struct hone_kernel_reader {
 // Fills *out, with strings in the reader's arena (by value) or the registry (by name).
 hone_status hone_message_get_algorithm(
     hone_wire_reader *reader, const hone_kernel_reader *how, hone_algorithm *out, hone_error *err);
-// algorithm: name and version it was opened with, for look-ups by name.
 hone_status hone_message_get_kernel(
     hone_wire_reader *reader, const hone_kernel_reader *how, hone_kernel *out, hone_error *err);
 

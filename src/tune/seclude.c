@@ -17,6 +17,16 @@ static void parent_thread_ended(int signal_number)
     if (getppid() != parent_at_start) _exit(0);
 }
 
+// A host's own handlers (of crashes, say) have no business in a worker: it is to die of what kills it.
+static void forget_handlers(void)
+{
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static void follow_parent(void)
 {
     parent_at_start = getppid();
@@ -45,6 +55,7 @@ static void be_silent(int kept)
 
 void hone_worker_seclude(int fd)
 {
+    forget_handlers();
     follow_parent();
     be_silent(fd);
     close_others(fd);
