@@ -21,7 +21,9 @@ HONE_INLINE __mmask32 mask32(int64_t count)
 // The words of a row: as they lie.
 HONE_INLINE vec along(const void *data, int64_t index, int64_t left)
 {
-    return _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(mask32(left), (const uint16_t *)data + index));
+    const uint16_t *from = (const uint16_t *)data + index;
+    if (__builtin_constant_p(left) && left >= 32) return _mm512_castsi512_ps(_mm512_loadu_si512(from));
+    return _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(mask32(left), from));
 }
 
 // The words of `count` columns: a row in the low halves, the next in the high ones.

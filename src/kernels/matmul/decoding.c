@@ -39,7 +39,7 @@ bool hone_decoding_heuristic(
     int64_t threads = hone_matmul_threads(&product, device);
     out_config->count = DECODING_PARAMETERS;
     out_config->values[DECODING_STREAMS] = product.transpose_b && product.m > 4 ? 4 : product.m > 4 ? 16 : 8;
-    out_config->values[DECODING_AHEAD] = 256;
+    out_config->values[DECODING_AHEAD] = 1024;
     out_config->values[DECODING_SPLIT_K] = !product.transpose_b && threads > 1 && product.m <= 4;
     out_config->values[DECODING_THREADS] = threads;
     return true;

@@ -51,7 +51,7 @@ static const char tiles_of_any_machine[] = "mr: 4 | 6 default 6\n"
                                            "where threads <= device.threads\n";
 // Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.
 static const char streams[] = "streams: 1 | 2 | 3 | 4 | 8 | 16 | 32 default 8\n"
-                              "ahead: 0 | 256 | 1024 default 256\n"
+                              "ahead: 0 | 512 | 1024 | 2048 default 1024\n"
                               "split_k: 0 | 1\n"
                               "threads: 1..64 *2\n"
                               "where not transpose_b or (streams <= 8 and split_k == 0)\n"
@@ -105,7 +105,7 @@ static const hone_kernel kernels[] = {
      .heuristic = hone_rival_kernel_heuristic, RIVAL},
     {NATIVE, .name = "openblas", .priority = 18, .space = threads_alone, .user = (void *)&hone_rival_openblas,
      .heuristic = hone_rival_kernel_heuristic, RIVAL},
-    {NATIVE, .name = "libxsmm", .priority = 16, .user = (void *)&hone_rival_libxsmm, RIVAL},
+    {NATIVE, .name = "libxsmm", .priority = 16, .needs = HONE_CPU_AVX, .user = (void *)&hone_rival_libxsmm, RIVAL},
     {NATIVE, .name = "portable_decode", .priority = 12, .space = streams, .user = (void *)&decoding_portable, DECODING},
     {NATIVE, .name = "portable", .priority = 10, .space = tiles_of_any_machine, .user = (void *)&blocked_portable,
      BLOCKED},

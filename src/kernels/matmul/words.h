@@ -14,9 +14,11 @@ HONE_INLINE bool fits(int rows, int vectors)
     return rows * vectors + vectors + 1 <= (sizeof(vec) == 64 ? 32 : 16);
 }
 
-// At most a vector of what is left from the index on: all lanes, some, or none, which are then 0. Masks take any count.
+// At most a vector of what is left from the index on: all lanes, some, or none, which are then 0. Masks take any count, and a
+// constant one needs none.
 HONE_INLINE vec load_left(const void *data, hone_dtype_id dtype, int64_t index, int64_t left)
 {
+    if (__builtin_constant_p(left) && left >= VEC_WIDTH) return vec_load(data, dtype, index);
     if (sizeof(vec) == 64) return vec_load_part(data, dtype, index, left);
     if (left >= VEC_WIDTH) return vec_load(data, dtype, index);
     return left <= 0 ? vec_set(0.0f) : vec_load_part(data, dtype, index, left);

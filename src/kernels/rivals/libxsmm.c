@@ -14,6 +14,7 @@ static const double most_terms = 512.0 * 512 * 512;
 typedef struct libxsmm_product {
     hone_library *library;
     hone_libxsmm_kernel *kernel;
+    hone_libxsmm_run_function *run;
 } libxsmm_product;
 
 static bool fits(const hone_matmul *product, hone_error *why)
@@ -58,7 +59,8 @@ static hone_status find(libxsmm_product *own, const hone_matmul *product, hone_e
     hone_status status = hone_library_open(&allocator, names, &own->library, err);
     if (status != HONE_OK) return status;
     hone_libxsmm_dispatch_function *dispatch = NULL;
-    if (!hone_rival_function(own->library, HONE_LIBXSMM_NAME, &dispatch))
+    if (!hone_rival_function(own->library, HONE_LIBXSMM_DISPATCH, &dispatch) ||
+        !hone_rival_function(own->library, HONE_LIBXSMM_RUN, &own->run))
         return hone_fail(err, HONE_UNAVAILABLE, where, "%s is not hone's", path);
     own->kernel = dispatch(
         (int)product->n, (int)product->m, (int)product->k, leading(product->b_stride, product->n),
@@ -84,7 +86,7 @@ static hone_status run(void *state, const void *a, const void *b, void *c, int32
 {
     const libxsmm_product *own = state;
     (void)threads;
-    own->kernel(b, a, c);
+    own->run(own->kernel, b, a, c);
     return HONE_OK;
 }
 
