@@ -31,7 +31,7 @@ static inline bool hone_packed_dense(const hone_tensor *tensor)
 }
 
 // Bits of a tensor's head that DLPack's rank and dtype, read as one word, leave free.
-#define HONE_PACKED_UNALIGNED ((uint64_t)1 << 8)  // and the class, 0 to 3 for 1 to 8 bytes, 7 for no data, from bit 9 on
+#define HONE_PACKED_UNALIGNED ((uint64_t)1 << 8) // and the class, 0 to 3 for 1 to 8 bytes, 7 for no data, from bit 9 on
 #define HONE_PACKED_ELSEWHERE ((uint64_t)1 << 16) // a word with the device follows: it is not cpu:0
 #define HONE_PACKED_STRIDED   ((uint64_t)1 << 17) // the strides follow the dims
 #define HONE_PACKED_SCALAR    ((uint64_t)1 << 18) // no tensor
@@ -146,18 +146,17 @@ static inline bool hone_packed_repeats(
             continue;
         }
         const hone_tensor *tensor = value->as.tensor;
-        uint64_t facts;
         if (tensor == NULL) return false;
+        uint64_t facts; // rank and dtype; what is out of the ordinary would stand in the word too
         memcpy(&facts, &tensor->ndim, sizeof facts);
-        if ((uint32_t)facts != (uint32_t)*word) return false; // another rank, or the words carry more than the ordinary
+        if (facts != *word++) return false;
         uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
-        bool dense = tensor->strides == NULL || hone_packed_dense(tensor);
-        if ((address & 15) != 0 || tensor->data == NULL || !dense || memcmp(&tensor->device, &cpu, sizeof cpu) != 0)
-            return false;
+        if ((address & 15) != 0 || tensor->data == NULL || memcmp(&tensor->device, &cpu, sizeof cpu) != 0) return false;
+        if (tensor->strides != NULL && !hone_packed_dense(tensor)) return false;
         *out_address++ = address;
-        differ |= facts ^ *word++;
-        for (uint32_t axis = (uint32_t)facts; axis > 0; axis--)
-            differ |= (uint64_t)tensor->shape[(uint32_t)facts - axis] ^ *word++;
+        const int64_t *dim = tensor->shape;
+        for (const uint64_t *end = word + (uint32_t)facts; word < end; word++)
+            differ |= (uint64_t)*dim++ ^ *word;
     }
     return differ == 0;
 }

@@ -19,6 +19,14 @@ static hone_status keep(
     return HONE_OK;
 }
 
+// What HONE_DENY names does not compete. Kernels put aside do: the contest finds out for itself.
+static hone_status admits(void *ctx, const hone_kernel_ref *kernel, hone_error *why)
+{
+    const hone_runtime *rt = ctx;
+    if (!hone_rules_match(&rt->deny, kernel->algorithm->name, kernel->kernel.name)) return HONE_OK;
+    return hone_fail(why, HONE_UNSUPPORTED, "tune", "HONE_DENY names it");
+}
+
 hone_status hone_runtime_tune(
     hone_runtime *rt,
     const hone_op *op,
@@ -29,10 +37,12 @@ hone_status hone_runtime_tune(
     hone_error *err)
 {
     hone_request request;
-    hone_tune_environment environment;
+    hone_tune_environment environment = {.store = NULL};
     hone_status status = hone_request_init(&request, op, call, NULL, err);
     if (status == HONE_OK)
         status = hone_runtime_tune_environment(rt, request.device, !options->no_store, &environment, err);
+    environment.admits = admits;
+    environment.admits_ctx = rt;
     if (status == HONE_OK) {
         hone_contest contest = {0};
         status = hone_contest_run(&environment, op->algorithm, call, options, &contest, err);
