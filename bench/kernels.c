@@ -81,7 +81,7 @@ static bool results_agree(const bench_operands *operands, bound_lane *ours, boun
     double most = 0, apart = 0;
     if (run_lane(ours, 1) != 0) return false;
     float *mine = operands_result(operands, &count);
-    memset(operands->memory[operands->result], 0, count * operands->tensors[operands->result].dtype.bits / 8);
+    memset(operands->tensors[operands->result].data, 0, count * operands->tensors[operands->result].dtype.bits / 8);
     float *other = run_lane(theirs, 1) == 0 ? operands_result(operands, &count) : NULL;
     for (size_t i = 0; mine != NULL && other != NULL && i < count; i++) {
         most = fmax(most, fabs((double)mine[i]));

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Operands stand at different places in their pages: a load that follows a store to the same place in another page waits
+// for it, or not, as chance will have it, and that would be measured.
+enum { PAGE = 4096, APART = 1088 };
+
 static uint16_t to_bf16(float value)
 {
     uint32_t bits;
@@ -40,10 +44,11 @@ static int make_tensor(const hone_call *call, size_t index, bench_operands *out)
     const hone_dtype_info *dtype = hone_dtype_find(tensor->dtype);
     int64_t elements = hone_tensor_elements(tensor);
     if (dtype == NULL || (dtype->id != HONE_F32 && dtype->id != HONE_BF16) || elements <= 0) return 1;
-    size_t bytes = ((size_t)elements * dtype->bits / 8 + 63) & ~(size_t)63;
-    tensor->data = out->memory[index] = aligned_alloc(64, bytes);
-    if (tensor->data == NULL) return 1;
-    memset(tensor->data, 0, bytes);
+    size_t bytes = ((size_t)elements * dtype->bits / 8 + 2 * PAGE - 1) & ~(size_t)(PAGE - 1);
+    char *memory = out->memory[index] = aligned_alloc(PAGE, bytes);
+    if (memory == NULL) return 1;
+    memset(memory, 0, bytes);
+    tensor->data = memory + index * APART % PAGE;
     if (!hone_signature_parameter(signature, index)->is_result) fill(tensor->data, dtype->id, elements, index + 1);
     out->values[index] = hone_of_tensor(tensor);
     return 0;
