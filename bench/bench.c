@@ -25,12 +25,30 @@ double bench_median(double *values, size_t count)
 }
 
 // Normal approximation of the binomial: ranks n/2 -+ 1.96 sqrt(n)/2.
-void bench_interval(const double *sorted, size_t count, double *low, double *high)
+static void interval_ranks(size_t count, size_t *out_first, size_t *out_last)
 {
     double half = 0.98 * sqrt((double)count);
     double first = floor((double)count / 2 - half), last = ceil((double)count / 2 + half);
-    *low = sorted[first < 0 ? 0 : (size_t)first];
-    *high = sorted[last > (double)count - 1 ? count - 1 : (size_t)last];
+    *out_first = first < 0 ? 0 : (size_t)first;
+    *out_last = last > (double)count - 1 ? count - 1 : (size_t)last;
+}
+
+void bench_interval(const double *sorted, size_t count, double *low, double *high)
+{
+    size_t first, last;
+    interval_ranks(count, &first, &last);
+    *low = sorted[first];
+    *high = sorted[last];
+}
+
+// Both sides, one after the other.
+typedef struct bench_round {
+    double hone_ns, peer_ns, ratio;
+} bench_round;
+
+static int by_ratio(const void *a, const void *b)
+{
+    return ascending(&((const bench_round *)a)->ratio, &((const bench_round *)b)->ratio);
 }
 
 static double time_side(bench_side side, uint64_t count, int *failed)
@@ -65,26 +83,33 @@ static double time_apart(bench_side side, uint64_t count, uint64_t apart_ns, int
     return time_side(side, count, failed);
 }
 
+// The round whose ratio is the median stands for all of them: its times belong together, whatever else the machine did.
+static void sum_up(bench_round *rounds, size_t count, bench_row *out)
+{
+    size_t first, last;
+    interval_ranks(count, &first, &last);
+    qsort(rounds, count, sizeof *rounds, by_ratio);
+    bench_round *middle = &rounds[count / 2];
+    *out = (bench_row){middle->hone_ns, middle->peer_ns, middle->ratio, rounds[first].ratio, rounds[last].ratio};
+}
+
 static int compare(
-    bench_side hone, bench_side peer, const uint64_t counts[2], uint64_t apart_ns, int rounds, bench_row *out)
+    bench_side hone, bench_side peer, const uint64_t counts[2], uint64_t apart_ns, int count, bench_row *out)
 {
     int failed = 0;
-    double *values = calloc((size_t)rounds * 3, sizeof *values);
-    if (values == NULL) return 1;
-    double *ours = values, *theirs = values + rounds, *ratios = values + 2 * rounds;
+    bench_round *rounds = calloc((size_t)count, sizeof *rounds);
+    if (rounds == NULL) return 1;
     (void)time_side(hone, counts[0], &failed);
     (void)time_side(peer, counts[1], &failed);
-    for (int i = 0; i < rounds && !failed; i++) {
-        if (i % 2 == 0) ours[i] = time_apart(hone, counts[0], apart_ns, &failed);
-        theirs[i] = time_apart(peer, counts[1], apart_ns, &failed);
-        if (i % 2 == 1) ours[i] = time_apart(hone, counts[0], apart_ns, &failed);
-        ratios[i] = ours[i] / theirs[i];
+    for (int i = 0; i < count && !failed; i++) {
+        bench_round *round = &rounds[i];
+        if (i % 2 == 0) round->hone_ns = time_apart(hone, counts[0], apart_ns, &failed);
+        round->peer_ns = time_apart(peer, counts[1], apart_ns, &failed);
+        if (i % 2 == 1) round->hone_ns = time_apart(hone, counts[0], apart_ns, &failed);
+        round->ratio = round->hone_ns / round->peer_ns;
     }
-    out->ratio = bench_median(ratios, (size_t)rounds);
-    bench_interval(ratios, (size_t)rounds, &out->low, &out->high);
-    out->hone_ns = bench_median(ours, (size_t)rounds);
-    out->peer_ns = bench_median(theirs, (size_t)rounds);
-    free(values);
+    if (!failed) sum_up(rounds, (size_t)count, out);
+    free(rounds);
     return failed;
 }
 
