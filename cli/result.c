@@ -168,6 +168,40 @@ static void print_totals(const json_t *evidence)
         number(evidence, "seconds"));
 }
 
+// Kernels that were tried stand in the table; the others below it, each reason once.
+static bool competed(const json_t *kernel)
+{
+    return number(kernel, "time_ns") > 0 || number(kernel, "tried") > 0;
+}
+
+static bool is_absent_for(const json_t *kernels, size_t index, const char *reason)
+{
+    const json_t *kernel = json_array_get(kernels, index);
+    return !competed(kernel) && strcmp(text(kernel, "reason"), reason) == 0;
+}
+
+static bool is_first_absent(const json_t *kernels, size_t index, const char *reason)
+{
+    for (size_t i = 0; i < index; i++)
+        if (is_absent_for(kernels, i, reason)) return false;
+    return is_absent_for(kernels, index, reason);
+}
+
+static void print_absent(const json_t *kernels)
+{
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const char *reason = text(json_array_get(kernels, i), "reason");
+        if (!is_first_absent(kernels, i, reason)) continue;
+        const char *between = "  not competing: ";
+        for (size_t j = i; j < json_array_size(kernels); j++) {
+            if (!is_absent_for(kernels, j, reason)) continue;
+            printf("%s%s", between, text(json_array_get(kernels, j), "kernel"));
+            between = ", ";
+        }
+        printf(": %s\n", reason[0] != '\0' ? reason : "there was no time for it");
+    }
+}
+
 static void print_entry(hone_cli *cli, const json_t *entry)
 {
     const json_t *evidence = json_object_get(entry, "evidence");
@@ -180,8 +214,10 @@ static void print_entry(hone_cli *cli, const json_t *entry)
         "spread", "tried");
     size_t i;
     const json_t *kernel;
-    json_array_foreach(json_object_get(evidence, "kernels"), i, kernel) kernel_row(cli, table, kernel, entry, &cost);
+    const json_t *kernels = json_object_get(evidence, "kernels");
+    json_array_foreach(kernels, i, kernel) if (competed(kernel)) kernel_row(cli, table, kernel, entry, &cost);
     cli_table_print(table);
+    print_absent(kernels);
     print_gains(entry, evidence);
     print_totals(evidence);
 }
