@@ -8,14 +8,16 @@ static const hone_kernel_table *const tables[] = {
     &hone_softmax_table,
     &hone_flash_attention_table,
     &hone_scaled_dot_product_attention_table,
+    &hone_attention_table,
+    &hone_mean_pooling_table,
+    &hone_rwkv4_table,
 };
 
 hone_status hone_kernels_register(hone_registry *registry, hone_error *err)
 {
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        hone_status status = hone_registry_add_algorithm(registry, tables[i]->algorithm, true, err);
-        if (status == HONE_OK)
-            status = hone_registry_add_kernels(registry, tables[i]->kernels, tables[i]->count, false, true, err);
+        hone_status status =
+            hone_registry_defer(registry, tables[i]->algorithm, tables[i]->kernels, tables[i]->count, err);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;

@@ -9,5 +9,8 @@ extern const hone_kernel_table hone_rms_norm_table;
 extern const hone_kernel_table hone_softmax_table;
 extern const hone_kernel_table hone_flash_attention_table;
 extern const hone_kernel_table hone_scaled_dot_product_attention_table;
+extern const hone_kernel_table hone_attention_table;
+extern const hone_kernel_table hone_mean_pooling_table;
+extern const hone_kernel_table hone_rwkv4_table;
 
 #endif

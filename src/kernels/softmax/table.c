@@ -1,4 +1,5 @@
 // softmax: its signature, its kernels, and what is known of them without running them.
+#include "kernels/softmax/onednn.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
@@ -9,6 +10,9 @@ static const char space[] = "method: buffered | recomputed | online\n"
                             "store: cached | streamed\n"
                             "threads: 1..64 *2\n"
                             "where threads <= device.threads";
+
+static const char onednn_space[] = "threads: 1..64 *2\n"
+                                   "where threads <= device.threads";
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -41,6 +45,15 @@ static bool heuristic(
     return true;
 }
 
+static bool onednn_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    out_config->count = 1;
+    out_config->values[0] = hone_threads_for(device, hone_tensor_elements(hone_call_tensor(call, SOFTMAX_X)) >> 15);
+    return true;
+}
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
     .signature = "softmax(x: T[..., dim], *, scale: f64 = 1.0) -> y: T[..., dim] where T in f32, f16, bf16",
@@ -57,6 +70,9 @@ static const hone_kernel kernels[] = {
     {HONE_KERNEL, .algorithm = "softmax", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space, .supports = supports,
      .heuristic = heuristic, .run = hone_softmax_avx2},
+    {HONE_KERNEL, .algorithm = "softmax", .name = "onednn", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 15, .space = onednn_space, .supports = hone_softmax_onednn_supports, .heuristic = onednn_heuristic,
+     .prepare = hone_softmax_onednn_prepare, .release = hone_softmax_onednn_release, .run = hone_softmax_onednn},
     {HONE_KERNEL, .algorithm = "softmax", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_softmax_portable},
     {HONE_KERNEL, .algorithm = "softmax", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,

@@ -1,0 +1,92 @@
+// The kernel over the vectors of the including file: a few queries of a kv_head at a time, all their logits at once,
+// because the weights that leave must be the final ones.
+#include "kernels/attention/attention.h"
+#include "kernels/flash_attention/stream.h"
+
+typedef struct weights_job {
+    stream form;          // batch, kv_head and first_row still open
+    int64_t rows, blocks; // queries of a kv_head, and tasks of it
+    _Atomic bool out_of_memory;
+} weights_job;
+
+// Zeros outside [first, first + count); a query that sees no key weighs all keys the same.
+HONE_INLINE void put_weights(const stream *s, int64_t row, int64_t first, int64_t count, hone_dtype_id dtype)
+{
+    const hone_attention *p = s->problem;
+    char *out = hone_attention_at(
+        &p->weights, hone_element_size(dtype), s->batch, stream_position(s, row), stream_head(s, row));
+    const float *weights = s->scores + row * s->block;
+    bool blind = s->sum[row] == 0.0f;
+    vec other = vec_set(blind ? 1.0f / (float)p->kv_len : 0.0f);
+    int64_t seen = blind ? 0 : count, start = blind ? p->kv_len : first;
+    for (int64_t j = 0; j < start; j += VEC_WIDTH)
+        vec_store_part(out, dtype, j, start - j, other);
+    for (int64_t j = 0; j < seen; j += VEC_WIDTH)
+        vec_store_part(out, dtype, start + j, seen - j, vec_load(weights, HONE_F32, j));
+    for (int64_t j = start + seen; j < p->kv_len; j += VEC_WIDTH)
+        vec_store_part(out, dtype, j, p->kv_len - j, other);
+}
+
+HONE_INLINE void normalise_weights(const stream *s, int64_t row, int64_t count)
+{
+    if (s->sum[row] == 0.0f) return;
+    float *weights = s->scores + row * s->block;
+    vec share = vec_set(1.0f / s->sum[row]);
+    for (int64_t j = 0; j < count; j += VEC_WIDTH)
+        vec_store(weights, HONE_F32, j, vec_mul(share, vec_load(weights, HONE_F32, j)));
+    s->sum[row] = 1;
+}
+
+HONE_INLINE void weigh_and_add(const stream *s, hone_dtype_id dtype)
+{
+    int64_t first, last;
+    stream_range(s, &first, &last);
+    stream_load_queries(s, dtype);
+    stream_scores(s, first, last - first, dtype);
+    for (int64_t row = 0; row < s->rows; row++) {
+        stream_weigh(s, row, first, last - first);
+        normalise_weights(s, row, last - first);
+        put_weights(s, row, first, last - first, dtype);
+    }
+    stream_values(s, first, last - first, dtype);
+    stream_store(s, dtype);
+}
+
+static void weights_task(void *ctx, int64_t index)
+{
+    weights_job *job = ctx;
+    stream s = job->form;
+    int64_t head = index / job->blocks;
+    s.batch = head / s.problem->kv_heads;
+    s.kv_head = head % s.problem->kv_heads;
+    s.first_row = index % job->blocks * s.rows;
+    if (s.first_row + s.rows > job->rows) s.rows = job->rows - s.first_row;
+    float *memory = hone_scratch_get((size_t)stream_floats(&s) * sizeof(float));
+    if (!memory) {
+        job->out_of_memory = true;
+        return;
+    }
+    stream_place(&s, memory);
+    switch (s.problem->dtype) {
+    case HONE_F32:
+        weigh_and_add(&s, HONE_F32);
+        break;
+    case HONE_BF16:
+        weigh_and_add(&s, HONE_BF16);
+        break;
+    default:
+        weigh_and_add(&s, HONE_F16);
+    }
+}
+
+static hone_status weights_run(const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
+{
+    weights_job job = {.form = {.problem = problem}, .rows = problem->q_len * problem->group};
+    job.form.rows = plan->config[ATTENTION_ROWS];
+    job.form.block = (problem->kv_len + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
+    stream_sizes(&job.form);
+    job.blocks = (job.rows + job.form.rows - 1) / job.form.rows;
+    int64_t tasks = problem->batch * problem->kv_heads * job.blocks;
+    hone_plan_parallel_for(plan, execution, (int32_t)plan->config[ATTENTION_THREADS], tasks, weights_task, &job);
+    return job.out_of_memory ? HONE_OUT_OF_MEMORY : HONE_OK;
+}
