@@ -22,7 +22,7 @@ const cli_command cli_commands[] = {
      "json store seconds evals patience platform kernel cold seed recorded fresh no-store in-process",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
-     "\"cache\" where the data fits the last cache. spread: half the width of the time's 95 % interval.\n"
+     "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval.\n"
      "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
      "--fresh measures also what the store has measured already.",
      0, 0, cli_tune},

@@ -75,8 +75,8 @@ static void rate_cells(hone_cli *cli, const hone_cost *cost, double time_ns, cha
     double value = (arithmetic ? cost->operations : cost->bytes) / time_ns;
     double best = (arithmetic ? peak->operations : peak->bytes) / 1e9;
     snprintf(rate, 24, "%.1f", value);
-    // Data that the last cache holds is not read from memory, whose speed then bounds nothing.
-    bool in_cache = !arithmetic && cost->bytes < (double)cli->rt->cpu->l3_bytes;
+    // Data of which the last cache holds a good part is not all read from memory, whose speed then bounds nothing.
+    bool in_cache = !arithmetic && cost->bytes < 2 * (double)cli->rt->cpu->l3_bytes;
     if (in_cache)
         snprintf(share, 24, "cache");
     else if (best > 0)
