@@ -199,9 +199,10 @@ static double scanned_value(scan *s)
 
 bool hone_number_parse(const char *text, size_t size, double *out_value)
 {
+    if (size == 0) return false;
     scan s = {.at = text, .end = text + size};
-    s.negative = size > 0 && *text == '-';
-    if (size > 0 && (*text == '-' || *text == '+')) s.at++;
+    s.negative = *text == '-';
+    if (*text == '-' || *text == '+') s.at++;
     scan_mantissa(&s);
     if (!s.any || !scan_exponent(&s) || s.at != s.end) return false;
     *out_value = scanned_value(&s);

@@ -12,7 +12,8 @@ typedef struct cursor {
 
 static inline cursor cursor_of(hone_view text)
 {
-    return (cursor){text.data, text.data + text.size};
+    const char *start = text.data ? text.data : ""; // nothing may be added to a null pointer, not even nothing
+    return (cursor){start, start + text.size};
 }
 
 static inline char peek(const cursor *c)

@@ -360,6 +360,16 @@ static void read_literals(finder *f, const uint32_t *ops, size_t count, hone_fou
     }
 }
 
+// The last ones first: a call ends with its results.
+static void read_made(const hone_graph *graph, const uint32_t *ops, size_t count, hone_operands *out)
+{
+    for (size_t i = count; i-- > 0;) {
+        const graph_op *op = &graph->ops[ops[i]];
+        for (uint32_t k = 0; k < op->value_count; k++)
+            add_type(graph, op->first_value + k, out);
+    }
+}
+
 // --- how often
 
 static uint64_t fingerprint(const hone_graph *graph, uint32_t op)
@@ -384,6 +394,20 @@ static size_t repeats(const uint64_t *sequence, size_t *failure, size_t count)
     return count % period == 0 ? count / period : 1;
 }
 
+// Operations of the group that call a function of the operation's own name: the call is left as one.
+static size_t count_function_calls(const hone_graph *graph, const uint32_t *ops, size_t count, hone_view operation)
+{
+    size_t calls = 0;
+    for (size_t i = 0; i < count; i++) {
+        const graph_op *op = &graph->ops[ops[i]];
+        if (op->edge_count != 1 || graph->edges[op->first_edge].role != GRAPH_CALL) continue;
+        hone_view name =
+            graph->bodies[graph->edges[op->first_edge].body].name; // "flash_attention", "flash_attention_0"
+        calls += name.size >= operation.size && memcmp(name.data, operation.data, operation.size) == 0;
+    }
+    return calls;
+}
+
 // Operations like the last one whose result leaves the call: where repeated work was merged, calls are no longer
 // equal sequences, but each still has a result of its own.
 static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequence, size_t count)
@@ -406,7 +430,7 @@ static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequ
 }
 
 // Calls within a group, and the operations of the first one.
-static size_t count_calls(finder *f, const uint32_t *ops, size_t count, size_t *out_first)
+static size_t count_calls(finder *f, const uint32_t *ops, size_t count, hone_view operation, size_t *out_first)
 {
     *out_first = count;
     const hone_allocator *a = &f->graph->allocator;
@@ -419,7 +443,8 @@ static size_t count_calls(finder *f, const uint32_t *ops, size_t count, size_t *
         if (calls > 1)
             *out_first = count / calls;
         else
-            calls = count_results(f, ops, sequence, count);
+            calls = count_function_calls(f->graph, ops, count, operation);
+        if (calls == 0) calls = count_results(f, ops, sequence, count);
     } else {
         f->failed = true;
     }
@@ -436,13 +461,13 @@ static int64_t times(int64_t calls, int64_t body_times)
 
 // --- finds
 
-// What tells two finds apart: a label with its key does, one without also by what it reads.
+// What tells two finds apart: the label and what is read under it. (The same call may show itself better at one place
+// than at another.)
 static void write_identity(const hone_found *found, hone_buffer *out)
 {
     const hone_label *label = &found->label->label;
     hone_buffer_append(out, label->text.data, label->text.size);
-    if (label->kind != HONE_LABEL_CUT) return;
-    hone_buffer_text(out, found->label->transposed ? "\ntransposed" : "\n");
+    hone_buffer_format(out, "\n%d %u", found->label->transposed, found->label->vmaps);
     for (uint32_t v = 0; v < found->view_count; v++) {
         hone_buffer_char(out, '\n');
         for (uint32_t i = 0; i < found->views[v].count; i++)
@@ -450,21 +475,10 @@ static void write_identity(const hone_found *found, hone_buffer *out)
     }
 }
 
-// Both are the same call. What stands closest to the call as it was made says most about its arguments; a gradient's
-// backward part is no call of its own.
-static void merge(hone_found *kept, const hone_found *more)
+static int64_t add_counts(int64_t a, int64_t b)
 {
-    const graph_label *a = kept->label, *b = more->label;
-    int64_t count = kept->count;
-    if (a->transposed && !b->transposed) {
-        count = more->count;
-    } else if (a->transposed == b->transposed) {
-        bool known = count >= 0 && more->count >= 0;
-        if (!known || __builtin_add_overflow(kept->count, more->count, &count)) count = -1;
-    }
-    bool closer = a->transposed != b->transposed ? a->transposed : b->vmaps < a->vmaps;
-    if (closer && more->view_count > 0) *kept = *more;
-    kept->count = count;
+    int64_t sum;
+    return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
 }
 
 static void keep_find(finder *f, const hone_found *found)
@@ -475,7 +489,7 @@ static void keep_find(finder *f, const hone_found *found)
     hone_view name = {hone_buffer_string(&f->identity), f->identity.size};
     uint32_t known = hone_names_get(&f->known, 0, name);
     if (known != HONE_GRAPH_NONE) {
-        merge(&f->out->items[known], found);
+        f->out->items[known].count = add_counts(f->out->items[known].count, found->count);
         return;
     }
     name.data = hone_arena_text(&f->arena, name.data, name.size);
@@ -489,11 +503,13 @@ static void keep_find(finder *f, const hone_found *found)
 static void add_find(finder *f, const group *g, const uint32_t *ops, size_t count)
 {
     hone_found found = {.label = g->label};
-    size_t first = count, calls = f->graph->optimised ? 1 : count_calls(f, ops, count, &first);
+    size_t first = count,
+           calls = f->graph->optimised ? 1 : count_calls(f, ops, count, g->label->label.operation, &first);
     // After optimisation calls are merged, cloned and taken apart: there is nothing left to count.
     found.count = f->graph->optimised ? -1 : times((int64_t)calls, f->graph->bodies[g->body].times);
     read_views(f, ops, first, &found);
     read_literals(f, ops, first, &found);
+    read_made(f->graph, ops, first, &found.made);
     for (size_t i = 0; i < first; i++)
         if (f->graph->ops[ops[i]].call.size > 0) found.call = f->graph->ops[ops[i]].call;
     if (!f->failed) keep_find(f, &found);

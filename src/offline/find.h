@@ -10,7 +10,7 @@ enum { HONE_TYPES_MAX = 24, HONE_LITERALS_MAX = 32, HONE_VIEWS_MAX = 3, HONE_FIN
 typedef struct hone_operands {
     hone_view types[HONE_TYPES_MAX]; // as written, in the order of first use
     uint32_t count;
-    bool exact; // one operand an argument, in the order of arguments: the call is still a call of a function
+    bool exact; // one operand an argument, mostly in the order of arguments: the call is still a call of a function
 } hone_operands;
 
 // One labelled call, or several that cannot be told apart.
@@ -21,7 +21,8 @@ typedef struct hone_found {
     uint32_t view_count;
     hone_view literals[HONE_LITERALS_MAX]; // scalar constants in it, distinct
     uint32_t literal_count;
-    hone_view call; // call text in an attribute; empty: none
+    hone_operands made; // types of what its operations make, the results among them
+    hone_view call;     // call text in an attribute; empty: none
 } hone_found;
 
 typedef struct hone_finds {

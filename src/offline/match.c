@@ -22,9 +22,10 @@ typedef struct matcher {
     const hone_algorithm_entry *entry; // NULL: hone does not have the algorithm
     hone_matched *out;
     int *patience;
-    hone_buffer spec; // of the call, in the words of whoever made the label
-    hone_error why;   // why the last way did not give a call
-    bool failed;      // memory was short
+    hone_call *second; // fits the operands, but gives what the program does not make there
+    hone_buffer spec;  // of the call, in the words of whoever made the label
+    hone_error why;    // why the last way did not give a call
+    bool failed;       // memory was short
 } matcher;
 
 static const char *keep(matcher *m, const char *text, size_t size)
@@ -132,6 +133,19 @@ static bool match_proved(matcher *m)
     return proved && take_spec(m, HONE_MATCH_PROVED);
 }
 
+// True when the program makes an array like each result of the call, under the call's label.
+static bool makes_results(const matcher *m, const hone_call *call)
+{
+    const hone_signature *signature = m->entry->signature;
+    for (size_t i = 0; i < hone_signature_count(signature); i++) {
+        const hone_tensor *tensor =
+            hone_signature_parameter(signature, i)->is_result ? hone_call_tensor(call, i) : NULL;
+        if (tensor && !hone_operands_have(&m->found->made, tensor, m->found->label->vmaps)) return false;
+    }
+    return true;
+}
+
+// Ends the search at arguments that give what the program makes; the first others are kept for want of better ones.
 static bool bind_operands(void *ctx, const hone_value *values, size_t count)
 {
     matcher *m = ctx;
@@ -139,14 +153,24 @@ static bool bind_operands(void *ctx, const hone_value *values, size_t count)
     hone_status status =
         hone_call_bind(m->environment->allocator, m->entry->signature, values, count, true, &call, &m->why);
     m->failed |= status == HONE_OUT_OF_MEMORY;
-    return status == HONE_OK && take_call(m, call, HONE_MATCH_OPERANDS);
+    if (status != HONE_OK) return m->failed;
+    if (makes_results(m, call)) return take_call(m, call, HONE_MATCH_OPERANDS);
+    if (m->second)
+        hone_call_release(&call);
+    else
+        m->second = call;
+    return false;
 }
 
 static bool match_operands(matcher *m)
 {
     if (!m->entry || m->found->view_count == 0) return false;
     hone_buffer_clear(&m->spec); // what is in it belongs to a way that led nowhere
-    return hone_arguments_try(m->entry->signature, m->found, false, bind_operands, m);
+    if (hone_arguments_try(m->entry->signature, m->found, false, bind_operands, m)) return !m->failed;
+    if (!m->second) return false;
+    hone_call *second = m->second;
+    m->second = NULL;
+    return take_call(m, second, HONE_MATCH_OPERANDS);
 }
 
 static bool (*const ways[])(matcher *m) = {match_label, match_recorded, match_proved, match_operands};
@@ -228,32 +252,10 @@ static void identify(matcher *m)
 
 // --- labels that lie
 
-static int64_t elements(const int64_t *dims, int32_t ndim)
-{
-    int64_t product = 1;
-    for (int32_t i = 0; i < ndim; i++)
-        if (__builtin_mul_overflow(product, dims[i], &product)) return -1;
-    return product;
-}
-
-// XLA writes its own reshapes into the operations under a label: there only the number of elements is left to compare.
-static bool may_be(const hone_tensor *tensor, const hone_array *array, bool reshaped)
-{
-    if (reshaped) return elements(tensor->shape, tensor->ndim) == elements(array->dims, array->ndim);
-    return tensor->ndim == array->ndim &&
-           (array->ndim == 0 || memcmp(tensor->shape, array->dims, (size_t)array->ndim * sizeof array->dims[0]) == 0);
-}
-
 static bool is_seen(const hone_found *found, const hone_tensor *tensor)
 {
-    for (uint32_t v = 0; v < found->view_count; v++) {
-        for (uint32_t i = 0; i < found->views[v].count; i++) {
-            hone_array array;
-            hone_view type = found->views[v].types[i];
-            bool mlir = type.size > 0 && type.data[type.size - 1] == '>';
-            if (hone_array_read(type, &array) && may_be(tensor, &array, !mlir)) return true;
-        }
-    }
+    for (uint32_t v = 0; v < found->view_count; v++)
+        if (hone_operands_have(&found->views[v], tensor, found->label->vmaps)) return true;
     return false;
 }
 
@@ -264,7 +266,7 @@ static bool disagrees(const matcher *m)
     const hone_match how = m->out->shown.matched;
     const graph_label *label = m->found->label;
     bool told = how == HONE_MATCH_LABEL || how == HONE_MATCH_RECORDED;
-    if (!told || !m->out->call || m->found->view_count == 0 || label->vmaps > 0 || label->transposed) return false;
+    if (!told || !m->out->call || m->found->view_count == 0 || label->transposed) return false;
     size_t count = hone_signature_count(m->entry->signature);
     for (size_t i = 0; i < count; i++) {
         const hone_tensor *tensor = hone_call_tensor(m->out->call, i);
@@ -301,6 +303,9 @@ hone_status hone_match_found(
     if (!m.failed) show(&m);
     if (!m.failed) identify(&m);
     out->disagrees = !m.failed && disagrees(&m);
+    out->transposed = found->label->transposed;
+    out->seen = found->view_count > 0;
+    hone_call_release(&m.second);
     hone_buffer_deinit(&m.spec);
     if (!m.failed) return HONE_OK;
     hone_call_release(&out->call);

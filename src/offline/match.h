@@ -13,6 +13,8 @@ typedef struct hone_matched {
     const char *foreign_spec; // NULL: not known
     const char *identity;     // equal for what is the same operation
     bool disagrees;           // the arguments in the label are not those that the program gives it
+    bool transposed;          // a gradient's backward part: no call of its own where there is the call
+    bool seen;                // something that it reads was seen
 } hone_matched;
 
 // Matches one find. patience as in prove.h. Texts of *out are in the arena; out->call is released by the caller.

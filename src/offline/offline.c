@@ -122,12 +122,22 @@ static int64_t add_counts(int64_t a, int64_t b)
     return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
 }
 
-// The stronger match of two finds of one operation stays; counts add up.
+// What a find adds to the count of an operation that was found before. A gradient's backward part is no call of its own
+// where there is the call; what reads nothing is what partial evaluation left of one.
+static int64_t merge_counts(const hone_matched *a, const hone_matched *b)
+{
+    if (a->transposed != b->transposed) return a->transposed ? b->shown.count : a->shown.count;
+    if (a->seen != b->seen) return a->seen ? a->shown.count : b->shown.count;
+    return add_counts(a->shown.count, b->shown.count);
+}
+
+// The stronger match of two finds of one operation stays.
 static void merge_item(hone_matched *kept, hone_matched *more)
 {
-    int64_t count = add_counts(kept->shown.count, more->shown.count);
+    int64_t count = merge_counts(kept, more);
     bool better = more->shown.matched != HONE_MATCH_NONE &&
                   (kept->shown.matched == HONE_MATCH_NONE || more->shown.matched < kept->shown.matched);
+    bool forward = !kept->transposed || !more->transposed, seen = kept->seen || more->seen;
     if (better) {
         hone_call_release(&kept->call);
         *kept = *more;
@@ -135,15 +145,16 @@ static void merge_item(hone_matched *kept, hone_matched *more)
         hone_call_release(&more->call);
     }
     kept->shown.count = count;
+    kept->transposed = !forward;
+    kept->seen = seen;
 }
 
-static hone_status add_item(reading *r, hone_matched *item, bool counts)
+static hone_status add_item(reading *r, hone_matched *item)
 {
     hone_program *p = r->program;
     hone_view identity = hone_view_of(item->identity);
     uint32_t known = hone_names_get(&r->known, 0, identity);
     if (known != HONE_GRAPH_NONE) {
-        if (!counts) item->shown.count = 0;
         merge_item(&p->items[known], item);
         return HONE_OK;
     }
@@ -156,17 +167,38 @@ static hone_status add_item(reading *r, hone_matched *item, bool counts)
     return r->known.failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
 }
 
+// A label that is known for certain needs no second search: its calls are only counted.
+static bool count_known(reading *r, const hone_found *found)
+{
+    uint32_t known = hone_names_get(&r->seen, 0, found->label->label.text);
+    if (known == HONE_GRAPH_NONE || found->label->label.kind == HONE_LABEL_CUT) return false;
+    hone_matched *item = &r->program->items[known];
+    if (item->shown.matched == HONE_MATCH_NONE || item->shown.matched == HONE_MATCH_OPERANDS) return false;
+    const hone_matched more = {
+        .shown = {.count = found->count}, .transposed = found->label->transposed, .seen = found->view_count > 0};
+    item->shown.count = merge_counts(item, &more);
+    item->transposed = item->transposed && more.transposed;
+    item->seen = item->seen || more.seen;
+    return true;
+}
+
+static void remember_label(reading *r, const hone_found *found, const char *identity)
+{
+    hone_names_put(&r->seen, 0, found->label->label.text, hone_names_get(&r->known, 0, hone_view_of(identity)));
+}
+
 static hone_status match_finds(reading *r)
 {
     for (size_t i = 0; i < r->finds.count; i++) {
         hone_matched item;
         const hone_found *found = &r->finds.items[i];
+        if (count_known(r, found)) continue;
         hone_status status = hone_match_found(r->environment, &r->program->arena, found, &r->patience, &item, r->err);
         if (status != HONE_OK) return status;
         r->disagreeing += item.disagrees;
-        hone_names_put(&r->seen, 0, found->label->label.text, 0);
-        status = add_item(r, &item, true);
+        status = add_item(r, &item);
         if (status != HONE_OK) return status;
+        remember_label(r, found, item.identity);
     }
     return r->seen.failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
 }
@@ -190,32 +222,75 @@ static hone_status match_loose_labels(reading *r)
         if (label.kind == HONE_LABEL_CUT && has_algorithm(r->program, label.operation)) continue;
         if (r->program->count >= HONE_FINDS_MAX) break;
         graph_label at = {.label = label};
-        hone_found found = {.label = &at, .count = -1};
+        hone_found found = {.label = &at, .count = -1}; // seen nowhere: it takes no part in counting
         hone_matched item;
         hone_status status = hone_match_found(r->environment, &r->program->arena, &found, &r->patience, &item, r->err);
-        if (status == HONE_OK) status = add_item(r, &item, false);
+        if (status == HONE_OK) status = add_item(r, &item);
         if (status != HONE_OK) return status;
     }
     return r->seen.failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
 }
 
-static bool is_fragment(const hone_program *p, const hone_matched *item)
+static bool same_tensor(const hone_tensor *a, const hone_tensor *b)
 {
-    if (item->shown.key || item->shown.matched != HONE_MATCH_NONE) return false;
-    for (size_t i = 0; i < p->count; i++) {
-        const hone_operation *other = &p->items[i].shown;
-        if (other->matched != HONE_MATCH_NONE && strcmp(other->algorithm, item->shown.algorithm) == 0) return true;
+    return a->ndim == b->ndim && memcmp(&a->dtype, &b->dtype, sizeof a->dtype) == 0 &&
+           (a->ndim == 0 || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
+}
+
+static bool reads(const hone_call *call, const hone_tensor *tensor)
+{
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
+        const hone_tensor *other = hone_call_tensor(call, i);
+        if (other && same_tensor(other, tensor)) return true;
     }
     return false;
 }
 
+// True when the larger call reads all that the smaller one does, and more.
+static bool reads_more(const hone_call *larger, const hone_call *smaller)
+{
+    size_t count = hone_signature_count(hone_call_signature(smaller));
+    bool more = false;
+    for (size_t i = 0; i < count; i++) {
+        const hone_tensor *tensor = hone_call_tensor(smaller, i), *other = hone_call_tensor(larger, i);
+        if (tensor && !reads(larger, tensor)) return false;
+        more |= other && !reads(smaller, other);
+    }
+    return more;
+}
+
+// One operation is a part of another: torn off by optimisation, it was not matched, or shows fewer of the same arrays.
+static bool is_part(const hone_matched *part, const hone_matched *whole, bool optimised)
+{
+    if (part == whole || whole->shown.key || strcmp(part->shown.algorithm, whole->shown.algorithm) != 0) return false;
+    if (!part->call || !whole->call) return whole->call != NULL;
+    return optimised && reads_more(whole->call, part->call);
+}
+
+static bool is_fragment(const hone_program *p, const hone_matched *item, bool optimised)
+{
+    if (item->shown.key) return false;
+    for (size_t i = 0; i < p->count; i++)
+        if (is_part(item, &p->items[i], optimised)) return true;
+    return false;
+}
+
 // Parts of an operation without its key, which optimisation tore off, say nothing where the rest was matched.
-static void drop_fragments(hone_program *p)
+static bool drop_fragments(hone_program *p, bool optimised)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < p->count; i++)
-        if (!is_fragment(p, &p->items[i])) p->items[kept++] = p->items[i];
-    p->count = kept;
+    bool *drop = hone_alloc_array(&p->arena.allocator, p->count, sizeof *drop);
+    for (size_t i = 0; drop && i < p->count; i++)
+        drop[i] = is_fragment(p, &p->items[i], optimised);
+    for (size_t i = 0; drop && i < p->count; i++) {
+        if (drop[i])
+            hone_call_release(&p->items[i].call);
+        else
+            p->items[kept++] = p->items[i];
+    }
+    if (drop) p->count = kept;
+    hone_free(&p->arena.allocator, drop);
+    return drop != NULL;
 }
 
 static void add_note(hone_buffer *note, const char *text)
@@ -254,7 +329,8 @@ static hone_status read_program(reading *r)
     if (r->graph.failed || !hone_find_calls(&r->graph, &r->finds)) return hone_fail_memory(r->err, where_read);
     hone_status status = match_finds(r);
     if (status == HONE_OK) status = match_loose_labels(r);
-    if (status == HONE_OK) drop_fragments(r->program);
+    if (status == HONE_OK && !drop_fragments(r->program, r->graph.optimised))
+        status = hone_fail_memory(r->err, where_read);
     if (status != HONE_OK) return status;
     if (r->program->count == 0 && r->graph.op_count == 0)
         return hone_fail(

@@ -78,6 +78,34 @@ static void remove_dim(hone_array *array, int32_t axis)
     array->dims[--array->ndim] = 0;
 }
 
+static int64_t elements(const int64_t *dims, int32_t ndim)
+{
+    int64_t product = 1;
+    for (int32_t i = 0; i < ndim; i++)
+        if (__builtin_mul_overflow(product, dims[i], &product)) return -1;
+    return product;
+}
+
+static bool is_like(const hone_array *array, const hone_tensor *tensor, uint32_t batches, bool reshaped)
+{
+    int64_t have = elements(array->dims, array->ndim), want = elements(tensor->shape, tensor->ndim);
+    if (batches > 0) return want > 0 ? have % want == 0 : have == want;
+    if (reshaped) return have == want;
+    return array->ndim == tensor->ndim &&
+           (array->ndim == 0 || memcmp(array->dims, tensor->shape, (size_t)array->ndim * sizeof array->dims[0]) == 0);
+}
+
+bool hone_operands_have(const hone_operands *operands, const hone_tensor *tensor, uint32_t batches)
+{
+    for (uint32_t i = 0; i < operands->count; i++) {
+        hone_view type = operands->types[i];
+        bool mlir = type.size > 0 && type.data[type.size - 1] == '>';
+        hone_array array;
+        if (hone_array_read(type, &array) && is_like(&array, tensor, batches, !mlir)) return true;
+    }
+    return false;
+}
+
 // One way to read a program's arrays as a call's: vmap has put dims in that the call did not have.
 typedef struct reading {
     hone_array arrays[HONE_TYPES_MAX];

@@ -15,6 +15,10 @@ typedef struct hone_array {
 // Reads "tensor<2x3xf32>" or "f32[2,3]{1,0}". False for tuples, unknown dtypes, dynamic or too many dims.
 bool hone_array_read(hone_view type, hone_array *out);
 
+// True when one of the types is like the tensor: its dims, but for `batches` dims that vmap put in. XLA writes its own reshapes
+// into the operations of HLO text: there only the number of elements is compared.
+bool hone_operands_have(const hone_operands *operands, const hone_tensor *tensor, uint32_t batches);
+
 // Tries arguments for a signature: one value a parameter, arrays where it asks for tensors and none elsewhere, the likeliest
 // first. visit returns true to end the search; so does the function then.
 //   exhaustive  also arrays for parameters that may be none, and batch dims in unusual places

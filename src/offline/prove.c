@@ -235,13 +235,24 @@ static bool try_deviations(proof *p, size_t first, int deviations)
     return false;
 }
 
-// Every setting of the free dimensions, which have one choice each.
+static bool binds(proof *p)
+{
+    hone_call *call;
+    size_t count = hone_signature_count(p->signature);
+    p->budget -= COST_OF_BIND;
+    if (hone_call_bind(*p->allocator, p->signature, p->values, count, true, &call, NULL) != HONE_OK) return false;
+    hone_call_release(&call);
+    return true;
+}
+
+// Every setting of the free dimensions, which have one choice each. Types may hang on truths ("if transpose_b"), but on no number:
+// arrays that do not fit now will not fit with other numbers.
 static bool try_free(proof *p)
 {
     for (uint32_t mask = 0; mask < 1u << p->free_count && p->budget > 0; mask++) {
         for (size_t i = 0; i < p->free_count; i++)
             if (mask >> i & 1) choose(p, &p->dimensions[i], &p->choices[p->dimensions[i].first]);
-        bool proved = try_deviations(p, p->free_count, p->deviations);
+        bool proved = binds(p) && try_deviations(p, p->free_count, p->deviations);
         for (size_t i = 0; i < p->free_count; i++)
             if (mask >> i & 1) choose(p, &p->dimensions[i], NULL);
         if (proved) return true;

@@ -33,7 +33,7 @@ typedef struct symbol_use {
 typedef struct reader {
     hone_graph *graph;
     cursor c;
-    hone_names values, functions, aliases, places; // values: by function
+    hone_names values, functions, aliases, places; // values: by function; places: by location (0) and path (1)
     uint32_t function;
     frame *frames;
     size_t frame_count, frame_capacity;
@@ -712,7 +712,16 @@ static hone_view find_path(reader *r, hone_view expression)
     return path;
 }
 
-// Operations share locations: each is looked into once.
+static uint32_t find_place(reader *r, hone_view path)
+{
+    uint32_t place = hone_names_get(&r->places, 1, path);
+    if (place != HONE_GRAPH_NONE) return place;
+    place = hone_graph_add_place(r->graph, path);
+    hone_names_put(&r->places, 1, path, place);
+    return place;
+}
+
+// Operations share locations, and locations paths: each is looked into once, and equal paths are one place.
 static void place_operations(reader *r)
 {
     hone_graph *g = r->graph;
@@ -722,7 +731,7 @@ static void place_operations(reader *r)
         if (location.size == 0) continue;
         uint32_t place = hone_names_get(&r->places, 0, location);
         if (place == HONE_GRAPH_NONE) {
-            place = hone_graph_add_place(g, find_path(r, location));
+            place = find_place(r, find_path(r, location));
             hone_names_put(&r->places, 0, location, place);
         }
         g->ops[i].place = place;

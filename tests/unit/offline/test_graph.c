@@ -142,21 +142,6 @@ static void what_calls_itself_has_no_count(void **state)
     assert_count(text, false, -1);
 }
 
-static void a_gradient_is_counted_forwards(void **state)
-{
-    (void)state;
-    static const char text[] =
-        "func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {\n"
-        "  %0 = stablehlo.sine %arg0 : tensor<4xf32> loc(\"jit(f)/jvp(" LABEL ")/sin\")\n"
-        "  %1 = stablehlo.cosine %arg0 : tensor<4xf32> loc(\"jit(f)/jvp(" LABEL ")/cos\")\n"
-        "  %2 = stablehlo.sine %arg0 : tensor<4xf32> loc(\"jit(f)/rematted_computation/" LABEL "/sin\")\n"
-        "  %3 = stablehlo.multiply %arg1, %1 : tensor<4xf32> loc(\"jit(f)/transpose(jvp(" LABEL "))/mul\")\n"
-        "  %4 = stablehlo.add %3, %2 : tensor<4xf32> loc(\"jit(f)/add\")\n"
-        "  return %4 : tensor<4xf32>\n"
-        "}\n";
-    assert_count(text, false, 2); // once, and once more recomputed
-}
-
 static void the_generic_form_is_read_too(void **state)
 {
     (void)state;
@@ -344,7 +329,6 @@ int main(void)
         cmocka_unit_test(trips_are_counted_where_counter_and_bound_are_constants),
         cmocka_unit_test(loops_in_functions_in_loops_multiply),
         cmocka_unit_test(what_calls_itself_has_no_count),
-        cmocka_unit_test(a_gradient_is_counted_forwards),
         cmocka_unit_test(the_generic_form_is_read_too),
         cmocka_unit_test(operands_come_from_outside_and_constants_do_not_count),
         cmocka_unit_test(a_reduction_with_a_body_is_one_operation),

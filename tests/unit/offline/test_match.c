@@ -215,6 +215,52 @@ static void labels_that_disagree_with_their_operands_are_told(void **state)
     fixture_close(&f);
 }
 
+#define LABEL "ejkernel_ops#x@v0:0123456789abcdef"
+
+static void a_gradient_is_counted_forwards(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = stablehlo.sine %arg0 : tensor<4xf32> loc(\"jit(f)/jvp(" LABEL ")/sin\")\n"
+        "  %1 = stablehlo.cosine %arg0 : tensor<4xf32> loc(\"jit(f)/jvp(" LABEL ")/cos\")\n"
+        "  %2 = stablehlo.sine %arg0 : tensor<4xf32> loc(\"jit(f)/rematted_computation/" LABEL "/sin\")\n"
+        "  %3 = stablehlo.multiply %arg1, %1 : tensor<4xf32> loc(\"jit(f)/transpose(jvp(" LABEL "))/mul\")\n"
+        "  %4 = stablehlo.add %3, %2 : tensor<4xf32> loc(\"jit(f)/add\")\n"
+        "  return %4 : tensor<4xf32>\n"
+        "}\n";
+    hone_program *program = fixture_read(&f, text);
+    assert_int_equal(only(program)->count, 2); // once, and once more recomputed
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+// The function of a call takes its arguments in the order in which it uses them; what it gives tells which is which.
+static void arguments_in_another_order_are_sorted_by_what_the_call_gives(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    static const char text[] =
+        "func.func public @main(%q: tensor<2x64x8x32xf32>, %k: tensor<2x64x2x32xf32>) -> tensor<2x64x8x32xf32> {\n"
+        "  %0 = call @flash_attention(%k, %q, %k) : (tensor<2x64x2x32xf32>, tensor<2x64x8x32xf32>, "
+        "tensor<2x64x2x32xf32>) -> "
+        "tensor<2x64x8x32xf32> loc(\"ejkernel_ops#flash_attention@v2:0123456789abcdef/jit(flash_attention)\")\n"
+        "  return %0 : tensor<2x64x8x32xf32>\n"
+        "}\n"
+        "func.func private @flash_attention(%k: tensor<2x64x2x32xf32>, %q: tensor<2x64x8x32xf32>, %v: "
+        "tensor<2x64x2x32xf32>) -> "
+        "tensor<2x64x8x32xf32> {\n"
+        "  return %q : tensor<2x64x8x32xf32>\n"
+        "}\n";
+    hone_program *program = fixture_read(&f, text);
+    assert_string_equal(only(program)->call, "flash_attention(f32[2,64,8,32], f32[2,64,2,32], f32[2,64,2,32])");
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
 static void types_of_both_dialects_are_read(void **state)
 {
     (void)state;
@@ -303,6 +349,8 @@ int main(void)
         cmocka_unit_test(what_hone_does_not_have_is_listed_with_the_reason),
         cmocka_unit_test(an_algorithm_without_kernels_cannot_be_tuned),
         cmocka_unit_test(labels_that_disagree_with_their_operands_are_told),
+        cmocka_unit_test(a_gradient_is_counted_forwards),
+        cmocka_unit_test(arguments_in_another_order_are_sorted_by_what_the_call_gives),
         cmocka_unit_test(types_of_both_dialects_are_read),
         cmocka_unit_test(forms_that_are_not_read_are_named),
         cmocka_unit_test(a_program_without_labels_says_so),
