@@ -429,6 +429,47 @@ static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequ
     return like_last > used ? like_last - used : 1;
 }
 
+// Operations that do the work of a call. Merging equal work takes masks and broadcasts first, rarely these.
+static const char *const working_opcodes[] = {
+    "dot",  "dot_general", "convolution", "reduce", "exponential", "divide",
+    "tanh", "rsqrt",       "while",       "sort",   "custom-call", "custom_call",
+};
+
+static int compare_fingerprints(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+    while (b > 0) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// Calls that are equal repeat each piece of work equally often: the largest number that divides how often each of them is
+// there. 0: no work is there. room takes a fingerprint an operation.
+static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t count, uint64_t *room)
+{
+    size_t working = 0, calls = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool works =
+            is_one_of(graph->ops[ops[i]].opcode, working_opcodes, sizeof working_opcodes / sizeof working_opcodes[0]);
+        if (works && !graph->ops[ops[i]].constant) room[working++] = fingerprint(graph, ops[i]);
+    }
+    qsort(room, working, sizeof *room, compare_fingerprints);
+    for (size_t start = 0, i = 1; i <= working; i++) {
+        if (i < working && room[i] == room[start]) continue;
+        calls = common_divisor(calls, i - start);
+        start = i;
+    }
+    return calls;
+}
+
 // Calls within a group, and the operations of the first one.
 static size_t count_calls(finder *f, const uint32_t *ops, size_t count, hone_view operation, size_t *out_first)
 {
@@ -445,6 +486,8 @@ static size_t count_calls(finder *f, const uint32_t *ops, size_t count, hone_vie
         else
             calls = count_function_calls(f->graph, ops, count, operation);
         if (calls == 0) calls = count_results(f, ops, sequence, count);
+        if (calls <= 1) calls = count_by_work(f->graph, ops, count, sequence); // the sequence is not read any more
+        if (calls == 0) calls = 1;
     } else {
         f->failed = true;
     }

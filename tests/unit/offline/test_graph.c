@@ -323,6 +323,22 @@ static void merged_work_still_shows_how_many_calls_there_were(void **state)
     assert_count(text, false, 2);
 }
 
+static void calls_that_feed_each_other_are_counted_by_their_work(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "HloModule m\n"
+        "ENTRY main {\n"
+        "  a = f32[4,4]{1,0} parameter(0)\n"
+        "  m = f32[4,4]{1,0} sine(a), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n" // of both calls: was merged
+        "  d1 = f32[4,4]{1,0} dot(a, m), lhs_contracting_dims={1}, metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "  r1 = f32[4]{0} exponential(d1), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "  d2 = f32[4,4]{1,0} dot(r1, m), lhs_contracting_dims={1}, metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "  ROOT r2 = f32[4]{0} exponential(d2), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "}\n";
+    assert_count(text, true, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +351,7 @@ int main(void)
         cmocka_unit_test(loops_of_hlo_are_counted),
         cmocka_unit_test(calls_that_touch_are_told_apart_in_hlo),
         cmocka_unit_test(merged_work_still_shows_how_many_calls_there_were),
+        cmocka_unit_test(calls_that_feed_each_other_are_counted_by_their_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
