@@ -5,40 +5,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool peer_is(const char *kernel)
+static bool is_peer(const char *kernel)
 {
-    static const char *const marks[] = {"openblas", "onednn", "libxsmm", "composed"};
+    static const char *const marks[] = {"openblas", "onednn", "libxsmm"};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
         if (strstr(kernel, marks[i]) != NULL) return true;
     return false;
 }
 
-static bool read_peer(const json_t *kernel, bench_peer *out)
+// kernels: of a result document's evidence.
+static void read_config(const json_t *kernels, bench_peer *peer)
 {
-    const char *name = json_string_value(json_object_get(kernel, "kernel"));
-    const json_t *config = json_object_get(kernel, "config");
-    if (name == NULL || !peer_is(name) || !json_is_object(config)) return false;
-    if (!json_is_number(json_object_get(kernel, "time_ns"))) return false;
-    char *text = json_dumps(config, JSON_COMPACT);
-    bool fits = text != NULL && strlen(text) < sizeof out->config;
-    snprintf(out->kernel, sizeof out->kernel, "%s", name);
-    snprintf(out->config, sizeof out->config, "%s", fits ? text : "");
-    free(text);
-    return fits;
+    size_t i;
+    json_t *kernel;
+    json_array_foreach(kernels, i, kernel)
+    {
+        const char *name = json_string_value(json_object_get(kernel, "kernel"));
+        const json_t *config = json_object_get(kernel, "config");
+        if (name == NULL || strcmp(name, peer->kernel) != 0 || !json_is_object(config)) continue;
+        char *text = json_dumps(config, JSON_COMPACT);
+        if (text != NULL && strlen(text) < sizeof peer->config) snprintf(peer->config, sizeof peer->config, "%s", text);
+        free(text);
+    }
 }
 
-size_t peers_of_result(const hone_result *result, bench_peer out[PEERS_MOST])
+static json_t *read_document(const hone_result *result)
 {
     char *text = NULL;
-    size_t count = 0, i;
-    json_t *kernel;
-    if (hone_result_json(result, &text, NULL) != HONE_OK) return 0;
+    if (hone_result_json(result, &text, NULL) != HONE_OK) return NULL;
     json_t *document = json_loads(text, 0, NULL);
     hone_text_free(text);
+    return document;
+}
+
+size_t peers_find(hone_runtime *rt, const char *algorithm, const hone_result *result, bench_peer out[PEERS_MOST])
+{
+    const hone_kernel_ref **kernels = NULL;
+    size_t kernel_count = 0, count = 0;
+    if (hone_registry_kernels(rt, algorithm, &kernels, &kernel_count, NULL) != HONE_OK) return 0;
+    json_t *document = read_document(result);
     const json_t *entry = json_array_get(json_object_get(document, "entries"), 0);
-    json_t *kernels = json_object_get(json_object_get(entry, "evidence"), "kernels");
-    json_array_foreach(kernels, i, kernel) if (count < PEERS_MOST && read_peer(kernel, &out[count])) count++;
+    const json_t *measured = json_object_get(json_object_get(entry, "evidence"), "kernels");
+    for (size_t i = 0; i < kernel_count && count < PEERS_MOST; i++) {
+        const char *name = hone_kernel_of(kernels[i])->name;
+        if (!is_peer(name)) continue;
+        bench_peer *peer = &out[count++];
+        snprintf(peer->kernel, sizeof peer->kernel, "%s", name);
+        peer->config[0] = '\0';
+        read_config(measured, peer);
+    }
     json_decref(document);
+    hone_kernels_free(rt, &kernels);
     return count;
 }
 

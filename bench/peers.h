@@ -8,13 +8,13 @@ enum { PEERS_MOST = 8, PEER_CONFIG_SIZE = 256 };
 
 typedef struct bench_peer {
     char kernel[HONE_NAME_SIZE];
-    char config[PEER_CONFIG_SIZE]; // JSON
+    char config[PEER_CONFIG_SIZE]; // JSON; "": the kernel's own heuristic
 } bench_peer;
 
-// Whether a kernel is another library's, or composed of such: its name says so.
-bool peer_is(const char *kernel);
-// The peers that a contest measured, each with its best config there. Returns how many.
-size_t peers_of_result(const hone_result *result, bench_peer out[PEERS_MOST]);
+// The kernels of an algorithm that are another library's, or composed of such, as their names say: each with its best
+// config of the contest that the result tells of, if it came to be measured there. Some of them may not be able to run
+// the call. Returns how many.
+size_t peers_find(hone_runtime *rt, const char *algorithm, const hone_result *result, bench_peer out[PEERS_MOST]);
 // How many threads a config asks for; 1 when it says nothing of them.
 int peer_threads(const char *config_json);
 
