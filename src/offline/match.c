@@ -22,10 +22,11 @@ typedef struct matcher {
     const hone_algorithm_entry *entry; // NULL: hone does not have the algorithm
     hone_matched *out;
     int *patience;
-    hone_call *second; // fits the operands, but gives what the program does not make there
-    hone_buffer spec;  // of the call, in the words of whoever made the label
-    hone_error why;    // why the last way did not give a call
-    bool failed;       // memory was short
+    hone_call *best; // of those that fit the operands
+    int best_rank;
+    hone_buffer spec; // of the call, in the words of whoever made the label
+    hone_error why;   // why the last way did not give a call
+    bool failed;      // memory was short
 } matcher;
 
 static const char *keep(matcher *m, const char *text, size_t size)
@@ -133,19 +134,19 @@ static bool match_proved(matcher *m)
     return proved && take_spec(m, HONE_MATCH_PROVED);
 }
 
-// True when the program makes an array like each result of the call, under the call's label.
-static bool makes_results(const matcher *m, const hone_call *call)
+// How late in the program's operations under the label an array like the call's first result is made; 0: last of all.
+static int rank_result(const matcher *m, const hone_call *call)
 {
     const hone_signature *signature = m->entry->signature;
     for (size_t i = 0; i < hone_signature_count(signature); i++) {
         const hone_tensor *tensor =
             hone_signature_parameter(signature, i)->is_result ? hone_call_tensor(call, i) : NULL;
-        if (tensor && !hone_operands_have(&m->found->made, tensor, m->found->label->vmaps)) return false;
+        if (tensor) return hone_operands_find(&m->found->made, tensor, m->found->label->vmaps);
     }
-    return true;
+    return 0;
 }
 
-// Ends the search at arguments that give what the program makes; the first others are kept for want of better ones.
+// Keeps the arguments whose result is made latest: the results of a call are what it ends with.
 static bool bind_operands(void *ctx, const hone_value *values, size_t count)
 {
     matcher *m = ctx;
@@ -154,23 +155,26 @@ static bool bind_operands(void *ctx, const hone_value *values, size_t count)
         hone_call_bind(m->environment->allocator, m->entry->signature, values, count, true, &call, &m->why);
     m->failed |= status == HONE_OUT_OF_MEMORY;
     if (status != HONE_OK) return m->failed;
-    if (makes_results(m, call)) return take_call(m, call, HONE_MATCH_OPERANDS);
-    if (m->second)
+    int rank = rank_result(m, call);
+    if (m->best && rank >= m->best_rank) {
         hone_call_release(&call);
-    else
-        m->second = call;
-    return false;
+        return false;
+    }
+    hone_call_release(&m->best);
+    m->best = call;
+    m->best_rank = rank;
+    return rank == 0;
 }
 
 static bool match_operands(matcher *m)
 {
     if (!m->entry || m->found->view_count == 0) return false;
     hone_buffer_clear(&m->spec); // what is in it belongs to a way that led nowhere
-    if (hone_arguments_try(m->entry->signature, m->found, false, bind_operands, m)) return !m->failed;
-    if (!m->second) return false;
-    hone_call *second = m->second;
-    m->second = NULL;
-    return take_call(m, second, HONE_MATCH_OPERANDS);
+    hone_arguments_try(m->entry->signature, m->found, false, bind_operands, m);
+    if (m->failed || !m->best) return false;
+    hone_call *best = m->best;
+    m->best = NULL;
+    return take_call(m, best, HONE_MATCH_OPERANDS);
 }
 
 static bool (*const ways[])(matcher *m) = {match_label, match_recorded, match_proved, match_operands};
@@ -255,7 +259,7 @@ static void identify(matcher *m)
 static bool is_seen(const hone_found *found, const hone_tensor *tensor)
 {
     for (uint32_t v = 0; v < found->view_count; v++)
-        if (hone_operands_have(&found->views[v], tensor, found->label->vmaps)) return true;
+        if (hone_operands_find(&found->views[v], tensor, found->label->vmaps) < HONE_OPERANDS_NONE) return true;
     return false;
 }
 
@@ -305,7 +309,7 @@ hone_status hone_match_found(
     out->disagrees = !m.failed && disagrees(&m);
     out->transposed = found->label->transposed;
     out->seen = found->view_count > 0;
-    hone_call_release(&m.second);
+    hone_call_release(&m.best);
     hone_buffer_deinit(&m.spec);
     if (!m.failed) return HONE_OK;
     hone_call_release(&out->call);

@@ -86,24 +86,29 @@ static int64_t elements(const int64_t *dims, int32_t ndim)
     return product;
 }
 
-static bool is_like(const hone_array *array, const hone_tensor *tensor, uint32_t batches, bool reshaped)
+// The dims of the tensor in order, with at most `batches` others between them.
+static bool has_dims(const hone_array *array, const hone_tensor *tensor, uint32_t batches)
 {
-    int64_t have = elements(array->dims, array->ndim), want = elements(tensor->shape, tensor->ndim);
-    if (batches > 0) return want > 0 ? have % want == 0 : have == want;
-    if (reshaped) return have == want;
-    return array->ndim == tensor->ndim &&
-           (array->ndim == 0 || memcmp(array->dims, tensor->shape, (size_t)array->ndim * sizeof array->dims[0]) == 0);
+    int32_t next = 0;
+    if (array->ndim > tensor->ndim + (int32_t)batches) return false;
+    for (int32_t i = 0; i < array->ndim && next < tensor->ndim; i++)
+        next += array->dims[i] == tensor->shape[next];
+    return next == tensor->ndim;
 }
 
-bool hone_operands_have(const hone_operands *operands, const hone_tensor *tensor, uint32_t batches)
+int hone_operands_find(const hone_operands *operands, const hone_tensor *tensor, uint32_t batches)
 {
+    int best = HONE_OPERANDS_NONE;
     for (uint32_t i = 0; i < operands->count; i++) {
         hone_view type = operands->types[i];
         bool mlir = type.size > 0 && type.data[type.size - 1] == '>';
         hone_array array;
-        if (hone_array_read(type, &array) && is_like(&array, tensor, batches, !mlir)) return true;
+        if (!hone_array_read(type, &array)) continue;
+        if (has_dims(&array, tensor, batches)) return (int)i;
+        bool reshaped = !mlir && elements(array.dims, array.ndim) == elements(tensor->shape, tensor->ndim);
+        if (reshaped && best == HONE_OPERANDS_NONE) best = HONE_OPERANDS_RESHAPED + (int)i;
     }
-    return false;
+    return best;
 }
 
 // One way to read a program's arrays as a call's: vmap has put dims in that the call did not have.

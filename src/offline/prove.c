@@ -74,13 +74,30 @@ static void add_extra(proof *p, dimension *d, const char *json)
     d->count++;
 }
 
+// The number that somebody may have written who got this one after it was rounded to `bits` bits: the shortest decimal within half
+// a unit of the last bit.
+static double undo_rounding(double value, int bits)
+{
+    for (int digits = 1; digits < 6; digits++) {
+        double unit = pow(10, floor(log10(fabs(value))) - digits + 1);
+        double written = hone_number_of_float((float)(round(value / unit) * unit));
+        if (fabs(written - value) <= fabs(value) * ldexp(1, -bits)) return written;
+    }
+    return value;
+}
+
 static void add_floats(proof *p, dimension *d, const hone_found *found)
 {
-    for (uint32_t i = 0; i < found->literal_count; i++) {
-        double value;
-        hone_view text = found->literals[i];
-        if (!hone_number_parse(text.data, text.size, &value) || value == 0 || fabs(value) > 1e30) continue;
-        add_value(p, d, hone_of_float(hone_number_of_float((float)value)));
+    static const int precisions[] = {24, 11, 8}; // of f32, f16, bf16
+    add_value(p, d, hone_of_float(1));           // leaves no trace where it multiplies
+    for (size_t k = 0; k < sizeof precisions / sizeof precisions[0]; k++) {
+        for (uint32_t i = 0; i < found->literal_count && d->count < 16; i++) {
+            double value;
+            hone_view text = found->literals[i];
+            if (!hone_number_parse(text.data, text.size, &value) || value == 0 || fabs(value) > 1e30) continue;
+            double written = k == 0 ? hone_number_of_float((float)value) : undo_rounding(value, precisions[k]);
+            add_value(p, d, hone_of_float(written));
+        }
     }
 }
 
@@ -125,26 +142,29 @@ static void add_free(proof *p)
     p->free_count = p->dimension_count;
 }
 
-// What ejkernel's callers say that hone's signatures do not have, by how often.
+// What ejkernel's callers say that hone's signatures do not have, by operation and by how often.
 static const struct {
+    const char *operation; // "" for all
     const char *name, *json;
 } extra_choices[] = {
-    {"platform", "\"pallas\""},
-    {"platform", "\"triton\""},
-    {"platform", "\"cuda\""},
-    {"platform", "\"auto\""},
-    {"precision", "null"},
-    {"precision", "\"Precision.HIGHEST\""},
-    {"logits_dtype", "{\"__callable_obj__\":\"builtins.type\"}"},
-    {"dtype", "{\"__callable_obj__\":\"builtins.type\"}"},
-    {"softmax_dtype", "{\"__callable_obj__\":\"jax._src.numpy.scalar_types._ScalarMeta\"}"},
+    {"", "platform", "\"pallas\""},
+    {"", "platform", "\"triton\""},
+    {"", "platform", "\"cuda\""},
+    {"", "platform", "\"auto\""},
+    {"flash_attention@", "precision", "null"},
+    {"flash_attention@", "precision", "\"Precision.HIGHEST\""},
+    {"flash_attention@", "logits_dtype", "{\"__callable_obj__\":\"builtins.type\"}"},
+    {"attention@", "dtype", "{\"__callable_obj__\":\"builtins.type\"}"},
+    {"attention@", "softmax_dtype", "{\"__callable_obj__\":\"jax._src.numpy.scalar_types._ScalarMeta\"}"},
 };
 
 static void add_extras(proof *p)
 {
     dimension *d = NULL;
     for (size_t i = 0; i < sizeof extra_choices / sizeof extra_choices[0]; i++) {
-        if (!d || strcmp(d->extra, extra_choices[i].name) != 0) d = add_dimension(p, SIZE_MAX, extra_choices[i].name);
+        const char *operation = extra_choices[i].operation, *name = extra_choices[i].name;
+        if (strncmp(p->operation, operation, strlen(operation)) != 0) continue;
+        if (!d || strcmp(d->extra, name) != 0) d = add_dimension(p, SIZE_MAX, name);
         if (d) add_extra(p, d, extra_choices[i].json);
     }
 }
@@ -168,10 +188,11 @@ static void add_windows(proof *p, const hone_found *found)
 
 static void add_choices(proof *p, const hone_found *found)
 {
+    // What is likelier to be said together stands further in front, and is tried together first.
     add_free(p);
-    if (p->operation) add_extras(p);
     for (size_t i = 0; i < hone_signature_count(p->signature); i++)
         add_parameter(p, i, hone_signature_parameter(p->signature, i), found);
+    if (p->operation) add_extras(p);
     if (p->operation) add_windows(p, found);
 }
 
