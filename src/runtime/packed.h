@@ -15,7 +15,7 @@ enum {
 };
 
 typedef struct hone_packed {
-    uint32_t words;
+    uint32_t words, tensors;
     uint64_t word[HONE_PACKED_WORDS + 4];  // zeros up to a multiple of four behind the last
     uint64_t address[HONE_PACKED_TENSORS]; // of element [0, 0, ...] of each tensor, in order
 } hone_packed;
@@ -120,6 +120,7 @@ static inline bool hone_pack(
         if (next == NULL) return false;
     }
     packed->words = (uint32_t)(next - packed->word);
+    packed->tensors = tensors;
     next[0] = next[1] = next[2] = 0; // the padding is compared too
     return true;
 }
@@ -155,8 +156,14 @@ static inline bool hone_packed_repeats(
         if (tensor->strides != NULL && !hone_packed_dense(tensor)) return false;
         *out_address++ = address;
         const int64_t *dim = tensor->shape;
-        for (const uint64_t *end = word + (uint32_t)facts; word < end; word++)
-            differ |= (uint64_t)*dim++ ^ *word;
+        uint32_t rank = (uint32_t)facts;
+        if (rank == 2) { // most of all: unrolled
+            differ |= ((uint64_t)dim[0] ^ word[0]) | ((uint64_t)dim[1] ^ word[1]);
+        } else {
+            for (uint32_t axis = 0; axis < rank; axis++)
+                differ |= (uint64_t)dim[axis] ^ word[axis];
+        }
+        word += rank;
     }
     return differ == 0;
 }

@@ -9,7 +9,8 @@
 // The first count lanes; all from 16 on, none from 0 down.
 static inline __mmask16 hone_mask16(int64_t count)
 {
-    return count >= 16 ? 0xffff : count <= 0 ? 0 : (__mmask16)((1u << count) - 1);
+    if (count >= 16) return 0xffff;
+    return count <= 0 ? (__mmask16)0 : (__mmask16)((1u << count) - 1);
 }
 
 static inline __m512 hone_widen16(__m256i half, hone_dtype_id dtype)
