@@ -4,12 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
 static hone_status do_nothing(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     return (void)plan, (void)args, (void)execution, HONE_OK;
 }
-
 int main(int argc, char **argv)
 {
     const char *text = argc > 1 ? argv[1] : "rms_norm(f32[4,256], f32[256])";
@@ -19,7 +17,7 @@ int main(int argc, char **argv)
     hone_context *context = NULL;
     hone_decision decision;
     hone_value values[16];
-    hone_tensor tensors[16];
+    hone_tensor tensors[16] = {{0}};
     hone_error err;
     hone_status status = hone_call_text_name(text, name, sizeof name, NULL, 0, &err);
     if (status == HONE_OK) status = hone_runtime_open(NULL, &rt, &err);
@@ -32,7 +30,7 @@ int main(int argc, char **argv)
         values[i] = hone_call_values(call)[i];
         if (tensor == NULL) continue;
         tensors[i] = *tensor;
-        tensors[i].data = calloc((size_t)hone_tensor_elements(tensor) + 1, 16); // freed with the process
+        tensors[i].data = calloc((size_t)hone_tensor_elements(tensor) + 1, 16);
         values[i] = hone_of_tensor(&tensors[i]);
     }
     if (status == HONE_OK) status = hone_decide(op, values, count, &decision, &err);
@@ -53,6 +51,8 @@ int main(int argc, char **argv)
     status == HONE_OK ? printf("a hit costs %.0f ns\n", hit_ns) : fprintf(stderr, "%s: %s\n", err.where, err.message);
     hone_context_enter(NULL);
     hone_context_release(&context);
+    for (size_t i = 0; i < count; i++)
+        free(tensors[i].data);
     hone_call_release(&call);
     hone_runtime_close(&rt);
     return status == HONE_OK ? 0 : 1;

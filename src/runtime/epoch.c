@@ -89,12 +89,11 @@ uint64_t hone_epoch_advance(void)
 
 bool hone_epoch_passed(uint64_t epoch)
 {
-    if (atomic_load(&hone_epoch_fences))
-        atomic_thread_fence(memory_order_seq_cst);
-    else
-        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    bool fences = atomic_load(&hone_epoch_fences);
+    if (!fences) (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     for (hone_epoch_slot *slot = atomic_load(&slots); slot != NULL; slot = slot->next) {
-        uint64_t held = atomic_load_explicit(&slot->epoch, memory_order_acquire);
+        uint64_t held = fences ? atomic_fetch_add_explicit(&slot->epoch, 0, memory_order_acq_rel)
+                               : atomic_load_explicit(&slot->epoch, memory_order_acquire);
         if (held != 0 && held <= epoch) return false;
     }
     return true;

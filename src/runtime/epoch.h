@@ -3,7 +3,7 @@
 // A thread that enters a call writes the current epoch into its slot, and 0 when it leaves. What was taken out
 // of the table in epoch e is freed once no slot holds an epoch <= e. The reader's store is plain: the reclaimer makes
 // every thread's stores visible with membarrier(2) before it looks (Linux >= 4.14; where that is missing, readers
-// pay for a fence). Source of the method: K. Fraser, "Practical lock-freedom", 2004, section 5.2.3.
+// pay for an exchange). Source of the method: K. Fraser, "Practical lock-freedom", 2004, section 5.2.3.
 #ifndef HONE_RUNTIME_EPOCH_H
 #define HONE_RUNTIME_EPOCH_H
 
@@ -29,11 +29,14 @@ hone_epoch_slot *hone_epoch_register(void);
 static inline uint64_t hone_epoch_enter(hone_epoch_slot *slot)
 {
     uint64_t before = atomic_load_explicit(&slot->epoch, memory_order_relaxed);
-    if (before == 0) {
-        uint64_t now = atomic_load_explicit(&hone_epoch_now, memory_order_relaxed);
+    if (before != 0) return before;
+    uint64_t now = atomic_load_explicit(&hone_epoch_now, memory_order_relaxed);
+    if (atomic_load_explicit(&hone_epoch_fences, memory_order_relaxed)) {
+        // Reads what the reclaimer wrote there, or is read by it: one of the two sees the other.
+        (void)atomic_exchange_explicit(&slot->epoch, now, memory_order_acq_rel);
+    } else {
         atomic_store_explicit(&slot->epoch, now, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
-        if (atomic_load_explicit(&hone_epoch_fences, memory_order_relaxed)) atomic_thread_fence(memory_order_seq_cst);
     }
     return before;
 }
