@@ -124,10 +124,17 @@ hone_policy hone_context_policy(const hone_context *context, hone_policy fallbac
     return fallback;
 }
 
-const hone_context_override *hone_context_find_override(const hone_context *context, const char *algorithm)
+static bool answers(const hone_context_override *override_, const char *algorithm, const char *version)
+{
+    if (strcmp(override_->algorithm, algorithm) != 0) return false;
+    return override_->version[0] == '\0' || strcmp(override_->version, version) == 0;
+}
+
+const hone_context_override *hone_context_find_override(
+    const hone_context *context, const char *algorithm, const char *version)
 {
     for (; context != NULL; context = context->parent)
-        if (strcmp(context->override_.algorithm, algorithm) == 0) return &context->override_;
+        if (answers(&context->override_, algorithm, version)) return &context->override_;
     return NULL;
 }
 

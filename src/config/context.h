@@ -15,9 +15,11 @@ struct hone_overlay {
 // An override that was checked against the registry.
 typedef struct hone_context_override {
     char algorithm[HONE_NAME_SIZE]; // lower case; "" is none
+    char version[16];               // "": of every version
     char kernel[HONE_NAME_SIZE];
     hone_platform platform;
-    char *config; // JSON object or text; NULL: the kernel's heuristic
+    const struct hone_kernel_ref *exactly; // this very kernel, whatever it is named; NULL: by name
+    char *config;                          // JSON object or text; NULL: the kernel's heuristic
     bool store;
 } hone_context_override;
 
@@ -56,8 +58,9 @@ hone_status hone_context_new(
     hone_error *err);
 // The first policy from context outwards that is not DEFAULT, else fallback.
 hone_policy hone_context_policy(const hone_context *context, hone_policy fallback);
-// The newest override of an algorithm; NULL when there is none.
-const hone_context_override *hone_context_find_override(const hone_context *context, const char *algorithm);
+// The newest override of an algorithm's version; NULL when there is none.
+const hone_context_override *hone_context_find_override(
+    const hone_context *context, const char *algorithm, const char *version);
 // The newest overlay's decision.
 const hone_decision_row *hone_context_find(
     const hone_context *context,

@@ -1,16 +1,23 @@
 #include "config/flight.h"
 
 #include <string.h>
+#include <time.h>
 
 void hone_flights_init(hone_flights *flights)
 {
     pthread_mutex_init(&flights->mutex, NULL);
     pthread_cond_init(&flights->landed, NULL);
     flights->first = NULL;
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&flights->runway, &recursive);
+    pthread_mutexattr_destroy(&recursive);
 }
 
 void hone_flights_deinit(hone_flights *flights)
 {
+    pthread_mutex_destroy(&flights->runway);
     pthread_cond_destroy(&flights->landed);
     pthread_mutex_destroy(&flights->mutex);
 }
@@ -63,12 +70,21 @@ void hone_flight_end(hone_flights *flights, hone_flight *flight)
     pthread_mutex_unlock(&flights->mutex);
 }
 
-bool hone_flight_is_up(
-    hone_flights *flights, const char *device, const char *algorithm, const char *version, const char *key)
+bool hone_runway_take(hone_flights *flights, const volatile int *cancel)
 {
-    hone_flight wanted = {NULL, {device, algorithm, version, key}};
-    pthread_mutex_lock(&flights->mutex);
-    bool up = is_up(flights, &wanted);
-    pthread_mutex_unlock(&flights->mutex);
-    return up;
+    enum { LOOK_NS = 20 * 1000 * 1000 };
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (cancel != NULL && *cancel != 0) return false;
+        if (pthread_mutex_timedlock(&flights->runway, &until) == 0) return true;
+    }
+}
+
+void hone_runway_leave(hone_flights *flights)
+{
+    pthread_mutex_unlock(&flights->runway);
 }

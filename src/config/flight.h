@@ -1,4 +1,5 @@
-// Single flight: of the threads that need the same thing made, one makes it and the others wait.
+// Single flight: of the threads that need the same thing made, one makes it and the others wait. And one runway: what
+// measures the machine does so alone, whatever its key.
 #ifndef HONE_CONFIG_FLIGHT_H
 #define HONE_CONFIG_FLIGHT_H
 
@@ -10,6 +11,7 @@ typedef struct hone_flights {
     pthread_mutex_t mutex;
     pthread_cond_t landed;
     struct hone_flight *first; // one a key in the air; lives on the stack of the thread that flies it
+    pthread_mutex_t runway;    // recursive: a flight may start another from within
 } hone_flights;
 
 // One flight. The caller's, on its stack, from begin to end.
@@ -29,8 +31,8 @@ bool hone_flight_begin(
     const char *version,
     const char *key);
 void hone_flight_end(hone_flights *flights, hone_flight *flight);
-// True when somebody flies this key now.
-bool hone_flight_is_up(
-    hone_flights *flights, const char *device, const char *algorithm, const char *version, const char *key);
+// Waits until nobody else has the runway and takes it. False: *cancel (may be NULL) was not 0 before that.
+bool hone_runway_take(hone_flights *flights, const volatile int *cancel);
+void hone_runway_leave(hone_flights *flights);
 
 #endif

@@ -23,7 +23,16 @@ hone_status hone_request_init(
             hone_call_text(call), (int)device.type, (int)device.id);
     *request = (hone_request){
         .rt = op->rt, .op = op, .call = call, .device = info, .context = context, .nested = hone_thread_self.depth > 0};
-    return hone_call_bucket(call, true, &request->bucket, err);
+    return hone_request_bucket(call, &request->bucket, err);
+}
+
+hone_status hone_request_bucket(const hone_call *call, hone_call **out, hone_error *err)
+{
+    hone_error why = {.message = ""};
+    hone_status status = hone_call_bucket(call, true, out, &why);
+    if (status == HONE_INVALID_ARGUMENT) return HONE_OK;
+    if (status != HONE_OK && err != NULL) *err = why;
+    return status;
 }
 
 void hone_request_deinit(hone_request *request)
@@ -36,6 +45,19 @@ hone_policy hone_request_policy(const hone_request *request)
     hone_policy policy = hone_context_policy(request->context, request->rt->policy);
     // A kernel that calls hone is itself being run or measured: tuning inside it would time a machine at work.
     return policy == HONE_POLICY_TUNE && request->nested ? HONE_POLICY_HEURISTIC : policy;
+}
+
+const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorithm, const hone_decision *decision)
+{
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = hone_registry_list(algorithm, &count);
+    for (size_t i = 0; i < count; i++) {
+        const hone_kernel *kernel = &kernels[i]->kernel;
+        if (kernel->platform == decision->platform && kernel->backend == decision->backend &&
+            strcmp(kernel->name, decision->kernel) == 0)
+            return kernels[i];
+    }
+    return hone_kernel_by_name(algorithm, decision->kernel, decision->platform);
 }
 
 void hone_decision_fill(
@@ -64,13 +86,14 @@ static hone_status check_aside(const hone_request *request, const hone_kernel_re
     const hone_aside *aside = find_aside(request->rt, kernel, hone_call_key(request->call));
     pthread_mutex_unlock(&request->rt->mutex);
     if (aside == NULL) return HONE_OK;
-    return hone_fail(why, HONE_KERNEL_FAILED, "decide", "put aside for this call: %s", aside->reason);
+    return hone_fail(
+        why, HONE_KERNEL_FAILED, "decide", "put aside for this call: %s: %s", kernel->kernel.name, aside->reason);
 }
 
-void hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason)
+bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason)
 {
     hone_aside *aside = hone_alloc(&rt->allocator, sizeof *aside);
-    if (aside == NULL) return;
+    if (aside == NULL) return false;
     aside->kernel = kernel;
     snprintf(aside->key, sizeof aside->key, "%s", key);
     snprintf(aside->reason, sizeof aside->reason, "%s", reason);
@@ -85,6 +108,7 @@ void hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, con
     hone_log_write(
         &rt->log, HONE_LOG_WARNING, "%s %s: %s is put aside: %s", kernel->algorithm->name, key, kernel->kernel.name,
         reason);
+    return true;
 }
 
 hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why)
@@ -106,21 +130,34 @@ static hone_status check_config(
     return status;
 }
 
-// The kernel of a decision, when it may answer this request with this config; else HONE_NOT_FOUND with why.
-static hone_status accept(
-    const hone_request *request, const hone_decision *decision, const hone_kernel_ref **out, hone_error *why)
+// An entry without a config means the space's default, which can depend on the call.
+static hone_status fill_config(
+    const hone_request *request, const hone_kernel_ref *kernel, hone_decision *decision, hone_error *why)
 {
-    const hone_kernel_ref *kernel = hone_kernel_by_name(request->op->algorithm, decision->kernel, decision->platform);
+    if (decision->config.count > 0 || hone_space_parameters(kernel->space) == 0) return HONE_OK;
+    hone_bound_space *space = NULL;
+    hone_status status = hone_space_bind(kernel->space, request->call, request->device, &space, why);
+    if (status == HONE_OK) status = hone_bound_space_default(space, &decision->config, why);
+    if (status == HONE_OK)
+        hone_config_json(kernel->space, &decision->config, decision->config_json, sizeof decision->config_json);
+    hone_bound_space_release(&space);
+    return status;
+}
+
+// HONE_OK when a decision may answer this request; else HONE_NOT_FOUND with why.
+static hone_status accept(const hone_request *request, hone_decision *decision, hone_error *why)
+{
+    const hone_kernel_ref *kernel = hone_decision_kernel(request->op->algorithm, decision);
     if (kernel == NULL)
         return hone_fail(
             why, HONE_NOT_FOUND, "decide", "it names kernel %s, which is not registered", decision->kernel);
     hone_error reason = {.message = ""};
     hone_status status = hone_request_admits(request, kernel, &reason);
+    if (status == HONE_OK) status = fill_config(request, kernel, decision, &reason);
     if (status == HONE_OK) status = check_config(request, kernel, &decision->config, &reason);
     if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, "decide");
     if (status != HONE_OK)
         return hone_fail(why, HONE_NOT_FOUND, "decide", "it names kernel %s: %s", decision->kernel, reason.message);
-    if (out != NULL) *out = kernel;
     return HONE_OK;
 }
 
@@ -139,13 +176,12 @@ static hone_status config_from_any(
 static hone_status override_with(
     const hone_request *request,
     const char *who,
+    const hone_kernel_ref *kernel,
     const char *kernel_name,
-    hone_platform platform,
     const char *config_text,
     hone_decision *out,
     hone_error *why)
 {
-    const hone_kernel_ref *kernel = hone_kernel_by_name(request->op->algorithm, kernel_name, platform);
     if (kernel == NULL)
         return hone_fail(
             why, HONE_INVALID_ARGUMENT, "decide",
@@ -160,22 +196,44 @@ static hone_status override_with(
     return HONE_OK;
 }
 
+static const hone_context_override *find_override(const hone_request *request)
+{
+    const hone_algorithm_entry *algorithm = request->op->algorithm;
+    return hone_context_find_override(request->context, algorithm->name, algorithm->version);
+}
+
+static const hone_kernel_ref *kernel_of_override(const hone_request *request, const hone_context_override *override_)
+{
+    if (override_->exactly != NULL) return override_->exactly;
+    return hone_kernel_by_name(request->op->algorithm, override_->kernel, override_->platform);
+}
+
+// Writes an answer that was asked to be stored. A store that cannot is no reason not to answer.
+static void store_override(const hone_request *request, const hone_decision *decision)
+{
+    hone_runtime *rt = request->rt;
+    hone_store *store = hone_runtime_store(rt);
+    hone_error why = {.message = ""};
+    if (store != NULL && hone_decision_store(rt, store, request->device, request->call, decision, &why) != HONE_OK)
+        hone_log_write(&rt->log, HONE_LOG_WARNING, "an override was not stored: %s", why.message);
+}
+
 static hone_status from_override(const hone_request *request, hone_decision *out, hone_error *why)
 {
-    const char *name = request->op->algorithm->name;
-    const hone_context_override *override_ = hone_context_find_override(request->context, name);
+    const hone_algorithm_entry *algorithm = request->op->algorithm;
+    const hone_context_override *override_ = find_override(request);
     if (override_ != NULL) {
         hone_status status = override_with(
-            request, "the context's override", override_->kernel, override_->platform, override_->config, out, why);
-        hone_store *store =
-            status == HONE_OK && override_->store && !request->explaining ? hone_runtime_store(request->rt) : NULL;
+            request, "the context's override", kernel_of_override(request, override_), override_->kernel,
+            override_->config, out, why);
         out->source = HONE_SOURCE_OVERRIDE;
-        return store == NULL ? status
-                             : hone_decision_store(request->rt, store, request->device, request->call, out, why);
+        if (status == HONE_OK && override_->store && !request->explaining) store_override(request, out);
+        return status;
     }
-    const char *forced = hone_rules_kernel(&request->rt->force, name);
-    if (forced != NULL) return override_with(request, "HONE_FORCE", forced, HONE_PLATFORM_NONE, NULL, out, why);
-    return hone_fail(why, HONE_NOT_FOUND, "decide", "none is set");
+    const char *forced = hone_rules_kernel(&request->rt->force, algorithm->name);
+    if (forced == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "none is set");
+    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, forced, HONE_PLATFORM_NONE);
+    return override_with(request, "HONE_FORCE", kernel, forced, NULL, out, why);
 }
 
 // Overlays, lock and memory -------------------------------------------------------------------------------------
@@ -211,7 +269,7 @@ static hone_status look_up(const hone_request *request, row_function *copy_row, 
     hone_error reason = {.message = "no entry for this key"};
     for (size_t i = 0; i < 2 && calls[i] != NULL; i++) {
         if (!copy_row(request, hone_call_key(calls[i]), hone_call_spec(calls[i]), out)) continue;
-        hone_status status = accept(request, out, NULL, &reason);
+        hone_status status = accept(request, out, &reason);
         out->bucketed = i == 1;
         if (status == HONE_OK) return HONE_OK;
         if (status != HONE_NOT_FOUND) return hone_fail(why, status, "decide", "%s", reason.message);
@@ -251,7 +309,6 @@ static void visit_stored(void *ctx, const hone_store_decision *row)
     store_visit *visit = ctx;
     hone_error why = {.message = ""};
     visit->status = hone_decision_from_store(visit->request->rt, row, visit->out, &why);
-    if (visit->status == HONE_OK) visit->status = accept(visit->request, visit->out, NULL, &why);
     if (visit->status != HONE_OK) *visit->why = why;
 }
 
@@ -270,7 +327,18 @@ static hone_status ask_store(
     for (int regime = HONE_WARM; regime <= HONE_COLD && status == HONE_NOT_FOUND; regime++)
         status = hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, why);
     if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
-    return status == HONE_OK ? visit.status : status;
+    if (status == HONE_OK) status = visit.status;
+    // Not in the visit: kernels are asked, which must not happen under the store's lock.
+    return status == HONE_OK ? accept(request, out, why) : status;
+}
+
+// A store that fails answers nothing; the chain goes on without it.
+static hone_status pass_by_store(const hone_request *request, hone_status status, hone_error *why)
+{
+    if (status == HONE_NOT_FOUND || status == HONE_OUT_OF_MEMORY) return status;
+    hone_log_write(&request->rt->log, HONE_LOG_WARNING, "going on without the store's answer: %s", why->message);
+    why->status = HONE_NOT_FOUND;
+    return HONE_NOT_FOUND;
 }
 
 static hone_status from_store(const hone_request *request, hone_decision *out, hone_error *why)
@@ -278,23 +346,25 @@ static hone_status from_store(const hone_request *request, hone_decision *out, h
     hone_runtime *rt = request->rt;
     hone_store *store = hone_runtime_store(rt);
     if (store == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
-    const hone_call *calls[] = {request->call, request->bucket};
-    hone_status status = HONE_NOT_FOUND;
-    for (size_t i = 0; i < 2 && calls[i] != NULL && status != HONE_OK; i++) {
-        status = ask_store(request, store, calls[i], out, why);
-        if (status != HONE_OK) continue;
-        out->bucketed = i == 1;
-        // No plan needs to go: one for this key would have kept the call from getting here.
-        pthread_mutex_lock(&rt->mutex);
-        status = hone_decisions_put(&rt->cache, request->device->fingerprint, hone_call_spec(calls[i]), out, why);
-        pthread_mutex_unlock(&rt->mutex);
-        return status;
+    const hone_call *call = request->call;
+    hone_status status = ask_store(request, store, call, out, why);
+    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && request->bucket != NULL) {
+        // What is wrong with the exact key's entry says more than that the bucket has none.
+        hone_error reason = {.message = ""};
+        hone_status asked = ask_store(request, store, request->bucket, out, &reason);
+        if (asked != HONE_NOT_FOUND) {
+            *why = reason;
+            status = asked;
+            call = request->bucket;
+        }
     }
-    // A store that fails answers nothing; the chain goes on without it.
-    if (status != HONE_NOT_FOUND && status != HONE_OUT_OF_MEMORY) {
-        hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the store's answer: %s", why->message);
-        why->status = status = HONE_NOT_FOUND;
-    }
+    if (status != HONE_OK) return pass_by_store(request, status, why);
+    out->bucketed = call == request->bucket;
+    if (request->explaining) return HONE_OK;
+    // No plan needs to go: one for this key would have kept the call from getting here.
+    pthread_mutex_lock(&rt->mutex);
+    status = hone_decisions_put(&rt->cache, request->device->fingerprint, hone_call_spec(call), out, why);
+    pthread_mutex_unlock(&rt->mutex);
     return status;
 }
 
@@ -309,28 +379,34 @@ static hone_status from_transfer(const hone_request *request, hone_decision *out
 
 // Tuning and the heuristic ------------------------------------------------------------------------------------------
 
+static hone_status tune_now(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
+{
+    hone_tune_options options = {.struct_size = sizeof options};
+    hone_status status = hone_runtime_tune(request->rt, request->op, call, &options, NULL, out, why);
+    if (status == HONE_OK) status = accept(request, out, why);
+    out->bucketed = request->bucket != NULL;
+    // Whatever kept the tuner from an answer, the heuristic still can give one.
+    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED)
+        why->status = status = HONE_NOT_FOUND;
+    return status;
+}
+
 static hone_status from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
 {
-    hone_runtime *rt = request->rt;
+    hone_flights *flights = &request->rt->flights;
     const hone_algorithm_entry *algorithm = request->op->algorithm;
     const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
-    for (;;) {
-        hone_flight flight;
-        if (hone_flight_begin(
-                &rt->flights, &flight, request->device->fingerprint, algorithm->name, algorithm->version,
-                hone_call_key(call))) {
-            hone_tune_options options = {.struct_size = sizeof options};
-            hone_status status = hone_runtime_tune(rt, request->op, call, &options, NULL, out, why);
-            hone_flight_end(&rt->flights, &flight);
-            if (status == HONE_OK) status = accept(request, out, NULL, why);
-            out->bucketed = request->bucket != NULL;
-            // Whatever kept the tuner from an answer, the heuristic still can give one.
-            if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED)
-                why->status = status = HONE_NOT_FOUND;
-            return status;
-        }
-        if (from_memory(request, out, why) == HONE_OK) return HONE_OK;
-    }
+    hone_flight flight;
+    bool first = hone_flight_begin(
+        flights, &flight, request->device->fingerprint, algorithm->name, algorithm->version, hone_call_key(call));
+    // Another thread may have landed since the memory was asked.
+    hone_status status = from_memory(request, out, why);
+    if (status == HONE_NOT_FOUND && first) status = tune_now(request, call, out, why);
+    if (first)
+        hone_flight_end(flights, &flight);
+    else if (status == HONE_NOT_FOUND) // the same again would bring no more
+        return hone_fail(why, HONE_NOT_FOUND, "decide", "another thread tuned it meanwhile and found no answer");
+    return status;
 }
 
 // The first kernel in the registry's order that can run the call; the reference only when nothing else can.
@@ -338,7 +414,7 @@ static hone_status from_heuristic(const hone_request *request, hone_decision *ou
 {
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(request->op->algorithm, &count);
-    hone_error reason = {.message = "no kernel is registered"};
+    hone_error reason = {.message = "no kernel is registered"}, failure = {.message = ""};
     for (int references = 0; references < 2; references++) {
         for (size_t i = 0; i < count; i++) {
             if (kernels[i]->kernel.is_reference != (references == 1)) continue;
@@ -347,12 +423,17 @@ static hone_status from_heuristic(const hone_request *request, hone_decision *ou
             if (status == HONE_OK)
                 status = hone_kernel_default_config(kernels[i], request->call, request->device, &config, &reason);
             if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, "decide");
+            if (status == HONE_KERNEL_FAILED) failure = reason;
             if (status != HONE_OK) continue;
             hone_decision_fill(out, kernels[i], &config, hone_call_key(request->call));
             out->verified = false;
             return HONE_OK;
         }
     }
+    if (failure.message[0] != '\0')
+        return hone_fail(
+            why, HONE_KERNEL_FAILED, "decide", "every kernel that could run it failed; the last was %s",
+            failure.message);
     return hone_fail(why, HONE_NOT_FOUND, "decide", "no kernel can run it; the last said: %s", reason.message);
 }
 
@@ -383,13 +464,20 @@ static void note_miss(const hone_request *request, const hone_decision *decision
     if (status != HONE_OK) hone_log_write(&rt->log, HONE_LOG_WARNING, "the miss was not noted: %s", err.message);
 }
 
+static const hone_kernel_ref *chosen_kernel(const hone_request *request, const hone_decision *decision)
+{
+    const hone_context_override *override_ = find_override(request);
+    if (decision->source == HONE_SOURCE_OVERRIDE && override_ != NULL) return kernel_of_override(request, override_);
+    return hone_decision_kernel(request->op->algorithm, decision);
+}
+
 hone_status hone_request_decide(
     const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err)
 {
     hone_status status = hone_chain_decide(&hone_runtime_links, request, hone_request_policy(request), out, err);
     if (status != HONE_OK) return hone_fail_prefix(err, status, "%s", hone_call_text(request->call));
     if (out->source == HONE_SOURCE_HEURISTIC) note_miss(request, out);
-    if (out_kernel != NULL) *out_kernel = hone_kernel_by_name(request->op->algorithm, out->kernel, out->platform);
+    if (out_kernel != NULL) *out_kernel = chosen_kernel(request, out);
     return HONE_OK;
 }
 

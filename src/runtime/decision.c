@@ -59,8 +59,7 @@ hone_status hone_decision_store(
     hone_error *err)
 {
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, decision->algorithm, decision->version);
-    const hone_kernel_ref *kernel =
-        algorithm == NULL ? NULL : hone_kernel_by_name(algorithm, decision->kernel, decision->platform);
+    const hone_kernel_ref *kernel = algorithm == NULL ? NULL : hone_decision_kernel(algorithm, decision);
     if (kernel == NULL)
         return hone_fail(err, HONE_NOT_FOUND, "decision.store", "kernel %s is not registered", decision->kernel);
     hone_buffer evidence, environment;
@@ -117,6 +116,7 @@ hone_status hone_runtime_remember(
     pthread_mutex_lock(&rt->mutex);
     hone_status status = hone_decisions_put(&rt->cache, device->fingerprint, spec, decision, err);
     pthread_mutex_unlock(&rt->mutex);
+    hone_runtime_answers_changed(rt);
     drop_replaced(rt, device, decision);
     return status;
 }
@@ -137,7 +137,16 @@ static hone_status split_entry_name(
     return HONE_OK;
 }
 
-// Checks an entry against the registry and makes a decision of it.
+// JSON object or text; NULL and "" leave out as it is.
+static hone_status read_config(const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *err)
+{
+    if (text == NULL || text[0] == '\0') return HONE_OK;
+    if (text[0] == '{') return hone_config_from_json(kernel->space, text, strlen(text), out, err);
+    return hone_config_from_text(kernel->space, text, out, err);
+}
+
+// Checks an entry against the registry and makes a decision of it. One without a config gets it when it answers a call:
+// the space's default can depend on the call.
 static hone_status decision_of_entry(
     hone_runtime *rt, const hone_entry *entry, hone_source source, hone_decision *out, hone_error *err)
 {
@@ -159,15 +168,7 @@ static hone_status decision_of_entry(
             err, HONE_NOT_FOUND, "overlay.create", "%s has no kernel %s (hone list %s shows them)", name, entry->kernel,
             name);
     hone_config config = {0};
-    const char *text = entry->config;
-    if (text != NULL && text[0] == '{')
-        status = hone_config_from_json(kernel->space, text, strlen(text), &config, err);
-    else if (text != NULL && text[0] != '\0')
-        status = hone_config_from_text(kernel->space, text, &config, err);
-    else if (hone_space_parameters(kernel->space) > 0)
-        status = hone_fail(
-            err, HONE_INVALID_ARGUMENT, "overlay.create",
-            "kernel %s has parameters, so the entry needs a config for them", entry->kernel);
+    status = read_config(kernel, entry->config, &config, err);
     if (status != HONE_OK) return status;
     memset(out, 0, sizeof *out);
     hone_decision_fill(out, kernel, &config, entry->key);
@@ -197,6 +198,31 @@ hone_status hone_overlay_create(
     return status;
 }
 
+// An override that names a version is for that one alone.
+static hone_status check_override(
+    hone_runtime *rt, const hone_override *override_, hone_context_override *out, hone_error *err)
+{
+    if (override_->algorithm == NULL || override_->kernel == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "an override needs an algorithm and a kernel");
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, override_->algorithm, NULL);
+    if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, override_->algorithm, err);
+    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, override_->kernel, override_->platform);
+    if (kernel == NULL)
+        return hone_fail(
+            err, HONE_NOT_FOUND, "context.derive", "%s has no kernel %s (hone list %s shows them)", algorithm->name,
+            override_->kernel, algorithm->name);
+    hone_config config;
+    hone_status status = read_config(kernel, override_->config, &config, err);
+    if (status != HONE_OK) return hone_fail_prefix(err, status, "the override of kernel %s", override_->kernel);
+    *out = (hone_context_override){
+        .platform = override_->platform, .config = (char *)(uintptr_t)override_->config, .store = override_->store};
+    snprintf(out->algorithm, sizeof out->algorithm, "%s", algorithm->name);
+    snprintf(out->kernel, sizeof out->kernel, "%s", override_->kernel);
+    if (strstr(override_->algorithm, "@v") != NULL)
+        snprintf(out->version, sizeof out->version, "%s", algorithm->version);
+    return HONE_OK;
+}
+
 hone_status hone_context_derive(
     hone_runtime *rt,
     hone_context *parent,
@@ -212,20 +238,9 @@ hone_status hone_context_derive(
     if (policy < HONE_POLICY_DEFAULT || policy > HONE_POLICY_FROZEN)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "%d is no policy", (int)policy);
     if (override_ == NULL) return hone_context_new(rt->allocator, parent, overlay, NULL, policy, out, err);
-    if (override_->algorithm == NULL || override_->kernel == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "an override needs an algorithm and a kernel");
-    const hone_op *op = NULL;
-    hone_status status = hone_op_get(rt, override_->algorithm, &op, err);
-    if (status != HONE_OK) return status;
-    if (hone_kernel_by_name(op->algorithm, override_->kernel, override_->platform) == NULL)
-        return hone_fail(
-            err, HONE_NOT_FOUND, "context.derive", "%s has no kernel %s (hone list %s shows them)", op->algorithm->name,
-            override_->kernel, op->algorithm->name);
-    hone_context_override checked = {
-        .platform = override_->platform, .config = (char *)(uintptr_t)override_->config, .store = override_->store};
-    snprintf(checked.algorithm, sizeof checked.algorithm, "%s", op->algorithm->name);
-    snprintf(checked.kernel, sizeof checked.kernel, "%s", override_->kernel);
-    return hone_context_new(rt->allocator, parent, overlay, &checked, policy, out, err);
+    hone_context_override checked;
+    hone_status status = check_override(rt, override_, &checked, err);
+    return status == HONE_OK ? hone_context_new(rt->allocator, parent, overlay, &checked, policy, out, err) : status;
 }
 
 hone_status hone_cache_get(
@@ -237,6 +252,9 @@ hone_status hone_cache_get(
     char name[HONE_NAME_SIZE], version[16];
     hone_status status = split_entry_name(algorithm, NULL, name, version, err);
     if (status != HONE_OK) return status;
+    // Names are compared in lower case, which is the registry's to know.
+    const hone_algorithm_entry *known = hone_registry_find(rt->registry, name, version);
+    if (known != NULL) snprintf(name, sizeof name, "%s", known->name);
     device = device != NULL ? device : rt->cpu->fingerprint;
     const hone_decision_row *row = hone_context_find(hone_thread_self.context, device, name, version, key, NULL);
     if (row != NULL) {
@@ -262,6 +280,7 @@ hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error
     const char *device = entry->device != NULL ? entry->device : rt->cpu->fingerprint;
     status = hone_decisions_put(&rt->cache, device, entry->spec, &decision, err);
     pthread_mutex_unlock(&rt->mutex);
+    hone_runtime_answers_changed(rt);
     for (size_t i = 0; i < rt->device_count; i++)
         drop_replaced(rt, rt->devices[i], &decision);
     return status;
@@ -279,6 +298,7 @@ void hone_cache_clear(hone_runtime *rt)
     pthread_mutex_lock(&rt->mutex);
     hone_decisions_clear(&rt->cache);
     pthread_mutex_unlock(&rt->mutex);
+    hone_runtime_answers_changed(rt);
     hone_plan_table_drop(&rt->plans, is_any, NULL);
 }
 

@@ -61,8 +61,17 @@ static bool parse_rule(const char *text, size_t length, hone_rule *rule)
         return copy_part(rule->kernel, sizeof rule->kernel, text, length);
     }
     size_t head = (size_t)(equals - text);
-    return copy_part(rule->algorithm, sizeof rule->algorithm, text, head) &&
-           copy_part(rule->kernel, sizeof rule->kernel, equals + 1, length - head - 1);
+    if (!copy_part(rule->algorithm, sizeof rule->algorithm, text, head)) return false;
+    // Algorithms stand in lower case in the registry.
+    for (char *letter = rule->algorithm; *letter != '\0'; letter++)
+        if (*letter >= 'A' && *letter <= 'Z') *letter = (char)(*letter - 'A' + 'a');
+    return copy_part(rule->kernel, sizeof rule->kernel, equals + 1, length - head - 1);
+}
+
+// A rule of HONE_FORCE names its algorithm: a kernel of all of them there is not.
+static bool is_bare(const hone_rule *rule)
+{
+    return strcmp(rule->algorithm, "*") == 0;
 }
 
 static hone_status read_rules(
@@ -73,7 +82,8 @@ static hone_status read_rules(
         size_t length = strcspn(at, ",");
         if (!hone_grow(&rt->allocator, &rules->rules, &capacity, rules->count + 1, sizeof *rules->rules))
             return hone_fail_memory(err, "runtime.open");
-        if (!parse_rule(at, length, &rules->rules[rules->count]) || (!bare && memchr(at, '=', length) == NULL))
+        hone_rule *rule = &rules->rules[rules->count];
+        if (!parse_rule(at, length, rule) || (!bare && is_bare(rule)))
             return fail_value(
                 err, name, value,
                 bare ? "ALGORITHM=KERNEL or KERNEL, separated by commas" : "ALGORITHM=KERNEL, separated by commas");
@@ -107,6 +117,7 @@ static hone_status read_platforms(hone_runtime *rt, const char *value, hone_erro
             return fail_value(
                 err, "HONE_PLATFORMS", value, "names of platforms, separated by commas (hone devices lists them)");
         named[platform] = true;
+        rt->platforms_asked |= 1u << platform;
         at += length;
         if (*at == ',') at++;
     }
@@ -130,16 +141,39 @@ static const struct {
     {"HONE_PLATFORMS", read_platforms},
 };
 
-// $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither.
+// $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.
 static void default_store(char *out, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
-    out[0] = '\0';
+    int length = 0;
     if (cache != NULL && cache[0] == '/')
-        snprintf(out, size, "sqlite:%s/hone/store.db", cache);
+        length = snprintf(out, size, "sqlite:%s/hone/store.db", cache);
     else if (home != NULL && home[0] == '/')
-        snprintf(out, size, "sqlite:%s/.cache/hone/store.db", home);
+        length = snprintf(out, size, "sqlite:%s/.cache/hone/store.db", home);
+    if (length <= 0 || (size_t)length >= size) out[0] = '\0';
+}
+
+// What the environment would be told about, told about the options.
+static hone_status check_options(const hone_runtime_options *options, hone_error *err)
+{
+    static const unsigned flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE;
+    if (options->policy < HONE_POLICY_DEFAULT || options->policy > HONE_POLICY_FROZEN)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.policy is %d, expected a hone_policy",
+            (int)options->policy);
+    if ((options->flags & ~flags) != 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.flags is 0x%x, expected a set of HONE_RUNTIME_* flags",
+            options->flags);
+    if (options->threads < 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.threads is %d, expected 0 (all usable ones) or more",
+            (int)options->threads);
+    if (options->log_level < 0 || options->log_level > 3)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.log_level is %d, expected 0 to 3", options->log_level);
+    return HONE_OK;
 }
 
 static hone_status choose_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
@@ -157,6 +191,8 @@ static hone_status choose_store(hone_runtime *rt, const char *url, bool environm
 
 hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err)
 {
+    hone_status checked = check_options(options, err);
+    if (checked != HONE_OK) return checked;
     bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
     for (size_t i = 0; environment && i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i].name);
@@ -164,6 +200,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
         hone_status status = variables[i].read(rt, value, err);
         if (status != HONE_OK) return status;
     }
+    if (options->log_level != 0) rt->log.level = options->log_level;
     if (rt->policy == HONE_POLICY_DEFAULT) rt->policy = HONE_POLICY_HEURISTIC;
     return choose_store(rt, options->store, environment, err);
 }

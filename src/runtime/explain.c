@@ -12,8 +12,10 @@ typedef struct explanation {
     hone_link_report links[HONE_SOURCE_COUNT];
     size_t link_count;
     const hone_link_report *answer; // NULL: nobody
+    const hone_link_report *failed; // a link that ended the chain with an error
     const hone_kernel_ref *const *kernels;
     size_t kernel_count;
+    bool out_of_memory; // while kernels were asked
     hone_neighbours nearest;
 } explanation;
 
@@ -23,19 +25,34 @@ static bool is_miss(const explanation *e)
     return e->answer == NULL || e->answer->source == HONE_SOURCE_HEURISTIC;
 }
 
-static void gather(explanation *e)
+// The first link that does not pass the call on: with an answer, or with an error, which ends the chain too.
+static const hone_link_report *last_link(const explanation *e)
+{
+    for (size_t i = 0; i < e->link_count; i++)
+        if (e->links[i].status != HONE_NOT_FOUND) return &e->links[i];
+    return NULL;
+}
+
+// Only what keeps an explanation from being true is a failure: no memory. The rest is part of it.
+static hone_status gather(explanation *e, hone_error *err)
 {
     hone_policy policy = hone_request_policy(&e->request);
     e->link_count = hone_chain_explain(&hone_runtime_links, &e->request, policy, e->links);
-    for (size_t i = 0; i < e->link_count && e->answer == NULL; i++)
-        if (e->links[i].status == HONE_OK) e->answer = &e->links[i];
+    for (size_t i = 0; i < e->link_count; i++)
+        if (e->links[i].status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, "explain");
+    const hone_link_report *last = last_link(e);
+    e->answer = last != NULL && last->status == HONE_OK ? last : NULL;
+    e->failed = e->answer == NULL ? last : NULL;
     e->kernels = hone_registry_list(e->request.op->algorithm, &e->kernel_count);
     hone_store *store = is_miss(e) ? hone_runtime_store(e->request.rt) : NULL;
-    if (store == NULL) return;
+    if (store == NULL) return HONE_OK;
     hone_store_key key = {
         e->request.device->fingerprint, e->request.op->algorithm->name, e->request.op->algorithm->version,
         hone_call_key(e->request.call), hone_call_spec(e->request.call)};
-    if (hone_nearest_find(store, &key, &e->nearest, NULL) != HONE_OK) e->nearest.count = 0;
+    hone_status status = hone_nearest_find(store, &key, &e->nearest, err);
+    if (status == HONE_OUT_OF_MEMORY) return status;
+    if (status != HONE_OK) e->nearest.count = 0;
+    return HONE_OK;
 }
 
 static const char *answer_word(const hone_link_report *link)
@@ -44,11 +61,12 @@ static const char *answer_word(const hone_link_report *link)
     return link->status == HONE_OK ? link->decision.kernel : link->status == HONE_NOT_FOUND ? "none" : "error";
 }
 
-static const char *eligibility(const explanation *e, const hone_kernel_ref *kernel, hone_error *why)
+static const char *eligibility(explanation *e, const hone_kernel_ref *kernel, hone_error *why)
 {
     why->message[0] = '\0';
-    if (hone_request_admits(&e->request, kernel, why) != HONE_OK) return why->message;
-    return NULL;
+    hone_status status = hone_request_admits(&e->request, kernel, why);
+    e->out_of_memory = e->out_of_memory || status == HONE_OUT_OF_MEMORY;
+    return status == HONE_OK ? NULL : why->message;
 }
 
 // Why an eligible kernel is not the answer.
@@ -56,7 +74,8 @@ static const char *place(const explanation *e, const hone_kernel_ref *kernel)
 {
     if (e->answer == NULL) return "could run it, but nothing answered";
     const hone_decision *decision = &e->answer->decision;
-    if (strcmp(decision->kernel, kernel->kernel.name) == 0 && decision->platform == kernel->kernel.platform)
+    if (strcmp(decision->kernel, kernel->kernel.name) == 0 && decision->platform == kernel->kernel.platform &&
+        decision->backend == kernel->kernel.backend)
         return "chosen";
     if (kernel->kernel.is_reference) return "the reference: runs when nothing else can";
     return is_miss(e) ? "could run it; the heuristic takes the first by priority"
@@ -93,6 +112,10 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
 
 static void text_answer(const explanation *e, hone_buffer *out)
 {
+    if (e->failed != NULL) {
+        hone_buffer_format(out, "%s: %s\n", hone_source_name(e->failed->source), e->failed->why.message);
+        return;
+    }
     if (e->answer == NULL) {
         hone_buffer_format(out, "no answer under the policy %s\n", hone_policy_name(hone_request_policy(&e->request)));
         return;
@@ -105,7 +128,7 @@ static void text_answer(const explanation *e, hone_buffer *out)
     text_evidence(decision, out);
 }
 
-static void explain_text(const explanation *e, hone_buffer *out)
+static void explain_text(explanation *e, hone_buffer *out)
 {
     hone_buffer_format(
         out, "%s\nkey %s on %s\n", hone_call_text(e->request.call), hone_call_key(e->request.call),
@@ -164,7 +187,7 @@ static void json_chain(const explanation *e, hone_buffer *out)
     hone_buffer_char(out, ']');
 }
 
-static void json_kernels(const explanation *e, hone_buffer *out)
+static void json_kernels(explanation *e, hone_buffer *out)
 {
     hone_buffer_text(out, ",\"kernels\":[");
     for (size_t i = 0; i < e->kernel_count; i++) {
@@ -217,7 +240,7 @@ static void json_answer(const explanation *e, hone_buffer *out)
         hone_evidence_json(&decision->evidence, out);
 }
 
-static void explain_json(const explanation *e, hone_buffer *out)
+static void explain_json(explanation *e, hone_buffer *out)
 {
     hone_buffer_char(out, '{');
     json_field(out, "call", hone_call_text(e->request.call));
@@ -250,9 +273,11 @@ hone_status hone_explain(
     hone_status status = hone_request_init(&e->request, op, call, hone_thread_self.context, err);
     if (status == HONE_OK) {
         e->request.explaining = true;
-        gather(e);
+        status = gather(e, err);
+    }
+    if (status == HONE_OK) {
         (format == HONE_JSON ? explain_json : explain_text)(e, &out);
-        if (out.failed)
+        if (out.failed || e->out_of_memory)
             status = hone_fail_memory(err, "explain");
         else
             sink(ctx, hone_buffer_string(&out), out.size);

@@ -49,17 +49,36 @@ void hone_plan_entry_note_calls(hone_plan_entry *entry)
     if (status != HONE_OK) hone_log_write(&rt->log, HONE_LOG_WARNING, "%s", err.message);
 }
 
+// What prepares in the kernel's place; NULL: the kernel prepares itself.
+static const hone_platform_ops *platform_of(const hone_plan_entry *entry)
+{
+    hone_platform platform = entry->kernel->kernel.platform;
+    if (entry->rt->instances[platform] == NULL) return NULL;
+    const hone_platform_row *row = &hone_platforms[platform - HONE_NATIVE];
+    return row->ops != NULL ? row->ops : row->when_asked;
+}
+
+static void release_state(const hone_plan_entry *entry)
+{
+    const hone_kernel *kernel = &entry->kernel->kernel;
+    const hone_platform_ops *ops = platform_of(entry);
+    if (entry->plan.state == NULL) return;
+    if (ops != NULL && ops->release != NULL)
+        ops->release(entry->rt->instances[kernel->platform], kernel, entry->plan.state);
+    else if (kernel->release != NULL)
+        kernel->release(kernel, entry->plan.state);
+}
+
 void hone_plan_entry_release(hone_plan_entry *entry)
 {
     if (entry == NULL || atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel) != 1) return;
     hone_runtime *rt = entry->rt;
-    const hone_kernel *kernel = &entry->kernel->kernel;
     hone_plan_entry_note_calls(entry);
-    if (kernel->release != NULL && entry->plan.state != NULL) kernel->release(kernel, entry->plan.state);
+    release_state(entry);
     hone_call_release(&entry->call);
     hone_allocator allocator = rt->allocator;
-    hone_free(&allocator, entry->word);
-    hone_free(&allocator, entry->pairs);
+    if (entry->word != entry->near_word) hone_free(&allocator, entry->word);
+    if (entry->pairs != entry->near_pairs) hone_free(&allocator, entry->pairs);
     hone_free(&allocator, entry);
 }
 
@@ -120,21 +139,39 @@ static size_t entry_bytes(const hone_plan_entry *entry)
 static bool allocate_tables(hone_plan_entry *entry, const hone_allocator *allocator, const hone_packed *packed)
 {
     entry->words = packed->words;
-    entry->word = hone_alloc_array(allocator, packed->words + 4, sizeof entry->word[0]);
-    entry->pairs = hone_alloc_array(allocator, HONE_MAX_PAIRS, sizeof entry->pairs[0]);
+    bool near = packed->words + 4 <= HONE_NEAR_WORDS;
+    bool few = packed->tensors <= HONE_NEAR_TENSORS;
+    entry->word = near ? entry->near_word : hone_alloc_array(allocator, packed->words + 4, sizeof entry->word[0]);
+    entry->pairs = few ? entry->near_pairs : hone_alloc_array(allocator, HONE_MAX_PAIRS, sizeof entry->pairs[0]);
     if (entry->word == NULL || entry->pairs == NULL) return false;
     memcpy(entry->word, packed->word, packed->words * sizeof entry->word[0]);
     entry->hash = hone_packed_hash(packed);
     return true;
 }
 
+static hone_status prepare_state(const hone_plan_entry *entry, void **out_state, size_t *out_scratch, hone_error *err)
+{
+    const hone_kernel *kernel = &entry->kernel->kernel;
+    const hone_platform_ops *ops = platform_of(entry);
+    if (ops != NULL && ops->prepare != NULL)
+        return ops->prepare(entry->rt->instances[kernel->platform], &entry->plan, out_state, out_scratch, err);
+    return kernel->prepare == NULL ? HONE_OK : kernel->prepare(&entry->plan, out_state, out_scratch, err);
+}
+
 static hone_status prepare(hone_plan_entry *entry, hone_error *err)
 {
     const hone_kernel *kernel = &entry->kernel->kernel;
-    if (kernel->prepare == NULL) return HONE_OK;
     hone_error why = {.where = "kernel.prepare", .message = ""};
-    hone_status status = kernel->prepare(&entry->plan, &entry->plan.state, &entry->plan.scratch_bytes, &why);
-    if (status == HONE_OK) return HONE_OK;
+    void *state = NULL;
+    size_t scratch_bytes = 0;
+    hone_thread_self.depth++; // a kernel that prepares itself with other calls is inside a call
+    hone_status status = prepare_state(entry, &state, &scratch_bytes, &why);
+    hone_thread_self.depth--;
+    if (status == HONE_OK) {
+        entry->plan.state = state;
+        entry->plan.scratch_bytes = scratch_bytes;
+        return HONE_OK;
+    }
     return hone_fail(
         err, status, "plan.prepare", "kernel %s cannot be prepared for %s: %s", kernel->name,
         hone_call_text(entry->call), why.message[0] != '\0' ? why.message : hone_status_name(status));
@@ -185,6 +222,22 @@ static hone_status make_entry(
     return status;
 }
 
+static bool is_entry(void *ctx, const hone_plan_entry *entry)
+{
+    return entry == ctx;
+}
+
+// Publishes an entry that was decided when the answers were those of this number. When they have changed since, whoever
+// changed them may have looked for it before it was there: then it goes at once, and the next call decides anew.
+static void publish_entry(hone_runtime *rt, hone_plan_entry *entry, uint64_t answers)
+{
+    hone_error why = {.message = ""};
+    if (hone_plan_table_publish(&rt->plans, entry, &why) != HONE_OK)
+        hone_log_write(&rt->log, HONE_LOG_WARNING, "a plan was not kept: %s", why.message);
+    else if (atomic_load(&rt->answers) != answers)
+        hone_plan_table_drop(&rt->plans, is_entry, entry);
+}
+
 // Whether the table may answer for this call later, and for which words.
 static bool pack_for_table(const hone_op *op, const hone_value *args, size_t count, hone_packed *packed)
 {
@@ -207,6 +260,7 @@ hone_status hone_plan_make(
     hone_request request;
     hone_packed packed;
     bool publish = pack_for_table(op, args, count, &packed);
+    uint64_t answers = atomic_load(&rt->answers);
     status = hone_request_init(&request, op, call, hone_thread_self.context, err);
     while (status == HONE_OK) {
         hone_decision decision = {0};
@@ -220,14 +274,10 @@ hone_status hone_plan_make(
             break;
         }
         // What cannot be prepared here is put aside for this call, and the chain is asked again.
-        hone_runtime_set_aside(rt, kernel, hone_call_key(call), why.message);
-        status = HONE_OK;
+        bool aside = hone_runtime_set_aside(rt, kernel, hone_call_key(call), why.message);
+        status = aside ? HONE_OK : hone_fail_memory(err, "plan.make");
     }
-    if (status == HONE_OK && publish && fill_pairs(*out)) {
-        hone_error why = {.message = ""};
-        if (hone_plan_table_publish(&rt->plans, *out, &why) != HONE_OK)
-            hone_log_write(&rt->log, HONE_LOG_WARNING, "a plan was not kept: %s", why.message);
-    }
+    if (status == HONE_OK && publish && fill_pairs(*out)) publish_entry(rt, *out, answers);
     hone_request_deinit(&request);
     hone_call_release(&call);
     return status;

@@ -10,7 +10,8 @@
 
 #include <pthread.h>
 
-enum { HONE_MAX_PAIRS = 32 };
+// Calls of up to so many words and tensors have them inside the entry, in the cache lines behind the plan.
+enum { HONE_MAX_PAIRS = 32, HONE_NEAR_WORDS = 20, HONE_NEAR_TENSORS = 4, HONE_NEAR_PAIRS = 6 };
 
 // A result and a parameter or other result whose memories must not overlap. They do when
 // result - other + before < range, unsigned: before = bytes of the result - 1, range = bytes of both - 1.
@@ -28,6 +29,8 @@ typedef struct hone_plan_entry {
     uint32_t words, pair_count;
     uint64_t *word; // [words], zeros up to a multiple of four behind the last
     hone_pair *pairs;
+    uint64_t near_word[HONE_NEAR_WORDS];
+    hone_pair near_pairs[HONE_NEAR_PAIRS]; // of four tensors there are at most six pairs
     atomic_size_t references;
     atomic_uint_fast64_t calls;    // hits since the last look, while recording is on
     hone_run_function *kernel_run; // the kernel's own; plan.run may be a wrapper that fills defaults in
@@ -128,7 +131,12 @@ static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, cons
         if (found == 0) return NULL;
         if (found != hash) continue;
         hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_acquire);
-        if (entry != NULL && hone_plan_entry_answers(entry, packed)) return entry;
+        if (entry == NULL) continue;
+        // Among thousands of calls the entry is not in the cache: its lines are asked for together.
+        __builtin_prefetch((const char *)entry + 64);
+        __builtin_prefetch((const char *)entry + 128);
+        __builtin_prefetch((const char *)entry + 256);
+        if (hone_plan_entry_answers(entry, packed)) return entry;
     }
 }
 

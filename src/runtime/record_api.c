@@ -28,7 +28,14 @@ hone_status hone_record_invocation(hone_runtime *rt, const hone_call *call, uint
 {
     if (rt == NULL || call == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "record", "the runtime and the call must not be NULL");
-    return hone_recorder_add(rt->recorder, rt->cpu->fingerprint, call, count, NULL, NULL, err);
+    hone_device where = hone_call_device(call);
+    const char *fingerprint = NULL;
+    for (size_t i = 0; i < rt->device_count && fingerprint == NULL; i++)
+        if (rt->devices[i]->device.type == where.type && rt->devices[i]->device.id == where.id)
+            fingerprint = rt->devices[i]->fingerprint;
+    // A call for a device that is not here can still be one of another machine's: it is kept under this one's CPU.
+    return hone_recorder_add(
+        rt->recorder, fingerprint != NULL ? fingerprint : rt->cpu->fingerprint, call, count, NULL, NULL, err);
 }
 
 hone_status hone_record_get(

@@ -15,15 +15,11 @@ hone_status hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algo
     return status == HONE_OK ? hone_registry_add_algorithm(rt->registry, algorithm, false, err) : status;
 }
 
-hone_status hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)
-{
-    hone_status status = need_runtime(rt, "registry.add_kernels", err);
-    return status == HONE_OK ? hone_registry_add_kernels(rt->registry, kernels, count, false, false, err) : status;
-}
-
-static bool is_of_replaced(void *ctx, const hone_plan_entry *entry)
+// A plan of a kernel that was replaced, or one that a heuristic chose: it did not know the new kernels.
+static bool is_outdated(void *ctx, const hone_plan_entry *entry)
 {
     (void)ctx;
+    if (entry->source == HONE_SOURCE_HEURISTIC) return true;
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(entry->kernel->algorithm, &count);
     for (size_t i = 0; i < count; i++)
@@ -31,11 +27,25 @@ static bool is_of_replaced(void *ctx, const hone_plan_entry *entry)
     return true;
 }
 
+static void drop_outdated(hone_runtime *rt)
+{
+    hone_runtime_answers_changed(rt);
+    hone_plan_table_drop(&rt->plans, is_outdated, NULL);
+}
+
+hone_status hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.add_kernels", err);
+    if (status == HONE_OK) status = hone_registry_add_kernels(rt->registry, kernels, count, false, false, err);
+    if (status == HONE_OK) drop_outdated(rt);
+    return status;
+}
+
 hone_status hone_replace_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)
 {
     hone_status status = need_runtime(rt, "registry.replace_kernels", err);
     if (status == HONE_OK) status = hone_registry_add_kernels(rt->registry, kernels, count, true, false, err);
-    if (status == HONE_OK) hone_plan_table_drop(&rt->plans, is_of_replaced, NULL);
+    if (status == HONE_OK) drop_outdated(rt);
     return status;
 }
 
@@ -46,8 +56,7 @@ hone_status hone_registry_get(
     return status == HONE_OK ? hone_registry_query(rt->registry, query, out_kernel, err) : status;
 }
 
-// Makes an override of exactly this kernel and calls the operation under it: checks, defaults and errors are
-// those of any call.
+// Calls the operation under an override of exactly this kernel: checks, defaults and errors are those of any call.
 hone_status hone_kernel_run(
     const hone_kernel_ref *kernel,
     const hone_value *args,
@@ -57,14 +66,18 @@ hone_status hone_kernel_run(
 {
     if (kernel == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "kernel.run", "the kernel is NULL");
     hone_runtime *rt = kernel->owner;
+    const hone_algorithm_entry *algorithm = kernel->algorithm;
     hone_context *context = NULL;
-    hone_override override_ = {
-        .algorithm = kernel->algorithm->name, .kernel = kernel->kernel.name, .platform = kernel->kernel.platform};
+    hone_context_override override_ = {.platform = kernel->kernel.platform, .exactly = kernel};
+    strcpy(override_.algorithm, algorithm->name);
+    strcpy(override_.version, algorithm->version);
+    strcpy(override_.kernel, kernel->kernel.name);
     const hone_op *op = NULL;
     char name[HONE_NAME_SIZE + 20];
-    strcpy(stpcpy(stpcpy(name, kernel->algorithm->name), "@v"), kernel->algorithm->version);
+    strcpy(stpcpy(stpcpy(name, algorithm->name), "@v"), algorithm->version);
     hone_status status = hone_op_get(rt, name, &op, err);
-    if (status == HONE_OK) status = hone_context_derive(rt, NULL, NULL, &override_, HONE_POLICY_DEFAULT, &context, err);
+    if (status == HONE_OK)
+        status = hone_context_new(rt->allocator, NULL, NULL, &override_, HONE_POLICY_DEFAULT, &context, err);
     if (status != HONE_OK) return status;
     hone_context *previous = hone_context_enter(context);
     status = hone_run_slowly(op, args, count, execution, err);
@@ -78,6 +91,10 @@ hone_status hone_kernel_run(
 hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err)
 {
     hone_status status = need_runtime(rt, "registry.algorithms", err);
+    if (status != HONE_OK) return status;
+    if (out_names == NULL || out_count == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "registry.algorithms", "out_names and out_count must not be NULL");
+    status = hone_registry_load(rt->registry, err);
     if (status != HONE_OK) return status;
     size_t count = 0, size = 0, names = 0;
     const hone_algorithm_entry *const *all = hone_registry_all(rt->registry, &count);
@@ -107,9 +124,16 @@ hone_status hone_registry_kernels(
 {
     hone_status status = need_runtime(rt, "registry.kernels", err);
     if (status != HONE_OK) return status;
-    const hone_op *op = hone_op_find(rt, algorithm, NULL);
+    if (algorithm == NULL || out_kernels == NULL || out_count == NULL)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "registry.kernels",
+            "the algorithm, out_kernels and out_count must not be NULL");
+    const hone_algorithm_entry *entry = hone_registry_find(rt->registry, algorithm, NULL);
+    hone_error why;
+    if (entry == NULL) status = hone_registry_fail_unknown(rt->registry, algorithm, &why);
+    if (status != HONE_OK && status != HONE_NOT_FOUND) return hone_fail(err, status, why.where, "%s", why.message);
     size_t count = 0;
-    const hone_kernel_ref *const *kernels = op == NULL ? NULL : hone_registry_list(op->algorithm, &count);
+    const hone_kernel_ref *const *kernels = entry == NULL ? NULL : hone_registry_list(entry, &count);
     const hone_kernel_ref **copy = hone_alloc_array(&rt->allocator, count + 1, sizeof *copy);
     if (copy == NULL) return hone_fail_memory(err, "registry.kernels");
     if (count > 0) memcpy(copy, kernels, count * sizeof *copy);

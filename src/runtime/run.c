@@ -23,14 +23,15 @@ static bool is_failed(void *ctx, const hone_plan_entry *entry)
     return entry->kernel == failed->kernel && strcmp(entry->call_key, failed->key) == 0;
 }
 
-// Puts the kernel of an entry aside for its call and takes its plans out of the table.
-static void retire_kernel(hone_runtime *rt, const hone_plan_entry *entry, hone_status status)
+// Puts the kernel of an entry aside for its call and takes its plans out of the table. False: no memory.
+static bool retire_kernel(hone_runtime *rt, const hone_plan_entry *entry, hone_status status)
 {
     failed_plan failed = {entry->kernel, entry->call_key};
-    hone_runtime_set_aside(
+    bool aside = hone_runtime_set_aside(
         rt, entry->kernel, entry->call_key,
         status == HONE_UNSUPPORTED ? "it answered unsupported at run time" : "it failed at run time");
-    hone_plan_table_drop(&rt->plans, is_failed, &failed);
+    if (aside) hone_plan_table_drop(&rt->plans, is_failed, &failed);
+    return aside;
 }
 
 static hone_status fail_kernel(const hone_plan_entry *entry, hone_status status, hone_error *err)
@@ -68,7 +69,10 @@ hone_status hone_run_slowly(
         status = entry->plan.run(&entry->plan, args, execution);
         hone_thread_self.depth--;
         bool again = is_of_kernel(status) && entry->source != HONE_SOURCE_OVERRIDE;
-        if (again) retire_kernel(op->rt, entry, status);
+        if (again && !retire_kernel(op->rt, entry, status)) {
+            again = false;
+            status = HONE_OUT_OF_MEMORY;
+        }
         if (status != HONE_OK && !again) status = fail_kernel(entry, status, err);
         hone_plan_entry_release(entry);
         if (!again) return status;
@@ -86,6 +90,6 @@ hone_status hone_run_failed(
     hone_error *err)
 {
     if (!is_of_kernel(status) || entry->source == HONE_SOURCE_OVERRIDE) return fail_kernel(entry, status, err);
-    retire_kernel(op->rt, entry, status);
+    if (!retire_kernel(op->rt, entry, status)) return hone_fail_memory(err, "run");
     return hone_run_slowly(op, args, count, execution, err);
 }

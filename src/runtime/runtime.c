@@ -9,20 +9,31 @@
 
 enum { DEFAULT_PLAN_BYTES = 64 << 20 };
 
-// Asks every platform for its devices, or why it has none.
+// What opens a platform here: some stand by until somebody names them.
+static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform platform)
+{
+    for (size_t i = 0; i < hone_platforms_count; i++) {
+        const hone_platform_row *row = &hone_platforms[i];
+        if (row->platform != platform) continue;
+        return row->ops == NULL && (rt->platforms_asked & 1u << platform) != 0 ? row->when_asked : row->ops;
+    }
+    return NULL;
+}
+
+// Asks every platform for its devices, or why it has none. One with a reason already was left out by the environment.
 static hone_status open_platforms(hone_runtime *rt, hone_error *err)
 {
     for (size_t i = 0; i < hone_platforms_count; i++) {
         const hone_platform_row *row = &hone_platforms[i];
+        const hone_platform_ops *ops = ops_of(rt, row->platform);
         hone_error why = {.message = ""};
-        if (row->ops == NULL) {
+        if (rt->reasons[row->platform] != NULL) continue;
+        if (ops == NULL) {
             snprintf(why.message, sizeof why.message, "%s", row->reason);
-        } else if (rt->reasons[row->platform] == NULL) {
-            hone_status status = row->ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
+        } else {
+            hone_status status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
             if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, "runtime.open");
             if (status == HONE_OK) continue;
-        } else {
-            continue;
         }
         rt->reasons[row->platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
         if (rt->reasons[row->platform] == NULL) return hone_fail_memory(err, "runtime.open");
@@ -30,19 +41,12 @@ static hone_status open_platforms(hone_runtime *rt, hone_error *err)
     return HONE_OK;
 }
 
-static const hone_platform_ops *ops_of(hone_platform platform)
-{
-    for (size_t i = 0; i < hone_platforms_count; i++)
-        if (hone_platforms[i].platform == platform) return hone_platforms[i].ops;
-    return NULL;
-}
-
 static hone_status collect_devices(hone_runtime *rt, hone_error *err)
 {
     size_t capacity = 0;
     for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
         if (rt->instances[platform] == NULL) continue;
-        const hone_platform_ops *ops = ops_of((hone_platform)platform);
+        const hone_platform_ops *ops = ops_of(rt, (hone_platform)platform);
         size_t count = 0;
         const hone_device_info *devices = ops->devices(rt->instances[platform], &count);
         if (!hone_grow(&rt->allocator, &rt->devices, &capacity, rt->device_count + count, sizeof *rt->devices))
@@ -164,7 +168,7 @@ static void destroy(hone_runtime *rt)
     hone_recorder_destroy(&rt->recorder);
     hone_registry_destroy(&rt->registry);
     for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
-        if (rt->instances[platform] != NULL) ops_of((hone_platform)platform)->close(&rt->instances[platform]);
+        if (rt->instances[platform] != NULL) ops_of(rt, (hone_platform)platform)->close(&rt->instances[platform]);
         hone_free(&allocator, rt->reasons[platform]);
     }
     hone_pool_destroy(&rt->pool);

@@ -67,6 +67,8 @@ struct hone_runtime {
     hone_zygote *zygote;
     hone_flights flights;
     hone_lazy_store store;
+    uint32_t platforms_asked;    // bit i: somebody named platform i
+    atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
 };
 
 hone_runtime *hone_runtime_retain(hone_runtime *rt);
@@ -107,12 +109,16 @@ extern const hone_links hone_runtime_links;
 hone_status hone_request_init(
     hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err);
 void hone_request_deinit(hone_request *request);
+// hone_call_bucket; *out is NULL also when the rounded call breaks a condition of the signature: it then has no bucket.
+hone_status hone_request_bucket(const hone_call *call, hone_call **out, hone_error *err);
 hone_policy hone_request_policy(const hone_request *request);
 // The chain for a call. *out_kernel is the registry's.
 hone_status hone_request_decide(
     const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err);
 // Whether a kernel may answer a request: eligible, not denied, not put aside. Else why->message says why not.
 hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why);
+// The kernel that a decision names; NULL when there is none. Kernels of one name and platform are told by the backend.
+const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorithm, const hone_decision *decision);
 // Fills a decision for a kernel and config: names, JSON, key.
 void hone_decision_fill(
     hone_decision *decision, const hone_kernel_ref *kernel, const hone_config *config, const char *key);
@@ -151,8 +157,15 @@ hone_status hone_decision_store(
     const hone_call *call,
     const hone_decision *decision,
     hone_error *err);
-// Puts a kernel aside for a call.
-void hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason);
+// Puts a kernel aside for a call. False: there was no memory to remember it.
+bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason);
+
+// What the chain answers has changed. Call it before the plans that it replaces are dropped: whoever decided
+// meanwhile then drops its own.
+static inline void hone_runtime_answers_changed(hone_runtime *rt)
+{
+    atomic_fetch_add(&rt->answers, 1);
+}
 
 // Plans (plan.c) ----------------------------------------------------------------------------------------------
 

@@ -27,6 +27,25 @@ static hone_status admits(void *ctx, const hone_kernel_ref *kernel, hone_error *
     return hone_fail(why, HONE_UNSUPPORTED, "tune", "HONE_DENY names it");
 }
 
+// One contest at a time: two would take the machine from under each other. What a kernel calls meanwhile is nested.
+static hone_status measure(
+    const hone_tune_environment *environment,
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_contest *contest,
+    hone_error *err)
+{
+    hone_flights *flights = &op->rt->flights;
+    if (!hone_runway_take(flights, options->cancel))
+        return hone_fail(err, HONE_CANCELLED, "tune", "cancelled while another call was being tuned");
+    hone_thread_self.depth++;
+    hone_status status = hone_contest_run(environment, op->algorithm, call, options, contest, err);
+    hone_thread_self.depth--;
+    hone_runway_leave(flights);
+    return status;
+}
+
 hone_status hone_runtime_tune(
     hone_runtime *rt,
     const hone_op *op,
@@ -45,7 +64,7 @@ hone_status hone_runtime_tune(
     environment.admits_ctx = rt;
     if (status == HONE_OK) {
         hone_contest contest = {0};
-        status = hone_contest_run(&environment, op->algorithm, call, options, &contest, err);
+        status = measure(&environment, op, call, options, &contest, err);
         bool won = contest.decision.kernel[0] != '\0';
         if (won) {
             hone_error why = {.message = ""};
@@ -106,7 +125,7 @@ hone_status hone_tune(
     if (status != HONE_OK) return status;
     // What is stored for a bucket is what later look-ups of the bucket's calls find.
     hone_call *bucket = NULL;
-    status = hone_call_bucket(call, true, &bucket, err);
+    status = hone_request_bucket(call, &bucket, err);
     if (status == HONE_OK)
         status = hone_runtime_tune(rt, op, bucket != NULL ? bucket : call, options, result, NULL, err);
     hone_call_release(&bucket);
@@ -238,7 +257,7 @@ hone_status hone_runtime_tune_missing(
 {
     hone_call *bucket = NULL;
     hone_contest decided = {.count = 0};
-    hone_status status = hone_call_bucket(call, true, &bucket, err);
+    hone_status status = hone_request_bucket(call, &bucket, err);
     const hone_call *target = bucket != NULL ? bucket : call;
     if (status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision))
         status = hone_result_add_contest(result, target, &decided, err);
