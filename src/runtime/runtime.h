@@ -67,7 +67,7 @@ struct hone_runtime {
     hone_zygote *zygote;
     hone_flights flights;
     hone_lazy_store store;
-    uint32_t platforms_asked;    // bit i: somebody named platform i
+    uint32_t platforms_asked;     // bit i: somebody named platform i
     atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
 };
 
