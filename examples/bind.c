@@ -26,7 +26,8 @@ int main(void)
     for (int round = 0; round < 1000 && status == HONE_OK; round++) {
         a[0][0] = (float)round;
         status = plan->run(plan, args, NULL); // a plan checks nothing again; a failure is only a status
-        if (status != HONE_OK) err.where = "plan->run", snprintf(err.message, sizeof err.message, "%s", hone_status_name(status));
+        if (status != HONE_OK)
+            err.where = "plan->run", snprintf(err.message, sizeof err.message, "%s", hone_status_name(status));
     }
     if (status == HONE_OK)
         printf("%s: c[0][0] = %.0f\n", plan->kernel->name, (double)c[0][0]);

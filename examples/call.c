@@ -28,7 +28,9 @@ int main(void)
     hone_decision decision;
     if (status == HONE_OK) status = hone_decide(rms_norm, args, 3, &decision, &err);
     if (status == HONE_OK)
-        printf("rms_norm ran on %s (%s): y[0][0] = %.4f\n", decision.kernel, hone_source_name(decision.source), (double)y[0][0]);
+        printf(
+            "rms_norm ran on %s (%s): y[0][0] = %.4f\n", decision.kernel, hone_source_name(decision.source),
+            (double)y[0][0]);
     else
         fprintf(stderr, "%s: %s\n", err.where, err.message);
     hone_runtime_close(&rt);

@@ -35,7 +35,8 @@ int main(void)
     const hone_op *softmax = status == HONE_OK ? hone_op_find(rt, "softmax", &err) : NULL;
     if (softmax == NULL) return fprintf(stderr, "%s\n", err.message), 1;
     status = hone_call_parse(hone_allocator_system(), hone_op_signature(softmax), "softmax(f32[32,1000])", &call, &err);
-    hone_entry entry = {.algorithm = "softmax", .key = status == HONE_OK ? hone_call_key(call) : "", .kernel = "reference"};
+    hone_entry entry = {
+        .algorithm = "softmax", .key = status == HONE_OK ? hone_call_key(call) : "", .kernel = "reference"};
     if (status == HONE_OK) status = hone_overlay_create(rt, &entry, 1, &overlay, &err);
     if (status == HONE_OK) status = hone_context_derive(rt, NULL, overlay, NULL, HONE_POLICY_DEFAULT, &context, &err);
     if (status != HONE_OK) return fprintf(stderr, "%s: %s\n", err.where, err.message), 1;

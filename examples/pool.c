@@ -41,7 +41,8 @@ int main(void)
     hone_runtime *rt = NULL;
     hone_error err;
     int used = 0;
-    hone_execution execution = {.struct_size = sizeof execution, .threads = 2, .parallel_for = run_on_two, .pool = &used};
+    hone_execution execution = {
+        .struct_size = sizeof execution, .threads = 2, .parallel_for = run_on_two, .pool = &used};
     hone_status status = hone_runtime_open(NULL, &rt, &err);
     const hone_op *matmul = status == HONE_OK ? hone_op_find(rt, "matmul", &err) : NULL;
     status = matmul == NULL ? err.status : hone_run(matmul, args, 3, &execution, &err);

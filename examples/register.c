@@ -29,10 +29,13 @@ static hone_status scale_add_blocked(const hone_plan *plan, const hone_value *ar
 
 int main(void)
 {
-    const hone_algorithm axpy = {.struct_size = sizeof axpy,
-        .signature = "axpy(x: f32[n], y: f32[n], *, alpha: f64 = 1.0) -> z: f32[n]", .reference = scale_add};
+    const hone_algorithm axpy = {
+        .struct_size = sizeof axpy,
+        .signature = "axpy(x: f32[n], y: f32[n], *, alpha: f64 = 1.0) -> z: f32[n]",
+        .reference = scale_add};
     const hone_kernel kernels[] = {
-        {HONE_KERNEL, .algorithm = "axpy", .name = "plain", .platform = HONE_NATIVE, .backend = HONE_CPU, .run = scale_add},
+        {HONE_KERNEL, .algorithm = "axpy", .name = "plain", .platform = HONE_NATIVE, .backend = HONE_CPU,
+         .run = scale_add},
         {HONE_KERNEL, .algorithm = "axpy", .name = "blocked", .platform = HONE_NATIVE, .backend = HONE_CPU,
          .space = "block: 64..1024 *4", .run = scale_add_blocked},
     };
@@ -44,9 +47,11 @@ int main(void)
     hone_status status = hone_runtime_open(NULL, &rt, &err);
     if (status == HONE_OK) status = hone_register_algorithm(rt, &axpy, &err);
     if (status == HONE_OK) status = hone_register_kernels(rt, kernels, 2, &err);
-    if (status == HONE_OK) status = hone_tune_text(rt, "axpy(f32[100000], f32[100000], alpha=2.0)", &options, &result, &err);
     if (status == HONE_OK)
-        printf("chosen: %s %s\n", hone_result_decision(result, 0)->kernel, hone_result_decision(result, 0)->config_json);
+        status = hone_tune_text(rt, "axpy(f32[100000], f32[100000], alpha=2.0)", &options, &result, &err);
+    if (status == HONE_OK)
+        printf(
+            "chosen: %s %s\n", hone_result_decision(result, 0)->kernel, hone_result_decision(result, 0)->config_json);
     else
         fprintf(stderr, "%s: %s\n", err.where, err.message);
     hone_result_release(&result);

@@ -7,7 +7,8 @@ static void show(void *ctx, const hone_progress *progress)
 {
     unsigned *calls = ctx;
     if (++*calls % 20 == 0)
-        fprintf(stderr, "%u of %u, best %.1f us with %s\n", progress->done, progress->total, progress->best_ns / 1e3,
+        fprintf(
+            stderr, "%u of %u, best %.1f us with %s\n", progress->done, progress->total, progress->best_ns / 1e3,
             progress->best_kernel != NULL ? progress->best_kernel : "nothing yet");
 }
 
@@ -25,7 +26,8 @@ int main(void)
     if (status == HONE_OK) status = hone_result_overlay(result, &overlay, &err);
     if (status == HONE_OK) {
         const hone_decision *decision = hone_result_decision(result, 0);
-        printf("%s\n  %s %s: %.2f us, verified against %s\n", hone_result_call(result, 0), decision->kernel,
+        printf(
+            "%s\n  %s %s: %.2f us, verified against %s\n", hone_result_call(result, 0), decision->kernel,
             decision->config_json, decision->evidence.time_ns / 1e3, decision->evidence.verified_against);
     } else {
         fprintf(stderr, "%s: %s\n", err.where, err.message);

@@ -61,17 +61,17 @@ typedef struct hone_evidence {
     double time_ns, low_ns, high_ns; // median and its 95 % interval
     uint32_t samples, rounds;
     hone_regime regime;
-    char runner_up[HONE_NAME_SIZE];            // kernel of the second best, "" when there was none
-    double ratio, ratio_low, ratio_high;       // runner-up's time over the winner's, with its 95 % interval
-    double default_time_ns;                    // of the heuristic's or default config
-    char verified_against[HONE_NAME_SIZE];     // "reference"; "" means unverified
-    double tolerance, max_error;               // error allowed and seen, in units of the tolerance rule
-    uint32_t measured;                         // candidates that were timed
-    uint32_t rejected[HONE_FAILURE_COUNT];     // candidates that fell out, by kind
-    double seconds;                            // the contest took
-    double load;                               // load average at the start
+    char runner_up[HONE_NAME_SIZE];        // kernel of the second best, "" when there was none
+    double ratio, ratio_low, ratio_high;   // runner-up's time over the winner's, with its 95 % interval
+    double default_time_ns;                // of the heuristic's or default config
+    char verified_against[HONE_NAME_SIZE]; // "reference"; "" means unverified
+    double tolerance, max_error;           // error allowed and seen, in units of the tolerance rule
+    uint32_t measured;                     // candidates that were timed
+    uint32_t rejected[HONE_FAILURE_COUNT]; // candidates that fell out, by kind
+    double seconds;                        // the contest took
+    double load;                           // load average at the start
     uint64_t seed;
-    bool isolated;                             // candidates ran in a worker process
+    bool isolated; // candidates ran in a worker process
     char hone_version[16];
     char started[24]; // UTC, "2026-11-20T12:34:56Z"
 } hone_evidence;

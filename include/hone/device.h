@@ -62,12 +62,12 @@ enum {
 typedef struct hone_device_info {
     size_t struct_size;
     hone_platform platform;
-    hone_backend backend; // CPU, GPU or TPU
-    hone_device device;   // what tensors on it say
-    const char *name;     // "AMD EPYC 9654"
-    const char *fingerprint; // docs/fingerprints.md: equal on machines that may share decisions
-    uint64_t features;    // HONE_CPU_*
-    int32_t threads;      // usable: affinity and cgroup limits honoured
+    hone_backend backend;                 // CPU, GPU or TPU
+    hone_device device;                   // what tensors on it say
+    const char *name;                     // "AMD EPYC 9654"
+    const char *fingerprint;              // docs/fingerprints.md: equal on machines that may share decisions
+    uint64_t features;                    // HONE_CPU_*
+    int32_t threads;                      // usable: affinity and cgroup limits honoured
     int64_t l1_bytes, l2_bytes, l3_bytes; // data caches, of one core (l3: shared); 0 when not known
     int64_t memory_bytes;
     int64_t smem_bytes, sms; // GPU: shared memory a block, multiprocessors; else 0

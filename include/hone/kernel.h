@@ -20,10 +20,10 @@ typedef void hone_parallel_for(void *pool, int64_t count, void (*body)(void *ctx
 // with hone's own pool beside it, the default stream, no scratch.
 typedef struct hone_execution {
     size_t struct_size;
-    void *stream;       // CUstream and the like; borrowed
-    void *scratch;      // at least plan->scratch_bytes, aligned to 64, not used by another run meanwhile
+    void *stream;  // CUstream and the like; borrowed
+    void *scratch; // at least plan->scratch_bytes, aligned to 64, not used by another run meanwhile
     size_t scratch_bytes;
-    int32_t threads;    // the most that may work at the same time; 1 means the calling thread alone
+    int32_t threads;                 // the most that may work at the same time; 1 means the calling thread alone
     hone_parallel_for *parallel_for; // the host's own pool in place of hone's
     void *pool;                      // its first argument
 } hone_execution;
@@ -34,11 +34,11 @@ typedef hone_status hone_run_function(const hone_plan *plan, const hone_value *a
 
 // A decision made ready to run. Immutable, shared by threads. Kernels read it; nobody writes it.
 struct hone_plan {
-    hone_run_function *run;  // plan->run(plan, args, execution): one indirect call
-    const int64_t *config;   // the config's values in the order of the kernel's space: plan->config[BLOCK_M]
-    void *state;             // what the kernel's prepare made
+    hone_run_function *run; // plan->run(plan, args, execution): one indirect call
+    const int64_t *config;  // the config's values in the order of the kernel's space: plan->config[BLOCK_M]
+    void *state;            // what the kernel's prepare made
     const hone_kernel *kernel;
-    const hone_call *call;   // the descriptor it was bound for: dims, dtypes, defaults; its data pointers mean nothing
+    const hone_call *call; // the descriptor it was bound for: dims, dtypes, defaults; its data pointers mean nothing
     const hone_device_info *device;
     size_t scratch_bytes;
     hone_parallel_for *parallel_for; // hone's own pool
@@ -71,8 +71,9 @@ typedef struct hone_cost {
 
 typedef struct hone_algorithm {
     size_t struct_size;
-    const char *signature;        // copied
-    hone_run_function *reference; // higher precision than the dtype; NULL: kernels cannot be verified, so none of them wins a contest
+    const char *signature; // copied
+    hone_run_function
+        *reference; // higher precision than the dtype; NULL: kernels cannot be verified, so none of them wins a contest
     hone_tolerance tolerance;
     // bytes and operations of a call; may be NULL
     void (*model)(const hone_call *call, hone_cost *out_cost);
@@ -101,7 +102,8 @@ struct hone_kernel {
     // Can it run this call at all? If not, fills why->message (shown by explain). NULL: yes.
     bool (*supports)(const hone_kernel *kernel, const hone_call *call, hone_error *why);
     // A config without measuring; false: the space's default. NULL: the space's default.
-    bool (*heuristic)(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+    bool (*heuristic)(
+        const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
     // An explicit list in place of the space's enumeration: false ends it. NULL: the space.
     bool (*candidates)(const hone_kernel *kernel, const hone_call *call, size_t index, hone_config *out_config);
     // Compile, load, pack, create a library's primitive. plan has kernel, call, config and device filled in;

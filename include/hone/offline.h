@@ -29,10 +29,10 @@ typedef struct hone_operation {
     const char *label;     // as it stands in the program
     int64_t count;         // call instances times the trip counts around them; -1: the form does not allow it
     hone_match matched;
-    const char *call;      // hone's call text; NULL when not matched
-    const char *call_key;  // hone's key; NULL when not matched
+    const char *call;     // hone's call text; NULL when not matched
+    const char *call_key; // hone's key; NULL when not matched
     bool tunable;
-    const char *reason;    // why not; NULL when tunable
+    const char *reason; // why not; NULL when tunable
 } hone_operation;
 
 typedef struct hone_program hone_program;

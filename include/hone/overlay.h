@@ -16,14 +16,14 @@ extern "C" {
 
 // One decision by its key. All strings are copied.
 typedef struct hone_entry {
-    const char *device;    // fingerprint; NULL: any device
-    const char *algorithm; // "rms_norm" or "rms_norm@v1"
-    const char *version;   // NULL: from algorithm, else "1"
-    const char *key;       // call key
-    const char *spec;      // canonical text of the call; NULL: the key alone is compared
-    const char *kernel;    // kernel name
+    const char *device;     // fingerprint; NULL: any device
+    const char *algorithm;  // "rms_norm" or "rms_norm@v1"
+    const char *version;    // NULL: from algorithm, else "1"
+    const char *key;        // call key
+    const char *spec;       // canonical text of the call; NULL: the key alone is compared
+    const char *kernel;     // kernel name
     hone_platform platform; // HONE_PLATFORM_NONE: the first kernel of that name
-    const char *config;    // JSON object or text "a=1 b=2"; NULL or "": the space's default
+    const char *config;     // JSON object or text "a=1 b=2"; NULL or "": the space's default
 } hone_entry;
 
 typedef struct hone_overlay hone_overlay; // immutable, counted

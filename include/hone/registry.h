@@ -28,7 +28,7 @@ hone_replace_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count,
 typedef struct hone_query {
     const char *algorithm;
     hone_platform platform; // NONE: any; AUTO; or one
-    hone_backend backend;   // NONE: hardware that is present; ANY: only "any" kernels, then the default backend's; or one
+    hone_backend backend; // NONE: hardware that is present; ANY: only "any" kernels, then the default backend's; or one
 } hone_query;
 
 // A kernel got from the registry; lives as long as the runtime.
@@ -43,7 +43,11 @@ HONE_API const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel);
 // Runs what was got with its default config, checked like any call; unsupported parameters are refused before
 // the kernel runs, and a failure becomes HONE_KERNEL_FAILED with algorithm, kernel, call text and cause.
 HONE_API HONE_MUST_CHECK hone_status hone_kernel_run(
-    const hone_kernel_ref *kernel, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err);
+    const hone_kernel_ref *kernel,
+    const hone_value *args,
+    size_t count,
+    const hone_execution *execution,
+    hone_error *err);
 
 // Names of all algorithms, lower case, sorted by code point. The array and its strings are one block:
 // free it with hone_names_free.

@@ -24,14 +24,14 @@ enum {
 typedef struct hone_runtime_options {
     size_t struct_size;
     hone_allocator allocator; // reallocate NULL: the system's
-    const char *store;        // a URL; NULL: HONE_STORE, else sqlite:$XDG_CACHE_HOME/hone/store.db; "" or "none": no store
-    hone_policy policy;       // HONE_POLICY_DEFAULT: HONE_POLICY, else heuristic
-    unsigned flags;           // HONE_RUNTIME_*
-    size_t plan_cache_bytes;  // cap of the shared plan table; 0: 64 MiB
-    int32_t threads;          // of hone's own pool, the caller counted in; 0: the device's usable threads
+    const char *store;  // a URL; NULL: HONE_STORE, else sqlite:$XDG_CACHE_HOME/hone/store.db; "" or "none": no store
+    hone_policy policy; // HONE_POLICY_DEFAULT: HONE_POLICY, else heuristic
+    unsigned flags;     // HONE_RUNTIME_*
+    size_t plan_cache_bytes; // cap of the shared plan table; 0: 64 MiB
+    int32_t threads;         // of hone's own pool, the caller counted in; 0: the device's usable threads
     void (*log)(void *ctx, int level, const char *message); // level 0 error, 1 warning, 2 info, 3 debug; any thread
     void *log_ctx;
-    int log_level;            // 0: HONE_LOG, else warnings
+    int log_level; // 0: HONE_LOG, else warnings
 } hone_runtime_options;
 
 // Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to
@@ -52,7 +52,8 @@ HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, co
 // An algorithm of the registry, ready to be called. Lives as long as the runtime.
 typedef struct hone_op hone_op;
 // name may carry a version, "rms_norm@v2"; else the newest is taken. HONE_NOT_FOUND lists the algorithms there are.
-HONE_API HONE_MUST_CHECK hone_status hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error *err);
 // The same, NULL when there is none.
 HONE_API const hone_op *hone_op_find(hone_runtime *rt, const char *name, hone_error *err);
 HONE_API hone_signature *hone_op_signature(const hone_op *op);

@@ -15,15 +15,15 @@ extern "C" {
 typedef struct hone_decision {
     char algorithm[HONE_NAME_SIZE];
     char version[16];
-    char key[20];                // the key it stands under: the call's, or its bucket's
+    char key[20]; // the key it stands under: the call's, or its bucket's
     char kernel[HONE_NAME_SIZE];
     hone_platform platform;
     hone_backend backend;
-    hone_config config;          // values in the order of the kernel's space
-    char config_json[1024];      // the same as a JSON object
+    hone_config config;     // values in the order of the kernel's space
+    char config_json[1024]; // the same as a JSON object
     hone_source source;
     bool verified;
-    bool bucketed;               // found under the bucket's key
+    bool bucketed; // found under the bucket's key
     hone_evidence evidence;
 } hone_decision;
 

@@ -42,8 +42,8 @@ typedef struct hone_parameter {
     bool is_result;
     bool is_inout; // a result that may be exactly the memory of one parameter
     bool keyword_only;
-    bool nullable;      // "?": none is allowed
-    bool has_default;   // may be left out; always with nullable
+    bool nullable;            // "?": none is allowed
+    bool has_default;         // may be left out; always with nullable
     hone_value default_value; // scalars; NONE for a nullable parameter's "= none"
     const char *type_text;    // the type as written, normalised: "T[n, k] if transpose_b else [k, n]"
 } hone_parameter;
@@ -54,7 +54,7 @@ HONE_API HONE_MUST_CHECK hone_status
 hone_signature_parse(hone_allocator allocator, const char *text, hone_signature **out, hone_error *err);
 // Signatures are immutable and counted; any thread.
 HONE_API hone_signature *hone_signature_retain(hone_signature *signature);
-HONE_API void hone_signature_release(hone_signature **signature); // sets it to NULL; NULL is fine
+HONE_API void hone_signature_release(hone_signature **signature);             // sets it to NULL; NULL is fine
 HONE_API const char *hone_signature_name(const hone_signature *signature);    // as written
 HONE_API const char *hone_signature_version(const hone_signature *signature); // "1" when none was written
 HONE_API const char *hone_signature_text(const hone_signature *signature);    // normalised
@@ -86,11 +86,11 @@ HONE_API HONE_MUST_CHECK hone_status hone_call_bind(
 // Reads call text, "matmul(f32[512,512], f32[512,512], transpose_b=true) @cpu:0", into a description. The name must
 // be the signature's, and so the version where one is written.
 // Returns: as hone_call_bind; what is no call text is HONE_INVALID_ARGUMENT with the offset and what was expected.
-HONE_API HONE_MUST_CHECK hone_status
-hone_call_parse(hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status hone_call_parse(
+    hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err);
 // The algorithm name, and "@v" version or "", that call text starts with. out_version may be NULL.
-HONE_API HONE_MUST_CHECK hone_status
-hone_call_text_name(const char *text, char *out_name, size_t name_size, char *out_version, size_t version_size, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status hone_call_text_name(
+    const char *text, char *out_name, size_t name_size, char *out_version, size_t version_size, hone_error *err);
 // Reads a canonical call spec (formats.md) by parameter names, also one written by ejkernel.
 // Parameters that the signature does not have must be null or one of the known defaults; otherwise
 // HONE_UNSUPPORTED with the parameter and its value. A spec names no device: the tensors are on cpu:0.

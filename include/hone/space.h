@@ -60,10 +60,7 @@ HONE_API void hone_bound_space_release(hone_bound_space **space);
 // borrowed for the visit. After a failure some configs may have been visited. Any thread, several at once: a bound space
 // never changes.
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_enumerate(
-    const hone_bound_space *space,
-    bool (*visit)(void *ctx, const hone_config *config),
-    void *ctx,
-    hone_error *err);
+    const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err);
 // The number of valid configs; UINT64_MAX when there are more than that. Groups of parameters that no constraint connects
 // are counted apart, so this can be quick where enumerating is hopeless.
 HONE_API HONE_MUST_CHECK hone_status

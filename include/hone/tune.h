@@ -18,10 +18,10 @@ typedef enum hone_isolation {
 } hone_isolation;
 
 typedef struct hone_progress {
-    const char *call;         // call text
-    uint32_t done, total;     // candidates
-    const char *kernel;       // being measured
-    double best_ns;           // 0: none yet
+    const char *call;     // call text
+    uint32_t done, total; // candidates
+    const char *kernel;   // being measured
+    double best_ns;       // 0: none yet
     const char *best_kernel;
     double elapsed_seconds, remaining_seconds; // remaining: estimate; negative: not known
 } hone_progress;
@@ -37,11 +37,11 @@ typedef struct hone_tune_options {
     hone_regime regime;
     hone_tolerance tolerance; // all zero: the algorithm's
     uint64_t seed;
-    bool no_store;            // do not store decision and measurements
-    bool fresh;               // measure also what the store has measured already
-    bool keep_existing;       // a call that has a verified decision is left as it is
-    const char *platform;     // only kernels of this platform; NULL: all
-    const char *kernel;       // only the kernel of this name; NULL: all
+    bool no_store;        // do not store decision and measurements
+    bool fresh;           // measure also what the store has measured already
+    bool keep_existing;   // a call that has a verified decision is left as it is
+    const char *platform; // only kernels of this platform; NULL: all
+    const char *kernel;   // only the kernel of this name; NULL: all
     void (*progress)(void *ctx, const hone_progress *progress);
     void *progress_ctx;
     const volatile int *cancel; // not 0: stop; what was measured is kept
@@ -53,7 +53,11 @@ typedef struct hone_result hone_result; // entries + evidence; immutable; counte
 // Returns: HONE_OK; HONE_NOT_FOUND (no kernel can run it, or none passed; the message has the reasons by kind);
 //          HONE_CANCELLED (*out_result holds what was found so far, or NULL); HONE_BUSY, HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_tune(
-    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result **out_result, hone_error *err);
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result **out_result,
+    hone_error *err);
 // The same by call text.
 HONE_API HONE_MUST_CHECK hone_status hone_tune_text(
     hone_runtime *rt, const char *call, const hone_tune_options *options, hone_result **out_result, hone_error *err);

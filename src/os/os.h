@@ -5,10 +5,10 @@
 #include "base/buffer.h"
 
 // Time -----------------------------------------------------------------------------------------------------
-uint64_t hone_os_now_ns(void);      // monotonic
-double hone_os_now_utc(void);       // seconds since 1970
+uint64_t hone_os_now_ns(void);                         // monotonic
+double hone_os_now_utc(void);                          // seconds since 1970
 void hone_os_format_utc(double seconds, char out[24]); // "2026-11-20T12:34:56Z"
-double hone_os_load(void);          // load average of the last minute; negative when not known
+double hone_os_load(void);                             // load average of the last minute; negative when not known
 void hone_os_sleep_ns(uint64_t nanoseconds);
 
 // Files ----------------------------------------------------------------------------------------------------
@@ -24,17 +24,18 @@ bool hone_os_is_executable(const char *path);
 typedef struct hone_library hone_library;
 // Opens the first of a NULL-ended list of names. Never closed again by hone when it starts threads.
 // HONE_UNAVAILABLE with the loader's words for each name.
-hone_status hone_library_open(const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
+hone_status hone_library_open(
+    const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
 void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
 void hone_library_close(const hone_allocator *allocator, hone_library **library);
 
 // The CPU --------------------------------------------------------------------------------------------------
 typedef struct hone_os_cpu {
-    char vendor[16];   // "AuthenticAMD"
-    char brand[64];    // "AMD EPYC 9654 96-Core Processor"
+    char vendor[16];            // "AuthenticAMD"
+    char brand[64];             // "AMD EPYC 9654 96-Core Processor"
     char microarchitecture[32]; // "zen4"
-    uint64_t features; // HONE_CPU_* of hone/device.h
-    int32_t threads;   // usable: sched affinity and cgroup cpu quota (v1 and v2) honoured, at least 1
+    uint64_t features;          // HONE_CPU_* of hone/device.h
+    int32_t threads;            // usable: sched affinity and cgroup cpu quota (v1 and v2) honoured, at least 1
     int64_t l1_bytes, l2_bytes, l3_bytes;
     int64_t memory_bytes;
 } hone_os_cpu;
@@ -52,13 +53,14 @@ int32_t hone_pool_threads(const hone_pool *pool);
 // Workers spin for a few microseconds before they sleep, so that kernels of 20 us gain from them.
 void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 // The same with at most limit threads at work.
-void hone_pool_run_limited(hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+void hone_pool_run_limited(
+    hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 
 // Processes ------------------------------------------------------------------------------------------------
 // A child that talks over a pair of pipes (or one socket pair), dies with its parent, and leads its own process group.
 typedef struct hone_process {
     int pid;
-    int fd;  // read and write, close-on-exec
+    int fd; // read and write, close-on-exec
 } hone_process;
 // Starts program with arguments (NULL-ended, first is the program's name); the child finds its end as file descriptor 3.
 hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err);

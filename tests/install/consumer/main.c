@@ -18,7 +18,8 @@ int main(void)
 {
     hone_runtime_options options = {.struct_size = sizeof options, .store = "none"};
     hone_algorithm algorithm = {.struct_size = sizeof algorithm, .signature = "twice(x: f32[n]) -> y: f32[n]"};
-    hone_kernel kernel = {HONE_KERNEL, .algorithm = "twice", .name = "c", .platform = HONE_NATIVE, .backend = HONE_CPU, .run = twice};
+    hone_kernel kernel = {HONE_KERNEL,         .algorithm = "twice", .name = "c", .platform = HONE_NATIVE,
+                          .backend = HONE_CPU, .run = twice};
     hone_runtime *rt = NULL;
     hone_error err;
     if (hone_runtime_open(&options, &rt, &err) != HONE_OK || hone_register_algorithm(rt, &algorithm, &err) != HONE_OK ||
@@ -28,7 +29,8 @@ int main(void)
     int64_t shape[] = {3};
     hone_tensor tx = hone_tensor_of(x, HONE_F32, 1, shape), ty = hone_tensor_of(y, HONE_F32, 1, shape);
     hone_value args[] = {hone_of_tensor(&tx), hone_of_tensor(&ty)};
-    if (hone_run(hone_op_find(rt, "twice", &err), args, 2, NULL, &err) != HONE_OK) return fprintf(stderr, "%s\n", err.message), 1;
+    if (hone_run(hone_op_find(rt, "twice", &err), args, 2, NULL, &err) != HONE_OK)
+        return fprintf(stderr, "%s\n", err.message), 1;
     hone_runtime_close(&rt);
     return y[2] == 6 ? 0 : 1;
 }

@@ -36,7 +36,8 @@ int main()
     int64_t shape[] = {2};
     hone_tensor tx = hone_tensor_of(x, HONE_F32, 1, shape), ty = hone_tensor_of(y, HONE_F32, 1, shape);
     hone_value args[] = {hone_of_tensor(&tx), hone_of_tensor(&ty)};
-    if (hone_run(hone_op_find(rt, "half", &err), args, 2, nullptr, &err) != HONE_OK) return std::fprintf(stderr, "%s\n", err.message), 1;
+    if (hone_run(hone_op_find(rt, "half", &err), args, 2, nullptr, &err) != HONE_OK)
+        return std::fprintf(stderr, "%s\n", err.message), 1;
     hone_runtime_close(&rt);
     return y[1] == 2 ? 0 : 1;
 }
