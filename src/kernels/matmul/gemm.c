@@ -31,8 +31,10 @@ typedef struct gemm_part {
 // What stands packed while micro-kernels run.
 typedef struct gemm_block {
     int64_t row, rows, column, columns;
-    int64_t depth, k_begin; // words, elements
-    bool first;             // of k: c is overwritten
+    int64_t depth, k_begin;   // words, elements
+    bool first, last;         // of k: c is overwritten; c is complete
+    bool packs;               // b's panels are packed as they are met
+    int64_t next_row, next_k; // of a: what will be packed next; next_row is the part's end when nothing will
 } gemm_block;
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -85,11 +87,17 @@ static int64_t block_words(const gemm_job *job)
     return divide_up(divide_up(job->product->k, k_blocks(job)), job->set->word) + 1;
 }
 
-// Sums of a 16 bit product: of one row block when k is one block, else of all the worker's rows.
+// Sums of a 16 bit product: of one tile when k is one block, else of all the worker's rows.
 static int64_t sum_rows(const gemm_job *job)
 {
     if (job->product->dtype == HONE_F32) return 0;
-    return k_blocks(job) == 1 ? block_rows(job) : divide_up(job->product->m, job->grid_rows);
+    return k_blocks(job) == 1 ? job->blocking->mr : divide_up(job->product->m, job->grid_rows);
+}
+
+static int64_t sums_stride(const gemm_job *job)
+{
+    if (job->product->dtype == HONE_F32) return job->product->c_stride;
+    return k_blocks(job) == 1 ? job->blocking->nr : block_columns(job);
 }
 
 static size_t a_words(const gemm_job *job)
@@ -104,7 +112,7 @@ static size_t b_words(const gemm_job *job)
 
 static size_t piece_bytes(const gemm_job *job)
 {
-    return (a_words(job) + b_words(job) + (size_t)(sum_rows(job) * block_columns(job))) * sizeof(float);
+    return (a_words(job) + b_words(job) + (size_t)(sum_rows(job) * sums_stride(job))) * sizeof(float);
 }
 
 static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles)
@@ -146,14 +154,13 @@ static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t c
     (product->transpose_b ? set->pack_lines : set->pack_columns)(&strip);
 }
 
-// A [n, k] matrix is read panel by panel; of a [k, n] one a few rows are read from end to end, since a walk down one
-// panel's columns would meet a new page at every step (measured at 4096 x 4096: 17 GB/s, 6 GB/s down the columns).
-static void pack_b(const gemm_part *part, const gemm_block *block)
+// Of a [k, n] matrix a few rows are read from end to end, since a walk down one panel's columns would meet a new page at
+// every step (measured at 4096 x 4096: 17 GB/s, 6 GB/s down the columns). A panel of a [n, k] one is packed when it is met.
+static void pack_rows_of_b(const gemm_part *part, const gemm_block *block)
 {
-    int64_t step = part->job->product->transpose_b ? block->depth : PACKED_ROWS;
-    for (int64_t word = 0; word < block->depth; word += step)
+    for (int64_t word = 0; word < block->depth; word += PACKED_ROWS)
         for (int64_t column = 0; column < block->columns; column += part->job->blocking->nr)
-            pack_panel(part, block, column, word, smaller(step, block->depth - word));
+            pack_panel(part, block, column, word, smaller(PACKED_ROWS, block->depth - word));
 }
 
 // Where a panel of B is read: packed, or in place.
@@ -169,55 +176,109 @@ static void place_b(const gemm_part *part, const gemm_block *block, int64_t colu
     }
 }
 
-// Where sums of row `row` of the part and the block's first column stand.
-static float *place_c(const gemm_part *part, const gemm_block *block, int64_t row)
+// Where sums of row `row` and of the block's column `column` stand.
+static float *place_c(const gemm_part *part, const gemm_block *block, int64_t row, int64_t column)
 {
     const hone_matmul *product = part->job->product;
-    if (product->dtype == HONE_F32) return (float *)product->c + row * product->c_stride + block->column;
-    int64_t base = k_blocks(part->job) == 1 ? block->row : part->row_begin;
-    return part->c + (row - base) * part->c_stride;
+    if (product->dtype == HONE_F32) return (float *)product->c + row * product->c_stride + block->column + column;
+    return k_blocks(part->job) == 1 ? part->c : part->c + (row - part->row_begin) * part->c_stride + column;
 }
 
-static void multiply_block(const gemm_part *part, const gemm_block *block, int64_t tiles)
+// Sums of a 16 bit product go to c while they are in the first cache.
+static void narrow_tile(
+    const gemm_part *part,
+    const gemm_block *block,
+    const hone_gemm_tile *tile,
+    int64_t row,
+    int64_t rows,
+    int64_t column)
 {
-    int64_t nr = part->job->blocking->nr;
+    const hone_matmul *product = part->job->product;
+    for (int64_t i = 0; i < rows; i++) {
+        uint16_t *to = (uint16_t *)product->c + (row + i) * product->c_stride + block->column + column;
+        part->job->set->narrow(tile->c + i * tile->c_stride, to, product->dtype, tile->columns);
+    }
+}
+
+// Fetching ---------------------------------------------------------------------------------------------------------
+
+// Nothing to fetch: the same line again and again.
+static void fetch_nothing(hone_gemm_tile *tile)
+{
+    tile->fetch = (const char *)tile->a;
+    tile->fetch_stride = tile->fetch_step = 0;
+}
+
+static void fetch_rows(const gemm_part *part, hone_gemm_tile *tile, const void *data, int64_t offset, int64_t stride)
+{
+    int64_t size = hone_element_size(part->job->product->dtype);
+    tile->fetch = (const char *)data + offset * size;
+    tile->fetch_stride = stride * size;
+    tile->fetch_step = HONE_FETCH_ROWS * part->job->set->word * size;
+}
+
+// The next panel of a transposed b while this one is multiplied, then the next rows of a.
+static void choose_fetch(
+    const gemm_part *part, const gemm_block *block, int64_t column, int64_t t, hone_gemm_tile *tile)
+{
+    const hone_matmul *product = part->job->product;
+    int64_t nr = part->job->blocking->nr, line = t * HONE_FETCH_ROWS;
+    if (block->packs && line < nr && column + nr + line + HONE_FETCH_ROWS <= block->columns) {
+        int64_t j = block->column + column + nr + line;
+        fetch_rows(part, tile, product->b, j * product->b_stride + block->k_begin, product->b_stride);
+    } else if (column + nr >= block->columns && block->next_row + line + HONE_FETCH_ROWS <= part->row_end) {
+        int64_t i = block->next_row + line;
+        fetch_rows(part, tile, product->a, i * product->a_stride + block->next_k, product->a_stride);
+    } else {
+        fetch_nothing(tile);
+    }
+}
+
+// Multiplying ------------------------------------------------------------------------------------------------------
+
+static void multiply_panel(const gemm_part *part, const gemm_block *block, int64_t column, int64_t tiles)
+{
     hone_gemm_tile tile = {
         .depth = block->depth,
         .c_stride = part->c_stride,
         .accumulate = !block->first,
+        .columns = smaller(part->job->blocking->nr, block->columns - column),
     };
-    for (int64_t column = 0; column < block->columns; column += nr) {
-        place_b(part, block, column, &tile);
-        tile.columns = smaller(nr, block->columns - column);
-        for (int64_t t = 0; t < tiles; t++) {
-            int64_t row = piece_begin(block->rows, t, tiles), next = piece_begin(block->rows, t + 1, tiles);
-            tile.a = part->a + row * block->depth;
-            tile.c = place_c(part, block, block->row + row) + column;
-            part->job->set->tile(&tile, (int32_t)(next - row));
-        }
+    place_b(part, block, column, &tile);
+    for (int64_t t = 0; t < tiles; t++) {
+        int64_t from = piece_begin(block->rows, t, tiles), rows = piece_begin(block->rows, t + 1, tiles) - from;
+        tile.a = part->a + from * block->depth;
+        tile.c = place_c(part, block, block->row + from, column);
+        choose_fetch(part, block, column, t, &tile);
+        part->job->set->tile(&tile, (int32_t)rows);
+        if (block->last && part->job->product->dtype != HONE_F32)
+            narrow_tile(part, block, &tile, block->row + from, rows, column);
     }
 }
 
-static void narrow_block(const gemm_part *part, const gemm_block *block)
+static void multiply_block(const gemm_part *part, const gemm_block *block, int64_t tiles)
+{
+    for (int64_t column = 0; column < block->columns; column += part->job->blocking->nr) {
+        if (block->packs) pack_panel(part, block, column, 0, block->depth);
+        multiply_panel(part, block, column, tiles);
+    }
+}
+
+// All row blocks over one block of B.
+static void multiply_rows(const gemm_part *part, gemm_block *block)
 {
     const hone_matmul *product = part->job->product;
-    for (int64_t row = block->row; row < block->row + block->rows; row++) {
-        uint16_t *to = (uint16_t *)product->c + row * product->c_stride + block->column;
-        part->job->set->narrow(place_c(part, block, row), to, product->dtype, block->columns);
-    }
-}
-
-// All row blocks over one packed block of B.
-static void multiply_rows(const gemm_part *part, gemm_block *block, bool last)
-{
     int64_t total = part->row_end - part->row_begin, count = divide_up(total, part->job->blocking->mc);
     for (int64_t i = 0; i < count; i++) {
         block->row = part->row_begin + piece_begin(total, i, count);
         block->rows = part->row_begin + piece_begin(total, i + 1, count) - block->row;
+        block->packs = i == 0 && part->job->blocking->pack_b && product->transpose_b;
+        bool ends = i == count - 1;
+        block->next_row = !ends ? block->row + block->rows : block->last ? part->row_end : part->row_begin;
+        block->next_k = block->k_begin + (ends ? block->depth * part->job->set->word : 0);
         int64_t tiles = divide_up(block->rows, part->job->blocking->mr);
         pack_a(part, block, tiles);
         multiply_block(part, block, tiles);
-        if (last && part->job->product->dtype != HONE_F32) narrow_block(part, block);
     }
 }
 
@@ -230,8 +291,9 @@ static void multiply_columns(const gemm_part *part, gemm_block *block)
         block->k_begin = begin * word;
         block->depth = piece_begin(words, i + 1, count) - begin;
         block->first = i == 0;
-        if (job->blocking->pack_b) pack_b(part, block);
-        multiply_rows(part, block, i == count - 1);
+        block->last = i == count - 1;
+        if (job->blocking->pack_b && !job->product->transpose_b) pack_rows_of_b(part, block);
+        multiply_rows(part, block);
     }
 }
 
@@ -266,7 +328,7 @@ static void work(void *ctx, int64_t index)
         .a = memory,
         .b = memory + a_words(job),
         .c = memory + a_words(job) + b_words(job),
-        .c_stride = product->dtype == HONE_F32 ? product->c_stride : block_columns(job),
+        .c_stride = sums_stride(job),
     };
     multiply_part(&part);
 }

@@ -13,6 +13,8 @@
 
 #include "kernels/matmul/matmul.h"
 
+enum { HONE_FETCH_ROWS = 16 };
+
 // What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, or two bf16 that
 // follow each other in k; depth counts words.
 typedef struct hone_gemm_tile {
@@ -23,6 +25,10 @@ typedef struct hone_gemm_tile {
     int64_t c_stride;
     int64_t columns; // 1 to nr; the last vector may be cut
     bool accumulate; // add to c; else overwrite it
+    // What is packed soon: HONE_FETCH_ROWS rows are fetched towards the second cache, a line of one of them each step,
+    // fetch_step bytes further on in each after every HONE_FETCH_ROWS steps.
+    const char *fetch;
+    int64_t fetch_stride, fetch_step;
 } hone_gemm_tile;
 
 // A strip of a matrix to pack: `count` (at most width) lines of depth words become dst[p * width + i], i < width; lines

@@ -5,7 +5,7 @@
 #include "kernels/matmul/decode.h"
 #include "kernels/matmul/words.h"
 
-enum { DOT_ROWS = 8, DOT_STREAMS = 8, SWEEP_ROWS = 6, SWEEP_VECTORS = 4, SWEEP_DEPTH = 8, LINE_BYTES = 64 };
+enum { DOT_ROWS = 6, DOT_STREAMS = 8, SWEEP_ROWS = 6, SWEEP_VECTORS = 4, SWEEP_DEPTH = 8, LINE_BYTES = 64 };
 
 // How words are read and multiplied. Every member is a constant where it is used, so that all of it is inlined.
 // `left` is how many elements of k are there from the index on; those behind them count as zero.
@@ -101,8 +101,6 @@ HONE_INLINE void dot_rows(
     const hone_decode_part *part, int64_t column, int streams, hone_dtype_id dtype, const stream_words words)
 {
     int64_t row = 0, m = part->m;
-    for (; fits(8, streams) && row + 8 <= m; row += 8)
-        dot_tile(part, row, column, 8, streams, dtype, words);
     for (; fits(6, streams) && row + 6 <= m; row += 6)
         dot_tile(part, row, column, 6, streams, dtype, words);
     for (; fits(4, streams) && row + 4 <= m; row += 4)
@@ -120,10 +118,6 @@ HONE_INLINE void dot_all(const hone_decode_part *part, hone_dtype_id dtype, cons
         dot_rows(part, column, 8, dtype, words);
     for (; part->streams >= 4 && column + 4 <= n; column += 4)
         dot_rows(part, column, 4, dtype, words);
-    for (; part->streams == 3 && column + 3 <= n; column += 3)
-        dot_rows(part, column, 3, dtype, words);
-    for (; part->streams >= 2 && column + 2 <= n; column += 2)
-        dot_rows(part, column, 2, dtype, words);
     for (; column < n; column++)
         dot_rows(part, column, 1, dtype, words);
 }

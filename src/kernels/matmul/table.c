@@ -50,7 +50,7 @@ static const char tiles_of_any_machine[] = "mr: 4 | 6 default 6\n"
                                            "where mr * nr <= 48 and (mr == 6 or nr == 12)\n"
                                            "where threads <= device.threads\n";
 // Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.
-static const char streams[] = "streams: 1 | 2 | 3 | 4 | 8 | 16 | 32 default 8\n"
+static const char streams[] = "streams: 1 | 4 | 8 | 16 | 32 default 8\n"
                               "ahead: 0 | 512 | 1024 | 2048 default 1024\n"
                               "split_k: 0 | 1\n"
                               "threads: 1..64 *2\n"

@@ -59,8 +59,13 @@ HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors,
         __builtin_prefetch(tile->c + i * tile->c_stride, 1);
         __builtin_prefetch(tile->c + i * tile->c_stride + (vectors - 1) * VEC_WIDTH, 1);
     }
-    for (int64_t p = 0; p < tile->depth; p++, a += rows, b += tile->b_step)
+    const char *fetch = tile->fetch;
+    int64_t down = tile->fetch_stride, on = tile->fetch_step - (HONE_FETCH_ROWS - 1) * down;
+    for (int64_t p = 0; p < tile->depth; p++, a += rows, b += tile->b_step) {
         tile_step(sum, a, b, last, rows, vectors, product);
+        __builtin_prefetch(fetch, 0, 2);
+        fetch += p % HONE_FETCH_ROWS != HONE_FETCH_ROWS - 1 ? down : on;
+    }
     tile_store(tile, sum, last, rows, vectors);
 }
 
