@@ -5,8 +5,8 @@
 #include "os/os.h"
 
 enum {
-    ROUNDS = 20000,         // of a loop: some 60 us
-    REPEATS = 200,          // of a loop, of which the best counts
+    ROUNDS = 100000,        // of a loop: some 300 us, longer than a thread of the pool takes to wake
+    REPEATS = 400,          // of a loop, of which the best counts
     READS = 4,              // of the memory
     LEAST_BYTES = 64 << 20, // read
     MOST_BYTES = 1 << 30,

@@ -9,7 +9,7 @@ typedef struct hone_peak {
     double bytes;      // read a second, from memory that no cache holds
 } hone_peak;
 
-// Measures for about 100 ms.
+// Measures for about 200 ms.
 //   features      HONE_CPU_* of this CPU
 //   threads       how many work at the same time, at least 1
 //   cache_bytes   of the last cache; 0: not known
