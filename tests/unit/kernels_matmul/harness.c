@@ -37,7 +37,7 @@ int machine_set_up(void **state)
     };
     *state = &machine;
     const char *text = hone_matmul_table.algorithm->signature;
-    return hone_signature_parse(hone_allocator_system(), text, &machine.signature, &err);
+    return (int)hone_signature_parse(hone_allocator_system(), text, &machine.signature, &err);
 }
 
 int machine_tear_down(void **state)

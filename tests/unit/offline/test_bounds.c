@@ -87,8 +87,8 @@ static const char *const hlo_pieces[] = {
     "  a = f32[4]{0} parameter(0)\n}\nc {\n",
     "  ROOT a = f32[4]{0} sine(a), metadata={op_name=\"vmap(vmap(vmap(transpose(jvp(ejkernel_ops#x\"}\n",
     "  b = f32[8]{0} sine(x), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n",
-    "  w = (s32[]) while(w), condition=c, body=c, "
-    "backend_config={\"known_trip_count\":{\"n\":\"9223372036854775807\"}}\n",
+    ("  w = (s32[]) while(w), condition=c, body=c, "
+     "backend_config={\"known_trip_count\":{\"n\":\"9223372036854775807\"}}\n"),
     "  a = f32[4]{0} sine(a), metadata={op_name=\"ejkernel_ops:{\\\"op_id\\\":\\\"x",
     "  a = f32[4]{0} sine(/*index=5*/a, {{{{{ \n",
 };
