@@ -161,7 +161,11 @@ static hone_status decision_of_entry(
     hone_status status = split_entry_name(entry->algorithm, entry->version, name, version, err);
     if (status != HONE_OK) return status;
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, name, version);
-    if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, name, err);
+    if (algorithm == NULL) {
+        char full[HONE_NAME_SIZE + 20];
+        strcpy(stpcpy(stpcpy(full, name), "@v"), version);
+        return hone_registry_fail_unknown(rt->registry, full, err);
+    }
     const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, entry->kernel, entry->platform);
     if (kernel == NULL)
         return hone_fail(
@@ -169,7 +173,7 @@ static hone_status decision_of_entry(
             name);
     hone_config config = {0};
     status = read_config(kernel, entry->config, &config, err);
-    if (status != HONE_OK) return status;
+    if (status != HONE_OK) return hone_fail_prefix(err, status, "the config for kernel %s", entry->kernel);
     memset(out, 0, sizeof *out);
     hone_decision_fill(out, kernel, &config, entry->key);
     out->source = source;
@@ -213,7 +217,8 @@ static hone_status check_override(
             override_->kernel, algorithm->name);
     hone_config config;
     hone_status status = read_config(kernel, override_->config, &config, err);
-    if (status != HONE_OK) return hone_fail_prefix(err, status, "the override of kernel %s", override_->kernel);
+    if (status != HONE_OK)
+        return hone_fail_prefix(err, status, "the override's config for kernel %s", override_->kernel);
     *out = (hone_context_override){
         .platform = override_->platform, .config = (char *)(uintptr_t)override_->config, .store = override_->store};
     snprintf(out->algorithm, sizeof out->algorithm, "%s", algorithm->name);

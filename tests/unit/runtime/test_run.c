@@ -322,13 +322,20 @@ static void spoil_device(example *e)
 static void a_wrong_call_says_what_came_and_what_was_expected_before_and_after_a_right_one(void **state)
 {
     static const wrong_call calls[] = {
-        {{"x", "i32"}, spoil_dtype, 3},          {{"y[1] is 5", "4"}, spoil_shape, 3},
-        {{"x is a tensor f32[4]", "T[rows, cols]"}, spoil_rank, 3},          {{"x", "100"}, spoil_huge_rank, 3},
-        {{"x", "-1"}, spoil_negative_rank, 3},   {{"x is 3 (an integer)", "T[rows, cols]"}, spoil_kind, 3},
-        {{"factor", "77"}, spoil_tag, 3},        {{"x", "NULL"}, spoil_pointer, 3},
-        {{"factor", "string"}, spoil_factor, 3}, {{"x", "data"}, spoil_data, 3},
-        {{"result y is missing", "T[rows, cols]"}, spoil_result, 3},        {{"4", "3"}, spoil_nothing, 4},
-        {{"y", "missing"}, spoil_nothing, 1},    {{"x", "missing"}, spoil_nothing, 0},
+        {{"x", "i32"}, spoil_dtype, 3},
+        {{"y[1] is 5", "4"}, spoil_shape, 3},
+        {{"x is a tensor f32[4]", "T[rows, cols]"}, spoil_rank, 3},
+        {{"x", "100"}, spoil_huge_rank, 3},
+        {{"x", "-1"}, spoil_negative_rank, 3},
+        {{"x is 3 (an integer)", "T[rows, cols]"}, spoil_kind, 3},
+        {{"factor", "77"}, spoil_tag, 3},
+        {{"x", "NULL"}, spoil_pointer, 3},
+        {{"factor", "string"}, spoil_factor, 3},
+        {{"x", "data"}, spoil_data, 3},
+        {{"result y is missing", "T[rows, cols]"}, spoil_result, 3},
+        {{"4", "3"}, spoil_nothing, 4},
+        {{"y", "missing"}, spoil_nothing, 1},
+        {{"x", "missing"}, spoil_nothing, 0},
     };
     fixture *f = *state;
     for (int round = 0; round < 2; round++) {
