@@ -15,7 +15,7 @@ static inline bool repeats(
     uint64_t *out_address)
 {
     uint64_t generation = atomic_load_explicit(&op->table->generation, memory_order_acquire);
-    return generation == self->generation &&
+    return self->repeating && generation == self->generation &&
            hone_packed_repeats(self->last->word, head, args, count, op->ignored, out_address);
 }
 
@@ -29,6 +29,7 @@ __attribute__((noinline)) static hone_plan_entry *look_up(
     uint64_t generation = atomic_load_explicit(&op->table->generation, memory_order_acquire);
     hone_plan_entry *entry = hone_plan_table_find(op->table, &packed, hone_packed_hash(&packed));
     if (entry == NULL) return NULL;
+    self->repeating = entry == self->last && generation == self->generation;
     self->generation = generation;
     self->last = entry;
     for (uint32_t i = 0; i < packed.tensors; i++)
