@@ -1,3 +1,5 @@
+// Operations are gathered by label, cut into calls, and followed to what they read. All of it is linear but for looks behind
+// operations, at callers and into callees, which go so far and no further.
 #include "offline/find.h"
 
 #include "base/hash.h"
@@ -6,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WALK_MAX = 64, CALLEE_DEPTH = 16, CALLEE_OPS = 20000 };
+enum { WALK_MAX = 64, BEHIND_MAX = 1024, CALLEES_MAX = 64, CALLEE_OPS = 8000 };
 
 // An operation belongs to a group: the operations of one body under one label that was reached one way.
 typedef struct member {
@@ -32,6 +34,7 @@ typedef struct finder {
     uint32_t serial;
     uint32_t *work; // operations seen, in order
     size_t work_count, work_capacity;
+    size_t work_max;     // transparent operations are looked behind up to here
     uint32_t *group_ops; // the operations of the group
     hone_names known;    // finds by identity
     hone_buffer identity;
@@ -246,7 +249,8 @@ static void read_operand(finder *f, uint32_t reader, uint32_t value, reach how, 
     uint32_t op = g->values[value].op;
     bool constant = op != HONE_GRAPH_NONE && g->ops[op].constant;
     bool inside = op != HONE_GRAPH_NONE && f->stamp[op] == f->serial;
-    if (!inside && op != HONE_GRAPH_NONE && !constant && is_transparent(g, op, how)) {
+    bool more = !inside && op != HONE_GRAPH_NONE && !constant && f->work_count < f->work_max;
+    if (more && is_transparent(g, op, how)) {
         see(f, op);
         inside = !f->failed;
     }
@@ -274,6 +278,7 @@ static void begin(finder *f, const uint32_t *ops, size_t count)
     f->work_count = 0;
     for (size_t i = 0; i < count; i++)
         see(f, ops[i]);
+    f->work_max = f->work_count + BEHIND_MAX;
 }
 
 // A call that still is a call of a function names its arguments one by one.
@@ -343,7 +348,7 @@ static void read_literals_of(const hone_graph *graph, const graph_op *op, hone_f
 static void read_literals(finder *f, const uint32_t *ops, size_t count, hone_found *out)
 {
     const hone_graph *g = f->graph;
-    uint32_t bodies[CALLEE_DEPTH * 4];
+    uint32_t bodies[CALLEES_MAX];
     size_t body_count = 0, budget = CALLEE_OPS;
     for (size_t i = 0, next = 0; budget > 0; budget--) {
         while (i == count && next < body_count) { // into the next body
@@ -355,7 +360,7 @@ static void read_literals(finder *f, const uint32_t *ops, size_t count, hone_fou
         if (i == count) break;
         const graph_op *op = &g->ops[ops[i++]];
         read_literals_of(g, op, out);
-        for (uint32_t e = 0; e < op->edge_count && body_count < sizeof bodies / sizeof bodies[0]; e++)
+        for (uint32_t e = 0; e < op->edge_count && body_count < CALLEES_MAX; e++)
             bodies[body_count++] = g->edges[op->first_edge + e].body;
     }
 }
@@ -538,7 +543,8 @@ static void keep_find(finder *f, const hone_found *found)
     name.data = hone_arena_text(&f->arena, name.data, name.size);
     bool room = name.data && hone_grow(a, &f->out->items, &f->out->capacity, f->out->count + 1, sizeof *found);
     f->failed |= !room || f->identity.failed;
-    if (!room || f->out->count == HONE_FINDS_MAX) return;
+    f->out->full |= f->out->count == HONE_FINDS_MAX;
+    if (!room || f->out->full) return;
     hone_names_put(&f->known, 0, name, (uint32_t)f->out->count);
     f->out->items[f->out->count++] = *found;
 }

@@ -28,6 +28,7 @@ typedef struct hone_found {
 typedef struct hone_finds {
     hone_found *items; // in the order of the program; more than HONE_FINDS_MAX are left out
     size_t count, capacity;
+    bool full; // some were left out
 } hone_finds;
 
 // Returns false when memory is short. The finds' array is freed by the caller with hone_free.

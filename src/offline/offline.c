@@ -314,7 +314,7 @@ static hone_status write_note(reading *r)
             "the program is optimised: operations are merged, and labels may be of an earlier run (compile cache)");
     if (r->disagreeing > 0)
         add_note(&note, "labels disagree with the operands that the program gives them: they may be of an earlier run");
-    if (p->count >= HONE_FINDS_MAX) add_note(&note, "it has more operations than are read");
+    if (r->finds.full || p->count >= HONE_FINDS_MAX) add_note(&note, "it has more operations than are read");
     if (note.size > 0) p->note = hone_arena_text(&p->arena, note.data, note.size);
     bool failed = note.failed || (note.size > 0 && !p->note);
     hone_buffer_deinit(&note);
