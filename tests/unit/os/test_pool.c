@@ -1,5 +1,6 @@
 // The thread pool: every body once, from any number of callers, also from within.
 #include "base/memory.h"
+#include "failing_allocator.h"
 #include "os/os.h"
 
 #include <pthread.h>
@@ -160,6 +161,25 @@ static void a_pool_that_never_ran_has_no_threads(void **state)
     assert_int_equal(hone_pool_create(&allocator, 0, &pool, &err), HONE_INVALID_ARGUMENT);
 }
 
+static void a_pool_or_a_library_without_memory_leaves_nothing(void **state)
+{
+    (void)state;
+    const char *const names[] = {"libm.so.6", NULL};
+    for (long long left = 0; left < 2; left++) {
+        failing_allocator failing;
+        hone_allocator allocator = failing_allocator_of(&failing, left);
+        hone_error err = {0};
+        hone_pool *pool = NULL;
+        hone_library *library = NULL;
+        assert_int_equal(hone_pool_create(&allocator, 2, &pool, &err), HONE_OUT_OF_MEMORY);
+        assert_null(pool);
+        atomic_store(&failing.left, 0);
+        assert_int_equal(hone_library_open(&allocator, names, &library, &err), HONE_OUT_OF_MEMORY);
+        assert_null(library);
+        assert_int_equal(atomic_load(&failing.live), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +190,7 @@ int main(void)
         cmocka_unit_test(several_threads_may_call_at_once),
         cmocka_unit_test(what_bodies_write_is_seen_after_the_run),
         cmocka_unit_test(a_pool_that_never_ran_has_no_threads),
+        cmocka_unit_test(a_pool_or_a_library_without_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
