@@ -32,12 +32,19 @@ static void fill_sizes(
     problem->dtype = hone_float_id(query->dtype);
 }
 
+// So far that positions can be added to it, and farther than any position.
+static int64_t clamped(int64_t window)
+{
+    const int64_t most = INT64_C(1) << 61;
+    return window > most ? most : window < -most ? -most : window;
+}
+
 static void fill_scalars(hone_attention *problem, const hone_value *fixed, const hone_attention_form *form)
 {
     problem->causal = fixed[form->causal].as.i64 != 0;
     problem->scale = hone_number_of(&fixed[form->softmax_scale], 1 / sqrt((double)problem->dim));
     problem->has_window = fixed[form->sliding_window].tag != HONE_VALUE_NONE;
-    problem->window = fixed[form->sliding_window].as.i64;
+    problem->window = clamped(fixed[form->sliding_window].as.i64);
     problem->has_cap = form->logits_soft_cap >= 0 && fixed[form->logits_soft_cap].tag != HONE_VALUE_NONE;
     problem->cap = problem->has_cap ? hone_number_of(&fixed[form->logits_soft_cap], 1) : 1;
 }

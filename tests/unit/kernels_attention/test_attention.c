@@ -127,6 +127,14 @@ static void a_window_includes_both_its_ends(void **state)
     expect_plain("flash_attention(f32[1,4,1,1], f32[1,4,1,1], f32[1,4,1,1], sliding_window=1)", 0, out, 4);
 }
 
+static void the_widest_window_is_none(void **state)
+{
+    (void)state;
+    const double out[] = {1.5, 1.5};
+    expect_plain(
+        "flash_attention(f32[1,2,1,1], f32[1,2,1,1], f32[1,2,1,1], sliding_window=9223372036854775807)", 0, out, 2);
+}
+
 static void a_query_that_sees_no_key_gets_the_mean_of_all_values(void **state)
 {
     (void)state;
@@ -227,6 +235,7 @@ int main(void)
         cmocka_unit_test(a_causal_query_sees_the_keys_up_to_its_own_position),
         cmocka_unit_test(causal_positions_count_from_the_start),
         cmocka_unit_test(a_window_includes_both_its_ends),
+        cmocka_unit_test(the_widest_window_is_none),
         cmocka_unit_test(a_query_that_sees_no_key_gets_the_mean_of_all_values),
         cmocka_unit_test(the_scale_multiplies_logits_and_the_cap_bends_them),
         cmocka_unit_test(without_a_scale_it_is_one_over_the_root_of_dim),

@@ -1,0 +1,105 @@
+// The vector functions that have an error of their own, in their portable form; the others compute the same polynomial.
+#include "kernels/vector/portable.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+// |is - right| in units of right's last place.
+static double ulps(float is, double right)
+{
+    int exponent;
+    frexp(right, &exponent);
+    return fabs((double)is - right) / ldexp(1, exponent - 24);
+}
+
+static double worst(vec (*function)(vec), double (*right)(double), float first, float last, int steps)
+{
+    double most = 0;
+    for (int i = 0; i <= steps; i++) {
+        float x = first + (last - first) * (float)i / (float)steps;
+        double error = ulps(function(vec_set(x))[0], right((double)x));
+        if (!(error <= most)) most = error;
+    }
+    return most;
+}
+
+static vec power(vec x)
+{
+    return vec_exp2(x);
+}
+
+static vec exponential(vec x)
+{
+    return vec_exp(x);
+}
+
+static vec tangent(vec x)
+{
+    return vec_tanh(x);
+}
+
+static void two_to_a_power_is_within_its_bound(void **state)
+{
+    (void)state;
+    assert_true(worst(power, exp2, -125.9f, 0.5f, 1000000) <= 1.3);
+}
+
+static void the_exponential_is_within_its_bound(void **state)
+{
+    (void)state;
+    assert_true(worst(exponential, exp, -87, 0, 1000000) <= 1.6);
+}
+
+static void the_hyperbolic_tangent_is_within_its_bound(void **state)
+{
+    (void)state;
+    assert_true(worst(tangent, tanh, -12, -1e-3f, 1000000) <= 4);
+    assert_true(worst(tangent, tanh, 1e-6f, 1e-3f, 100000) <= 4);
+}
+
+static void nothing_remains_of_minus_infinity_and_nan_stays(void **state)
+{
+    (void)state;
+    assert_true(vec_exp2(vec_set(-INFINITY))[0] == 0);
+    assert_true(vec_exp2(vec_set(-1000))[0] == 0);
+    assert_true(vec_exp(vec_set(-INFINITY))[0] == 0);
+    assert_true(vec_tanh(vec_set(INFINITY))[0] == 1);
+    assert_true(isnan(vec_exp2(vec_set(NAN))[0]));
+    assert_true(isnan(vec_exp(vec_set(NAN))[0]));
+    assert_true(isnan(vec_tanh(vec_set(NAN))[0]));
+}
+
+static void every_half_comes_back_as_it_was(void **state)
+{
+    (void)state;
+    for (uint32_t bits = 0; bits < 1 << 16; bits += 4) {
+        uint16_t halves[2][VEC_WIDTH], back[VEC_WIDTH];
+        for (uint32_t i = 0; i < VEC_WIDTH; i++)
+            halves[0][i] = halves[1][i] = (uint16_t)(bits + i);
+        const hone_dtype_id dtypes[] = {HONE_BF16, HONE_F16};
+        for (int k = 0; k < 2; k++) {
+            vec value = vec_load(halves[k], dtypes[k], 0);
+            vec_store(back, dtypes[k], 0, value);
+            for (int i = 0; i < VEC_WIDTH; i++)
+                assert_true(isnan(value[i]) ? isnan(hone_element_get(back, dtypes[k], i)) : back[i] == halves[k][i]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_to_a_power_is_within_its_bound),
+        cmocka_unit_test(the_exponential_is_within_its_bound),
+        cmocka_unit_test(the_hyperbolic_tangent_is_within_its_bound),
+        cmocka_unit_test(nothing_remains_of_minus_infinity_and_nan_stays),
+        cmocka_unit_test(every_half_comes_back_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
