@@ -19,10 +19,10 @@ enum { FAST, PLAIN, REFERENCE, KERNELS };
 // What a kernel of the test saw, and what it answers. Its `user` points here.
 typedef struct probe {
     atomic_int runs, prepares, releases;
-    atomic_int status;         // of run
-    atomic_int prepare_status; // of prepare
-    atomic_int wrong;          // runs whose arguments were not what a kernel may expect
-    int64_t config;            // first value of the last plan's config
+    atomic_int status;           // of run
+    atomic_int prepare_status;   // of prepare
+    atomic_int wrong;            // runs whose arguments were not what a kernel may expect
+    atomic_int_least64_t config; // first value of the last plan's config
 } probe;
 
 typedef struct fixture {

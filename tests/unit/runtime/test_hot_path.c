@@ -1,5 +1,5 @@
 // What a hit may not do: allocate, lock, call the system. malloc and the locks are this program's own and count; a
-// child that may make no system call but exit lives through its hits.
+// child that may make no system call but exit lives through its hits. Not built with sanitizers: they bring their own malloc.
 #include "fixture.h"
 
 #include <dlfcn.h>
@@ -11,21 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#    define SANITIZED 1
-#elif defined(__has_feature)
-#    if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#        define SANITIZED 1
-#    endif
-#endif
-#ifndef SANITIZED
-#    define SANITIZED 0
-#endif
-
 static _Thread_local bool watching;
 static atomic_int allocations, locks;
 
-#if !SANITIZED
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);
@@ -75,19 +63,18 @@ static int call_real(_Atomic(lock_function *) *real, const char *name, void *loc
     return found(lock);
 }
 
-#    define COUNTED(name, type)                                                                                        \
-        int name(type *lock)                                                                                           \
-        {                                                                                                              \
-            static _Atomic(lock_function *) real;                                                                      \
-            return call_real(&real, #name, (void *)(uintptr_t)lock);                                                   \
-        }
+#define COUNTED(name, type)                                                                                            \
+    int name(type *lock)                                                                                               \
+    {                                                                                                                  \
+        static _Atomic(lock_function *) real;                                                                          \
+        return call_real(&real, #name, (void *)(uintptr_t)lock);                                                       \
+    }
 
 COUNTED(pthread_mutex_lock, pthread_mutex_t)
 COUNTED(pthread_mutex_trylock, pthread_mutex_t)
 COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t)
 COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t)
 COUNTED(pthread_spin_lock, pthread_spinlock_t)
-#endif
 
 // Calls of every kind: other shapes, layouts, alignments, scalars; with all arguments and with few.
 enum { CALLS = 9 };
@@ -125,15 +112,9 @@ static hone_status run_all(fixture *f, calls *c, int rounds)
     return worst;
 }
 
-static void skip_if_sanitized(void)
-{
-    if (SANITIZED) skip();
-}
-
 static void the_counters_of_this_program_count(void **state)
 {
     (void)state;
-    skip_if_sanitized();
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     watching = true;
     void *volatile block = malloc(10);
@@ -164,14 +145,12 @@ static void assert_nothing_on_a_hit(fixture *f)
 
 static void a_hit_allocates_nothing_and_locks_nothing(void **state)
 {
-    skip_if_sanitized();
     assert_nothing_on_a_hit(*state);
 }
 
 static void a_recorded_hit_allocates_nothing_and_locks_nothing(void **state)
 {
     fixture *f = *state;
-    skip_if_sanitized();
     hone_record_enable(f->rt, true);
     assert_nothing_on_a_hit(f);
 }
@@ -179,7 +158,6 @@ static void a_recorded_hit_allocates_nothing_and_locks_nothing(void **state)
 static void a_hit_under_a_context_allocates_nothing_and_locks_nothing(void **state)
 {
     fixture *f = *state;
-    skip_if_sanitized();
     hone_context *context = overriding(f, "fast", NULL);
     hone_context_enter(context);
     assert_nothing_on_a_hit(f);
@@ -198,7 +176,6 @@ static void run_in_silence(fixture *f, calls *c)
 static void a_hit_makes_no_system_call(void **state)
 {
     fixture *f = *state;
-    skip_if_sanitized();
     calls *c = calloc(1, sizeof *c);
     make_calls(c);
     assert_int_equal(run_all(f, c, 2), HONE_OK);
@@ -215,7 +192,6 @@ static void a_hit_makes_no_system_call(void **state)
 static void a_bound_plan_makes_no_system_call(void **state)
 {
     fixture *f = *state;
-    skip_if_sanitized();
     example e;
     make_example(&e, 4, 4);
     const hone_plan *plan = NULL;
