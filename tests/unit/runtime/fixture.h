@@ -69,7 +69,7 @@ static inline hone_status scale_prepare(
         strcpy(err->message, "the probe says no");
         return status;
     }
-    self->config = plan->config[0];
+    atomic_store(&self->config, plan->config[0]);
     *out_state = self;
     return HONE_OK;
 }
