@@ -46,6 +46,8 @@ hone_status hone_record_get(
     hone_error *err)
 {
     hone_status status = need_runtime(rt, err);
+    if (status == HONE_OK && visit == NULL)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, "record", "visit must not be NULL");
     if (status != HONE_OK) return status;
     collect(rt);
     return hone_recorder_visit(rt->recorder, hone_runtime_store(rt), device, visit, ctx, err);

@@ -1,0 +1,203 @@
+// The invocation registry through the runtime: what hits and misses count for, and what is kept.
+#include "fixture.h"
+#include "temporary_folder.h"
+
+#include <stdio.h>
+
+typedef struct ledger {
+    size_t rows;
+    uint64_t count, first_count;
+    char first_call[200], kernel[HONE_NAME_SIZE], decided[32];
+} ledger;
+
+static bool note(void *ctx, const hone_store_invocation *invocation)
+{
+    ledger *l = ctx;
+    if (l->rows++ == 0) {
+        l->first_count = invocation->count;
+        snprintf(l->first_call, sizeof l->first_call, "%s", invocation->call);
+        snprintf(l->kernel, sizeof l->kernel, "%s", invocation->kernel != NULL ? invocation->kernel : "");
+        snprintf(l->decided, sizeof l->decided, "%s", invocation->decided != NULL ? invocation->decided : "");
+        assert_true(invocation->first > 1e9 && invocation->last >= invocation->first);
+        assert_true(invocation->key.spec != NULL && strstr(invocation->key.spec, "kwargs_spec") != NULL);
+    }
+    l->count += invocation->count;
+    return true;
+}
+
+static ledger read_ledger(fixture *f, const char *device)
+{
+    ledger l = {0};
+    if (hone_record_get(f->rt, device, note, &l, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    return l;
+}
+
+static void each_call_is_counted_while_recording_is_on_hits_too(void **state)
+{
+    fixture *f = *state;
+    hone_record_enable(f->rt, true);
+    for (int i = 0; i < 7; i++)
+        run_example(f, 4, 4);
+    for (int i = 0; i < 3; i++)
+        run_example(f, 5, 5);
+    ledger l = read_ledger(f, NULL);
+    assert_int_equal(l.rows, 2);
+    assert_int_equal(l.count, 10);
+    assert_int_equal(l.first_count, 7); // heaviest first
+    assert_string_equal(l.first_call, "scale(f32[4,4])");
+    assert_string_equal(l.kernel, "fast");
+    assert_string_equal(l.decided, "heuristic");
+    // Looking does not count twice.
+    assert_int_equal(read_ledger(f, NULL).count, 10);
+    hone_record_enable(f->rt, false);
+    run_example(f, 4, 4);
+    assert_int_equal(read_ledger(f, NULL).count, 10);
+}
+
+static void without_recording_only_the_miss_is_noted(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 5; i++)
+        run_example(f, 4, 4);
+    ledger l = read_ledger(f, NULL);
+    assert_int_equal(l.rows, 1);
+    assert_int_equal(l.count, 1);
+    assert_string_equal(l.decided, "heuristic");
+    // What was known is no miss.
+    put_in_cache(f, 6, 6, "plain");
+    run_example(f, 6, 6);
+    assert_int_equal(read_ledger(f, NULL).rows, 1);
+}
+
+static void calls_are_recorded_as_they_were_before_any_preparation(void **state)
+{
+    fixture *f = *state;
+    hone_record_enable(f->rt, true);
+    example e;
+    make_example(&e, 4, 4);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hone_run(f->op, e.args, 2, NULL, &f->err), HONE_OK);
+        e.args[2] = hone_of_int(2);
+        assert_int_equal(hone_run(f->op, e.args, 3, NULL, &f->err), HONE_OK);
+    }
+    ledger l = read_ledger(f, NULL);
+    assert_int_equal(l.rows, 1); // defaults filled in: one and the same call
+    assert_int_equal(l.count, 4);
+    assert_string_equal(l.first_call, "scale(f32[4,4])");
+}
+
+static void devices_are_kept_apart_and_cleared_apart(void **state)
+{
+    fixture *f = *state;
+    size_t count = 0;
+    const char *here = hone_runtime_devices(f->rt, &count)[0]->fingerprint;
+    hone_call *call = describe_scale(f, 4, 4);
+    assert_int_equal(hone_record_invocation(f->rt, call, 12, &f->err), HONE_OK);
+    hone_call_release(&call);
+    assert_int_equal(read_ledger(f, here).count, 12);
+    assert_int_equal(read_ledger(f, "cpu|elsewhere").count, 0);
+    assert_int_equal(hone_record_clear(f->rt, "cpu|elsewhere", &f->err), HONE_OK);
+    assert_int_equal(read_ledger(f, NULL).count, 12);
+    assert_int_equal(hone_record_clear(f->rt, here, &f->err), HONE_OK);
+    assert_int_equal(read_ledger(f, NULL).rows, 0);
+}
+
+static void clearing_forgets_also_the_hits_that_nobody_looked_at(void **state)
+{
+    fixture *f = *state;
+    hone_record_enable(f->rt, true);
+    for (int i = 0; i < 5; i++)
+        run_example(f, 4, 4);
+    assert_int_equal(hone_record_clear(f->rt, NULL, &f->err), HONE_OK);
+    assert_int_equal(read_ledger(f, NULL).rows, 0);
+    run_example(f, 4, 4);
+    assert_int_equal(read_ledger(f, NULL).count, 1);
+}
+
+static void what_was_recorded_outlives_the_runtime_in_its_store(void **state)
+{
+    (void)state;
+    temporary_folder folder;
+    char url[TEMPORARY_PATH_SIZE];
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    snprintf(url, sizeof url, "sqlite:%s/store.db", folder.path);
+    for (int i = 1; i <= 3; i++) {
+        fixture *f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .store = url});
+        hone_record_enable(f->rt, true);
+        for (int j = 0; j < 4; j++)
+            run_example(f, 4, 4);
+        assert_int_equal(read_ledger(f, NULL).count, 4 * (uint64_t)i);
+        close_fixture(f);
+    }
+    temporary_folder_remove(&folder);
+}
+
+static void a_full_table_without_a_store_counts_what_it_dropped(void **state)
+{
+    fixture *f = *state;
+    example e;
+    make_example(&e, 2, 2);
+    hone_record_enable(f->rt, true);
+    assert_int_equal(hone_record_dropped(f->rt), 0);
+    for (int i = 0; i < 5000; i++) {
+        e.args[2] = hone_of_float(i + 10);
+        assert_int_equal(hone_run(f->op, e.args, 3, NULL, &f->err), HONE_OK);
+    }
+    ledger l = read_ledger(f, NULL);
+    assert_true(l.rows <= 4096);
+    assert_int_equal(l.count + hone_record_dropped(f->rt), 5000);
+    assert_true(hone_record_dropped(f->rt) > 0);
+}
+
+static void an_evicted_plan_takes_no_counts_with_it(void **state)
+{
+    (void)state;
+    fixture *f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .plan_cache_bytes = 16 * 1024});
+    hone_record_enable(f->rt, true);
+    for (int round = 0; round < 3; round++)
+        for (int64_t i = 1; i <= 60; i++)
+            run_example(f, 1, i);
+    ledger l = read_ledger(f, NULL);
+    assert_int_equal(l.rows, 60);
+    assert_int_equal(l.count, 180);
+    close_fixture(f);
+}
+
+static void an_import_is_taken_and_a_document_that_is_none_refused(void **state)
+{
+    fixture *f = *state;
+    size_t count = 99;
+    assert_int_equal(hone_record_import(f->rt, "[", 1, &count, &f->err), HONE_CORRUPT);
+    assert_int_equal(count, 0);
+    assert_int_equal(hone_record_import(NULL, "[]", 2, &count, &f->err), HONE_INVALID_ARGUMENT);
+}
+
+static void null_is_refused(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(hone_record_invocation(f->rt, NULL, 1, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_record_invocation(NULL, NULL, 1, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_record_get(NULL, NULL, note, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_record_get(f->rt, NULL, NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_record_clear(NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_record_flush(NULL, &f->err), HONE_INVALID_ARGUMENT);
+}
+
+#define WITH_RUNTIME(test) cmocka_unit_test_setup_teardown(test, setup_runtime, teardown_runtime)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_RUNTIME(each_call_is_counted_while_recording_is_on_hits_too),
+        WITH_RUNTIME(without_recording_only_the_miss_is_noted),
+        WITH_RUNTIME(calls_are_recorded_as_they_were_before_any_preparation),
+        WITH_RUNTIME(devices_are_kept_apart_and_cleared_apart),
+        WITH_RUNTIME(clearing_forgets_also_the_hits_that_nobody_looked_at),
+        cmocka_unit_test(what_was_recorded_outlives_the_runtime_in_its_store),
+        WITH_RUNTIME(a_full_table_without_a_store_counts_what_it_dropped),
+        cmocka_unit_test(an_evicted_plan_takes_no_counts_with_it),
+        WITH_RUNTIME(an_import_is_taken_and_a_document_that_is_none_refused),
+        WITH_RUNTIME(null_is_refused),
+    };
+    return cmocka_run_group_tests_name("runtime_record_api", tests, NULL, NULL);
+}
