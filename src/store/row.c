@@ -18,81 +18,86 @@ typedef enum field_kind {
 } field_kind;
 
 typedef struct hone_row_column {
+    const char *name;
     field_kind kind;
     size_t offset; // in the record
 } column;
 
 static const column decision_columns[] = {
-    {FIELD_KEY_TEXT, offsetof(hone_store_decision, key.device)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_decision, key.algorithm)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_decision, key.version)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_decision, key.key)},
-    {FIELD_REGIME, offsetof(hone_store_decision, regime)},
-    {FIELD_TEXT, offsetof(hone_store_decision, key.spec)},
-    {FIELD_TEXT, offsetof(hone_store_decision, call)},
-    {FIELD_TEXT, offsetof(hone_store_decision, kernel)},
-    {FIELD_TEXT, offsetof(hone_store_decision, platform)},
-    {FIELD_TEXT, offsetof(hone_store_decision, config)},
-    {FIELD_TEXT, offsetof(hone_store_decision, source)},
-    {FIELD_TEXT, offsetof(hone_store_decision, revision)},
-    {FIELD_BOOL, offsetof(hone_store_decision, verified)},
-    {FIELD_REAL, offsetof(hone_store_decision, time_ns)},
-    {FIELD_TEXT, offsetof(hone_store_decision, evidence)},
-    {FIELD_TEXT, offsetof(hone_store_decision, environment)},
+    {"device", FIELD_KEY_TEXT, offsetof(hone_store_decision, key.device)},
+    {"algorithm", FIELD_KEY_TEXT, offsetof(hone_store_decision, key.algorithm)},
+    {"version", FIELD_KEY_TEXT, offsetof(hone_store_decision, key.version)},
+    {"key", FIELD_KEY_TEXT, offsetof(hone_store_decision, key.key)},
+    {"regime", FIELD_REGIME, offsetof(hone_store_decision, regime)},
+    {"spec", FIELD_TEXT, offsetof(hone_store_decision, key.spec)},
+    {"call", FIELD_TEXT, offsetof(hone_store_decision, call)},
+    {"kernel", FIELD_TEXT, offsetof(hone_store_decision, kernel)},
+    {"platform", FIELD_TEXT, offsetof(hone_store_decision, platform)},
+    {"config", FIELD_TEXT, offsetof(hone_store_decision, config)},
+    {"source", FIELD_TEXT, offsetof(hone_store_decision, source)},
+    {"revision", FIELD_TEXT, offsetof(hone_store_decision, revision)},
+    {"verified", FIELD_BOOL, offsetof(hone_store_decision, verified)},
+    {"time_ns", FIELD_REAL, offsetof(hone_store_decision, time_ns)},
+    {"evidence", FIELD_TEXT, offsetof(hone_store_decision, evidence)},
+    {"environment", FIELD_TEXT, offsetof(hone_store_decision, environment)},
 };
 
 static const column measurement_columns[] = {
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.device)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.algorithm)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.version)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.key)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.spec)},
-    {FIELD_REGIME, offsetof(hone_store_measured, measurement.regime)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.kernel)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.config)},
-    {FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)},
-    {FIELD_REAL, offsetof(hone_store_measured, measurement.time_ns)},
-    {FIELD_REAL, offsetof(hone_store_measured, measurement.low_ns)},
-    {FIELD_REAL, offsetof(hone_store_measured, measurement.high_ns)},
-    {FIELD_U32, offsetof(hone_store_measured, measurement.samples)},
-    {FIELD_REAL, offsetof(hone_store_measured, measurement.max_error)},
+    {"device", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.device)},
+    {"algorithm", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.algorithm)},
+    {"version", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.version)},
+    {"key", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.key)},
+    {"spec", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.spec)},
+    {"regime", FIELD_REGIME, offsetof(hone_store_measured, measurement.regime)},
+    {"kernel", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.kernel)},
+    {"config", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.config)},
+    {"revision", FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)},
+    {"time_ns", FIELD_REAL, offsetof(hone_store_measured, measurement.time_ns)},
+    {"low_ns", FIELD_REAL, offsetof(hone_store_measured, measurement.low_ns)},
+    {"high_ns", FIELD_REAL, offsetof(hone_store_measured, measurement.high_ns)},
+    {"samples", FIELD_U32, offsetof(hone_store_measured, measurement.samples)},
+    {"max_error", FIELD_REAL, offsetof(hone_store_measured, measurement.max_error)},
 };
 
 static const column failure_columns[] = {
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.device)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.algorithm)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.version)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.key)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, key.spec)},
-    {FIELD_REGIME, offsetof(hone_store_measured, measurement.regime)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.kernel)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.config)},
-    {FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)},
-    {FIELD_FAILURE, offsetof(hone_store_measured, measurement.failure)},
-    {FIELD_TEXT, offsetof(hone_store_measured, measurement.reason)},
+    {"device", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.device)},
+    {"algorithm", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.algorithm)},
+    {"version", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.version)},
+    {"key", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.key)},
+    {"spec", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.spec)},
+    {"regime", FIELD_REGIME, offsetof(hone_store_measured, measurement.regime)},
+    {"kernel", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.kernel)},
+    {"config", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.config)},
+    {"revision", FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)},
+    {"failure", FIELD_FAILURE, offsetof(hone_store_measured, measurement.failure)},
+    {"reason", FIELD_TEXT, offsetof(hone_store_measured, measurement.reason)},
 };
 
 // The device stands behind the call's key: a label is looked up without one.
 static const column invocation_columns[] = {
-    {FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.algorithm)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.version)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.key)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.device)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.spec)},
-    {FIELD_TEXT, offsetof(hone_store_invocation, call)},
-    {FIELD_U64, offsetof(hone_store_invocation, count)},
-    {FIELD_REAL, offsetof(hone_store_invocation, first)},
-    {FIELD_REAL, offsetof(hone_store_invocation, last)},
-    {FIELD_TEXT, offsetof(hone_store_invocation, kernel)},
-    {FIELD_TEXT, offsetof(hone_store_invocation, decided)},
+    {"algorithm", FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.algorithm)},
+    {"version", FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.version)},
+    {"key", FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.key)},
+    {"device", FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.device)},
+    {"spec", FIELD_KEY_TEXT, offsetof(hone_store_invocation, key.spec)},
+    {"call", FIELD_TEXT, offsetof(hone_store_invocation, call)},
+    {"count", FIELD_U64, offsetof(hone_store_invocation, count)},
+    {"first", FIELD_REAL, offsetof(hone_store_invocation, first)},
+    {"last", FIELD_REAL, offsetof(hone_store_invocation, last)},
+    {"kernel", FIELD_TEXT, offsetof(hone_store_invocation, kernel)},
+    {"decided", FIELD_TEXT, offsetof(hone_store_invocation, decided)},
 };
 
 static const column alias_columns[] = {
-    {FIELD_KEY_TEXT, offsetof(hone_store_alias, scheme)},      {FIELD_KEY_TEXT, offsetof(hone_store_alias, operation)},
-    {FIELD_KEY_TEXT, offsetof(hone_store_alias, foreign_key)}, {FIELD_TEXT, offsetof(hone_store_alias, foreign_spec)},
-    {FIELD_TEXT, offsetof(hone_store_alias, key.device)},      {FIELD_TEXT, offsetof(hone_store_alias, key.algorithm)},
-    {FIELD_TEXT, offsetof(hone_store_alias, key.version)},     {FIELD_TEXT, offsetof(hone_store_alias, key.key)},
-    {FIELD_TEXT, offsetof(hone_store_alias, key.spec)},
+    {"scheme", FIELD_KEY_TEXT, offsetof(hone_store_alias, scheme)},
+    {"operation", FIELD_KEY_TEXT, offsetof(hone_store_alias, operation)},
+    {"foreign_key", FIELD_KEY_TEXT, offsetof(hone_store_alias, foreign_key)},
+    {"foreign_spec", FIELD_TEXT, offsetof(hone_store_alias, foreign_spec)},
+    {"device", FIELD_TEXT, offsetof(hone_store_alias, key.device)},
+    {"algorithm", FIELD_TEXT, offsetof(hone_store_alias, key.algorithm)},
+    {"version", FIELD_TEXT, offsetof(hone_store_alias, key.version)},
+    {"key", FIELD_TEXT, offsetof(hone_store_alias, key.key)},
+    {"spec", FIELD_TEXT, offsetof(hone_store_alias, key.spec)},
 };
 
 enum {
@@ -109,6 +114,24 @@ const hone_row_shape hone_row_measurement = {"measurement", measurement_columns,
 const hone_row_shape hone_row_failure = {"failure", failure_columns, FAILURE_COUNT, 8};
 const hone_row_shape hone_row_invocation = {"invocation", invocation_columns, INVOCATION_COUNT, 5};
 const hone_row_shape hone_row_alias = {"alias", alias_columns, ALIAS_COUNT, 3};
+
+const char *hone_row_column_name(const hone_row_shape *shape, size_t index)
+{
+    return shape->columns[index].name;
+}
+
+hone_cell_kind hone_row_column_kind(const hone_row_shape *shape, size_t index)
+{
+    switch (shape->columns[index].kind) {
+    case FIELD_TEXT:
+    case FIELD_KEY_TEXT:
+        return HONE_CELL_TEXT;
+    case FIELD_REAL:
+        return HONE_CELL_REAL;
+    default:
+        return HONE_CELL_INTEGER;
+    }
+}
 
 static hone_cell text_cell(const char *text)
 {

@@ -45,6 +45,11 @@ extern const hone_row_shape hone_row_failure;     // hone_store_measured that fa
 extern const hone_row_shape hone_row_invocation;  // hone_store_invocation
 extern const hone_row_shape hone_row_alias;       // hone_store_alias
 
+// The name of a column, by which records stand in tables and documents, and what its cells hold where they are not
+// NULL. index < shape->count.
+const char *hone_row_column_name(const hone_row_shape *shape, size_t index);
+hone_cell_kind hone_row_column_kind(const hone_row_shape *shape, size_t index);
+
 // Cells of a record, borrowing its texts. Negative zeros become zeros, since not every store keeps their sign.
 void hone_row_of(const hone_row_shape *shape, const void *record, hone_row *out);
 // The record of a row of that shape, borrowing its texts; fields without a column are zero. False when a cell
