@@ -16,6 +16,9 @@ void hone_os_sleep_ns(uint64_t nanoseconds);
 hone_status hone_os_make_folders(const char *path, hone_error *err);
 // Reads a whole file of at most limit bytes into buffer; "-" reads standard input. HONE_NOT_FOUND, HONE_IO, HONE_INVALID_ARGUMENT (too large).
 hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, hone_error *err);
+// Replaces a file, or makes it, in one step and on the disk: readers see the old bytes or the new, and after a failure
+// the old ones stand. A mode that was there is kept; a link is followed. HONE_IO.
+hone_status hone_os_replace_file(const char *path, const void *bytes, size_t size, hone_error *err);
 // Path of the loaded object (library or program) that address lies in; false when not known.
 bool hone_os_object_path(const void *address, char *out, size_t size);
 bool hone_os_is_executable(const char *path);

@@ -3,6 +3,7 @@
 #include "hone/device.h"
 #include "os/os.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,6 +87,74 @@ static void a_file_is_read_whole_or_refused(void **state)
     hone_buffer_deinit(&out);
 }
 
+static size_t files_in(const char *folder)
+{
+    DIR *list = opendir(folder);
+    assert_non_null(list);
+    size_t count = 0;
+    for (struct dirent *entry; (entry = readdir(list)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(list);
+    return count;
+}
+
+static void assert_holds(const char *path, const char *text)
+{
+    hone_buffer read;
+    hone_buffer_init(&read, hone_allocator_system());
+    assert_int_equal(hone_os_read_file(path, 100, &read, NULL), HONE_OK);
+    assert_string_equal(hone_buffer_string(&read), text);
+    hone_buffer_deinit(&read);
+}
+
+static void a_file_is_replaced_with_its_mode_through_links_and_without_leftovers(void **state)
+{
+    (void)state;
+    char folder[256], path[300], alias[300];
+    hone_error err = {0};
+    struct stat info;
+    make_temporary(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(alias, sizeof alias, "%s/alias", folder);
+    assert_int_equal(hone_os_replace_file(path, "old", 3, &err), HONE_OK);
+    assert_int_equal(stat(path, &info), 0);
+    mode_t mask = umask(0);
+    umask(mask);
+    assert_int_equal(info.st_mode & 07777, 0666 & ~mask);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(symlink("file", alias), 0);
+    assert_int_equal(hone_os_replace_file(alias, "newer", 5, &err), HONE_OK);
+    assert_holds(path, "newer");
+    assert_int_equal(lstat(alias, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0640);
+    assert_int_equal(files_in(folder), 2);
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
+static void a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it(void **state)
+{
+    (void)state;
+    char folder[256], path[300], long_path[8000];
+    hone_error err = {0};
+    make_temporary(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/folder", folder);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(hone_os_replace_file(path, "x", 1, &err), HONE_IO);
+    assert_non_null(strstr(err.message, path));
+    assert_int_equal(files_in(folder), 1);
+    snprintf(path, sizeof path, "%s/none/file", folder);
+    assert_int_equal(hone_os_replace_file(path, "x", 1, &err), HONE_IO);
+    assert_non_null(strstr(err.message, path));
+    memset(long_path, 'x', sizeof long_path);
+    long_path[sizeof long_path - 1] = '\0';
+    assert_int_equal(hone_os_replace_file(long_path, "x", 1, &err), HONE_IO);
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
 static void an_address_knows_its_object(void **state)
 {
     (void)state;
@@ -142,6 +211,8 @@ int main(void)
         cmocka_unit_test(clocks_go_forward_and_times_have_one_form),
         cmocka_unit_test(folders_are_made_with_their_parents),
         cmocka_unit_test(a_file_is_read_whole_or_refused),
+        cmocka_unit_test(a_file_is_replaced_with_its_mode_through_links_and_without_leftovers),
+        cmocka_unit_test(a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it),
         cmocka_unit_test(an_address_knows_its_object),
         cmocka_unit_test(a_library_opens_under_the_first_name_that_works),
         cmocka_unit_test(the_cpu_says_what_it_is),

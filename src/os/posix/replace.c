@@ -1,0 +1,92 @@
+// Replacing a file in one step: whoever reads it sees the old text or the new, also after a crash or a power cut.
+#include "base/error.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char where[] = "os.replace_file";
+
+static bool write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t count = write(fd, bytes, size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return false;
+        bytes += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+// A new file beside the target: the kernel gives it the mode that the process gives its files. The clock tells processes of
+// one number apart, which share a network's file system.
+static int open_beside(const char *target, char *out, size_t size)
+{
+    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES; i++) {
+        int length = snprintf(
+            out, size, "%s.%ld-%llx", target, (long)getpid(), (unsigned long long)hone_os_now_ns() + (unsigned)i);
+        if (length < 0 || (size_t)length >= size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int fd = open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+// The name stands on the disk once its folder does. A file system that cannot sync folders keeps them by itself.
+static bool sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    snprintf(slash == NULL ? folder : slash + (slash == folder), 2, slash == NULL ? "." : "");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return true; // a folder that may be written but not read
+    bool ok = fsync(fd) == 0 || errno == EINVAL;
+    int code = errno;
+    close(fd);
+    errno = code;
+    return ok;
+}
+
+static bool keep_mode(int fd, const char *target)
+{
+    struct stat info;
+    return stat(target, &info) != 0 || fchmod(fd, info.st_mode & 07777) == 0;
+}
+
+static bool fill(int fd, const char *target, const void *bytes, size_t size)
+{
+    bool ok = write_all(fd, bytes, size) && keep_mode(fd, target) && fsync(fd) == 0;
+    int code = errno;
+    if (close(fd) != 0 && ok) return false;
+    errno = code;
+    return ok;
+}
+
+hone_status hone_os_replace_file(const char *path, const void *bytes, size_t size, hone_error *err)
+{
+    char target[PATH_MAX], temporary[PATH_MAX];
+    if (strlen(path) >= sizeof target) return hone_fail_system(err, HONE_IO, where, ENAMETOOLONG, "%.200s...", path);
+    // A link keeps pointing where it points: the file behind it is replaced.
+    if (realpath(path, target) == NULL) memcpy(target, path, strlen(path) + 1);
+    int fd = open_beside(target, temporary, sizeof temporary);
+    if (fd < 0) return hone_fail_system(err, HONE_IO, where, errno, "cannot write beside %s", path);
+    if (fill(fd, target, bytes, size) && rename(temporary, target) == 0) {
+        if (sync_folder(target)) return HONE_OK;
+        return hone_fail_system(err, HONE_IO, where, errno, "%s is written, but may not outlive a power cut", path);
+    }
+    int code = errno;
+    unlink(temporary);
+    return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is as it was", path);
+}
