@@ -19,6 +19,31 @@ hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, 
 // Replaces a file, or makes it, in one step and on the disk: readers see the old bytes or the new, and after a failure
 // the old ones stand. A mode that was there is kept; a link is followed. HONE_IO.
 hone_status hone_os_replace_file(const char *path, const void *bytes, size_t size, hone_error *err);
+
+// Steps of replacing several files together (store/json). A new file that takes a target's mode, on the disk; what stood
+// under its name is gone. HONE_IO.
+hone_status hone_os_write_beside(
+    const char *target, const char *temporary, const void *bytes, size_t size, hone_error *err);
+hone_status hone_os_rename(const char *from, const char *to, hone_error *err);
+// A second name for a file. HONE_IO, also where the file system has no such names.
+hone_status hone_os_link(const char *from, const char *to, hone_error *err);
+// Brings new names in a folder to the disk.
+hone_status hone_os_sync_folder(const char *folder, hone_error *err);
+void hone_os_remove_file(const char *path);
+
+// What tells whether a file is still the one that was read. All zero: there is none.
+typedef struct hone_file_stamp {
+    uint64_t device, inode, size;
+    int64_t time_ns;
+} hone_file_stamp;
+hone_file_stamp hone_os_file_stamp(const char *path);
+bool hone_os_is_folder(const char *path);
+// The path without links in it; false when there is no such file or the path does not fit.
+bool hone_os_real_path(const char *path, char *out, size_t size);
+// Visits the names in a folder, in no order, but for "." and "..", until visit returns false. HONE_NOT_FOUND, HONE_IO.
+hone_status hone_os_list_folder(
+    const char *folder, bool (*visit)(void *ctx, const char *name), void *ctx, hone_error *err);
+
 // Path of the loaded object (library or program) that address lies in; false when not known.
 bool hone_os_object_path(const void *address, char *out, size_t size);
 bool hone_os_is_executable(const char *path);

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "os/os.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_folder(const char *path)
+bool hone_os_is_folder(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -23,7 +24,7 @@ static hone_status make_folder(const char *path, hone_error *err)
     static const char where[] = "os.make_folders";
     if (mkdir(path, 0777) == 0) return HONE_OK;
     int code = errno;
-    if (is_folder(path)) return HONE_OK;
+    if (hone_os_is_folder(path)) return HONE_OK;
     if (code == EEXIST) return hone_fail(err, HONE_IO, where, "%s is there and is no folder", path);
     return hone_fail_system(err, HONE_IO, where, code, "cannot make the folder %s", path);
 }
@@ -35,7 +36,7 @@ hone_status hone_os_make_folders(const char *path, hone_error *err)
     size_t size = strlen(path);
     if (size == 0) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the path is empty");
     if (size >= sizeof part) return hone_fail_system(err, HONE_IO, where, ENAMETOOLONG, "%.200s...", path);
-    if (is_folder(path)) return HONE_OK;
+    if (hone_os_is_folder(path)) return HONE_OK;
     memcpy(part, path, size + 1);
     for (char *slash = part + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
@@ -105,4 +106,46 @@ bool hone_os_is_executable(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+hone_file_stamp hone_os_file_stamp(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) return (hone_file_stamp){0};
+    return (hone_file_stamp){
+        .device = info.st_dev,
+        .inode = info.st_ino,
+        .size = (uint64_t)info.st_size,
+        .time_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec,
+    };
+}
+
+bool hone_os_real_path(const char *path, char *out, size_t size)
+{
+    char real[PATH_MAX];
+    if (!realpath(path, real) || strlen(real) >= size) return false;
+    memcpy(out, real, strlen(real) + 1);
+    return true;
+}
+
+static bool is_own_name(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+hone_status hone_os_list_folder(
+    const char *folder, bool (*visit)(void *ctx, const char *name), void *ctx, hone_error *err)
+{
+    static const char where[] = "os.list_folder";
+    DIR *list = opendir(folder);
+    if (list == NULL) {
+        int code = errno;
+        return hone_fail_system(err, code == ENOENT ? HONE_NOT_FOUND : HONE_IO, where, code, "%s", folder);
+    }
+    const struct dirent *entry;
+    while ((errno = 0, entry = readdir(list)) != NULL)
+        if (!is_own_name(entry->d_name) && !visit(ctx, entry->d_name)) break;
+    int code = entry == NULL ? errno : 0;
+    closedir(list);
+    return code == 0 ? HONE_OK : hone_fail_system(err, HONE_IO, where, code, "%s", folder);
 }

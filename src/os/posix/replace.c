@@ -1,4 +1,5 @@
-// Replacing a file in one step: whoever reads it sees the old text or the new, also after a crash or a power cut.
+// Replacing a file in one step: whoever reads it sees the old text or the new, also after a crash or a power cut. And the
+// steps of it, for who replaces several at once.
 #include "base/error.h"
 #include "os/os.h"
 
@@ -44,12 +45,8 @@ static int open_beside(const char *target, char *out, size_t size)
 }
 
 // The name stands on the disk once its folder does. A file system that cannot sync folders keeps them by itself.
-static bool sync_folder(const char *path)
+static bool sync_names(const char *folder)
 {
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    snprintf(slash == NULL ? folder : slash + (slash == folder), 2, slash == NULL ? "." : "");
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return true; // a folder that may be written but not read
     bool ok = fsync(fd) == 0 || errno == EINVAL;
@@ -57,6 +54,15 @@ static bool sync_folder(const char *path)
     close(fd);
     errno = code;
     return ok;
+}
+
+static bool sync_folder_of(const char *path)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    snprintf(slash == NULL ? folder : slash + (slash == folder), 2, slash == NULL ? "." : "");
+    return sync_names(folder);
 }
 
 static bool keep_mode(int fd, const char *target)
@@ -83,10 +89,46 @@ hone_status hone_os_replace_file(const char *path, const void *bytes, size_t siz
     int fd = open_beside(target, temporary, sizeof temporary);
     if (fd < 0) return hone_fail_system(err, HONE_IO, where, errno, "cannot write beside %s", path);
     if (fill(fd, target, bytes, size) && rename(temporary, target) == 0) {
-        if (sync_folder(target)) return HONE_OK;
+        if (sync_folder_of(target)) return HONE_OK;
         return hone_fail_system(err, HONE_IO, where, errno, "%s is written, but may not outlive a power cut", path);
     }
     int code = errno;
     unlink(temporary);
     return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is as it was", path);
+}
+
+hone_status hone_os_write_beside(
+    const char *target, const char *temporary, const void *bytes, size_t size, hone_error *err)
+{
+    // A name that somebody prepared, be it a link, is nothing to write through.
+    unlink(temporary);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return hone_fail_system(err, HONE_IO, where, errno, "cannot write beside %s", target);
+    if (fill(fd, target, bytes, size)) return HONE_OK;
+    int code = errno;
+    unlink(temporary);
+    return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is as it was", target);
+}
+
+hone_status hone_os_rename(const char *from, const char *to, hone_error *err)
+{
+    if (rename(from, to) == 0) return HONE_OK;
+    return hone_fail_system(err, HONE_IO, where, errno, "cannot put %s in its place", to);
+}
+
+hone_status hone_os_link(const char *from, const char *to, hone_error *err)
+{
+    if (link(from, to) == 0) return HONE_OK;
+    return hone_fail_system(err, HONE_IO, where, errno, "cannot name %s also %s", from, to);
+}
+
+hone_status hone_os_sync_folder(const char *folder, hone_error *err)
+{
+    if (sync_names(folder)) return HONE_OK;
+    return hone_fail_system(err, HONE_IO, where, errno, "what was written in %s may not outlive a power cut", folder);
+}
+
+void hone_os_remove_file(const char *path)
+{
+    (void)unlink(path);
 }

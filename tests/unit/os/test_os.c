@@ -155,6 +155,51 @@ static void a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it(vo
     assert_int_equal(system(path), 0);
 }
 
+static bool count_name(void *ctx, const char *name)
+{
+    (void)name;
+    ++*(size_t *)ctx;
+    return true;
+}
+
+static void a_file_is_written_under_another_name_and_takes_its_place(void **state)
+{
+    (void)state;
+    char folder[256], path[300], beside[300], second[300];
+    hone_error err = {0};
+    struct stat info;
+    size_t names = 0;
+    make_temporary(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(beside, sizeof beside, "%s/.file", folder);
+    snprintf(second, sizeof second, "%s/second", folder);
+    assert_int_equal(hone_os_replace_file(path, "old", 3, &err), HONE_OK);
+    assert_int_equal(chmod(path, 0604), 0);
+    const hone_file_stamp before = hone_os_file_stamp(path);
+    assert_int_equal(before.size, 3);
+    assert_int_equal(hone_os_link(path, second, &err), HONE_OK);
+    assert_int_equal(symlink("file", beside), 0); // is not written through
+    assert_int_equal(hone_os_write_beside(path, beside, "newer", 5, &err), HONE_OK);
+    assert_holds(path, "old");
+    assert_int_equal(stat(beside, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0604);
+    assert_int_equal(hone_os_rename(beside, path, &err), HONE_OK);
+    assert_int_equal(hone_os_sync_folder(folder, &err), HONE_OK);
+    assert_holds(path, "newer");
+    assert_holds(second, "old");
+    assert_true(hone_os_file_stamp(path).inode != before.inode);
+    assert_int_equal(hone_os_list_folder(folder, count_name, &names, &err), HONE_OK);
+    assert_int_equal(names, 2);
+    hone_os_remove_file(path);
+    assert_int_equal(hone_os_file_stamp(path).inode, 0);
+    assert_int_equal(hone_os_list_folder(path, count_name, &names, &err), HONE_NOT_FOUND);
+    assert_int_equal(hone_os_rename(beside, path, &err), HONE_IO);
+    assert_int_equal(hone_os_link(beside, path, &err), HONE_IO);
+    assert_true(hone_os_is_folder(folder) && !hone_os_is_folder(second));
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
 static void an_address_knows_its_object(void **state)
 {
     (void)state;
@@ -213,6 +258,7 @@ int main(void)
         cmocka_unit_test(a_file_is_read_whole_or_refused),
         cmocka_unit_test(a_file_is_replaced_with_its_mode_through_links_and_without_leftovers),
         cmocka_unit_test(a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it),
+        cmocka_unit_test(a_file_is_written_under_another_name_and_takes_its_place),
         cmocka_unit_test(an_address_knows_its_object),
         cmocka_unit_test(a_library_opens_under_the_first_name_that_works),
         cmocka_unit_test(the_cpu_says_what_it_is),
