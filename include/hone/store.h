@@ -74,6 +74,16 @@ typedef struct hone_store_alias {
     hone_store_key key;       // hone's; device may be NULL
 } hone_store_alias;
 
+// Another system's config, kept as it came and never served: hone cannot check it, but can hand it back unchanged.
+typedef struct hone_store_foreign {
+    const char *scheme;    // "ejkernel", "tokamax"
+    const char *operation; // as the foreign file names it: "flash_attention@v2"
+    const char *device;    // the foreign fingerprint; may be NULL
+    const char *foreign_key;
+    const char *text;   // the config as it came, a JSON text
+    const char *origin; // file that it came from; may be NULL
+} hone_store_foreign;
+
 // Opens by URL. path of "sqlite:" is created with its folders. HONE_STORE_SYNC=full makes every put wait for the
 // disk; normal, the default, may lose the last ones when the power fails, never the file.
 // Threads: every function of a store may be called from any thread.
@@ -95,12 +105,42 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get(
     void *ctx,
     hone_error *err);
 // Replaces the decision of the same device, algorithm, version, key and regime, whatever it rests on: who puts
-// knows better. Which of two decisions is the better one is hone_result_merge's question.
+// knows better. To keep the better of the two, use hone_store_merge.
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err);
 // All or none, in one transaction.
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err);
+
+// What became of a decision that was merged.
+typedef enum hone_merge_outcome {
+    HONE_MERGE_TAKEN, // it is stored now
+    HONE_MERGE_KEPT,  // the stored one is better and stays
+    HONE_MERGE_EQUAL  // it was stored already
+} hone_merge_outcome;
+typedef void hone_merge_visit(void *ctx, size_t index, hone_merge_outcome outcome, const char *reason);
+
+// Puts the decisions, each where it is better than the stored one of its key, in one transaction. The first of these
+// that tells the two apart decides:
+//   1. verified before unverified
+//   2. of one kernel at two revisions, the later measured
+//   3. more evidence before less: at least twice the samples
+//   4. of one kernel and config, the later measured
+//   5. the one measured first stays, unless the later is faster beyond the noise: its whole 95 % interval lies below the
+//      other's, or its contest timed the other as the runner-up and the ratio's interval lies above 1
+// When evidence says not when, what is stored counts as measured first. The loser is kept in the winner's evidence,
+// under "also": the last four that differ in kernel, config or revision. A decision whose canonical text differs from the
+// stored one's is another call's and is not taken.
+//   on_outcome  called once for each decision in order, after all are stored; reason is static; may be NULL
+// Returns: as hone_store_put_all; on failure the store is as it was and nothing is visited.
+HONE_API HONE_MUST_CHECK hone_status hone_store_merge(
+    hone_store *store,
+    const hone_store_decision *decisions,
+    size_t count,
+    hone_merge_visit *on_outcome,
+    void *ctx,
+    hone_error *err);
+
 // Removes the decisions of a key, warm and cold, with its measurements and failures. HONE_NOT_FOUND when there was
 // nothing.
 HONE_API HONE_MUST_CHECK hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone_error *err);
@@ -120,6 +160,14 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_measurements(
     hone_store *store,
     const hone_store_key *key,
     bool (*visit)(void *ctx, const hone_store_measurement *measurement),
+    void *ctx,
+    hone_error *err);
+// Visits what was measured under every key that the filter lets through, in key order; then what failed. filter as in
+// hone_store_scan.
+HONE_API HONE_MUST_CHECK hone_status hone_store_scan_measurements(
+    hone_store *store,
+    const hone_store_key *filter,
+    bool (*visit)(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement),
     void *ctx,
     hone_error *err);
 
@@ -147,9 +195,27 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get_alias(
     void (*visit)(void *ctx, const hone_store_alias *alias),
     void *ctx,
     hone_error *err);
+// Visits the aliases of a scheme, or all when it is NULL, by scheme, operation and foreign key.
+HONE_API HONE_MUST_CHECK hone_status hone_store_aliases(
+    hone_store *store,
+    const char *scheme,
+    bool (*visit)(void *ctx, const hone_store_alias *alias),
+    void *ctx,
+    hone_error *err);
+
+// Replaces what is stored of the same scheme, operation, device and foreign key. All or none.
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_put_foreign(hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err);
+// Visits those of a scheme, or all when it is NULL, by scheme, operation, device and foreign key.
+HONE_API HONE_MUST_CHECK hone_status hone_store_foreigns(
+    hone_store *store,
+    const char *scheme,
+    bool (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err);
 
 typedef struct hone_store_stat {
-    uint64_t decisions, measurements, failures, invocations, aliases;
+    uint64_t decisions, measurements, failures, invocations, aliases, foreigns;
     uint64_t bytes;
     uint32_t schema;
 } hone_store_stat;

@@ -7,15 +7,19 @@
 
 #include "base/memory.h"
 #include "hone/store.h"
+#include "store/merger.h"
+#include "store/row.h"
 
 #include <pthread.h>
 
 // The schema that this hone writes. A store with a newer one is refused and left as it was.
-enum { HONE_STORE_SCHEMA = 1 };
+enum { HONE_STORE_SCHEMA = 2 };
 
 typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *decision);
-typedef bool hone_store_visit_measurement(void *ctx, const hone_store_measurement *measurement);
+typedef bool hone_store_visit_measured(void *ctx, const hone_store_measured *measured);
 typedef bool hone_store_visit_invocation(void *ctx, const hone_store_invocation *invocation);
+typedef bool hone_store_visit_alias(void *ctx, const hone_store_alias *alias);
+typedef bool hone_store_visit_foreign(void *ctx, const hone_store_foreign *foreign);
 
 // Arguments arrive checked: no required text is NULL or empty, times are finite. Every function but open runs
 // under the store's lock. What a function does and returns stands at its public name.
@@ -33,8 +37,9 @@ typedef struct hone_store_ops {
         void (*visit)(void *ctx, const hone_store_decision *decision),
         void *ctx,
         hone_error *err);
-    // count may be 1 (a plain put) and is never 0.
-    hone_status (*put_all)(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err);
+    // count may be 1 (a plain put) and is never 0. With a merger, what hone_merger_resolve gives is put instead of each.
+    hone_status (*put_all)(
+        hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err);
     hone_status (*remove)(hone_store *store, const hone_store_key *key, hone_error *err);
     // filter is never NULL.
     hone_status (*scan)(
@@ -42,8 +47,9 @@ typedef struct hone_store_ops {
 
     hone_status (*put_measurement)(
         hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err);
+    // filter as in scan; measurements by key, spec, regime, kernel and config, then failures.
     hone_status (*measurements)(
-        hone_store *store, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx, hone_error *err);
+        hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err);
 
     hone_status (*add_invocations)(
         hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err);
@@ -65,6 +71,14 @@ typedef struct hone_store_ops {
         void (*visit)(void *ctx, const hone_store_alias *alias),
         void *ctx,
         hone_error *err);
+    // scheme NULL: all.
+    hone_status (*aliases)(
+        hone_store *store, const char *scheme, hone_store_visit_alias *visit, void *ctx, hone_error *err);
+
+    // count is never 0.
+    hone_status (*put_foreigns)(hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err);
+    hone_status (*foreigns)(
+        hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err);
 
     hone_status (*stat)(hone_store *store, hone_store_stat *out, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them

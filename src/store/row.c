@@ -100,12 +100,22 @@ static const column alias_columns[] = {
     {"spec", FIELD_TEXT, offsetof(hone_store_alias, key.spec)},
 };
 
+static const column foreign_columns[] = {
+    {"scheme", FIELD_KEY_TEXT, offsetof(hone_store_foreign, scheme)},
+    {"operation", FIELD_KEY_TEXT, offsetof(hone_store_foreign, operation)},
+    {"device", FIELD_KEY_TEXT, offsetof(hone_store_foreign, device)},
+    {"foreign_key", FIELD_KEY_TEXT, offsetof(hone_store_foreign, foreign_key)},
+    {"text", FIELD_TEXT, offsetof(hone_store_foreign, text)},
+    {"origin", FIELD_TEXT, offsetof(hone_store_foreign, origin)},
+};
+
 enum {
     DECISION_COUNT = sizeof decision_columns / sizeof *decision_columns,
     MEASUREMENT_COUNT = sizeof measurement_columns / sizeof *measurement_columns,
     FAILURE_COUNT = sizeof failure_columns / sizeof *failure_columns,
     INVOCATION_COUNT = sizeof invocation_columns / sizeof *invocation_columns,
-    ALIAS_COUNT = sizeof alias_columns / sizeof *alias_columns
+    ALIAS_COUNT = sizeof alias_columns / sizeof *alias_columns,
+    FOREIGN_COUNT = sizeof foreign_columns / sizeof *foreign_columns
 };
 _Static_assert((int)DECISION_COUNT <= (int)HONE_ROW_CELLS, "the widest record fits a row");
 
@@ -114,6 +124,7 @@ const hone_row_shape hone_row_measurement = {"measurement", measurement_columns,
 const hone_row_shape hone_row_failure = {"failure", failure_columns, FAILURE_COUNT, 8};
 const hone_row_shape hone_row_invocation = {"invocation", invocation_columns, INVOCATION_COUNT, 5};
 const hone_row_shape hone_row_alias = {"alias", alias_columns, ALIAS_COUNT, 3};
+const hone_row_shape hone_row_foreign = {"foreign_config", foreign_columns, FOREIGN_COUNT, 4};
 
 const char *hone_row_column_name(const hone_row_shape *shape, size_t index)
 {
@@ -315,6 +326,11 @@ int hone_row_compare(const hone_row *a, const hone_row *b, size_t count)
 bool hone_spec_agrees(const char *a, const char *b)
 {
     return a == NULL || b == NULL || strcmp(a, b) == 0;
+}
+
+bool hone_key_is_whole(const hone_store_key *filter)
+{
+    return filter->device != NULL && filter->algorithm != NULL && filter->version != NULL && filter->key != NULL;
 }
 
 static bool field_matches(const char *filter, const char *text)

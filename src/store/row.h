@@ -44,6 +44,7 @@ extern const hone_row_shape hone_row_measurement; // hone_store_measured that di
 extern const hone_row_shape hone_row_failure;     // hone_store_measured that failed
 extern const hone_row_shape hone_row_invocation;  // hone_store_invocation
 extern const hone_row_shape hone_row_alias;       // hone_store_alias
+extern const hone_row_shape hone_row_foreign;     // hone_store_foreign
 
 // The name of a column, by which records stand in tables and documents, and what its cells hold where they are not
 // NULL. index < shape->count.
@@ -62,6 +63,8 @@ int hone_row_compare(const hone_row *a, const hone_row *b, size_t count);
 
 // Whether two canonical texts may belong to one call: where one of them is missing, nobody can say otherwise.
 bool hone_spec_agrees(const char *a, const char *b);
+// Whether a filter names one call: all but the canonical text is there.
+bool hone_key_is_whole(const hone_store_key *filter);
 // Whether a record's key passes a filter, whose NULL fields match all.
 bool hone_key_matches(const hone_store_key *filter, const hone_store_key *key);
 

@@ -137,9 +137,8 @@ static hone_status check_regime(hone_regime regime, const char *where, hone_erro
         err, HONE_INVALID_ARGUMENT, where, "regime is %d: HONE_WARM or HONE_COLD is asked for", (int)regime);
 }
 
-static hone_status check_decision(const hone_store_decision *decision, hone_error *err)
+static hone_status check_decision(const hone_store_decision *decision, const char *where, hone_error *err)
 {
-    static const char where[] = "store.put";
     if (decision == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the decision is NULL");
     const required texts[] = {
         {"decision.kernel", decision->kernel},
@@ -204,6 +203,17 @@ static hone_status check_alias(const hone_store_alias *alias, hone_error *err)
     return check_texts(texts, sizeof texts / sizeof *texts, where, err);
 }
 
+static hone_status check_foreign(const hone_store_foreign *foreign, hone_error *err)
+{
+    const required texts[] = {
+        {"foreign.scheme", foreign->scheme},
+        {"foreign.operation", foreign->operation},
+        {"foreign.foreign_key", foreign->foreign_key},
+        {"foreign.text", foreign->text},
+    };
+    return check_texts(texts, sizeof texts / sizeof *texts, "store.put_foreign", err);
+}
+
 // Fills the error of a NULL store or function pointer.
 static hone_status check_handles(const hone_store *store, bool has_visit, const char *where, hone_error *err)
 {
@@ -211,6 +221,9 @@ static hone_status check_handles(const hone_store *store, bool has_visit, const 
     if (!has_visit) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "visit is NULL: give a function");
     return HONE_OK;
 }
+
+// What a NULL filter stands for.
+static const hone_store_key all_keys = {0};
 
 // The lock -----------------------------------------------------------------------------------------------------
 
@@ -250,18 +263,52 @@ hone_status hone_store_get(
     return unlock(store, store->ops->get(store, key, regime, visit, ctx, err));
 }
 
-hone_status hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+static hone_status check_decisions(
+    const hone_store *store, const hone_store_decision *decisions, size_t count, const char *where, hone_error *err)
 {
-    static const char where[] = "store.put";
     hone_status status = check_handles(store, true, where, err);
     if (status == HONE_OK && decisions == NULL && count > 0)
         status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the decisions are NULL");
     for (size_t i = 0; status == HONE_OK && i < count; i++)
-        status = check_decision(&decisions[i], err);
+        status = check_decision(&decisions[i], where, err);
+    return status;
+}
+
+hone_status hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+{
+    static const char where[] = "store.put";
+    hone_status status = check_decisions(store, decisions, count, where, err);
     if (status != HONE_OK || count == 0) return status;
     status = lock(store, where, err);
     if (status != HONE_OK) return status;
-    return unlock(store, store->ops->put_all(store, decisions, count, err));
+    return unlock(store, store->ops->put_all(store, decisions, count, NULL, err));
+}
+
+static void tell_outcomes(const hone_merge_reason *reasons, size_t count, hone_merge_visit *on_outcome, void *ctx)
+{
+    for (size_t i = 0; i < count; i++)
+        on_outcome(ctx, i, hone_merge_reason_outcome(reasons[i]), hone_merge_reason_text(reasons[i]));
+}
+
+hone_status hone_store_merge(
+    hone_store *store,
+    const hone_store_decision *decisions,
+    size_t count,
+    hone_merge_visit *on_outcome,
+    void *ctx,
+    hone_error *err)
+{
+    static const char where[] = "store.merge";
+    hone_merger merger;
+    hone_status status = check_decisions(store, decisions, count, where, err);
+    if (status != HONE_OK || count == 0) return status;
+    status = hone_merger_init(&merger, &store->allocator, count, err);
+    if (status != HONE_OK) return status;
+    status = lock(store, where, err);
+    if (status == HONE_OK) status = unlock(store, store->ops->put_all(store, decisions, count, &merger, err));
+    if (status == HONE_OK && on_outcome != NULL) tell_outcomes(merger.reasons, count, on_outcome, ctx);
+    hone_merger_deinit(&merger);
+    return status;
 }
 
 hone_status hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err)
@@ -287,11 +334,10 @@ hone_status hone_store_scan(
     hone_error *err)
 {
     static const char where[] = "store.scan";
-    static const hone_store_key all = {0};
     hone_status status = check_handles(store, visit != NULL, where, err);
     if (status == HONE_OK) status = lock(store, where, err);
     if (status != HONE_OK) return status;
-    return unlock(store, store->ops->scan(store, filter == NULL ? &all : filter, visit, ctx, err));
+    return unlock(store, store->ops->scan(store, filter == NULL ? &all_keys : filter, visit, ctx, err));
 }
 
 // Measurements -------------------------------------------------------------------------------------------------
@@ -308,6 +354,24 @@ hone_status hone_store_put_measurement(
     return unlock(store, store->ops->put_measurement(store, key, measurement, err));
 }
 
+typedef struct measured_visit {
+    bool (*of_key)(void *ctx, const hone_store_measurement *measurement);
+    bool (*of_all)(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement);
+    void *ctx;
+} measured_visit;
+
+static bool visit_of_key(void *ctx, const hone_store_measured *measured)
+{
+    const measured_visit *visit = ctx;
+    return visit->of_key(visit->ctx, &measured->measurement);
+}
+
+static bool visit_of_all(void *ctx, const hone_store_measured *measured)
+{
+    const measured_visit *visit = ctx;
+    return visit->of_all(visit->ctx, &measured->key, &measured->measurement);
+}
+
 hone_status hone_store_measurements(
     hone_store *store,
     const hone_store_key *key,
@@ -316,11 +380,28 @@ hone_status hone_store_measurements(
     hone_error *err)
 {
     static const char where[] = "store.measurements";
+    measured_visit measured = {.of_key = visit, .ctx = ctx};
     hone_status status = check_handles(store, visit != NULL, where, err);
     if (status == HONE_OK) status = check_key(key, where, err);
     if (status == HONE_OK) status = lock(store, where, err);
     if (status != HONE_OK) return status;
-    return unlock(store, store->ops->measurements(store, key, visit, ctx, err));
+    return unlock(store, store->ops->measurements(store, key, visit_of_key, &measured, err));
+}
+
+hone_status hone_store_scan_measurements(
+    hone_store *store,
+    const hone_store_key *filter,
+    bool (*visit)(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement),
+    void *ctx,
+    hone_error *err)
+{
+    static const char where[] = "store.scan_measurements";
+    measured_visit measured = {.of_all = visit, .ctx = ctx};
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    if (filter == NULL) filter = &all_keys;
+    return unlock(store, store->ops->measurements(store, filter, visit_of_all, &measured, err));
 }
 
 // Invocations --------------------------------------------------------------------------------------------------
@@ -399,6 +480,51 @@ hone_status hone_store_get_alias(
     if (status != HONE_OK) return status;
     return unlock(store, store->ops->get_alias(store, scheme, operation, foreign_key, visit, ctx, err));
 }
+
+hone_status hone_store_aliases(
+    hone_store *store,
+    const char *scheme,
+    bool (*visit)(void *ctx, const hone_store_alias *alias),
+    void *ctx,
+    hone_error *err)
+{
+    static const char where[] = "store.aliases";
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->aliases(store, scheme, visit, ctx, err));
+}
+
+// Foreign configs ----------------------------------------------------------------------------------------------
+
+hone_status hone_store_put_foreign(hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
+{
+    static const char where[] = "store.put_foreign";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK && foreigns == NULL && count > 0)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the foreign configs are NULL");
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = check_foreign(&foreigns[i], err);
+    if (status == HONE_OK && count > 0) status = lock(store, where, err);
+    if (status != HONE_OK || count == 0) return status;
+    return unlock(store, store->ops->put_foreigns(store, foreigns, count, err));
+}
+
+hone_status hone_store_foreigns(
+    hone_store *store,
+    const char *scheme,
+    bool (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err)
+{
+    static const char where[] = "store.foreigns";
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->foreigns(store, scheme, visit, ctx, err));
+}
+
+// Counts -------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_get_stat(hone_store *store, hone_store_stat *out, hone_error *err)
 {

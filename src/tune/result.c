@@ -1,6 +1,7 @@
 #include "tune/result.h"
 
 #include "base/error.h"
+#include "store/merge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,12 +114,30 @@ void *hone_result_owner(const hone_result *result)
 
 // Adding -----------------------------------------------------------------------------------------------------------
 
-// The store's rule: verified before unverified, then more samples, then faster.
-static bool is_better(const hone_decision *a, const hone_decision *b)
+static hone_claim claim_of(const hone_decision *decision, const char *revision)
 {
-    if (a->verified != b->verified) return a->verified;
-    if (a->evidence.samples != b->evidence.samples) return a->evidence.samples > b->evidence.samples;
-    return a->evidence.time_ns < b->evidence.time_ns;
+    const hone_evidence *evidence = &decision->evidence;
+    return (hone_claim){
+        .kernel = decision->kernel,
+        .platform = hone_platform_name(decision->platform),
+        .config = decision->config_json,
+        .revision = revision ? revision : "",
+        .verified = decision->verified,
+        .samples = evidence->samples,
+        .time_ns = evidence->time_ns,
+        .low_ns = evidence->low_ns,
+        .high_ns = evidence->high_ns,
+        .started = evidence->started,
+        .runner_up = evidence->runner_up,
+        .ratio_low = evidence->ratio_low,
+    };
+}
+
+// By the rule of hone_store_merge.
+static bool is_better(const hone_decision *coming, const char *revision, const hone_result_entry *old)
+{
+    const hone_claim there = claim_of(&old->decision, old->revision), claim = claim_of(coming, revision);
+    return hone_merge_reason_outcome(hone_merge_rule(&there, &claim)) == HONE_MERGE_TAKEN;
 }
 
 static bool same_key(const hone_result_entry *entry, const hone_decision *decision, const char *spec)
@@ -148,7 +167,7 @@ hone_status hone_result_add(
 {
     const hone_allocator *allocator = &result->allocator;
     hone_result_entry *old = find_entry(result, decision, spec ? spec : "");
-    if (old && !is_better(decision, &old->decision)) return HONE_OK;
+    if (old && !is_better(decision, revision, old)) return HONE_OK;
     hone_result_entry entry = {
         *decision, copy(allocator, call), copy(allocator, spec), copy(allocator, revision), copy(allocator, kernels)};
     bool room = entry.call && entry.spec && entry.revision && entry.kernels &&

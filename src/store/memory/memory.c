@@ -3,12 +3,11 @@
 
 #include "base/error.h"
 #include "store/memory/table.h"
-#include "store/merge.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum table_id { DECISIONS, MEASUREMENTS, FAILURES, INVOCATIONS, ALIASES, TABLE_COUNT } table_id;
+typedef enum table_id { DECISIONS, MEASUREMENTS, FAILURES, INVOCATIONS, ALIASES, FOREIGNS, TABLE_COUNT } table_id;
 
 typedef struct memory_store {
     hone_store base;
@@ -16,13 +15,14 @@ typedef struct memory_store {
     hone_table_changes changes;
 } memory_store;
 
-// A record of any kind; all but aliases begin with the key that they stand under.
+// A record of any kind; all but aliases and foreign configs begin with the key that they stand under.
 typedef union record {
     hone_store_key key;
     hone_store_decision decision;
     hone_store_measured measured;
     hone_store_invocation invocation;
     hone_store_alias alias;
+    hone_store_foreign foreign;
 } record;
 
 static memory_store *memory_of(hone_store *store)
@@ -90,8 +90,9 @@ static void memory_close(hone_store *store)
 
 static hone_status memory_open(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err)
 {
-    static const hone_row_shape *const shapes[TABLE_COUNT] = {
-        &hone_row_decision, &hone_row_measurement, &hone_row_failure, &hone_row_invocation, &hone_row_alias};
+    static const hone_row_shape *const shapes[TABLE_COUNT] = {&hone_row_decision, &hone_row_measurement,
+                                                              &hone_row_failure,  &hone_row_invocation,
+                                                              &hone_row_alias,    &hone_row_foreign};
     if (location[0] != '\0')
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "store.memory.open", "'memory:%s': write memory: alone, it has no place",
@@ -127,13 +128,27 @@ static hone_status memory_get(
     return HONE_OK;
 }
 
-static hone_status memory_put_all(
-    hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+// With a merger, what it makes of the decision and the stored one.
+static hone_status put_decision(
+    memory_store *memory, const hone_store_decision *decision, size_t index, hone_merger *merger, hone_error *err)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = put_record(memory_of(store), DECISIONS, &decisions[i]);
-    return finish(memory_of(store), ok, "store.put", err);
+    const hone_store_decision *put = decision;
+    record found;
+    bool there = merger != NULL && find_record(memory, DECISIONS, decision, &found);
+    hone_status status = merger == NULL
+                             ? HONE_OK
+                             : hone_merger_resolve(merger, index, there ? &found.decision : NULL, decision, &put, err);
+    if (status != HONE_OK || put == NULL) return status;
+    return put_record(memory, DECISIONS, put) ? HONE_OK : HONE_OUT_OF_MEMORY;
+}
+
+static hone_status memory_put_all(
+    hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = put_decision(memory_of(store), &decisions[i], i, merger, err);
+    return finish(memory_of(store), status == HONE_OK, "store.put", err);
 }
 
 // Returns false when there was no memory.
@@ -195,25 +210,25 @@ static hone_status memory_put_measurement(
 
 // Returns false when visit ended it.
 static bool visit_measured(
-    memory_store *memory, table_id id, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx)
+    memory_store *memory, table_id id, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx)
 {
     const hone_table *table = &memory->tables[id];
-    size_t begin, end;
-    range_under(table, key, &begin, &end);
+    size_t begin = 0, end = table->count;
+    if (hone_key_is_whole(filter)) range_under(table, filter, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         record found;
         if (!hone_row_read(table->shape, table->rows[i], &found, sizeof found)) continue;
-        if (hone_spec_agrees(key->spec, found.key.spec) && !visit(ctx, &found.measured.measurement)) return false;
+        if (hone_key_matches(filter, &found.key) && !visit(ctx, &found.measured)) return false;
     }
     return true;
 }
 
 static hone_status memory_measurements(
-    hone_store *store, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx, hone_error *err)
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
 {
     (void)err;
-    if (visit_measured(memory_of(store), MEASUREMENTS, key, visit, ctx))
-        visit_measured(memory_of(store), FAILURES, key, visit, ctx);
+    if (visit_measured(memory_of(store), MEASUREMENTS, filter, visit, ctx))
+        visit_measured(memory_of(store), FAILURES, filter, visit, ctx);
     return HONE_OK;
 }
 
@@ -301,6 +316,49 @@ static hone_status memory_get_alias(
     return HONE_OK;
 }
 
+// Whether a scheme passes a filter, whose NULL matches all.
+static bool scheme_matches(const char *filter, const char *scheme)
+{
+    return filter == NULL || strcmp(filter, scheme) == 0;
+}
+
+static hone_status memory_aliases(
+    hone_store *store, const char *scheme, hone_store_visit_alias *visit, void *ctx, hone_error *err)
+{
+    (void)err;
+    const hone_table *table = &memory_of(store)->tables[ALIASES];
+    for (size_t i = 0; i < table->count; i++) {
+        record found;
+        if (!hone_row_read(table->shape, table->rows[i], &found, sizeof found)) continue;
+        if (scheme_matches(scheme, found.alias.scheme) && !visit(ctx, &found.alias)) break;
+    }
+    return HONE_OK;
+}
+
+// Foreign configs ----------------------------------------------------------------------------------------------
+
+static hone_status memory_put_foreigns(
+    hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = put_record(memory_of(store), FOREIGNS, &foreigns[i]);
+    return finish(memory_of(store), ok, "store.put_foreign", err);
+}
+
+static hone_status memory_foreigns(
+    hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err)
+{
+    (void)err;
+    const hone_table *table = &memory_of(store)->tables[FOREIGNS];
+    for (size_t i = 0; i < table->count; i++) {
+        record found;
+        if (!hone_row_read(table->shape, table->rows[i], &found, sizeof found)) continue;
+        if (scheme_matches(scheme, found.foreign.scheme) && !visit(ctx, &found.foreign)) break;
+    }
+    return HONE_OK;
+}
+
 static hone_status memory_stat(hone_store *store, hone_store_stat *out, hone_error *err)
 {
     (void)err;
@@ -311,6 +369,7 @@ static hone_status memory_stat(hone_store *store, hone_store_stat *out, hone_err
         .failures = tables[FAILURES].count,
         .invocations = tables[INVOCATIONS].count,
         .aliases = tables[ALIASES].count,
+        .foreigns = tables[FOREIGNS].count,
         .schema = HONE_STORE_SCHEMA,
     };
     return HONE_OK;
@@ -331,5 +390,8 @@ const hone_store_ops hone_memory_store_ops = {
     .clear_invocations = memory_clear_invocations,
     .put_alias = memory_put_alias,
     .get_alias = memory_get_alias,
+    .aliases = memory_aliases,
+    .put_foreigns = memory_put_foreigns,
+    .foreigns = memory_foreigns,
     .stat = memory_stat,
 };

@@ -290,28 +290,39 @@ static hone_status look_at_schema(hone_connection *connection, int64_t *out_vers
     return status != HONE_OK ? status : ended;
 }
 
-static hone_status write_schema(hone_connection *connection, hone_error *err)
+static hone_status write_version(hone_connection *connection, bool is_new, hone_error *err)
 {
     char *pragmas = sqlite3_mprintf(
-        "INSERT INTO meta VALUES('schema', '%d'), ('created_by', 'hone %q');"
+        "INSERT OR REPLACE INTO meta VALUES('schema', '%d'), ('%s', 'hone %q');"
         "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-        (int)HONE_STORE_SCHEMA, hone_version(), (int)APPLICATION_ID, (int)HONE_STORE_SCHEMA);
+        (int)HONE_STORE_SCHEMA, is_new ? "created_by" : "migrated_by", hone_version(), (int)APPLICATION_ID,
+        (int)HONE_STORE_SCHEMA);
     if (pragmas == NULL) return hone_fail_memory(err, open_where);
-    hone_status status = execute(connection, hone_sql_schema(), "create the tables", err);
-    if (status == HONE_OK) status = execute(connection, pragmas, "create the tables", err);
+    hone_status status = execute(connection, pragmas, "write the schema's version", err);
     sqlite3_free(pragmas);
     return status;
 }
 
-// Looks again under the write lock: another process may have made the tables meanwhile.
-static hone_status create_schema(hone_connection *connection, hone_error *err)
+static hone_status write_schema(hone_connection *connection, int from, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (int version = from + 1; status == HONE_OK && version <= HONE_STORE_SCHEMA; version++)
+        status = execute(connection, hone_sql_schema(version), "create the tables", err);
+    return status == HONE_OK ? write_version(connection, from == 0, err) : status;
+}
+
+// Makes the tables of a new file, or those that an older one lacks, in one transaction. Looks again under the write
+// lock: another process may have made them meanwhile.
+static hone_status update_schema(hone_connection *connection, hone_error *err)
 {
     int64_t version = 0;
     hone_status status = hone_connection_begin(connection, open_where, err);
     if (status != HONE_OK) return status;
     status = check_schema(connection, &version, err);
-    if (status == HONE_OK && version == 0) status = write_schema(connection, err);
-    return hone_connection_end(connection, status, open_where, err);
+    if (status == HONE_OK && version < HONE_STORE_SCHEMA) status = write_schema(connection, (int)version, err);
+    status = hone_connection_end(connection, status, open_where, err);
+    if (status == HONE_OK) connection->schema = HONE_STORE_SCHEMA;
+    return status;
 }
 
 static hone_status make_folders(const char *path, const hone_allocator *allocator, hone_error *err)
@@ -349,11 +360,13 @@ static hone_status prepare_file(hone_connection *connection, const char *sync, h
     int64_t version = 0;
     hone_status status = look_at_schema(connection, &version, err);
     if (status != HONE_OK) return status;
-    int code = sqlite3_db_readonly(connection->db, "main") == 1 ? SQLITE_OK : journal_wal(connection);
+    connection->schema = (int)version;
+    bool read_only = sqlite3_db_readonly(connection->db, "main") == 1;
+    int code = read_only ? SQLITE_OK : journal_wal(connection);
     if (code != SQLITE_OK) return hone_connection_fail(connection, code, open_where, "switch to WAL", err);
     status = execute(connection, sync, "set synchronous", err);
-    if (status == HONE_OK && version == 0) status = create_schema(connection, err);
-    return status;
+    if (status != HONE_OK || version == HONE_STORE_SCHEMA || (read_only && version > 0)) return status;
+    return update_schema(connection, err);
 }
 
 hone_status hone_connection_open(

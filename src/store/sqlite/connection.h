@@ -23,10 +23,12 @@ typedef enum hone_sql {
     HONE_SQL_MEASUREMENT_PUT,
     HONE_SQL_MEASUREMENT_DROP,
     HONE_SQL_MEASUREMENT_SCAN,
+    HONE_SQL_MEASUREMENT_SCAN_CALL,
     HONE_SQL_MEASUREMENT_REMOVE,
     HONE_SQL_FAILURE_PUT,
     HONE_SQL_FAILURE_DROP,
     HONE_SQL_FAILURE_SCAN,
+    HONE_SQL_FAILURE_SCAN_CALL,
     HONE_SQL_FAILURE_REMOVE,
     HONE_SQL_INVOCATION_GET,
     HONE_SQL_INVOCATION_PUT,
@@ -35,7 +37,11 @@ typedef enum hone_sql {
     HONE_SQL_INVOCATION_CLEAR,
     HONE_SQL_ALIAS_PUT,
     HONE_SQL_ALIAS_GET,
+    HONE_SQL_ALIAS_SCAN,
+    HONE_SQL_FOREIGN_PUT,
+    HONE_SQL_FOREIGN_SCAN,
     HONE_SQL_STAT,
+    HONE_SQL_STAT_2,
     HONE_SQL_COUNT
 } hone_sql;
 
@@ -43,12 +49,14 @@ typedef struct hone_connection {
     hone_allocator allocator;
     char *path; // as given, for messages
     sqlite3 *db;
+    int schema; // of the file: an older one that cannot be written stays as it is
     sqlite3_stmt *statements[HONE_SQL_COUNT];
 } hone_connection;
 
-// The text of a statement, and those that make the tables (schema.c).
+// The text of a statement (schema.c).
 const char *hone_sql_text(hone_sql id);
-const char *hone_sql_schema(void);
+// What makes schema number version out of the one before; 0 is a file without tables.
+const char *hone_sql_schema(int version);
 
 // Opens the file at path, with its folders, and creates the tables of a new one. A file that is not hone's, or
 // hone's of a newer schema, is left as it was (HONE_INCOMPATIBLE).

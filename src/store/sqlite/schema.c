@@ -3,9 +3,11 @@
 //
 // Tables are WITHOUT ROWID and keyed by columns: the key is the table. A call that was measured has a number,
 // since its fingerprint and canonical text would otherwise stand in each of its measurements.
+#include "store/ops.h"
 #include "store/sqlite/connection.h"
 
-static const char schema[] =
+// Never edited once released: golden files of each schema (tests/golden/store) are migrated by these steps.
+static const char schema_1[] =
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE decision("
     " device TEXT NOT NULL, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL,"
@@ -35,9 +37,21 @@ static const char schema[] =
     " device TEXT, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL, spec TEXT,"
     " checksum INTEGER NOT NULL, PRIMARY KEY(scheme, operation, foreign_key)) WITHOUT ROWID;";
 
-const char *hone_sql_schema(void)
+// A quarantined record stands as text: what it is can no longer be told from its bytes.
+static const char schema_2[] =
+    "CREATE TABLE foreign_config("
+    " scheme TEXT NOT NULL, operation TEXT NOT NULL, device TEXT NOT NULL, foreign_key TEXT NOT NULL,"
+    " text TEXT NOT NULL, origin TEXT, checksum INTEGER NOT NULL,"
+    " PRIMARY KEY(scheme, operation, device, foreign_key)) WITHOUT ROWID;"
+    "CREATE TABLE quarantine("
+    " id INTEGER PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL, found REAL NOT NULL, record TEXT NOT NULL);";
+
+static const char *const schemas[] = {NULL, schema_1, schema_2};
+_Static_assert(sizeof schemas / sizeof *schemas == HONE_STORE_SCHEMA + 1, "a step to each schema");
+
+const char *hone_sql_schema(int version)
 {
-    return schema;
+    return schemas[version];
 }
 
 #define DECISION_COLUMNS                                                                                               \
@@ -50,6 +64,19 @@ const char *hone_sql_schema(void)
 #define SPEC_AGREES      " AND (?5 IS NULL OR spec IS NULL OR spec = ?5)"
 #define CALL_SPEC_AGREES " AND (?5 IS NULL OR spec = '' OR spec = ?5)"
 #define CALLS            " (SELECT id FROM measured_call WHERE" CALL_KEY CALL_SPEC_AGREES ")"
+// Each parameter lets all through when it is NULL, which is why the indexes do not serve it.
+#define ANY_KEY                                                                                                        \
+    " (?1 IS NULL OR device = ?1) AND (?2 IS NULL OR algorithm = ?2) AND (?3 IS NULL OR version = ?3)"                 \
+    " AND (?4 IS NULL OR key = ?4)"
+#define ANY_CALLS      " (SELECT id FROM measured_call WHERE" ANY_KEY CALL_SPEC_AGREES ")"
+#define MEASURED_ORDER " ORDER BY c.device, c.algorithm, c.version, c.key, c.spec, m.regime, m.kernel, m.config"
+#define MEASUREMENT_SCAN                                                                                               \
+    "SELECT " CALL_COLUMNS "m.time_ns, m.low_ns, m.high_ns, m.samples, m.max_error, m.checksum"                        \
+    " FROM measured_call c JOIN measurement m ON m.call = c.id WHERE c.id IN"
+#define FAILURE_SCAN                                                                                                   \
+    "SELECT " CALL_COLUMNS "m.failure, m.reason, m.checksum"                                                           \
+    " FROM measured_call c JOIN failure m ON m.call = c.id WHERE c.id IN"
+#define ALIAS_COLUMNS "scheme, operation, foreign_key, foreign_spec, device, algorithm, version, key, spec, checksum"
 
 static const char *const texts[HONE_SQL_COUNT] = {
     // IMMEDIATE takes the write lock at once, where waiting for it cannot end in a deadlock.
@@ -60,10 +87,8 @@ static const char *const texts[HONE_SQL_COUNT] = {
     [HONE_SQL_DECISION_GET] = "SELECT " DECISION_COLUMNS " FROM decision WHERE" CALL_KEY " AND regime = ?5",
     [HONE_SQL_DECISION_PUT] = "INSERT OR REPLACE INTO decision VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [HONE_SQL_DECISION_REMOVE] = "DELETE FROM decision WHERE" CALL_KEY SPEC_AGREES,
-    [HONE_SQL_DECISION_SCAN] =
-        "SELECT " DECISION_COLUMNS " FROM decision WHERE (?1 IS NULL OR device = ?1)"
-        " AND (?2 IS NULL OR algorithm = ?2) AND (?3 IS NULL OR version = ?3) AND (?4 IS NULL OR key = ?4)" SPEC_AGREES
-        " ORDER BY device, algorithm, version, key, regime",
+    [HONE_SQL_DECISION_SCAN] = "SELECT " DECISION_COLUMNS " FROM decision WHERE" ANY_KEY SPEC_AGREES
+                               " ORDER BY device, algorithm, version, key, regime",
     [HONE_SQL_DECISION_SCAN_DEVICE] =
         "SELECT " DECISION_COLUMNS " FROM decision WHERE device = ?1"
         " AND (?2 IS NULL OR algorithm = ?2) AND (?3 IS NULL OR version = ?3) AND (?4 IS NULL OR key = ?4)" SPEC_AGREES
@@ -75,41 +100,42 @@ static const char *const texts[HONE_SQL_COUNT] = {
 
     [HONE_SQL_MEASUREMENT_PUT] = "INSERT OR REPLACE INTO measurement VALUES(?,?,?,?,?,?,?,?,?,?,?)",
     [HONE_SQL_MEASUREMENT_DROP] = "DELETE FROM measurement WHERE call = ? AND regime = ? AND kernel = ? AND config = ?",
-    [HONE_SQL_MEASUREMENT_SCAN] =
-        "SELECT " CALL_COLUMNS "m.time_ns, m.low_ns, m.high_ns, m.samples, m.max_error, m.checksum"
-        " FROM measured_call c JOIN measurement m ON m.call = c.id WHERE c.id IN" CALLS
-        " ORDER BY c.spec, m.regime, m.kernel, m.config",
+    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN CALLS MEASURED_ORDER,
     [HONE_SQL_MEASUREMENT_REMOVE] = "DELETE FROM measurement WHERE call IN" CALLS,
 
     [HONE_SQL_FAILURE_PUT] = "INSERT OR REPLACE INTO failure VALUES(?,?,?,?,?,?,?,?)",
     [HONE_SQL_FAILURE_DROP] = "DELETE FROM failure WHERE call = ? AND regime = ? AND kernel = ? AND config = ?",
-    [HONE_SQL_FAILURE_SCAN] = "SELECT " CALL_COLUMNS "m.failure, m.reason, m.checksum"
-                              " FROM measured_call c JOIN failure m ON m.call = c.id WHERE c.id IN" CALLS
-                              " ORDER BY c.spec, m.regime, m.kernel, m.config",
+    [HONE_SQL_FAILURE_SCAN] = FAILURE_SCAN ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_FAILURE_SCAN_CALL] = FAILURE_SCAN CALLS MEASURED_ORDER,
     [HONE_SQL_FAILURE_REMOVE] = "DELETE FROM failure WHERE call IN" CALLS,
 
     [HONE_SQL_INVOCATION_GET] =
         "SELECT " INVOCATION_COLUMNS
         " FROM invocation WHERE algorithm = ? AND version = ? AND key = ? AND device = ? AND spec = ?",
     [HONE_SQL_INVOCATION_PUT] = "INSERT OR REPLACE INTO invocation VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
-    [HONE_SQL_INVOCATION_SCAN] =
-        "SELECT " INVOCATION_COLUMNS " FROM invocation WHERE (?1 IS NULL OR device = ?1)"
-        " AND (?2 IS NULL OR algorithm = ?2) AND (?3 IS NULL OR version = ?3) AND (?4 IS NULL OR key = "
-        "?4)" CALL_SPEC_AGREES " ORDER BY count DESC, algorithm, version, key, device, spec",
+    [HONE_SQL_INVOCATION_SCAN] = "SELECT " INVOCATION_COLUMNS " FROM invocation WHERE" ANY_KEY CALL_SPEC_AGREES
+                                 " ORDER BY count DESC, algorithm, version, key, device, spec",
     [HONE_SQL_INVOCATION_SCAN_CALL] = "SELECT " INVOCATION_COLUMNS " FROM invocation WHERE (?1 IS NULL OR device = ?1)"
                                       " AND algorithm = ?2 AND version = ?3 AND key = ?4" CALL_SPEC_AGREES
                                       " ORDER BY count DESC, algorithm, version, key, device, spec",
     [HONE_SQL_INVOCATION_CLEAR] = "DELETE FROM invocation WHERE ?1 IS NULL OR device = ?1",
 
     [HONE_SQL_ALIAS_PUT] = "INSERT OR REPLACE INTO alias VALUES(?,?,?,?,?,?,?,?,?,?)",
-    [HONE_SQL_ALIAS_GET] =
-        "SELECT scheme, operation, foreign_key, foreign_spec, device, algorithm, version, key, spec, checksum"
-        " FROM alias WHERE scheme = ? AND operation = ? AND foreign_key = ?",
+    [HONE_SQL_ALIAS_GET] = "SELECT " ALIAS_COLUMNS " FROM alias WHERE scheme = ? AND operation = ? AND foreign_key = ?",
+    [HONE_SQL_ALIAS_SCAN] = "SELECT " ALIAS_COLUMNS " FROM alias WHERE ?1 IS NULL OR scheme = ?1"
+                            " ORDER BY scheme, operation, foreign_key",
+
+    [HONE_SQL_FOREIGN_PUT] = "INSERT OR REPLACE INTO foreign_config VALUES(?,?,?,?,?,?,?)",
+    [HONE_SQL_FOREIGN_SCAN] = "SELECT scheme, operation, device, foreign_key, text, origin, checksum"
+                              " FROM foreign_config WHERE ?1 IS NULL OR scheme = ?1"
+                              " ORDER BY scheme, operation, device, foreign_key",
 
     [HONE_SQL_STAT] =
         "SELECT (SELECT count(*) FROM decision), (SELECT count(*) FROM measurement),"
         " (SELECT count(*) FROM failure), (SELECT count(*) FROM invocation), (SELECT count(*) FROM alias),"
         " (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())",
+    [HONE_SQL_STAT_2] = "SELECT (SELECT count(*) FROM foreign_config)",
 };
 
 const char *hone_sql_text(hone_sql id)

@@ -3,7 +3,6 @@
 #include "store/ops.h"
 
 #include "base/error.h"
-#include "store/merge.h"
 #include "store/sqlite/connection.h"
 
 typedef struct sqlite_store {
@@ -73,6 +72,7 @@ static hone_status walk(
         hone_store_measured measured;
         hone_store_invocation invocation;
         hone_store_alias alias;
+        hone_store_foreign foreign;
     } record;
     hone_status damage = HONE_OK;
     *out_ended = false;
@@ -170,15 +170,43 @@ static hone_status put_decision(hone_connection *connection, const hone_store_de
     return put_record(connection, HONE_SQL_DECISION_PUT, &hone_row_decision, decision, "store.put", err);
 }
 
+// Puts what the merger makes of a decision and the stored one. A stored one that is damaged is replaced.
+static hone_status merge_decision(
+    hone_connection *connection,
+    const hone_store_decision *decision,
+    size_t index,
+    hone_merger *merger,
+    hone_error *err)
+{
+    static const char where[] = "store.merge";
+    const hone_store_decision *put = NULL;
+    hone_store_decision found;
+    hone_query query;
+    hone_query_begin(&query, connection, HONE_SQL_DECISION_GET, where);
+    bind_key(&query, &decision->key);
+    hone_query_integer(&query, decision->regime);
+    bool there =
+        hone_query_step(&query) && read_record(&query, &hone_row_decision, &found, sizeof found, NULL) == HONE_OK;
+    hone_status status = HONE_OK;
+    if (query.code == SQLITE_OK)
+        status = hone_merger_resolve(merger, index, there ? &found : NULL, decision, &put, err);
+    if (status == HONE_OK && put != NULL) status = put_decision(connection, put, err);
+    // What was found lives in the statement, so that it is ended only after the put.
+    hone_status read = hone_query_end(&query, "read", query.code == SQLITE_OK ? NULL : err);
+    return read != HONE_OK ? read : status;
+}
+
 static hone_status sqlite_put_all(
-    hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+    hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err)
 {
     hone_connection *connection = connection_of(store);
-    if (count == 1) return put_decision(connection, decisions, err); // a statement is a transaction
+    // A statement is a transaction.
+    if (count == 1 && merger == NULL) return put_decision(connection, decisions, err);
     hone_status status = hone_connection_begin(connection, "store.put", err);
     if (status != HONE_OK) return status;
     for (size_t i = 0; status == HONE_OK && i < count; i++)
-        status = put_decision(connection, &decisions[i], err);
+        status = merger == NULL ? put_decision(connection, &decisions[i], err)
+                                : merge_decision(connection, &decisions[i], i, merger, err);
     return hone_connection_end(connection, status, "store.put", err);
 }
 
@@ -279,37 +307,37 @@ static hone_status sqlite_put_measurement(
     return hone_connection_end(connection, status, "store.put_measurement", err);
 }
 
-typedef struct measurement_visit {
-    hone_store_visit_measurement *visit;
+typedef struct measured_visit {
+    hone_store_visit_measured *visit;
     void *ctx;
-} measurement_visit;
+} measured_visit;
 
-static bool visit_measurement(void *ctx, const void *record)
+static bool visit_measured(void *ctx, const void *record)
 {
-    measurement_visit *visit = ctx;
-    const hone_store_measured *measured = record;
-    return visit->visit(visit->ctx, &measured->measurement);
+    measured_visit *visit = ctx;
+    return visit->visit(visit->ctx, record);
 }
 
 static hone_status sqlite_measurements(
-    hone_store *store, const hone_store_key *key, hone_store_visit_measurement *visit, void *ctx, hone_error *err)
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
 {
     static const struct {
-        hone_sql id;
+        hone_sql scan, scan_call;
         const hone_row_shape *shape;
     } parts[] = {
-        {HONE_SQL_MEASUREMENT_SCAN, &hone_row_measurement},
-        {HONE_SQL_FAILURE_SCAN, &hone_row_failure},
+        {HONE_SQL_MEASUREMENT_SCAN, HONE_SQL_MEASUREMENT_SCAN_CALL, &hone_row_measurement},
+        {HONE_SQL_FAILURE_SCAN, HONE_SQL_FAILURE_SCAN_CALL, &hone_row_failure},
     };
-    measurement_visit target = {visit, ctx};
+    measured_visit target = {visit, ctx};
     bool ended = false;
     hone_status damage = HONE_OK;
     for (size_t i = 0; !ended && i < sizeof parts / sizeof *parts; i++) {
         hone_query query;
-        hone_query_begin(&query, connection_of(store), parts[i].id, "store.measurements");
-        bind_key_and_spec(&query, key);
+        hone_sql id = hone_key_is_whole(filter) ? parts[i].scan_call : parts[i].scan;
+        hone_query_begin(&query, connection_of(store), id, "store.measurements");
+        bind_key_and_spec(&query, filter);
         hone_status status = walk(
-            &query, parts[i].shape, sizeof(hone_store_measured), visit_measurement, &target, &ended,
+            &query, parts[i].shape, sizeof(hone_store_measured), visit_measured, &target, &ended,
             damage == HONE_OK ? err : NULL);
         if (damage == HONE_OK) damage = status;
     }
@@ -428,17 +456,86 @@ static hone_status sqlite_get_alias(
     return hone_fail(err, HONE_NOT_FOUND, "store.get_alias", "no alias for %s %s:%s", scheme, operation, foreign_key);
 }
 
-static hone_status sqlite_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+typedef struct alias_visit {
+    hone_store_visit_alias *visit;
+    void *ctx;
+} alias_visit;
+
+static bool visit_alias(void *ctx, const void *record)
+{
+    alias_visit *visit = ctx;
+    return visit->visit(visit->ctx, record);
+}
+
+static hone_status sqlite_aliases(
+    hone_store *store, const char *scheme, hone_store_visit_alias *visit, void *ctx, hone_error *err)
+{
+    alias_visit target = {visit, ctx};
+    hone_query query;
+    bool ended;
+    hone_query_begin(&query, connection_of(store), HONE_SQL_ALIAS_SCAN, "store.aliases");
+    hone_query_text(&query, scheme);
+    return walk(&query, &hone_row_alias, sizeof(hone_store_alias), visit_alias, &target, &ended, err);
+}
+
+// Foreign configs ----------------------------------------------------------------------------------------------
+
+static hone_status sqlite_put_foreigns(
+    hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
+{
+    static const char where[] = "store.put_foreign";
+    hone_connection *connection = connection_of(store);
+    hone_status status = hone_connection_begin(connection, where, err);
+    if (status != HONE_OK) return status;
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = put_record(connection, HONE_SQL_FOREIGN_PUT, &hone_row_foreign, &foreigns[i], where, err);
+    return hone_connection_end(connection, status, where, err);
+}
+
+typedef struct foreign_visit {
+    hone_store_visit_foreign *visit;
+    void *ctx;
+} foreign_visit;
+
+static bool visit_foreign(void *ctx, const void *record)
+{
+    foreign_visit *visit = ctx;
+    return visit->visit(visit->ctx, record);
+}
+
+static hone_status sqlite_foreigns(
+    hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err)
+{
+    foreign_visit target = {visit, ctx};
+    hone_query query;
+    bool ended;
+    if (connection_of(store)->schema < 2) return HONE_OK;
+    hone_query_begin(&query, connection_of(store), HONE_SQL_FOREIGN_SCAN, "store.foreigns");
+    hone_query_text(&query, scheme);
+    return walk(&query, &hone_row_foreign, sizeof(hone_store_foreign), visit_foreign, &target, &ended, err);
+}
+
+static hone_status count(
+    hone_connection *connection, hone_sql id, uint64_t *const *fields, int field_count, hone_error *err)
 {
     hone_query query;
-    hone_store_stat stat = {.schema = HONE_STORE_SCHEMA};
+    hone_query_begin(&query, connection, id, "store.stat");
+    if (hone_query_step(&query))
+        for (int i = 0; i < field_count; i++)
+            *fields[i] = (uint64_t)sqlite3_column_int64(query.statement, i);
+    return hone_query_end(&query, "count", err);
+}
+
+static hone_status sqlite_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    hone_connection *connection = connection_of(store);
+    hone_store_stat stat = {.schema = (uint32_t)connection->schema};
     uint64_t *const fields[] = {&stat.decisions,   &stat.measurements, &stat.failures,
                                 &stat.invocations, &stat.aliases,      &stat.bytes};
-    hone_query_begin(&query, connection_of(store), HONE_SQL_STAT, "store.stat");
-    if (hone_query_step(&query))
-        for (int i = 0; i < (int)(sizeof fields / sizeof *fields); i++)
-            *fields[i] = (uint64_t)sqlite3_column_int64(query.statement, i);
-    hone_status status = hone_query_end(&query, "count", err);
+    uint64_t *const fields_2[] = {&stat.foreigns};
+    hone_status status = count(connection, HONE_SQL_STAT, fields, sizeof fields / sizeof *fields, err);
+    if (status == HONE_OK && connection->schema >= 2)
+        status = count(connection, HONE_SQL_STAT_2, fields_2, sizeof fields_2 / sizeof *fields_2, err);
     if (status == HONE_OK) *out = stat;
     return status;
 }
@@ -458,5 +555,8 @@ const hone_store_ops hone_sqlite_store_ops = {
     .clear_invocations = sqlite_clear_invocations,
     .put_alias = sqlite_put_alias,
     .get_alias = sqlite_get_alias,
+    .aliases = sqlite_aliases,
+    .put_foreigns = sqlite_put_foreigns,
+    .foreigns = sqlite_foreigns,
     .stat = sqlite_stat,
 };

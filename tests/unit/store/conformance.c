@@ -350,6 +350,173 @@ static void a_scan_ends_when_its_visit_says_so(void **state)
     assert_int_equal(again.count, 6);
 }
 
+// Merging ------------------------------------------------------------------------------------------------------
+
+static void note_outcome(void *ctx, size_t index, hone_merge_outcome outcome, const char *reason)
+{
+    static const char *const names[] = {"taken", "kept", "equal"};
+    char text[160];
+    snprintf(text, sizeof text, "%zu:%s:%s", index, names[outcome], reason);
+    note(ctx, text);
+}
+
+static hone_store_decision claim(const char *kernel, bool verified, const char *evidence)
+{
+    hone_store_decision decision = sample_decision();
+    decision.kernel = kernel;
+    decision.verified = verified;
+    decision.evidence = evidence;
+    return decision;
+}
+
+static void note_kernel_and_evidence(void *ctx, const hone_store_decision *decision)
+{
+    note(ctx, decision->kernel);
+    note(ctx, decision->evidence);
+}
+
+static void note_kernel(void *ctx, const hone_store_decision *decision)
+{
+    note(ctx, decision->kernel);
+}
+
+#define TIMES(low, high) "\"low_ns\":" #low ",\"high_ns\":" #high
+#define MAY_1            "\"started\":\"2026-05-01T00:00:00Z\""
+#define MAY_2            "\"started\":\"2026-05-02T00:00:00Z\""
+
+static void a_merge_keeps_the_better_by_the_first_rule_that_tells_them_apart(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *stored_kernel, *coming_kernel;
+        bool stored_verified, coming_verified;
+        double stored_time, coming_time;
+        const char *stored, *coming, *winner, *outcome;
+    } cases[] = {
+        {"a", "b", false, true, 1, 9, "{\"samples\":90}", "{\"samples\":1}", "b",
+         "0:taken:it is verified, the stored one is not"},
+        {"a", "b", true, false, 9, 1, "{\"samples\":1}", "{\"samples\":90}", "a",
+         "0:kept:the stored one is verified, it is not"},
+        {"a", "b", true, true, 1, 9, "{\"samples\":10}", "{\"samples\":20}", "b",
+         "0:taken:it rests on at least twice the samples"},
+        {"a", "b", true, true, 9, 1, "{\"samples\":20}", "{\"samples\":10}", "a",
+         "0:kept:the stored one rests on at least twice the samples"},
+        {"a", "b", true, true, 9, 1, "{\"samples\":20}", "{\"samples\":11}", "b",
+         "0:taken:it is faster beyond the noise"},
+        {"a", "b", true, true, 10, 9, "{" TIMES(9, 11) "}", "{" TIMES(8, 9.5) "}", "a",
+         "0:kept:not faster than the stored one beyond the noise"},
+        {"a", "b", true, true, 10, 8, "{" TIMES(9, 11) "}", "{" TIMES(7, 8.9) "}", "b",
+         "0:taken:it is faster beyond the noise"},
+        {"a", "b", true, true, 10, 9, "{" TIMES(9, 11) "}",
+         "{" TIMES(8, 9.5) ",\"runner_up\":\"a\",\"ratio_low\":1.01}", "b", "0:taken:it is faster beyond the noise"},
+        {"a", "b", true, true, 10, 9, "{" MAY_2 "," TIMES(9, 11) "}", "{" MAY_1 "," TIMES(8, 9.5) "}", "b",
+         "0:taken:measured first, and the stored one is not faster beyond the noise"},
+        {"a", "b", true, true, 1, 9, "{" MAY_2 "}", "{" MAY_1 "}", "a",
+         "0:kept:the stored one is faster beyond the noise"},
+        {"a", "a", true, true, 1, 9, "{" MAY_1 "}", "{" MAY_2 "}", "a",
+         "0:taken:the same kernel and config, measured later"},
+        {"a", "a", true, true, 9, 1, "{" MAY_2 "}", "{" MAY_1 "}", "a",
+         "0:kept:the same kernel and config, measured before the stored one"},
+        {"a", "a", true, true, 9, 9, "{" MAY_1 "}", "{" MAY_1 "}", "a", "0:equal:it is stored already"},
+        {"a", "b", true, true, 9, 1, NULL, "no JSON", "b", "0:taken:it is faster beyond the noise"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hone_store_decision stored = claim(cases[i].stored_kernel, cases[i].stored_verified, cases[i].stored);
+        hone_store_decision coming = claim(cases[i].coming_kernel, cases[i].coming_verified, cases[i].coming);
+        seen outcome = {0}, winner = {0};
+        stored.time_ns = cases[i].stored_time;
+        coming.time_ns = cases[i].coming_time;
+        assert_int_equal(hone_store_put(f->store, &stored, &f->err), HONE_OK);
+        assert_int_equal(hone_store_merge(f->store, &coming, 1, note_outcome, &outcome, &f->err), HONE_OK);
+        assert_string_equal(outcome.texts, cases[i].outcome);
+        assert_int_equal(hone_store_get(f->store, &stored.key, HONE_WARM, note_kernel, &winner, &f->err), HONE_OK);
+        assert_string_equal(winner.texts, cases[i].winner);
+    }
+}
+
+static void a_later_revision_of_a_kernel_takes_the_place_of_the_older(void **state)
+{
+    fixture *f = *state;
+    seen outcome = {0};
+    hone_store_decision stored = claim("a", true, "{" MAY_1 ",\"samples\":90}");
+    hone_store_decision coming = claim("a", true, "{" MAY_2 ",\"samples\":9}");
+    coming.revision = "2";
+    assert_int_equal(hone_store_put(f->store, &stored, &f->err), HONE_OK);
+    assert_int_equal(hone_store_merge(f->store, &coming, 1, note_outcome, &outcome, &f->err), HONE_OK);
+    assert_int_equal(hone_store_merge(f->store, &stored, 1, note_outcome, &outcome, &f->err), HONE_OK);
+    assert_string_equal(
+        outcome.texts,
+        "0:taken:it is of a later revision of the kernel 0:kept:the stored one is of a later revision of "
+        "the kernel");
+}
+
+static void the_loser_is_kept_in_the_evidence_of_the_winner(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_decision first = claim("a", true, "{\"samples\":9}"), second = claim("b", true, "{\"samples\":30}");
+    first.time_ns = 8;
+    assert_int_equal(hone_store_merge(f->store, &first, 1, NULL, NULL, &f->err), HONE_OK);
+    assert_int_equal(hone_store_merge(f->store, &second, 1, NULL, NULL, &f->err), HONE_OK);
+    // Again: nothing changes.
+    assert_int_equal(hone_store_merge(f->store, &second, 1, NULL, NULL, &f->err), HONE_OK);
+    assert_int_equal(hone_store_merge(f->store, &first, 1, NULL, NULL, &f->err), HONE_OK);
+    assert_int_equal(hone_store_get(f->store, &first.key, HONE_WARM, note_kernel_and_evidence, &s, &f->err), HONE_OK);
+    assert_string_equal(
+        s.texts, "b {\"samples\":30,\"also\":[{\"kernel\":\"a\",\"platform\":\"native\",\"revision\":\"1\","
+                 "\"source\":\"autotune\",\"config\":{\"rows_per_task\":4},\"time_ns\":8.0,\"samples\":9}]}");
+}
+
+static void evidence_keeps_the_last_four_losers(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    char evidence[2000];
+    for (int i = 0; i < 8; i++) {
+        char kernel[8];
+        snprintf(kernel, sizeof kernel, "k%d", i);
+        snprintf(evidence, sizeof evidence, "{\"samples\":%d}", 1 << i);
+        hone_store_decision next = claim(kernel, true, evidence);
+        assert_int_equal(hone_store_merge(f->store, &next, 1, NULL, NULL, &f->err), HONE_OK);
+    }
+    hone_store_key key = sample_key();
+    assert_int_equal(hone_store_get(f->store, &key, HONE_WARM, note_kernel_and_evidence, &s, &f->err), HONE_OK);
+    const char *at = s.texts;
+    for (int i = 7; i >= 3; i--) {
+        char kernel[8];
+        snprintf(kernel, sizeof kernel, "k%d", i);
+        at = strstr(at, kernel);
+        assert_non_null(at);
+    }
+    assert_null(strstr(s.texts, "k2"));
+}
+
+static void another_calls_decision_is_not_taken(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_decision stored = claim("a", false, NULL), coming = claim("b", true, NULL);
+    coming.key.spec = "{\"other\":1}";
+    assert_int_equal(hone_store_put(f->store, &stored, &f->err), HONE_OK);
+    assert_int_equal(hone_store_merge(f->store, &coming, 1, note_outcome, &s, &f->err), HONE_OK);
+    assert_string_equal(s.texts, "0:kept:another call's decision is stored under this key");
+}
+
+static void a_merge_is_all_or_none_and_tells_each_in_order(void **state)
+{
+    fixture *f = *state;
+    seen none = {0}, both = {0};
+    hone_store_decision coming[2] = {claim("a", true, NULL), claim("b", true, NULL)};
+    coming[1].time_ns = -1;
+    assert_int_equal(hone_store_merge(f->store, coming, 2, note_outcome, &none, &f->err), HONE_INVALID_ARGUMENT);
+    assert_string_equal(none.texts, "");
+    assert_stat(f, 0, 0, 0);
+    coming[1].time_ns = 1;
+    assert_int_equal(hone_store_merge(f->store, coming, 2, note_outcome, &both, &f->err), HONE_OK);
+    assert_string_equal(both.texts, "0:taken:nothing was stored 1:taken:it is faster beyond the noise");
+    assert_int_equal(hone_store_merge(f->store, NULL, 0, note_outcome, &none, &f->err), HONE_OK);
+}
+
 // Measurements -------------------------------------------------------------------------------------------------
 
 static void put_measurement(fixture *f, const hone_store_measurement *measurement)
@@ -452,6 +619,38 @@ static void measurements_of_another_spec_are_not_given(void **state)
     key.spec = NULL;
     assert_int_equal(hone_store_measurements(f->store, &key, note_measurement, &s, &f->err), HONE_OK);
     assert_int_equal(s.count, 2);
+}
+
+static bool note_measured(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s/%s/%s:%d", key->device, key->key, measurement->kernel, (int)measurement->failure);
+    note(ctx, text);
+    return go_on(ctx);
+}
+
+static void measurements_of_all_keys_come_in_their_order_then_failures(void **state)
+{
+    fixture *f = *state;
+    static const char *const keys[][2] = {{"b", "1"}, {"a", "2"}, {"a", "1"}};
+    hone_store_measurement measurement = sample_measurement(), failure = sample_measurement();
+    failure.failure = HONE_FAILURE_CRASH;
+    failure.kernel = "avx2";
+    for (size_t i = 0; i < 3; i++) {
+        hone_store_key key = sample_key();
+        key.device = keys[i][0];
+        key.key = keys[i][1];
+        assert_int_equal(hone_store_put_measurement(f->store, &key, &measurement, &f->err), HONE_OK);
+        if (i == 0) assert_int_equal(hone_store_put_measurement(f->store, &key, &failure, &f->err), HONE_OK);
+    }
+    seen all = {0}, some = {0}, first = {.stop_after = 1};
+    hone_store_key filter = {.device = "b"};
+    assert_int_equal(hone_store_scan_measurements(f->store, NULL, note_measured, &all, &f->err), HONE_OK);
+    assert_string_equal(all.texts, "a/1/avx512:0 a/2/avx512:0 b/1/avx512:0 b/1/avx2:6");
+    assert_int_equal(hone_store_scan_measurements(f->store, &filter, note_measured, &some, &f->err), HONE_OK);
+    assert_string_equal(some.texts, "b/1/avx512:0 b/1/avx2:6");
+    assert_int_equal(hone_store_scan_measurements(f->store, NULL, note_measured, &first, &f->err), HONE_OK);
+    assert_int_equal(first.count, 1);
 }
 
 static void measurements_end_when_their_visit_says_so(void **state)
@@ -581,12 +780,87 @@ static void an_alias_is_found_by_the_foreign_key(void **state)
         HONE_NOT_FOUND);
 }
 
+static bool note_alias_key(void *ctx, const hone_store_alias *alias)
+{
+    note(ctx, alias->scheme);
+    note(ctx, alias->foreign_key);
+    return go_on(ctx);
+}
+
+static void aliases_are_walked_by_scheme_in_the_order_of_keys(void **state)
+{
+    fixture *f = *state;
+    static const char *const keys[][2] = {{"tokamax", "1"}, {"ejkernel", "3"}, {"ejkernel", "2"}};
+    for (size_t i = 0; i < 3; i++) {
+        hone_store_alias alias = sample_alias();
+        alias.scheme = keys[i][0];
+        alias.foreign_key = keys[i][1];
+        assert_int_equal(hone_store_put_alias(f->store, &alias, &f->err), HONE_OK);
+    }
+    seen all = {0}, some = {0}, first = {.stop_after = 1};
+    assert_int_equal(hone_store_aliases(f->store, NULL, note_alias_key, &all, &f->err), HONE_OK);
+    assert_string_equal(all.texts, "ejkernel 2 ejkernel 3 tokamax 1");
+    assert_int_equal(hone_store_aliases(f->store, "tokamax", note_alias_key, &some, &f->err), HONE_OK);
+    assert_string_equal(some.texts, "tokamax 1");
+    assert_int_equal(hone_store_aliases(f->store, NULL, note_alias_key, &first, &f->err), HONE_OK);
+    assert_int_equal(first.count, 1);
+}
+
+// Foreign configs ----------------------------------------------------------------------------------------------
+
+static bool note_foreign(void *ctx, const hone_store_foreign *foreign)
+{
+    note(ctx, foreign->operation);
+    note(ctx, foreign->device);
+    note(ctx, foreign->foreign_key);
+    note(ctx, foreign->text);
+    note(ctx, foreign->origin);
+    return go_on(ctx);
+}
+
+static void assert_foreigns(fixture *f, const char *foreign_scheme, const char *expected)
+{
+    seen s = {0};
+    assert_int_equal(hone_store_foreigns(f->store, foreign_scheme, note_foreign, &s, &f->err), HONE_OK);
+    assert_string_equal(s.texts, expected);
+}
+
+static void a_foreign_config_comes_back_as_it_came(void **state)
+{
+    fixture *f = *state;
+    hone_store_foreign foreigns[2] = {sample_foreign(), sample_foreign()};
+    foreigns[0].text = "{ \"block_q\" : 1.50,\n\"x\":\"\\u00e9\" }";
+    foreigns[1].scheme = "ejkernel";
+    foreigns[1].device = NULL;
+    foreigns[1].origin = NULL;
+    assert_int_equal(hone_store_put_foreign(f->store, foreigns, 2, &f->err), HONE_OK);
+    assert_foreigns(f, "tokamax", "attention TPU v5 abc { \"block_q\" : 1.50,\n\"x\":\"\\u00e9\" } v5.json");
+    assert_foreigns(f, "ejkernel", "attention NULL abc {\"block_q\":128} NULL");
+    foreigns[0].text = "1";
+    foreigns[0].origin = "other.json";
+    assert_int_equal(hone_store_put_foreign(f->store, foreigns, 1, &f->err), HONE_OK);
+    assert_foreigns(f, NULL, "attention NULL abc {\"block_q\":128} NULL attention TPU v5 abc 1 other.json");
+}
+
+static void foreign_configs_are_put_all_or_none(void **state)
+{
+    fixture *f = *state;
+    hone_store_foreign foreigns[2] = {sample_foreign(), sample_foreign()};
+    foreigns[1].foreign_key = "";
+    assert_int_equal(hone_store_put_foreign(f->store, foreigns, 2, &f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "foreign.foreign_key"));
+    assert_foreigns(f, NULL, "");
+    assert_int_equal(hone_store_put_foreign(f->store, NULL, 0, &f->err), HONE_OK);
+}
+
 static void stat_counts_every_kind_of_record(void **state)
 {
     fixture *f = *state;
     hone_store_decision decision = sample_decision();
     hone_store_invocation invocation = sample_invocation();
     hone_store_alias alias = sample_alias();
+    hone_store_foreign foreign = sample_foreign();
+    assert_int_equal(hone_store_put_foreign(f->store, &foreign, 1, &f->err), HONE_OK);
     assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
     add_invocation(f, &invocation);
     assert_int_equal(hone_store_put_alias(f->store, &alias, &f->err), HONE_OK);
@@ -595,7 +869,8 @@ static void stat_counts_every_kind_of_record(void **state)
     assert_int_equal(stat.decisions, 1);
     assert_int_equal(stat.invocations, 1);
     assert_int_equal(stat.aliases, 1);
-    assert_int_equal(stat.schema, 1);
+    assert_int_equal(stat.foreigns, 1);
+    assert_int_equal(stat.schema, 2);
 }
 
 // Wrong use ----------------------------------------------------------------------------------------------------
@@ -704,6 +979,8 @@ static hone_status use_everything(const char *url, hone_allocator allocator)
     const hone_store_invocation invocation = sample_invocation();
     hone_store_measurement measurement = sample_measurement();
     const hone_store_alias alias = sample_alias();
+    const hone_store_foreign foreign = sample_foreign();
+    const hone_store_decision rival = claim("avx2", true, "{\"samples\":90}");
     const hone_store_key *key = &decisions[0].key;
     hone_status status = hone_store_open(allocator, url, &store, &err);
     if (status == HONE_OK) status = hone_store_put_all(store, decisions, 2, &err);
@@ -712,6 +989,8 @@ static hone_status use_everything(const char *url, hone_allocator allocator)
     if (status == HONE_OK) status = hone_store_put_measurement(store, key, &measurement, &err);
     if (status == HONE_OK) status = hone_store_add_invocations(store, &invocation, 1, &err);
     if (status == HONE_OK) status = hone_store_put_alias(store, &alias, &err);
+    if (status == HONE_OK) status = hone_store_put_foreign(store, &foreign, 1, &err);
+    if (status == HONE_OK) status = hone_store_merge(store, &rival, 1, NULL, NULL, &err);
     if (status == HONE_OK) status = hone_store_scan(store, NULL, note_decision, &s, &err);
     if (status == HONE_OK) status = hone_store_invocations(store, NULL, note_invocation, &s, &err);
     if (status == HONE_OK) status = hone_store_remove(store, key, &err);
@@ -774,17 +1053,27 @@ int main(int count, char **arguments)
         STORE_TEST(a_scan_goes_in_the_order_of_keys),
         STORE_TEST(a_scan_sees_what_the_filter_lets_through),
         STORE_TEST(a_scan_ends_when_its_visit_says_so),
+        STORE_TEST(a_merge_keeps_the_better_by_the_first_rule_that_tells_them_apart),
+        STORE_TEST(a_later_revision_of_a_kernel_takes_the_place_of_the_older),
+        STORE_TEST(the_loser_is_kept_in_the_evidence_of_the_winner),
+        STORE_TEST(evidence_keeps_the_last_four_losers),
+        STORE_TEST(another_calls_decision_is_not_taken),
+        STORE_TEST(a_merge_is_all_or_none_and_tells_each_in_order),
         STORE_TEST(every_config_of_every_kernel_and_regime_is_kept),
         STORE_TEST(a_repeated_measurement_replaces),
         STORE_TEST(a_measurement_comes_back_field_by_field),
         STORE_TEST(a_failure_takes_the_place_of_its_measurement_and_gives_it_back),
         STORE_TEST(measurements_of_another_spec_are_not_given),
+        STORE_TEST(measurements_of_all_keys_come_in_their_order_then_failures),
         STORE_TEST(measurements_end_when_their_visit_says_so),
         STORE_TEST(invocations_add_up_between_the_first_and_the_last),
         STORE_TEST(invocations_come_heaviest_first),
         STORE_TEST(invocations_are_found_by_the_words_of_a_label),
         STORE_TEST(a_count_stays_at_its_largest),
         STORE_TEST(an_alias_is_found_by_the_foreign_key),
+        STORE_TEST(aliases_are_walked_by_scheme_in_the_order_of_keys),
+        STORE_TEST(a_foreign_config_comes_back_as_it_came),
+        STORE_TEST(foreign_configs_are_put_all_or_none),
         STORE_TEST(stat_counts_every_kind_of_record),
         STORE_TEST(wrong_arguments_are_refused_by_name),
         STORE_TEST(a_visit_that_calls_its_own_store_is_refused),

@@ -72,4 +72,16 @@ static inline hone_store_alias sample_alias(void)
     };
 }
 
+static inline hone_store_foreign sample_foreign(void)
+{
+    return (hone_store_foreign){
+        .scheme = "tokamax",
+        .operation = "attention",
+        .device = "TPU v5",
+        .foreign_key = "abc",
+        .text = "{\"block_q\":128}",
+        .origin = "v5.json",
+    };
+}
+
 #endif

@@ -223,8 +223,8 @@ static void a_newer_schema_is_refused_and_left(void **state)
 {
     fixture *f = *state;
     make_store(f);
-    run_sql(f, "PRAGMA user_version=2; PRAGMA journal_mode=DELETE;");
-    assert_refused_and_left(f, HONE_INCOMPATIBLE, "schema is 2");
+    run_sql(f, "PRAGMA user_version=3; PRAGMA journal_mode=DELETE;");
+    assert_refused_and_left(f, HONE_INCOMPATIBLE, "schema is 3");
 }
 
 static void another_database_is_refused_and_left(void **state)
@@ -263,6 +263,109 @@ static void an_empty_file_becomes_a_store(void **state)
     fixture *f = *state;
     write_file(f->path, "", 0);
     make_store(f);
+}
+
+// Schemas ------------------------------------------------------------------------------------------------------
+
+static void copy_golden(fixture *f, const char *name)
+{
+    enum { LIMIT = 1 << 20 };
+    char path[TEMPORARY_PATH_SIZE];
+    char *bytes = malloc(LIMIT);
+    assert_non_null(bytes);
+    snprintf(path, sizeof path, "%s/golden/store/%s", HONE_TEST_DATA, name);
+    write_file(f->path, bytes, read_file(path, bytes, LIMIT));
+    free(bytes);
+}
+
+typedef struct golden {
+    hone_store_decision warm, cold;
+    int found;
+} golden;
+
+static bool same(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool compare_golden(void *ctx, const hone_store_decision *found)
+{
+    golden *expected = ctx;
+    const hone_store_decision *want = expected->found++ == 0 ? &expected->warm : &expected->cold;
+    assert_true(same(found->key.key, want->key.key) && same(found->key.spec, want->key.spec));
+    assert_true(same(found->call, want->call) && same(found->config, want->config));
+    assert_true(same(found->evidence, want->evidence) && same(found->environment, want->environment));
+    assert_true(found->regime == want->regime && found->verified == want->verified);
+    assert_true(found->time_ns == want->time_ns);
+    return true;
+}
+
+// What stands in every golden file.
+static void assert_golden(fixture *f, uint32_t schema, uint64_t foreigns)
+{
+    hone_store *store = open_store(f);
+    golden expected = {.warm = sample_decision(), .cold = sample_decision()};
+    expected.cold.key.key = "1111111111111111";
+    expected.cold.regime = HONE_COLD;
+    expected.cold.time_ns = 2620;
+    expected.cold.verified = false;
+    expected.cold.key.spec = expected.cold.call = expected.cold.evidence = expected.cold.environment = NULL;
+    assert_int_equal(hone_store_scan(store, NULL, compare_golden, &expected, &f->err), HONE_OK);
+    assert_int_equal(expected.found, 2);
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(store, &stat, &f->err), HONE_OK);
+    assert_int_equal(stat.schema, schema);
+    assert_true(stat.measurements == 1 && stat.failures == 1 && stat.invocations == 1 && stat.aliases == 1);
+    assert_int_equal(stat.foreigns, foreigns);
+    hone_store_close(&store);
+}
+
+static void every_older_schema_is_migrated_with_all_that_it_holds(void **state)
+{
+    fixture *f = *state;
+    copy_golden(f, "schema_1.db");
+    assert_golden(f, 2, 0);
+    hone_store *store = open_store(f);
+    hone_store_foreign foreign = sample_foreign();
+    assert_int_equal(hone_store_put_foreign(store, &foreign, 1, &f->err), HONE_OK);
+    hone_store_close(&store);
+    assert_golden(f, 2, 1);
+}
+
+static void a_file_of_this_schema_reads_as_it_was_written(void **state)
+{
+    fixture *f = *state;
+    copy_golden(f, "schema_2.db");
+    assert_golden(f, 2, 1);
+}
+
+static void a_migration_that_fails_leaves_the_older_schema(void **state)
+{
+    fixture *f = *state;
+    copy_golden(f, "schema_1.db");
+    run_sql(f, "CREATE TABLE quarantine(x)");
+    assert_int_equal(try_open(f, f->url), HONE_IO);
+    run_sql(f, "DROP TABLE quarantine; CREATE TABLE foreign_config(x); DROP TABLE foreign_config");
+    assert_golden(f, 2, 0);
+}
+
+static void an_older_store_that_cannot_be_written_is_read(void **state)
+{
+    fixture *f = *state;
+    copy_golden(f, "schema_1.db");
+    assert_int_equal(chmod(f->folder.path, 0777), 0);
+    assert_int_equal(chmod(f->path, 0444), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (geteuid() == 0 && setuid(65534) != 0) _exit(1);
+        assert_golden(f, 1, 0);
+        _exit(0);
+    }
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
 }
 
 // Damage -------------------------------------------------------------------------------------------------------
@@ -454,6 +557,10 @@ int main(void)
         FILE_TEST(a_file_of_noise_is_refused_and_left),
         FILE_TEST(a_file_cut_short_is_refused),
         FILE_TEST(an_empty_file_becomes_a_store),
+        FILE_TEST(every_older_schema_is_migrated_with_all_that_it_holds),
+        FILE_TEST(a_file_of_this_schema_reads_as_it_was_written),
+        FILE_TEST(a_migration_that_fails_leaves_the_older_schema),
+        FILE_TEST(an_older_store_that_cannot_be_written_is_read),
         FILE_TEST(a_damaged_decision_is_corrupt_to_get_and_passed_over_by_scan),
         FILE_TEST(every_column_is_under_the_checksum),
         FILE_TEST(damaged_measurements_and_counts_are_passed_over),
