@@ -448,15 +448,9 @@ hone_status hone_contest_run(
     out->allocator = environment->allocator;
     hone_contest_state *state = hone_alloc(&environment->allocator, sizeof *state);
     if (!state) return hone_fail_memory(err, where);
-    hone_status status = hone_worker_pool_enter(environment->workers, options ? options->cancel : NULL, err);
-    if (status == HONE_OK) {
-        init_state(state, environment, algorithm, call, options, out);
-        status = run(state, err);
-        deinit_state(state);
-        hone_worker_pool_leave(environment->workers);
-    } else {
-        hone_free(&environment->allocator, state);
-    }
+    init_state(state, environment, algorithm, call, options, out);
+    hone_status status = run(state, err);
+    deinit_state(state);
     return status;
 }
 

@@ -17,7 +17,6 @@ struct hone_worker_pool {
     char *program;         // as given or of HONE_WORKER; NULL: looked for
     pthread_mutex_t mutex; // idle
     hone_process idle;     // pid -1: none
-    pthread_mutex_t turn;  // held by the contest that runs
 };
 
 hone_status hone_worker_pool_create(
@@ -34,7 +33,6 @@ hone_status hone_worker_pool_create(
         return hone_fail_memory(err, where);
     }
     pthread_mutex_init(&pool->mutex, NULL);
-    pthread_mutex_init(&pool->turn, NULL);
     *out = pool;
     return HONE_OK;
 }
@@ -53,7 +51,6 @@ void hone_worker_pool_destroy(hone_worker_pool **pool)
     *pool = NULL;
     end_process(&gone->idle);
     pthread_mutex_destroy(&gone->mutex);
-    pthread_mutex_destroy(&gone->turn);
     hone_free(&gone->allocator, gone->program);
     hone_free(&gone->allocator, gone);
 }
@@ -183,18 +180,4 @@ void hone_worker_pool_give(hone_worker_pool *pool, hone_process *process)
     if (kept) pool->idle = *process;
     pthread_mutex_unlock(&pool->mutex);
     if (!kept) end_process(process);
-}
-
-hone_status hone_worker_pool_enter(hone_worker_pool *pool, const volatile int *cancel, hone_error *err)
-{
-    while (pool && pthread_mutex_trylock(&pool->turn) != 0) {
-        if (cancel && *cancel) return hone_fail(err, HONE_CANCELLED, where, "cancelled while another contest ran");
-        hone_os_sleep_ns(10000000);
-    }
-    return HONE_OK;
-}
-
-void hone_worker_pool_leave(hone_worker_pool *pool)
-{
-    if (pool) pthread_mutex_unlock(&pool->turn);
 }

@@ -42,9 +42,6 @@ hone_outcome hone_seat_ask(
 // The pool's side (pool.c): a worker that answers, and giving it back. program: for messages.
 hone_status hone_worker_pool_take(hone_worker_pool *pool, hone_process *out, hone_error *err);
 void hone_worker_pool_give(hone_worker_pool *pool, hone_process *process);
-// Contests take turns: two at once would disturb each other's times. cancel may be NULL. HONE_CANCELLED.
-hone_status hone_worker_pool_enter(hone_worker_pool *pool, const volatile int *cancel, hone_error *err);
-void hone_worker_pool_leave(hone_worker_pool *pool);
 
 // The zygote's side (zygote.c).
 hone_outcome hone_zygote_ask(

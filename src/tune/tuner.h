@@ -44,7 +44,8 @@ typedef struct hone_contest {
     hone_allocator allocator;
 } hone_contest;
 
-// Runs one contest. Returns as hone_tune. *out is deinitialised by the caller also after HONE_CANCELLED and HONE_NOT_FOUND.
+// Runs one contest. Two at once disturb each other's times: the caller sees to turns. Returns as hone_tune. *out is
+// deinitialised by the caller also after HONE_CANCELLED and HONE_NOT_FOUND.
 hone_status hone_contest_run(
     const hone_tune_environment *environment,
     const hone_algorithm_entry *algorithm,

@@ -337,7 +337,7 @@ static void *tune_in_thread(void *ctx)
     return won ? ctx : NULL;
 }
 
-static void contests_of_two_threads_take_turns(void **state)
+static void contests_of_two_threads_share_the_workers(void **state)
 {
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
@@ -423,7 +423,7 @@ int main(void)
             a_large_call_is_verified_in_parts_and_nan_shows_everywhere, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_kernel_that_the_host_shuts_out_does_not_compete, ground_setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(contests_of_two_threads_take_turns, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(contests_of_two_threads_share_the_workers, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_program_that_is_no_worker_is_refused, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_missing_worker_is_named_with_what_to_do, ground_setup, ground_teardown),
     };
