@@ -60,7 +60,9 @@ bool hone_composed_supports(const hone_kernel *kernel, const hone_call *call, ho
     if (!hone_attention_supports(call, choice->form, why)) return false;
     hone_attention problem = hone_attention_of_call(call, choice->form);
     if (problem.dtype != HONE_F32) {
-        hone_fail(why, HONE_UNSUPPORTED, "kernels.attention", "the composition multiplies f32 alone");
+        hone_fail(
+            why, HONE_UNSUPPORTED, "kernels.attention",
+            "a library's product of 16 bit floats rounds the logits to 16 bits; the composition takes f32 alone");
         return false;
     }
     if (problem.q_len && problem.kv_len > most_scores / problem.q_len) {

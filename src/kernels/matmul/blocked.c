@@ -13,7 +13,8 @@ static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const int64_t 
         .mc = config[BLOCKED_MC],
         .nc = COLUMNS,
         .kc = config[BLOCKED_KC],
-        .pack_b = !kernel->in_place,
+        .pack_a = !kernel->a_in_place,
+        .pack_b = !kernel->b_in_place,
         .threads = (int32_t)config[BLOCKED_THREADS],
     };
 }
@@ -30,7 +31,7 @@ bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hon
 {
     const hone_blocked *blocked = kernel->user;
     if (!hone_matmul_rows_are_dense(call, why)) return false;
-    if (blocked->in_place && !reads_in_place(call, why)) return false;
+    if (blocked->b_in_place && !reads_in_place(call, why)) return false;
     if (!blocked->bf16_only || hone_matmul_of_call(call).dtype == HONE_BF16) return true;
     hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");
     return false;

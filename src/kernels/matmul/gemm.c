@@ -102,6 +102,7 @@ static int64_t sums_stride(const gemm_job *job)
 
 static size_t a_words(const gemm_job *job)
 {
+    if (!job->blocking->pack_a) return 0;
     return (size_t)round_up(block_rows(job) * block_words(job) + SLACK, SLACK);
 }
 
@@ -161,6 +162,17 @@ static void pack_rows_of_b(const gemm_part *part, const gemm_block *block)
     for (int64_t word = 0; word < block->depth; word += PACKED_ROWS)
         for (int64_t column = 0; column < block->columns; column += part->job->blocking->nr)
             pack_panel(part, block, column, word, smaller(PACKED_ROWS, block->depth - word));
+}
+
+// Where rows of A are read, from row `from` of the block on: packed, or in place.
+static void place_a(const gemm_part *part, const gemm_block *block, int64_t from, hone_gemm_tile *tile)
+{
+    const hone_matmul *product = part->job->product;
+    if (part->job->blocking->pack_a)
+        tile->a = part->a + from * block->depth;
+    else
+        tile->a = (const float *)product->a + (block->row + from) * product->a_stride + block->k_begin;
+    tile->a_stride = product->a_stride;
 }
 
 // Where a panel of B is read: packed, or in place.
@@ -244,13 +256,15 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
         .accumulate = !block->first,
         .columns = smaller(part->job->blocking->nr, block->columns - column),
     };
+    const hone_gemm_set *set = part->job->set;
+    void (*multiply)(const hone_gemm_tile *, int32_t) = part->job->blocking->pack_a ? set->tile : set->tile_in_place;
     place_b(part, block, column, &tile);
     for (int64_t t = 0; t < tiles; t++) {
         int64_t from = piece_begin(block->rows, t, tiles), rows = piece_begin(block->rows, t + 1, tiles) - from;
-        tile.a = part->a + from * block->depth;
+        place_a(part, block, from, &tile);
         tile.c = place_c(part, block, block->row + from, column);
         choose_fetch(part, block, column, t, &tile);
-        part->job->set->tile(&tile, (int32_t)rows);
+        multiply(&tile, (int32_t)rows);
         if (block->last && part->job->product->dtype != HONE_F32)
             narrow_tile(part, block, &tile, block->row + from, rows, column);
     }
@@ -277,7 +291,7 @@ static void multiply_rows(const gemm_part *part, gemm_block *block)
         block->next_row = !ends ? block->row + block->rows : block->last ? part->row_end : part->row_begin;
         block->next_k = block->k_begin + (ends ? block->depth * part->job->set->word : 0);
         int64_t tiles = divide_up(block->rows, part->job->blocking->mr);
-        pack_a(part, block, tiles);
+        if (part->job->blocking->pack_a) pack_a(part, block, tiles);
         multiply_block(part, block, tiles);
     }
 }
@@ -314,11 +328,14 @@ static void work(void *ctx, int64_t index)
     gemm_job *job = ctx;
     const hone_matmul *product = job->product;
     int64_t row = index / job->grid_columns, column = index % job->grid_columns, nr = job->blocking->nr;
-    float *memory = hone_scratch_piece(job->execution, index, job->grid_rows * job->grid_columns, piece_bytes(job));
-    if (!memory) {
+    size_t bytes = piece_bytes(job);
+    float *memory =
+        bytes > 0 ? hone_scratch_piece(job->execution, index, job->grid_rows * job->grid_columns, bytes) : NULL;
+    if (bytes > 0 && !memory) {
         atomic_store_explicit(&job->failed, true, memory_order_relaxed);
         return;
     }
+    float *packed_b = memory ? memory + a_words(job) : NULL, *sums = memory ? packed_b + b_words(job) : NULL;
     gemm_part part = {
         .job = job,
         .row_begin = piece_begin(product->m, row, job->grid_rows),
@@ -326,8 +343,8 @@ static void work(void *ctx, int64_t index)
         .column_begin = column_piece(product->n, nr, column, job->grid_columns),
         .column_end = column_piece(product->n, nr, column + 1, job->grid_columns),
         .a = memory,
-        .b = memory + a_words(job),
-        .c = memory + a_words(job) + b_words(job),
+        .b = packed_b,
+        .c = sums,
         .c_stride = sums_stride(job),
     };
     multiply_part(&part);

@@ -18,8 +18,9 @@ enum { HONE_FETCH_ROWS = 16 };
 // What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, or two bf16 that
 // follow each other in k; depth counts words.
 typedef struct hone_gemm_tile {
-    const float *a; // word p of row i at a[p * rows + i]
-    const float *b; // words of columns at b[p * b_step + j]
+    const float *a;   // word p of row i at a[p * rows + i]; in place at a[i * a_stride + p]
+    int64_t a_stride; // in place
+    const float *b;   // words of columns at b[p * b_step + j]
     int64_t b_step, depth;
     float *c;
     int64_t c_stride;
@@ -47,8 +48,9 @@ typedef struct hone_gemm_set {
     int32_t vector; // floats
     int32_t word;   // elements of k in a word: 1, or 2 with bf16 pairs
     void (*tile)(const hone_gemm_tile *tile, int32_t rows);
-    void (*pack_lines)(const hone_gemm_strip *strip);   // line i is row i of the source: k runs along it
-    void (*pack_columns)(const hone_gemm_strip *strip); // line i is column i: k runs down the rows
+    void (*tile_in_place)(const hone_gemm_tile *tile, int32_t rows); // at most 9 rows; NULL: a is always packed
+    void (*pack_lines)(const hone_gemm_strip *strip);                // line i is row i of the source: k runs along it
+    void (*pack_columns)(const hone_gemm_strip *strip);              // line i is column i: k runs down the rows
     void (*narrow)(const float *from, void *to, hone_dtype_id dtype, int64_t count); // f32 to f16 or bf16
 } hone_gemm_set;
 
@@ -56,7 +58,7 @@ typedef struct hone_gemm_set {
 typedef struct hone_gemm_blocking {
     int32_t mr, nr;
     int64_t mc, nc, kc;
-    bool pack_b; // false: f32 in [k, n] only: the micro-kernel reads b itself
+    bool pack_a, pack_b; // false: f32 only, and for b [k, n]: micro-kernels read the matrix as it lies
     int32_t threads;
 } hone_gemm_blocking;
 

@@ -11,7 +11,7 @@ enum { DECODING_STREAMS, DECODING_AHEAD, DECODING_SPLIT_K, DECODING_THREADS, DEC
 // A kernel's `user`.
 typedef struct hone_blocked {
     const hone_gemm_set *set;
-    bool in_place; // b is not packed
+    bool a_in_place, b_in_place; // not packed
     bool bf16_only;
     int64_t mr, nr, mc; // the heuristic's
 } hone_blocked;

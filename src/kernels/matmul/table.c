@@ -35,6 +35,13 @@ static const char tiles_of_32_registers[] = "mr: 6 | 8 | 9 | 12 | 14 default 9\n
                                             "threads: 1..64 *2\n"
                                             "where 384 <= mr * nr <= 448\n"
                                             "where threads <= device.threads\n";
+static const char tiles_of_9_rows[] = "mr: 6 | 8 | 9 default 6\n"
+                                      "nr: 48 | 64 default 64\n"
+                                      "kc: 128 | 256 | 512 default 512\n"
+                                      "mc: 56 | 112 | 224 default 112\n"
+                                      "threads: 1..64 *2\n"
+                                      "where 384 <= mr * nr <= 432\n"
+                                      "where threads <= device.threads\n";
 static const char tiles_of_16_registers[] = "mr: 4 | 6 default 6\n"
                                             "nr: 16 | 24 default 16\n"
                                             "kc: 128 | 256 | 512 default 512\n"
@@ -63,7 +70,10 @@ static const char threads_alone[] = "threads: 1..64 *2\n"
                                     "where threads <= device.threads\n";
 
 static const hone_blocked blocked_avx512 = {.set = &hone_gemm_avx512, .mr = 9, .nr = 48, .mc = 224};
-static const hone_blocked in_place_avx512 = {.set = &hone_gemm_avx512, .in_place = true, .mr = 9, .nr = 48, .mc = 224};
+static const hone_blocked in_place_avx512 = {
+    .set = &hone_gemm_avx512, .b_in_place = true, .mr = 9, .nr = 48, .mc = 224};
+static const hone_blocked unpacked_avx512 = {
+    .set = &hone_gemm_avx512, .a_in_place = true, .b_in_place = true, .mr = 6, .nr = 64, .mc = 112};
 static const hone_blocked blocked_bf16 = {
     .set = &hone_gemm_avx512_bf16, .bf16_only = true, .mr = 9, .nr = 48, .mc = 224};
 static const hone_blocked blocked_avx2 = {.set = &hone_gemm_avx2, .mr = 6, .nr = 16, .mc = 120};
@@ -97,6 +107,8 @@ static const hone_kernel kernels[] = {
      .user = (void *)&blocked_avx512, BLOCKED},
     {NATIVE, .name = "avx512_in_place", .priority = 32, .needs = AVX512, .space = tiles_of_32_registers,
      .user = (void *)&in_place_avx512, BLOCKED},
+    {NATIVE, .name = "avx512_unpacked", .priority = 31, .needs = AVX512, .space = tiles_of_9_rows,
+     .user = (void *)&unpacked_avx512, BLOCKED},
     {NATIVE, .name = "avx2_decode", .priority = 24, .needs = AVX2, .space = streams, .user = (void *)&decoding_avx2,
      DECODING},
     {NATIVE, .name = "avx2", .priority = 22, .needs = AVX2, .space = tiles_of_16_registers,

@@ -31,6 +31,30 @@ HONE_INLINE void tile_step(
     }
 }
 
+// The same with the rows of a where they lie. They are addressed from every third one: nine rows take three pointers.
+HONE_INLINE void tile_step_in_place(
+    vec sum[TILE_ROWS][TILE_VECTORS],
+    const float *const thirds[3],
+    int64_t a_stride,
+    const float *b,
+    int64_t last,
+    int rows,
+    int vectors,
+    word_product *product)
+{
+    vec row[TILE_VECTORS];
+    HONE_UNROLL
+    for (int j = 0; j < vectors; j++)
+        row[j] = j == vectors - 1 ? load_last(b + j * VEC_WIDTH, last) : vec_load(b, HONE_F32, j * VEC_WIDTH);
+    HONE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        vec factor = vec_set(thirds[i / 3][i % 3 * a_stride]);
+        HONE_UNROLL
+        for (int j = 0; j < vectors; j++)
+            sum[i][j] = product(factor, row[j], sum[i][j]);
+    }
+}
+
 HONE_INLINE void tile_store(
     const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_VECTORS], int64_t last, int rows, int vectors)
 {
@@ -46,11 +70,8 @@ HONE_INLINE void tile_store(
     }
 }
 
-HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors, word_product *product)
+HONE_INLINE void tile_clear(const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_VECTORS], int rows, int vectors)
 {
-    vec sum[TILE_ROWS][TILE_VECTORS];
-    int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH;
-    const float *a = tile->a, *b = tile->b;
     HONE_UNROLL
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
@@ -59,8 +80,16 @@ HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors,
         __builtin_prefetch(tile->c + i * tile->c_stride, 1);
         __builtin_prefetch(tile->c + i * tile->c_stride + (vectors - 1) * VEC_WIDTH, 1);
     }
+}
+
+HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors, word_product *product)
+{
+    vec sum[TILE_ROWS][TILE_VECTORS];
+    int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH;
+    const float *a = tile->a, *b = tile->b;
     const char *fetch = tile->fetch;
     int64_t down = tile->fetch_stride, on = tile->fetch_step - (HONE_FETCH_ROWS - 1) * down;
+    tile_clear(tile, sum, rows, vectors);
     for (int64_t p = 0; p < tile->depth; p++, a += rows, b += tile->b_step) {
         tile_step(sum, a, b, last, rows, vectors, product);
         __builtin_prefetch(fetch, 0, 2);
@@ -69,75 +98,93 @@ HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors,
     tile_store(tile, sum, last, rows, vectors);
 }
 
-// Only tiles whose sums stay in registers exist: the others are no code.
-HONE_INLINE void tile_that_fits(const hone_gemm_tile *tile, int rows, int vectors, word_product *product)
+HONE_INLINE void tile_product_in_place(const hone_gemm_tile *tile, int rows, int vectors, word_product *product)
 {
-    if (fits(rows, vectors)) tile_product(tile, rows, vectors, product);
+    vec sum[TILE_ROWS][TILE_VECTORS];
+    int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH, stride = tile->a_stride;
+    const float *thirds[3] = {tile->a, tile->a + 3 * stride, tile->a + 6 * stride}, *b = tile->b;
+    tile_clear(tile, sum, rows, vectors);
+    for (int64_t p = 0; p < tile->depth; p++, b += tile->b_step) {
+        tile_step_in_place(sum, thirds, stride, b, last, rows, vectors, product);
+        thirds[0]++;
+        thirds[1]++;
+        thirds[2]++;
+    }
+    tile_store(tile, sum, last, rows, vectors);
+}
+
+// Only tiles whose sums stay in registers exist: the others are no code.
+HONE_INLINE void tile_that_fits(const hone_gemm_tile *tile, int rows, int vectors, bool in_place, word_product *product)
+{
+    if (in_place && rows <= 9 && fits(rows, vectors))
+        tile_product_in_place(tile, rows, vectors, product);
+    else if (!in_place && fits(rows, vectors))
+        tile_product(tile, rows, vectors, product);
 }
 
 // Each count of rows is compiled for itself.
-HONE_INLINE void tile_rows(const hone_gemm_tile *tile, int32_t rows, int vectors, word_product *product)
+HONE_INLINE void tile_rows(const hone_gemm_tile *tile, int32_t rows, int vectors, bool in_place, word_product *product)
 {
     switch (rows) {
     case 1:
-        tile_that_fits(tile, 1, vectors, product);
+        tile_that_fits(tile, 1, vectors, in_place, product);
         return;
     case 2:
-        tile_that_fits(tile, 2, vectors, product);
+        tile_that_fits(tile, 2, vectors, in_place, product);
         return;
     case 3:
-        tile_that_fits(tile, 3, vectors, product);
+        tile_that_fits(tile, 3, vectors, in_place, product);
         return;
     case 4:
-        tile_that_fits(tile, 4, vectors, product);
+        tile_that_fits(tile, 4, vectors, in_place, product);
         return;
     case 5:
-        tile_that_fits(tile, 5, vectors, product);
+        tile_that_fits(tile, 5, vectors, in_place, product);
         return;
     case 6:
-        tile_that_fits(tile, 6, vectors, product);
+        tile_that_fits(tile, 6, vectors, in_place, product);
         return;
     case 7:
-        tile_that_fits(tile, 7, vectors, product);
+        tile_that_fits(tile, 7, vectors, in_place, product);
         return;
     case 8:
-        tile_that_fits(tile, 8, vectors, product);
+        tile_that_fits(tile, 8, vectors, in_place, product);
         return;
     case 9:
-        tile_that_fits(tile, 9, vectors, product);
+        tile_that_fits(tile, 9, vectors, in_place, product);
         return;
     case 10:
-        tile_that_fits(tile, 10, vectors, product);
+        tile_that_fits(tile, 10, vectors, in_place, product);
         return;
     case 11:
-        tile_that_fits(tile, 11, vectors, product);
+        tile_that_fits(tile, 11, vectors, in_place, product);
         return;
     case 12:
-        tile_that_fits(tile, 12, vectors, product);
+        tile_that_fits(tile, 12, vectors, in_place, product);
         return;
     case 13:
-        tile_that_fits(tile, 13, vectors, product);
+        tile_that_fits(tile, 13, vectors, in_place, product);
         return;
     case 14:
-        tile_that_fits(tile, 14, vectors, product);
+        tile_that_fits(tile, 14, vectors, in_place, product);
         return;
     }
 }
 
-HONE_INLINE void tile_any(const hone_gemm_tile *tile, int32_t rows, word_product *product)
+HONE_INLINE void tile_any(const hone_gemm_tile *tile, int32_t rows, bool in_place, word_product *product)
 {
     switch ((tile->columns + VEC_WIDTH - 1) / VEC_WIDTH) {
     case 1:
-        tile_rows(tile, rows, 1, product);
+        tile_rows(tile, rows, 1, in_place, product);
         return;
     case 2:
-        tile_rows(tile, rows, 2, product);
+        tile_rows(tile, rows, 2, in_place, product);
         return;
     case 3:
-        tile_rows(tile, rows, 3, product);
+        tile_rows(tile, rows, 3, in_place, product);
         return;
     case 4:
-        tile_rows(tile, rows, 4, product);
+        tile_rows(tile, rows, 4, in_place, product);
         return;
     }
 }

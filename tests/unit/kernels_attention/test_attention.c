@@ -204,7 +204,8 @@ static void what_a_kernel_cannot_do_it_refuses_with_words(void **state)
     expect_refusal(
         "flash_attention(f32[1,9,4,8], f32[1,9,2,8], f32[1,9,2,8], logits_soft_cap=0.0)", "portable",
         "divides by zero");
-    expect_refusal("flash_attention(bf16[1,9,4,8], bf16[1,9,2,8], bf16[1,9,2,8])", "openblas_composed", "f32");
+    expect_refusal(
+        "flash_attention(bf16[1,9,4,8], bf16[1,9,2,8], bf16[1,9,2,8])", "openblas_composed", "takes f32 alone");
 }
 
 static void the_model_counts_what_a_mask_leaves(void **state)
