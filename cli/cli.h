@@ -14,7 +14,7 @@ enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_WORLD = 3, EXIT_INTERRUP
 typedef struct cli_options {
     bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process;
     const char *store, *platform, *kernel, *spec, *format;
-    double seconds;
+    double seconds, wait;
     int64_t evals, patience, seed, sample;
 } cli_options;
 

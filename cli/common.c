@@ -244,6 +244,11 @@ void cli_progress(void *cli_pointer, const hone_progress *progress)
     const hone_cli *cli = cli_pointer;
     char best[32];
     if (!cli->progress) return;
+    if (progress->waiting != NULL) {
+        fprintf(stderr, "\r\033[K%.60s  waits for %s", progress->call, progress->waiting);
+        fflush(stderr);
+        return;
+    }
     fprintf(
         stderr, "\r\033[K%.60s  %u/%u  best %s %s", progress->call, progress->done, progress->total,
         progress->best_kernel != NULL ? progress->best_kernel : "-", cli_time_text(progress->best_ns, best));
@@ -264,6 +269,7 @@ void cli_tune_options(hone_cli *cli, hone_tune_options *out)
         .evaluations = (uint32_t)options->evals,
         .seconds = options->seconds,
         .patience = (uint32_t)options->patience,
+        .wait_seconds = options->wait,
         .isolation = options->in_process ? HONE_ISOLATION_IN_PROCESS : HONE_ISOLATION_DEFAULT,
         .regime = options->cold ? HONE_COLD : HONE_WARM,
         .seed = (uint64_t)options->seed,

@@ -19,7 +19,7 @@ const cli_command cli_commands[] = {
      "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1,
      cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
-     "json store seconds evals patience platform kernel cold seed recorded fresh no-store in-process",
+     "json store seconds evals patience wait platform kernel cold seed recorded fresh no-store in-process",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
      "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval.\n"
@@ -27,7 +27,7 @@ const cli_command cli_commands[] = {
      "--fresh measures also what the store has measured already.",
      0, 0, cli_tune},
     {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
-     "json list unproved store seconds evals patience platform kernel cold seed fresh no-store",
+     "json list unproved store seconds evals patience wait platform kernel cold seed fresh no-store",
      "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
      "--unproved tunes also what was matched by operands alone.",
      1, 0, cli_offline},
@@ -85,6 +85,7 @@ static const struct {
     {"spec", TEXT, AT(spec)},
     {"format", TEXT, AT(format)},
     {"seconds", SECONDS, AT(seconds)},
+    {"wait", SECONDS, AT(wait)},
     {"evals", NUMBER, AT(evals)},
     {"patience", NUMBER, AT(patience)},
     {"seed", NUMBER, AT(seed)},

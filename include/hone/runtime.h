@@ -31,7 +31,9 @@ typedef struct hone_runtime_options {
     int32_t threads;         // of hone's own pool, the caller counted in; 0: the device's usable threads
     void (*log)(void *ctx, int level, const char *message); // level 0 error, 1 warning, 2 info, 3 debug; any thread
     void *log_ctx;
-    int log_level; // 0: HONE_LOG, else warnings
+    int log_level;            // 0: HONE_LOG, else warnings
+    const char *device_locks; // folder of the locks by which processes take turns on a device; "none": they do not;
+                              // NULL: HONE_DEVICE_LOCKS, else /tmp
 } hone_runtime_options;
 
 // Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to

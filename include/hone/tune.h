@@ -24,6 +24,7 @@ typedef struct hone_progress {
     double best_ns;       // 0: none yet
     const char *best_kernel;
     double elapsed_seconds, remaining_seconds; // remaining: estimate; negative: not known
+    const char *waiting; // not NULL: nothing is measured yet, and who is waited for: "process 4711, which ..."
 } hone_progress;
 
 // Zero means default.
@@ -33,6 +34,7 @@ typedef struct hone_tune_options {
     double seconds;           // at most so long for a call; 0: 30
     uint32_t patience;        // candidates without a gain over 0.5 %; 0: the larger of 30 and 15 % of evaluations
     double candidate_seconds; // limit of one candidate's prepare and first run; 0: 10
+    double wait_seconds; // at most so long for one other process that tunes the same or measures on the device; 0: 600
     hone_isolation isolation;
     hone_regime regime;
     hone_tolerance tolerance; // all zero: the algorithm's
@@ -49,9 +51,12 @@ typedef struct hone_tune_options {
 
 typedef struct hone_result hone_result; // entries + evidence; immutable; counted
 
-// Tunes one call.
+// Tunes one call. Where another thread or process was tuning the same, it is waited for, and its verified answer is the
+// result, unless no_store, fresh, platform or kernel ask for something else. Contests of all processes of this machine
+// take turns on a device.
 // Returns: HONE_OK; HONE_NOT_FOUND (no kernel can run it, or none passed; the message has the reasons by kind);
-//          HONE_CANCELLED (*out_result holds what was found so far, or NULL); HONE_BUSY, HONE_IO.
+//          HONE_CANCELLED (*out_result holds what was found so far, or NULL); HONE_BUSY (another process kept it waiting
+//          for too long); HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_tune(
     const hone_op *op,
     const hone_call *call,

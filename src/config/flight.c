@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { LOOK_NS = 2 * 1000 * 1000 }; // contests take seconds
+
 void hone_flights_init(hone_flights *flights)
 {
     pthread_mutex_init(&flights->mutex, NULL);
@@ -37,27 +39,43 @@ static bool is_up(const hone_flights *flights, const hone_flight *wanted)
     return false;
 }
 
-bool hone_flight_begin(
+// The mutex is held. Whoever may be cancelled looks now and then, since nobody wakes him for it.
+static void wait_for_a_landing(hone_flights *flights, const volatile int *cancel)
+{
+    if (cancel == NULL) {
+        pthread_cond_wait(&flights->landed, &flights->mutex);
+        return;
+    }
+    pthread_mutex_unlock(&flights->mutex);
+    hone_os_sleep_ns(LOOK_NS);
+    pthread_mutex_lock(&flights->mutex);
+}
+
+hone_boarding hone_flight_begin(
     hone_flights *flights,
     hone_flight *flight,
     const char *device,
     const char *algorithm,
     const char *version,
-    const char *key)
+    const char *key,
+    const volatile int *cancel)
 {
+    hone_boarding boarding = HONE_FLIGHT_MINE;
     *flight = (hone_flight){NULL, {device, algorithm, version, key}};
     pthread_mutex_lock(&flights->mutex);
-    bool waited = false;
-    while (is_up(flights, flight)) {
-        waited = true;
-        pthread_cond_wait(&flights->landed, &flights->mutex);
+    while (boarding != HONE_FLIGHT_CANCELLED && is_up(flights, flight)) {
+        boarding = HONE_FLIGHT_LANDED;
+        if (cancel != NULL && *cancel != 0)
+            boarding = HONE_FLIGHT_CANCELLED;
+        else
+            wait_for_a_landing(flights, cancel);
     }
-    if (!waited) {
+    if (boarding == HONE_FLIGHT_MINE) {
         flight->next = flights->first;
         flights->first = flight;
     }
     pthread_mutex_unlock(&flights->mutex);
-    return !waited;
+    return boarding;
 }
 
 void hone_flight_end(hone_flights *flights, hone_flight *flight)
@@ -73,7 +91,6 @@ void hone_flight_end(hone_flights *flights, hone_flight *flight)
 
 bool hone_runway_take(hone_flights *flights, const volatile int *cancel)
 {
-    enum { LOOK_NS = 2 * 1000 * 1000 }; // contests take seconds
     while (cancel == NULL || *cancel == 0) {
         if (pthread_mutex_trylock(&flights->runway) == 0) return true;
         hone_os_sleep_ns(LOOK_NS);

@@ -22,14 +22,20 @@ typedef struct hone_flight {
 
 void hone_flights_init(hone_flights *flights);
 void hone_flights_deinit(hone_flights *flights);
-// True: the caller flies, and must end it. False: somebody else flew the same and has landed meanwhile; look again.
-bool hone_flight_begin(
+typedef enum hone_boarding {
+    HONE_FLIGHT_MINE,     // the caller flies, and must end it
+    HONE_FLIGHT_LANDED,   // somebody else flew the same and has landed meanwhile: look again
+    HONE_FLIGHT_CANCELLED // *cancel (may be NULL) was not 0 before that
+} hone_boarding;
+
+hone_boarding hone_flight_begin(
     hone_flights *flights,
     hone_flight *flight,
     const char *device,
     const char *algorithm,
     const char *version,
-    const char *key);
+    const char *key,
+    const volatile int *cancel);
 void hone_flight_end(hone_flights *flights, hone_flight *flight);
 // Waits until nobody else has the runway and takes it. False: *cancel (may be NULL) was not 0 before that.
 bool hone_runway_take(hone_flights *flights, const volatile int *cancel);

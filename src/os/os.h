@@ -48,6 +48,24 @@ hone_status hone_os_list_folder(
 bool hone_os_object_path(const void *address, char *out, size_t size);
 bool hone_os_is_executable(const char *path);
 
+// The permission bits of a file; `otherwise` when there is none.
+unsigned hone_os_file_mode(const char *path, unsigned otherwise);
+
+// Locks between processes ----------------------------------------------------------------------------------
+// A file whose bytes are locked one by one. A lock belongs to the open file: it is gone when that is closed, and when
+// the process ends, however it ends.
+// Opens a lock file, made with these permission bits, whatever the umask, when there is none. A link, or anything but a
+// plain file, is refused. HONE_IO.
+hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone_error *err);
+void hone_os_lock_close(int *fd);
+// Never waits. HONE_BUSY: another open file has the byte, be it of this process; HONE_IO: there are no locks there.
+hone_status hone_os_lock_try(int fd, uint64_t byte, hone_error *err);
+void hone_os_lock_leave(int fd, uint64_t byte);
+// Text in the file, for people and hints: it proves nothing. False: it was not written, or is not there.
+bool hone_os_lock_note(int fd, uint64_t offset, const char *text, size_t size);
+bool hone_os_lock_read_note(int fd, uint64_t offset, char *out, size_t size);
+int hone_os_process_id(void);
+
 // Dynamic libraries ----------------------------------------------------------------------------------------
 typedef struct hone_library hone_library;
 // Opens the first of a NULL-ended list of names. Never closed again by hone when it starts threads.

@@ -379,33 +379,39 @@ static hone_status from_transfer(const hone_request *request, hone_decision *out
 
 // Tuning and the heuristic ------------------------------------------------------------------------------------------
 
-static hone_status tune_now(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
+static hone_status tune_now(const hone_request *request, hone_turn *turn, hone_decision *out, hone_error *why)
 {
-    hone_tune_options options = {.struct_size = sizeof options};
-    hone_status status = hone_runtime_tune(request->rt, request->op, call, &options, NULL, out, why);
+    hone_status status = hone_runtime_contest(turn, request->op, NULL, out, why);
     if (status == HONE_OK) status = accept(request, out, why);
     out->bucketed = request->bucket != NULL;
-    // Whatever kept the tuner from an answer, the heuristic still can give one.
-    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED)
-        why->status = status = HONE_NOT_FOUND;
     return status;
+}
+
+// What others may have found while the turn was waited for.
+static hone_status look_again(const hone_request *request, const hone_turn *turn, hone_decision *out, hone_error *why)
+{
+    hone_status status = from_memory(request, out, why);
+    return status == HONE_NOT_FOUND && turn->key.waited ? from_store(request, out, why) : status;
 }
 
 static hone_status from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
 {
-    hone_flights *flights = &request->rt->flights;
-    const hone_algorithm_entry *algorithm = request->op->algorithm;
+    static const hone_tune_options options = {.struct_size = sizeof options};
     const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
-    hone_flight flight;
-    bool first = hone_flight_begin(
-        flights, &flight, request->device->fingerprint, algorithm->name, algorithm->version, hone_call_key(call));
-    // Another thread may have landed since the memory was asked.
-    hone_status status = from_memory(request, out, why);
-    if (status == HONE_NOT_FOUND && first) status = tune_now(request, call, out, why);
-    if (first)
-        hone_flight_end(flights, &flight);
-    else if (status == HONE_NOT_FOUND) // the same again would bring no more
-        return hone_fail(why, HONE_NOT_FOUND, "decide", "another thread tuned it meanwhile and found no answer");
+    const hone_turn_environment environment = hone_runtime_turn_environment(request->rt);
+    hone_turn turn;
+    bool landed = false;
+    hone_status status =
+        hone_turn_begin(&turn, &environment, request->op->algorithm, request->device, call, &options, &landed, why);
+    if (status == HONE_OK) status = look_again(request, &turn, out, why);
+    if (status == HONE_NOT_FOUND && landed) // the same again would bring no more
+        hone_fail(why, HONE_NOT_FOUND, "decide", "another thread tuned it meanwhile and found no answer");
+    else if (status == HONE_NOT_FOUND)
+        status = tune_now(request, &turn, out, why);
+    hone_turn_end(&turn);
+    // Whatever kept the tuner from an answer, the heuristic still can give one.
+    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED)
+        why->status = status = HONE_NOT_FOUND;
     return status;
 }
 

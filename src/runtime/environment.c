@@ -45,6 +45,23 @@ static hone_status read_lock(hone_runtime *rt, const char *value, hone_error *er
         "HONE_LOCK is '%s', but lock files are not there yet in this version of hone: unset it", value);
 }
 
+static hone_status keep_text(hone_runtime *rt, char **to, const char *text, hone_error *err)
+{
+    *to = hone_copy_text(&rt->allocator, text, strlen(text));
+    return *to != NULL ? HONE_OK : hone_fail_memory(err, "runtime.open");
+}
+
+static hone_status keep_device_locks(hone_runtime *rt, const char *name, const char *value, hone_error *err)
+{
+    if (value[0] == '/' || strcmp(value, "none") == 0) return keep_text(rt, &rt->device_locks, value, err);
+    return fail_value(err, name, value, "an absolute path of a folder, or none");
+}
+
+static hone_status read_device_locks(hone_runtime *rt, const char *value, hone_error *err)
+{
+    return rt->device_locks != NULL ? HONE_OK : keep_device_locks(rt, "HONE_DEVICE_LOCKS", value, err);
+}
+
 static bool copy_part(char *out, size_t size, const char *text, size_t length)
 {
     if (length == 0 || length >= size) return false;
@@ -136,9 +153,14 @@ static const struct {
     const char *name;
     hone_status (*read)(hone_runtime *rt, const char *value, hone_error *err);
 } variables[] = {
-    {"HONE_POLICY", read_policy},       {"HONE_RECORD", read_record}, {"HONE_LOG", read_log},
-    {"HONE_LOCK", read_lock},           {"HONE_FORCE", read_force},   {"HONE_DENY", read_deny},
+    {"HONE_POLICY", read_policy},
+    {"HONE_RECORD", read_record},
+    {"HONE_LOG", read_log},
+    {"HONE_LOCK", read_lock},
+    {"HONE_FORCE", read_force},
+    {"HONE_DENY", read_deny},
     {"HONE_PLATFORMS", read_platforms},
+    {"HONE_DEVICE_LOCKS", read_device_locks},
 };
 
 // $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.
@@ -185,8 +207,7 @@ static hone_status choose_store(hone_runtime *rt, const char *url, bool environm
         url = fallback;
     }
     if (url[0] == '\0' || strcmp(url, "none") == 0) return HONE_OK;
-    rt->store.url = hone_copy_text(&rt->allocator, url, strlen(url));
-    return rt->store.url != NULL ? HONE_OK : hone_fail_memory(err, "runtime.open");
+    return keep_text(rt, &rt->store.url, url, err);
 }
 
 hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err)
@@ -194,6 +215,9 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     hone_status checked = check_options(options, err);
     if (checked != HONE_OK) return checked;
     bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
+    if (options->device_locks != NULL)
+        checked = keep_device_locks(rt, "options.device_locks", options->device_locks, err);
+    if (checked != HONE_OK) return checked;
     for (size_t i = 0; environment && i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i].name);
         if (value == NULL || value[0] == '\0') continue;

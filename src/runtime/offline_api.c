@@ -41,7 +41,7 @@ static hone_status tune(void *ctx, const hone_call *call, const hone_tune_option
     batch *work = ctx;
     const hone_op *op = NULL;
     hone_status status = hone_op_get(work->rt, hone_signature_name(hone_call_signature(call)), &op, err);
-    return status == HONE_OK ? hone_runtime_tune_missing(work->rt, op, call, options, work->result, err) : status;
+    return status == HONE_OK ? hone_runtime_tune_missing(op, call, options, work->result, err) : status;
 }
 
 static hone_status failed(void *ctx, const char *call, const char *key, const char *reason, hone_error *err)

@@ -178,6 +178,7 @@ static void destroy(hone_runtime *rt)
     pthread_mutex_destroy(&rt->store.mutex);
     pthread_mutex_destroy(&rt->mutex);
     hone_free(&allocator, rt->store.url);
+    hone_free(&allocator, rt->device_locks);
     hone_free(&allocator, rt->force.rules);
     hone_free(&allocator, rt->deny.rules);
     hone_free(&allocator, rt->devices);
@@ -313,6 +314,11 @@ hone_pool *hone_runtime_pool(hone_runtime *rt)
     hone_pool *pool = rt->pool;
     pthread_mutex_unlock(&rt->mutex);
     return pool;
+}
+
+hone_turn_environment hone_runtime_turn_environment(hone_runtime *rt)
+{
+    return (hone_turn_environment){&rt->flights, &rt->log, hone_runtime_store(rt), rt->device_locks};
 }
 
 hone_status hone_runtime_tune_environment(

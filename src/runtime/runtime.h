@@ -11,7 +11,7 @@
 #include "platforms/platform.h"
 #include "record/record.h"
 #include "runtime/dispatch.h"
-#include "tune/tuner.h"
+#include "tune/turn.h"
 
 // "ALGORITHM=KERNEL" of HONE_FORCE, "ALGORITHM=KERNEL", "*=KERNEL" or "KERNEL" of HONE_DENY.
 typedef struct hone_rule {
@@ -66,6 +66,7 @@ struct hone_runtime {
     hone_worker_pool *workers;
     hone_zygote *zygote;
     hone_flights flights;
+    char *device_locks; // folder of the locks of devices, or "none"; NULL: the usual one
     hone_lazy_store store;
     uint32_t platforms_asked;     // bit i: somebody named platform i
     atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
@@ -82,6 +83,9 @@ hone_pool *hone_runtime_pool(hone_runtime *rt);
 // What a contest borrows. Starts the worker pool's bookkeeping, not its workers.
 hone_status hone_runtime_tune_environment(
     hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
+
+// What turns of this runtime borrow. Opens the store when it was not yet.
+hone_turn_environment hone_runtime_turn_environment(hone_runtime *rt);
 
 // Reads the HONE_* variables into rt. options win over them.
 hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err);
@@ -122,25 +126,17 @@ const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorith
 // Fills a decision for a kernel and config: names, JSON, key.
 void hone_decision_fill(
     hone_decision *decision, const hone_kernel_ref *kernel, const hone_config *config, const char *key);
-// Tunes one call for the runtime: contest, memory cache, store, plans. Used by the chain's link and by hone_tune.
-// result may be NULL.
+// A contest for one call, whose turn the caller has: memory cache, store, plans. Used by the chain's link and by
+// hone_runtime_tune. result and out may be NULL.
+hone_status hone_runtime_contest(
+    hone_turn *turn, const hone_op *op, hone_result *result, hone_decision *out, hone_error *err);
+// Waits for the turn and tunes; what another thread or process has found meanwhile is taken where the options allow it.
 hone_status hone_runtime_tune(
-    hone_runtime *rt,
-    const hone_op *op,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_result *result,
-    hone_decision *out,
-    hone_error *err);
+    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err);
 // The same unless a verified decision is there already: then only the result gets it. Buckets are tuned in place of
 // the calls that fall into them.
 hone_status hone_runtime_tune_missing(
-    hone_runtime *rt,
-    const hone_op *op,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_result *result,
-    hone_error *err);
+    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err);
 // Replaces NULL by the defaults; refuses what is out of range.
 hone_status hone_tune_options_check(const hone_tune_options **options, hone_error *err);
 // Puts a decision in the memory cache and drops the plans that it replaces.

@@ -27,59 +27,102 @@ static hone_status admits(void *ctx, const hone_kernel_ref *kernel, hone_error *
     return hone_fail(why, HONE_UNSUPPORTED, "tune", "HONE_DENY names it");
 }
 
-// One contest at a time: two would take the machine from under each other. What a kernel calls meanwhile is nested.
-static hone_status measure(
-    const hone_tune_environment *environment,
-    const hone_op *op,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_contest *contest,
-    hone_error *err)
+static hone_status add_to_result(
+    hone_result *result, const hone_call *call, const hone_contest *contest, hone_status status, hone_error *err)
 {
-    hone_flights *flights = &op->rt->flights;
-    if (!hone_runway_take(flights, options->cancel))
-        return hone_fail(err, HONE_CANCELLED, "tune", "cancelled while another call was being tuned");
+    bool won = contest->decision.kernel[0] != '\0';
+    if (result == NULL || (!won && status != HONE_OK)) return status;
+    hone_status added = hone_result_add_contest(result, call, contest, status == HONE_OK ? err : NULL);
+    return status == HONE_OK ? added : status;
+}
+
+hone_status hone_runtime_contest(
+    hone_turn *turn, const hone_op *op, hone_result *result, hone_decision *out, hone_error *err)
+{
+    hone_runtime *rt = op->rt;
+    hone_tune_environment environment;
+    hone_contest contest = {0};
+    hone_status status = hone_runtime_tune_environment(rt, turn->device, !turn->options->no_store, &environment, err);
+    if (status != HONE_OK) return status;
+    environment.admits = admits;
+    environment.admits_ctx = rt;
+    environment.begin_measuring = hone_turn_begin_measuring;
+    environment.end_measuring = hone_turn_end_measuring;
+    environment.measuring_ctx = turn;
+    // What kernels and callbacks call meanwhile is nested.
     hone_thread_self.depth++;
-    hone_status status = hone_contest_run(environment, op->algorithm, call, options, contest, err);
+    status = hone_contest_run(&environment, op->algorithm, turn->call, turn->options, &contest, err);
     hone_thread_self.depth--;
-    hone_runway_leave(flights);
+    if (contest.decision.kernel[0] != '\0') {
+        hone_error why = {.message = ""};
+        hone_status kept = keep(rt, &environment, turn->call, &contest.decision, &why);
+        if (kept != HONE_OK && status == HONE_OK) {
+            status = kept;
+            if (err != NULL) *err = why;
+        }
+        if (out != NULL) *out = contest.decision;
+    }
+    status = add_to_result(result, turn->call, &contest, status, err);
+    hone_contest_deinit(&contest);
     return status;
 }
 
-hone_status hone_runtime_tune(
-    hone_runtime *rt,
-    const hone_op *op,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_result *result,
-    hone_decision *out,
-    hone_error *err)
+// Whether the chain answers a call with a verified decision without tuning.
+static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *decision)
 {
     hone_request request;
-    hone_tune_environment environment = {.store = NULL};
+    hone_error why;
+    bool decided = false;
+    if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
+        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
+                  decision->verified;
+    hone_request_deinit(&request);
+    return decided;
+}
+
+// Whether what somebody else has just found is what these options ask for.
+static bool takes_answers(const hone_tune_options *options)
+{
+    return !options->no_store && !options->fresh && options->platform == NULL && options->kernel == NULL;
+}
+
+// Another process's answer is in the store, and this one's memory may hold an older one.
+static bool read_again(const hone_request *request, hone_decision *out)
+{
+    hone_error why;
+    if (hone_runtime_links.find[HONE_SOURCE_STORE](request, out, &why) != HONE_OK || !out->verified) return false;
+    return hone_runtime_remember(request->rt, request->device, hone_call_spec(request->call), out, &why) == HONE_OK;
+}
+
+// What another thread or process has found while the turn was waited for.
+static bool take_answer(
+    const hone_turn *turn, const hone_request *request, hone_result *result, hone_status *out_status, hone_error *err)
+{
+    hone_contest found = {.count = 0};
+    bool is_found =
+        takes_answers(turn->options) && (turn->key.waited ? read_again(request, &found.decision)
+                                                          : is_decided(request->op, turn->call, &found.decision));
+    if (!is_found || found.decision.evidence.regime != turn->options->regime) return false;
+    *out_status = add_to_result(result, turn->call, &found, HONE_OK, err);
+    return true;
+}
+
+hone_status hone_runtime_tune(
+    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err)
+{
+    hone_request request;
+    bool landed = false, done = false;
+    const hone_turn_environment environment = hone_runtime_turn_environment(op->rt);
     hone_status status = hone_request_init(&request, op, call, NULL, err);
-    if (status == HONE_OK)
-        status = hone_runtime_tune_environment(rt, request.device, !options->no_store, &environment, err);
-    environment.admits = admits;
-    environment.admits_ctx = rt;
-    if (status == HONE_OK) {
-        hone_contest contest = {0};
-        status = measure(&environment, op, call, options, &contest, err);
-        bool won = contest.decision.kernel[0] != '\0';
-        if (won) {
-            hone_error why = {.message = ""};
-            hone_status kept = keep(rt, &environment, call, &contest.decision, &why);
-            if (kept != HONE_OK && status == HONE_OK) {
-                status = kept;
-                if (err != NULL) *err = why;
-            }
-            if (out != NULL) *out = contest.decision;
+    while (status == HONE_OK && !done) {
+        hone_turn turn;
+        status = hone_turn_begin(&turn, &environment, op->algorithm, request.device, call, options, &landed, err);
+        if (status == HONE_OK && (landed || turn.key.waited)) done = take_answer(&turn, &request, result, &status, err);
+        if (status == HONE_OK && !done && !landed) {
+            status = hone_runtime_contest(&turn, op, result, NULL, err);
+            done = true;
         }
-        if (result != NULL && (won || status == HONE_OK)) {
-            hone_status added = hone_result_add_contest(result, call, &contest, status == HONE_OK ? err : NULL);
-            if (status == HONE_OK) status = added;
-        }
-        hone_contest_deinit(&contest);
+        hone_turn_end(&turn);
     }
     hone_request_deinit(&request);
     return status;
@@ -93,9 +136,10 @@ hone_status hone_tune_options_check(const hone_tune_options **options, hone_erro
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "tune", "options.struct_size is %zu, expected sizeof(hone_tune_options), %zu",
             (*options)->struct_size, sizeof defaults);
-    if (!((*options)->seconds >= 0) || !((*options)->candidate_seconds >= 0))
+    if (!((*options)->seconds >= 0) || !((*options)->candidate_seconds >= 0) || !((*options)->wait_seconds >= 0))
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "tune", "seconds and candidate_seconds must be 0 (the default) or more");
+            err, HONE_INVALID_ARGUMENT, "tune",
+            "seconds, candidate_seconds and wait_seconds must be 0 (the default) or more");
     return HONE_OK;
 }
 
@@ -126,8 +170,7 @@ hone_status hone_tune(
     // What is stored for a bucket is what later look-ups of the bucket's calls find.
     hone_call *bucket = NULL;
     status = hone_request_bucket(call, &bucket, err);
-    if (status == HONE_OK)
-        status = hone_runtime_tune(rt, op, bucket != NULL ? bucket : call, options, result, NULL, err);
+    if (status == HONE_OK) status = hone_runtime_tune(op, bucket != NULL ? bucket : call, options, result, err);
     hone_call_release(&bucket);
     return finish(result, status, out_result);
 }
@@ -235,25 +278,8 @@ static hone_status find_recorded(
     return hone_fail(err, HONE_NOT_FOUND, "tune.recorded", "the record holds neither call nor spec");
 }
 
-static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *decision)
-{
-    hone_request request;
-    hone_error why;
-    bool decided = false;
-    if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
-        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
-                  decision->verified;
-    hone_request_deinit(&request);
-    return decided;
-}
-
 hone_status hone_runtime_tune_missing(
-    hone_runtime *rt,
-    const hone_op *op,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_result *result,
-    hone_error *err)
+    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err)
 {
     hone_call *bucket = NULL;
     hone_contest decided = {.count = 0};
@@ -262,7 +288,7 @@ hone_status hone_runtime_tune_missing(
     if (status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision))
         status = hone_result_add_contest(result, target, &decided, err);
     else if (status == HONE_OK)
-        status = hone_runtime_tune(rt, op, target, options, result, NULL, err);
+        status = hone_runtime_tune(op, target, options, result, err);
     hone_call_release(&bucket);
     return status;
 }
@@ -274,7 +300,7 @@ static hone_status tune_item(
     hone_call *call = NULL;
     hone_error why = {.message = ""};
     hone_status status = find_recorded(rt, item, &op, &call, &why);
-    if (status == HONE_OK) status = hone_runtime_tune_missing(rt, op, call, options, result, &why);
+    if (status == HONE_OK) status = hone_runtime_tune_missing(op, call, options, result, &why);
     if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY)
         status = hone_result_add_failure(
             result, item->call != NULL ? item->call : item->algorithm, item->key, why.message, err);

@@ -379,11 +379,24 @@ static void settle_cancelled(hone_contest_state *state)
     if (state->best >= 0) fill_decision(state, &state->candidates[state->best]);
 }
 
-static hone_status run(hone_contest_state *state, hone_error *err)
+// From here on the machine is the contest's, and its time begins.
+static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
 {
-    hone_status status = gather(state, err);
-    if (status != HONE_OK || hone_contest_keep(state)) return status;
-    status = prepare(state, err);
+    const hone_tune_environment *environment = state->environment;
+    hone_evidence *evidence = &state->out->decision.evidence;
+    hone_status status =
+        environment->begin_measuring ? environment->begin_measuring(environment->measuring_ctx, err) : HONE_OK;
+    if (status != HONE_OK) return status;
+    start_clock(state);
+    double load = hone_os_load();
+    evidence->load = load > 0 ? load : 0;
+    hone_os_format_utc(hone_os_now_utc(), evidence->started);
+    return HONE_OK;
+}
+
+static hone_status measure(hone_contest_state *state, hone_error *err)
+{
+    hone_status status = prepare(state, err);
     if (status != HONE_OK) return status;
     status = hone_contest_race(state, err);
     if (status == HONE_OK && state->best < 0) status = fail_nobody(state, err);
@@ -391,6 +404,18 @@ static hone_status run(hone_contest_state *state, hone_error *err)
     if (status == HONE_CANCELLED) settle_cancelled(state);
     if (!state->out->decision.kernel[0]) fill_counts(state, &state->out->decision.evidence);
     fill_rows(state);
+    return status;
+}
+
+static hone_status run(hone_contest_state *state, hone_error *err)
+{
+    const hone_tune_environment *environment = state->environment;
+    hone_status status = gather(state, err);
+    if (status != HONE_OK || hone_contest_keep(state)) return status;
+    status = begin_measuring(state, err);
+    if (status != HONE_OK) return status;
+    status = measure(state, err);
+    if (environment->end_measuring) environment->end_measuring(environment->measuring_ctx);
     return status;
 }
 
@@ -430,10 +455,6 @@ static void init_state(
     hone_buffer_init(&state->message, environment->allocator);
     hone_buffer_init(&state->answer, environment->allocator);
     fill_options(state, options);
-    start_clock(state);
-    double load = hone_os_load();
-    out->decision.evidence.load = load > 0 ? load : 0;
-    hone_os_format_utc(hone_os_now_utc(), out->decision.evidence.started);
 }
 
 hone_status hone_contest_run(

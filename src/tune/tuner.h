@@ -23,6 +23,10 @@ typedef struct hone_tune_environment {
     // Kernels that the host's rules shut out do not compete: not HONE_OK, with the reason. NULL: all may.
     hone_status (*admits)(void *ctx, const hone_kernel_ref *kernel, hone_error *why);
     void *admits_ctx;
+    // Waits until nobody else measures on the device; and lets the next one. Around all runs of a contest. NULL: nobody does.
+    hone_status (*begin_measuring)(void *ctx, hone_error *err);
+    void (*end_measuring)(void *ctx);
+    void *measuring_ctx;
 } hone_tune_environment;
 
 // Every kernel's best, for tables and documents.

@@ -1,0 +1,38 @@
+// Leases: what one process of this machine has at a time. Single flight goes beyond the process with them, and a device
+// is timed by one process after the other.
+//
+// A lease is a locked byte of a file, so a crash gives it back and no clock is asked whether its holder is still alive.
+// The file also says which process has it, for people: the lock is what counts.
+#ifndef HONE_CONFIG_LEASE_H
+#define HONE_CONFIG_LEASE_H
+
+#include "base/memory.h"
+
+// How to wait for a holder.
+typedef struct hone_wait {
+    const volatile int *cancel;      // not 0: stop waiting; may be NULL
+    double seconds;                  // at most so long for one holder; the next one has as long again
+    void (*say)(void *ctx, int pid); // a wait for this process has begun (0: not known which); may be NULL
+    void *ctx;
+} hone_wait;
+
+typedef struct hone_lease {
+    int fd;
+    uint64_t name;
+    bool waited; // somebody else had it first
+} hone_lease;
+
+// The name of a lease in its file, of what it is for.
+uint64_t hone_lease_name(const char *const *parts, size_t count);
+// Takes the lease of a name, waiting as wait says. Leases of one name are given in turns: whoever waits comes before
+// the holder comes again. mode: of the file, when it is made.
+// Returns: HONE_OK; HONE_CANCELLED; HONE_BUSY (one holder had it for longer than wait->seconds; the message has its
+//          process); HONE_IO (there can be no lease here: no such folder, no permission, a file system without locks).
+hone_status hone_lease_take(
+    const char *path, unsigned mode, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
+// Gives it back; nothing when it was not taken.
+void hone_lease_leave(hone_lease *lease);
+
+#define HONE_LEASE_NONE ((hone_lease){.fd = -1})
+
+#endif

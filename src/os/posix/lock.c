@@ -1,0 +1,98 @@
+// Locks on bytes of a file. They belong to the open file description and not to the process (F_OFD_SETLK, Linux 3.15):
+// two threads exclude each other as two processes do, closing another descriptor of the same file drops nothing, and the
+// end of a process, however it ends, gives all of its locks back.
+#include "base/error.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char where[] = "os.lock";
+
+// A file that is made here gets its mode whatever the umask is: who may lock it must not hang on who came first.
+static int make_file(const char *path, unsigned mode)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, (mode_t)mode);
+    if (fd >= 0) (void)!fchmod(fd, (mode_t)mode);
+    return fd;
+}
+
+// Without O_CREAT first: in a folder of everybody's the kernel lets nobody open another's file with it
+// (fs.protected_regular).
+static int open_or_make(const char *path, unsigned mode)
+{
+    enum { TRIES = 8 }; // somebody may make or remove it between two looks
+    for (int i = 0; i < TRIES; i++) {
+        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd >= 0 || errno != ENOENT) return fd;
+        fd = make_file(path, mode);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone_error *err)
+{
+    struct stat info;
+    int fd = open_or_make(path, mode);
+    if (fd < 0) return hone_fail_system(err, HONE_IO, where, errno, "cannot open the lock file %s", path);
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        close(fd);
+        return hone_fail(err, HONE_IO, where, "%s is no plain file: remove it", path);
+    }
+    *out_fd = fd;
+    return HONE_OK;
+}
+
+void hone_os_lock_close(int *fd)
+{
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+static int set_lock(int fd, short type, uint64_t byte)
+{
+    struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
+    int result;
+    do
+        result = fcntl(fd, F_OFD_SETLK, &range);
+    while (result != 0 && errno == EINTR);
+    return result;
+}
+
+hone_status hone_os_lock_try(int fd, uint64_t byte, hone_error *err)
+{
+    if (set_lock(fd, F_WRLCK, byte) == 0) return HONE_OK;
+    int code = errno;
+    if (code == EAGAIN || code == EACCES) return hone_fail(err, HONE_BUSY, where, "somebody else has the lock");
+    return hone_fail_system(err, HONE_IO, where, code, "cannot lock: the file system has no such locks");
+}
+
+// By name and not by closing: a child that the host forked meanwhile may share the open file.
+void hone_os_lock_leave(int fd, uint64_t byte)
+{
+    (void)!set_lock(fd, F_UNLCK, byte);
+}
+
+bool hone_os_lock_note(int fd, uint64_t offset, const char *text, size_t size)
+{
+    return pwrite(fd, text, size, (off_t)offset) == (ssize_t)size;
+}
+
+bool hone_os_lock_read_note(int fd, uint64_t offset, char *out, size_t size)
+{
+    return pread(fd, out, size, (off_t)offset) == (ssize_t)size;
+}
+
+int hone_os_process_id(void)
+{
+    return (int)getpid();
+}
+
+unsigned hone_os_file_mode(const char *path, unsigned otherwise)
+{
+    struct stat info;
+    return stat(path, &info) == 0 ? (unsigned)info.st_mode & 0777 : otherwise;
+}
