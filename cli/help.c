@@ -8,7 +8,8 @@
 static const struct {
     const char *name, *meaning;
 } variables[] = {
-    {"HONE_STORE", "URL of the store: sqlite:PATH, memory:, or none. Default sqlite:$XDG_CACHE_HOME/hone/store.db"},
+    {"HONE_STORE", "URL of the store: sqlite:PATH, json:FOLDER, json:FILE.json, memory:, or none. Default "
+                   "sqlite:$XDG_CACHE_HOME/hone/store.db"},
     {"HONE_SYSTEM_STORE", "not there yet: a read-only store under the user's"},
     {"HONE_POLICY",
      "on a miss: tune, heuristic, fail or frozen. The library's default is heuristic, the command's tune"},

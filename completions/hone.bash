@@ -27,7 +27,7 @@ _hone() {
     elif [ "$before" = --kernel ]; then
         words=$(_hone_kernels)
     elif [ "$before" = --store ]; then
-        words='sqlite: memory: none'
+        words='sqlite: json: memory: none'
     elif [[ $word == -* ]]; then
         words="$(_hone_options "$command") --help"
     else

@@ -1,6 +1,7 @@
 // Stores: decisions, measurements, failures, invocations and aliases that outlive the process.
 //
-// hone_store_open("sqlite:PATH" | "memory:"). "json:" and "postgresql:" are not there yet and are refused.
+// hone_store_open("sqlite:PATH" | "json:FOLDER" | "json:FILE.json" | "memory:"). "postgresql:" is not there yet and is
+// refused.
 //
 // A store may be shared by threads and, in a file, by processes. A visit sees records borrowed, for the time of
 // its call, and under the store's lock: it keeps what it wants and returns; calling the same store from it is
@@ -84,8 +85,8 @@ typedef struct hone_store_foreign {
     const char *origin; // file that it came from; may be NULL
 } hone_store_foreign;
 
-// Opens by URL. path of "sqlite:" is created with its folders. HONE_STORE_SYNC=full makes every put wait for the
-// disk; normal, the default, may lose the last ones when the power fails, never the file.
+// Opens by URL. The path of "sqlite:" and "json:" is created with its folders. HONE_STORE_SYNC=full makes every put wait for the
+// disk; normal, the default, may lose the last ones when the power fails, never the file ("json:" always waits).
 // Threads: every function of a store may be called from any thread.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (no such URL); HONE_UNSUPPORTED (a kind that is not there yet);
 //          HONE_IO; HONE_CORRUPT; HONE_INCOMPATIBLE (a newer schema).

@@ -38,6 +38,8 @@ typedef struct hone_file_stamp {
 } hone_file_stamp;
 hone_file_stamp hone_os_file_stamp(const char *path);
 bool hone_os_is_folder(const char *path);
+// Whether an open file is the one that a path names.
+bool hone_os_is_file_at(int fd, const char *path);
 // The path without links in it; false when there is no such file or the path does not fit.
 bool hone_os_real_path(const char *path, char *out, size_t size);
 // Visits the names in a folder, in no order, but for "." and "..", until visit returns false. HONE_NOT_FOUND, HONE_IO.

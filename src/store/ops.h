@@ -94,6 +94,7 @@ struct hone_store {
 
 extern const hone_store_ops hone_memory_store_ops;
 extern const hone_store_ops hone_sqlite_store_ops;
+extern const hone_store_ops hone_json_store_ops;
 
 // hone_store_invocations with a whole key for a filter: a NULL field matches all. For looking a label's
 // (algorithm, version, key) up, whatever the device.

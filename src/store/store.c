@@ -18,7 +18,7 @@ typedef struct store_kind {
 static const store_kind kinds[] = {
     {"memory:", &hone_memory_store_ops},
     {"sqlite:", &hone_sqlite_store_ops},
-    {"json:", NULL},
+    {"json:", &hone_json_store_ops},
     {"postgresql:", NULL},
     {"postgres:", NULL},
 };
@@ -37,7 +37,7 @@ static hone_status check_kind(const char *url, const store_kind *kind, hone_erro
     if (kind == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "store.open",
-            "'%s' is no store URL: write sqlite:PATH for a file, or memory: for none", url);
+            "'%s' is no store URL: write sqlite:PATH, json:FOLDER or json:FILE.json, or memory: for none", url);
     if (kind->ops == NULL)
         return hone_fail(
             err, HONE_UNSUPPORTED, "store.open", "'%s': stores of the kind %s are not there yet: use sqlite:PATH", url,

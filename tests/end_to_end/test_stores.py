@@ -141,7 +141,7 @@ class Get(StoreTest):
 
 class BadStores(StoreTest):
     def test_kinds_that_are_not_there_are_refused_by_name(self):
-        for url in ("postgresql://db/hone", "json:/tmp/x.json"):
+        for url in ("postgresql://db/hone", "postgres://db/hone"):
             self.refused("store", "list", "--store", url, code=WORLD, says="not there yet")
         for url in ("mongodb:x", "sqlite:", "/tmp/store.db"):
             self.refused("store", "list", "--store", url, says=url)

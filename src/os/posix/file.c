@@ -120,6 +120,13 @@ hone_file_stamp hone_os_file_stamp(const char *path)
     };
 }
 
+bool hone_os_is_file_at(int fd, const char *path)
+{
+    struct stat open_file, named;
+    return fstat(fd, &open_file) == 0 && stat(path, &named) == 0 && open_file.st_dev == named.st_dev &&
+           open_file.st_ino == named.st_ino;
+}
+
 bool hone_os_real_path(const char *path, char *out, size_t size)
 {
     char real[PATH_MAX];

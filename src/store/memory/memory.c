@@ -2,7 +2,7 @@
 #include "store/ops.h"
 
 #include "base/error.h"
-#include "store/memory/table.h"
+#include "store/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@ typedef struct memory_store {
     hone_store base;
     hone_table tables[TABLE_COUNT];
     hone_table_changes changes;
+    bool is_held; // changes are committed by somebody else
 } memory_store;
 
 // A record of any kind; all but aliases and foreign configs begin with the key that they stand under.
@@ -33,10 +34,8 @@ static memory_store *memory_of(hone_store *store)
 // Ends what was begun with hone_table_put and hone_table_remove.
 static hone_status finish(memory_store *memory, bool ok, const char *where, hone_error *err)
 {
-    if (ok) {
-        hone_table_commit(&memory->changes);
-        return HONE_OK;
-    }
+    if (ok && !memory->is_held) hone_table_commit(&memory->changes);
+    if (ok) return HONE_OK;
     hone_table_rollback(&memory->changes);
     return hone_fail_memory(err, where);
 }
@@ -106,6 +105,13 @@ static hone_status memory_open(const hone_allocator *allocator, const char *loca
         memory->tables[i].shape = shapes[i];
     *out = &memory->base;
     return HONE_OK;
+}
+
+hone_memory_tables hone_memory_hold(hone_store *store)
+{
+    memory_store *memory = memory_of(store);
+    memory->is_held = true;
+    return (hone_memory_tables){memory->tables, TABLE_COUNT, &memory->changes};
 }
 
 // Decisions ----------------------------------------------------------------------------------------------------

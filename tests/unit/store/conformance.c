@@ -1,4 +1,4 @@
-// What every kind of store does alike. The first argument is the kind: "memory:" or "sqlite:".
+// What every kind of store does alike. The arguments are a kind, "memory:" or "sqlite:", and a file or folder for it.
 #include "hone/store.h"
 
 #include "failing_allocator.h"
@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-static const char *scheme;
+static const char *scheme, *name; // of the file or folder; "": none
 
 typedef struct fixture {
     temporary_folder folder;
@@ -33,10 +33,10 @@ static int set_up(void **state)
     fixture *f = calloc(1, sizeof *f);
     *state = f;
     if (f == NULL || temporary_folder_make(&f->folder) != 0) return -1;
-    if (strcmp(scheme, "memory:") == 0)
-        snprintf(f->url, sizeof f->url, "memory:");
+    if (name[0] == '\0')
+        snprintf(f->url, sizeof f->url, "%s", scheme);
     else
-        snprintf(f->url, sizeof f->url, "%s%s/new/store.db", scheme, f->folder.path);
+        snprintf(f->url, sizeof f->url, "%s%s/new/%s", scheme, f->folder.path, name);
     return hone_store_open(failing_allocator_of(&f->memory, -1), f->url, &f->store, &f->err) == HONE_OK ? 0 : -1;
 }
 
@@ -473,7 +473,7 @@ static void evidence_keeps_the_last_four_losers(void **state)
     seen s = {0};
     char evidence[2000];
     for (int i = 0; i < 8; i++) {
-        char kernel[8];
+        char kernel[16];
         snprintf(kernel, sizeof kernel, "k%d", i);
         snprintf(evidence, sizeof evidence, "{\"samples\":%d}", 1 << i);
         hone_store_decision next = claim(kernel, true, evidence);
@@ -483,7 +483,7 @@ static void evidence_keeps_the_last_four_losers(void **state)
     assert_int_equal(hone_store_get(f->store, &key, HONE_WARM, note_kernel_and_evidence, &s, &f->err), HONE_OK);
     const char *at = s.texts;
     for (int i = 7; i >= 3; i--) {
-        char kernel[8];
+        char kernel[16];
         snprintf(kernel, sizeof kernel, "k%d", i);
         at = strstr(at, kernel);
         assert_non_null(at);
@@ -1081,10 +1081,11 @@ int main(int count, char **arguments)
         STORE_TEST(each_allocation_may_fail_and_nothing_leaks),
         STORE_TEST(a_change_without_memory_changes_nothing),
     };
-    if (count != 2) {
-        fprintf(stderr, "usage: %s memory:|sqlite:\n", arguments[0]);
+    if (count < 2 || count > 3) {
+        fprintf(stderr, "usage: %s SCHEME: [NAME]\n", arguments[0]);
         return 2;
     }
     scheme = arguments[1];
+    name = count == 3 ? arguments[2] : "";
     return cmocka_run_group_tests_name(scheme, tests, NULL, NULL);
 }

@@ -141,7 +141,7 @@ static void urls_that_cannot_be_opened_are_refused_by_name(void **state)
         hone_status status;
         const char *words;
     } cases[] = {
-        {"json:/tmp/x", HONE_UNSUPPORTED, "not there yet"},
+        {"json:", HONE_INVALID_ARGUMENT, "no path"},
         {"postgresql://host/db", HONE_UNSUPPORTED, "not there yet"},
         {"/tmp/store.db", HONE_INVALID_ARGUMENT, "sqlite:PATH"},
         {"", HONE_INVALID_ARGUMENT, "sqlite:PATH"},

@@ -1,0 +1,212 @@
+// "json:FOLDER" and "json:FILE.json": JSON files that people and programs can read, for teams that keep their choices
+// beside their code. A memory store does the work; before it, what others wrote is read, and after it, what changed is
+// written.
+#include "store/ops.h"
+
+#include "base/error.h"
+#include "store/json/files.h"
+
+typedef struct json_store {
+    hone_store base;
+    hone_store *memory;
+    hone_json_files files;
+} json_store;
+
+static json_store *json_of(hone_store *store)
+{
+    return (json_store *)store;
+}
+
+static hone_status json_open(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err)
+{
+    json_store *json = hone_alloc(allocator, sizeof *json);
+    if (json == NULL) return hone_fail_memory(err, "store.json.open");
+    json->base.ops = &hone_json_store_ops;
+    json->base.allocator = *allocator;
+    hone_status status = hone_memory_store_ops.open(allocator, "", &json->memory, err);
+    if (status == HONE_OK) {
+        const hone_memory_tables tables = hone_memory_hold(json->memory);
+        status = hone_json_files_open(&json->files, allocator, location, &tables, err);
+        if (status != HONE_OK) hone_memory_store_ops.close(json->memory);
+    }
+    if (status == HONE_OK)
+        *out = &json->base;
+    else
+        hone_free(allocator, json);
+    return status;
+}
+
+static void json_close(hone_store *store)
+{
+    json_store *json = json_of(store);
+    const hone_allocator allocator = store->allocator;
+    hone_json_files_close(&json->files);
+    hone_memory_store_ops.close(json->memory);
+    hone_free(&allocator, json);
+}
+
+// Reading ------------------------------------------------------------------------------------------------------
+
+static hone_status json_get(
+    hone_store *store,
+    const hone_store_key *key,
+    hone_regime regime,
+    void (*visit)(void *ctx, const hone_store_decision *decision),
+    void *ctx,
+    hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    return status != HONE_OK ? status : hone_memory_store_ops.get(json->memory, key, regime, visit, ctx, err);
+}
+
+static hone_status json_scan(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    return status != HONE_OK ? status : hone_memory_store_ops.scan(json->memory, filter, visit, ctx, err);
+}
+
+static hone_status json_measurements(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    return status != HONE_OK ? status : hone_memory_store_ops.measurements(json->memory, filter, visit, ctx, err);
+}
+
+static hone_status json_invocations(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    return status != HONE_OK ? status : hone_memory_store_ops.invocations(json->memory, filter, visit, ctx, err);
+}
+
+static hone_status json_get_alias(
+    hone_store *store,
+    const char *scheme,
+    const char *operation,
+    const char *foreign_key,
+    void (*visit)(void *ctx, const hone_store_alias *alias),
+    void *ctx,
+    hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    if (status != HONE_OK) return status;
+    return hone_memory_store_ops.get_alias(json->memory, scheme, operation, foreign_key, visit, ctx, err);
+}
+
+static hone_status json_aliases(
+    hone_store *store, const char *scheme, hone_store_visit_alias *visit, void *ctx, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    return status != HONE_OK ? status : hone_memory_store_ops.aliases(json->memory, scheme, visit, ctx, err);
+}
+
+static hone_status json_foreigns(
+    hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    return status != HONE_OK ? status : hone_memory_store_ops.foreigns(json->memory, scheme, visit, ctx, err);
+}
+
+static hone_status json_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    if (status == HONE_OK) status = hone_memory_store_ops.stat(json->memory, out, err);
+    if (status == HONE_OK) out->bytes = hone_json_files_bytes(&json->files);
+    return status;
+}
+
+// Writing ------------------------------------------------------------------------------------------------------
+
+static hone_status json_put_all(
+    hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    status = hone_memory_store_ops.put_all(json->memory, decisions, count, merger, err);
+    return hone_json_files_end(&json->files, status, err);
+}
+
+static hone_status json_remove(hone_store *store, const hone_store_key *key, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    return hone_json_files_end(&json->files, hone_memory_store_ops.remove(json->memory, key, err), err);
+}
+
+static hone_status json_put_measurement(
+    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    status = hone_memory_store_ops.put_measurement(json->memory, key, measurement, err);
+    return hone_json_files_end(&json->files, status, err);
+}
+
+static hone_status json_add_invocations(
+    hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    status = hone_memory_store_ops.add_invocations(json->memory, invocations, count, err);
+    return hone_json_files_end(&json->files, status, err);
+}
+
+static hone_status json_clear_invocations(hone_store *store, const char *device, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    return hone_json_files_end(&json->files, hone_memory_store_ops.clear_invocations(json->memory, device, err), err);
+}
+
+static hone_status json_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    return hone_json_files_end(&json->files, hone_memory_store_ops.put_alias(json->memory, alias, err), err);
+}
+
+static hone_status json_put_foreigns(
+    hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    return hone_json_files_end(
+        &json->files, hone_memory_store_ops.put_foreigns(json->memory, foreigns, count, err), err);
+}
+
+const hone_store_ops hone_json_store_ops = {
+    .struct_size = sizeof(hone_store_ops),
+    .open = json_open,
+    .close = json_close,
+    .get = json_get,
+    .put_all = json_put_all,
+    .remove = json_remove,
+    .scan = json_scan,
+    .put_measurement = json_put_measurement,
+    .measurements = json_measurements,
+    .add_invocations = json_add_invocations,
+    .invocations = json_invocations,
+    .clear_invocations = json_clear_invocations,
+    .put_alias = json_put_alias,
+    .get_alias = json_get_alias,
+    .aliases = json_aliases,
+    .put_foreigns = json_put_foreigns,
+    .foreigns = json_foreigns,
+    .stat = json_stat,
+};
