@@ -52,9 +52,11 @@ typedef struct hone_store_measurement {
     hone_regime regime;
     double time_ns, low_ns, high_ns;
     uint32_t samples;
-    double max_error;     // in units of the tolerance; negative: not verified
-    hone_failure failure; // not NONE: it fell out, times mean nothing
-    const char *reason;   // of a failure; may be NULL
+    double max_error;        // in units of the tolerance; negative: not verified
+    hone_failure failure;    // not NONE: it fell out, times mean nothing
+    const char *reason;      // of a failure; may be NULL
+    const char *environment; // JSON object: what it was measured with (docs/fingerprints.md); NULL: not known
+    const char *measured;    // when, UTC, "2026-11-20T12:34:56Z"; NULL: not known
 } hone_store_measurement;
 
 typedef struct hone_store_invocation {

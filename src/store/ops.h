@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 // The schema that this hone writes. A store with a newer one is refused and left as it was.
-enum { HONE_STORE_SCHEMA = 2 };
+enum { HONE_STORE_SCHEMA = 3 };
 
 typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *decision);
 typedef bool hone_store_visit_measured(void *ctx, const hone_store_measured *measured);

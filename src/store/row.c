@@ -57,6 +57,8 @@ static const column measurement_columns[] = {
     {"high_ns", FIELD_REAL, offsetof(hone_store_measured, measurement.high_ns)},
     {"samples", FIELD_U32, offsetof(hone_store_measured, measurement.samples)},
     {"max_error", FIELD_REAL, offsetof(hone_store_measured, measurement.max_error)},
+    {"environment", FIELD_TEXT, offsetof(hone_store_measured, measurement.environment)},
+    {"measured", FIELD_TEXT, offsetof(hone_store_measured, measurement.measured)},
 };
 
 static const column failure_columns[] = {
@@ -71,6 +73,8 @@ static const column failure_columns[] = {
     {"revision", FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)},
     {"failure", FIELD_FAILURE, offsetof(hone_store_measured, measurement.failure)},
     {"reason", FIELD_TEXT, offsetof(hone_store_measured, measurement.reason)},
+    {"environment", FIELD_TEXT, offsetof(hone_store_measured, measurement.environment)},
+    {"measured", FIELD_TEXT, offsetof(hone_store_measured, measurement.measured)},
 };
 
 // The device stands behind the call's key: a label is looked up without one.
@@ -119,12 +123,13 @@ enum {
 };
 _Static_assert((int)DECISION_COUNT <= (int)HONE_ROW_CELLS, "the widest record fits a row");
 
-const hone_row_shape hone_row_decision = {"decision", decision_columns, DECISION_COUNT, 5};
-const hone_row_shape hone_row_measurement = {"measurement", measurement_columns, MEASUREMENT_COUNT, 8};
-const hone_row_shape hone_row_failure = {"failure", failure_columns, FAILURE_COUNT, 8};
-const hone_row_shape hone_row_invocation = {"invocation", invocation_columns, INVOCATION_COUNT, 5};
-const hone_row_shape hone_row_alias = {"alias", alias_columns, ALIAS_COUNT, 3};
-const hone_row_shape hone_row_foreign = {"foreign_config", foreign_columns, FOREIGN_COUNT, 4};
+const hone_row_shape hone_row_decision = {"decision", decision_columns, DECISION_COUNT, 5, 0};
+const hone_row_shape hone_row_measurement = {
+    "measurement", measurement_columns, MEASUREMENT_COUNT, 8, MEASUREMENT_COUNT - 2};
+const hone_row_shape hone_row_failure = {"failure", failure_columns, FAILURE_COUNT, 8, FAILURE_COUNT - 2};
+const hone_row_shape hone_row_invocation = {"invocation", invocation_columns, INVOCATION_COUNT, 5, 0};
+const hone_row_shape hone_row_alias = {"alias", alias_columns, ALIAS_COUNT, 3, 0};
+const hone_row_shape hone_row_foreign = {"foreign_config", foreign_columns, FOREIGN_COUNT, 4, 0};
 
 const char *hone_row_column_name(const hone_row_shape *shape, size_t index)
 {
@@ -192,6 +197,7 @@ static hone_cell cell_of(field_kind kind, const void *field)
 void hone_row_of(const hone_row_shape *shape, const void *record, hone_row *out)
 {
     out->count = shape->count;
+    out->first_count = shape->first_count;
     for (size_t i = 0; i < shape->count; i++)
         out->cells[i] = cell_of(shape->columns[i].kind, (const char *)record + shape->columns[i].offset);
 }
@@ -278,11 +284,20 @@ bool hone_row_read(const hone_row_shape *shape, const hone_row *row, void *recor
     return true;
 }
 
+static size_t checked_count(const hone_row *row)
+{
+    size_t count = row->count;
+    while (row->first_count > 0 && count > row->first_count && row->cells[count - 1].kind == HONE_CELL_NULL)
+        count--;
+    return count;
+}
+
 // Texts by their hash, numbers by their bits; kind and size beside them, so that no two rows run together.
 uint64_t hone_row_checksum(const hone_row *row)
 {
     uint64_t words[HONE_ROW_CELLS * 2];
-    for (size_t i = 0; i < row->count; i++) {
+    const size_t count = checked_count(row);
+    for (size_t i = 0; i < count; i++) {
         const hone_cell *cell = &row->cells[i];
         words[i * 2] = (uint64_t)cell->kind | (uint64_t)cell->size << 8;
         if (cell->kind == HONE_CELL_TEXT)
@@ -290,7 +305,7 @@ uint64_t hone_row_checksum(const hone_row *row)
         else
             memcpy(&words[i * 2 + 1], &cell->as.integer, sizeof *words);
     }
-    return hone_hash64(words, row->count * 2 * sizeof *words);
+    return hone_hash64(words, count * 2 * sizeof *words);
 }
 
 static int compare_text(const hone_cell *a, const hone_cell *b)

@@ -22,6 +22,7 @@ enum { HONE_ROW_CELLS = 16 };
 
 typedef struct hone_row {
     size_t count;
+    size_t first_count; // of its shape; 0: all
     hone_cell cells[HONE_ROW_CELLS];
 } hone_row;
 
@@ -36,7 +37,8 @@ typedef struct hone_row_shape {
     const char *name; // "decision": also the table's name
     const struct hone_row_column *columns;
     size_t count;
-    size_t key_count; // leading columns that tell two records apart
+    size_t key_count;   // leading columns that tell two records apart
+    size_t first_count; // columns of the first schema; 0: all. A later one that is NULL is left out of the checksum
 } hone_row_shape;
 
 extern const hone_row_shape hone_row_decision;    // hone_store_decision
@@ -56,7 +58,8 @@ void hone_row_of(const hone_row_shape *shape, const void *record, hone_row *out)
 // The record of a row of that shape, borrowing its texts; fields without a column are zero. False when a cell
 // has the wrong kind or is out of its field's range: the row was not written by hone.
 bool hone_row_read(const hone_row_shape *shape, const hone_row *row, void *record, size_t record_size);
-// XXH3 over kind, size and bytes of every cell.
+// XXH3 over kind, size and bytes of every cell, but for the last ones that are NULL and came with a later schema: so a
+// record keeps its checksum when its table gets more columns.
 uint64_t hone_row_checksum(const hone_row *row);
 // Order of the first count cells: NULL < numbers < texts (by bytes).
 int hone_row_compare(const hone_row *a, const hone_row *b, size_t count);

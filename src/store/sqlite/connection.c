@@ -63,7 +63,8 @@ void hone_query_begin(hone_query *query, hone_connection *connection, hone_sql i
     *query = (hone_query){.connection = connection, .code = SQLITE_OK, .where = where};
     if (connection->statements[id] == NULL)
         query->code = sqlite3_prepare_v3(
-            connection->db, hone_sql_text(id), -1, SQLITE_PREPARE_PERSISTENT, &connection->statements[id], NULL);
+            connection->db, hone_sql_text(id, connection->schema), -1, SQLITE_PREPARE_PERSISTENT,
+            &connection->statements[id], NULL);
     query->statement = connection->statements[id];
 }
 
@@ -151,6 +152,7 @@ static const char *cell_words(const hone_row *row, size_t index)
 hone_status hone_query_row(hone_query *query, const hone_row_shape *shape, hone_row *out, hone_error *err)
 {
     out->count = shape->count;
+    out->first_count = shape->first_count;
     for (size_t i = 0; i < shape->count; i++)
         if (!read_cell(query->statement, (int)i, &out->cells[i])) return hone_fail_memory(err, query->where);
     int64_t checksum = sqlite3_column_int64(query->statement, (int)shape->count);

@@ -53,8 +53,8 @@ typedef struct hone_connection {
     sqlite3_stmt *statements[HONE_SQL_COUNT];
 } hone_connection;
 
-// The text of a statement (schema.c).
-const char *hone_sql_text(hone_sql id);
+// The text of a statement for a file of a schema (schema.c).
+const char *hone_sql_text(hone_sql id, int schema);
 // What makes schema number version out of the one before; 0 is a file without tables.
 const char *hone_sql_schema(int version);
 

@@ -46,7 +46,13 @@ static const char schema_2[] =
     "CREATE TABLE quarantine("
     " id INTEGER PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL, found REAL NOT NULL, record TEXT NOT NULL);";
 
-static const char *const schemas[] = {NULL, schema_1, schema_2};
+// NULL in records of before: hone_row_checksum leaves it out.
+static const char schema_3[] = "ALTER TABLE measurement ADD COLUMN environment TEXT;"
+                               "ALTER TABLE measurement ADD COLUMN measured TEXT;"
+                               "ALTER TABLE failure ADD COLUMN environment TEXT;"
+                               "ALTER TABLE failure ADD COLUMN measured TEXT;";
+
+static const char *const schemas[] = {NULL, schema_1, schema_2, schema_3};
 _Static_assert(sizeof schemas / sizeof *schemas == HONE_STORE_SCHEMA + 1, "a step to each schema");
 
 const char *hone_sql_schema(int version)
@@ -70,11 +76,14 @@ const char *hone_sql_schema(int version)
     " AND (?4 IS NULL OR key = ?4)"
 #define ANY_CALLS      " (SELECT id FROM measured_call WHERE" ANY_KEY CALL_SPEC_AGREES ")"
 #define MEASURED_ORDER " ORDER BY c.device, c.algorithm, c.version, c.key, c.spec, m.regime, m.kernel, m.config"
-#define MEASUREMENT_SCAN                                                                                               \
-    "SELECT " CALL_COLUMNS "m.time_ns, m.low_ns, m.high_ns, m.samples, m.max_error, m.checksum"                        \
+// since_3: the columns that came with schema 3, or NULLs.
+#define SINCE_3  "m.environment, m.measured"
+#define BEFORE_3 "NULL, NULL"
+#define MEASUREMENT_SCAN(since_3)                                                                                      \
+    "SELECT " CALL_COLUMNS "m.time_ns, m.low_ns, m.high_ns, m.samples, m.max_error, " since_3 ", m.checksum"           \
     " FROM measured_call c JOIN measurement m ON m.call = c.id WHERE c.id IN"
-#define FAILURE_SCAN                                                                                                   \
-    "SELECT " CALL_COLUMNS "m.failure, m.reason, m.checksum"                                                           \
+#define FAILURE_SCAN(since_3)                                                                                          \
+    "SELECT " CALL_COLUMNS "m.failure, m.reason, " since_3 ", m.checksum"                                              \
     " FROM measured_call c JOIN failure m ON m.call = c.id WHERE c.id IN"
 #define ALIAS_COLUMNS "scheme, operation, foreign_key, foreign_spec, device, algorithm, version, key, spec, checksum"
 
@@ -98,16 +107,20 @@ static const char *const texts[HONE_SQL_COUNT] = {
     [HONE_SQL_CALL_ADD] = "INSERT INTO measured_call(device, algorithm, version, key, spec) VALUES(?,?,?,?,?)",
     [HONE_SQL_CALL_REMOVE] = "DELETE FROM measured_call WHERE" CALL_KEY CALL_SPEC_AGREES,
 
-    [HONE_SQL_MEASUREMENT_PUT] = "INSERT OR REPLACE INTO measurement VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+    [HONE_SQL_MEASUREMENT_PUT] =
+        "INSERT OR REPLACE INTO measurement(call, regime, kernel, config, revision, time_ns, low_ns, high_ns, samples,"
+        " max_error, environment, measured, checksum) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [HONE_SQL_MEASUREMENT_DROP] = "DELETE FROM measurement WHERE call = ? AND regime = ? AND kernel = ? AND config = ?",
-    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN ANY_CALLS MEASURED_ORDER,
-    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN(SINCE_3) ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN(SINCE_3) CALLS MEASURED_ORDER,
     [HONE_SQL_MEASUREMENT_REMOVE] = "DELETE FROM measurement WHERE call IN" CALLS,
 
-    [HONE_SQL_FAILURE_PUT] = "INSERT OR REPLACE INTO failure VALUES(?,?,?,?,?,?,?,?)",
+    [HONE_SQL_FAILURE_PUT] =
+        "INSERT OR REPLACE INTO failure(call, regime, kernel, config, revision, failure, reason, environment, measured,"
+        " checksum) VALUES(?,?,?,?,?,?,?,?,?,?)",
     [HONE_SQL_FAILURE_DROP] = "DELETE FROM failure WHERE call = ? AND regime = ? AND kernel = ? AND config = ?",
-    [HONE_SQL_FAILURE_SCAN] = FAILURE_SCAN ANY_CALLS MEASURED_ORDER,
-    [HONE_SQL_FAILURE_SCAN_CALL] = FAILURE_SCAN CALLS MEASURED_ORDER,
+    [HONE_SQL_FAILURE_SCAN] = FAILURE_SCAN(SINCE_3) ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_FAILURE_SCAN_CALL] = FAILURE_SCAN(SINCE_3) CALLS MEASURED_ORDER,
     [HONE_SQL_FAILURE_REMOVE] = "DELETE FROM failure WHERE call IN" CALLS,
 
     [HONE_SQL_INVOCATION_GET] =
@@ -138,7 +151,15 @@ static const char *const texts[HONE_SQL_COUNT] = {
     [HONE_SQL_STAT_2] = "SELECT (SELECT count(*) FROM foreign_config)",
 };
 
-const char *hone_sql_text(hone_sql id)
+// An older file that cannot be written is read as it is.
+static const char *const texts_before_3[HONE_SQL_COUNT] = {
+    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN(BEFORE_3) ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN(BEFORE_3) CALLS MEASURED_ORDER,
+    [HONE_SQL_FAILURE_SCAN] = FAILURE_SCAN(BEFORE_3) ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_FAILURE_SCAN_CALL] = FAILURE_SCAN(BEFORE_3) CALLS MEASURED_ORDER,
+};
+
+const char *hone_sql_text(hone_sql id, int schema)
 {
-    return texts[id];
+    return schema > 0 && schema < 3 && texts_before_3[id] != NULL ? texts_before_3[id] : texts[id];
 }

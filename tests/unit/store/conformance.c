@@ -560,6 +560,14 @@ static void a_repeated_measurement_replaces(void **state)
     assert_measurements(f, "avx512:90:0");
 }
 
+static void assert_text(const char *found, const char *put)
+{
+    if (put == NULL)
+        assert_null(found);
+    else
+        assert_string_equal(found, put);
+}
+
 static void compare_measurement(const hone_store_measurement *found, const hone_store_measurement *put)
 {
     assert_string_equal(found->kernel, put->kernel);
@@ -569,6 +577,8 @@ static void compare_measurement(const hone_store_measurement *found, const hone_
     assert_true(found->time_ns == put->time_ns && found->low_ns == put->low_ns && found->high_ns == put->high_ns);
     assert_int_equal(found->samples, put->samples);
     assert_true(found->max_error == put->max_error);
+    assert_text(found->environment, put->environment);
+    assert_text(found->measured, put->measured);
     assert_int_equal(found->failure, HONE_FAILURE_NONE);
     assert_null(found->reason);
 }
@@ -584,6 +594,12 @@ static void a_measurement_comes_back_field_by_field(void **state)
     fixture *f = *state;
     hone_store_key key = sample_key();
     hone_store_measurement measurement = sample_measurement();
+    put_measurement(f, &measurement);
+    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    measurement.environment = "{\"hone\":\"0.1.0\"}";
+    put_measurement(f, &measurement);
+    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    measurement.measured = "2026-11-20T12:34:56Z";
     put_measurement(f, &measurement);
     assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
 }
@@ -870,7 +886,7 @@ static void stat_counts_every_kind_of_record(void **state)
     assert_int_equal(stat.invocations, 1);
     assert_int_equal(stat.aliases, 1);
     assert_int_equal(stat.foreigns, 1);
-    assert_int_equal(stat.schema, 2);
+    assert_int_equal(stat.schema, 3);
 }
 
 // Wrong use ----------------------------------------------------------------------------------------------------

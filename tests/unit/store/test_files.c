@@ -223,8 +223,8 @@ static void a_newer_schema_is_refused_and_left(void **state)
 {
     fixture *f = *state;
     make_store(f);
-    run_sql(f, "PRAGMA user_version=3; PRAGMA journal_mode=DELETE;");
-    assert_refused_and_left(f, HONE_INCOMPATIBLE, "schema is 3");
+    run_sql(f, "PRAGMA user_version=4; PRAGMA journal_mode=DELETE;");
+    assert_refused_and_left(f, HONE_INCOMPATIBLE, "schema is 4");
 }
 
 static void another_database_is_refused_and_left(void **state)
@@ -320,23 +320,54 @@ static void assert_golden(fixture *f, uint32_t schema, uint64_t foreigns)
     hone_store_close(&store);
 }
 
+// A measurement and a failure of which it is known when and with what they were measured.
+static bool count_known(void *ctx, const hone_store_measurement *measurement)
+{
+    assert_true(same(measurement->environment, "{\"hone\":\"0.1.0\"}"));
+    assert_true(same(measurement->measured, "2026-11-20T12:34:56Z"));
+    ++*(uint32_t *)ctx;
+    return true;
+}
+
+// What was measured before schema 3.
+static bool count_unknown(void *ctx, const hone_store_measurement *measurement)
+{
+    assert_true(measurement->environment == NULL && measurement->measured == NULL);
+    ++*(uint32_t *)ctx;
+    return true;
+}
+
+static uint32_t count_measured(fixture *f, bool (*visit)(void *ctx, const hone_store_measurement *measurement))
+{
+    hone_store *store = open_store(f);
+    const hone_store_key key = sample_key();
+    uint32_t count = 0;
+    if (hone_store_measurements(store, &key, visit, &count, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    hone_store_close(&store);
+    return count;
+}
+
 static void every_older_schema_is_migrated_with_all_that_it_holds(void **state)
 {
     fixture *f = *state;
     copy_golden(f, "schema_1.db");
-    assert_golden(f, 2, 0);
+    assert_golden(f, 3, 0);
     hone_store *store = open_store(f);
     hone_store_foreign foreign = sample_foreign();
     assert_int_equal(hone_store_put_foreign(store, &foreign, 1, &f->err), HONE_OK);
     hone_store_close(&store);
-    assert_golden(f, 2, 1);
+    assert_golden(f, 3, 1);
+    copy_golden(f, "schema_2.db");
+    assert_golden(f, 3, 1);
+    assert_int_equal(count_measured(f, count_unknown), 2);
 }
 
 static void a_file_of_this_schema_reads_as_it_was_written(void **state)
 {
     fixture *f = *state;
-    copy_golden(f, "schema_2.db");
-    assert_golden(f, 2, 1);
+    copy_golden(f, "schema_3.db");
+    assert_golden(f, 3, 1);
+    assert_int_equal(count_measured(f, count_known), 2);
 }
 
 static void a_migration_that_fails_leaves_the_older_schema(void **state)
@@ -346,7 +377,7 @@ static void a_migration_that_fails_leaves_the_older_schema(void **state)
     run_sql(f, "CREATE TABLE quarantine(x)");
     assert_int_equal(try_open(f, f->url), HONE_IO);
     run_sql(f, "DROP TABLE quarantine; CREATE TABLE foreign_config(x); DROP TABLE foreign_config");
-    assert_golden(f, 2, 0);
+    assert_golden(f, 3, 0);
 }
 
 static void an_older_store_that_cannot_be_written_is_read(void **state)
@@ -360,6 +391,7 @@ static void an_older_store_that_cannot_be_written_is_read(void **state)
     if (child == 0) {
         if (geteuid() == 0 && setuid(65534) != 0) _exit(1);
         assert_golden(f, 1, 0);
+        assert_int_equal(count_measured(f, count_unknown), 2);
         _exit(0);
     }
     int how = 0;
