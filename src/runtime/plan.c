@@ -145,7 +145,7 @@ static bool allocate_tables(hone_plan_entry *entry, const hone_allocator *alloca
     entry->pairs = few ? entry->near_pairs : hone_alloc_array(allocator, HONE_MAX_PAIRS, sizeof entry->pairs[0]);
     if (entry->word == NULL || entry->pairs == NULL) return false;
     memcpy(entry->word, packed->word, packed->words * sizeof entry->word[0]);
-    entry->hash = hone_packed_hash(packed);
+    entry->hash = packed->hash;
     return true;
 }
 

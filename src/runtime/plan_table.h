@@ -89,42 +89,21 @@ void hone_plan_entry_note_calls(hone_plan_entry *entry);
 // Gives one reference back; the last one releases the kernel's state.
 void hone_plan_entry_release(hone_plan_entry *entry);
 
-__extension__ typedef unsigned __int128 hone_uint128;
-
-static inline uint64_t hone_plan_mix(uint64_t a, uint64_t b)
-{
-    hone_uint128 product = (hone_uint128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-// Folds pairs of words by 64 x 64 -> 128 bit products, which do not wait for each other. Only a filter: the words
-// are compared. XXH3, made for bytes of any length, takes twice as long for these ten to twenty words.
-static inline uint64_t hone_packed_hash(const hone_packed *packed)
-{
-    const uint64_t odd = 0x9e3779b97f4a7c15ull;
-    uint64_t hash = packed->words, salt = 0xc2b2ae3d27d4eb4full;
-    for (uint32_t i = 0; i < packed->words; i += 2, salt += odd)
-        hash += hone_plan_mix(packed->word[i] ^ salt, packed->word[i + 1] ^ (salt >> 7));
-    hash ^= hash >> 32;
-    hash *= odd;
-    hash ^= hash >> 29;
-    return hash | 1; // 0 marks a free slot
-}
-
 // The words four at a time, padding included.
 static inline bool hone_plan_entry_answers(const hone_plan_entry *entry, const hone_packed *packed)
 {
     if (entry->words != packed->words) return false;
-    const uint64_t *a = entry->word, *b = packed->word;
+    const uint64_t *a = entry->word, *b = packed->word, *const end = b + packed->words;
     uint64_t differ = 0;
-    for (uint32_t i = 0; i < packed->words; i += 4)
-        differ |= (a[i] ^ b[i]) | (a[i + 1] ^ b[i + 1]) | (a[i + 2] ^ b[i + 2]) | (a[i + 3] ^ b[i + 3]);
+    for (; b < end; a += 4, b += 4)
+        differ |= (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]);
     return differ == 0;
 }
 
 // The published entry of these words; NULL when there is none. Only between hone_epoch_enter and leave.
-static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, const hone_packed *packed, uint64_t hash)
+static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, const hone_packed *packed)
 {
+    uint64_t hash = packed->hash;
     hone_plan_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
     for (uint64_t i = (hash >> 1) & slots->mask;; i = (i + 1) & slots->mask) {
         uint64_t found = atomic_load_explicit(&slots->slot[i].hash, memory_order_acquire);
