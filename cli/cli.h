@@ -12,8 +12,8 @@ enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_WORLD = 3, EXIT_INTERRUP
 
 // Every option of every command; a command lists the letters that it takes.
 typedef struct cli_options {
-    bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process;
-    const char *store, *platform, *kernel, *spec, *format;
+    bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process, check, reseal;
+    const char *store, *platform, *kernel, *spec, *format, *device, *lock;
     double seconds, wait;
     int64_t evals, patience, seed, sample;
 } cli_options;
@@ -44,6 +44,10 @@ extern volatile int cli_cancel;
 
 // Opens the runtime with the command's policy: tune, unless HONE_POLICY says otherwise. Prints what failed.
 int cli_open(hone_cli *cli, hone_policy policy);
+// The same without a lock file, whatever HONE_LOCK says: for commands that are about it.
+int cli_open_unlocked(hone_cli *cli, hone_policy policy);
+// The lock file that --lock or HONE_LOCK names; NULL when neither does.
+const char *cli_lock_path(const hone_cli *cli);
 // Prints "hone: ..." on standard error and returns the exit code of the status.
 int cli_fail(const hone_error *err);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -88,6 +92,7 @@ int cli_run(hone_cli *cli);
 int cli_bench(hone_cli *cli);
 int cli_explain(hone_cli *cli);
 int cli_key(hone_cli *cli);
+int cli_lock(hone_cli *cli);
 int cli_record(hone_cli *cli);
 int cli_store(hone_cli *cli);
 int cli_space(hone_cli *cli);

@@ -20,7 +20,7 @@ static void print_log(void *ctx, int level, const char *message)
     fprintf(stderr, "hone: %s: %s\n", words[level >= 0 && level < 4 ? level : 0], message);
 }
 
-int cli_open(hone_cli *cli, hone_policy policy)
+static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
 {
     const char *environment = getenv("HONE_POLICY");
     hone_runtime_options options = {
@@ -28,9 +28,26 @@ int cli_open(hone_cli *cli, hone_policy policy)
         .store = cli->options.store,
         .policy = environment != NULL && environment[0] != '\0' ? HONE_POLICY_DEFAULT : policy,
         .log = print_log,
+        .lock_file = lock,
     };
     hone_error err;
     return hone_runtime_open(&options, &cli->rt, &err) == HONE_OK ? 0 : cli_fail(&err);
+}
+
+int cli_open(hone_cli *cli, hone_policy policy)
+{
+    return open_with(cli, policy, NULL);
+}
+
+int cli_open_unlocked(hone_cli *cli, hone_policy policy)
+{
+    return open_with(cli, policy, "none");
+}
+
+const char *cli_lock_path(const hone_cli *cli)
+{
+    const char *path = cli->options.lock != NULL ? cli->options.lock : getenv("HONE_LOCK");
+    return path == NULL || path[0] == '\0' || strcmp(path, "none") == 0 ? NULL : path;
 }
 
 int cli_exit_code(hone_status status)

@@ -39,6 +39,14 @@ const cli_command cli_commands[] = {
      1, 1, cli_explain},
     {"key", "CALL", "canonical JSON and call key", "json spec",
      "--spec FILE prints the key of a canonical text (- is standard input).", 0, 1, cli_key},
+    {"lock", "[CALL...]", "pin the stored choices in hone.lock, or see whether they drifted",
+     "json store lock device check reseal",
+     "Writes every choice that the store answers with, or those of the calls and the device that are named; other "
+     "lines of\n"
+     "the file stay. The file is --lock, else HONE_LOCK, else hone.lock in this folder.\n"
+     "--check writes nothing: exit 1 and a diff where the file and the store differ.\n"
+     "--reseal accepts lines that were edited or merged by hand.",
+     0, 0, cli_lock},
     {"record", "list|clear|import [FILE...]", "recorded calls: counts, decided or not", "json store",
      "Programs record with HONE_RECORD=1. import reads record documents, hone's and ejkernel's.", 1, 0, cli_record},
     {"store", "list|get|put|remove|stat [ARGUMENT...]", "what is remembered", "json store",
@@ -79,11 +87,15 @@ static const struct {
     {"verbose", FLAG, AT(verbose)},
     {"no-store", FLAG, AT(no_store)},
     {"in-process", FLAG, AT(in_process)},
+    {"check", FLAG, AT(check)},
+    {"reseal", FLAG, AT(reseal)},
     {"store", TEXT, AT(store)},
     {"platform", TEXT, AT(platform)},
     {"kernel", TEXT, AT(kernel)},
     {"spec", TEXT, AT(spec)},
     {"format", TEXT, AT(format)},
+    {"device", TEXT, AT(device)},
+    {"lock", TEXT, AT(lock)},
     {"seconds", SECONDS, AT(seconds)},
     {"wait", SECONDS, AT(wait)},
     {"evals", NUMBER, AT(evals)},

@@ -28,6 +28,8 @@ _hone() {
         words=$(_hone_kernels)
     elif [ "$before" = --store ]; then
         words='sqlite: json: memory: none'
+    elif [ "$before" = --device ]; then
+        words='here'
     elif [[ $word == -* ]]; then
         words="$(_hone_options "$command") --help"
     else

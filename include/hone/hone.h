@@ -6,6 +6,7 @@
 #include "hone/config.h"
 #include "hone/device.h"
 #include "hone/kernel.h"
+#include "hone/lock.h"
 #include "hone/offline.h"
 #include "hone/overlay.h"
 #include "hone/plan.h"

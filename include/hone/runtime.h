@@ -34,13 +34,16 @@ typedef struct hone_runtime_options {
     int log_level;            // 0: HONE_LOG, else warnings
     const char *device_locks; // folder of the locks by which processes take turns on a device; "none": they do not;
                               // NULL: HONE_DEVICE_LOCKS, else /tmp
+    const char *lock_file;    // path of a lock file (hone/lock.h); NULL: HONE_LOCK, else none; "" or "none": none
 } hone_runtime_options;
 
 // Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to
-// the log and in hone_explain. The store is opened at the first miss that asks it.
+// the log and in hone_explain. The store is opened at the first miss that asks it. A lock file is read now, and one that
+// cannot be read is a failure: a program that was meant to be pinned must not run unpinned.
 //   options  NULL: all defaults; borrowed for the call
 // Threads: every function that takes a runtime may be called from any thread, except open and close.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (an environment value or option that is none); HONE_OUT_OF_MEMORY.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (an environment value or option that is none); HONE_OUT_OF_MEMORY; and what
+// hone_lock_read answers of a lock file.
 HONE_API HONE_MUST_CHECK hone_status
 hone_runtime_open(const hone_runtime_options *options, hone_runtime **out, hone_error *err);
 // Waits for nothing: no thread may be inside a call. Plans that are still bound keep what they need. Sets *rt to NULL.

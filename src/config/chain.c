@@ -59,6 +59,7 @@ hone_status hone_chain_decide(
     const hone_links *links, const hone_request *request, hone_policy policy, hone_decision *out, hone_error *err)
 {
     char reasons[800] = "";
+    hone_error locked = {.message = ""};
     for (size_t i = 0; i < CHAIN_LENGTH; i++) {
         if ((chain[i].policies & (1u << policy)) == 0) continue;
         hone_error why = {.where = "chain", .message = ""};
@@ -73,7 +74,10 @@ hone_status hone_chain_decide(
             return status;
         }
         add_reason(reasons, sizeof reasons, chain[i].source, why.message);
+        if (chain[i].source == HONE_SOURCE_LOCK) locked = why;
     }
+    // Of a frozen chain's two links the lock's words are the answer, and they are long.
+    if (policy == HONE_POLICY_FROZEN) return hone_fail(err, HONE_NOT_FOUND, "chain", "frozen: %s", locked.message);
     return hone_fail(
         err, HONE_NOT_FOUND, "chain", "nothing answers under the policy %s (%s)", hone_policy_name(policy), reasons);
 }

@@ -144,8 +144,7 @@ static hone_status fill_config(
     return status;
 }
 
-// HONE_OK when a decision may answer this request; else HONE_NOT_FOUND with why.
-static hone_status accept(const hone_request *request, hone_decision *decision, hone_error *why)
+hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why)
 {
     const hone_kernel_ref *kernel = hone_decision_kernel(request->op->algorithm, decision);
     if (kernel == NULL)
@@ -236,7 +235,7 @@ static hone_status from_override(const hone_request *request, hone_decision *out
     return override_with(request, "HONE_FORCE", kernel, forced, NULL, out, why);
 }
 
-// Overlays, lock and memory -------------------------------------------------------------------------------------
+// Overlays and memory ------------------------------------------------------------------------------------------
 
 // Copies the decision of a key out; false when there is none.
 typedef bool row_function(const hone_request *request, const char *key, const char *spec, hone_decision *out);
@@ -269,7 +268,7 @@ static hone_status look_up(const hone_request *request, row_function *copy_row, 
     hone_error reason = {.message = "no entry for this key"};
     for (size_t i = 0; i < 2 && calls[i] != NULL; i++) {
         if (!copy_row(request, hone_call_key(calls[i]), hone_call_spec(calls[i]), out)) continue;
-        hone_status status = accept(request, out, &reason);
+        hone_status status = hone_request_accept(request, out, &reason);
         out->bucketed = i == 1;
         if (status == HONE_OK) return HONE_OK;
         if (status != HONE_NOT_FOUND) return hone_fail(why, status, "decide", "%s", reason.message);
@@ -281,13 +280,6 @@ static hone_status from_overlay(const hone_request *request, hone_decision *out,
 {
     if (request->context == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "no context is entered");
     return look_up(request, copy_overlay_row, out, why);
-}
-
-static hone_status from_lock(const hone_request *request, hone_decision *out, hone_error *why)
-{
-    (void)request;
-    (void)out;
-    return hone_fail(why, HONE_NOT_FOUND, "decide", "lock files are not there yet in this version of hone");
 }
 
 static hone_status from_memory(const hone_request *request, hone_decision *out, hone_error *why)
@@ -329,7 +321,7 @@ static hone_status ask_store(
     if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
     if (status == HONE_OK) status = visit.status;
     // Not in the visit: kernels are asked, which must not happen under the store's lock.
-    return status == HONE_OK ? accept(request, out, why) : status;
+    return status == HONE_OK ? hone_request_accept(request, out, why) : status;
 }
 
 // A store that fails answers nothing; the chain goes on without it.
@@ -382,7 +374,7 @@ static hone_status from_transfer(const hone_request *request, hone_decision *out
 static hone_status tune_now(const hone_request *request, hone_turn *turn, hone_decision *out, hone_error *why)
 {
     hone_status status = hone_runtime_contest(turn, request->op, NULL, out, why);
-    if (status == HONE_OK) status = accept(request, out, why);
+    if (status == HONE_OK) status = hone_request_accept(request, out, why);
     out->bucketed = request->bucket != NULL;
     return status;
 }
@@ -448,7 +440,7 @@ const hone_links hone_runtime_links = {
         {
             [HONE_SOURCE_OVERRIDE] = from_override,
             [HONE_SOURCE_OVERLAY] = from_overlay,
-            [HONE_SOURCE_LOCK] = from_lock,
+            [HONE_SOURCE_LOCK] = hone_request_from_lock,
             [HONE_SOURCE_MEMORY] = from_memory,
             [HONE_SOURCE_STORE] = from_store,
             [HONE_SOURCE_TRANSFER] = from_transfer,

@@ -37,14 +37,6 @@ static hone_status read_log(hone_runtime *rt, const char *value, hone_error *err
     return fail_value(err, "HONE_LOG", value, "error, warning, info or debug");
 }
 
-static hone_status read_lock(hone_runtime *rt, const char *value, hone_error *err)
-{
-    (void)rt;
-    return hone_fail(
-        err, HONE_UNSUPPORTED, "runtime.open",
-        "HONE_LOCK is '%s', but lock files are not there yet in this version of hone: unset it", value);
-}
-
 static hone_status keep_text(hone_runtime *rt, char **to, const char *text, hone_error *err)
 {
     *to = hone_copy_text(&rt->allocator, text, strlen(text));
@@ -156,7 +148,6 @@ static const struct {
     {"HONE_POLICY", read_policy},
     {"HONE_RECORD", read_record},
     {"HONE_LOG", read_log},
-    {"HONE_LOCK", read_lock},
     {"HONE_FORCE", read_force},
     {"HONE_DENY", read_deny},
     {"HONE_PLATFORMS", read_platforms},
@@ -210,6 +201,18 @@ static hone_status choose_store(hone_runtime *rt, const char *url, bool environm
     return keep_text(rt, &rt->store.url, url, err);
 }
 
+// Whoever names a lock file wants every choice pinned: one that cannot be read stops the program.
+static hone_status read_lock(hone_runtime *rt, const char *path, bool environment, hone_error *err)
+{
+    bool named = path == NULL && environment;
+    if (named) path = getenv("HONE_LOCK");
+    if (path == NULL || path[0] == '\0' || strcmp(path, "none") == 0) return HONE_OK;
+    rt->lock_path = hone_copy_text(&rt->allocator, path, strlen(path));
+    if (rt->lock_path == NULL) return hone_fail_memory(err, "runtime.open");
+    hone_status status = hone_lock_read(rt->allocator, path, 0, &rt->lock, err);
+    return status == HONE_OK ? HONE_OK : hone_fail_prefix(err, status, named ? "HONE_LOCK" : "options.lock_file");
+}
+
 hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err)
 {
     hone_status checked = check_options(options, err);
@@ -226,7 +229,8 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     }
     if (options->log_level != 0) rt->log.level = options->log_level;
     if (rt->policy == HONE_POLICY_DEFAULT) rt->policy = HONE_POLICY_HEURISTIC;
-    return choose_store(rt, options->store, environment, err);
+    hone_status status = choose_store(rt, options->store, environment, err);
+    return status == HONE_OK ? read_lock(rt, options->lock_file, environment, err) : status;
 }
 
 bool hone_rules_match(const hone_rules *rules, const char *algorithm, const char *kernel)

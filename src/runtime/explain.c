@@ -33,6 +33,25 @@ static const hone_link_report *last_link(const explanation *e)
     return NULL;
 }
 
+// Where the answer could have come from: the lock file under the policy frozen, else the store.
+static hone_status find_nearest(explanation *e, hone_policy policy, hone_error *err)
+{
+    hone_runtime *rt = e->request.rt;
+    const hone_algorithm_entry *algorithm = e->request.op->algorithm;
+    const hone_store_key key = {
+        e->request.device->fingerprint, algorithm->name, algorithm->version, hone_call_key(e->request.call),
+        hone_call_spec(e->request.call)};
+    if (policy == HONE_POLICY_FROZEN) {
+        hone_nearest_locked(rt->lock, rt->allocator, algorithm->signature, &key, &e->nearest);
+        return HONE_OK;
+    }
+    hone_store *store = hone_runtime_store(rt);
+    hone_status status = store == NULL ? HONE_OK : hone_nearest_find(store, &key, &e->nearest, err);
+    if (status == HONE_OUT_OF_MEMORY) return status;
+    if (status != HONE_OK) e->nearest.count = 0;
+    return HONE_OK;
+}
+
 // Only what keeps an explanation from being true is a failure: no memory. The rest is part of it.
 static hone_status gather(explanation *e, hone_error *err)
 {
@@ -44,15 +63,7 @@ static hone_status gather(explanation *e, hone_error *err)
     e->answer = last != NULL && last->status == HONE_OK ? last : NULL;
     e->failed = e->answer == NULL ? last : NULL;
     e->kernels = hone_registry_list(e->request.op->algorithm, &e->kernel_count);
-    hone_store *store = is_miss(e) ? hone_runtime_store(e->request.rt) : NULL;
-    if (store == NULL) return HONE_OK;
-    hone_store_key key = {
-        e->request.device->fingerprint, e->request.op->algorithm->name, e->request.op->algorithm->version,
-        hone_call_key(e->request.call), hone_call_spec(e->request.call)};
-    hone_status status = hone_nearest_find(store, &key, &e->nearest, err);
-    if (status == HONE_OUT_OF_MEMORY) return status;
-    if (status != HONE_OK) e->nearest.count = 0;
-    return HONE_OK;
+    return is_miss(e) ? find_nearest(e, policy, err) : HONE_OK;
 }
 
 static const char *answer_word(const hone_link_report *link)
@@ -150,7 +161,8 @@ static void explain_text(explanation *e, hone_buffer *out)
             e->kernels[i]->kernel.name, reason == NULL ? "yes" : "no",
             reason != NULL ? reason : place(e, e->kernels[i]));
     }
-    if (e->nearest.count > 0) hone_buffer_text(out, "nearest stored calls\n");
+    if (e->nearest.count > 0)
+        hone_buffer_format(out, "nearest %s calls\n", e->nearest.rows[0].line > 0 ? "locked" : "stored");
     for (size_t i = 0; i < e->nearest.count; i++) {
         hone_buffer_format(out, "  %s\n", e->nearest.rows[i].key);
         for (const char *line = e->nearest.rows[i].differs; *line != '\0';) {

@@ -8,9 +8,16 @@
 
 typedef struct search {
     const hone_store_key *key;
-    json_t *wanted; // kwargs_spec
+    json_t *wanted;   // kwargs_spec
+    const char *word; // for what was found: "stored", "locked"
     hone_neighbours *out;
 } search;
+
+// A neighbour while it is compared.
+typedef struct candidate {
+    hone_neighbour row;
+    const char *word;
+} candidate;
 
 static json_t *parameters_of(const char *spec, json_t **document)
 {
@@ -26,24 +33,31 @@ static void print_value(const json_t *value, char out[48])
     free(text);
 }
 
+static void add_line(candidate *of, double distance, const char *field, const char *wanted, const char *found)
+{
+    hone_neighbour *row = &of->row;
+    size_t used = strlen(row->differs);
+    snprintf(
+        row->differs + used, sizeof row->differs - used, "%s%s: %s, %s %s", used == 0 ? "" : "\n", field, wanted,
+        of->word, found);
+    row->distance += distance;
+}
+
 static void add_difference(
-    hone_neighbour *row, double distance, const char *field, const json_t *wanted, const json_t *stored)
+    candidate *of, double distance, const char *field, const json_t *wanted, const json_t *stored)
 {
     char a[48], b[48];
     print_value(wanted, a);
     print_value(stored, b);
-    size_t used = strlen(row->differs);
-    snprintf(
-        row->differs + used, sizeof row->differs - used, "%s%s: %s, stored %s", used == 0 ? "" : "\n", field, a, b);
-    row->distance += distance;
+    add_line(of, distance, field, a, b);
 }
 
-static void compare_shapes(hone_neighbour *row, const char *name, const json_t *wanted, const json_t *stored)
+static void compare_shapes(candidate *of, const char *name, const json_t *wanted, const json_t *stored)
 {
     char field[96];
     if (json_array_size(wanted) != json_array_size(stored)) {
         snprintf(field, sizeof field, "%s.shape", name);
-        add_difference(row, 16, field, wanted, stored);
+        add_difference(of, 16, field, wanted, stored);
         return;
     }
     for (size_t i = 0; i < json_array_size(wanted); i++) {
@@ -51,23 +65,23 @@ static void compare_shapes(hone_neighbour *row, const char *name, const json_t *
         if (json_equal(a, b)) continue;
         double ratio = (double)(json_integer_value(a) + 1) / (double)(json_integer_value(b) + 1);
         snprintf(field, sizeof field, "%s.shape[%zu]", name, i);
-        add_difference(row, fabs(log2(ratio)), field, a, b);
+        add_difference(of, fabs(log2(ratio)), field, a, b);
     }
 }
 
-static void compare_parameter(hone_neighbour *row, const char *name, const json_t *wanted, const json_t *stored)
+static void compare_parameter(candidate *of, const char *name, const json_t *wanted, const json_t *stored)
 {
     if (json_equal(wanted, stored)) return;
     const json_t *shape = json_object_get(wanted, "shape"), *stored_shape = json_object_get(stored, "shape");
     if (shape == NULL || stored_shape == NULL) {
-        add_difference(row, 4, name, wanted, stored);
+        add_difference(of, 4, name, wanted, stored);
         return;
     }
     const json_t *dtype = json_object_get(wanted, "dtype"), *stored_dtype = json_object_get(stored, "dtype");
     char field[96];
     snprintf(field, sizeof field, "%s.dtype", name);
-    if (!json_equal(dtype, stored_dtype)) add_difference(row, 8, field, dtype, stored_dtype);
-    compare_shapes(row, name, shape, stored_shape);
+    if (!json_equal(dtype, stored_dtype)) add_difference(of, 8, field, dtype, stored_dtype);
+    compare_shapes(of, name, shape, stored_shape);
 }
 
 static void keep(hone_neighbours *out, const hone_neighbour *row)
@@ -81,28 +95,27 @@ static void keep(hone_neighbours *out, const hone_neighbour *row)
     out->rows[at] = *row;
 }
 
-static bool compare_row(void *ctx, const hone_store_decision *stored)
+// Keeps a call whose canonical text is there, when it is near and another.
+static void compare_call(search *find, const hone_store_key *found, uint32_t line)
 {
-    search *find = ctx;
     json_t *document = NULL;
-    json_t *parameters = parameters_of(stored->key.spec, &document);
+    json_t *parameters = parameters_of(found->spec, &document);
     if (parameters != NULL) {
-        hone_neighbour row = {.distance = 0};
-        snprintf(row.key, sizeof row.key, "%s", stored->key.key);
+        candidate of = {.row = {.line = line}, .word = find->word};
+        snprintf(of.row.key, sizeof of.row.key, "%s", found->key);
         const char *name;
         json_t *value;
         json_object_foreach(find->wanted, name, value)
-            compare_parameter(&row, name, value, json_object_get(parameters, name));
-        if (strcmp(stored->key.device, find->key->device) != 0) {
-            size_t used = strlen(row.differs);
-            snprintf(
-                row.differs + used, sizeof row.differs - used, "%sdevice: %s, stored %s", used == 0 ? "" : "\n",
-                find->key->device, stored->key.device);
-            row.distance += 2;
-        }
-        if (row.differs[0] != '\0') keep(find->out, &row);
+            compare_parameter(&of, name, value, json_object_get(parameters, name));
+        if (strcmp(found->device, find->key->device) != 0) add_line(&of, 2, "device", find->key->device, found->device);
+        if (of.row.differs[0] != '\0') keep(find->out, &of.row);
     }
     json_decref(document);
+}
+
+static bool compare_row(void *ctx, const hone_store_decision *stored)
+{
+    compare_call(ctx, &stored->key, 0);
     return true;
 }
 
@@ -110,9 +123,39 @@ hone_status hone_nearest_find(hone_store *store, const hone_store_key *key, hone
 {
     memset(out, 0, sizeof *out);
     json_t *document = NULL;
-    search find = {key, parameters_of(key->spec, &document), out};
+    search find = {key, parameters_of(key->spec, &document), "stored", out};
     hone_store_key filter = {.algorithm = key->algorithm, .version = key->version};
     hone_status status = find.wanted == NULL ? HONE_OK : hone_store_scan(store, &filter, compare_row, &find, err);
     json_decref(document);
     return status;
+}
+
+static void compare_locked(
+    search *find, const hone_lock_line *line, hone_allocator allocator, hone_signature *signature)
+{
+    hone_call *call = NULL;
+    if (line->call == NULL || hone_call_parse(allocator, signature, line->call, &call, NULL) != HONE_OK) return;
+    const hone_store_key found = {line->device, line->algorithm, line->version, line->key, hone_call_spec(call)};
+    compare_call(find, &found, line->number);
+    hone_call_release(&call);
+}
+
+void hone_nearest_locked(
+    const hone_lock *lock,
+    hone_allocator allocator,
+    hone_signature *signature,
+    const hone_store_key *key,
+    hone_neighbours *out)
+{
+    enum { MOST = 1000 };
+    memset(out, 0, sizeof *out);
+    json_t *document = NULL;
+    search find = {key, parameters_of(key->spec, &document), "locked", out};
+    for (size_t i = 0, seen = 0; find.wanted != NULL && i < hone_lock_size(lock) && seen < MOST; i++) {
+        const hone_lock_line *line = hone_lock_at(lock, i);
+        if (strcmp(line->algorithm, key->algorithm) != 0 || strcmp(line->version, key->version) != 0) continue;
+        compare_locked(&find, line, allocator, signature);
+        seen++;
+    }
+    json_decref(document);
 }

@@ -179,6 +179,8 @@ static void destroy(hone_runtime *rt)
     pthread_mutex_destroy(&rt->mutex);
     hone_free(&allocator, rt->store.url);
     hone_free(&allocator, rt->device_locks);
+    hone_free(&allocator, rt->lock_path);
+    hone_lock_destroy(&rt->lock);
     hone_free(&allocator, rt->force.rules);
     hone_free(&allocator, rt->deny.rules);
     hone_free(&allocator, rt->devices);

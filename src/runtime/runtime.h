@@ -6,6 +6,7 @@
 #include "config/chain.h"
 #include "config/context.h"
 #include "config/flight.h"
+#include "hone/lock.h"
 #include "hone/record.h"
 #include "os/os.h"
 #include "platforms/platform.h"
@@ -68,6 +69,8 @@ struct hone_runtime {
     hone_flights flights;
     char *device_locks; // folder of the locks of devices, or "none"; NULL: the usual one
     hone_lazy_store store;
+    hone_lock *lock; // NULL: none
+    char *lock_path;
     uint32_t platforms_asked;     // bit i: somebody named platform i
     atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
 };
@@ -119,6 +122,11 @@ hone_policy hone_request_policy(const hone_request *request);
 // The chain for a call. *out_kernel is the registry's.
 hone_status hone_request_decide(
     const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err);
+// HONE_OK when a decision may answer a request: its kernel is there and may, its config holds. Fills a config that it has
+// not. Else HONE_NOT_FOUND with why.
+hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why);
+// The lock's link (locked.c).
+hone_status hone_request_from_lock(const hone_request *request, hone_decision *out, hone_error *why);
 // Whether a kernel may answer a request: eligible, not denied, not put aside. Else why->message says why not.
 hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why);
 // The kernel that a decision names; NULL when there is none. Kernels of one name and platform are told by the backend.

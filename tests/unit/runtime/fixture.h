@@ -127,6 +127,7 @@ static inline void fill_scale_kernels(hone_kernel kernels[KERNELS], probe probes
 // What a test may ask of its runtime; zero is the usual.
 typedef struct wish {
     const char *store; // NULL: none
+    const char *lock;
     hone_policy policy;
     size_t plan_cache_bytes;
     unsigned flags;
@@ -145,6 +146,7 @@ static inline hone_status open_bare(const wish *wanted, hone_runtime **out, hone
         .store = wanted->environment && wanted->store == NULL ? NULL
                  : wanted->store == NULL                      ? "none"
                                                               : wanted->store,
+        .lock_file = wanted->lock,
         .policy = wanted->policy,
         .flags = wanted->flags | HONE_RUNTIME_NO_BUILTINS | (wanted->environment ? 0u : HONE_RUNTIME_NO_ENVIRONMENT),
         .plan_cache_bytes = wanted->plan_cache_bytes,

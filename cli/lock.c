@@ -1,0 +1,384 @@
+// hone lock: pins what the store answers with, and says when the two have drifted apart.
+#include "cli.h"
+
+#include "lock/lock.h"
+#include "os/os.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A call that was named: its own key and its bucket's, either of which may be pinned.
+typedef struct named_call {
+    const char *text;
+    const hone_op *op;
+    hone_call *call, *bucket;
+    bool found;
+} named_call;
+
+typedef struct session {
+    hone_cli *cli;
+    const char *path;
+    const char *device; // NULL: every device
+    named_call *calls;  // none: every call
+    size_t call_count;
+    hone_lock *stored;  // what the store answers with, of what was named
+    hone_lock *locked;  // what the file has of that
+    hone_lock *outside; // what the file has besides
+    size_t unverified;
+    json_t *left_out;
+} session;
+
+// What was named -----------------------------------------------------------------------------------------------------
+
+static bool is_call(const named_call *call, const char *algorithm, const char *version, const char *key)
+{
+    const hone_algorithm_entry *entry = call->op->algorithm;
+    return strcmp(entry->name, algorithm) == 0 && strcmp(entry->version, version) == 0 &&
+           (strcmp(hone_call_key(call->call), key) == 0 ||
+            (call->bucket != NULL && strcmp(hone_call_key(call->bucket), key) == 0));
+}
+
+static bool is_named(session *s, const char *algorithm, const char *version, const char *key, const char *device)
+{
+    if (s->device != NULL && strcmp(s->device, device) != 0) return false;
+    bool named = s->call_count == 0;
+    for (size_t i = 0; i < s->call_count; i++) {
+        if (!is_call(&s->calls[i], algorithm, version, key)) continue;
+        s->calls[i].found = named = true;
+    }
+    return named;
+}
+
+static int parse_calls(session *s)
+{
+    hone_cli *cli = s->cli;
+    s->calls = calloc(cli->count + 1, sizeof *s->calls);
+    int status = s->calls == NULL ? EXIT_WORLD : 0;
+    for (size_t i = 0; i < cli->count && status == 0; i++) {
+        named_call *call = &s->calls[s->call_count++];
+        hone_error err;
+        call->text = cli->arguments[i];
+        status = cli_parse_call(cli, call->text, &call->op, &call->call);
+        if (status == 0 && hone_call_bucket(call->call, true, &call->bucket, &err) == HONE_OUT_OF_MEMORY)
+            status = cli_fail(&err);
+    }
+    return status;
+}
+
+// "here" is the first device of this machine.
+static void name_device(session *s)
+{
+    size_t count;
+    const char *device = s->cli->options.device;
+    bool here = device != NULL && strcmp(device, "here") == 0;
+    s->device = here ? hone_runtime_devices(s->cli->rt, &count)[0]->fingerprint : device;
+}
+
+// The store ----------------------------------------------------------------------------------------------------------
+
+static void leave_out(session *s, const hone_store_decision *decision, const char *reason)
+{
+    fprintf(
+        stderr, "hone: left out: %s (%s): %s\n", decision->call == NULL ? decision->key.algorithm : decision->call,
+        decision->key.key, reason);
+    json_array_append_new(
+        s->left_out,
+        json_pack(
+            "{s:s, s:s, s:s, s:s, s:s}", "algorithm", decision->key.algorithm, "version", decision->key.version, "key",
+            decision->key.key, "device", decision->key.device, "reason", reason));
+}
+
+// What hone itself would not serve from the store is not pinned. Of kernels that are registered elsewhere it knows nothing.
+static bool is_servable(session *s, const hone_store_decision *decision, hone_error *why)
+{
+    hone_runtime *rt = s->cli->rt;
+    const hone_algorithm_entry *algorithm =
+        hone_registry_find(rt->registry, decision->key.algorithm, decision->key.version);
+    hone_platform platform;
+    if (algorithm == NULL || hone_platform_parse(decision->platform, &platform, NULL) != HONE_OK ||
+        hone_kernel_by_name(algorithm, decision->kernel, platform) == NULL)
+        return true;
+    hone_decision read;
+    return hone_decision_from_store(rt, decision, &read, why) == HONE_OK;
+}
+
+static bool accept(void *ctx, const hone_store_decision *decision)
+{
+    session *s = ctx;
+    const hone_store_key *key = &decision->key;
+    hone_error why = {.message = ""};
+    if (!is_named(s, key->algorithm, key->version, key->key, key->device)) return false;
+    if (!is_servable(s, decision, &why)) {
+        leave_out(s, decision, why.message);
+        return false;
+    }
+    s->unverified += !decision->verified;
+    return true;
+}
+
+static int read_store(session *s, hone_store *store)
+{
+    hone_error err;
+    const hone_store_key filter = {.device = s->device};
+    hone_status status = hone_lock_create(hone_allocator_system(), &s->stored, &err);
+    if (status == HONE_OK) status = hone_lock_put_store(s->stored, store, &filter, accept, s, &err);
+    return status == HONE_OK ? 0 : cli_fail(&err);
+}
+
+// The file -----------------------------------------------------------------------------------------------------------
+
+static hone_status split_lines(session *s, const hone_lock *file, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < hone_lock_size(file) && status == HONE_OK; i++) {
+        const hone_lock_line *line = hone_lock_at(file, i);
+        bool named = is_named(s, line->algorithm, line->version, line->key, line->device);
+        status = hone_lock_put(named ? s->locked : s->outside, line, err);
+    }
+    return status;
+}
+
+// A damaged file is in the way of what keeps some of its lines, not of what replaces them all.
+static bool may_replace(const session *s, const hone_error *err)
+{
+    if (err->status != HONE_CORRUPT || s->cli->options.check || s->device != NULL || s->call_count > 0) return false;
+    fprintf(stderr, "hone: written anew in place of what was there: %s\n", err->message);
+    return true;
+}
+
+// A file that is not there yet has no lines, unless it is what is asked about.
+static int read_file(session *s)
+{
+    hone_lock *file = NULL;
+    hone_error err;
+    hone_status status = hone_lock_create(hone_allocator_system(), &s->locked, &err);
+    if (status == HONE_OK) status = hone_lock_create(hone_allocator_system(), &s->outside, &err);
+    if (status == HONE_OK) status = hone_lock_read(hone_allocator_system(), s->path, 0, &file, &err);
+    bool none = status == HONE_NOT_FOUND && !s->cli->options.check;
+    if (none || (status != HONE_OK && may_replace(s, &err))) status = HONE_OK;
+    if (status == HONE_OK) status = split_lines(s, file, &err);
+    hone_lock_destroy(&file);
+    return status == HONE_OK ? 0 : cli_fail(&err);
+}
+
+// Every call that was named must be somewhere, and a file is not emptied by a store that knows nothing.
+static int check_found(session *s, const hone_store *store)
+{
+    int status = 0;
+    for (size_t i = 0; i < s->call_count; i++) {
+        if (s->calls[i].found) continue;
+        fprintf(
+            stderr, "hone: there is no decision for %s in %s: tune it first\n", s->calls[i].text,
+            hone_store_url(store));
+        status = EXIT_NO;
+    }
+    if (status != 0 || s->cli->options.check || hone_lock_size(s->stored) > 0) return status;
+    fprintf(
+        stderr, "hone: %s has nothing to pin%s%s: tune first, or name another store; %s is as it was\n",
+        hone_store_url(store), s->device == NULL ? "" : " for ", s->device == NULL ? "" : s->device, s->path);
+    return EXIT_NO;
+}
+
+// Differences --------------------------------------------------------------------------------------------------------
+
+static json_t *choice_of(const hone_lock_line *line)
+{
+    if (line == NULL) return json_null();
+    return json_pack(
+        "{s:s, s:s, s:o}", "platform", line->platform, "kernel", line->kernel, "config",
+        json_loads(line->config, 0, NULL));
+}
+
+static void add_name(json_t *names, const char *prefix, const char *name)
+{
+    char text[2 * HONE_NAME_SIZE + 16];
+    snprintf(text, sizeof text, "%s%.100s", prefix, name);
+    json_array_append_new(names, json_string(text));
+}
+
+// "kernel", "config.unroll": what two lines of one key say differently.
+static json_t *differing(const hone_lock_line *a, const hone_lock_line *b)
+{
+    json_t *names = json_array();
+    if (a == NULL || b == NULL) return names;
+    if (strcmp(a->platform, b->platform) != 0) add_name(names, "", "platform");
+    if (strcmp(a->kernel, b->kernel) != 0) add_name(names, "", "kernel");
+    json_t *before = json_loads(a->config, 0, NULL), *after = json_loads(b->config, 0, NULL);
+    const char *name;
+    json_t *value;
+    json_object_foreach(before, name, value)
+    {
+        json_t *other = json_object_get(after, name);
+        if (other == NULL || !json_equal(value, other)) add_name(names, "config.", name);
+    }
+    json_object_foreach(after, name, value)
+    {
+        if (json_object_get(before, name) == NULL) add_name(names, "config.", name);
+    }
+    json_decref(before);
+    json_decref(after);
+    return names;
+}
+
+typedef struct differences {
+    json_t *rows;
+    size_t added, changed, removed;
+} differences;
+
+static void add_difference(void *ctx, const hone_lock_line *locked, const hone_lock_line *stored)
+{
+    differences *d = ctx;
+    const hone_lock_line *line = locked != NULL ? locked : stored;
+    const char *change = locked == NULL ? "added" : stored == NULL ? "removed" : "changed";
+    d->added += locked == NULL;
+    d->removed += stored == NULL;
+    d->changed += locked != NULL && stored != NULL;
+    json_array_append_new(
+        d->rows, json_pack(
+                     "{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o}", "change", change, "algorithm", line->algorithm,
+                     "version", line->version, "key", line->key, "device", line->device, "call", line->call, "locked",
+                     choice_of(locked), "stored", choice_of(stored), "differs", differing(locked, stored)));
+}
+
+static void print_line(char mark, const hone_lock_line *line)
+{
+    if (line == NULL) return;
+    hone_buffer text;
+    hone_buffer_init(&text, hone_allocator_system());
+    hone_lock_line_text(line, &text);
+    printf("%c%s", mark, hone_buffer_string(&text));
+    hone_buffer_deinit(&text);
+}
+
+static void print_difference(void *ctx, const hone_lock_line *locked, const hone_lock_line *stored)
+{
+    (void)ctx;
+    print_line('-', locked);
+    print_line('+', stored);
+    json_t *names = differing(locked, stored);
+    for (size_t i = 0; i < json_array_size(names); i++)
+        printf("%s%s", i == 0 ? "# differs: " : ", ", json_string_value(json_array_get(names, i)));
+    if (json_array_size(names) > 0) putchar('\n');
+    json_decref(names);
+}
+
+// Answers ------------------------------------------------------------------------------------------------------------
+
+static void say_unverified(const session *s)
+{
+    if (s->unverified > 0)
+        fprintf(
+            stderr, "hone: %zu of them %s not verified: hone tune verifies what it stores\n", s->unverified,
+            s->unverified == 1 ? "is" : "are");
+}
+
+static int check(session *s, const hone_store *store, differences *d)
+{
+    size_t count = d->added + d->changed + d->removed;
+    if (s->cli->options.json) {
+        cli_print_json(json_pack(
+            "{s:s, s:s, s:b, s:I, s:O, s:O}", "lock", s->path, "store", hone_store_url(store), "drift", count > 0,
+            "choices", (json_int_t)hone_lock_size(s->locked), "changes", d->rows, "left_out", s->left_out));
+    } else if (count > 0) {
+        printf("--- %s\n+++ %s\n", s->path, hone_store_url(store));
+        hone_lock_compare(s->locked, s->stored, print_difference, NULL);
+    } else {
+        printf("%s: %zu choices, as in %s\n", s->path, hone_lock_size(s->locked), hone_store_url(store));
+    }
+    if (count == 0) return EXIT_DONE;
+    fprintf(
+        stderr,
+        "hone: %s has drifted: %zu changed, %zu only in the store, %zu only in the lock file (hone lock writes it "
+        "anew)\n",
+        s->path, d->changed, d->added, d->removed);
+    return EXIT_NO;
+}
+
+static int write_file(session *s, const differences *d)
+{
+    hone_error err;
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < hone_lock_size(s->outside) && status == HONE_OK; i++)
+        status = hone_lock_put(s->stored, hone_lock_at(s->outside, i), &err);
+    if (status == HONE_OK) status = hone_lock_write(s->stored, s->path, &err);
+    if (status != HONE_OK) return cli_fail(&err);
+    if (s->cli->options.json)
+        cli_print_json(json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:I, s:O}", "lock", s->path, "choices", (json_int_t)hone_lock_size(s->stored),
+            "added", (json_int_t)d->added, "changed", (json_int_t)d->changed, "removed", (json_int_t)d->removed,
+            "unverified", (json_int_t)s->unverified, "left_out", s->left_out));
+    else
+        printf(
+            "%s: %zu choices (%zu added, %zu changed, %zu removed)\n", s->path, hone_lock_size(s->stored), d->added,
+            d->changed, d->removed);
+    say_unverified(s);
+    return EXIT_DONE;
+}
+
+static int compare_and_answer(session *s, const hone_store *store)
+{
+    differences d = {.rows = json_array()};
+    hone_lock_compare(s->locked, s->stored, add_difference, &d);
+    int status = s->cli->options.check ? check(s, store, &d) : write_file(s, &d);
+    json_decref(d.rows);
+    return status;
+}
+
+static int with_store(session *s)
+{
+    hone_store *store = NULL;
+    int status = cli_open_store(s->cli, &store);
+    if (status == 0) status = read_file(s);
+    if (status == 0) status = read_store(s, store);
+    if (status == 0) status = check_found(s, store);
+    if (status == 0) status = compare_and_answer(s, store);
+    hone_store_close(&store);
+    return status;
+}
+
+static int reseal(hone_cli *cli, const char *path)
+{
+    if (cli->count > 0 || cli->options.check || cli->options.device != NULL)
+        return cli_usage("lock --reseal takes no calls, no --check and no --device: it keeps every line as it stands");
+    hone_lock *lock = NULL;
+    hone_error err;
+    hone_status status = hone_lock_read(hone_allocator_system(), path, HONE_LOCK_UNSEALED, &lock, &err);
+    if (status == HONE_OK) status = hone_lock_write(lock, path, &err);
+    size_t count = hone_lock_size(lock);
+    hone_lock_destroy(&lock);
+    if (status != HONE_OK) return cli_fail(&err);
+    if (cli->options.json)
+        cli_print_json(json_pack("{s:s, s:I}", "lock", path, "choices", (json_int_t)count));
+    else
+        printf("%s: %zu choices, sealed\n", path, count);
+    return EXIT_DONE;
+}
+
+static void close_session(session *s)
+{
+    for (size_t i = 0; i < s->call_count; i++) {
+        hone_call_release(&s->calls[i].bucket);
+        hone_call_release(&s->calls[i].call);
+    }
+    free(s->calls);
+    hone_lock_destroy(&s->stored);
+    hone_lock_destroy(&s->locked);
+    hone_lock_destroy(&s->outside);
+    json_decref(s->left_out);
+}
+
+int cli_lock(hone_cli *cli)
+{
+    const char *path = cli_lock_path(cli);
+    if (path == NULL) path = "hone.lock";
+    if (cli->options.reseal) return reseal(cli, path);
+    session s = {.cli = cli, .path = path, .left_out = json_array()};
+    int status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
+    if (status == 0) status = parse_calls(&s);
+    if (status == 0) name_device(&s);
+    if (status == 0) status = with_store(&s);
+    close_session(&s);
+    return status;
+}

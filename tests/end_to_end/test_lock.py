@@ -1,0 +1,220 @@
+"""hone lock: choices pinned, compared, edited; and programs that run with nothing else."""
+
+import json
+
+from support import DONE, NO, NORM, NORM_NEAR, USAGE, WORLD, CommandTest
+
+FROZEN = {"HONE_LOCK": "hone.lock", "HONE_POLICY": "frozen"}
+
+
+class LockTest(CommandTest):
+    def decide(self, call, kernel="portable", config=None, **changes):
+        """A choice in the store, as another machine of this kind could have sent it."""
+        key = self.hone("key", call, "--json").json
+        force = {} if config is not None else {"HONE_FORCE": f"rms_norm={kernel}"}
+        here = self.hone("explain", call, "--json", env={"HONE_STORE": "none", **force}).json
+        entry = {"algorithm": "rms_norm", "version": "1", "key": key["key"], "call": call, "spec": key["spec"],
+                 "kernel": kernel, "platform": "native", "source": "autotune", "config": here["config"] if config is None else config,
+                 "verified": True, "revision": "1",
+                 "evidence": {"time_ns": 1234.5, "verified_against": "reference"}}
+        entry.update(changes)
+        document = {"hone_result": 1, "device": changes.get("device", here["device"]), "entries": [entry]}
+        self.hone("store", "put", input=json.dumps(document))
+        return key["key"]
+
+    def lines(self, name="hone.lock"):
+        return [line for line in (self.folder / name).read_text().splitlines()[1:] if not line.startswith("#")]
+
+    def edit(self, before, after):
+        path = self.folder / "hone.lock"
+        text = path.read_text()
+        self.assertIn(before, text)
+        path.write_text(text.replace(before, after))
+
+
+class Write(LockTest):
+    def test_every_choice_of_the_store_is_a_line(self):
+        keys = sorted([self.decide(NORM), self.decide(NORM_NEAR)])
+        answer = self.hone("lock", "--json").json
+        self.assertEqual((answer["lock"], answer["choices"], answer["added"]), ("hone.lock", 2, 2))
+        self.assertEqual([line.split()[1] for line in self.lines()], keys)
+        self.assertTrue(all(line.startswith("rms_norm@v1 ") and " native/portable " in line for line in self.lines()))
+        self.assertTrue(any(line.endswith(f"  # {NORM}") for line in self.lines()))
+
+    def test_the_same_store_gives_the_same_file(self):
+        self.decide(NORM)
+        self.hone("lock")
+        text = (self.folder / "hone.lock").read_bytes()
+        self.assertIn("0 added, 0 changed, 0 removed", self.hone("lock").out)
+        self.assertEqual((self.folder / "hone.lock").read_bytes(), text)
+
+    def test_only_what_is_named_is_written_and_the_rest_stays(self):
+        first, second = self.decide(NORM), self.decide(NORM_NEAR)
+        self.hone("lock", NORM)
+        self.assertEqual([line.split()[1] for line in self.lines()], [first])
+        self.decide(NORM, kernel="reference", config={})
+        answer = self.hone("lock", NORM_NEAR, "--json").json
+        self.assertEqual((answer["choices"], answer["added"], answer["changed"]), (2, 1, 0))
+        self.assertEqual({line.split()[1]: line.split()[3] for line in self.lines()},
+                         {first: "native/portable", second: "native/portable"})
+
+    def test_lines_of_other_devices_stay_when_a_device_is_named(self):
+        self.decide(NORM)
+        self.decide(NORM, device="cpu|another machine")
+        self.hone("lock")
+        self.assertEqual(len(self.lines()), 2)
+        self.hone("store", "remove", NORM)
+        self.decide(NORM, kernel="reference", config={})
+        answer = self.hone("lock", "--device", "here", "--json").json
+        self.assertEqual((answer["choices"], answer["changed"], answer["removed"]), (2, 1, 0))
+        self.assertEqual(sorted(line.split()[3] for line in self.lines()), ["native/portable", "native/reference"])
+        self.assertTrue(any("another%20machine" in line for line in self.lines()))
+
+    def test_a_choice_that_is_gone_from_the_store_goes(self):
+        self.decide(NORM), self.decide(NORM_NEAR)
+        self.hone("lock")
+        self.hone("store", "remove", NORM)
+        self.assertIn("0 added, 0 changed, 1 removed", self.hone("lock").out)
+        self.assertEqual(len(self.lines()), 1)
+
+    def test_a_store_without_choices_empties_no_file(self):
+        self.decide(NORM)
+        self.hone("lock")
+        empty = {"HONE_STORE": f"sqlite:{self.folder}/empty.db"}
+        self.refused("lock", code=NO, env=empty, says=["nothing to pin", "empty.db", "as it was"])
+        self.assertEqual(len(self.lines()), 1)
+
+    def test_a_call_that_nobody_decided_is_named_and_nothing_is_written(self):
+        self.decide(NORM)
+        self.refused("lock", NORM, NORM_NEAR, code=NO, says=["no decision", NORM_NEAR, "tune it"])
+        self.assertFalse((self.folder / "hone.lock").exists())
+
+    def test_a_choice_that_hone_would_not_serve_is_left_out_with_the_reason(self):
+        self.decide(NORM)
+        stale = self.decide(NORM_NEAR, revision="an older one")
+        answer = self.hone("lock", "--json")
+        self.assertEqual(answer.json["choices"], 1)
+        self.assertEqual([row["key"] for row in answer.json["left_out"]], [stale])
+        self.assertIn("an older one", answer.json["left_out"][0]["reason"])
+        self.assertIn("left out", answer.err)
+
+    def test_choices_of_kernels_that_only_a_program_has_are_pinned(self):
+        self.decide(NORM, kernel="theirs", config={"tile": "a b"})
+        self.hone("lock")
+        self.assertIn(' native/theirs tile="a\\u0020b" ', self.lines()[0])
+
+    def test_the_file_is_the_options_else_the_environments_else_here(self):
+        self.decide(NORM)
+        self.hone("lock", "--lock", "a.lock", env={"HONE_LOCK": "b.lock"})
+        self.hone("lock", env={"HONE_LOCK": "b.lock"})
+        self.assertEqual(self.lines("a.lock"), self.lines("b.lock"))
+        self.assertFalse((self.folder / "hone.lock").exists())
+
+    def test_a_folder_that_is_not_there_is_named(self):
+        self.decide(NORM)
+        self.refused("lock", "--lock", "none/hone.lock", code=WORLD, says="none/hone.lock")
+
+
+class Check(LockTest):
+    def test_agreement_is_exit_0(self):
+        self.decide(NORM)
+        self.hone("lock")
+        self.assertIn("1 choices", self.hone("lock", "--check").out)
+        answer = self.hone("lock", "--check", "--json").json
+        self.assertEqual((answer["drift"], answer["changes"]), (False, []))
+
+    def test_drift_is_exit_1_with_a_diff_that_names_key_and_fields(self):
+        self.decide(NORM)
+        gone = self.decide(NORM_NEAR)
+        self.hone("lock")
+        self.hone("store", "remove", NORM_NEAR)
+        config = self.hone("explain", NORM, "--json").json["config"]
+        changed = self.decide(NORM, config={**config, "threads": config["threads"] + 7})
+        other = "rms_norm(f32[16,256], f32[256])"
+        added = self.decide(other)
+        before = (self.folder / "hone.lock").read_bytes()
+        answer = self.hone("lock", "--check", code=NO)
+        self.assertEqual((self.folder / "hone.lock").read_bytes(), before)
+        self.assertTrue(answer.out.startswith(f"--- hone.lock\n+++ {self.store}\n"))
+        marks = {(line[0], line.split()[1]) for line in answer.out.splitlines()[2:] if line[0] in "+-"}
+        self.assertEqual(marks, {("-", gone), ("-", changed), ("+", changed), ("+", added)})
+        self.assertIn("# differs: config.threads\n", answer.out)
+        self.assertIn("1 changed, 1 only in the store, 1 only in the lock file", answer.err)
+        rows = {row["key"]: row for row in self.hone("lock", "--check", "--json", code=NO).json["changes"]}
+        self.assertEqual({key: row["change"] for key, row in rows.items()},
+                         {gone: "removed", changed: "changed", added: "added"})
+        self.assertEqual(rows[changed]["differs"], ["config.threads"])
+        self.assertEqual(rows[changed]["stored"]["config"]["threads"], config["threads"] + 7)
+        self.assertIsNone(rows[gone]["stored"])
+        self.assertIsNone(rows[added]["locked"])
+
+    def test_what_is_named_limits_what_is_compared(self):
+        self.decide(NORM)
+        self.hone("lock")
+        self.decide(NORM_NEAR)
+        self.hone("lock", "--check", NORM)
+        self.hone("lock", "--check", NORM_NEAR, code=NO)
+        self.hone("lock", "--check", "--device", "cpu|another machine")
+
+    def test_a_file_that_is_not_there_is_no_agreement(self):
+        self.decide(NORM)
+        self.refused("lock", "--check", code=NO, says=["hone.lock", "No such file"])
+
+    def test_a_damaged_file_says_how_to_mend_it(self):
+        self.decide(NORM)
+        self.hone("lock")
+        self.edit("native/portable", "native/reference")
+        self.refused("lock", "--check", code=WORLD, says=["hone.lock", "hash", "--reseal"])
+        self.refused("lock", NORM, code=WORLD, says=["hone.lock", "hash"])
+        self.assertIn("written anew", self.hone("lock").err)
+        self.hone("lock", "--check")
+
+
+class Reseal(LockTest):
+    def test_an_edit_is_accepted(self):
+        self.decide(NORM)
+        self.hone("lock")
+        line = self.lines()[0]
+        self.edit(line, line.replace(" threads=", " threads=1"))
+        self.assertIn("sealed", self.hone("lock", "--reseal").out)
+        answer = self.hone("lock", "--check", "--json", code=NO).json
+        self.assertEqual(answer["changes"][0]["differs"], ["config.threads"])
+
+    def test_a_conflict_is_not(self):
+        self.decide(NORM)
+        self.hone("lock")
+        self.edit("rms_norm@v1", "<<<<<<< HEAD\nrms_norm@v1")
+        self.refused("lock", "--reseal", code=WORLD, says=["hone.lock:4", "<<<<<<<"])
+
+    def test_it_takes_nothing_else(self):
+        self.refused("lock", "--reseal", "--check", code=USAGE, says="--reseal")
+        self.refused("lock", "--reseal", NORM, code=USAGE, says="--reseal")
+
+
+class Frozen(LockTest):
+    def test_a_frozen_program_runs_with_the_lock_file_alone(self):
+        self.decide(NORM)
+        self.hone("lock")
+        self.decide(NORM, kernel="reference", config={})
+        answer = self.hone("run", NORM, "--json", env=FROZEN).json
+        self.assertEqual((answer["source"], answer["kernel"]), ("lock", "portable"))
+        answer = self.hone("explain", NORM, "--json", env={"HONE_LOCK": "hone.lock"}).json
+        self.assertEqual((answer["source"], answer["kernel"]), ("lock", "portable"))
+
+    def test_a_miss_names_the_key_and_the_differing_fields(self):
+        self.decide(NORM)
+        self.hone("lock")
+        key = self.hone("key", NORM_NEAR, "--json").json["key"]
+        self.refused("run", NORM_NEAR, env=FROZEN, code=NO, says=[key, "frozen", "x.shape[0]: 8, locked 4", "hone lock"])
+        answer = self.hone("explain", NORM_NEAR, "--json", env=FROZEN, code=NO).json
+        self.assertEqual(answer["nearest"][0]["differs"], ["x.shape[0]: 8, locked 4"])
+
+    def test_drift_names_the_line_and_what_does_not_fit(self):
+        key = self.decide(NORM)
+        self.hone("lock")
+        self.edit("native/portable", "native/gone")
+        self.hone("lock", "--reseal")
+        self.refused("run", NORM, env=FROZEN, code=WORLD, says=["hone.lock:4", key, "native/gone", "not registered"])
+        answer = self.hone("explain", NORM, "--json", env={"HONE_LOCK": "hone.lock"})
+        self.assertEqual(answer.json["source"], "store")
+        self.assertIn("native/gone", answer.json["chain"][2]["why"])
