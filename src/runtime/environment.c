@@ -207,9 +207,9 @@ static hone_status read_lock(hone_runtime *rt, const char *path, bool environmen
     bool named = path == NULL && environment;
     if (named) path = getenv("HONE_LOCK");
     if (path == NULL || path[0] == '\0' || strcmp(path, "none") == 0) return HONE_OK;
-    rt->lock_path = hone_copy_text(&rt->allocator, path, strlen(path));
-    if (rt->lock_path == NULL) return hone_fail_memory(err, "runtime.open");
-    hone_status status = hone_lock_read(rt->allocator, path, 0, &rt->lock, err);
+    hone_status status = keep_text(rt, &rt->lock_path, path, err);
+    if (status != HONE_OK) return status;
+    status = hone_lock_read(rt->allocator, path, 0, &rt->lock, err);
     return status == HONE_OK ? HONE_OK : hone_fail_prefix(err, status, named ? "HONE_LOCK" : "options.lock_file");
 }
 

@@ -439,7 +439,7 @@ hone_status hone_json_files_open(
     const hone_memory_tables *tables,
     hone_error *err)
 {
-    static const hone_row_shape damage = {"damaged", NULL, 3, 2};
+    static const hone_row_shape damage = {.name = "damaged", .count = 3, .key_count = 2};
     *files = (hone_json_files){.allocator = *allocator, .tables = *tables, .lock = -1};
     files->damage.shape = &damage;
     hone_status status = split_location(files, location, err);
