@@ -81,6 +81,11 @@ typedef struct hone_store_ops {
         hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err);
 
     hone_status (*stat)(hone_store *store, hone_store_stat *out, hone_error *err);
+
+    // Between begin and end the functions above are one transaction, that end commits when status is HONE_OK and takes
+    // back else. After one that failed no other is called. end returns status, or why nothing was committed.
+    hone_status (*begin)(hone_store *store, hone_error *err);
+    hone_status (*end)(hone_store *store, hone_status status, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -100,5 +105,25 @@ extern const hone_store_ops hone_json_store_ops;
 // (algorithm, version, key) up, whatever the device.
 hone_status hone_store_find_invocations(
     hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err);
+
+// Records of all kinds that are put together.
+typedef struct hone_store_batch {
+    const hone_store_key *removed; // first of all, with their decisions and all that was measured
+    size_t removed_count;
+    const hone_store_decision *decisions; // as hone_store_merge
+    size_t decision_count;
+    hone_merge_visit *on_outcome; // may be NULL
+    void *ctx;
+    const hone_store_measured *measured; // left out where what is stored rests on as many samples or more
+    size_t measured_count;
+    size_t *out_measured; // how many were put; may be NULL
+    const hone_store_alias *aliases;
+    size_t alias_count;
+    const hone_store_foreign *foreigns;
+    size_t foreign_count;
+} hone_store_batch;
+
+// Puts a batch in one transaction. Returns: as hone_store_merge; on failure the store is as it was.
+hone_status hone_store_put_batch(hone_store *store, const hone_store_batch *batch, hone_error *err);
 
 #endif

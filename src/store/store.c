@@ -311,6 +311,97 @@ hone_status hone_store_merge(
     return status;
 }
 
+// Batches ------------------------------------------------------------------------------------------------------
+
+static hone_status check_batch(const hone_store *store, const hone_store_batch *batch, hone_error *err)
+{
+    static const char where[] = "store.batch";
+    hone_status status = check_decisions(store, batch->decisions, batch->decision_count, where, err);
+    for (size_t i = 0; status == HONE_OK && i < batch->removed_count; i++)
+        status = check_key(&batch->removed[i], where, err);
+    for (size_t i = 0; status == HONE_OK && i < batch->measured_count; i++) {
+        status = check_key(&batch->measured[i].key, where, err);
+        if (status == HONE_OK) status = check_measurement(&batch->measured[i].measurement, err);
+    }
+    for (size_t i = 0; status == HONE_OK && i < batch->alias_count; i++)
+        status = check_alias(&batch->aliases[i], err);
+    for (size_t i = 0; status == HONE_OK && i < batch->foreign_count; i++)
+        status = check_foreign(&batch->foreigns[i], err);
+    return status;
+}
+
+typedef struct rival {
+    const hone_store_measurement *coming;
+    bool stays; // what is stored says as much
+} rival;
+
+static bool is_rival(void *ctx, const hone_store_measured *measured)
+{
+    rival *r = ctx;
+    const hone_store_measurement *stored = &measured->measurement, *coming = r->coming;
+    if (stored->regime != coming->regime || strcmp(stored->kernel, coming->kernel) != 0 ||
+        strcmp(stored->config, coming->config) != 0)
+        return true;
+    // A failure stays as long as nobody measured, a measurement stays before a failure.
+    if (coming->failure != HONE_FAILURE_NONE)
+        r->stays = true;
+    else if (stored->failure == HONE_FAILURE_NONE)
+        r->stays = stored->samples >= coming->samples;
+    return !r->stays;
+}
+
+static hone_status put_measured_batch(hone_store *store, const hone_store_batch *batch, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    size_t put = 0;
+    for (size_t i = 0; status == HONE_OK && i < batch->measured_count; i++) {
+        const hone_store_measured *coming = &batch->measured[i];
+        rival r = {&coming->measurement, false};
+        status = store->ops->measurements(store, &coming->key, is_rival, &r, err);
+        if (status != HONE_OK || r.stays) continue;
+        status = store->ops->put_measurement(store, &coming->key, &coming->measurement, err);
+        put++;
+    }
+    if (batch->out_measured != NULL) *batch->out_measured = put;
+    return status;
+}
+
+static hone_status put_parts(hone_store *store, const hone_store_batch *batch, hone_merger *merger, hone_error *err)
+{
+    const hone_store_ops *ops = store->ops;
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < batch->removed_count; i++) {
+        status = ops->remove(store, &batch->removed[i], err);
+        if (status == HONE_NOT_FOUND) status = HONE_OK;
+    }
+    if (status == HONE_OK && batch->decision_count > 0)
+        status = ops->put_all(store, batch->decisions, batch->decision_count, merger, err);
+    if (status == HONE_OK) status = put_measured_batch(store, batch, err);
+    for (size_t i = 0; status == HONE_OK && i < batch->alias_count; i++)
+        status = ops->put_alias(store, &batch->aliases[i], err);
+    if (status == HONE_OK && batch->foreign_count > 0)
+        status = ops->put_foreigns(store, batch->foreigns, batch->foreign_count, err);
+    return status;
+}
+
+hone_status hone_store_put_batch(hone_store *store, const hone_store_batch *batch, hone_error *err)
+{
+    hone_merger merger;
+    hone_status status = check_batch(store, batch, err);
+    if (status == HONE_OK) status = hone_merger_init(&merger, &store->allocator, batch->decision_count, err);
+    if (status != HONE_OK) return status;
+    status = lock(store, "store.batch", err);
+    if (status == HONE_OK) {
+        status = store->ops->begin(store, err);
+        if (status == HONE_OK) status = store->ops->end(store, put_parts(store, batch, &merger, err), err);
+        (void)unlock(store, status);
+    }
+    if (status == HONE_OK && batch->on_outcome != NULL)
+        tell_outcomes(merger.reasons, batch->decision_count, batch->on_outcome, batch->ctx);
+    hone_merger_deinit(&merger);
+    return status;
+}
+
 hone_status hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err)
 {
     return hone_store_put_all(store, decision, 1, err);

@@ -474,6 +474,7 @@ static hone_status load_between_changes(hone_json_files *files, hone_error *err)
 
 hone_status hone_json_files_refresh(hone_json_files *files, hone_error *err)
 {
+    if (files->depth > 0) return HONE_OK; // under the lock, by begin
     hone_status status = load_between_changes(files, err);
     if (status != HONE_BUSY) return status;
     // Somebody died in between, or many write without a pause.
@@ -483,12 +484,19 @@ hone_status hone_json_files_refresh(hone_json_files *files, hone_error *err)
 
 hone_status hone_json_files_begin(hone_json_files *files, hone_error *err)
 {
+    if (files->depth > 0) {
+        files->depth++;
+        return HONE_OK;
+    }
     hone_status status = wait_for_lock(files, err);
     if (status != HONE_OK) return status;
     if (!files->is_complete || is_marked(files) || read_number(files) % 2 != 0) status = complete(files, err);
     mark(files, true);
     if (status == HONE_OK) status = load_changed(files, err);
-    if (status != HONE_OK) give_back(files);
+    if (status == HONE_OK)
+        files->depth = 1;
+    else
+        give_back(files);
     return status;
 }
 
@@ -651,6 +659,7 @@ static void take_back(hone_json_files *files)
 
 hone_status hone_json_files_end(hone_json_files *files, hone_status status, hone_error *err)
 {
+    if (--files->depth > 0) return status;
     if (status == HONE_OK && files->tables.changes->count > 0) {
         status = write_changed(files, err);
         if (status == HONE_OK) {

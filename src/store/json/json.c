@@ -190,6 +190,20 @@ static hone_status json_put_foreigns(
         &json->files, hone_memory_store_ops.put_foreigns(json->memory, foreigns, count, err), err);
 }
 
+static hone_status json_begin(hone_store *store, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    return status == HONE_OK ? hone_memory_store_ops.begin(json->memory, err) : status;
+}
+
+static hone_status json_end(hone_store *store, hone_status status, hone_error *err)
+{
+    json_store *json = json_of(store);
+    status = hone_memory_store_ops.end(json->memory, status, err);
+    return hone_json_files_end(&json->files, status, err);
+}
+
 const hone_store_ops hone_json_store_ops = {
     .struct_size = sizeof(hone_store_ops),
     .open = json_open,
@@ -209,4 +223,6 @@ const hone_store_ops hone_json_store_ops = {
     .put_foreigns = json_put_foreigns,
     .foreigns = json_foreigns,
     .stat = json_stat,
+    .begin = json_begin,
+    .end = json_end,
 };

@@ -13,7 +13,8 @@ typedef struct memory_store {
     hone_store base;
     hone_table tables[TABLE_COUNT];
     hone_table_changes changes;
-    bool is_held; // changes are committed by somebody else
+    bool is_held;  // changes are committed by somebody else
+    bool is_begun; // or at the end of a transaction
 } memory_store;
 
 // A record of any kind; all but aliases and foreign configs begin with the key that they stand under.
@@ -34,7 +35,7 @@ static memory_store *memory_of(hone_store *store)
 // Ends what was begun with hone_table_put and hone_table_remove.
 static hone_status finish(memory_store *memory, bool ok, const char *where, hone_error *err)
 {
-    if (ok && !memory->is_held) hone_table_commit(&memory->changes);
+    if (ok && !memory->is_held && !memory->is_begun) hone_table_commit(&memory->changes);
     if (ok) return HONE_OK;
     hone_table_rollback(&memory->changes);
     return hone_fail_memory(err, where);
@@ -381,6 +382,27 @@ static hone_status memory_stat(hone_store *store, hone_store_stat *out, hone_err
     return HONE_OK;
 }
 
+// Transactions -------------------------------------------------------------------------------------------------
+
+static hone_status memory_begin(hone_store *store, hone_error *err)
+{
+    (void)err;
+    memory_of(store)->is_begun = true;
+    return HONE_OK;
+}
+
+static hone_status memory_end(hone_store *store, hone_status status, hone_error *err)
+{
+    (void)err;
+    memory_store *memory = memory_of(store);
+    memory->is_begun = false;
+    if (status != HONE_OK)
+        hone_table_rollback(&memory->changes);
+    else if (!memory->is_held)
+        hone_table_commit(&memory->changes);
+    return status;
+}
+
 const hone_store_ops hone_memory_store_ops = {
     .struct_size = sizeof(hone_store_ops),
     .open = memory_open,
@@ -400,4 +422,6 @@ const hone_store_ops hone_memory_store_ops = {
     .put_foreigns = memory_put_foreigns,
     .foreigns = memory_foreigns,
     .stat = memory_stat,
+    .begin = memory_begin,
+    .end = memory_end,
 };

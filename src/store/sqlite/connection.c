@@ -194,11 +194,14 @@ static hone_status run_plain(
 
 hone_status hone_connection_begin(hone_connection *connection, const char *where, hone_error *err)
 {
-    return run_plain(connection, HONE_SQL_BEGIN, "begin", where, err);
+    hone_status status = connection->depth > 0 ? HONE_OK : run_plain(connection, HONE_SQL_BEGIN, "begin", where, err);
+    connection->depth += status == HONE_OK;
+    return status;
 }
 
 hone_status hone_connection_end(hone_connection *connection, hone_status status, const char *where, hone_error *err)
 {
+    if (--connection->depth > 0) return status;
     if (status == HONE_OK) status = run_plain(connection, HONE_SQL_COMMIT, "commit", where, err);
     // Some failures have ended the transaction already; a second rollback would only hide their words.
     if (status != HONE_OK && !sqlite3_get_autocommit(connection->db))

@@ -49,7 +49,8 @@ typedef struct hone_connection {
     hone_allocator allocator;
     char *path; // as given, for messages
     sqlite3 *db;
-    int schema; // of the file: an older one that cannot be written stays as it is
+    uint32_t depth; // of transactions: one inside another is part of it
+    int schema;     // of the file: an older one that cannot be written stays as it is
     sqlite3_stmt *statements[HONE_SQL_COUNT];
 } hone_connection;
 

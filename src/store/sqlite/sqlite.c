@@ -540,6 +540,16 @@ static hone_status sqlite_stat(hone_store *store, hone_store_stat *out, hone_err
     return status;
 }
 
+static hone_status sqlite_begin(hone_store *store, hone_error *err)
+{
+    return hone_connection_begin(connection_of(store), "store.begin", err);
+}
+
+static hone_status sqlite_end(hone_store *store, hone_status status, hone_error *err)
+{
+    return hone_connection_end(connection_of(store), status, "store.end", err);
+}
+
 const hone_store_ops hone_sqlite_store_ops = {
     .struct_size = sizeof(hone_store_ops),
     .open = sqlite_open,
@@ -559,4 +569,6 @@ const hone_store_ops hone_sqlite_store_ops = {
     .put_foreigns = sqlite_put_foreigns,
     .foreigns = sqlite_foreigns,
     .stat = sqlite_stat,
+    .begin = sqlite_begin,
+    .end = sqlite_end,
 };

@@ -1051,6 +1051,73 @@ static void a_change_without_memory_changes_nothing(void **state)
     assert_stat(f, 2, 0, 0);
 }
 
+static void assert_stored(fixture *f, uint64_t decisions, uint64_t measurements, uint64_t aliases, uint64_t foreigns)
+{
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+    assert_int_equal(stat.decisions, decisions);
+    assert_int_equal(stat.measurements, measurements);
+    assert_int_equal(stat.aliases, aliases);
+    assert_int_equal(stat.foreigns, foreigns);
+}
+
+static void a_batch_of_all_kinds_is_put_whole_or_not_at_all(void **state)
+{
+    fixture *f = *state;
+    const hone_store_decision decisions[2] = {sample_decision(), sample_decision()};
+    const hone_store_measured measured = {sample_key(), sample_measurement()};
+    const hone_store_alias alias = sample_alias();
+    const hone_store_foreign foreign = {
+        .scheme = "ejkernel", .operation = "op@v1", .foreign_key = "0123456789abcdef", .text = "{}"};
+    hone_store_key gone = sample_key();
+    size_t put = 0;
+    const hone_store_batch batch = {
+        .removed = &gone,
+        .removed_count = 1,
+        .decisions = decisions,
+        .decision_count = 2,
+        .measured = &measured,
+        .measured_count = 1,
+        .out_measured = &put,
+        .aliases = &alias,
+        .alias_count = 1,
+        .foreigns = &foreign,
+        .foreign_count = 1,
+    };
+    hone_store_decision old = sample_decision();
+    gone.key = old.key.key = "ffffffffffffffff";
+    assert_int_equal(hone_store_put(f->store, &old, &f->err), HONE_OK);
+    for (long long left = 0;; left++) {
+        atomic_store(&f->memory.left, left);
+        hone_status status = hone_store_put_batch(f->store, &batch, &f->err);
+        atomic_store(&f->memory.left, -1);
+        if (status == HONE_OK) break;
+        assert_int_equal(status, HONE_OUT_OF_MEMORY);
+        assert_stored(f, 1, 0, 0, 0);
+    }
+    assert_stored(f, 1, 1, 1, 1);
+    assert_int_equal(put, 1);
+    seen s = {0};
+    assert_int_equal(get(f, &gone, &s), HONE_NOT_FOUND);
+}
+
+static void a_batch_replaces_measurements_that_rest_on_less(void **state)
+{
+    fixture *f = *state;
+    hone_store_measured measured = {sample_key(), sample_measurement()};
+    const hone_store_batch batch = {.measured = &measured, .measured_count = 1};
+    assert_int_equal(hone_store_put_batch(f->store, &batch, &f->err), HONE_OK);
+    measured.measurement.time_ns = 50;
+    assert_int_equal(hone_store_put_batch(f->store, &batch, &f->err), HONE_OK);
+    assert_measurements(f, "avx512:100:0");
+    measured.measurement.samples++;
+    assert_int_equal(hone_store_put_batch(f->store, &batch, &f->err), HONE_OK);
+    assert_measurements(f, "avx512:50:0");
+    measured.measurement.failure = HONE_FAILURE_CRASH;
+    assert_int_equal(hone_store_put_batch(f->store, &batch, &f->err), HONE_OK);
+    assert_measurements(f, "avx512:50:0");
+}
+
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int count, char **arguments)
@@ -1096,6 +1163,8 @@ int main(int count, char **arguments)
         STORE_TEST(threads_share_a_store),
         STORE_TEST(each_allocation_may_fail_and_nothing_leaks),
         STORE_TEST(a_change_without_memory_changes_nothing),
+        STORE_TEST(a_batch_of_all_kinds_is_put_whole_or_not_at_all),
+        STORE_TEST(a_batch_replaces_measurements_that_rest_on_less),
     };
     if (count < 2 || count > 3) {
         fprintf(stderr, "usage: %s SCHEME: [NAME]\n", arguments[0]);
