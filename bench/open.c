@@ -1,9 +1,10 @@
 // Opening a runtime, as programs do it: once, in a process that has just started, whose pages and symbols nobody has
 // touched. Without a store; and with a SQLite store of 10,000 decisions, with the first look-up in it, since a store is
-// opened by the first miss that asks it. Beside that, opening without a store again and again in one process.
+// opened by the first miss that asks it. Beside that, opening without a store together with the first operation, for which
+// the devices are looked for; and opening again and again in one process.
 //
 //   bench_open              prints the rows
-//   bench_open once STORE   opens one runtime and prints the nanoseconds; "none": no store
+//   bench_open once STORE   opens one runtime and prints the nanoseconds; "none": no store; "operation": none, and the first operation
 #include "bench.h"
 #include "folder.h"
 
@@ -53,9 +54,14 @@ static int open_once(const char *store)
 {
     hone_runtime *rt = NULL;
     hone_error err;
+    bool operation = strcmp(store, "operation") == 0;
+    const hone_op *op = NULL;
     uint64_t start = bench_now_ns();
-    hone_status status = open_runtime(store, &rt, &err);
-    if (status == HONE_OK && strcmp(store, "none") != 0) status = look_up(rt, &err);
+    hone_status status = open_runtime(operation ? "none" : store, &rt, &err);
+    if (status == HONE_OK && operation)
+        status = hone_op_get(rt, "matmul", &op, &err);
+    else if (status == HONE_OK && strcmp(store, "none") != 0)
+        status = look_up(rt, &err);
     uint64_t end = bench_now_ns();
     if (status != HONE_OK)
         fprintf(stderr, "bench_open: %s\n", err.message);
@@ -171,6 +177,7 @@ static int measure_all(const char *program)
     int failed = fill_store(url, &err) != HONE_OK;
     if (failed) fprintf(stderr, "bench_open: %s\n", err.message);
     failed = failed || measure(program, "none", "open/no store", 0.2e6, "at most 0.2 ms") ||
+             measure(program, "operation", "open/no store, and the first operation", 0.2e6, "none") ||
              measure_again("open/no store, again", 0.2e6, "at most 0.2 ms") ||
              measure(program, url, "open/sqlite 10000", 2e6, "at most 2 ms");
     bench_folder_remove(folder);

@@ -37,9 +37,10 @@ typedef struct hone_runtime_options {
     const char *lock_file;    // path of a lock file (hone/lock.h); NULL: HONE_LOCK, else none; "" or "none": none
 } hone_runtime_options;
 
-// Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to
-// the log and in hone_explain. The store is opened at the first miss that asks it. A lock file is read now, and one that
-// cannot be read is a failure: a program that was meant to be pinned must not run unpinned.
+// Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to the log and
+// in hone_explain. The store is opened at the first miss that asks it, and devices are looked for by the first call that
+// needs them: a driver can take longer to wake than a program that never uses it takes to run. A lock file is read now,
+// and one that cannot be read is a failure: a program that was meant to be pinned must not run unpinned.
 //   options  NULL: all defaults; borrowed for the call
 // Threads: every function that takes a runtime may be called from any thread, except open and close.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (an environment value or option that is none); HONE_OUT_OF_MEMORY; and what

@@ -36,8 +36,11 @@ hone_status hone_registry_create(
     return HONE_OK;
 }
 
-void hone_registry_set_features(hone_registry *registry, uint64_t features)
+void hone_registry_set_hardware(
+    hone_registry *registry, uint32_t present_backends, hone_backend default_backend, uint64_t features)
 {
+    registry->present_backends = present_backends;
+    registry->default_backend = default_backend;
     registry->features = features;
 }
 

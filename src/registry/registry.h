@@ -41,9 +41,10 @@ hone_status hone_registry_create(
     void *owner,
     hone_registry **out,
     hone_error *err);
-// The HONE_CPU_* bits that are here: a query that names no backend leaves out the kernels that need others. Until it is
-// called all count as here. Before other threads use the registry.
-void hone_registry_set_features(hone_registry *registry, uint64_t features);
+// What the registry was created with, looked at again; and the HONE_CPU_* bits that are here: a query that names no
+// backend leaves out the kernels that need others. Until it is called all count as here. Before the first query.
+void hone_registry_set_hardware(
+    hone_registry *registry, uint32_t present_backends, hone_backend default_backend, uint64_t features);
 void hone_registry_destroy(hone_registry **registry);
 // Registering an algorithm again is fine when signature and reference are the same.
 hone_status hone_registry_add_algorithm(

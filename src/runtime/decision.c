@@ -256,6 +256,7 @@ hone_status hone_cache_get(
             err, HONE_INVALID_ARGUMENT, "cache.get", "the runtime, algorithm, key and out must not be NULL");
     char name[HONE_NAME_SIZE], version[16];
     hone_status status = split_entry_name(algorithm, NULL, name, version, err);
+    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status != HONE_OK) return status;
     // Names are compared in lower case, which is the registry's to know.
     const hone_algorithm_entry *known = hone_registry_find(rt->registry, name, version);
@@ -280,6 +281,7 @@ hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error
         return hone_fail(err, HONE_INVALID_ARGUMENT, "cache.put", "the runtime and the entry must not be NULL");
     hone_decision decision;
     hone_status status = decision_of_entry(rt, entry, HONE_SOURCE_MEMORY, &decision, err);
+    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status != HONE_OK) return status;
     pthread_mutex_lock(&rt->mutex);
     const char *device = entry->device != NULL ? entry->device : rt->cpu->fingerprint;

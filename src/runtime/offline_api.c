@@ -93,6 +93,7 @@ hone_status hone_offline(
     *out_result = NULL;
     hone_status status = hone_tune_options_check(&options, err);
     batch work = {.rt = rt};
+    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &work.result, err);
     if (status != HONE_OK) return status;
     hone_offline_environment environment = environment_of(&work, !options->no_store);

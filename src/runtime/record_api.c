@@ -28,6 +28,8 @@ hone_status hone_record_invocation(hone_runtime *rt, const hone_call *call, uint
 {
     if (rt == NULL || call == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "record", "the runtime and the call must not be NULL");
+    hone_status status = hone_runtime_discover(rt, err);
+    if (status != HONE_OK) return status;
     hone_device where = hone_call_device(call);
     const char *fingerprint = NULL;
     for (size_t i = 0; i < rt->device_count && fingerprint == NULL; i++)

@@ -9,65 +9,6 @@
 
 enum { DEFAULT_PLAN_BYTES = 64 << 20 };
 
-// What opens a platform here: some stand by until somebody names them.
-static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform platform)
-{
-    for (size_t i = 0; i < hone_platforms_count; i++) {
-        const hone_platform_row *row = &hone_platforms[i];
-        if (row->platform != platform) continue;
-        return row->ops == NULL && (rt->platforms_asked & 1u << platform) != 0 ? row->when_asked : row->ops;
-    }
-    return NULL;
-}
-
-// Asks every platform for its devices, or why it has none. One with a reason already was left out by the environment.
-static hone_status open_platforms(hone_runtime *rt, hone_error *err)
-{
-    for (size_t i = 0; i < hone_platforms_count; i++) {
-        const hone_platform_row *row = &hone_platforms[i];
-        const hone_platform_ops *ops = ops_of(rt, row->platform);
-        hone_error why = {.message = ""};
-        if (rt->reasons[row->platform] != NULL) continue;
-        if (ops == NULL) {
-            snprintf(why.message, sizeof why.message, "%s", row->reason);
-        } else {
-            hone_status status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
-            if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, "runtime.open");
-            if (status == HONE_OK) continue;
-        }
-        rt->reasons[row->platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
-        if (rt->reasons[row->platform] == NULL) return hone_fail_memory(err, "runtime.open");
-    }
-    return HONE_OK;
-}
-
-static hone_status collect_devices(hone_runtime *rt, hone_error *err)
-{
-    size_t capacity = 0;
-    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
-        if (rt->instances[platform] == NULL) continue;
-        const hone_platform_ops *ops = ops_of(rt, (hone_platform)platform);
-        size_t count = 0;
-        const hone_device_info *devices = ops->devices(rt->instances[platform], &count);
-        if (!hone_grow(&rt->allocator, &rt->devices, &capacity, rt->device_count + count, sizeof *rt->devices))
-            return hone_fail_memory(err, "runtime.open");
-        for (size_t i = 0; i < count; i++) {
-            rt->devices[rt->device_count++] = &devices[i];
-            if (rt->cpu == NULL && devices[i].backend == HONE_CPU) rt->cpu = &devices[i];
-        }
-    }
-    if (rt->cpu == NULL) return hone_fail(err, HONE_UNAVAILABLE, "runtime.open", "no platform reports a CPU");
-    return HONE_OK;
-}
-
-static uint32_t present_backends(const hone_runtime *rt)
-{
-    uint32_t present = 1u << HONE_CPU;
-    for (size_t i = 0; i < rt->device_count; i++)
-        present |= 1u << rt->devices[i]->backend;
-    return present;
-}
-
 static hone_store *spill_store(void *rt)
 {
     return hone_runtime_store(rt);
@@ -82,20 +23,14 @@ static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *opti
         status = hone_zygote_start(&rt->allocator, &rt->zygote, err);
         if (status != HONE_OK) return status;
     }
-    status = open_platforms(rt, err);
-    if (status == HONE_OK) status = collect_devices(rt, err);
-    if (status != HONE_OK) return status;
-    uint32_t present = present_backends(rt);
-    hone_backend backend = (present & (1u << HONE_GPU)) != 0 ? HONE_GPU : HONE_CPU;
-    status = hone_registry_create(&rt->allocator, present, backend, rt, &rt->registry, err);
-    if (status == HONE_OK) hone_registry_set_features(rt->registry, rt->cpu->features);
+    status = hone_registry_create(&rt->allocator, 1u << HONE_CPU, HONE_CPU, rt, &rt->registry, err);
     if (status == HONE_OK && (options->flags & HONE_RUNTIME_NO_BUILTINS) == 0)
         status = hone_kernels_register(rt->registry, err);
     if (status == HONE_OK) status = hone_recorder_create(&rt->allocator, 0, &rt->recorder, err);
     if (status == HONE_OK) hone_recorder_set_spill(rt->recorder, spill_store, rt);
     size_t cap = options->plan_cache_bytes != 0 ? options->plan_cache_bytes : (size_t)DEFAULT_PLAN_BYTES;
     if (status == HONE_OK) status = hone_plan_table_init(&rt->plans, rt->allocator, cap, err);
-    rt->pool_threads = options->threads > 0 ? options->threads : rt->cpu->threads;
+    rt->pool_threads = options->threads;
     return status;
 }
 
@@ -120,6 +55,7 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
     rt->policy = options->policy;
     pthread_mutex_init(&rt->mutex, NULL);
     pthread_mutex_init(&rt->store.mutex, NULL);
+    pthread_mutex_init(&rt->discovery, NULL);
     hone_flights_init(&rt->flights);
     hone_decisions_init(&rt->cache, allocator);
     hone_status status = open_parts(rt, options, err);
@@ -167,15 +103,13 @@ static void destroy(hone_runtime *rt)
     hone_store_close(&rt->store.store);
     hone_recorder_destroy(&rt->recorder);
     hone_registry_destroy(&rt->registry);
-    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
-        if (rt->instances[platform] != NULL) ops_of(rt, (hone_platform)platform)->close(&rt->instances[platform]);
-        hone_free(&allocator, rt->reasons[platform]);
-    }
+    hone_runtime_close_platforms(rt);
     hone_pool_destroy(&rt->pool);
     free_ops(rt);
     hone_decisions_deinit(&rt->cache);
     hone_flights_deinit(&rt->flights);
     pthread_mutex_destroy(&rt->store.mutex);
+    pthread_mutex_destroy(&rt->discovery);
     pthread_mutex_destroy(&rt->mutex);
     hone_free(&allocator, rt->store.url);
     hone_free(&allocator, rt->device_locks);
@@ -183,7 +117,6 @@ static void destroy(hone_runtime *rt)
     hone_lock_destroy(&rt->lock);
     hone_free(&allocator, rt->force.rules);
     hone_free(&allocator, rt->deny.rules);
-    hone_free(&allocator, rt->devices);
     hone_free(&allocator, rt);
 }
 
@@ -206,23 +139,6 @@ void hone_runtime_close(hone_runtime **rt_pointer)
     close_outside(rt);
     hone_plan_table_deinit(&rt->plans);
     hone_runtime_release(rt);
-}
-
-const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count)
-{
-    *out_count = rt->device_count;
-    return rt->devices;
-}
-
-bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason)
-{
-    bool known = platform > HONE_PLATFORM_NONE && platform < HONE_PLATFORM_COUNT;
-    bool here = known && rt->instances[platform] != NULL;
-    if (out_reason != NULL) {
-        const char *reason = known && rt->reasons[platform] != NULL ? rt->reasons[platform] : "no such platform";
-        *out_reason = here ? NULL : reason;
-    }
-    return here;
 }
 
 // One hone_op an algorithm and version, made at the first ask.
@@ -266,6 +182,8 @@ hone_status hone_op_get(hone_runtime *rt, const char *name, const hone_op **out,
     *out = NULL;
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, name, NULL);
     if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, name, err);
+    hone_status status = hone_runtime_discover(rt, err);
+    if (status != HONE_OK) return status;
     pthread_mutex_lock(&rt->mutex);
     hone_op *op = find_op(rt, algorithm);
     if (op == NULL) op = make_op(rt, algorithm);

@@ -50,9 +50,12 @@ struct hone_runtime {
     hone_registry *registry;
     hone_platform_instance *instances[HONE_PLATFORM_COUNT];
     char *reasons[HONE_PLATFORM_COUNT]; // why a platform is not there
+    // Known once discovered (hone_runtime_discover).
     const hone_device_info **devices;
     size_t device_count;
     const hone_device_info *cpu;
+    atomic_bool discovered;
+    pthread_mutex_t discovery;
     hone_rules force, deny;
     hone_plan_table plans;
     atomic_bool recording;
@@ -63,7 +66,7 @@ struct hone_runtime {
     hone_decisions cache;
     hone_aside *asides;
     hone_pool *pool;
-    int32_t pool_threads;
+    int32_t pool_threads; // 0: as many as the CPU has, once it is discovered
     hone_worker_pool *workers;
     hone_zygote *zygote;
     hone_flights flights;
@@ -77,6 +80,11 @@ struct hone_runtime {
 
 hone_runtime *hone_runtime_retain(hone_runtime *rt);
 void hone_runtime_release(hone_runtime *rt);
+// Opens the platforms and collects their devices, at the first call; costs a load later. What reads devices, cpu or
+// instances, or has the registry choose a kernel, comes after it. Threads: any.
+// Returns: HONE_OK; HONE_OUT_OF_MEMORY, and the next call tries again; HONE_UNAVAILABLE (no CPU).
+hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err);
+void hone_runtime_close_platforms(hone_runtime *rt);
 // The store, opened now if it was not yet; NULL when there is none.
 hone_store *hone_runtime_store(hone_runtime *rt);
 // Why there is no store: a static or runtime's text.

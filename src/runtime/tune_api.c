@@ -165,6 +165,7 @@ hone_status hone_tune(
     hone_status status = hone_tune_options_check(&options, err);
     hone_result *result = NULL;
     hone_runtime *rt = op->rt;
+    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
     if (status != HONE_OK) return status;
     // What is stored for a bucket is what later look-ups of the bucket's calls find.
@@ -318,6 +319,7 @@ hone_status hone_tune_recorded(
     *out_result = NULL;
     hone_status status = hone_tune_options_check(&options, err);
     hone_result *result = NULL;
+    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
     if (status != HONE_OK) return status;
     queue calls = {.rt = rt};

@@ -69,7 +69,7 @@ static int32_t limit_v1(const char *root, const char *folder)
     char path[PATH_MAX];
     int64_t quota, period;
     int length = snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-    if (length < 0 || (size_t)length >= sizeof path || !read_integer(root, path, &quota)) return 0;
+    if (length < 0 || (size_t)length >= sizeof path || !read_integer(root, path, &quota) || quota < 0) return 0;
     length = snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
     if (length < 0 || (size_t)length >= sizeof path || !read_integer(root, path, &period)) return 0;
     return quota_threads(quota, period);

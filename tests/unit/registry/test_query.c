@@ -97,7 +97,7 @@ static void an_unset_backend_leaves_out_instructions_that_are_missing(void **sta
     wide.needs = HONE_CPU_AVX512F;
     assert_int_equal(add_kernel(f, wide), HONE_OK);
     assert_answer(f, HONE_PLATFORM_NONE, HONE_BACKEND_NONE, "wide");
-    hone_registry_set_features(f->registry, HONE_CPU_AVX2 | HONE_CPU_FMA);
+    hone_registry_set_hardware(f->registry, 1u << HONE_CPU, HONE_CPU, HONE_CPU_AVX2 | HONE_CPU_FMA);
     assert_answer(f, HONE_PLATFORM_NONE, HONE_BACKEND_NONE, "plain");
     assert_answer(f, HONE_PLATFORM_NONE, HONE_CPU, "wide");
 }

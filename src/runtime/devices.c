@@ -1,0 +1,125 @@
+// The devices of a runtime. They are looked for by the first that needs them, not when the runtime is opened: a driver can
+// take longer to wake than the program that never calls it.
+#include "runtime/runtime.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "runtime.devices";
+
+// What opens a platform here: some stand by until somebody names them.
+static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform platform)
+{
+    for (size_t i = 0; i < hone_platforms_count; i++) {
+        const hone_platform_row *row = &hone_platforms[i];
+        if (row->platform != platform) continue;
+        return row->ops == NULL && (rt->platforms_asked & 1u << platform) != 0 ? row->when_asked : row->ops;
+    }
+    return NULL;
+}
+
+// Asks every platform for its devices, or why it has none. One with a reason already was left out by the environment.
+static hone_status open_platforms(hone_runtime *rt, hone_error *err)
+{
+    for (size_t i = 0; i < hone_platforms_count; i++) {
+        const hone_platform_row *row = &hone_platforms[i];
+        const hone_platform_ops *ops = ops_of(rt, row->platform);
+        hone_error why = {.message = ""};
+        if (rt->reasons[row->platform] != NULL || rt->instances[row->platform] != NULL) continue;
+        if (ops == NULL) {
+            snprintf(why.message, sizeof why.message, "%s", row->reason);
+        } else {
+            hone_status status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
+            if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+            if (status == HONE_OK) continue;
+        }
+        rt->reasons[row->platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
+        if (rt->reasons[row->platform] == NULL) return hone_fail_memory(err, where);
+    }
+    return HONE_OK;
+}
+
+static hone_status collect_devices(hone_runtime *rt, hone_error *err)
+{
+    size_t capacity = rt->device_count;
+    rt->device_count = 0; // of an earlier try that ran out of memory
+    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
+        if (rt->instances[platform] == NULL) continue;
+        const hone_platform_ops *ops = ops_of(rt, (hone_platform)platform);
+        size_t count = 0;
+        const hone_device_info *devices = ops->devices(rt->instances[platform], &count);
+        if (!hone_grow(&rt->allocator, &rt->devices, &capacity, rt->device_count + count, sizeof *rt->devices))
+            return hone_fail_memory(err, where);
+        for (size_t i = 0; i < count; i++) {
+            rt->devices[rt->device_count++] = &devices[i];
+            if (rt->cpu == NULL && devices[i].backend == HONE_CPU) rt->cpu = &devices[i];
+        }
+    }
+    if (rt->cpu == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "no platform reports a CPU");
+    return HONE_OK;
+}
+
+static uint32_t present_backends(const hone_runtime *rt)
+{
+    uint32_t present = 1u << HONE_CPU;
+    for (size_t i = 0; i < rt->device_count; i++)
+        present |= 1u << rt->devices[i]->backend;
+    return present;
+}
+
+static void tell_registry(const hone_runtime *rt)
+{
+    uint32_t present = present_backends(rt);
+    hone_backend backend = (present & 1u << HONE_GPU) != 0 ? HONE_GPU : HONE_CPU;
+    hone_registry_set_hardware(rt->registry, present, backend, rt->cpu->features);
+}
+
+hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err)
+{
+    if (atomic_load_explicit(&rt->discovered, memory_order_acquire)) return HONE_OK;
+    pthread_mutex_lock(&rt->discovery);
+    hone_status status = HONE_OK;
+    if (!atomic_load_explicit(&rt->discovered, memory_order_relaxed)) {
+        status = open_platforms(rt, err);
+        if (status == HONE_OK) status = collect_devices(rt, err);
+        if (status == HONE_OK) {
+            tell_registry(rt);
+            if (rt->pool_threads <= 0) rt->pool_threads = rt->cpu->threads;
+            atomic_store_explicit(&rt->discovered, true, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&rt->discovery);
+    return status;
+}
+
+void hone_runtime_close_platforms(hone_runtime *rt)
+{
+    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
+        if (rt->instances[platform] != NULL) ops_of(rt, (hone_platform)platform)->close(&rt->instances[platform]);
+        hone_free(&rt->allocator, rt->reasons[platform]);
+    }
+    hone_free(&rt->allocator, rt->devices);
+}
+
+const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count)
+{
+    hone_error why;
+    bool known = hone_runtime_discover(rt, &why) == HONE_OK;
+    *out_count = known ? rt->device_count : 0;
+    return known ? rt->devices : NULL;
+}
+
+bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason)
+{
+    hone_error why;
+    bool known = platform > HONE_PLATFORM_NONE && platform < HONE_PLATFORM_COUNT;
+    if (hone_runtime_discover(rt, &why) != HONE_OK) known = false;
+    bool here = known && rt->instances[platform] != NULL;
+    if (out_reason != NULL) {
+        const char *reason = known && rt->reasons[platform] != NULL ? rt->reasons[platform] : "no such platform";
+        *out_reason = here ? NULL : reason;
+    }
+    return here;
+}
