@@ -3,6 +3,7 @@
 #include "registry/tables.h"
 
 #include "base/error.h"
+#include "base/structs.h"
 #include "base/text.h"
 #include "call/call.h"
 
@@ -25,29 +26,6 @@ static void keep(hone_registry *registry, batch *owned)
 {
     owned->next = registry->batches;
     registry->batches = owned;
-}
-
-// Copies a struct whose size its caller's header knew: an older one is shorter (the rest reads as the default), a newer
-// one may be longer as long as what this version does not know is left at zero.
-static hone_status copy_struct(
-    void *out, size_t known, const void *from, size_t came, const char *what, const char *where, hone_error *err)
-{
-    enum { LARGEST = 4096 }; // a size that was never set must not send the reader far
-    if (came < sizeof(size_t) || came > LARGEST || came % sizeof(void *) != 0)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "struct_size of the %s is %zu: set it to sizeof, or start from %s_init",
-            what, came, what);
-    const unsigned char *bytes = from;
-    for (size_t i = known; i < came; i++)
-        if (bytes[i] != 0)
-            return hone_fail(
-                err, HONE_INCOMPATIBLE, where,
-                "the %s has %zu bytes and uses what this hone (%zu bytes) does not know: use the newer library", what,
-                came, known);
-    memset(out, 0, known);
-    memcpy(out, from, came < known ? came : known);
-    *(size_t *)out = known;
-    return HONE_OK;
 }
 
 // Algorithms --------------------------------------------------------------------------------------------------------
@@ -158,7 +136,7 @@ hone_status hone_registry_put_algorithm(
 {
     hone_algorithm copy;
     hone_status status =
-        copy_struct(&copy, sizeof copy, algorithm, algorithm->struct_size, "hone_algorithm", in_algorithm, err);
+        hone_struct_copy(&copy, sizeof copy, algorithm, algorithm->struct_size, "hone_algorithm", in_algorithm, err);
     if (status != HONE_OK) return status;
     if (copy.signature == NULL)
         return hone_fail(
@@ -294,7 +272,7 @@ static hone_status build_ref(
 {
     hone_kernel *kernel = &ref->kernel;
     hone_status status =
-        copy_struct(kernel, sizeof *kernel, from, *(const size_t *)from, "hone_kernel", in_kernels, err);
+        hone_struct_copy(kernel, sizeof *kernel, from, *(const size_t *)from, "hone_kernel", in_kernels, err);
     if (status == HONE_OK) status = check_kernel(kernel, err);
     if (status != HONE_OK) return status;
     registry_name name;
@@ -404,7 +382,7 @@ static hone_status check_sizes(const hone_kernel *kernels, size_t count, hone_er
 {
     hone_kernel first;
     hone_status status =
-        copy_struct(&first, sizeof first, kernels, kernels->struct_size, "hone_kernel", in_kernels, err);
+        hone_struct_copy(&first, sizeof first, kernels, kernels->struct_size, "hone_kernel", in_kernels, err);
     const char *from = (const char *)kernels;
     for (size_t i = 0; i < count && status == HONE_OK; i++, from += kernels->struct_size)
         if (*(const size_t *)from != kernels->struct_size)

@@ -91,7 +91,9 @@ hone_status hone_offline(
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "offline", "the runtime, the program and out_result must not be NULL");
     *out_result = NULL;
-    hone_status status = hone_tune_options_check(&options, err);
+    hone_tune_options read;
+    hone_status status = hone_tune_options_read(options, &read, err);
+    options = &read;
     batch work = {.rt = rt};
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &work.result, err);

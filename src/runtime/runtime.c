@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "base/structs.h"
 #include "kernels/kernels.h"
 
 #include <stdio.h>
@@ -36,15 +37,15 @@ static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *opti
 
 hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime **out, hone_error *err)
 {
-    static const hone_runtime_options defaults = {.struct_size = sizeof defaults};
+    hone_runtime_options read = {.struct_size = sizeof read};
     if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "runtime.open", "out is NULL");
     *out = NULL;
-    if (options == NULL) options = &defaults;
-    if (options->struct_size != sizeof *options)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "runtime.open",
-            "options.struct_size is %zu, expected sizeof(hone_runtime_options), %zu", options->struct_size,
-            sizeof *options);
+    hone_status status = HONE_OK;
+    if (options != NULL)
+        status = hone_struct_copy(
+            &read, sizeof read, options, options->struct_size, "hone_runtime_options", "runtime.open", err);
+    if (status != HONE_OK) return status;
+    options = &read;
     hone_allocator allocator = options->allocator.reallocate != NULL ? options->allocator : hone_allocator_system();
     hone_runtime *rt = hone_alloc(&allocator, sizeof *rt);
     if (rt == NULL) return hone_fail_memory(err, "runtime.open");
@@ -58,7 +59,7 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
     pthread_mutex_init(&rt->discovery, NULL);
     hone_flights_init(&rt->flights);
     hone_decisions_init(&rt->cache, allocator);
-    hone_status status = open_parts(rt, options, err);
+    status = open_parts(rt, options, err);
     if (status != HONE_OK) {
         hone_runtime_release(rt);
         return status;

@@ -154,7 +154,7 @@ hone_status hone_runtime_tune(
 hone_status hone_runtime_tune_missing(
     const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err);
 // Replaces NULL by the defaults; refuses what is out of range.
-hone_status hone_tune_options_check(const hone_tune_options **options, hone_error *err);
+hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_options *out, hone_error *err);
 // Puts a decision in the memory cache and drops the plans that it replaces.
 hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);

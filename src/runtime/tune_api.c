@@ -1,5 +1,6 @@
 // hone_tune on top of the tuner: where a contest's answer goes.
 #include "base/error.h"
+#include "base/structs.h"
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -128,15 +129,14 @@ hone_status hone_runtime_tune(
     return status;
 }
 
-hone_status hone_tune_options_check(const hone_tune_options **options, hone_error *err)
+hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_options *out, hone_error *err)
 {
-    static const hone_tune_options defaults = {.struct_size = sizeof defaults};
-    if (*options == NULL) *options = &defaults;
-    if ((*options)->struct_size != sizeof defaults)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "tune", "options.struct_size is %zu, expected sizeof(hone_tune_options), %zu",
-            (*options)->struct_size, sizeof defaults);
-    if (!((*options)->seconds >= 0) || !((*options)->candidate_seconds >= 0) || !((*options)->wait_seconds >= 0))
+    *out = (hone_tune_options){.struct_size = sizeof *out};
+    if (given == NULL) return HONE_OK;
+    hone_status status =
+        hone_struct_copy(out, sizeof *out, given, given->struct_size, "hone_tune_options", "tune", err);
+    if (status != HONE_OK) return status;
+    if (!(out->seconds >= 0) || !(out->candidate_seconds >= 0) || !(out->wait_seconds >= 0))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "tune",
             "seconds, candidate_seconds and wait_seconds must be 0 (the default) or more");
@@ -162,7 +162,9 @@ hone_status hone_tune(
     if (op == NULL || call == NULL || out_result == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the operation, the call and out_result must not be NULL");
     *out_result = NULL;
-    hone_status status = hone_tune_options_check(&options, err);
+    hone_tune_options read;
+    hone_status status = hone_tune_options_read(options, &read, err);
+    options = &read;
     hone_result *result = NULL;
     hone_runtime *rt = op->rt;
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
@@ -317,7 +319,9 @@ hone_status hone_tune_recorded(
     if (rt == NULL || out_result == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "tune.recorded", "the runtime and out_result must not be NULL");
     *out_result = NULL;
-    hone_status status = hone_tune_options_check(&options, err);
+    hone_tune_options read;
+    hone_status status = hone_tune_options_read(options, &read, err);
+    options = &read;
     hone_result *result = NULL;
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);

@@ -155,10 +155,30 @@ static void an_option_that_is_none_is_refused(void **state)
     REFUSED(threads, -1, "threads is -1");
     REFUSED(log_level, 9, "log_level is 9");
     REFUSED(log_level, -1, "log_level is -1");
-    REFUSED(struct_size, 3, "struct_size is 3");
+    REFUSED(struct_size, 3, "struct_size of the hone_runtime_options is 3");
 #undef REFUSED
     assert_int_equal(hone_runtime_open(&good, NULL, &f.err), HONE_INVALID_ARGUMENT);
     hone_runtime_close(NULL);
+    hone_runtime_close(&f.rt);
+}
+
+// Built with an older or a newer header than the library.
+static void options_of_another_version_are_read_as_far_as_they_are_known(void **state)
+{
+    (void)state;
+    fixture f = {.rt = NULL};
+    struct {
+        hone_runtime_options known;
+        uint64_t later;
+    } options = {.known = {.struct_size = sizeof options, .store = "none"}, .later = 0};
+    assert_int_equal(hone_runtime_open(&options.known, &f.rt, &f.err), HONE_OK);
+    hone_runtime_close(&f.rt);
+    options.later = 1;
+    assert_int_equal(hone_runtime_open(&options.known, &f.rt, &f.err), HONE_INCOMPATIBLE);
+    assert_says(&f, "use the newer library");
+    options.known.struct_size = offsetof(hone_runtime_options, policy);
+    options.known.policy = (hone_policy)50; // not read
+    assert_int_equal(hone_runtime_open(&options.known, &f.rt, &f.err), HONE_OK);
     hone_runtime_close(&f.rt);
 }
 
@@ -363,6 +383,7 @@ int main(void)
         ALONE(a_value_that_is_none_is_refused_with_its_name_what_came_and_what_was_expected),
         ALONE(a_name_too_long_for_an_algorithm_is_refused_and_cut_in_no_message),
         ALONE(an_option_that_is_none_is_refused),
+        ALONE(options_of_another_version_are_read_as_far_as_they_are_known),
         ALONE(a_forced_kernel_answers_every_call_of_its_algorithm),
         ALONE(of_two_rules_for_one_algorithm_the_later_one_holds),
         ALONE(a_forced_kernel_that_is_not_there_is_an_error_that_names_the_variable),
