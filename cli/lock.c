@@ -101,7 +101,7 @@ static bool is_servable(session *s, const hone_store_decision *decision, hone_er
         hone_kernel_by_name(algorithm, decision->kernel, platform) == NULL)
         return true;
     hone_decision read;
-    return hone_decision_from_store(rt, decision, &read, why) == HONE_OK;
+    return hone_decision_from_store(rt, NULL, decision, &read, why) == HONE_OK;
 }
 
 static bool accept(void *ctx, const hone_store_decision *decision)

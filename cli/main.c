@@ -24,7 +24,7 @@ const cli_command cli_commands[] = {
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
      "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval.\n"
      "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
-     "--fresh measures also what the store has measured already.",
+     "--fresh measures also what the store has measured already, and forgets what failed.",
      0, 0, cli_tune},
     {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
      "json list unproved store seconds evals patience wait platform kernel cold seed fresh no-store",

@@ -71,6 +71,7 @@ typedef struct hone_device_info {
     int64_t l1_bytes, l2_bytes, l3_bytes; // data caches, of one core (l3: shared); 0 when not known
     int64_t memory_bytes;
     int64_t smem_bytes, sms; // GPU: shared memory a block, multiprocessors; else 0
+    const char *driver;      // name and version of its driver; NULL: it has none, or it is not known
 } hone_device_info;
 
 #ifdef __cplusplus

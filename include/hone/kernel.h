@@ -111,6 +111,9 @@ struct hone_kernel {
     hone_status (*prepare)(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
     void (*release)(const hone_kernel *kernel, void *state);
     hone_run_function *run;
+    const char
+        *library; // soname of the library that it calls, "libopenblas.so.0": another version of it makes what was
+                  // measured with this one worth a second look; NULL: none
 };
 
 // First in an initialiser: {HONE_KERNEL, .algorithm = "rms_norm", ...}. C++17 calls hone_kernel_init.

@@ -8,6 +8,7 @@
 uint64_t hone_os_now_ns(void);                         // monotonic
 double hone_os_now_utc(void);                          // seconds since 1970
 void hone_os_format_utc(double seconds, char out[24]); // "2026-11-20T12:34:56Z"
+bool hone_os_parse_utc(const char *text, double *out); // exactly that; false for anything else
 double hone_os_load(void);                             // load average of the last minute; negative when not known
 void hone_os_sleep_ns(uint64_t nanoseconds);
 
@@ -74,6 +75,9 @@ typedef struct hone_library hone_library;
 // HONE_UNAVAILABLE with the loader's words for each name.
 hone_status hone_library_open(
     const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
+// Path of the library that the loader would take for a soname, links followed, so that the file's name tells its version.
+// Loads nothing. False: there is none.
+bool hone_library_find(const char *soname, char *out, size_t size);
 void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
 void hone_library_close(const hone_allocator *allocator, hone_library **library);
 

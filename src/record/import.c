@@ -8,7 +8,6 @@
 #include "os/os.h"
 
 #include <string.h>
-#include <time.h>
 
 enum { DOCUMENT_VERSION = 1 };
 
@@ -108,44 +107,13 @@ static hone_status read_count(reading *r, hone_error *err)
     return HONE_OK;
 }
 
-// Exactly "2026-11-20T12:34:56Z".
-static bool parse_utc(const char *text, double *out)
-{
-    static const char shape[] = "0000-00-00T00:00:00Z";
-    int fields[6] = {0};
-    size_t field = 0;
-    if (strlen(text) != sizeof shape - 1) return false;
-    for (size_t i = 0; shape[i] != '\0'; i++) {
-        bool digit = text[i] >= '0' && text[i] <= '9';
-        if (shape[i] == '0' ? !digit : text[i] != shape[i]) return false;
-        if (shape[i] == '0')
-            fields[field] = fields[field] * 10 + (text[i] - '0');
-        else
-            field++;
-        if (field == 6) break;
-    }
-    static const int limits[6][2] = {{1970, 9999}, {1, 12}, {1, 31}, {0, 23}, {0, 59}, {0, 60}};
-    for (size_t i = 0; i < 6; i++)
-        if (fields[i] < limits[i][0] || fields[i] > limits[i][1]) return false;
-    struct tm time = {
-        .tm_year = fields[0] - 1900,
-        .tm_mon = fields[1] - 1,
-        .tm_mday = fields[2],
-        .tm_hour = fields[3],
-        .tm_min = fields[4],
-        .tm_sec = fields[5],
-    };
-    *out = (double)timegm(&time);
-    return true;
-}
-
 // A time as text, or as seconds since 1970; missing: now.
 static hone_status read_time(const reading *r, const char *name, double *out, hone_error *err)
 {
     const json_t *member = json_object_get(r->entry, name);
     *out = r->now;
     if (member == NULL || json_is_null(member)) return HONE_OK;
-    if (json_is_string(member) && parse_utc(json_string_value(member), out)) return HONE_OK;
+    if (json_is_string(member) && hone_os_parse_utc(json_string_value(member), out)) return HONE_OK;
     if (json_is_number(member) && json_number_value(member) >= 0) {
         *out = json_number_value(member);
         return HONE_OK;

@@ -210,7 +210,8 @@ static hone_status copy_texts(batch *owned, hone_kernel_ref *ref, hone_error *er
     if (kernel->revision == NULL) kernel->revision = "1";
     kernel->algorithm = ref->algorithm->name;
     if (!copy_text(owned, &kernel->name) || !copy_text(owned, &kernel->signature) ||
-        !copy_text(owned, &kernel->space) || !copy_text(owned, &kernel->revision))
+        !copy_text(owned, &kernel->space) || !copy_text(owned, &kernel->revision) ||
+        !copy_text(owned, &kernel->library))
         return hone_fail_memory(err, in_kernels);
     return HONE_OK;
 }

@@ -300,7 +300,7 @@ static void visit_stored(void *ctx, const hone_store_decision *row)
 {
     store_visit *visit = ctx;
     hone_error why = {.message = ""};
-    visit->status = hone_decision_from_store(visit->request->rt, row, visit->out, &why);
+    visit->status = hone_decision_from_store(visit->request->rt, visit->request->device, row, visit->out, &why);
     if (visit->status != HONE_OK) *visit->why = why;
 }
 
@@ -449,7 +449,8 @@ const hone_links hone_runtime_links = {
         },
 };
 
-// A miss that a heuristic answers is noted, so that `hone tune --recorded` finds it.
+// A miss that a heuristic answers is noted, so that `hone tune --recorded` finds it; so is an answer that was measured in
+// another environment.
 static void note_miss(const hone_request *request, const hone_decision *decision)
 {
     hone_runtime *rt = request->rt;
@@ -474,7 +475,7 @@ hone_status hone_request_decide(
 {
     hone_status status = hone_chain_decide(&hone_runtime_links, request, hone_request_policy(request), out, err);
     if (status != HONE_OK) return hone_fail_prefix(err, status, "%s", hone_call_text(request->call));
-    if (out->source == HONE_SOURCE_HEURISTIC) note_miss(request, out);
+    if (out->source == HONE_SOURCE_HEURISTIC || out->changed[0] != '\0') note_miss(request, out);
     if (out_kernel != NULL) *out_kernel = chosen_kernel(request, out);
     return HONE_OK;
 }

@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "tune/environment.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,11 @@ static const char *revision_of(const hone_kernel_ref *kernel)
 }
 
 hone_status hone_decision_from_store(
-    hone_runtime *rt, const hone_store_decision *row, hone_decision *out, hone_error *why)
+    hone_runtime *rt,
+    const hone_device_info *device,
+    const hone_store_decision *row,
+    hone_decision *out,
+    hone_error *why)
 {
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, row->key.algorithm, row->key.version);
     hone_platform platform;
@@ -44,6 +49,7 @@ hone_status hone_decision_from_store(
     hone_decision_fill(out, kernel, &config, row->key.key);
     out->source = source_by_name(row->source);
     out->verified = row->verified;
+    if (device != NULL) (void)hone_environment_compare(row->environment, device, &kernel->kernel, out->changed);
     if (row->evidence != NULL) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &out->evidence, NULL);
     out->evidence.time_ns = row->time_ns;
     out->evidence.regime = row->regime;
@@ -66,7 +72,7 @@ hone_status hone_decision_store(
     hone_buffer_init(&evidence, rt->allocator);
     hone_buffer_init(&environment, rt->allocator);
     hone_evidence_json(&decision->evidence, &evidence);
-    hone_environment_json(device, &environment);
+    hone_environment_json(device, &kernel->kernel, &environment);
     hone_store_decision row = {
         .key = {device->fingerprint, decision->algorithm, decision->version, hone_call_key(call), hone_call_spec(call)},
         .call = hone_call_text(call),

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "runtime/nearest.h"
+#include "runtime/negatives.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ typedef struct explanation {
     size_t kernel_count;
     bool out_of_memory; // while kernels were asked
     hone_neighbours nearest;
+    hone_negatives negatives;
 } explanation;
 
 // A link that says "no entry" is a miss; so is one that only a heuristic answers.
@@ -52,6 +54,15 @@ static hone_status find_nearest(explanation *e, hone_policy policy, hone_error *
     return HONE_OK;
 }
 
+// Tuning a call means tuning its bucket, and that is where failures stand.
+static hone_status find_negatives(explanation *e, hone_error *err)
+{
+    hone_store *store = hone_runtime_store(e->request.rt);
+    const hone_call *tuned = e->request.bucket != NULL ? e->request.bucket : e->request.call;
+    hone_status status = store == NULL ? HONE_OK : hone_negatives_find(store, &e->request, tuned, &e->negatives, err);
+    return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
+}
+
 // Only what keeps an explanation from being true is a failure: no memory. The rest is part of it.
 static hone_status gather(explanation *e, hone_error *err)
 {
@@ -63,7 +74,8 @@ static hone_status gather(explanation *e, hone_error *err)
     e->answer = last != NULL && last->status == HONE_OK ? last : NULL;
     e->failed = e->answer == NULL ? last : NULL;
     e->kernels = hone_registry_list(e->request.op->algorithm, &e->kernel_count);
-    return is_miss(e) ? find_nearest(e, policy, err) : HONE_OK;
+    hone_status status = find_negatives(e, err);
+    return status == HONE_OK && is_miss(e) ? find_nearest(e, policy, err) : status;
 }
 
 static const char *answer_word(const hone_link_report *link)
@@ -136,6 +148,9 @@ static void text_answer(const explanation *e, hone_buffer *out)
         out, "answered by %s: %s/%s %s%s%s\n", hone_source_name(e->answer->source),
         hone_platform_name(decision->platform), decision->kernel, decision->config_json,
         decision->verified ? "" : " (unverified)", decision->bucketed ? " (from its bucket)" : "");
+    if (decision->changed[0] != '\0')
+        hone_buffer_format(
+            out, "  to be checked again: %s (hone tune --recorded measures it anew)\n", decision->changed);
     text_evidence(decision, out);
 }
 
@@ -160,6 +175,7 @@ static void explain_text(explanation *e, hone_buffer *out)
             out, "  %-8s %-18s %-4s %s\n", hone_platform_name(e->kernels[i]->kernel.platform),
             e->kernels[i]->kernel.name, reason == NULL ? "yes" : "no",
             reason != NULL ? reason : place(e, e->kernels[i]));
+        hone_negatives_text(&e->negatives, e->kernels[i]->kernel.name, out);
     }
     if (e->nearest.count > 0)
         hone_buffer_format(out, "nearest %s calls\n", e->nearest.rows[0].line > 0 ? "locked" : "stored");
@@ -211,6 +227,8 @@ static void json_kernels(explanation *e, hone_buffer *out)
         json_field(out, "platform", hone_platform_name(e->kernels[i]->kernel.platform));
         hone_buffer_format(out, ",\"eligible\":%s,", reason == NULL ? "true" : "false");
         json_field(out, "why", reason != NULL ? reason : place(e, e->kernels[i]));
+        hone_buffer_text(out, ",\"failures\":");
+        hone_negatives_json(&e->negatives, e->kernels[i]->kernel.name, out);
         hone_buffer_char(out, '}');
     }
     hone_buffer_char(out, ']');
@@ -244,8 +262,10 @@ static void json_answer(const explanation *e, hone_buffer *out)
     hone_buffer_char(out, ',');
     json_field(out, "platform", decision == NULL ? NULL : hone_platform_name(decision->platform));
     hone_buffer_format(
-        out, ",\"config\":%s,\"verified\":%s,\"evidence\":", decision == NULL ? "null" : decision->config_json,
+        out, ",\"config\":%s,\"verified\":%s,", decision == NULL ? "null" : decision->config_json,
         decision != NULL && decision->verified ? "true" : "false");
+    json_field(out, "changed", decision == NULL || decision->changed[0] == '\0' ? NULL : decision->changed);
+    hone_buffer_text(out, ",\"evidence\":");
     if (decision == NULL)
         hone_buffer_text(out, "null");
     else
@@ -295,6 +315,7 @@ hone_status hone_explain(
             sink(ctx, hone_buffer_string(&out), out.size);
     }
     hone_buffer_deinit(&out);
+    hone_negatives_deinit(&e->negatives);
     hone_request_deinit(&e->request);
     hone_free(&op->rt->allocator, e);
     return status;

@@ -158,10 +158,15 @@ hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_opt
 // Puts a decision in the memory cache and drops the plans that it replaces.
 hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);
-// The decision of a stored row, checked against the registry, the kernel's revision and its space.
+// The decision of a stored row, checked against the registry, the kernel's revision and its space, and compared with the
+// environment of a device (NULL: not compared).
 // HONE_INCOMPATIBLE with why it cannot be served.
 hone_status hone_decision_from_store(
-    hone_runtime *rt, const hone_store_decision *row, hone_decision *out, hone_error *why);
+    hone_runtime *rt,
+    const hone_device_info *device,
+    const hone_store_decision *row,
+    hone_decision *out,
+    hone_error *why);
 hone_status hone_decision_store(
     hone_runtime *rt,
     hone_store *store,

@@ -68,7 +68,7 @@ hone_status hone_runtime_contest(
     return status;
 }
 
-// Whether the chain answers a call with a verified decision without tuning.
+// Whether the chain answers a call, without tuning, with a verified decision of today's environment.
 static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *decision)
 {
     hone_request request;
@@ -76,7 +76,7 @@ static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *
     bool decided = false;
     if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
         decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
-                  decision->verified;
+                  decision->verified && decision->changed[0] == '\0';
     hone_request_deinit(&request);
     return decided;
 }
@@ -91,7 +91,9 @@ static bool takes_answers(const hone_tune_options *options)
 static bool read_again(const hone_request *request, hone_decision *out)
 {
     hone_error why;
-    if (hone_runtime_links.find[HONE_SOURCE_STORE](request, out, &why) != HONE_OK || !out->verified) return false;
+    if (hone_runtime_links.find[HONE_SOURCE_STORE](request, out, &why) != HONE_OK || !out->verified ||
+        out->changed[0] != '\0')
+        return false;
     return hone_runtime_remember(request->rt, request->device, hone_call_spec(request->call), out, &why) == HONE_OK;
 }
 

@@ -426,6 +426,7 @@ static void deinit_state(hone_contest_state *state)
     for (size_t i = 0; i < state->count; i++) {
         hone_bound_space_release(&state->contestants[i].space);
         hone_free(allocator, state->contestants[i].queue);
+        hone_free(allocator, state->contestants[i].environment);
     }
     hone_free(allocator, state->contestants);
     hone_free(allocator, state->candidates);

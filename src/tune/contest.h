@@ -27,7 +27,8 @@ typedef struct hone_contestant {
     uint32_t tried, passed;
     uint32_t lost_in_row; // crashes and time-outs since the last that answered
     bool put_aside;
-    double best_ns; // rank_ns; 0: none
+    double best_ns;    // rank_ns; 0: none
+    char *environment; // what its measurements are made with; NULL: not asked yet
 } hone_contestant;
 
 typedef struct hone_contest_state {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "store/merge.h"
+#include "tune/environment.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ hone_status hone_result_create(
 {
     hone_buffer environment;
     hone_buffer_init(&environment, allocator);
-    hone_environment_json(device, &environment);
+    hone_environment_json(device, NULL, &environment);
     hone_status status =
         environment.failed
             ? hone_fail_memory(err, where)

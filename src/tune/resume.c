@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "tune/environment.h"
+#include "tune/negative.h"
 
 #include <string.h>
 
@@ -18,13 +20,39 @@ static bool same_revision(const char *a, const char *b)
     return strcmp(a ? a : "1", b ? b : "1") == 0;
 }
 
-// What was measured of another revision of the kernel, or under another regime, says nothing here.
-static bool applies(
-    const hone_contest_state *state, const hone_contestant *contestant, const hone_store_measurement *measurement)
+// "" when there is no memory for it: nothing is compared then.
+static const char *environment_of(const hone_contest_state *state, hone_contestant *contestant)
 {
+    if (contestant->environment) return contestant->environment;
+    hone_buffer text;
+    hone_buffer_init(&text, state->environment->allocator);
+    hone_environment_counted_json(state->environment->device, &contestant->ref->kernel, &text);
+    if (!text.failed) contestant->environment = hone_copy_text(&text.allocator, text.data, text.size);
+    hone_buffer_deinit(&text);
+    return contestant->environment ? contestant->environment : "";
+}
+
+static bool is_of_today(
+    const hone_contest_state *state, hone_contestant *contestant, const hone_store_measurement *measurement)
+{
+    char difference[HONE_DIFFERENCE_SIZE];
     const hone_kernel *kernel = &contestant->ref->kernel;
-    return contestant->space && strcmp(kernel->name, measurement->kernel) == 0 &&
-           same_revision(kernel->revision, measurement->revision) && measurement->regime == state->options.regime;
+    const hone_device_info *device = state->environment->device;
+    if (measurement->failure != HONE_FAILURE_NONE)
+        return hone_failure_stands(measurement, kernel, device, hone_os_now_utc(), NULL, 0);
+    if (!same_revision(kernel->revision, measurement->revision)) return false;
+    // Texts first: thousands of measurements have the same.
+    if (!measurement->environment || strcmp(measurement->environment, environment_of(state, contestant)) == 0)
+        return true;
+    return hone_environment_compare(measurement->environment, device, kernel, difference) == HONE_STANDS;
+}
+
+// What was measured of another revision of the kernel, in another environment or under another regime says nothing here.
+static bool applies(
+    const hone_contest_state *state, hone_contestant *contestant, const hone_store_measurement *measurement)
+{
+    return contestant->space && strcmp(contestant->ref->kernel.name, measurement->kernel) == 0 &&
+           measurement->regime == state->options.regime && is_of_today(state, contestant, measurement);
 }
 
 static bool read_trial(const hone_store_measurement *measurement, hone_trial *out)
@@ -62,10 +90,65 @@ static bool load_one(void *ctx, const hone_store_measurement *measurement)
     return true;
 }
 
+// Forgetting ----------------------------------------------------------------------------------------------------------
+
+// A failure of which nobody knows when it happened keeps nothing from being tried.
+typedef struct forgotten {
+    hone_arena arena;
+    hone_store_measurement *failures;
+    size_t count, capacity;
+    bool failed;
+} forgotten;
+
+static const char *keep_text(forgotten *list, const char *text)
+{
+    if (!text) return NULL;
+    const char *copy = hone_arena_text(&list->arena, text, strlen(text));
+    list->failed = list->failed || !copy;
+    return copy;
+}
+
+static bool note_failure(void *ctx, const hone_store_measurement *measurement)
+{
+    forgotten *list = ctx;
+    if (measurement->failure == HONE_FAILURE_NONE || !measurement->measured) return true;
+    if (!hone_grow(&list->arena.allocator, &list->failures, &list->capacity, list->count + 1, sizeof *list->failures)) {
+        list->failed = true;
+        return false;
+    }
+    hone_store_measurement *failure = &list->failures[list->count++];
+    *failure = *measurement;
+    failure->kernel = keep_text(list, measurement->kernel);
+    failure->config = keep_text(list, measurement->config);
+    failure->revision = keep_text(list, measurement->revision);
+    failure->reason = keep_text(list, measurement->reason);
+    failure->environment = keep_text(list, measurement->environment);
+    failure->measured = NULL;
+    return !list->failed;
+}
+
+// Fresh forgets all failures of the call, also those whose configs this contest will not come to.
+static hone_status forget_failures(const hone_contest_state *state, hone_error *err)
+{
+    hone_store *store = state->environment->store;
+    forgotten list = {.arena = {.allocator = state->environment->allocator}};
+    hone_error why = {0};
+    hone_status status = hone_store_measurements(store, &state->key, note_failure, &list, &why);
+    for (size_t i = 0; i < list.count && !list.failed && status == HONE_OK; i++)
+        status = hone_store_put_measurement(store, &state->key, &list.failures[i], &why);
+    if (status != HONE_OK && status != HONE_NOT_FOUND)
+        hone_log_write(
+            state->environment->log, HONE_LOG_WARNING, "earlier failures are not forgotten: %s", why.message);
+    hone_free(&list.arena.allocator, list.failures);
+    hone_arena_destroy(&list.arena);
+    return list.failed ? hone_fail_memory(err, where) : HONE_OK;
+}
+
 hone_status hone_contest_load(hone_contest_state *state, hone_error *err)
 {
     hone_store *store = state->environment->store;
-    if (!store || state->options.fresh) return HONE_OK;
+    if (!store) return HONE_OK;
+    if (state->options.fresh) return forget_failures(state, err);
     loader load = {state, false};
     hone_error why = {0};
     hone_status status = hone_store_measurements(store, &state->key, load_one, &load, &why);
@@ -101,6 +184,9 @@ static void keep_row(void *ctx, const hone_store_decision *row)
     const hone_kernel_ref *ref = contestant->ref;
     if (hone_config_from_json(ref->space, row->config, strlen(row->config), &config, NULL) != HONE_OK) return;
     if (hone_bound_space_check(contestant->space, &config, NULL) != HONE_OK) return;
+    char difference[HONE_DIFFERENCE_SIZE];
+    if (hone_environment_compare(row->environment, state->environment->device, &ref->kernel, difference) != HONE_STANDS)
+        return;
     hone_evidence evidence = {0};
     if (row->evidence) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL);
     evidence.time_ns = row->time_ns;
@@ -133,6 +219,9 @@ void hone_contest_store(hone_contest_state *state, const hone_candidate *candida
     if (!state->environment->store) return;
     if (hone_config_json(ref->space, &candidate->config, config, sizeof config) >= sizeof config) return;
     const hone_trial *trial = &candidate->trial;
+    char measured[24];
+    hone_os_format_utc(hone_os_now_utc(), measured);
+    const char *environment = environment_of(state, &state->contestants[candidate->kernel]);
     const hone_store_measurement measurement = {
         .kernel = ref->kernel.name,
         .config = config,
@@ -145,6 +234,8 @@ void hone_contest_store(hone_contest_state *state, const hone_candidate *candida
         .max_error = trial->failure == HONE_FAILURE_NONE ? trial->max_error : -1,
         .failure = trial->failure,
         .reason = trial->reason[0] ? trial->reason : NULL,
+        .environment = environment[0] ? environment : NULL,
+        .measured = measured,
     };
     hone_error why = {0};
     if (hone_store_put_measurement(state->environment->store, &state->key, &measurement, &why) == HONE_OK) return;

@@ -91,8 +91,6 @@ hone_status hone_result_read(
     size_t size,
     hone_result **out,
     hone_error *err);
-// The environment that stands beside a decision (formats.md), as a JSON object.
-void hone_environment_json(const hone_device_info *device, hone_buffer *out);
 // Evidence as a JSON object and back (unknown fields are kept out, missing ones are zero).
 void hone_evidence_json(const hone_evidence *evidence, hone_buffer *out);
 hone_status hone_evidence_parse(const char *json, size_t size, hone_evidence *out, hone_error *err);

@@ -7,18 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_LIMIT = 16 << 20, PATH_SIZE = 4096 };
-
-// The loader's cache holds every name it knows as NUL-terminated text.
-static bool stands_in_cache(const char *soname)
-{
-    hone_buffer cache;
-    hone_buffer_init(&cache, hone_allocator_system());
-    bool found = hone_os_read_file("/etc/ld.so.cache", CACHE_LIMIT, &cache, NULL) == HONE_OK &&
-                 memmem(cache.data, cache.size, soname, strlen(soname) + 1) != NULL;
-    hone_buffer_deinit(&cache);
-    return found;
-}
+enum { PATH_SIZE = 4096 };
 
 static bool is_readable(const char *path)
 {
@@ -27,27 +16,10 @@ static bool is_readable(const char *path)
     return file != NULL;
 }
 
-static bool is_file(const char *folder, size_t length, const char *name)
-{
-    char path[PATH_SIZE];
-    int size = snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, name);
-    return size > 0 && (size_t)size < sizeof path && is_readable(path);
-}
-
-static bool is_in_library_path(const char *soname)
-{
-    const char *path = getenv("LD_LIBRARY_PATH");
-    while (path && *path) {
-        size_t length = strcspn(path, ":;");
-        if (is_file(path, length, soname)) return true;
-        path += length + (path[length] != '\0');
-    }
-    return false;
-}
-
 bool hone_rival_is_here(const char *soname, const char *package, hone_error *why)
 {
-    if (is_in_library_path(soname) || stands_in_cache(soname)) return true;
+    char path[PATH_SIZE];
+    if (hone_library_find(soname, path, sizeof path)) return true;
     hone_fail(why, HONE_UNAVAILABLE, "rivals", "%s is not installed: install %s (Debian)", soname, package);
     return false;
 }

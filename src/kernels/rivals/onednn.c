@@ -3,12 +3,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/rivals/loading.h"
+#include "kernels/rivals/rivals.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
-static const char soname[] = "libdnnl.so.2", package[] = "libdnnl2", where[] = "rivals.onednn";
+static const char soname[] = HONE_ONEDNN_SONAME, package[] = "libdnnl2", where[] = "rivals.onednn";
 
 enum { SLOTS = 4 }; // runs at the same time that need no memory of their own
 

@@ -5,7 +5,7 @@
 #include "kernels/rivals/rivals.h"
 #include "os/os.h"
 
-static const char soname[] = "libopenblas.so.0", package[] = "libopenblas0-pthread", where[] = "rivals.openblas";
+static const char soname[] = HONE_OPENBLAS_SONAME, package[] = "libopenblas0-pthread", where[] = "rivals.openblas";
 
 // CBLAS's numbers.
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };

@@ -5,6 +5,10 @@
 
 #include "kernels/matmul/matmul.h"
 
+// What the loader knows the libraries by.
+#define HONE_OPENBLAS_SONAME "libopenblas.so.0"
+#define HONE_ONEDNN_SONAME   "libdnnl.so.2"
+
 // One library. A product made by `create` is immutable; any number of threads may run it at the same time.
 typedef struct hone_rival {
     const char *name;

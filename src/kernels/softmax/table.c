@@ -1,4 +1,5 @@
 // softmax: its signature, its kernels, and what is known of them without running them.
+#include "kernels/rivals/rivals.h"
 #include "kernels/softmax/onednn.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/tables.h"
@@ -71,8 +72,9 @@ static const hone_kernel kernels[] = {
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space, .supports = supports,
      .heuristic = heuristic, .run = hone_softmax_avx2},
     {HONE_KERNEL, .algorithm = "softmax", .name = "onednn", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 15, .space = onednn_space, .supports = hone_softmax_onednn_supports, .heuristic = onednn_heuristic,
-     .prepare = hone_softmax_onednn_prepare, .release = hone_softmax_onednn_release, .run = hone_softmax_onednn},
+     .library = HONE_ONEDNN_SONAME, .priority = 15, .space = onednn_space, .supports = hone_softmax_onednn_supports,
+     .heuristic = onednn_heuristic, .prepare = hone_softmax_onednn_prepare, .release = hone_softmax_onednn_release,
+     .run = hone_softmax_onednn},
     {HONE_KERNEL, .algorithm = "softmax", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_softmax_portable},
     {HONE_KERNEL, .algorithm = "softmax", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,

@@ -32,6 +32,36 @@ void hone_os_format_utc(double seconds, char out[24])
         memcpy(out, never, sizeof never);
 }
 
+bool hone_os_parse_utc(const char *text, double *out)
+{
+    static const char shape[] = "0000-00-00T00:00:00Z";
+    int fields[6] = {0};
+    size_t field = 0;
+    if (strlen(text) != sizeof shape - 1) return false;
+    for (size_t i = 0; shape[i] != '\0'; i++) {
+        bool digit = text[i] >= '0' && text[i] <= '9';
+        if (shape[i] == '0' ? !digit : text[i] != shape[i]) return false;
+        if (shape[i] == '0')
+            fields[field] = fields[field] * 10 + (text[i] - '0');
+        else
+            field++;
+        if (field == 6) break;
+    }
+    static const int limits[6][2] = {{1970, 9999}, {1, 12}, {1, 31}, {0, 23}, {0, 59}, {0, 60}};
+    for (size_t i = 0; i < 6; i++)
+        if (fields[i] < limits[i][0] || fields[i] > limits[i][1]) return false;
+    struct tm time = {
+        .tm_year = fields[0] - 1900,
+        .tm_mon = fields[1] - 1,
+        .tm_mday = fields[2],
+        .tm_hour = fields[3],
+        .tm_min = fields[4],
+        .tm_sec = fields[5],
+    };
+    *out = (double)timegm(&time);
+    return true;
+}
+
 double hone_os_load(void)
 {
     double load;

@@ -5,6 +5,11 @@
 #include "os/os.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct hone_library {
     void *handle;
@@ -58,4 +63,77 @@ void hone_library_close(const hone_allocator *allocator, hone_library **library)
     dlclose((*library)->handle);
     hone_free(allocator, *library);
     *library = NULL;
+}
+
+// Finding ----------------------------------------------------------------------------------------------------------
+
+static bool resolve(const char *path, char *out, size_t size)
+{
+    char resolved[PATH_MAX];
+    if (access(path, R_OK) != 0 || !realpath(path, resolved) || strlen(resolved) >= size) return false;
+    memcpy(out, resolved, strlen(resolved) + 1);
+    return true;
+}
+
+static bool find_in_library_path(const char *soname, char *out, size_t size)
+{
+    const char *folders = getenv("LD_LIBRARY_PATH");
+    while (folders && *folders) {
+        char path[PATH_MAX];
+        size_t length = strcspn(folders, ":;");
+        int written = snprintf(path, sizeof path, "%.*s/%s", (int)length, folders, soname);
+        if (written > 0 && (size_t)written < sizeof path && resolve(path, out, size)) return true;
+        folders += length + (folders[length] != '\0');
+    }
+    return false;
+}
+
+// The loader's cache: a header, entries, and the texts that they point at, from the header on (ldconfig(8)).
+static const char cache_magic[] = "glibc-ld.so.cache1.1";
+typedef struct cache_header {
+    char magic[sizeof cache_magic - 1];
+    uint32_t entries, texts_size;
+    uint8_t flags, padding[3];
+    uint32_t extension, unused[3];
+} cache_header;
+typedef struct cache_entry {
+    int32_t flags;
+    uint32_t soname, path, os_version;
+    uint64_t capabilities;
+} cache_entry;
+_Static_assert(sizeof(cache_header) == 48 && sizeof(cache_entry) == 24, "as glibc writes them");
+
+// A text of the cache; NULL when it is not inside.
+static const char *text_at(const hone_buffer *cache, size_t header, uint32_t offset)
+{
+    size_t at = header + offset;
+    return at < cache->size && memchr(cache->data + at, '\0', cache->size - at) ? cache->data + at : NULL;
+}
+
+static bool search_cache(const hone_buffer *cache, const char *soname, char *out, size_t size)
+{
+    const char *begin = cache->size == 0 ? NULL : memmem(cache->data, cache->size, cache_magic, sizeof cache_magic - 1);
+    size_t header = begin ? (size_t)(begin - cache->data) : 0, at = header + sizeof(cache_header);
+    cache_header head;
+    if (!begin || at > cache->size) return false;
+    memcpy(&head, begin, sizeof head);
+    for (uint32_t i = 0; i < head.entries && cache->size - at >= sizeof(cache_entry); i++, at += sizeof(cache_entry)) {
+        cache_entry entry;
+        memcpy(&entry, cache->data + at, sizeof entry);
+        const char *name = text_at(cache, header, entry.soname), *path = text_at(cache, header, entry.path);
+        if (name && path && strcmp(name, soname) == 0 && resolve(path, out, size)) return true;
+    }
+    return false;
+}
+
+bool hone_library_find(const char *soname, char *out, size_t size)
+{
+    enum { CACHE_LIMIT = 16 << 20 };
+    if (find_in_library_path(soname, out, size)) return true;
+    hone_buffer cache;
+    hone_buffer_init(&cache, hone_allocator_system());
+    bool found = hone_os_read_file("/etc/ld.so.cache", CACHE_LIMIT, &cache, NULL) == HONE_OK &&
+                 search_cache(&cache, soname, out, size);
+    hone_buffer_deinit(&cache);
+    return found;
 }

@@ -90,29 +90,12 @@ static void wrong_kinds_are_refused_by_name(void **state)
     }
 }
 
-static void the_environment_is_an_object_of_texts(void **state)
-{
-    (void)state;
-    const hone_device_info device = {.struct_size = sizeof device, .name = "A \"CPU\"", .fingerprint = "f"};
-    hone_buffer out;
-    hone_buffer_init(&out, hone_allocator_system());
-    hone_environment_json(&device, &out);
-    json_t *root = NULL;
-    assert_int_equal(hone_json_parse(out.data, out.size, &root, NULL), HONE_OK);
-    assert_string_equal(json_string_value(json_object_get(root, "device")), "A \"CPU\"");
-    assert_non_null(json_string_value(json_object_get(root, "os_release")));
-    assert_non_null(json_string_value(json_object_get(root, "compiler")));
-    json_decref(root);
-    hone_buffer_deinit(&out);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evidence_survives_the_way_through_text),
         cmocka_unit_test(missing_fields_are_zero_and_unknown_ones_are_ignored),
         cmocka_unit_test(wrong_kinds_are_refused_by_name),
-        cmocka_unit_test(the_environment_is_an_object_of_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

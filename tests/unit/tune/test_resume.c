@@ -13,6 +13,8 @@ static int setup(void **state)
 
 typedef struct seen {
     uint32_t passed, failed;
+    uint32_t known;          // with a time and an environment
+    uint32_t timed_failures; // of these
     hone_failure failure;
     double time_ns;
 } seen;
@@ -20,6 +22,9 @@ typedef struct seen {
 static bool count_one(void *ctx, const hone_store_measurement *measurement)
 {
     seen *s = ctx;
+    s->known += measurement->measured != NULL && measurement->environment != NULL &&
+                strstr(measurement->environment, "\"hone\":") != NULL;
+    s->timed_failures += measurement->failure != HONE_FAILURE_NONE && measurement->measured != NULL;
     if (measurement->failure == HONE_FAILURE_NONE) {
         s->passed++;
         s->time_ns = measurement->time_ns;
@@ -129,11 +134,22 @@ static void put_one(
 
 // The finals measure again in any case, so what was taken from the store shows in what was not tried in the worker: a stored
 // failure of the good kernel makes it lose without a look.
-static void put_failure(ground *g, const char *subject, const char *kernel, const char *revision, hone_regime regime)
+static void put_failure_of(
+    ground *g,
+    const char *subject,
+    const char *kernel,
+    const char *revision,
+    hone_regime regime,
+    double days_ago,
+    const char *environment)
 {
     hone_call *call = NULL;
+    char measured[24];
+    hone_os_format_utc(hone_os_now_utc() - days_ago * 86400, measured);
     hone_store_key key = key_of(g, subject, &call);
     const hone_store_measurement measurement = {
+        .environment = environment,
+        .measured = measured,
         .kernel = kernel,
         .config = "{}",
         .revision = revision,
@@ -145,6 +161,11 @@ static void put_failure(ground *g, const char *subject, const char *kernel, cons
     hone_call_release(&call);
 }
 
+static void put_failure(ground *g, const char *subject, const char *kernel, const char *revision, hone_regime regime)
+{
+    put_failure_of(g, subject, kernel, revision, regime, 0, NULL);
+}
+
 static void a_stored_failure_is_believed_unless_fresh_is_asked_for(void **state)
 {
     ground *g = *state;
@@ -154,6 +175,57 @@ static void a_stored_failure_is_believed_unless_fresh_is_asked_for(void **state)
     g->options.fresh = true;
     assert_int_equal(ground_tune(g, "none"), HONE_OK);
     assert_winner(g, "good");
+}
+
+static void a_stored_failure_is_believed_no_longer_than_its_kind_is(void **state)
+{
+    ground *g = *state;
+    put_failure_of(g, "none", "good", "1", HONE_WARM, 29, NULL);
+    assert_int_equal(ground_tune(g, "none"), HONE_NOT_FOUND);
+    put_failure_of(g, "none", "good", "1", HONE_WARM, 31, NULL);
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_int_equal(look(g, "none").failed, 0);
+}
+
+static void a_failure_of_another_environment_is_tried_again(void **state)
+{
+    ground *g = *state;
+    put_failure_of(g, "none", "good", "1", HONE_WARM, 0, "{\"compiler\":\"an older one\"}");
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_winner(g, "good");
+}
+
+// Fresh forgets also what this contest does not come to: here a failure of a config that is no more.
+static void fresh_forgets_all_failures_of_the_call(void **state)
+{
+    ground *g = *state;
+    hone_call *call = NULL;
+    hone_store_key key = key_of(g, "none", &call);
+    const hone_store_measurement gone = {
+        .kernel = "good",
+        .config = "{\"old\":1}",
+        .revision = "1",
+        .max_error = -1,
+        .failure = HONE_FAILURE_WRONG,
+        .reason = "stored",
+        .measured = "2026-11-20T12:34:56Z"};
+    assert_int_equal(hone_store_put_measurement(g->environment.store, &key, &gone, &g->err), HONE_OK);
+    g->options.fresh = true;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    seen s = look(g, "none");
+    assert_int_equal(s.failed, 1);
+    assert_int_equal(s.timed_failures, 0);
+    hone_call_release(&call);
+}
+
+static void each_record_says_when_and_with_what_it_was_measured(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    seen s = look(g, "wrong");
+    assert_int_equal(s.passed + s.failed, 2);
+    assert_int_equal(s.known, 2);
+    assert_int_equal(s.timed_failures, 1);
 }
 
 static void measurements_of_another_revision_or_regime_say_nothing(void **state)
@@ -224,6 +296,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_second_contest_measures_nothing_twice, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(an_interrupted_contest_resumes, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_stored_failure_is_believed_unless_fresh_is_asked_for, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_stored_failure_is_believed_no_longer_than_its_kind_is, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_failure_of_another_environment_is_tried_again, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(fresh_forgets_all_failures_of_the_call, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(each_record_says_when_and_with_what_it_was_measured, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(measurements_of_another_revision_or_regime_say_nothing, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_measurement_that_never_was_is_corrected_by_the_finals, setup, ground_teardown),

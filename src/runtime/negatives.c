@@ -1,0 +1,149 @@
+#include "runtime/negatives.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "tune/negative.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Finding ------------------------------------------------------------------------------------------------------------
+
+typedef struct finding {
+    const hone_request *request;
+    hone_negatives *out;
+    double now;
+    bool failed;
+} finding;
+
+static const hone_kernel *kernel_named(const hone_request *request, const char *name)
+{
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = hone_registry_list(request->op->algorithm, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(kernels[i]->kernel.name, name) == 0) return &kernels[i]->kernel;
+    return NULL;
+}
+
+static bool note(void *ctx, const hone_store_measurement *measurement)
+{
+    finding *find = ctx;
+    hone_negatives *out = find->out;
+    const hone_kernel *kernel = kernel_named(find->request, measurement->kernel);
+    if (measurement->failure == HONE_FAILURE_NONE || kernel == NULL) return true;
+    find->failed = !hone_grow(&out->allocator, &out->rows, &out->capacity, out->count + 1, sizeof *out->rows);
+    if (find->failed) return false;
+    hone_negative *row = &out->rows[out->count++];
+    *row = (hone_negative){.failure = measurement->failure};
+    snprintf(row->kernel, sizeof row->kernel, "%s", measurement->kernel);
+    snprintf(row->config, sizeof row->config, "%s", measurement->config);
+    snprintf(row->reason, sizeof row->reason, "%s", measurement->reason == NULL ? "" : measurement->reason);
+    snprintf(row->measured, sizeof row->measured, "%s", measurement->measured == NULL ? "" : measurement->measured);
+    hone_failure_until(measurement, row->until);
+    row->stands =
+        hone_failure_stands(measurement, kernel, find->request->device, find->now, row->why_not, sizeof row->why_not);
+    return true;
+}
+
+hone_status hone_negatives_find(
+    hone_store *store, const hone_request *request, const hone_call *call, hone_negatives *out, hone_error *err)
+{
+    *out = (hone_negatives){.allocator = request->rt->allocator};
+    finding find = {.request = request, .out = out, .now = hone_os_now_utc()};
+    const hone_store_key key = {
+        .device = request->device->fingerprint,
+        .algorithm = request->op->algorithm->name,
+        .version = request->op->algorithm->version,
+        .key = hone_call_key(call),
+        .spec = hone_call_spec(call),
+    };
+    hone_status status = hone_store_measurements(store, &key, note, &find, err);
+    if (find.failed) return hone_fail_memory(err, "explain");
+    return status == HONE_NOT_FOUND ? HONE_OK : status;
+}
+
+void hone_negatives_deinit(hone_negatives *negatives)
+{
+    if (negatives->rows != NULL) hone_free(&negatives->allocator, negatives->rows);
+    *negatives = (hone_negatives){.allocator = negatives->allocator};
+}
+
+// Telling ------------------------------------------------------------------------------------------------------------
+
+// Of one kind: how many, and until when the last of them is not tried again.
+typedef struct kind_count {
+    size_t stands;
+    const char *until;
+} kind_count;
+
+static void tell_kinds(const kind_count *kinds, hone_buffer *out)
+{
+    const char *between = "";
+    for (int kind = HONE_FAILURE_NONE + 1; kind < HONE_FAILURE_COUNT; kind++) {
+        if (kinds[kind].stands == 0) continue;
+        hone_buffer_format(
+            out, "%s%zu %s, not tried again before %s", between, kinds[kind].stands,
+            hone_failure_name((hone_failure)kind), kinds[kind].until);
+        between = "; ";
+    }
+}
+
+void hone_negatives_text(const hone_negatives *negatives, const char *kernel, hone_buffer *out)
+{
+    kind_count kinds[HONE_FAILURE_COUNT] = {{0}};
+    size_t stands = 0, gone = 0;
+    const hone_negative *last = NULL;
+    for (size_t i = 0; i < negatives->count; i++) {
+        const hone_negative *row = &negatives->rows[i];
+        kind_count *kind = &kinds[row->failure];
+        if (strcmp(row->kernel, kernel) != 0) continue;
+        stands += row->stands;
+        gone += !row->stands;
+        if (last == NULL || strcmp(row->measured, last->measured) > 0) last = row;
+        if (!row->stands) continue;
+        kind->stands++;
+        if (kind->until == NULL || strcmp(row->until, kind->until) > 0) kind->until = row->until;
+    }
+    if (last == NULL) return;
+    hone_buffer_text(out, "           failed: ");
+    tell_kinds(kinds, out);
+    if (gone > 0)
+        hone_buffer_format(
+            out, "%s%zu may be tried again (%s)", stands > 0 ? "; " : "", gone,
+            last->stands ? "of another time, revision or environment" : last->why_not);
+    hone_buffer_format(out, "; the last: %s %s: %s\n", hone_failure_name(last->failure), last->config, last->reason);
+}
+
+static void json_text(hone_buffer *out, const char *name, const char *text)
+{
+    hone_buffer_format(out, "\"%s\":", name);
+    if (text[0] == '\0')
+        hone_buffer_text(out, "null");
+    else
+        hone_json_string(out, text, strlen(text));
+}
+
+void hone_negatives_json(const hone_negatives *negatives, const char *kernel, hone_buffer *out)
+{
+    const char *between = "{";
+    hone_buffer_char(out, '[');
+    for (size_t i = 0; i < negatives->count; i++) {
+        const hone_negative *row = &negatives->rows[i];
+        if (strcmp(row->kernel, kernel) != 0) continue;
+        hone_buffer_text(out, between);
+        json_text(out, "kind", hone_failure_name(row->failure));
+        hone_buffer_char(out, ',');
+        json_text(out, "config", row->config);
+        hone_buffer_char(out, ',');
+        json_text(out, "reason", row->reason);
+        hone_buffer_char(out, ',');
+        json_text(out, "measured", row->measured);
+        hone_buffer_char(out, ',');
+        json_text(out, "until", row->until);
+        hone_buffer_format(out, ",\"believed\":%s,", row->stands ? "true" : "false");
+        json_text(out, "why_not", row->why_not);
+        hone_buffer_char(out, '}');
+        between = ",{";
+    }
+    hone_buffer_char(out, ']');
+}

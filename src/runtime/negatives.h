@@ -1,0 +1,34 @@
+// What of a call's configs failed, from the store: what explain shows of it.
+#ifndef HONE_RUNTIME_NEGATIVES_H
+#define HONE_RUNTIME_NEGATIVES_H
+
+#include "runtime/runtime.h"
+
+// One config that failed.
+typedef struct hone_negative {
+    char kernel[HONE_NAME_SIZE];
+    char config[256];
+    hone_failure failure;
+    char reason[128];
+    char measured[24], until[24]; // UTC; "" when it is not known
+    bool stands;                  // it keeps the config from being tried
+    char why_not[128];            // else
+} hone_negative;
+
+typedef struct hone_negatives {
+    hone_allocator allocator;
+    hone_negative *rows;
+    size_t count, capacity;
+} hone_negatives;
+
+// The failures of a call's key, of all kernels that are registered. HONE_OUT_OF_MEMORY, or the store's failure.
+hone_status hone_negatives_find(
+    hone_store *store, const hone_request *request, const hone_call *call, hone_negatives *out, hone_error *err);
+void hone_negatives_deinit(hone_negatives *negatives);
+
+// One line for people about a kernel, if any of its configs failed.
+void hone_negatives_text(const hone_negatives *negatives, const char *kernel, hone_buffer *out);
+// A JSON array of a kernel's failures.
+void hone_negatives_json(const hone_negatives *negatives, const char *kernel, hone_buffer *out);
+
+#endif

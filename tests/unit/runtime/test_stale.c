@@ -1,0 +1,246 @@
+// What becomes of stored answers and failures when the world around them has changed.
+#include "fixture.h"
+#include "temporary_folder.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+typedef struct ground {
+    temporary_folder folder;
+    char url[TEMPORARY_PATH_SIZE];
+    fixture *f;
+} ground;
+
+static int setup(void **state)
+{
+    static ground g;
+    *state = &g;
+    if (temporary_folder_make(&g.folder) != 0) return -1;
+    snprintf(g.url, sizeof g.url, "sqlite:%s/store.db", g.folder.path);
+    g.f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .store = g.url});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    ground *g = *state;
+    close_fixture(g->f);
+    temporary_folder_remove(&g->folder);
+    return 0;
+}
+
+static hone_store *open_store(ground *g)
+{
+    hone_store *store = NULL;
+    if (hone_store_open(hone_allocator_system(), g->url, &store, &g->f->err) != HONE_OK)
+        fail_msg("%s", g->f->err.message);
+    return store;
+}
+
+static hone_store_key key_of(ground *g, const hone_call *call)
+{
+    size_t count = 0;
+    return (hone_store_key){
+        hone_runtime_devices(g->f->rt, &count)[0]->fingerprint, "scale", "1", hone_call_key(call),
+        hone_call_spec(call)};
+}
+
+// What another process has left for scale on 4 x 4.
+static void put_decision(ground *g, const char *kernel, const char *revision, const char *environment)
+{
+    hone_store *store = open_store(g);
+    hone_call *call = describe_scale(g->f, 4, 4);
+    const hone_store_decision row = {
+        .key = key_of(g, call),
+        .call = hone_call_text(call),
+        .kernel = kernel,
+        .platform = "native",
+        .config = strcmp(kernel, "fast") == 0 ? "{\"unroll\":4,\"layout\":\"col\"}" : "{}",
+        .source = "autotune",
+        .revision = revision,
+        .verified = true,
+        .time_ns = 1234,
+        .evidence = "{\"samples\":7}",
+        .environment = environment,
+    };
+    assert_int_equal(hone_store_put(store, &row, &g->f->err), HONE_OK);
+    hone_call_release(&call);
+    hone_store_close(&store);
+}
+
+static void put_failure(ground *g, hone_failure kind, const char *config, const char *revision, const char *measured)
+{
+    hone_store *store = open_store(g);
+    hone_call *call = describe_scale(g->f, 4, 4);
+    const hone_store_key key = key_of(g, call);
+    const hone_store_measurement failure = {
+        .kernel = "fast",
+        .config = config,
+        .revision = revision,
+        .max_error = -1,
+        .failure = kind,
+        .reason = "signal 11",
+        .measured = measured};
+    assert_int_equal(hone_store_put_measurement(store, &key, &failure, &g->f->err), HONE_OK);
+    hone_call_release(&call);
+    hone_store_close(&store);
+}
+
+typedef struct text {
+    char data[20000];
+    size_t size;
+} text;
+
+static void collect(void *ctx, const char *piece, size_t size)
+{
+    text *all = ctx;
+    assert_true(all->size + size < sizeof all->data);
+    memcpy(all->data + all->size, piece, size);
+    all->data[all->size += size] = '\0';
+}
+
+static const char *explain(ground *g, hone_format format)
+{
+    static text said;
+    said.size = 0;
+    hone_call *call = describe_scale(g->f, 4, 4);
+    if (hone_explain(g->f->op, call, format, collect, &said, &g->f->err) != HONE_OK) fail_msg("%s", g->f->err.message);
+    hone_call_release(&call);
+    return said.data;
+}
+
+static bool count_row(void *ctx, const hone_store_invocation *invocation)
+{
+    assert_string_equal(invocation->decided, "store");
+    ++*(int *)ctx;
+    return true;
+}
+
+static int noted(ground *g)
+{
+    int count = 0;
+    assert_int_equal(hone_record_get(g->f->rt, NULL, count_row, &count, &g->f->err), HONE_OK);
+    return count;
+}
+
+static void an_answer_of_this_environment_is_served_and_nothing_more(void **state)
+{
+    ground *g = *state;
+    put_decision(g, "plain", "1", "{\"governor\":\"of another day\",\"os_release\":\"0.01\"}");
+    hone_decision decision = decide_scale(g->f, 4, 4);
+    assert_int_equal(decision.source, HONE_SOURCE_STORE);
+    assert_string_equal(decision.changed, "");
+    assert_int_equal(noted(g), 0);
+    assert_null(strstr(explain(g, HONE_TEXT), "checked again"));
+    assert_non_null(strstr(explain(g, HONE_JSON), "\"changed\":null"));
+}
+
+static void an_answer_of_another_environment_is_served_noted_and_explained(void **state)
+{
+    ground *g = *state;
+    put_decision(g, "plain", "1", "{\"compiler\":\"an older one\"}");
+    hone_decision decision = decide_scale(g->f, 4, 4);
+    assert_int_equal(decision.source, HONE_SOURCE_STORE);
+    assert_string_equal(decision.kernel, "plain");
+    assert_true(decision.verified);
+    assert_memory_equal(decision.changed, "compiler was an older one, is ", 30);
+    assert_int_equal(noted(g), 1);
+    assert_non_null(strstr(explain(g, HONE_TEXT), "to be checked again: compiler was an older one, is "));
+    assert_non_null(strstr(explain(g, HONE_JSON), "\"changed\":\"compiler was an older one, is "));
+}
+
+static void what_is_to_be_checked_again_is_tuned_with_the_recorded(void **state)
+{
+    ground *g = *state;
+    put_decision(g, "plain", "1", "{\"hone\":\"0.0.1\"}");
+    (void)decide_scale(g->f, 4, 4);
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .isolation = HONE_ISOLATION_IN_PROCESS, .evaluations = 3};
+    hone_result *result = NULL;
+    if (hone_tune_recorded(g->f->rt, &options, &result, &g->f->err) != HONE_OK) fail_msg("%s", g->f->err.message);
+    assert_int_equal(hone_result_size(result), 1);
+    assert_true(hone_result_decision(result, 0)->evidence.measured > 0);
+    hone_result_release(&result);
+    hone_decision decision = decide_scale(g->f, 4, 4);
+    assert_string_equal(decision.changed, "");
+    // And is not tuned once more.
+    if (hone_tune_recorded(g->f->rt, &options, &result, &g->f->err) != HONE_OK) fail_msg("%s", g->f->err.message);
+    assert_true(hone_result_decision(result, 0)->evidence.started[0] != '\0');
+    assert_true(hone_result_decision(result, 0)->evidence.time_ns == decision.evidence.time_ns);
+    hone_result_release(&result);
+}
+
+static void a_changed_kernel_makes_its_own_answers_stale_and_no_others(void **state)
+{
+    ground *g = *state;
+    put_decision(g, "fast", "0", "{}");
+    assert_int_equal(decide_scale(g->f, 4, 4).source, HONE_SOURCE_HEURISTIC);
+    assert_non_null(strstr(explain(g, HONE_TEXT), "revision 0 of kernel fast, which is now 1"));
+    put_decision(g, "plain", "1", "{}");
+    assert_int_equal(decide_scale(g->f, 4, 4).source, HONE_SOURCE_STORE);
+}
+
+static void an_environment_that_says_nothing_changes_nothing(void **state)
+{
+    ground *g = *state;
+    static const char *const environments[] = {NULL, "{}", "{\"later\":\"x\"}", "{\"compiler\":null}"};
+    for (size_t i = 0; i < sizeof environments / sizeof environments[0]; i++) {
+        put_decision(g, "plain", "1", environments[i]);
+        hone_cache_clear(g->f->rt);
+        assert_string_equal(decide_scale(g->f, 4, 4).changed, "");
+    }
+}
+
+static void explain_shows_what_failed_and_until_when(void **state)
+{
+    ground *g = *state;
+    put_failure(g, HONE_FAILURE_CRASH, "{\"unroll\":1,\"layout\":\"row\"}", "1", "2999-01-01T00:00:00Z");
+    put_failure(g, HONE_FAILURE_CRASH, "{\"unroll\":2,\"layout\":\"row\"}", "0", "2026-01-01T00:00:00Z");
+    const char *said = explain(g, HONE_TEXT);
+    assert_non_null(strstr(said, "failed: 2 may be tried again (it is of a time that is yet to come)"));
+    assert_non_null(strstr(said, "crash {\"unroll\":1,\"layout\":\"row\"}: signal 11"));
+    json_t *document = json_loads(explain(g, HONE_JSON), 0, NULL);
+    const json_t *kernels = json_object_get(document, "kernels"), *kernel, *row;
+    size_t i, j, found = 0;
+    json_array_foreach(kernels, i, kernel) json_array_foreach(json_object_get(kernel, "failures"), j, row)
+    {
+        found++;
+        assert_string_equal(json_string_value(json_object_get(kernel, "name")), "fast");
+        assert_string_equal(json_string_value(json_object_get(row, "kind")), "crash");
+        assert_true(json_is_false(json_object_get(row, "believed")));
+    }
+    assert_int_equal(found, 2);
+    json_decref(document);
+}
+
+static void a_failure_that_stands_says_when_it_is_tried_again(void **state)
+{
+    ground *g = *state;
+    // Made by a contest of today: nobody knows which day that is.
+    for (int i = 0; i < KERNELS; i++)
+        atomic_store(&g->f->probes[i].prepare_status, i == PLAIN ? HONE_OK : HONE_KERNEL_FAILED);
+    hone_call *call = describe_scale(g->f, 4, 4);
+    hone_result *result = NULL;
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .isolation = HONE_ISOLATION_IN_PROCESS, .evaluations = 3};
+    if (hone_tune(g->f->op, call, &options, &result, &g->f->err) != HONE_OK) fail_msg("%s", g->f->err.message);
+    hone_result_release(&result);
+    hone_call_release(&call);
+    assert_non_null(strstr(explain(g, HONE_TEXT), "prepare, not tried again before 2"));
+    assert_non_null(strstr(explain(g, HONE_JSON), "\"believed\":true"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_answer_of_this_environment_is_served_and_nothing_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            an_answer_of_another_environment_is_served_noted_and_explained, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_to_be_checked_again_is_tuned_with_the_recorded, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_changed_kernel_makes_its_own_answers_stale_and_no_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_environment_that_says_nothing_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(explain_shows_what_failed_and_until_when, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failure_that_stands_says_when_it_is_tried_again, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("runtime_stale", tests, NULL, NULL);
+}
