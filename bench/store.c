@@ -1,65 +1,23 @@
-// hone's store against the prepared statements of SQLite that somebody would write by hand: the same file format, the
-// same pragmas, the same columns of the same row, get and put of random keys among 100 and 10,000.
+// hone's store beside prepared SQLite, LMDB and ejkernel's PersistentCache: get and put of random keys among 100, 1,000,
+// 10,000 and 1,000,000, in one run.
+//   bench_store [EJKERNEL_CACHE.PY PERSISTENT.PY]   the program that times ejkernel's cache, and the file with the cache
 #include "bench.h"
 #include "folder.h"
-
-#include <hone/hone.h>
-#include <sqlite3.h>
+#include "stores.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 10000, COLUMNS = 17, KEY_COLUMNS = 5, ROUNDS = 41, GETS = 4000, PUTS = 500 };
+enum { ROUNDS = 41, GETS = 4000, PUTS = 500, CHUNK = 1000, SIZES = 4 };
 
-typedef struct entry {
-    char key[17], spec[192], call[64];
-} entry;
+static const uint32_t sizes[SIZES] = {100, 1000, 10000, 1000000};
 
-typedef struct both {
-    hone_store *store;
-    sqlite3 *db;
-    sqlite3_stmt *get, *put;
-    entry *entries;
-    uint32_t count;
-    uint64_t state; // of the random walk
-    uint64_t seen;  // bytes that came back, so that both sides really read
-} both;
+typedef enum operation { GET, PUT, OPERATIONS } operation;
+static const char *const operation_names[OPERATIONS] = {"get", "put"};
 
-static void make_entry(entry *out, uint32_t index)
-{
-    snprintf(out->key, sizeof out->key, "%016llx", (index + 1) * 0x9e3779b97f4a7c15ull);
-    snprintf(
-        out->spec, sizeof out->spec,
-        "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{\"eps\":1e-06,\"weight\":{\"dtype\":\"float32\","
-        "\"shape\":[4096]},\"x\":{\"dtype\":\"float32\",\"shape\":[%u,4096]}},\"method\":null}",
-        index + 1);
-    snprintf(out->call, sizeof out->call, "rms_norm(f32[%u,4096], f32[4096])", index + 1);
-}
-
-static hone_store_decision decision_of(const entry *from)
-{
-    return (hone_store_decision){
-        .key = {"cpu|AuthenticAMD|zen4|avx2,avx512|32768|1048576|33554432|2", "rms_norm", "1", from->key, from->spec},
-        .call = from->call,
-        .kernel = "avx512",
-        .platform = "native",
-        .config = "{\"unroll\":4,\"rows_per_task\":16,\"store\":\"cached\",\"threads\":2}",
-        .source = "autotune",
-        .revision = "1",
-        .verified = true,
-        .regime = HONE_WARM,
-        .time_ns = 123456.5,
-        .evidence = "{\"time_ns\":123456.5,\"low_ns\":122000.0,\"high_ns\":125000.0,\"samples\":41,\"rounds\":9,"
-                    "\"runner_up\":\"avx2\",\"ratio\":1.07,\"verified_against\":\"reference\",\"max_error\":0.03}",
-        .environment = "{\"hone\":\"0.1.0\",\"kernel\":\"6.1.0\"}"};
-}
-
-static const entry *next_entry(both *sides)
-{
-    sides->state ^= sides->state << 13, sides->state ^= sides->state >> 7, sides->state ^= sides->state << 17;
-    return &sides->entries[sides->state % sides->count];
-}
+// hone's times beside prepared SQLite, for what is compared with them afterwards.
+typedef double hone_times[OPERATIONS][SIZES];
 
 // hone ---------------------------------------------------------------------------------------------------------------
 
@@ -68,190 +26,224 @@ static void see_decision(void *ctx, const hone_store_decision *decision)
     *(uint64_t *)ctx += strlen(decision->config);
 }
 
-static int hone_get(void *ctx, uint64_t count)
+static void *hone_open(const char *folder, uint32_t count)
 {
-    both *sides = ctx;
-    int failed = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        hone_store_decision wanted = decision_of(next_entry(sides));
-        failed |= hone_store_get(sides->store, &wanted.key, HONE_WARM, see_decision, &sides->seen, NULL) != HONE_OK;
+    char url[512];
+    hone_error err;
+    hone_store *store = NULL;
+    snprintf(url, sizeof url, "sqlite:%s/hone-%u.db", folder, count);
+    if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK)
+        fprintf(stderr, "bench_store: %s\n", err.message);
+    return store;
+}
+
+static int hone_put_all(void *store, const hone_store_decision *decisions, size_t count)
+{
+    return hone_store_put_all(store, decisions, count, NULL) != HONE_OK;
+}
+
+static int hone_get(void *store, const hone_store_key *key, uint64_t *seen)
+{
+    return hone_store_get(store, key, HONE_WARM, see_decision, seen, NULL) != HONE_OK;
+}
+
+static int hone_put(void *store, const hone_store_decision *decision)
+{
+    return hone_store_put(store, decision, NULL) != HONE_OK;
+}
+
+static void hone_close(void *store)
+{
+    hone_store *closing = store;
+    hone_store_close(&closing);
+}
+
+const bench_store bench_hone = {
+    .name = "hone",
+    .open = hone_open,
+    .put_all = hone_put_all,
+    .get = hone_get,
+    .put = hone_put,
+    .close = hone_close,
+};
+
+// One store ----------------------------------------------------------------------------------------------------------
+
+typedef struct opened {
+    const bench_store *of;
+    void *store;
+    bench_walk walk;
+    uint64_t seen;
+} opened;
+
+static int fill(const bench_store *of, void *store, uint32_t count)
+{
+    static bench_entry entries[CHUNK];
+    static hone_store_decision decisions[CHUNK];
+    int failed = store == NULL;
+    for (uint32_t done = 0; done < count && !failed; done += CHUNK) {
+        uint32_t size = count - done < CHUNK ? count - done : CHUNK;
+        for (uint32_t i = 0; i < size; i++) {
+            bench_entry_make(&entries[i], done + i);
+            decisions[i] = bench_entry_decision(&entries[i]);
+        }
+        failed = of->put_all(store, decisions, size);
     }
     return failed;
 }
 
-static int hone_put(void *ctx, uint64_t count)
+// Filled, closed, and opened again, so that what the filling left behind is not measured.
+static int open_filled(const bench_store *of, const char *folder, uint32_t count, opened *out)
 {
-    both *sides = ctx;
+    *out = (opened){.of = of};
+    void *store = of->open(folder, count);
+    int failed = fill(of, store, count);
+    if (store != NULL) of->close(store);
+    if (failed || bench_walk_init(&out->walk, count) != 0) return 1;
+    out->store = of->open(folder, count);
+    return out->store == NULL;
+}
+
+static void close_opened(opened *of)
+{
+    if (of->store != NULL) of->of->close(of->store);
+    bench_walk_deinit(&of->walk);
+}
+
+static int run_get(void *ctx, uint64_t count)
+{
+    opened *of = ctx;
     int failed = 0;
     for (uint64_t i = 0; i < count; i++) {
-        hone_store_decision decision = decision_of(next_entry(sides));
-        failed |= hone_store_put(sides->store, &decision, NULL) != HONE_OK;
+        hone_store_decision wanted = bench_entry_decision(bench_walk_next(&of->walk));
+        failed |= of->of->get(of->store, &wanted.key, &of->seen);
     }
     return failed;
 }
 
-// SQLite -------------------------------------------------------------------------------------------------------------
-
-static const char schema[] =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-    "CREATE TABLE decision("
-    " device TEXT NOT NULL, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL,"
-    " regime INTEGER NOT NULL, spec TEXT, call TEXT, kernel TEXT NOT NULL, platform TEXT NOT NULL,"
-    " config TEXT NOT NULL, source TEXT, revision TEXT, verified INTEGER NOT NULL, time_ns REAL NOT NULL,"
-    " evidence TEXT, environment TEXT, checksum INTEGER NOT NULL,"
-    " PRIMARY KEY(device, algorithm, version, key, regime)) WITHOUT ROWID;";
-static const char get_sql[] =
-    "SELECT device, algorithm, version, key, regime, spec, call, kernel, platform, config, source, revision, verified,"
-    " time_ns, evidence, environment, checksum FROM decision"
-    " WHERE device = ?1 AND algorithm = ?2 AND version = ?3 AND key = ?4 AND regime = ?5";
-static const char put_sql[] = "INSERT OR REPLACE INTO decision VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-
-static void bind_text(sqlite3_stmt *statement, int index, const char *text)
+static int run_put(void *ctx, uint64_t count)
 {
-    sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+    opened *of = ctx;
+    int failed = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        hone_store_decision decision = bench_entry_decision(bench_walk_next(&of->walk));
+        failed |= of->of->put(of->store, &decision);
+    }
+    return failed;
 }
 
-static void bind_key(sqlite3_stmt *statement, const hone_store_key *key, hone_regime regime)
+// Beside a peer ------------------------------------------------------------------------------------------------------
+
+static int compare(opened *hone, opened *peer, operation which, const char *bound, double *out_hone_ns)
 {
-    bind_text(statement, 1, key->device);
-    bind_text(statement, 2, key->algorithm);
-    bind_text(statement, 3, key->version);
-    bind_text(statement, 4, key->key);
-    sqlite3_bind_int64(statement, KEY_COLUMNS, regime);
+    static int (*const runs[OPERATIONS])(void *ctx, uint64_t count) = {run_get, run_put};
+    bench_row row;
+    char name[64];
+    uint64_t count = which == GET ? GETS : PUTS;
+    if (bench_compare((bench_side){runs[which], hone}, (bench_side){runs[which], peer}, count, 0, ROUNDS, &row) != 0)
+        return 1;
+    snprintf(name, sizeof name, "store %s/%u", operation_names[which], hone->walk.count);
+    bench_print(name, peer->of->name, &row, bound);
+    *out_hone_ns = row.hone_ns;
+    return 0;
 }
 
-// Every column of the row, as its type is.
-static uint64_t read_row(sqlite3_stmt *statement)
+// What hone is measured beside at every size, and what its figures are held to.
+static const struct {
+    const bench_store *store;
+    const char *bound;
+} peers[] = {
+    {&bench_sqlite, "at most 1.3"},
+#ifdef HONE_BENCH_LMDB
+    {&bench_lmdb, NULL},
+#endif
+};
+enum { PEERS = sizeof peers / sizeof *peers };
+
+static int measure(const char *folder, size_t size, hone_times out)
 {
-    uint64_t seen = 0;
-    for (int i = 0; i < COLUMNS; i++) {
-        switch (sqlite3_column_type(statement, i)) {
-        case SQLITE_TEXT:
-            seen += sqlite3_column_text(statement, i)[0];
-            seen += (uint64_t)sqlite3_column_bytes(statement, i);
-            break;
-        case SQLITE_FLOAT:
-            seen += (uint64_t)sqlite3_column_double(statement, i);
-            break;
-        default:
-            seen += (uint64_t)sqlite3_column_int64(statement, i);
+    opened hone = {0}, others[PEERS] = {{0}};
+    int failed = open_filled(&bench_hone, folder, sizes[size], &hone);
+    for (size_t i = 0; i < PEERS && !failed; i++)
+        failed = open_filled(peers[i].store, folder, sizes[size], &others[i]);
+    for (size_t i = PEERS; i > 0 && !failed; i--) // the times beside SQLite are those that are kept
+        for (int which = GET; which < OPERATIONS && !failed; which++)
+            failed = compare(&hone, &others[i - 1], (operation)which, peers[i - 1].bound, &out[which][size]);
+    for (size_t i = 0; i < PEERS; i++)
+        close_opened(&others[i]);
+    close_opened(&hone);
+    return failed;
+}
+
+// How the times grow from the smallest store to a larger one.
+static void print_growth(hone_times times)
+{
+    for (int which = GET; which < OPERATIONS; which++) {
+        for (size_t i = 1; i < SIZES; i++) {
+            char name[64];
+            double ratio = times[which][i] / times[which][0];
+            snprintf(name, sizeof name, "store %s/growth 100 to %u", operation_names[which], sizes[i]);
+            bench_print_absolute(name, "hone at 100", times[which][i], times[which][0], ratio, ratio, NULL);
         }
     }
-    return seen;
 }
 
-static int raw_get(void *ctx, uint64_t count)
+// ejkernel -----------------------------------------------------------------------------------------------------------
+
+// A line of its program: "put 10000 123.4 120.1 130.9", nanoseconds with their 95 % interval.
+static int print_ejkernel(const char *line, hone_times times)
 {
-    both *sides = ctx;
-    int failed = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        hone_store_decision wanted = decision_of(next_entry(sides));
-        bind_key(sides->get, &wanted.key, HONE_WARM);
-        failed |= sqlite3_step(sides->get) != SQLITE_ROW;
-        sides->seen += read_row(sides->get);
-        sqlite3_reset(sides->get);
+    char word[8], name[64];
+    unsigned size;
+    double peer, low, high;
+    if (sscanf(line, "%7s %u %lf %lf %lf", word, &size, &peer, &low, &high) != 5 || peer <= 0 || low <= 0) return 1;
+    int which = strcmp(word, "put") == 0 ? PUT : GET;
+    for (size_t i = 0; i < SIZES; i++) {
+        if (sizes[i] != size) continue;
+        double hone = times[which][i];
+        snprintf(name, sizeof name, "store %s/%u", word, size);
+        bench_print_absolute(
+            name, "ejkernel PersistentCache", hone, peer, hone / high, hone / low,
+            which == PUT && size == 10000 ? "at most 0.01" : NULL);
+        return 0;
     }
-    return failed;
-}
-
-static int raw_put_one(sqlite3_stmt *put, const hone_store_decision *row)
-{
-    bind_key(put, &row->key, row->regime);
-    bind_text(put, 6, row->key.spec);
-    bind_text(put, 7, row->call);
-    bind_text(put, 8, row->kernel);
-    bind_text(put, 9, row->platform);
-    bind_text(put, 10, row->config);
-    bind_text(put, 11, row->source);
-    bind_text(put, 12, row->revision);
-    sqlite3_bind_int64(put, 13, row->verified);
-    sqlite3_bind_double(put, 14, row->time_ns);
-    bind_text(put, 15, row->evidence);
-    bind_text(put, 16, row->environment);
-    sqlite3_bind_int64(put, COLUMNS, 0x123456789abcdef); // where hone's checksum stands
-    int failed = sqlite3_step(put) != SQLITE_DONE;
-    sqlite3_reset(put);
-    return failed;
-}
-
-static int raw_put(void *ctx, uint64_t count)
-{
-    both *sides = ctx;
-    int failed = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        hone_store_decision decision = decision_of(next_entry(sides));
-        failed |= raw_put_one(sides->put, &decision);
-    }
-    return failed;
-}
-
-// Both ---------------------------------------------------------------------------------------------------------------
-
-static int open_raw(both *sides, const char *folder)
-{
-    char path[BENCH_PATH_SIZE + 32];
-    snprintf(path, sizeof path, "%s/raw-%u.db", folder, sides->count);
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    return sqlite3_open_v2(path, &sides->db, flags, NULL) != SQLITE_OK ||
-           sqlite3_exec(sides->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
-           sqlite3_prepare_v3(sides->db, get_sql, -1, SQLITE_PREPARE_PERSISTENT, &sides->get, NULL) != SQLITE_OK ||
-           sqlite3_prepare_v3(sides->db, put_sql, -1, SQLITE_PREPARE_PERSISTENT, &sides->put, NULL) != SQLITE_OK;
-}
-
-static int open_hone(both *sides, const char *folder)
-{
-    char url[BENCH_PATH_SIZE + 32];
-    hone_error err;
-    snprintf(url, sizeof url, "sqlite:%s/hone-%u.db", folder, sides->count);
-    if (hone_store_open(hone_allocator_system(), url, &sides->store, &err) == HONE_OK) return 0;
-    fprintf(stderr, "bench_store: %s\n", err.message);
     return 1;
 }
 
-static int fill(both *sides)
+static int measure_ejkernel(const char *folder, const char *program, const char *cache, hone_times times)
 {
-    int failed = sqlite3_exec(sides->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK;
-    for (uint32_t i = 0; i < sides->count && !failed; i++) {
-        hone_store_decision decision = decision_of(&sides->entries[i]);
-        failed = hone_store_put(sides->store, &decision, NULL) != HONE_OK || raw_put_one(sides->put, &decision);
-    }
-    return failed | (sqlite3_exec(sides->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK);
-}
-
-static void close_both(both *sides)
-{
-    hone_store_close(&sides->store);
-    sqlite3_finalize(sides->get);
-    sqlite3_finalize(sides->put);
-    sqlite3_close(sides->db);
-}
-
-static int measure(const char *folder, entry *entries, uint32_t count)
-{
-    both sides = {.entries = entries, .count = count, .state = 88172645463325252ull};
-    bench_row row;
-    char name[32];
-    int failed = open_raw(&sides, folder) || open_hone(&sides, folder) || fill(&sides);
-    if (!failed)
-        failed = bench_compare((bench_side){hone_get, &sides}, (bench_side){raw_get, &sides}, GETS, 0, ROUNDS, &row);
-    snprintf(name, sizeof name, "store get/%u", count);
-    if (!failed) bench_print(name, "prepared SQLite", &row, "at most 1.5");
-    if (!failed)
-        failed = bench_compare((bench_side){hone_put, &sides}, (bench_side){raw_put, &sides}, PUTS, 0, ROUNDS, &row);
-    snprintf(name, sizeof name, "store put/%u", count);
-    if (!failed) bench_print(name, "prepared SQLite", &row, "at most 1.5");
-    close_both(&sides);
+    char command[2048], line[256];
+    snprintf(command, sizeof command, "python3 -B '%s' '%s' '%s'", program, cache, folder);
+    for (size_t i = 0; i < SIZES; i++)
+        snprintf(command + strlen(command), sizeof command - strlen(command), " %u", sizes[i]);
+    FILE *pipe = popen(command, "r");
+    int failed = pipe == NULL;
+    while (!failed && fgets(line, sizeof line, pipe) != NULL)
+        failed = print_ejkernel(line, times);
+    if (pipe != NULL && pclose(pipe) != 0) failed = 1;
+    if (failed) fprintf(stderr, "bench_store: %s could not measure %s\n", program, cache);
     return failed;
 }
 
-int main(void)
+static int measure_in(const char *folder, int argc, char **argv)
 {
-    static entry entries[MOST];
+    static hone_times times;
+    int failed = 0;
+    for (size_t i = 0; i < SIZES && !failed; i++)
+        failed = measure(folder, i, times);
+    if (failed) return failed;
+    print_growth(times);
+    if ((int)PEERS == 1) fprintf(stderr, "bench_store: LMDB is left out: scripts/setup bench installs it\n");
+    if (argc == 3) return measure_ejkernel(folder, argv[1], argv[2], times);
+    fprintf(stderr, "bench_store: ejkernel's cache is left out: it is not named\n");
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
     char folder[BENCH_PATH_SIZE];
-    for (uint32_t i = 0; i < MOST; i++)
-        make_entry(&entries[i], i);
     if (bench_folder_make(folder) != 0) return 1;
-    int failed = measure(folder, entries, 100) || measure(folder, entries, MOST);
+    int failed = measure_in(folder, argc, argv);
     if (failed) fprintf(stderr, "bench_store: a get or put failed in %s\n", folder);
     bench_folder_remove(folder);
     return failed;
