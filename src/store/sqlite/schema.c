@@ -97,7 +97,8 @@ static const char *const texts[HONE_SQL_COUNT] = {
     // An update in place: REPLACE deletes and inserts anew, which in a large table costs twice as much.
     [HONE_SQL_DECISION_PUT] =
         "INSERT INTO decision VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-        " ON CONFLICT(device, algorithm, version, key, regime) DO UPDATE SET spec = excluded.spec, call = excluded.call,"
+        " ON CONFLICT(device, algorithm, version, key, regime) DO UPDATE SET spec = excluded.spec, call = "
+        "excluded.call,"
         " kernel = excluded.kernel, platform = excluded.platform, config = excluded.config, source = excluded.source,"
         " revision = excluded.revision, verified = excluded.verified, time_ns = excluded.time_ns,"
         " evidence = excluded.evidence, environment = excluded.environment, checksum = excluded.checksum",
