@@ -5,6 +5,7 @@
 #include "hone/allocator.h"
 #include "hone/config.h"
 #include "hone/device.h"
+#include "hone/interchange.h"
 #include "hone/kernel.h"
 #include "hone/lock.h"
 #include "hone/offline.h"

@@ -1,0 +1,160 @@
+// Moving decisions between stores and programs: hone's own bundles, ejkernel's persistent caches, tokamax's cache files.
+//
+// A bundle is a result document (docs/formats.md). What comes from another system cannot be checked by hone, so it is kept as it
+// came, never served, and handed back unchanged; a loader and a dumper of the caller's can say what it means.
+#ifndef HONE_INTERCHANGE_H
+#define HONE_INTERCHANGE_H
+
+#include "hone/runtime.h"
+#include "hone/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hone_exchange {
+    HONE_EXCHANGE_ANY = 0,  // reading: told from the text; writing: hone's
+    HONE_EXCHANGE_HONE,     // result documents
+    HONE_EXCHANGE_EJKERNEL, // "device|operation@vN|key": config
+    HONE_EXCHANGE_TOKAMAX,  // arguments: {config: times}, both as JSON in strings
+    HONE_EXCHANGE_COUNT
+} hone_exchange;
+
+// "hone", "ejkernel", "tokamax"; "any". Static.
+HONE_API const char *hone_exchange_name(hone_exchange format);
+// HONE_INVALID_ARGUMENT with the names there are.
+HONE_API HONE_MUST_CHECK hone_status hone_exchange_parse(const char *name, hone_exchange *out, hone_error *err);
+
+// What another system's configs mean. Texts that a function hands out stay valid until it is called again.
+typedef struct hone_codec {
+    size_t struct_size;
+    // Makes a decision of a foreign entry. decision comes with the entry's device, algorithm, version and key; the rest is the
+    // loader's, above all kernel, platform and config, and all may be changed. It is checked against the kernel's
+    // space like any other and stored as not verified.
+    // Returns: HONE_OK; HONE_NOT_FOUND: it says nothing to hone and is kept as it came; else the entry is refused with err's words.
+    hone_status (*load)(void *ctx, const hone_store_foreign *entry, hone_store_decision *decision, hone_error *err);
+    // Writes a decision as an entry of another system. entry comes with scheme, operation, device and key; the text, one JSON
+    // value, is the dumper's, and the rest may be changed.
+    // Returns: HONE_OK; HONE_NOT_FOUND: the decision is left out; else the export fails with err's words.
+    hone_status (*dump)(void *ctx, const hone_store_decision *decision, hone_store_foreign *entry, hone_error *err);
+    void *ctx;
+} hone_codec;
+
+// What became of one entry of an import, a merge or an export.
+typedef enum hone_import_outcome {
+    HONE_IMPORT_TAKEN,   // stored now
+    HONE_IMPORT_KEPT,    // what is stored is better, and stays
+    HONE_IMPORT_EQUAL,   // was stored already
+    HONE_IMPORT_FOREIGN, // another system's: kept as it came, never served
+    HONE_IMPORT_REFUSED, // not stored
+    HONE_IMPORT_COUNT
+} hone_import_outcome;
+
+// "taken", "kept", "equal", "foreign", "refused". Static.
+HONE_API const char *hone_import_outcome_name(hone_import_outcome outcome);
+
+typedef struct hone_import_line {
+    hone_import_outcome outcome;
+    const char *origin; // file
+    const char *what;   // "rms_norm@v1 0123456789abcdef"
+    const char *reason; // never NULL
+} hone_import_line;
+
+typedef struct hone_import_report {
+    size_t outcomes[HONE_IMPORT_COUNT];
+    size_t aliases;      // foreign keys that now lead to calls of hone's
+    size_t measurements; // and failures
+} hone_import_report;
+
+typedef struct hone_import_options {
+    size_t struct_size;
+    const hone_codec *codec; // NULL: none
+    // Told of each entry, in order, once all is stored; borrowed texts.
+    void (*line)(void *ctx, const hone_import_line *line);
+    void *ctx;
+} hone_import_options;
+
+// Collects documents, and stores what they hold in one transaction.
+typedef struct hone_importer hone_importer;
+
+// rt may be NULL: then nothing is known about kernels, and configs of hone's are taken unchecked (who serves them checks).
+// options may be NULL and are copied.
+HONE_API HONE_MUST_CHECK hone_status
+hone_importer_create(hone_runtime *rt, const hone_import_options *options, hone_importer **out, hone_error *err);
+HONE_API void hone_importer_destroy(hone_importer **importer);
+// Reads one document; single entries that are wrong are refused, each with its reason, when the import is committed.
+//   origin  path of the file, for messages; tokamax's operation and device are its name and its folder's
+//   text    at most 1 GiB; copied
+// Returns: HONE_OK; HONE_CORRUPT (no document of that format: nothing of it is taken); HONE_INCOMPATIBLE (of a newer hone);
+//          HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status hone_importer_add(
+    hone_importer *importer, const char *origin, hone_exchange format, const char *text, size_t size, hone_error *err);
+// Stores all that was added, in one transaction: decisions by the rule of hone_store_merge. Once an importer.
+// Returns: HONE_OK, also when entries were refused; as hone_store_merge: then the store is as it was.
+HONE_API HONE_MUST_CHECK hone_status
+hone_importer_commit(hone_importer *importer, hone_store *store, hone_import_report *out, hone_error *err);
+
+typedef struct hone_export_options {
+    size_t struct_size;
+    hone_exchange format;
+    const hone_codec
+        *codec;         // its dumper writes decisions for ejkernel; NULL: as {"kernel", "platform", "config", "spec"}
+    const char *device; // only this fingerprint's decisions; NULL: all
+    const char *file;   // only what stands in this file of hone_export_files; NULL: all
+    bool measurements;  // bundles: also everything that was measured, and that failed
+    void (*line)(void *ctx, const hone_import_line *line); // told of what is left out, with the reason
+    void *ctx;
+} hone_export_options;
+
+// Writes what a store holds as one document: ANY and HONE: a bundle; EJKERNEL and TOKAMAX: that system's entries as they came,
+// and, for ejkernel, the decisions. options may be NULL.
+//   out_text  free with hone_text_free
+// Returns: HONE_OK; as hone_store_scan; what a dumper returned.
+HONE_API HONE_MUST_CHECK hone_status
+hone_export(hone_store *store, const hone_export_options *options, char **out_text, size_t *out_size, hone_error *err);
+
+// Visits the names of the files that the store's entries make in a folder, sorted, each once: "hone.json" for a bundle;
+// "flash-attn.json", as it was imported, or "rms_norm.json" for ejkernel; "DEVICE/OPERATION.json" for tokamax. A name has no
+// parts but these, and leads nowhere else.
+HONE_API HONE_MUST_CHECK hone_status hone_export_files(
+    hone_store *store, hone_exchange format, bool (*visit)(void *ctx, const char *file), void *ctx, hone_error *err);
+
+// Puts what `from` holds into `to`: decisions by the rule of hone_store_merge, measurements and failures where they rest on
+// more, aliases and foreign configs where there are none. Counts of calls are left out: they would be added twice. options may be
+// NULL; its codec is not used.
+HONE_API HONE_MUST_CHECK hone_status hone_store_merge_from(
+    hone_store *to, hone_store *from, const hone_import_options *options, hone_import_report *out, hone_error *err);
+
+typedef enum hone_difference {
+    HONE_ONLY_LEFT,
+    HONE_ONLY_RIGHT,
+    HONE_OTHER_CHOICE, // another kernel, platform or config
+    HONE_OTHER_TIMES   // of the same choice
+} hone_difference;
+
+// Visits the keys whose decisions differ, in key order, until visit returns false. left or right is NULL where there is none;
+// both are borrowed.
+HONE_API HONE_MUST_CHECK hone_status hone_store_diff(
+    hone_store *left,
+    hone_store *right,
+    bool (*visit)(
+        void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right),
+    void *ctx,
+    hone_error *err);
+
+// What prune took away, or would.
+typedef struct hone_prune_report {
+    size_t decisions;    // that no kernel here can serve: gone, changed, or with another space
+    size_t measurements; // and failures, of kernels that changed or are gone
+    size_t quarantined;  // records that were set aside
+} hone_prune_report;
+
+// Takes away what can never be served again, of algorithms that are registered here at the same version: others are some other
+// program's. With dry_run it only counts.
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_prune(hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,300 @@
+// Merging one store into another, comparing two, and taking away what can never be served again. What is visited is copied
+// first: no two stores are locked at once, so that two processes may merge in both directions.
+#include "interchange/importer.h"
+
+#include "base/error.h"
+#include "interchange/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char where[] = "interchange.merge";
+
+// Copying ------------------------------------------------------------------------------------------------------
+
+static bool copy_decision(void *ctx, const hone_store_decision *decision)
+{
+    hone_importer *importer = ctx;
+    const hone_store_decision copy = hone_importer_copy_decision(importer, decision);
+    hone_importer_take(importer, importer->origin, &copy);
+    return !importer->failed;
+}
+
+static hone_store_measurement copy_measurement(hone_importer *importer, const hone_store_measurement *measurement)
+{
+    hone_store_measurement copy = *measurement;
+    const char **const texts[] = {
+        &copy.kernel, &copy.config, &copy.revision, &copy.reason, &copy.environment, &copy.measured,
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        *texts[i] = hone_importer_copy(importer, *texts[i]);
+    return copy;
+}
+
+static bool copy_measured(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement)
+{
+    hone_importer *importer = ctx;
+    const hone_store_measured copy = {hone_importer_copy_key(importer, key), copy_measurement(importer, measurement)};
+    hone_importer_take_measured(importer, &copy);
+    return !importer->failed;
+}
+
+static bool copy_alias(void *ctx, const hone_store_alias *alias)
+{
+    hone_importer *importer = ctx;
+    const hone_store_alias copy = {
+        .scheme = hone_importer_copy(importer, alias->scheme),
+        .operation = hone_importer_copy(importer, alias->operation),
+        .foreign_key = hone_importer_copy(importer, alias->foreign_key),
+        .foreign_spec = hone_importer_copy(importer, alias->foreign_spec),
+        .key = hone_importer_copy_key(importer, &alias->key),
+    };
+    hone_importer_take_alias(importer, &copy);
+    return !importer->failed;
+}
+
+static bool copy_foreign(void *ctx, const hone_store_foreign *foreign)
+{
+    hone_importer *importer = ctx;
+    const hone_store_foreign copy = {
+        .scheme = hone_importer_copy(importer, foreign->scheme),
+        .operation = hone_importer_copy(importer, foreign->operation),
+        .device = hone_importer_copy(importer, foreign->device),
+        .foreign_key = hone_importer_copy(importer, foreign->foreign_key),
+        .text = hone_importer_copy(importer, foreign->text),
+        .origin = hone_importer_copy(importer, foreign->origin),
+    };
+    hone_importer_keep(importer, &copy, "kept as it came");
+    return !importer->failed;
+}
+
+// What a store holds, without the counts of its calls.
+static hone_status copy_store(hone_importer *importer, hone_store *from, hone_error *err)
+{
+    importer->origin = hone_importer_copy(importer, hone_store_url(from));
+    hone_status status = hone_store_scan(from, NULL, copy_decision, importer, err);
+    if (status == HONE_OK) status = hone_store_scan_measurements(from, NULL, copy_measured, importer, err);
+    if (status == HONE_OK) status = hone_store_aliases(from, NULL, copy_alias, importer, err);
+    if (status == HONE_OK) status = hone_store_foreigns(from, NULL, copy_foreign, importer, err);
+    return status == HONE_OK && importer->failed ? hone_fail_memory(err, where) : status;
+}
+
+hone_status hone_store_merge_from(
+    hone_store *to, hone_store *from, const hone_import_options *options, hone_import_report *out, hone_error *err)
+{
+    if (to == NULL || from == NULL || to == from)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "two stores are needed, and none may be NULL");
+    hone_importer *importer = NULL;
+    hone_status status = hone_importer_new(to->allocator, NULL, options, &importer, err);
+    if (status != HONE_OK) return status;
+    importer->codec.load = NULL;
+    importer->is_trusting = true;
+    status = copy_store(importer, from, err);
+    if (status == HONE_OK) status = hone_importer_commit(importer, to, out, err);
+    hone_importer_destroy(&importer);
+    return status;
+}
+
+// Comparing ----------------------------------------------------------------------------------------------------
+
+typedef bool visit_difference(
+    void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right);
+
+static int compare_keys(const hone_store_decision *a, const hone_store_decision *b)
+{
+    const char *const texts[][2] = {
+        {a->key.device, b->key.device},
+        {a->key.algorithm, b->key.algorithm},
+        {a->key.version, b->key.version},
+        {a->key.key, b->key.key},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        int order = strcmp(texts[i][0], texts[i][1]);
+        if (order != 0) return order;
+    }
+    return (int)a->regime - (int)b->regime;
+}
+
+static bool same_choice(const hone_store_decision *a, const hone_store_decision *b)
+{
+    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->platform, b->platform) == 0 &&
+           strcmp(a->config, b->config) == 0;
+}
+
+static void compare_all(const hone_importer *a, const hone_importer *b, visit_difference *visit, void *ctx)
+{
+    bool more = true;
+    for (size_t i = 0, j = 0; more && (i < a->decision_count || j < b->decision_count);) {
+        const hone_store_decision *left = i < a->decision_count ? &a->decisions[i] : NULL;
+        const hone_store_decision *right = j < b->decision_count ? &b->decisions[j] : NULL;
+        int order = left == NULL ? 1 : right == NULL ? -1 : compare_keys(left, right);
+        i += order <= 0;
+        j += order >= 0;
+        if (order < 0)
+            more = visit(ctx, HONE_ONLY_LEFT, left, NULL);
+        else if (order > 0)
+            more = visit(ctx, HONE_ONLY_RIGHT, NULL, right);
+        else if (!same_choice(left, right))
+            more = visit(ctx, HONE_OTHER_CHOICE, left, right);
+        else if (left->time_ns < right->time_ns || left->time_ns > right->time_ns)
+            more = visit(ctx, HONE_OTHER_TIMES, left, right);
+    }
+}
+
+static hone_status read_decisions(hone_store *store, hone_importer **out, hone_error *err)
+{
+    hone_status status = hone_importer_new(store->allocator, NULL, NULL, out, err);
+    if (status != HONE_OK) return status;
+    (*out)->is_trusting = true;
+    status = hone_store_scan(store, NULL, copy_decision, *out, err);
+    return status == HONE_OK && (*out)->failed ? hone_fail_memory(err, where) : status;
+}
+
+hone_status hone_store_diff(hone_store *left, hone_store *right, visit_difference *visit, void *ctx, hone_error *err)
+{
+    if (left == NULL || right == NULL || visit == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "interchange.diff", "both stores and visit must not be NULL");
+    hone_importer *a = NULL, *b = NULL;
+    hone_status status = read_decisions(left, &a, err);
+    if (status == HONE_OK) status = read_decisions(right, &b, err);
+    if (status == HONE_OK) compare_all(a, b, visit, ctx);
+    hone_importer_destroy(&a);
+    hone_importer_destroy(&b);
+    return status;
+}
+
+// Pruning ------------------------------------------------------------------------------------------------------
+
+static const char *revision_of(const hone_kernel_ref *kernel)
+{
+    return kernel->kernel.revision != NULL ? kernel->kernel.revision : "1";
+}
+
+// Whether a kernel here can serve what was found with (kernel, platform, config, revision). platform NULL: of any.
+static bool is_current(
+    const hone_algorithm_entry *algorithm,
+    const char *kernel_name,
+    const char *platform_name,
+    const char *config_text,
+    const char *revision)
+{
+    hone_platform platform = HONE_PLATFORM_NONE;
+    hone_config config;
+    if (platform_name != NULL && hone_platform_parse(platform_name, &platform, NULL) != HONE_OK) return false;
+    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, kernel_name, platform);
+    if (kernel == NULL || (revision != NULL && strcmp(revision, revision_of(kernel)) != 0)) return false;
+    return kernel->kernel.is_reference ||
+           hone_config_from_json(kernel->space, config_text, strlen(config_text), &config, NULL) == HONE_OK;
+}
+
+// Sorts a store's records into those that stay and those that go.
+typedef struct pruning {
+    hone_importer *all;
+    hone_registry *registry;
+    hone_store_key *keys;
+    size_t key_count, key_capacity;
+    hone_prune_report report;
+} pruning;
+
+static bool same_key(const hone_store_key *a, const hone_store_key *b)
+{
+    return strcmp(a->device, b->device) == 0 && strcmp(a->algorithm, b->algorithm) == 0 &&
+           strcmp(a->version, b->version) == 0 && strcmp(a->key, b->key) == 0;
+}
+
+static bool decision_stays(const pruning *p, const hone_store_decision *d)
+{
+    const hone_algorithm_entry *algorithm = hone_registry_find(p->registry, d->key.algorithm, d->key.version);
+    return algorithm == NULL || is_current(algorithm, d->kernel, d->platform, d->config, d->revision);
+}
+
+static bool measured_stays(const pruning *p, const hone_store_measured *m)
+{
+    const hone_algorithm_entry *algorithm = hone_registry_find(p->registry, m->key.algorithm, m->key.version);
+    return algorithm == NULL ||
+           is_current(algorithm, m->measurement.kernel, NULL, m->measurement.config, m->measurement.revision);
+}
+
+static void note_key(pruning *p, const hone_store_key *key)
+{
+    if (p->key_count > 0 && same_key(&p->keys[p->key_count - 1], key)) return;
+    if (!hone_grow(&p->all->arena.allocator, &p->keys, &p->key_capacity, p->key_count + 1, sizeof *p->keys)) {
+        p->all->failed = true;
+        return;
+    }
+    p->keys[p->key_count] = *key;
+    p->keys[p->key_count++].spec = NULL; // every call of the key
+}
+
+static void find_gone(pruning *p)
+{
+    for (size_t i = 0; i < p->all->decision_count; i++) {
+        if (decision_stays(p, &p->all->decisions[i])) continue;
+        p->report.decisions++;
+        note_key(p, &p->all->decisions[i].key);
+    }
+    for (size_t i = 0; i < p->all->measured_count; i++) {
+        if (measured_stays(p, &p->all->measured[i])) continue;
+        p->report.measurements++;
+        note_key(p, &p->all->measured[i].key);
+    }
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const hone_store_decision left = {.key = *(const hone_store_key *)a}, right = {.key = *(const hone_store_key *)b};
+    return compare_keys(&left, &right);
+}
+
+static bool is_touched(const pruning *p, const hone_store_key *key)
+{
+    return p->key_count > 0 && bsearch(key, p->keys, p->key_count, sizeof *p->keys, by_key) != NULL;
+}
+
+// Whole keys are removed, and what stays of them is put again, in one transaction.
+static hone_status replace_keys(pruning *p, hone_store *store, hone_error *err)
+{
+    hone_importer *all = p->all;
+    size_t decisions = 0, measured = 0;
+    if (p->key_count == 0) return HONE_OK;
+    qsort(p->keys, p->key_count, sizeof *p->keys, by_key);
+    for (size_t i = 0; i < all->decision_count; i++)
+        if (is_touched(p, &all->decisions[i].key) && decision_stays(p, &all->decisions[i]))
+            all->decisions[decisions++] = all->decisions[i];
+    for (size_t i = 0; i < all->measured_count; i++)
+        if (is_touched(p, &all->measured[i].key) && measured_stays(p, &all->measured[i]))
+            all->measured[measured++] = all->measured[i];
+    const hone_store_batch batch = {
+        .removed = p->keys,
+        .removed_count = p->key_count,
+        .decisions = all->decisions,
+        .decision_count = decisions,
+        .measured = all->measured,
+        .measured_count = measured,
+    };
+    return hone_store_put_batch(store, &batch, err);
+}
+
+static hone_status prune(pruning *p, hone_store *store, bool dry_run, hone_error *err)
+{
+    hone_status status = hone_store_scan(store, NULL, copy_decision, p->all, err);
+    if (status == HONE_OK) status = hone_store_scan_measurements(store, NULL, copy_measured, p->all, err);
+    if (status != HONE_OK) return status;
+    find_gone(p);
+    if (p->all->failed) return hone_fail_memory(err, "interchange.prune");
+    return dry_run ? HONE_OK : replace_keys(p, store, err);
+}
+
+hone_status hone_prune_store(
+    hone_registry *registry, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err)
+{
+    pruning p = {.registry = registry};
+    hone_status status = hone_importer_new(store->allocator, NULL, NULL, &p.all, err);
+    if (status != HONE_OK) return status;
+    p.all->is_trusting = true;
+    status = prune(&p, store, dry_run, err);
+    if (status == HONE_OK && out != NULL) *out = p.report;
+    hone_free(&store->allocator, p.keys);
+    hone_importer_destroy(&p.all);
+    return status;
+}

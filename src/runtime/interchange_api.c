@@ -1,0 +1,23 @@
+// The public functions of interchange that need to know which kernels there are.
+#include "runtime/runtime.h"
+
+#include "base/error.h"
+#include "hone/interchange.h"
+#include "interchange/importer.h"
+#include "interchange/merge.h"
+
+hone_status hone_importer_create(
+    hone_runtime *rt, const hone_import_options *options, hone_importer **out, hone_error *err)
+{
+    if (out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "interchange.import", "out is NULL: give it an address");
+    return hone_importer_new(
+        rt != NULL ? rt->allocator : hone_allocator_system(), rt != NULL ? rt->registry : NULL, options, out, err);
+}
+
+hone_status hone_store_prune(hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err)
+{
+    if (rt == NULL || store == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "interchange.prune", "the runtime and the store must not be NULL");
+    return hone_prune_store(rt->registry, store, dry_run, out, err);
+}
