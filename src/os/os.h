@@ -94,6 +94,8 @@ typedef struct hone_os_cpu {
 // Reads once a call; allocates nothing. About 50 us.
 void hone_os_cpu_read(hone_os_cpu *out);
 int hone_os_thread_count(void); // threads of this process now; 0 when not known
+// Whether another thread of this process is running, or waits for a processor to run on. Some 10 us a thread.
+bool hone_os_others_run(void);
 
 // Threads --------------------------------------------------------------------------------------------------
 typedef struct hone_pool hone_pool;

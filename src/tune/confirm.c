@@ -27,6 +27,7 @@ static const double hopeless_default = 3.0; // the default may be slower: its ti
 static const double tie = 1.005, undecided_tie = 1.02;
 static const double least_share = 0.15; // of the contest's time, also when the race has spent all
 static const uint64_t pause_ns = 50000000;
+static const double turn_ns = 1e6; // beside its sample, until threads rest and it is warm again
 static const char where[] = "tune.confirm";
 
 // Finalists --------------------------------------------------------------------------------------------------------
@@ -51,23 +52,11 @@ static hone_candidate *next_best(const hone_contest_state *state, const hone_fin
     hone_candidate *best = NULL;
     for (size_t i = 0; i < state->candidate_count; i++) {
         hone_candidate *candidate = &state->candidates[i];
-        if (candidate->out || is_finalist(finals, candidate)) continue;
+        if (candidate->out || (state->heated && !candidate->heated) || is_finalist(finals, candidate)) continue;
         if (other && has_kernel(finals, candidate->kernel)) continue;
         if (!best || candidate->rank_ns < best->rank_ns) best = candidate;
     }
     return best;
-}
-
-// What the chain would take without tuning: the default of the first kernel in the registry's order that can run.
-static hone_candidate *find_default(const hone_contest_state *state)
-{
-    hone_candidate *first = NULL;
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        hone_candidate *candidate = &state->candidates[i];
-        if (candidate->is_default && !candidate->out && (!first || candidate->kernel < first->kernel))
-            first = candidate;
-    }
-    return first;
 }
 
 // Adds the next best until there are `most`, as long as they are within `reach` of the first.
@@ -82,7 +71,7 @@ static void add_best(const hone_contest_state *state, hone_finals *out, uint32_t
 
 static void choose_finalists(const hone_contest_state *state, hone_finals *out)
 {
-    hone_candidate *standard = find_default(state);
+    hone_candidate *standard = hone_contest_standard(state);
     memset(out, 0, sizeof *out);
     add_best(state, out, BEST_COUNT, hopeless, false);
     // Four configs of one kernel are often as good as one; another kernel may have been unlucky in the race.
@@ -178,7 +167,7 @@ static double round_seconds(const hone_finals *finals)
 {
     double round = 0;
     for (uint32_t i = 0; i < finals->count; i++)
-        round += fmax(finals->finalists[i]->trial.time_ns, 20e3) * 1e-9;
+        round += (fmax(finals->finalists[i]->trial.time_ns, 20e3) + turn_ns) * 1e-9;
     return round;
 }
 

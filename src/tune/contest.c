@@ -400,6 +400,7 @@ static hone_status measure(hone_contest_state *state, hone_error *err)
     if (status != HONE_OK) return status;
     status = hone_contest_race(state, err);
     if (status == HONE_OK && state->best < 0) status = fail_nobody(state, err);
+    if (status == HONE_OK) status = hone_contest_heat(state, err);
     if (status == HONE_OK) status = run_finals(state, err);
     if (status == HONE_CANCELLED) settle_cancelled(state);
     if (!state->out->decision.kernel[0]) fill_counts(state, &state->out->decision.evidence);

@@ -14,6 +14,7 @@ typedef struct hone_candidate {
     hone_trial trial;
     double rank_ns; // least time with the machine's drift taken out: what candidates are compared by
     bool out;       // it fell out, then or later
+    bool heated;    // measured a second time, before the finals
     bool confirmed; // its time is that of the finals
 } hone_candidate;
 
@@ -55,6 +56,7 @@ typedef struct hone_contest_state {
     uint32_t turn;   // of the round-robin
     int64_t best;    // index of a candidate; -1: none
     const hone_candidate *winner;
+    bool heated; // the second heat was run: who was not in it is no finalist
     uint32_t since_gain;
     double gain_ns; // best time at the last gain
     double drift;   // how much slower the machine is now than when the best was measured
@@ -118,6 +120,11 @@ hone_status hone_contest_ask_confirm(
 
 // race.c: tries candidates until the budget is spent. HONE_CANCELLED with what was found so far.
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err);
+// What the chain would take without tuning: the default of the first kernel in the registry's order that can run.
+hone_candidate *hone_contest_standard(const hone_contest_state *state);
+
+// heat.c: the first in rank are measured anew, when runs are short and there is time.
+hone_status hone_contest_heat(hone_contest_state *state, hone_error *err);
 // A candidate falls out after it was measured.
 void hone_contest_reject(
     hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason);

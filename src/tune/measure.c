@@ -60,7 +60,7 @@ static hone_failure one_round(
     uint32_t order[HONE_MAX_FINALISTS];
     hone_random_order(random, count, order);
     for (uint32_t i = 0; i < count; i++) {
-        hone_failure failure = hone_runner_sample(runners[order[i]], &out->samples[order[i]][out->rounds], err);
+        hone_failure failure = hone_runner_turn(runners[order[i]], &out->samples[order[i]][out->rounds], err);
         if (failure != HONE_FAILURE_NONE) {
             out->failed = order[i];
             return failure;

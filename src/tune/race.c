@@ -57,10 +57,21 @@ int64_t hone_contest_find_best(const hone_contest_state *state)
     int64_t best = -1;
     for (size_t i = 0; i < state->candidate_count; i++) {
         const hone_candidate *candidate = &state->candidates[i];
-        if (candidate->out) continue;
+        if (candidate->out || (state->heated && !candidate->heated)) continue;
         if (best < 0 || candidate->rank_ns < state->candidates[best].rank_ns) best = (int64_t)i;
     }
     return best;
+}
+
+hone_candidate *hone_contest_standard(const hone_contest_state *state)
+{
+    hone_candidate *first = NULL;
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        hone_candidate *candidate = &state->candidates[i];
+        if (candidate->is_default && !candidate->out && (!first || candidate->kernel < first->kernel))
+            first = candidate;
+    }
+    return first;
 }
 
 static void note_reason(hone_contest_state *state, uint32_t kernel, hone_failure failure, const char *reason)

@@ -28,6 +28,7 @@ typedef struct hone_session {
     size_t next_set; // that a run takes
     char *flood;     // cold, when all sets together fit the last-level cache: read through before each sample
     size_t flood_size;
+    bool restless; // threads of this process go on for good: nobody waits for them any more
     // Says that a phase has passed; may be NULL.
     void (*note)(void *ctx);
     void *note_ctx;
@@ -66,6 +67,8 @@ hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_er
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
 // One sample: nanoseconds a run.
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err);
+// A sample after other candidates ran: their threads have come to rest, and this one is warm again.
+hone_failure hone_runner_turn(hone_runner *runner, double *out_ns, hone_error *err);
 // Nothing was written that must not be, in any of the sets.
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 

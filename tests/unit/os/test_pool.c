@@ -180,6 +180,40 @@ static void a_pool_or_a_library_without_memory_leaves_nothing(void **state)
     }
 }
 
+static void *spin(void *stop)
+{
+    while (!atomic_load((atomic_bool *)stop))
+        continue;
+    return NULL;
+}
+
+// With deadlines far off: a thread needs time to start, and one that was told to end to be gone.
+static bool others_come_to(bool run)
+{
+    for (int i = 0; i < 10000; i++) {
+        if (hone_os_others_run() == run) return true;
+        hone_os_sleep_ns(1000000);
+    }
+    return false;
+}
+
+static void a_thread_that_spins_is_seen_and_one_that_sleeps_is_not(void **state)
+{
+    (void)state;
+    hone_allocator allocator = hone_allocator_system();
+    hone_pool *pool = NULL;
+    atomic_bool stop = false;
+    pthread_t thread;
+    assert_int_equal(hone_pool_create(&allocator, 2, &pool, NULL), HONE_OK); // sleeps when it has nothing to do
+    assert_true(others_come_to(false));
+    assert_int_equal(pthread_create(&thread, NULL, spin, &stop), 0);
+    assert_true(others_come_to(true));
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    assert_true(others_come_to(false));
+    hone_pool_destroy(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +224,7 @@ int main(void)
         cmocka_unit_test(several_threads_may_call_at_once),
         cmocka_unit_test(what_bodies_write_is_seen_after_the_run),
         cmocka_unit_test(a_pool_that_never_ran_has_no_threads),
+        cmocka_unit_test(a_thread_that_spins_is_seen_and_one_that_sleeps_is_not),
         cmocka_unit_test(a_pool_or_a_library_without_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

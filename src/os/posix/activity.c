@@ -1,0 +1,35 @@
+#include "os/os.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// The state of a thread by its line in /proc, "12 (a name) R 1 ...": the name may hold anything. '?': not known.
+static char state_of(const char *thread)
+{
+    char path[64], line[128];
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", thread);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return '?';
+    ssize_t size = read(fd, line, sizeof line - 1);
+    close(fd);
+    line[size > 0 ? size : 0] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end && name_end[1] == ' ' ? name_end[2] : '?';
+}
+
+bool hone_os_others_run(void)
+{
+    DIR *threads = opendir("/proc/self/task");
+    if (!threads) return false;
+    bool run = false;
+    const struct dirent *entry;
+    while (!run && (entry = readdir(threads)) != NULL)
+        if (entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != gettid())
+            run = state_of(entry->d_name) == 'R';
+    closedir(threads);
+    return run;
+}
