@@ -101,6 +101,19 @@ static void integers_are_exact_and_complex_has_two_parts(void **state)
     assert_int_equal(compare(&w, &z, &error, NULL), HONE_KERNEL_FAILED);
 }
 
+static void integers_beyond_what_a_double_holds_are_exact_too(void **state)
+{
+    (void)state;
+    int64_t shape[1] = {2}, a[2] = {1, INT64_MAX}, b[2] = {1, INT64_MAX - 1};
+    for (int i = 0; i < 2; i++) {
+        hone_dtype_id id = i == 0 ? HONE_I64 : HONE_U64;
+        hone_tensor x = hone_tensor_of(a, id, 1, shape), y = hone_tensor_of(b, id, 1, shape);
+        double error;
+        assert_int_equal(compare(&x, &x, &error, NULL), HONE_OK);
+        assert_int_equal(compare(&y, &x, &error, NULL), HONE_KERNEL_FAILED);
+    }
+}
+
 static void an_algorithms_tolerance_replaces_the_dtypes(void **state)
 {
     (void)state;
@@ -134,6 +147,7 @@ int main(void)
         cmocka_unit_test(nan_never_passes_and_infinity_only_as_itself),
         cmocka_unit_test(a_nan_is_wrong_even_where_the_reference_has_one),
         cmocka_unit_test(strides_are_followed_on_both_sides),
+        cmocka_unit_test(integers_beyond_what_a_double_holds_are_exact_too),
         cmocka_unit_test(integers_are_exact_and_complex_has_two_parts),
         cmocka_unit_test(an_algorithms_tolerance_replaces_the_dtypes),
         cmocka_unit_test(scalars_and_empty_tensors_are_compared),
