@@ -110,13 +110,20 @@ int cli_store_url(const hone_cli *cli, char *out, size_t size)
     return (size_t)used < size ? 0 : cli_usage("the store's URL is longer than %zu bytes", size - 1);
 }
 
+static void print_warning(void *ctx, int level, const char *message)
+{
+    enum { WARNING = 1 };
+    if (level <= WARNING) print_log(ctx, level, message);
+}
+
 int cli_open_store(hone_cli *cli, hone_store **out)
 {
     char url[4096];
     hone_error err;
     int status = cli_store_url(cli, url, sizeof url);
     if (status != 0) return status;
-    return hone_store_open(hone_allocator_system(), url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
+    const hone_store_options options = {.struct_size = sizeof options, .log = print_warning};
+    return hone_store_open_with(&options, url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
 int cli_read(const char *path, hone_buffer *out)

@@ -28,8 +28,9 @@ static void check_store(hone_cli *cli, check *out)
     out->ok = hone_store_get_stat(store, &stat, &err) == HONE_OK;
     if (out->ok)
         snprintf(
-            out->detail, sizeof out->detail, "%s: %llu decisions, schema %u", hone_store_url(store),
-            (unsigned long long)stat.decisions, stat.schema);
+            out->detail, sizeof out->detail, "%s: %llu decisions, %llu damaged records set aside, schema %u",
+            hone_store_url(store), (unsigned long long)stat.decisions, (unsigned long long)stat.quarantined,
+            stat.schema);
     else
         snprintf(out->detail, sizeof out->detail, "%.390s", err.message);
     out->advice = out->ok ? NULL : "move the file away; hone makes a new one";

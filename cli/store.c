@@ -178,19 +178,30 @@ static int stat(hone_cli *cli, hone_store *store)
     hone_store_stat count;
     hone_error err;
     if (hone_store_get_stat(store, &count, &err) != HONE_OK) return cli_fail(&err);
-    if (cli->options.json) {
-        cli_print_json(json_pack(
-            "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "store", hone_store_url(store), "decisions",
-            (json_int_t)count.decisions, "measurements", (json_int_t)count.measurements, "failures",
-            (json_int_t)count.failures, "invocations", (json_int_t)count.invocations, "aliases",
-            (json_int_t)count.aliases, "bytes", (json_int_t)count.bytes, "schema", (json_int_t)count.schema));
-        return EXIT_DONE;
+    const struct {
+        const char *name, *words;
+        uint64_t count;
+    } rows[] = {
+        {"decisions", "decisions", count.decisions},
+        {"measurements", "measurements", count.measurements},
+        {"failures", "failures", count.failures},
+        {"invocations", "recorded calls", count.invocations},
+        {"aliases", "aliases", count.aliases},
+        {"foreigns", "configs of other systems", count.foreigns},
+        {"quarantined", "damaged records set aside", count.quarantined},
+        {"bytes", "bytes", count.bytes},
+    };
+    json_t *object = json_pack("{s:s, s:I}", "store", hone_store_url(store), "schema", (json_int_t)count.schema);
+    if (!cli->options.json) printf("%s\n", hone_store_url(store));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_object_set_new(object, rows[i].name, json_integer((json_int_t)rows[i].count));
+        if (!cli->options.json) printf("%" PRIu64 " %s, ", rows[i].count, rows[i].words);
     }
-    printf(
-        "%s\n%" PRIu64 " decisions, %" PRIu64 " measurements, %" PRIu64 " failures, %" PRIu64
-        " recorded calls, %" PRIu64 " aliases, %" PRIu64 " bytes, schema %u\n",
-        hone_store_url(store), count.decisions, count.measurements, count.failures, count.invocations, count.aliases,
-        count.bytes, count.schema);
+    if (!cli->options.json) printf("schema %u\n", count.schema);
+    if (cli->options.json)
+        cli_print_json(object);
+    else
+        json_decref(object);
     return EXIT_DONE;
 }
 

@@ -5,8 +5,8 @@
 //
 // A store may be shared by threads and, in a file, by processes. A visit sees records borrowed, for the time of
 // its call, and under the store's lock: it keeps what it wants and returns; calling the same store from it is
-// refused. A record that fails its checksum is HONE_CORRUPT to a get; walks pass it over, visit the others, and
-// answer HONE_CORRUPT in the end, with the first one's key.
+// refused. A record that fails its checksum, or cannot be one, is set aside (hone_store_quarantine), told to the log and
+// counts as missing.
 #ifndef HONE_STORE_H
 #define HONE_STORE_H
 
@@ -94,6 +94,20 @@ typedef struct hone_store_foreign {
 //          HONE_IO; HONE_CORRUPT; HONE_INCOMPATIBLE (a newer schema).
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hone_error *err);
+
+// Zero means default everywhere. First field: sizeof of the struct.
+typedef struct hone_store_options {
+    size_t struct_size;
+    hone_allocator allocator; // reallocate NULL: the system's
+    // Told once of each thing that is not as it should be and that the store mended or goes on without: damage and where
+    // it went, a disk that is no place for a store. Called under the store's lock, as a visit is. level 0 error, 1 warning.
+    void (*log)(void *ctx, int level, const char *message);
+    void *log_ctx;
+} hone_store_options;
+
+// The same with options; NULL: all defaults. They are copied.
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_open_with(const hone_store_options *options, const char *url, hone_store **out, hone_error *err);
 HONE_API void hone_store_close(hone_store **store);
 HONE_API const char *hone_store_url(const hone_store *store);
 
@@ -217,8 +231,31 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_foreigns(
     void *ctx,
     hone_error *err);
 
+// A record that was set aside: it is served no more, and kept for who wants to know.
+typedef struct hone_store_quarantined {
+    const char *kind;   // of record: "decision", "measurement", ... (docs/formats.md); a damaged line's file in "json:"
+    const char *record; // JSON object of its columns, as far as they could be read; the line as it stands
+    const char *reason;
+    double found; // seconds since 1970, UTC; 0: not known
+} hone_store_quarantined;
+
+// Visits what was set aside, by kind and record.
+HONE_API HONE_MUST_CHECK hone_status hone_store_quarantine(
+    hone_store *store, bool (*visit)(void *ctx, const hone_store_quarantined *quarantined), void *ctx, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status hone_store_clear_quarantine(hone_store *store, hone_error *err);
+
+typedef struct hone_store_health {
+    uint64_t records;     // sound ones
+    uint64_t set_aside;   // damaged ones that were found now
+    uint64_t quarantined; // set aside now and before
+} hone_store_health;
+// Reads all that the store holds, and sets aside what is damaged.
+// Returns: HONE_OK, also when there was damage; HONE_CORRUPT: the file itself is damaged, and records may be missing;
+//          HONE_BUSY, HONE_IO.
+HONE_API HONE_MUST_CHECK hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_error *err);
+
 typedef struct hone_store_stat {
-    uint64_t decisions, measurements, failures, invocations, aliases, foreigns;
+    uint64_t decisions, measurements, failures, invocations, aliases, foreigns, quarantined;
     uint64_t bytes;
     uint32_t schema;
 } hone_store_stat;

@@ -41,6 +41,12 @@ hone_file_stamp hone_os_file_stamp(const char *path);
 bool hone_os_is_folder(const char *path);
 // Whether an open file is the one that a path names.
 bool hone_os_is_file_at(int fd, const char *path);
+bool hone_os_is_file(const char *path);    // a plain one, or a link to it
+bool hone_os_is_special(const char *path); // something that is neither: a folder, a pipe, a device
+// Whether files can be made in the folder that path stands in.
+bool hone_os_may_make_files_beside(const char *path);
+// Whether path lies, or would lie, where other machines may write to it too: on NFS, SMB and the like, and on any FUSE.
+bool hone_os_is_network_file(const char *path);
 // The path without links in it; false when there is no such file or the path does not fit.
 bool hone_os_real_path(const char *path, char *out, size_t size);
 // Visits the names in a folder, in no order, but for "." and "..", until visit returns false. HONE_NOT_FOUND, HONE_IO.

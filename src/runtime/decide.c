@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "store/ops.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -304,6 +305,14 @@ static void visit_stored(void *ctx, const hone_store_decision *row)
     if (visit->status != HONE_OK) *visit->why = why;
 }
 
+// A config that the kernel of the same name and revision does not have will be no better tomorrow.
+static void set_aside(hone_store *store, const hone_store_key *key, hone_regime regime, const hone_error *why)
+{
+    char reason[sizeof why->message + 64];
+    snprintf(reason, sizeof reason, "has a config that its kernel does not have: %s", why->message);
+    (void)!hone_store_set_aside(store, key, regime, reason, NULL);
+}
+
 static hone_status ask_store(
     const hone_request *request, hone_store *store, const hone_call *call, hone_decision *out, hone_error *why)
 {
@@ -316,8 +325,10 @@ static hone_status ask_store(
     };
     store_visit visit = {request, out, why, HONE_NOT_FOUND};
     hone_status status = HONE_NOT_FOUND;
-    for (int regime = HONE_WARM; regime <= HONE_COLD && status == HONE_NOT_FOUND; regime++)
+    for (int regime = HONE_WARM; regime <= HONE_COLD && status == HONE_NOT_FOUND; regime++) {
         status = hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, why);
+        if (status == HONE_OK && visit.status == HONE_CORRUPT) set_aside(store, &key, (hone_regime)regime, why);
+    }
     if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
     if (status == HONE_OK) status = visit.status;
     // Not in the visit: kernels are asked, which must not happen under the store's lock.

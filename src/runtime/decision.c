@@ -43,8 +43,8 @@ hone_status hone_decision_from_store(
             "the stored answer was measured with revision %s of kernel %s, which is now %s", row->revision, row->kernel,
             revision_of(kernel));
     hone_config config;
-    if (hone_config_from_json(kernel->space, row->config, strlen(row->config), &config, why) != HONE_OK)
-        return HONE_INCOMPATIBLE;
+    hone_status status = hone_config_from_json(kernel->space, row->config, strlen(row->config), &config, why);
+    if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_CORRUPT;
     memset(out, 0, sizeof *out);
     hone_decision_fill(out, kernel, &config, row->key.key);
     out->source = source_by_name(row->source);

@@ -205,13 +205,21 @@ hone_signature *hone_op_signature(const hone_op *op)
     return op->algorithm->signature;
 }
 
+static void log_of_store(void *ctx, int level, const char *message)
+{
+    const hone_runtime *rt = ctx;
+    hone_log_write(&rt->log, level, "%s", message);
+}
+
 hone_store *hone_runtime_store(hone_runtime *rt)
 {
     hone_lazy_store *lazy = &rt->store;
+    const hone_store_options options = {
+        .struct_size = sizeof options, .allocator = rt->allocator, .log = log_of_store, .log_ctx = rt};
     pthread_mutex_lock(&lazy->mutex);
     if (!lazy->tried && lazy->url != NULL) {
         lazy->tried = true;
-        if (hone_store_open(rt->allocator, lazy->url, &lazy->store, &lazy->error) != HONE_OK)
+        if (hone_store_open_with(&options, lazy->url, &lazy->store, &lazy->error) != HONE_OK)
             hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the store: %s", lazy->error.message);
     }
     hone_store *store = lazy->store;

@@ -160,7 +160,7 @@ hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);
 // The decision of a stored row, checked against the registry, the kernel's revision and its space, and compared with the
 // environment of a device (NULL: not compared).
-// HONE_INCOMPATIBLE with why it cannot be served.
+// HONE_INCOMPATIBLE with why it cannot be served; HONE_CORRUPT: its config is none of its kernel's.
 hone_status hone_decision_from_store(
     hone_runtime *rt,
     const hone_device_info *device,

@@ -5,6 +5,7 @@
 #ifndef HONE_STORE_OPS_H
 #define HONE_STORE_OPS_H
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "hone/store.h"
 #include "store/merger.h"
@@ -19,6 +20,7 @@ typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *dec
 typedef bool hone_store_visit_measured(void *ctx, const hone_store_measured *measured);
 typedef bool hone_store_visit_invocation(void *ctx, const hone_store_invocation *invocation);
 typedef bool hone_store_visit_alias(void *ctx, const hone_store_alias *alias);
+typedef bool hone_store_visit_quarantined(void *ctx, const hone_store_quarantined *quarantined);
 typedef bool hone_store_visit_foreign(void *ctx, const hone_store_foreign *foreign);
 
 // Arguments arrive checked: no required text is NULL or empty, times are finite. Every function but open runs
@@ -26,8 +28,9 @@ typedef bool hone_store_visit_foreign(void *ctx, const hone_store_foreign *forei
 typedef struct hone_store_ops {
     size_t struct_size;
     // location is the URL after its scheme. *out has at least ops and allocator set; the rest of its base is
-    // filled in by hone_store_open.
-    hone_status (*open)(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err);
+    // filled in by hone_store_open. log lives as long as the store.
+    hone_status (*open)(
+        const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err);
     void (*close)(hone_store *store);
 
     hone_status (*get)(
@@ -80,6 +83,13 @@ typedef struct hone_store_ops {
     hone_status (*foreigns)(
         hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err);
 
+    // Moves a decision to the quarantine. HONE_NOT_FOUND when it is not there.
+    hone_status (*set_aside)(
+        hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err);
+    hone_status (*quarantine)(hone_store *store, hone_store_visit_quarantined *visit, void *ctx, hone_error *err);
+    hone_status (*clear_quarantine)(hone_store *store, hone_error *err);
+    hone_status (*verify)(hone_store *store, hone_store_health *out, hone_error *err);
+
     hone_status (*stat)(hone_store *store, hone_store_stat *out, hone_error *err);
 
     // Between begin and end the functions above are one transaction, that end commits when status is HONE_OK and takes
@@ -93,6 +103,7 @@ typedef struct hone_store_ops {
 struct hone_store {
     const hone_store_ops *ops;
     hone_allocator allocator;
+    hone_log log;
     char *url;
     pthread_mutex_t mutex; // error-checking: a visit that calls its own store is refused, not deadlocked
 };
@@ -125,5 +136,9 @@ typedef struct hone_store_batch {
 
 // Puts a batch in one transaction. Returns: as hone_store_merge; on failure the store is as it was.
 hone_status hone_store_put_batch(hone_store *store, const hone_store_batch *batch, hone_error *err);
+
+// Sets a decision aside that no kernel can run: of a config that its kernel does not have, or of another call.
+hone_status hone_store_set_aside(
+    hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err);
 
 #endif

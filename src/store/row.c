@@ -113,13 +113,21 @@ static const column foreign_columns[] = {
     {"origin", FIELD_TEXT, offsetof(hone_store_foreign, origin)},
 };
 
+static const column quarantine_columns[] = {
+    {"kind", FIELD_KEY_TEXT, offsetof(hone_store_quarantined, kind)},
+    {"record", FIELD_KEY_TEXT, offsetof(hone_store_quarantined, record)},
+    {"reason", FIELD_TEXT, offsetof(hone_store_quarantined, reason)},
+    {"found", FIELD_REAL, offsetof(hone_store_quarantined, found)},
+};
+
 enum {
     DECISION_COUNT = sizeof decision_columns / sizeof *decision_columns,
     MEASUREMENT_COUNT = sizeof measurement_columns / sizeof *measurement_columns,
     FAILURE_COUNT = sizeof failure_columns / sizeof *failure_columns,
     INVOCATION_COUNT = sizeof invocation_columns / sizeof *invocation_columns,
     ALIAS_COUNT = sizeof alias_columns / sizeof *alias_columns,
-    FOREIGN_COUNT = sizeof foreign_columns / sizeof *foreign_columns
+    FOREIGN_COUNT = sizeof foreign_columns / sizeof *foreign_columns,
+    QUARANTINE_COUNT = sizeof quarantine_columns / sizeof *quarantine_columns
 };
 _Static_assert((int)DECISION_COUNT <= (int)HONE_ROW_CELLS, "the widest record fits a row");
 
@@ -130,6 +138,7 @@ const hone_row_shape hone_row_failure = {"failure", failure_columns, FAILURE_COU
 const hone_row_shape hone_row_invocation = {"invocation", invocation_columns, INVOCATION_COUNT, 5, 0};
 const hone_row_shape hone_row_alias = {"alias", alias_columns, ALIAS_COUNT, 3, 0};
 const hone_row_shape hone_row_foreign = {"foreign_config", foreign_columns, FOREIGN_COUNT, 4, 0};
+const hone_row_shape hone_row_quarantine = {"quarantine", quarantine_columns, QUARANTINE_COUNT, 2, 0};
 
 const char *hone_row_column_name(const hone_row_shape *shape, size_t index)
 {

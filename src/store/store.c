@@ -64,20 +64,35 @@ static hone_status finish_open(hone_store *store, const char *url, hone_error *e
     return hone_fail_memory(err, "store.open");
 }
 
-hone_status hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hone_error *err)
+hone_status hone_store_open_with(const hone_store_options *options, const char *url, hone_store **out, hone_error *err)
 {
+    static const hone_store_options defaults = {.struct_size = sizeof defaults};
     if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "store.open", "out is NULL: give it an address");
     *out = NULL;
+    if (options == NULL) options = &defaults;
+    if (options->struct_size != sizeof *options)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "store.open",
+            "options.struct_size is %zu, expected sizeof(hone_store_options), %zu", options->struct_size,
+            sizeof *options);
     if (url == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "store.open", "url is NULL: write sqlite:PATH or memory:");
-    if (allocator.reallocate == NULL) allocator = hone_allocator_system();
+    const hone_allocator allocator =
+        options->allocator.reallocate == NULL ? hone_allocator_system() : options->allocator;
+    const hone_log log = {options->log, options->log_ctx, HONE_LOG_DEBUG};
     const store_kind *kind = find_kind(url);
     hone_status status = check_kind(url, kind, err);
     hone_store *store = NULL;
-    if (status == HONE_OK) status = kind->ops->open(&allocator, url + strlen(kind->scheme), &store, err);
+    if (status == HONE_OK) status = kind->ops->open(&allocator, &log, url + strlen(kind->scheme), &store, err);
     if (status == HONE_OK) status = finish_open(store, url, err);
     if (status == HONE_OK) *out = store;
     return status;
+}
+
+hone_status hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hone_error *err)
+{
+    const hone_store_options options = {.struct_size = sizeof options, .allocator = allocator};
+    return hone_store_open_with(&options, url, out, err);
 }
 
 void hone_store_close(hone_store **store)
@@ -613,6 +628,48 @@ hone_status hone_store_foreigns(
     if (status == HONE_OK) status = lock(store, where, err);
     if (status != HONE_OK) return status;
     return unlock(store, store->ops->foreigns(store, scheme, visit, ctx, err));
+}
+
+// Damage -------------------------------------------------------------------------------------------------------
+
+hone_status hone_store_set_aside(
+    hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
+{
+    static const char where[] = "store.set_aside";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK) status = check_key(key, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->set_aside(store, key, regime, reason, err));
+}
+
+hone_status hone_store_quarantine(
+    hone_store *store, bool (*visit)(void *ctx, const hone_store_quarantined *quarantined), void *ctx, hone_error *err)
+{
+    static const char where[] = "store.quarantine";
+    hone_status status = check_handles(store, visit != NULL, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->quarantine(store, visit, ctx, err));
+}
+
+hone_status hone_store_clear_quarantine(hone_store *store, hone_error *err)
+{
+    static const char where[] = "store.clear_quarantine";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->clear_quarantine(store, err));
+}
+
+hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_error *err)
+{
+    static const char where[] = "store.verify";
+    hone_status status = check_handles(store, true, where, err);
+    if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "out is NULL");
+    if (status == HONE_OK) status = lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return unlock(store, store->ops->verify(store, out, err));
 }
 
 // Counts -------------------------------------------------------------------------------------------------------

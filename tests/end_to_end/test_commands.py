@@ -267,8 +267,7 @@ class Doctor(CommandTest):
         self.assertEqual(answer.code == DONE, all(row["ok"] for row in checks))
 
     def test_a_store_that_cannot_be_opened_is_found(self):
-        path = self.write("notes.txt", "no database\n" * 100)
-        answer = self.hone("doctor", "--json", "--store", f"sqlite:{path}", code=NO)
+        answer = self.hone("doctor", "--json", "--store", f"sqlite:{self.folder}", code=NO)
         store = next(row for row in answer.json["checks"] if row["name"] == "store")
         self.assertFalse(store["ok"])
 

@@ -128,7 +128,8 @@ class Get(StoreTest):
 
     def test_stat_counts(self):
         self.has_fields(self.stat(), {"store": str, "decisions": int, "measurements": int, "failures": int,
-                                      "invocations": int, "aliases": int, "bytes": int, "schema": int})
+                                      "invocations": int, "aliases": int, "foreigns": int, "quarantined": int,
+                                      "bytes": int, "schema": int})
         self.put(self.document())
         self.assertEqual(self.stat()["decisions"], 1)
 
@@ -146,13 +147,22 @@ class BadStores(StoreTest):
         for url in ("mongodb:x", "sqlite:", "/tmp/store.db"):
             self.refused("store", "list", "--store", url, says=url)
 
-    def test_a_file_of_something_else_is_left_as_it_was(self):
+    def test_a_file_that_is_no_database_is_moved_aside_and_told_once(self):
         path = self.folder / "notes.txt"
         path.write_text("not a database, and long enough to be none\n" * 100)
         before = path.read_bytes()
-        self.refused("store", "list", "--store", f"sqlite:{path}", code=WORLD, says=[str(path), "left as it was"])
-        self.hone("run", NORM, "--json", "--store", f"sqlite:{path}", env={"HONE_POLICY": "heuristic"})
-        self.assertEqual(path.read_bytes(), before)
+        answer = self.hone("store", "list", "--store", f"sqlite:{path}")
+        moved = list(self.folder.glob("notes.txt.damaged-*"))
+        self.assertEqual([file.read_bytes() for file in moved], [before])
+        self.assertIn(str(moved[0]), answer.err)
+        self.assertEqual(self.hone("store", "list", "--store", f"sqlite:{path}").err, "")
+
+    def test_a_host_goes_on_when_its_store_is_no_database(self):
+        path = self.folder / "notes.txt"
+        path.write_text("not a database, and long enough to be none\n" * 100)
+        answer = self.hone("run", NORM, "--json", "--store", f"sqlite:{path}", env={"HONE_POLICY": "heuristic"})
+        self.assertTrue(answer.json["verified"])
+        self.assertIn("damaged-", answer.err)
 
     def test_a_database_of_something_else_is_left_as_it_was(self):
         path = self.folder / "other.db"
@@ -175,11 +185,12 @@ class BadStores(StoreTest):
         self.put(self.document(NORM_NEAR))
         with sqlite3.connect(self.folder / "store.db") as db:
             db.execute("UPDATE decision SET time_ns = 1 WHERE call = ?", (NORM,))
-        self.assertEqual(self.hone("explain", NORM, "--json").json["source"], "heuristic")
-        self.assertEqual(self.hone("explain", NORM_NEAR, "--json").json["source"], "store")
-        answer = self.hone("store", "list", "--json", code=WORLD)
-        self.assertEqual([row["call"] for row in answer.lines], [NORM_NEAR])
+        answer = self.hone("explain", NORM, "--json")
+        self.assertEqual(answer.json["source"], "heuristic")
         self.assertIn("checksum", answer.err)
+        self.assertEqual(self.hone("explain", NORM_NEAR, "--json").json["source"], "store")
+        self.assertEqual([row["call"] for row in self.hone("store", "list", "--json").lines], [NORM_NEAR])
+        self.assertEqual(self.stat()["quarantined"], 1)
 
     def test_a_host_goes_on_without_its_store(self):
         answer = self.hone("run", NORM, "--json", env={"HONE_STORE": "postgresql://x", "HONE_POLICY": "heuristic"})

@@ -11,12 +11,73 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 bool hone_os_is_folder(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool hone_os_is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+bool hone_os_is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+// "." for a path without one; false when it does not fit.
+static bool folder_of(const char *path, char out[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    size_t size = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    if (size >= PATH_MAX) return false;
+    memcpy(out, slash == NULL ? "." : path, size);
+    out[size] = '\0';
+    return true;
+}
+
+bool hone_os_may_make_files_beside(const char *path)
+{
+    char folder[PATH_MAX];
+    return folder_of(path, folder) && access(folder, W_OK | X_OK) == 0;
+}
+
+bool hone_os_is_network_file(const char *path)
+{
+    // linux/magic.h lacks some of them.
+    static const unsigned long kinds[] = {
+        0x6969,     // NFS
+        0x517b,     // SMB
+        0xff534d42, // CIFS
+        0xfe534d42, // SMB2
+        0x65735546, // FUSE: sshfs among many
+        0x01021997, // 9P
+        0x00c36400, // Ceph
+        0x5346414f, // AFS
+        0x6b414653, // kAFS
+        0x73757245, // Coda
+        0x564c,     // NCP
+        0x0bd00bd0, // Lustre
+        0x47504653, // GPFS
+        0x7461636f, // OCFS2
+        0x01161970, // GFS2
+        0x786f4256, // VirtualBox's shared folders
+        0xaad7aaea, // Panasas
+        0x19830326, // BeeGFS
+    };
+    char folder[PATH_MAX];
+    struct statfs info;
+    if (statfs(path, &info) != 0 && (!folder_of(path, folder) || statfs(folder, &info) != 0)) return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (((unsigned long)info.f_type & 0xffffffff) == kinds[i]) return true;
+    return false;
 }
 
 static hone_status make_folder(const char *path, hone_error *err)

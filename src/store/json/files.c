@@ -675,6 +675,14 @@ hone_status hone_json_files_end(hone_json_files *files, hone_status status, hone
     return status;
 }
 
+hone_status hone_json_files_clear_damage(hone_json_files *files, hone_error *err)
+{
+    bool ok = true;
+    for (size_t i = files->damage.count; ok && i > 0; i--)
+        ok = hone_table_remove(files->tables.changes, &files->damage, files->damage.rows[i - 1]);
+    return ok ? HONE_OK : hone_fail_memory(err, where);
+}
+
 uint64_t hone_json_files_bytes(const hone_json_files *files)
 {
     uint64_t bytes = 0;

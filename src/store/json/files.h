@@ -50,5 +50,8 @@ hone_status hone_json_files_begin(hone_json_files *files, hone_error *err);
 // returns status, or why nothing was written: then tables and files are as they were. Inside another change both only count.
 hone_status hone_json_files_end(hone_json_files *files, hone_status status, hone_error *err);
 
+// Removes the damaged lines, as a part of a change.
+hone_status hone_json_files_clear_damage(hone_json_files *files, hone_error *err);
+
 uint64_t hone_json_files_bytes(const hone_json_files *files);
 #endif

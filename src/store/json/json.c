@@ -17,13 +17,15 @@ static json_store *json_of(hone_store *store)
     return (json_store *)store;
 }
 
-static hone_status json_open(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err)
+static hone_status json_open(
+    const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
 {
     json_store *json = hone_alloc(allocator, sizeof *json);
     if (json == NULL) return hone_fail_memory(err, "store.json.open");
     json->base.ops = &hone_json_store_ops;
     json->base.allocator = *allocator;
-    hone_status status = hone_memory_store_ops.open(allocator, "", &json->memory, err);
+    json->base.log = *log;
+    hone_status status = hone_memory_store_ops.open(allocator, log, "", &json->memory, err);
     if (status == HONE_OK) {
         const hone_memory_tables tables = hone_memory_hold(json->memory);
         status = hone_json_files_open(&json->files, allocator, location, &tables, err);
@@ -120,7 +122,49 @@ static hone_status json_stat(hone_store *store, hone_store_stat *out, hone_error
     json_store *json = json_of(store);
     hone_status status = hone_json_files_refresh(&json->files, err);
     if (status == HONE_OK) status = hone_memory_store_ops.stat(json->memory, out, err);
-    if (status == HONE_OK) out->bytes = hone_json_files_bytes(&json->files);
+    if (status != HONE_OK) return status;
+    out->bytes = hone_json_files_bytes(&json->files);
+    out->quarantined += json->files.damage.count;
+    return HONE_OK;
+}
+
+// What was set aside, then the damaged lines as they stand in the files.
+typedef struct quarantine_visit {
+    hone_store_visit_quarantined *visit;
+    void *ctx;
+    bool ended;
+} quarantine_visit;
+
+static bool visit_quarantined(void *ctx, const hone_store_quarantined *quarantined)
+{
+    quarantine_visit *target = ctx;
+    target->ended = !target->visit(target->ctx, quarantined);
+    return !target->ended;
+}
+
+static hone_status json_quarantine(hone_store *store, hone_store_visit_quarantined *visit, void *ctx, hone_error *err)
+{
+    json_store *json = json_of(store);
+    quarantine_visit target = {visit, ctx, false};
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    if (status == HONE_OK) status = hone_memory_store_ops.quarantine(json->memory, visit_quarantined, &target, err);
+    const hone_table *damage = &json->files.damage;
+    for (size_t i = 0; status == HONE_OK && !target.ended && i < damage->count; i++) {
+        const hone_cell *cells = damage->rows[i]->cells;
+        const hone_store_quarantined line = {
+            .kind = cells[0].as.text, .record = cells[1].as.text, .reason = cells[2].as.text};
+        visit_quarantined(&target, &line);
+    }
+    return status;
+}
+
+// Every record is under its checksum as it is read.
+static hone_status json_verify(hone_store *store, hone_store_health *out, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    if (status == HONE_OK) status = hone_memory_store_ops.verify(json->memory, out, err);
+    if (status == HONE_OK) out->quarantined += json->files.damage.count;
     return status;
 }
 
@@ -190,6 +234,26 @@ static hone_status json_put_foreigns(
         &json->files, hone_memory_store_ops.put_foreigns(json->memory, foreigns, count, err), err);
 }
 
+static hone_status json_set_aside(
+    hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    status = hone_memory_store_ops.set_aside(json->memory, key, regime, reason, err);
+    return hone_json_files_end(&json->files, status, err);
+}
+
+static hone_status json_clear_quarantine(hone_store *store, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    status = hone_memory_store_ops.clear_quarantine(json->memory, err);
+    if (status == HONE_OK) status = hone_json_files_clear_damage(&json->files, err);
+    return hone_json_files_end(&json->files, status, err);
+}
+
 static hone_status json_begin(hone_store *store, hone_error *err)
 {
     json_store *json = json_of(store);
@@ -222,6 +286,10 @@ const hone_store_ops hone_json_store_ops = {
     .aliases = json_aliases,
     .put_foreigns = json_put_foreigns,
     .foreigns = json_foreigns,
+    .set_aside = json_set_aside,
+    .quarantine = json_quarantine,
+    .clear_quarantine = json_clear_quarantine,
+    .verify = json_verify,
     .stat = json_stat,
     .begin = json_begin,
     .end = json_end,

@@ -3,11 +3,21 @@
 
 #include "base/error.h"
 #include "store/memory/memory.h"
+#include "store/quarantine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum table_id { DECISIONS, MEASUREMENTS, FAILURES, INVOCATIONS, ALIASES, FOREIGNS, TABLE_COUNT } table_id;
+typedef enum table_id {
+    DECISIONS,
+    MEASUREMENTS,
+    FAILURES,
+    INVOCATIONS,
+    ALIASES,
+    FOREIGNS,
+    QUARANTINE,
+    TABLE_COUNT
+} table_id;
 
 typedef struct memory_store {
     hone_store base;
@@ -17,7 +27,7 @@ typedef struct memory_store {
     bool is_begun; // or at the end of a transaction
 } memory_store;
 
-// A record of any kind; all but aliases and foreign configs begin with the key that they stand under.
+// A record of any kind; decisions, measurements, failures and invocations begin with the key that they stand under.
 typedef union record {
     hone_store_key key;
     hone_store_decision decision;
@@ -25,6 +35,7 @@ typedef union record {
     hone_store_invocation invocation;
     hone_store_alias alias;
     hone_store_foreign foreign;
+    hone_store_quarantined quarantined;
 } record;
 
 static memory_store *memory_of(hone_store *store)
@@ -88,11 +99,12 @@ static void memory_close(hone_store *store)
     hone_free(&allocator, memory);
 }
 
-static hone_status memory_open(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err)
+static hone_status memory_open(
+    const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
 {
-    static const hone_row_shape *const shapes[TABLE_COUNT] = {&hone_row_decision, &hone_row_measurement,
-                                                              &hone_row_failure,  &hone_row_invocation,
-                                                              &hone_row_alias,    &hone_row_foreign};
+    static const hone_row_shape *const shapes[TABLE_COUNT] = {
+        &hone_row_decision, &hone_row_measurement, &hone_row_failure,   &hone_row_invocation,
+        &hone_row_alias,    &hone_row_foreign,     &hone_row_quarantine};
     if (location[0] != '\0')
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "store.memory.open", "'memory:%s': write memory: alone, it has no place",
@@ -101,6 +113,7 @@ static hone_status memory_open(const hone_allocator *allocator, const char *loca
     if (memory == NULL) return hone_fail_memory(err, "store.memory.open");
     memory->base.ops = &hone_memory_store_ops;
     memory->base.allocator = *allocator;
+    memory->base.log = *log;
     memory->changes.allocator = *allocator;
     for (int i = 0; i < TABLE_COUNT; i++)
         memory->tables[i].shape = shapes[i];
@@ -366,6 +379,59 @@ static hone_status memory_foreigns(
     return HONE_OK;
 }
 
+// Damage -------------------------------------------------------------------------------------------------------
+
+static hone_status memory_set_aside(
+    hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
+{
+    static const char where[] = "store.set_aside";
+    memory_store *memory = memory_of(store);
+    const hone_store_decision probe = {.key = *key, .regime = regime};
+    hone_row row;
+    hone_buffer text;
+    hone_row_of(&hone_row_decision, &probe, &row);
+    const hone_row *found = hone_table_find(&memory->tables[DECISIONS], &row);
+    if (found == NULL) return hone_fail(err, HONE_NOT_FOUND, where, "no decision for %s", key->key);
+    hone_buffer_init(&text, store->allocator);
+    const hone_store_quarantined quarantined = hone_quarantine_row(&hone_row_decision, found, reason, &text);
+    bool ok = !text.failed && put_record(memory, QUARANTINE, &quarantined) && remove_record(memory, DECISIONS, &probe);
+    hone_buffer_deinit(&text);
+    return finish(memory, ok, where, err);
+}
+
+static hone_status memory_quarantine(hone_store *store, hone_store_visit_quarantined *visit, void *ctx, hone_error *err)
+{
+    (void)err;
+    const hone_table *table = &memory_of(store)->tables[QUARANTINE];
+    for (size_t i = 0; i < table->count; i++) {
+        record found;
+        if (hone_row_read(table->shape, table->rows[i], &found, sizeof found) && !visit(ctx, &found.quarantined)) break;
+    }
+    return HONE_OK;
+}
+
+static hone_status memory_clear_quarantine(hone_store *store, hone_error *err)
+{
+    memory_store *memory = memory_of(store);
+    hone_table *table = &memory->tables[QUARANTINE];
+    bool ok = true;
+    for (size_t i = table->count; ok && i > 0; i--)
+        ok = hone_table_remove(&memory->changes, table, table->rows[i - 1]);
+    return finish(memory, ok, "store.clear_quarantine", err);
+}
+
+// Memory is not looked at again: what stands in it came through a put.
+static hone_status memory_verify(hone_store *store, hone_store_health *out, hone_error *err)
+{
+    (void)err;
+    const memory_store *memory = memory_of(store);
+    hone_store_health health = {.quarantined = memory->tables[QUARANTINE].count};
+    for (int i = 0; i < QUARANTINE; i++)
+        health.records += memory->tables[i].count;
+    *out = health;
+    return HONE_OK;
+}
+
 static hone_status memory_stat(hone_store *store, hone_store_stat *out, hone_error *err)
 {
     (void)err;
@@ -377,6 +443,7 @@ static hone_status memory_stat(hone_store *store, hone_store_stat *out, hone_err
         .invocations = tables[INVOCATIONS].count,
         .aliases = tables[ALIASES].count,
         .foreigns = tables[FOREIGNS].count,
+        .quarantined = tables[QUARANTINE].count,
         .schema = HONE_STORE_SCHEMA,
     };
     return HONE_OK;
@@ -421,6 +488,10 @@ const hone_store_ops hone_memory_store_ops = {
     .aliases = memory_aliases,
     .put_foreigns = memory_put_foreigns,
     .foreigns = memory_foreigns,
+    .set_aside = memory_set_aside,
+    .quarantine = memory_quarantine,
+    .clear_quarantine = memory_clear_quarantine,
+    .verify = memory_verify,
     .stat = memory_stat,
     .begin = memory_begin,
     .end = memory_end,

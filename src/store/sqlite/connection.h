@@ -2,6 +2,7 @@
 #ifndef HONE_STORE_SQLITE_CONNECTION_H
 #define HONE_STORE_SQLITE_CONNECTION_H
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "store/row.h"
 
@@ -40,17 +41,43 @@ typedef enum hone_sql {
     HONE_SQL_ALIAS_SCAN,
     HONE_SQL_FOREIGN_PUT,
     HONE_SQL_FOREIGN_SCAN,
+    HONE_SQL_DECISION_DROP,
+    HONE_SQL_MEASUREMENT_MOVE,
+    HONE_SQL_FAILURE_MOVE,
+    HONE_SQL_INVOCATION_DROP,
+    HONE_SQL_ALIAS_DROP,
+    HONE_SQL_FOREIGN_DROP,
+    HONE_SQL_QUARANTINE_PUT,
+    HONE_SQL_QUARANTINE_TRIM,
+    HONE_SQL_QUARANTINE_DROP,
+    HONE_SQL_QUARANTINE_SCAN,
+    HONE_SQL_QUARANTINE_CLEAR,
+    HONE_SQL_MEASUREMENT_ORPHANS,
+    HONE_SQL_MEASUREMENT_ORPHANS_DROP,
+    HONE_SQL_FAILURE_ORPHANS,
+    HONE_SQL_FAILURE_ORPHANS_DROP,
+    HONE_SQL_CHECK,
     HONE_SQL_STAT,
     HONE_SQL_STAT_2,
     HONE_SQL_COUNT
 } hone_sql;
 
+// How long another process is waited for.
+enum { HONE_CONNECTION_PATIENCE_MS = 5000 };
+
+// The first schemas that have these tables.
+enum { HONE_SQL_FOREIGN_SCHEMA = 2, HONE_SQL_QUARANTINE_SCHEMA = 2 };
+
 typedef struct hone_connection {
     hone_allocator allocator;
+    hone_log log;
     char *path; // as given, for messages
     sqlite3 *db;
     uint32_t depth; // of transactions: one inside another is part of it
     int schema;     // of the file: an older one that cannot be written stays as it is
+    bool read_only;
+    bool told;      // that damaged records cannot be set aside
+    uint64_t moved; // records that were
     sqlite3_stmt *statements[HONE_SQL_COUNT];
 } hone_connection;
 
@@ -58,12 +85,22 @@ typedef struct hone_connection {
 const char *hone_sql_text(hone_sql id, int schema);
 // What makes schema number version out of the one before; 0 is a file without tables.
 const char *hone_sql_schema(int version);
+// How many tables a file of that schema has, and whether the text of one is, word for word, what hone makes.
+int hone_sql_table_count(int version);
+bool hone_sql_is_table(const char *sql, int version);
 
-// Opens the file at path, with its folders, and creates the tables of a new one. A file that is not hone's, or
-// hone's of a newer schema, is left as it was (HONE_INCOMPATIBLE).
+// Opens the file at path, with its folders, creates the tables of a new one and those that an older schema lacks (open.c).
+// A database of something else, or of a newer schema, is left as it was (HONE_INCOMPATIBLE). A file that is no database, or
+// damaged beyond opening, is moved aside and a new one begun (aside.c), which the log is told.
 hone_status hone_connection_open(
-    hone_connection *connection, const hone_allocator *allocator, const char *path, hone_error *err);
+    hone_connection *connection,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *path,
+    hone_error *err);
 void hone_connection_close(hone_connection *connection);
+// Closes the file, so that it can be opened again.
+void hone_connection_drop(hone_connection *connection);
 
 // Says what SQLite answered: "PATH: operation: SQLite's words; what to do". code is SQLite's, system_code gets it.
 hone_status hone_connection_fail(
@@ -82,13 +119,16 @@ void hone_query_begin(hone_query *query, hone_connection *connection, hone_sql i
 // Parameters are bound in order; texts must live until the query ends. NULL binds NULL.
 void hone_query_text(hone_query *query, const char *text);
 void hone_query_integer(hone_query *query, int64_t integer);
+void hone_query_value(hone_query *query, const sqlite3_value *value);
 // All cells of a row from index first on.
 void hone_query_cells(hone_query *query, const hone_row *row, size_t first);
 // The next row; false at the end and after a failure.
 bool hone_query_step(hone_query *query);
-// The current row, whose last column is the checksum of all others. HONE_OK; HONE_CORRUPT when it was not
-// written so; HONE_OUT_OF_MEMORY. The row's texts live until the next step.
-hone_status hone_query_row(hone_query *query, const hone_row_shape *shape, hone_row *out, hone_error *err);
+// The current row. False when there was no memory, which the query then fails with. Its texts live until the next step.
+bool hone_query_read(hone_query *query, const hone_row_shape *shape, hone_row *out);
+// The same of a row whose last column is the checksum of all others. HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT when it was
+// not written so, with the reason: "does not match its checksum".
+hone_status hone_query_row(hone_query *query, const hone_row_shape *shape, hone_row *out, const char **out_reason);
 // Resets the statement, so that no transaction stays open behind it.
 hone_status hone_query_end(hone_query *query, const char *operation, hone_error *err);
 // Steps to the end and ends.
@@ -96,6 +136,8 @@ hone_status hone_query_run(hone_query *query, const char *operation, hone_error 
 
 // BEGIN IMMEDIATE; and COMMIT when status is HONE_OK, else ROLLBACK. end returns status, or why the commit failed.
 hone_status hone_connection_begin(hone_connection *connection, const char *where, hone_error *err);
+// The same without waiting for another writer.
+hone_status hone_connection_try_begin(hone_connection *connection, const char *where);
 hone_status hone_connection_end(hone_connection *connection, hone_status status, const char *where, hone_error *err);
 
 #endif

@@ -6,6 +6,8 @@
 #include "store/ops.h"
 #include "store/sqlite/connection.h"
 
+#include <string.h>
+
 // Never edited once released: golden files of each schema (tests/golden/store) are migrated by these steps.
 static const char schema_1[] =
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -44,7 +46,8 @@ static const char schema_2[] =
     " text TEXT NOT NULL, origin TEXT, checksum INTEGER NOT NULL,"
     " PRIMARY KEY(scheme, operation, device, foreign_key)) WITHOUT ROWID;"
     "CREATE TABLE quarantine("
-    " id INTEGER PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL, found REAL NOT NULL, record TEXT NOT NULL);";
+    " kind TEXT NOT NULL, record TEXT NOT NULL, reason TEXT NOT NULL, found REAL NOT NULL, checksum INTEGER NOT NULL,"
+    " PRIMARY KEY(kind, record)) WITHOUT ROWID;";
 
 // NULL in records of before: hone_row_checksum leaves it out.
 static const char schema_3[] = "ALTER TABLE measurement ADD COLUMN environment TEXT;"
@@ -58,6 +61,39 @@ _Static_assert(sizeof schemas / sizeof *schemas == HONE_STORE_SCHEMA + 1, "a ste
 const char *hone_sql_schema(int version)
 {
     return schemas[version];
+}
+
+// What ALTER TABLE has put into the text of a table, behind its last column.
+static const char *const added[] = {"", ", environment TEXT, measured TEXT"};
+
+// Whether a schema makes the table whose text is head and tail.
+static bool is_made(const char *schema, const char *head, size_t head_size, const char *tail)
+{
+    for (const char *at = schema; (at = strstr(at, "CREATE TABLE")) != NULL; at++) {
+        if (strncmp(at, head, head_size) != 0 || strncmp(at + head_size, tail, strlen(tail)) != 0) continue;
+        if (at[head_size + strlen(tail)] == ';') return true;
+    }
+    return false;
+}
+
+bool hone_sql_is_table(const char *sql, int version)
+{
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
+        const char *head_end = added[i][0] == '\0' ? sql : strstr(sql, added[i]);
+        if (head_end == NULL) continue;
+        for (int v = 1; v <= version; v++)
+            if (is_made(schemas[v], sql, (size_t)(head_end - sql), head_end + strlen(added[i]))) return true;
+    }
+    return false;
+}
+
+int hone_sql_table_count(int version)
+{
+    int count = 0;
+    for (int i = 1; i <= version; i++)
+        for (const char *at = schemas[i]; (at = strstr(at, "CREATE TABLE")) != NULL; at++)
+            count++;
+    return count;
 }
 
 #define DECISION_COLUMNS                                                                                               \
@@ -75,6 +111,9 @@ const char *hone_sql_schema(int version)
     " (?1 IS NULL OR device = ?1) AND (?2 IS NULL OR algorithm = ?2) AND (?3 IS NULL OR version = ?3)"                 \
     " AND (?4 IS NULL OR key = ?4)"
 #define ANY_CALLS      " (SELECT id FROM measured_call WHERE" ANY_KEY CALL_SPEC_AGREES ")"
+#define CALL_OF        " (SELECT id FROM measured_call WHERE" CALL_KEY " AND spec = ?5)"
+#define MEASURED_KEY   " AND regime = ?6 AND kernel = ?7 AND config = ?8"
+#define ORPHANED       " WHERE call NOT IN (SELECT id FROM measured_call)"
 #define MEASURED_ORDER " ORDER BY c.device, c.algorithm, c.version, c.key, c.spec, m.regime, m.kernel, m.config"
 // since_3: the columns that came with schema 3, or NULLs.
 #define SINCE_3  "m.environment, m.measured"
@@ -85,6 +124,12 @@ const char *hone_sql_schema(int version)
 #define FAILURE_SCAN(since_3)                                                                                          \
     "SELECT " CALL_COLUMNS "m.failure, m.reason, " since_3 ", m.checksum"                                              \
     " FROM measured_call c JOIN failure m ON m.call = c.id WHERE c.id IN"
+#define MEASUREMENT_ORPHANS(since_3)                                                                                   \
+    "SELECT NULL, NULL, NULL, NULL, NULL, regime, kernel, config, revision, time_ns, low_ns, high_ns, samples,"        \
+    " max_error, " since_3 ", checksum FROM measurement m" ORPHANED
+#define FAILURE_ORPHANS(since_3)                                                                                       \
+    "SELECT NULL, NULL, NULL, NULL, NULL, regime, kernel, config, revision, failure, reason, " since_3                 \
+    ", checksum FROM failure m" ORPHANED
 #define ALIAS_COLUMNS "scheme, operation, foreign_key, foreign_spec, device, algorithm, version, key, spec, checksum"
 
 static const char *const texts[HONE_SQL_COUNT] = {
@@ -155,7 +200,30 @@ static const char *const texts[HONE_SQL_COUNT] = {
         "SELECT (SELECT count(*) FROM decision), (SELECT count(*) FROM measurement),"
         " (SELECT count(*) FROM failure), (SELECT count(*) FROM invocation), (SELECT count(*) FROM alias),"
         " (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())",
-    [HONE_SQL_STAT_2] = "SELECT (SELECT count(*) FROM foreign_config)",
+    [HONE_SQL_STAT_2] = "SELECT (SELECT count(*) FROM foreign_config), (SELECT count(*) FROM quarantine)",
+
+    [HONE_SQL_DECISION_DROP] = "DELETE FROM decision WHERE" CALL_KEY " AND regime = ?5",
+    [HONE_SQL_MEASUREMENT_MOVE] = "DELETE FROM measurement WHERE call IN" CALL_OF MEASURED_KEY,
+    [HONE_SQL_FAILURE_MOVE] = "DELETE FROM failure WHERE call IN" CALL_OF MEASURED_KEY,
+    [HONE_SQL_INVOCATION_DROP] =
+        "DELETE FROM invocation WHERE algorithm = ? AND version = ? AND key = ? AND device = ? AND spec = ?",
+    [HONE_SQL_ALIAS_DROP] = "DELETE FROM alias WHERE scheme = ? AND operation = ? AND foreign_key = ?",
+    [HONE_SQL_FOREIGN_DROP] =
+        "DELETE FROM foreign_config WHERE scheme = ? AND operation = ? AND device = ? AND foreign_key = ?",
+
+    [HONE_SQL_QUARANTINE_PUT] = "INSERT OR REPLACE INTO quarantine VALUES(?,?,?,?,?)",
+    // So that a disk which goes bad fills the store with no more than this.
+    [HONE_SQL_QUARANTINE_TRIM] = "DELETE FROM quarantine WHERE (kind, record) IN"
+                                 " (SELECT kind, record FROM quarantine ORDER BY found DESC LIMIT -1 OFFSET 1000)",
+    [HONE_SQL_QUARANTINE_DROP] = "DELETE FROM quarantine WHERE kind = ? AND record = ?",
+    [HONE_SQL_QUARANTINE_SCAN] = "SELECT kind, record, reason, found, checksum FROM quarantine ORDER BY kind, record",
+    [HONE_SQL_QUARANTINE_CLEAR] = "DELETE FROM quarantine",
+    // Their call's number is damaged, there or here. No column of its stands beside them, which no checksum agrees with.
+    [HONE_SQL_MEASUREMENT_ORPHANS] = MEASUREMENT_ORPHANS(SINCE_3),
+    [HONE_SQL_MEASUREMENT_ORPHANS_DROP] = "DELETE FROM measurement" ORPHANED,
+    [HONE_SQL_FAILURE_ORPHANS] = FAILURE_ORPHANS(SINCE_3),
+    [HONE_SQL_FAILURE_ORPHANS_DROP] = "DELETE FROM failure" ORPHANED,
+    [HONE_SQL_CHECK] = "PRAGMA integrity_check(1)",
 };
 
 // An older file that cannot be written is read as it is.
@@ -164,6 +232,8 @@ static const char *const texts_before_3[HONE_SQL_COUNT] = {
     [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN(BEFORE_3) CALLS MEASURED_ORDER,
     [HONE_SQL_FAILURE_SCAN] = FAILURE_SCAN(BEFORE_3) ANY_CALLS MEASURED_ORDER,
     [HONE_SQL_FAILURE_SCAN_CALL] = FAILURE_SCAN(BEFORE_3) CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_ORPHANS] = MEASUREMENT_ORPHANS(BEFORE_3),
+    [HONE_SQL_FAILURE_ORPHANS] = FAILURE_ORPHANS(BEFORE_3),
 };
 
 const char *hone_sql_text(hone_sql id, int schema)

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "store/sqlite/connection.h"
+#include "store/sqlite/damage.h"
 
 typedef struct sqlite_store {
     hone_store base;
@@ -18,13 +19,15 @@ static hone_connection *connection_of(hone_store *store)
     return &((sqlite_store *)store)->connection;
 }
 
-static hone_status sqlite_open(const hone_allocator *allocator, const char *location, hone_store **out, hone_error *err)
+static hone_status sqlite_open(
+    const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
 {
     sqlite_store *store = hone_alloc(allocator, sizeof *store);
     if (store == NULL) return hone_fail_memory(err, "store.sqlite.open");
     store->base.ops = &hone_sqlite_store_ops;
     store->base.allocator = *allocator;
-    hone_status status = hone_connection_open(&store->connection, allocator, location, err);
+    store->base.log = *log;
+    hone_status status = hone_connection_open(&store->connection, allocator, log, location, err);
     if (status == HONE_OK)
         *out = &store->base;
     else
@@ -44,28 +47,20 @@ static void sqlite_close(hone_store *store)
 // Hands a record on; false ends the walk.
 typedef bool visit_record(void *ctx, const void *record);
 
-// The current row as a record.
+// The current row as a record; with HONE_CORRUPT the reason.
 static hone_status read_record(
-    hone_query *query, const hone_row_shape *shape, void *record, size_t record_size, hone_error *err)
+    hone_query *query, const hone_row_shape *shape, void *record, size_t record_size, const char **out_reason)
 {
     hone_row row;
-    hone_status status = hone_query_row(query, shape, &row, err);
+    hone_status status = hone_query_row(query, shape, &row, out_reason);
     if (status != HONE_OK || hone_row_read(shape, &row, record, record_size)) return status;
-    return hone_fail(
-        err, HONE_CORRUPT, query->where, "%s: a %s record has a value out of its range; it was left as it was",
-        query->connection->path, shape->name);
+    *out_reason = "has a value out of its range";
+    return HONE_CORRUPT;
 }
 
-// Visits the sound rows of a query that has its parameters. Damaged ones are passed over, and the first of them
-// is what the walk fails with in the end.
+// Visits the sound rows of a query that has its parameters. Damaged ones are passed over and set aside.
 static hone_status walk(
-    hone_query *query,
-    const hone_row_shape *shape,
-    size_t record_size,
-    visit_record *visit,
-    void *ctx,
-    bool *out_ended,
-    hone_error *err)
+    hone_query *query, const hone_row_shape *shape, visit_record *visit, void *ctx, bool *out_ended, hone_error *err)
 {
     union {
         hone_store_decision decision;
@@ -73,18 +68,18 @@ static hone_status walk(
         hone_store_invocation invocation;
         hone_store_alias alias;
         hone_store_foreign foreign;
+        hone_store_quarantined quarantined;
     } record;
-    hone_status damage = HONE_OK;
+    bool damaged = false;
     *out_ended = false;
     while (!*out_ended && hone_query_step(query)) {
-        hone_status status = read_record(query, shape, &record, record_size, damage == HONE_OK ? err : NULL);
-        if (status == HONE_OK)
-            *out_ended = !visit(ctx, &record);
-        else if (damage == HONE_OK)
-            damage = status;
+        const char *reason = NULL;
+        hone_status status = read_record(query, shape, &record, sizeof record, &reason);
+        if (status == HONE_OK) *out_ended = !visit(ctx, &record);
+        if (status == HONE_CORRUPT) damaged = true;
     }
-    hone_status status = hone_query_end(query, "read", query->code == SQLITE_OK ? NULL : err);
-    return status != HONE_OK ? status : damage;
+    if (damaged && query->code == SQLITE_OK) hone_damage_move_all(query, shape);
+    return hone_query_end(query, "read", err);
 }
 
 static void bind_key(hone_query *query, const hone_store_key *key)
@@ -124,6 +119,18 @@ static hone_status put_record(
     return put_row(&query, &row, 0, "put", err);
 }
 
+// The first row of a query inside a transaction, when there is one; a damaged one is set aside.
+static hone_status find_or_move(
+    hone_query *query, const hone_row_shape *shape, void *record, size_t record_size, bool *out_there, hone_error *err)
+{
+    const char *reason = NULL;
+    *out_there = false;
+    if (!hone_query_step(query)) return HONE_OK; // what failed is the query's to tell
+    hone_status status = read_record(query, shape, record, record_size, &reason);
+    *out_there = status == HONE_OK;
+    return status == HONE_CORRUPT ? hone_damage_move(query, shape, reason, err) : HONE_OK;
+}
+
 // Decisions ----------------------------------------------------------------------------------------------------
 
 // A visitor that gets one record, when it is the one that was asked for.
@@ -158,8 +165,7 @@ static hone_status sqlite_get(
     hone_query_begin(&query, connection_of(store), HONE_SQL_DECISION_GET, "store.get");
     bind_key(&query, key);
     hone_query_integer(&query, regime);
-    hone_status status =
-        walk(&query, &hone_row_decision, sizeof(hone_store_decision), give_decision, &request, &ended, err);
+    hone_status status = walk(&query, &hone_row_decision, give_decision, &request, &ended, err);
     if (status != HONE_OK || request.found) return status;
     return hone_fail(
         err, HONE_NOT_FOUND, "store.get", "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
@@ -170,7 +176,7 @@ static hone_status put_decision(hone_connection *connection, const hone_store_de
     return put_record(connection, HONE_SQL_DECISION_PUT, &hone_row_decision, decision, "store.put", err);
 }
 
-// Puts what the merger makes of a decision and the stored one. A stored one that is damaged is replaced.
+// Puts what the merger makes of a decision and the stored one.
 static hone_status merge_decision(
     hone_connection *connection,
     const hone_store_decision *decision,
@@ -185,10 +191,9 @@ static hone_status merge_decision(
     hone_query_begin(&query, connection, HONE_SQL_DECISION_GET, where);
     bind_key(&query, &decision->key);
     hone_query_integer(&query, decision->regime);
-    bool there =
-        hone_query_step(&query) && read_record(&query, &hone_row_decision, &found, sizeof found, NULL) == HONE_OK;
-    hone_status status = HONE_OK;
-    if (query.code == SQLITE_OK)
+    bool there = false;
+    hone_status status = find_or_move(&query, &hone_row_decision, &found, sizeof found, &there, err);
+    if (status == HONE_OK && query.code == SQLITE_OK)
         status = hone_merger_resolve(merger, index, there ? &found : NULL, decision, &put, err);
     if (status == HONE_OK && put != NULL) status = put_decision(connection, put, err);
     // What was found lives in the statement, so that it is ended only after the put.
@@ -251,7 +256,7 @@ static hone_status sqlite_scan(
     hone_sql id = filter->device == NULL ? HONE_SQL_DECISION_SCAN : HONE_SQL_DECISION_SCAN_DEVICE;
     hone_query_begin(&query, connection_of(store), id, "store.scan");
     bind_key_and_spec(&query, filter);
-    return walk(&query, &hone_row_decision, sizeof(hone_store_decision), visit_decision, &target, &ended, err);
+    return walk(&query, &hone_row_decision, visit_decision, &target, &ended, err);
 }
 
 // Measurements -------------------------------------------------------------------------------------------------
@@ -330,18 +335,15 @@ static hone_status sqlite_measurements(
     };
     measured_visit target = {visit, ctx};
     bool ended = false;
-    hone_status damage = HONE_OK;
-    for (size_t i = 0; !ended && i < sizeof parts / sizeof *parts; i++) {
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && !ended && i < sizeof parts / sizeof *parts; i++) {
         hone_query query;
         hone_sql id = hone_key_is_whole(filter) ? parts[i].scan_call : parts[i].scan;
         hone_query_begin(&query, connection_of(store), id, "store.measurements");
         bind_key_and_spec(&query, filter);
-        hone_status status = walk(
-            &query, parts[i].shape, sizeof(hone_store_measured), visit_measured, &target, &ended,
-            damage == HONE_OK ? err : NULL);
-        if (damage == HONE_OK) damage = status;
+        status = walk(&query, parts[i].shape, visit_measured, &target, &ended, err);
     }
-    return damage;
+    return status;
 }
 
 // Invocations --------------------------------------------------------------------------------------------------
@@ -367,31 +369,30 @@ static hone_status sqlite_invocations(
     hone_sql id = one_call ? HONE_SQL_INVOCATION_SCAN_CALL : HONE_SQL_INVOCATION_SCAN;
     hone_query_begin(&query, connection_of(store), id, "store.invocations");
     bind_key_and_spec(&query, filter);
-    return walk(&query, &hone_row_invocation, sizeof(hone_store_invocation), visit_invocation, &target, &ended, err);
+    return walk(&query, &hone_row_invocation, visit_invocation, &target, &ended, err);
 }
 
-// Adds one to what is stored of it. A stored record that is damaged is replaced: its count is lost already.
+// Adds one to what is stored of it.
 static hone_status add_invocation(hone_connection *connection, const hone_store_invocation *added, hone_error *err)
 {
     static const char where[] = "store.add_invocations";
-    hone_store_invocation merged = *added;
+    hone_store_invocation merged = *added, found;
     hone_row row;
     hone_row_of(&hone_row_invocation, added, &row);
     row.count = hone_row_invocation.key_count;
     hone_query query;
     hone_query_begin(&query, connection, HONE_SQL_INVOCATION_GET, where);
     hone_query_cells(&query, &row, 0);
-    hone_store_invocation found;
-    if (hone_query_step(&query) && read_record(&query, &hone_row_invocation, &found, sizeof found, NULL) == HONE_OK) {
+    bool there = false;
+    hone_status status = find_or_move(&query, &hone_row_invocation, &found, sizeof found, &there, err);
+    if (there) {
         hone_invocation_merge(&found, added);
         merged = found;
     }
     // What was found lives in the statement, so that it is ended only after the put.
-    hone_status status =
-        query.code == SQLITE_OK
-            ? put_record(connection, HONE_SQL_INVOCATION_PUT, &hone_row_invocation, &merged, where, err)
-            : HONE_OK;
-    hone_status read = hone_query_end(&query, "read", err);
+    if (status == HONE_OK && query.code == SQLITE_OK)
+        status = put_record(connection, HONE_SQL_INVOCATION_PUT, &hone_row_invocation, &merged, where, err);
+    hone_status read = hone_query_end(&query, "read", query.code == SQLITE_OK ? NULL : err);
     return read != HONE_OK ? read : status;
 }
 
@@ -451,7 +452,7 @@ static hone_status sqlite_get_alias(
     hone_query_text(&query, scheme);
     hone_query_text(&query, operation);
     hone_query_text(&query, foreign_key);
-    hone_status status = walk(&query, &hone_row_alias, sizeof(hone_store_alias), give_alias, &request, &ended, err);
+    hone_status status = walk(&query, &hone_row_alias, give_alias, &request, &ended, err);
     if (status != HONE_OK || request.found) return status;
     return hone_fail(err, HONE_NOT_FOUND, "store.get_alias", "no alias for %s %s:%s", scheme, operation, foreign_key);
 }
@@ -475,7 +476,7 @@ static hone_status sqlite_aliases(
     bool ended;
     hone_query_begin(&query, connection_of(store), HONE_SQL_ALIAS_SCAN, "store.aliases");
     hone_query_text(&query, scheme);
-    return walk(&query, &hone_row_alias, sizeof(hone_store_alias), visit_alias, &target, &ended, err);
+    return walk(&query, &hone_row_alias, visit_alias, &target, &ended, err);
 }
 
 // Foreign configs ----------------------------------------------------------------------------------------------
@@ -509,11 +510,130 @@ static hone_status sqlite_foreigns(
     foreign_visit target = {visit, ctx};
     hone_query query;
     bool ended;
-    if (connection_of(store)->schema < 2) return HONE_OK;
+    if (connection_of(store)->schema < HONE_SQL_FOREIGN_SCHEMA) return HONE_OK;
     hone_query_begin(&query, connection_of(store), HONE_SQL_FOREIGN_SCAN, "store.foreigns");
     hone_query_text(&query, scheme);
-    return walk(&query, &hone_row_foreign, sizeof(hone_store_foreign), visit_foreign, &target, &ended, err);
+    return walk(&query, &hone_row_foreign, visit_foreign, &target, &ended, err);
 }
+
+// Damage -------------------------------------------------------------------------------------------------------
+
+static hone_status sqlite_set_aside(
+    hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
+{
+    static const char where[] = "store.set_aside";
+    hone_connection *connection = connection_of(store);
+    hone_query query;
+    hone_status status = hone_connection_begin(connection, where, err);
+    if (status != HONE_OK) return status;
+    hone_query_begin(&query, connection, HONE_SQL_DECISION_GET, where);
+    bind_key(&query, key);
+    hone_query_integer(&query, regime);
+    if (hone_query_step(&query))
+        status = hone_damage_move(&query, &hone_row_decision, reason, err);
+    else if (query.code == SQLITE_OK)
+        status = hone_fail(err, HONE_NOT_FOUND, where, "no decision for %s", key->key);
+    hone_status read = hone_query_end(&query, "read", query.code == SQLITE_OK ? NULL : err);
+    return hone_connection_end(connection, read != HONE_OK ? read : status, where, err);
+}
+
+typedef struct quarantine_visit {
+    hone_store_visit_quarantined *visit;
+    void *ctx;
+} quarantine_visit;
+
+static bool visit_quarantined(void *ctx, const void *record)
+{
+    quarantine_visit *visit = ctx;
+    return visit->visit(visit->ctx, record);
+}
+
+static hone_status sqlite_quarantine(hone_store *store, hone_store_visit_quarantined *visit, void *ctx, hone_error *err)
+{
+    quarantine_visit target = {visit, ctx};
+    hone_query query;
+    bool ended;
+    if (connection_of(store)->schema < HONE_SQL_QUARANTINE_SCHEMA) return HONE_OK;
+    hone_query_begin(&query, connection_of(store), HONE_SQL_QUARANTINE_SCAN, "store.quarantine");
+    return walk(&query, &hone_row_quarantine, visit_quarantined, &target, &ended, err);
+}
+
+static hone_status sqlite_clear_quarantine(hone_store *store, hone_error *err)
+{
+    hone_query query;
+    hone_query_begin(&query, connection_of(store), HONE_SQL_QUARANTINE_CLEAR, "store.clear_quarantine");
+    return hone_query_run(&query, "clear", err);
+}
+
+static bool count_record(void *ctx, const void *record)
+{
+    (void)record;
+    ++*(uint64_t *)ctx;
+    return true;
+}
+
+static hone_status verify_table(
+    hone_connection *connection, hone_sql id, const hone_row_shape *shape, uint64_t *count, hone_error *err)
+{
+    hone_query query;
+    bool ended;
+    hone_query_begin(&query, connection, id, "store.verify");
+    while (query.code == SQLITE_OK && query.bound < sqlite3_bind_parameter_count(query.statement))
+        hone_query_text(&query, NULL);
+    return walk(&query, shape, count_record, count, &ended, err);
+}
+
+// A measurement and its call are put together, so that one without a call is damage.
+static hone_status verify_orphans(hone_connection *connection, hone_error *err)
+{
+    static const struct {
+        hone_sql id, drop;
+        const hone_row_shape *shape;
+    } tables[] = {
+        {HONE_SQL_MEASUREMENT_ORPHANS, HONE_SQL_MEASUREMENT_ORPHANS_DROP, &hone_row_measurement},
+        {HONE_SQL_FAILURE_ORPHANS, HONE_SQL_FAILURE_ORPHANS_DROP, &hone_row_failure},
+    };
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < sizeof tables / sizeof *tables; i++) {
+        uint64_t sound = 0, moved = connection->moved;
+        hone_query query;
+        status = verify_table(connection, tables[i].id, tables[i].shape, &sound, err);
+        if (status != HONE_OK || connection->moved == moved) continue;
+        hone_query_begin(&query, connection, tables[i].drop, "store.verify");
+        status = hone_query_run(&query, "drop what was set aside", err);
+    }
+    return status;
+}
+
+static hone_status sqlite_verify(hone_store *store, hone_store_health *out, hone_error *err)
+{
+    static const struct {
+        hone_sql id;
+        const hone_row_shape *shape;
+        int schema;
+    } tables[] = {
+        {HONE_SQL_DECISION_SCAN, &hone_row_decision, 1},     {HONE_SQL_MEASUREMENT_SCAN, &hone_row_measurement, 1},
+        {HONE_SQL_FAILURE_SCAN, &hone_row_failure, 1},       {HONE_SQL_INVOCATION_SCAN, &hone_row_invocation, 1},
+        {HONE_SQL_ALIAS_SCAN, &hone_row_alias, 1},           {HONE_SQL_FOREIGN_SCAN, &hone_row_foreign, 2},
+        {HONE_SQL_QUARANTINE_SCAN, &hone_row_quarantine, 2},
+    };
+    hone_connection *connection = connection_of(store);
+    hone_store_health health = {0};
+    const uint64_t moved = connection->moved;
+    hone_status status = hone_damage_check_file(connection, err);
+    if (status == HONE_OK) status = verify_orphans(connection, err);
+    for (size_t i = 0; status == HONE_OK && i < sizeof tables / sizeof *tables; i++) {
+        bool is_quarantine = tables[i].shape == &hone_row_quarantine;
+        if (tables[i].schema > connection->schema) continue;
+        status = verify_table(
+            connection, tables[i].id, tables[i].shape, is_quarantine ? &health.quarantined : &health.records, err);
+    }
+    health.set_aside = connection->moved - moved;
+    if (status == HONE_OK) *out = health;
+    return status;
+}
+
+// Counts -------------------------------------------------------------------------------------------------------
 
 static hone_status count(
     hone_connection *connection, hone_sql id, uint64_t *const *fields, int field_count, hone_error *err)
@@ -532,9 +652,9 @@ static hone_status sqlite_stat(hone_store *store, hone_store_stat *out, hone_err
     hone_store_stat stat = {.schema = (uint32_t)connection->schema};
     uint64_t *const fields[] = {&stat.decisions,   &stat.measurements, &stat.failures,
                                 &stat.invocations, &stat.aliases,      &stat.bytes};
-    uint64_t *const fields_2[] = {&stat.foreigns};
+    uint64_t *const fields_2[] = {&stat.foreigns, &stat.quarantined};
     hone_status status = count(connection, HONE_SQL_STAT, fields, sizeof fields / sizeof *fields, err);
-    if (status == HONE_OK && connection->schema >= 2)
+    if (status == HONE_OK && connection->schema >= HONE_SQL_QUARANTINE_SCHEMA)
         status = count(connection, HONE_SQL_STAT_2, fields_2, sizeof fields_2 / sizeof *fields_2, err);
     if (status == HONE_OK) *out = stat;
     return status;
@@ -568,6 +688,10 @@ const hone_store_ops hone_sqlite_store_ops = {
     .aliases = sqlite_aliases,
     .put_foreigns = sqlite_put_foreigns,
     .foreigns = sqlite_foreigns,
+    .set_aside = sqlite_set_aside,
+    .quarantine = sqlite_quarantine,
+    .clear_quarantine = sqlite_clear_quarantine,
+    .verify = sqlite_verify,
     .stat = sqlite_stat,
     .begin = sqlite_begin,
     .end = sqlite_end,

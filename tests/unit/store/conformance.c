@@ -889,6 +889,41 @@ static void stat_counts_every_kind_of_record(void **state)
     assert_int_equal(stat.schema, 3);
 }
 
+// Setting aside ------------------------------------------------------------------------------------------------
+
+static bool note_quarantined(void *ctx, const hone_store_quarantined *quarantined)
+{
+    note(ctx, quarantined->kind);
+    note(ctx, quarantined->reason);
+    note(
+        ctx, strstr(quarantined->record, "\"config\":\"{\\\"rows_per_task\\\":4}\"") != NULL ? "with its config" : "?");
+    return go_on(ctx);
+}
+
+static void a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_decision put = sample_decision();
+    assert_int_equal(
+        hone_store_set_aside(f->store, &put.key, HONE_WARM, "has no such config", &f->err), HONE_NOT_FOUND);
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    put.regime = HONE_COLD;
+    assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
+    assert_int_equal(hone_store_set_aside(f->store, &put.key, HONE_WARM, "has no such config", &f->err), HONE_OK);
+    assert_int_equal(get(f, &put.key, &s), HONE_NOT_FOUND);
+    assert_stat(f, 1, 0, 0);
+    assert_int_equal(hone_store_quarantine(f->store, note_quarantined, &s, &f->err), HONE_OK);
+    assert_string_equal(s.texts, "decision has no such config with its config");
+    hone_store_health health;
+    assert_int_equal(hone_store_verify(f->store, &health, &f->err), HONE_OK);
+    assert_true(health.records == 1 && health.set_aside == 0 && health.quarantined == 1);
+    assert_int_equal(hone_store_clear_quarantine(f->store, &f->err), HONE_OK);
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+    assert_int_equal(stat.quarantined, 0);
+}
+
 // Wrong use ----------------------------------------------------------------------------------------------------
 
 static void wrong_arguments_are_refused_by_name(void **state)
@@ -996,6 +1031,7 @@ static hone_status use_everything(const char *url, hone_allocator allocator)
     hone_store_measurement measurement = sample_measurement();
     const hone_store_alias alias = sample_alias();
     const hone_store_foreign foreign = sample_foreign();
+    hone_store_health health;
     const hone_store_decision rival = claim("avx2", true, "{\"samples\":90}");
     const hone_store_key *key = &decisions[0].key;
     hone_status status = hone_store_open(allocator, url, &store, &err);
@@ -1009,6 +1045,10 @@ static hone_status use_everything(const char *url, hone_allocator allocator)
     if (status == HONE_OK) status = hone_store_merge(store, &rival, 1, NULL, NULL, &err);
     if (status == HONE_OK) status = hone_store_scan(store, NULL, note_decision, &s, &err);
     if (status == HONE_OK) status = hone_store_invocations(store, NULL, note_invocation, &s, &err);
+    if (status == HONE_OK) status = hone_store_set_aside(store, key, HONE_WARM, "is bad", &err);
+    if (status == HONE_OK) status = hone_store_put(store, decisions, &err);
+    if (status == HONE_OK) status = hone_store_verify(store, &health, &err);
+    if (status == HONE_OK) status = hone_store_clear_quarantine(store, &err);
     if (status == HONE_OK) status = hone_store_remove(store, key, &err);
     if (status != HONE_OK) assert_int_equal(status, err.status);
     hone_store_close(&store);
@@ -1158,6 +1198,7 @@ int main(int count, char **arguments)
         STORE_TEST(a_foreign_config_comes_back_as_it_came),
         STORE_TEST(foreign_configs_are_put_all_or_none),
         STORE_TEST(stat_counts_every_kind_of_record),
+        STORE_TEST(a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason),
         STORE_TEST(wrong_arguments_are_refused_by_name),
         STORE_TEST(a_visit_that_calls_its_own_store_is_refused),
         STORE_TEST(threads_share_a_store),

@@ -50,6 +50,11 @@ static hone_store *open_store(fixture *f)
     return store;
 }
 
+static void assert_ok(fixture *f, hone_status status)
+{
+    if (status != HONE_OK) fail_msg("%s: %s", hone_status_name(status), f->err.message);
+}
+
 static hone_status try_open(fixture *f, const char *url)
 {
     hone_store *store = NULL;
@@ -185,13 +190,19 @@ static void folders_are_made(void **state)
     assert_int_equal(try_open(f, f->url), HONE_OK);
 }
 
-static void a_folder_is_no_store(void **state)
+static void folders_pipes_and_devices_are_no_stores(void **state)
 {
     fixture *f = *state;
-    snprintf(f->url, sizeof f->url, "sqlite:%s", f->folder.path);
-    assert_int_equal(try_open(f, f->url), HONE_IO);
-    assert_non_null(strstr(f->err.message, f->folder.path));
-    assert_true(f->err.system_code != 0);
+    char pipe[TEMPORARY_PATH_SIZE];
+    snprintf(pipe, sizeof pipe, "%s/pipe", f->folder.path);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    const char *const paths[] = {f->folder.path, pipe, "/dev/null", "/dev/zero"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        snprintf(f->url, sizeof f->url, "sqlite:%s", paths[i]);
+        assert_int_equal(try_open(f, f->url), HONE_IO);
+        assert_non_null(strstr(f->err.message, paths[i]));
+        assert_true(f->err.system_code != 0);
+    }
 }
 
 static void the_sync_level_is_normal_or_full(void **state)
@@ -232,30 +243,6 @@ static void another_database_is_refused_and_left(void **state)
     fixture *f = *state;
     run_sql(f, "CREATE TABLE theirs(x); PRAGMA user_version=1;");
     assert_refused_and_left(f, HONE_INCOMPATIBLE, "something else");
-}
-
-static void a_file_of_noise_is_refused_and_left(void **state)
-{
-    fixture *f = *state;
-    char noise[8192];
-    for (size_t i = 0; i < sizeof noise; i++)
-        noise[i] = (char)(i * 31 + 7);
-    write_file(f->path, noise, sizeof noise);
-    assert_refused_and_left(f, HONE_CORRUPT, "move it away");
-}
-
-static void a_file_cut_short_is_refused(void **state)
-{
-    fixture *f = *state;
-    make_store(f);
-    run_sql(f, "PRAGMA journal_mode=DELETE;");
-    assert_int_equal(truncate(f->path, 5000), 0);
-    hone_store *store = NULL;
-    hone_status status = hone_store_open(hone_allocator_system(), f->url, &store, &f->err);
-    hone_store_key key = sample_key();
-    if (status == HONE_OK) status = hone_store_get(store, &key, HONE_WARM, ignore_decision, NULL, &f->err);
-    assert_int_equal(status, HONE_CORRUPT);
-    hone_store_close(&store);
 }
 
 static void an_empty_file_becomes_a_store(void **state)
@@ -402,23 +389,71 @@ static void an_older_store_that_cannot_be_written_is_read(void **state)
 
 // Damage -------------------------------------------------------------------------------------------------------
 
-static void a_damaged_decision_is_corrupt_to_get_and_passed_over_by_scan(void **state)
+// What a store told and what stands in its quarantine.
+typedef struct notices {
+    size_t told, quarantined;
+    char message[1024], record[1024], reason[128], kind[64];
+} notices;
+
+static void take_notice(void *ctx, int level, const char *message)
+{
+    notices *n = ctx;
+    assert_int_equal(level, 1);
+    n->told++;
+    snprintf(n->message, sizeof n->message, "%s", message);
+}
+
+static hone_store *open_told(fixture *f, notices *n)
+{
+    hone_store *store = NULL;
+    const hone_store_options options = {.struct_size = sizeof options, .log = take_notice, .log_ctx = n};
+    if (hone_store_open_with(&options, f->url, &store, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    return store;
+}
+
+static bool note_quarantined(void *ctx, const hone_store_quarantined *quarantined)
+{
+    notices *n = ctx;
+    n->quarantined++;
+    snprintf(n->kind, sizeof n->kind, "%s", quarantined->kind);
+    snprintf(n->record, sizeof n->record, "%s", quarantined->record);
+    snprintf(n->reason, sizeof n->reason, "%s", quarantined->reason);
+    assert_true(quarantined->found > 1e9);
+    return true;
+}
+
+static void look_at_quarantine(fixture *f, hone_store *store, notices *n)
+{
+    n->quarantined = 0;
+    assert_ok(f, hone_store_quarantine(store, note_quarantined, n, &f->err));
+}
+
+static void a_damaged_decision_is_set_aside_told_once_and_a_miss(void **state)
 {
     fixture *f = *state;
+    notices n = {0};
     make_store(f);
     run_sql(f, "UPDATE decision SET kernel = 'openblas' WHERE key = '0123456789abcdef'");
-    hone_store *store = open_store(f);
+    hone_store *store = open_told(f, &n);
     hone_store_key key = sample_key();
-    assert_int_equal(hone_store_get(store, &key, HONE_WARM, ignore_decision, NULL, &f->err), HONE_CORRUPT);
-    assert_non_null(strstr(f->err.message, "checksum"));
-    size_t count = 0;
-    assert_int_equal(hone_store_scan(store, NULL, count_decision, &count, &f->err), HONE_CORRUPT);
-    assert_int_equal(count, 1);
-    assert_non_null(strstr(f->err.message, "decision record"));
-    // A new put mends it.
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hone_store_get(store, &key, HONE_WARM, ignore_decision, NULL, &f->err), HONE_NOT_FOUND);
+    assert_int_equal(n.told, 1);
+    assert_non_null(strstr(n.message, f->path));
+    assert_non_null(strstr(n.message, "decision record"));
+    assert_non_null(strstr(n.message, "checksum"));
+    look_at_quarantine(f, store, &n);
+    assert_int_equal(n.quarantined, 1);
+    assert_string_equal(n.kind, "decision");
+    assert_string_equal(n.reason, "does not match its checksum");
+    assert_non_null(strstr(n.record, "\"kernel\":\"openblas\",\"platform\":\"native\""));
+    assert_int_equal(count_decisions(store), 1);
     hone_store_decision put = sample_decision();
     assert_int_equal(hone_store_put(store, &put, &f->err), HONE_OK);
     assert_int_equal(count_decisions(store), 2);
+    assert_int_equal(hone_store_clear_quarantine(store, &f->err), HONE_OK);
+    look_at_quarantine(f, store, &n);
+    assert_int_equal(n.quarantined, 0);
     hone_store_close(&store);
 }
 
@@ -429,46 +464,123 @@ static void every_column_is_under_the_checksum(void **state)
         "device = device || 'x'", "regime = 1 - regime", "spec = NULL",     "call = upper(call)",
         "platform = 'cuda'",      "config = '{}'",       "source = NULL",   "revision = '2'",
         "verified = 0",           "time_ns = 1",         "evidence = '{}'", "environment = ''",
-        "checksum = checksum+1"};
+        "checksum = checksum+1",  "kernel = x'00ff'",    "key = x'c328'",   "device = CAST(x'c328' AS TEXT)",
+        "checksum = 'text'",      "time_ns = 'many'",    "regime = 77",     "verified = 9e99"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char sql[200];
+        notices n = {0};
         make_store(f);
         snprintf(sql, sizeof sql, "UPDATE decision SET %s WHERE key = '0123456789abcdef'", changes[i]);
         run_sql(f, sql);
-        hone_store *store = open_store(f);
-        size_t count = 0;
-        assert_int_equal(hone_store_scan(store, NULL, count_decision, &count, NULL), HONE_CORRUPT);
-        assert_int_equal(count, 1);
+        hone_store *store = open_told(f, &n);
+        assert_int_equal(count_decisions(store), 1);
+        assert_int_equal(count_decisions(store), 1);
+        look_at_quarantine(f, store, &n);
+        assert_int_equal(n.told, 1);
+        assert_int_equal(n.quarantined, 1);
         hone_store_close(&store);
         assert_int_equal(remove(f->path), 0);
     }
 }
 
-static bool count_measurement(void *ctx, const hone_store_measurement *measurement)
+// One record of each kind.
+static void fill_store(fixture *f)
 {
-    (void)measurement;
-    ++*(size_t *)ctx;
-    return true;
-}
-
-static void damaged_measurements_and_counts_are_passed_over(void **state)
-{
-    fixture *f = *state;
     hone_store *store = open_store(f);
-    hone_store_key key = sample_key();
+    hone_store_decision decision = sample_decision();
     hone_store_measurement measurement = sample_measurement();
     hone_store_invocation invocation = sample_invocation();
-    assert_int_equal(hone_store_put_measurement(store, &key, &measurement, &f->err), HONE_OK);
+    hone_store_alias alias = sample_alias();
+    hone_store_foreign foreign = sample_foreign();
+    assert_int_equal(hone_store_put(store, &decision, &f->err), HONE_OK);
+    assert_int_equal(hone_store_put_measurement(store, &decision.key, &measurement, &f->err), HONE_OK);
     measurement.kernel = "avx2";
-    assert_int_equal(hone_store_put_measurement(store, &key, &measurement, &f->err), HONE_OK);
-    assert_int_equal(hone_store_add_invocations(store, &invocation, 1, &f->err), HONE_OK);
+    measurement.failure = HONE_FAILURE_CRASH;
+    assert_int_equal(hone_store_put_measurement(store, &decision.key, &measurement, &f->err), HONE_OK);
+    assert_ok(f, hone_store_add_invocations(store, &invocation, 1, &f->err));
+    assert_int_equal(hone_store_put_alias(store, &alias, &f->err), HONE_OK);
+    assert_int_equal(hone_store_put_foreign(store, &foreign, 1, &f->err), HONE_OK);
     hone_store_close(&store);
-    run_sql(f, "UPDATE measurement SET time_ns = 1 WHERE kernel = 'avx2'; UPDATE invocation SET count = 1000000");
-    store = open_store(f);
-    size_t count = 0;
-    assert_int_equal(hone_store_measurements(store, &key, count_measurement, &count, &f->err), HONE_CORRUPT);
-    assert_int_equal(count, 1);
-    assert_int_equal(hone_store_add_invocations(store, &invocation, 1, &f->err), HONE_OK);
+}
+
+static void verify_sets_all_kinds_of_damaged_records_aside(void **state)
+{
+    fixture *f = *state;
+    notices n = {0};
+    hone_store_health health;
+    fill_store(f);
+    hone_store *store = open_told(f, &n);
+    assert_ok(f, hone_store_verify(store, &health, &f->err));
+    assert_true(health.records == 6 && health.set_aside == 0 && health.quarantined == 0);
+    hone_store_close(&store);
+    run_sql(
+        f, "UPDATE decision SET time_ns = 1; UPDATE measurement SET time_ns = 1; UPDATE failure SET reason = 'x';"
+           "UPDATE invocation SET count = 1000000; UPDATE alias SET key = 'x'; UPDATE foreign_config SET text = '2'");
+    store = open_told(f, &n);
+    assert_ok(f, hone_store_verify(store, &health, &f->err));
+    assert_true(health.records == 0 && health.set_aside == 6 && health.quarantined == 6);
+    assert_int_equal(n.told, 6);
+    assert_ok(f, hone_store_verify(store, &health, &f->err));
+    assert_true(health.records == 0 && health.set_aside == 0 && health.quarantined == 6);
+    hone_store_close(&store);
+    run_sql(f, "UPDATE quarantine SET reason = 'x' WHERE kind = 'alias'");
+    store = open_told(f, &n);
+    assert_ok(f, hone_store_verify(store, &health, &f->err));
+    assert_true(health.set_aside == 1 && health.quarantined == 5);
+    hone_store_close(&store);
+}
+
+static void what_is_put_on_top_of_a_damaged_record_sets_it_aside(void **state)
+{
+    fixture *f = *state;
+    notices n = {0};
+    fill_store(f);
+    run_sql(f, "UPDATE decision SET time_ns = 1; UPDATE invocation SET count = 1000000");
+    hone_store *store = open_told(f, &n);
+    hone_store_invocation invocation = sample_invocation();
+    hone_store_decision decision = sample_decision();
+    assert_ok(f, hone_store_add_invocations(store, &invocation, 1, &f->err));
+    assert_ok(f, hone_store_merge(store, &decision, 1, NULL, NULL, &f->err));
+    hone_store_health health;
+    assert_ok(f, hone_store_verify(store, &health, &f->err));
+    assert_true(health.records == 6 && health.set_aside == 0 && health.quarantined == 2);
+    hone_store_close(&store);
+}
+
+static void the_quarantine_is_bounded(void **state)
+{
+    fixture *f = *state;
+    notices n = {0};
+    make_store(f);
+    run_sql(
+        f, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)"
+           " INSERT INTO alias SELECT 's', 'o', i, NULL, NULL, 'a', '1', 'k', NULL, 0 FROM n");
+    hone_store *store = open_told(f, &n);
+    hone_store_health health;
+    assert_ok(f, hone_store_verify(store, &health, &f->err));
+    assert_true(health.records == 2 && health.set_aside == 1200 && health.quarantined == 1000);
+    hone_store_close(&store);
+}
+
+static void damage_that_cannot_be_set_aside_is_passed_over_and_told_once(void **state)
+{
+    fixture *f = *state;
+    notices n = {0};
+    make_store(f);
+    run_sql(f, "UPDATE decision SET kernel = 'x' WHERE key = '0123456789abcdef'");
+    sqlite3 *other = NULL;
+    assert_int_equal(sqlite3_open(f->path, &other), SQLITE_OK);
+    hone_store *store = open_told(f, &n);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(count_decisions(store), 1);
+    assert_int_equal(n.told, 1);
+    assert_non_null(strstr(n.message, "passed over"));
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    assert_int_equal(count_decisions(store), 1);
+    look_at_quarantine(f, store, &n);
+    assert_int_equal(n.quarantined, 1);
     hone_store_close(&store);
 }
 
@@ -581,21 +693,22 @@ int main(void)
         FILE_TEST(a_store_says_where_it_is),
         FILE_TEST(a_path_is_a_path_whatever_it_looks_like),
         FILE_TEST(folders_are_made),
-        FILE_TEST(a_folder_is_no_store),
+        FILE_TEST(folders_pipes_and_devices_are_no_stores),
         FILE_TEST(the_sync_level_is_normal_or_full),
         FILE_TEST(a_second_open_finds_what_the_first_put),
         FILE_TEST(a_newer_schema_is_refused_and_left),
         FILE_TEST(another_database_is_refused_and_left),
-        FILE_TEST(a_file_of_noise_is_refused_and_left),
-        FILE_TEST(a_file_cut_short_is_refused),
         FILE_TEST(an_empty_file_becomes_a_store),
         FILE_TEST(every_older_schema_is_migrated_with_all_that_it_holds),
         FILE_TEST(a_file_of_this_schema_reads_as_it_was_written),
         FILE_TEST(a_migration_that_fails_leaves_the_older_schema),
         FILE_TEST(an_older_store_that_cannot_be_written_is_read),
-        FILE_TEST(a_damaged_decision_is_corrupt_to_get_and_passed_over_by_scan),
+        FILE_TEST(a_damaged_decision_is_set_aside_told_once_and_a_miss),
         FILE_TEST(every_column_is_under_the_checksum),
-        FILE_TEST(damaged_measurements_and_counts_are_passed_over),
+        FILE_TEST(verify_sets_all_kinds_of_damaged_records_aside),
+        FILE_TEST(what_is_put_on_top_of_a_damaged_record_sets_it_aside),
+        FILE_TEST(the_quarantine_is_bounded),
+        FILE_TEST(damage_that_cannot_be_set_aside_is_passed_over_and_told_once),
         FILE_TEST(eight_processes_open_one_new_store_and_all_their_puts_survive),
         FILE_TEST(a_put_while_another_process_writes_for_long_is_busy_with_words),
         FILE_TEST(a_store_that_cannot_be_written_still_answers),

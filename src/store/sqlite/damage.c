@@ -1,0 +1,146 @@
+#include "store/sqlite/damage.h"
+
+#include "base/error.h"
+#include "store/quarantine.h"
+
+#include <string.h>
+
+static const char where[] = "store.damage";
+
+// By its key's columns, whatever they hold: as SQLite reads them and not as a record does.
+static hone_sql statement_to_drop(const hone_row_shape *shape)
+{
+    static const struct {
+        const hone_row_shape *shape;
+        hone_sql id;
+    } rows[] = {
+        {&hone_row_decision, HONE_SQL_DECISION_DROP},     {&hone_row_measurement, HONE_SQL_MEASUREMENT_MOVE},
+        {&hone_row_failure, HONE_SQL_FAILURE_MOVE},       {&hone_row_invocation, HONE_SQL_INVOCATION_DROP},
+        {&hone_row_alias, HONE_SQL_ALIAS_DROP},           {&hone_row_foreign, HONE_SQL_FOREIGN_DROP},
+        {&hone_row_quarantine, HONE_SQL_QUARANTINE_DROP},
+    };
+    size_t i = 0;
+    while (rows[i].shape != shape)
+        i++;
+    return rows[i].id;
+}
+
+static hone_status drop_row(hone_query *query, const hone_row_shape *shape, hone_error *err)
+{
+    hone_query drop;
+    hone_query_begin(&drop, query->connection, statement_to_drop(shape), where);
+    for (int i = 0; i < (int)shape->key_count; i++)
+        hone_query_value(&drop, sqlite3_column_value(query->statement, i));
+    return hone_query_run(&drop, "set a record aside", err);
+}
+
+static hone_status put_quarantined(
+    hone_connection *connection, const hone_store_quarantined *quarantined, hone_error *err)
+{
+    hone_row row;
+    hone_query query;
+    hone_row_of(&hone_row_quarantine, quarantined, &row);
+    hone_query_begin(&query, connection, HONE_SQL_QUARANTINE_PUT, where);
+    hone_query_cells(&query, &row, 0);
+    hone_query_integer(&query, (int64_t)hone_row_checksum(&row));
+    hone_status status = hone_query_run(&query, "set a record aside", err);
+    if (status != HONE_OK) return status;
+    hone_query_begin(&query, connection, HONE_SQL_QUARANTINE_TRIM, where);
+    return hone_query_run(&query, "set a record aside", err);
+}
+
+static const char *words_of(const hone_row *row, size_t index)
+{
+    return row->cells[index].kind == HONE_CELL_TEXT ? row->cells[index].as.text : "?";
+}
+
+// Four texts begin the key of the widest records, two that of the quarantine.
+static void tell(
+    const hone_connection *connection,
+    const hone_row_shape *shape,
+    const hone_row *row,
+    const char *reason,
+    const char *outcome)
+{
+    hone_log_write(
+        &connection->log, HONE_LOG_WARNING, "%s: the %s record of '%.100s' '%.100s' '%.100s' %s: %s", connection->path,
+        shape->name, words_of(row, 0), words_of(row, 1), words_of(row, 2), reason, outcome);
+}
+
+hone_status hone_damage_move(hone_query *query, const hone_row_shape *shape, const char *reason, hone_error *err)
+{
+    hone_connection *connection = query->connection;
+    hone_row row;
+    hone_buffer text;
+    if (!hone_query_read(query, shape, &row)) return hone_fail_memory(err, where);
+    hone_buffer_init(&text, connection->allocator);
+    const hone_store_quarantined quarantined = hone_quarantine_row(shape, &row, reason, &text);
+    hone_status status = text.failed ? hone_fail_memory(err, where) : HONE_OK;
+    // What is damaged in the quarantine itself is not worth a place there.
+    if (status == HONE_OK && shape != &hone_row_quarantine) status = put_quarantined(connection, &quarantined, err);
+    if (status == HONE_OK) status = drop_row(query, shape, err);
+    hone_buffer_deinit(&text);
+    if (status != HONE_OK) return status;
+    connection->moved++;
+    tell(connection, shape, &row, reason, "it was set aside");
+    return HONE_OK;
+}
+
+static hone_status move_rows(hone_query *query, const hone_row_shape *shape)
+{
+    hone_status status = HONE_OK;
+    while (status == HONE_OK && hone_query_step(query)) {
+        hone_row row;
+        const char *reason = NULL;
+        if (hone_query_row(query, shape, &row, &reason) == HONE_CORRUPT)
+            status = hone_damage_move(query, shape, reason, NULL);
+    }
+    if (status == HONE_OK && query->code != SQLITE_OK) status = HONE_IO;
+    sqlite3_reset(query->statement);
+    return status;
+}
+
+// The first row that is damaged, for words.
+static void tell_unmoved(hone_query *query, const hone_row_shape *shape)
+{
+    hone_row row;
+    const char *reason = NULL;
+    if (query->connection->told) return;
+    while (hone_query_step(query))
+        if (hone_query_row(query, shape, &row, &reason) == HONE_CORRUPT) {
+            tell(query->connection, shape, &row, reason, "it is passed over, since the store cannot be written now");
+            query->connection->told = true;
+            return;
+        }
+}
+
+void hone_damage_move_all(hone_query *query, const hone_row_shape *shape)
+{
+    hone_connection *connection = query->connection;
+    sqlite3_reset(query->statement); // what is bound stays bound
+    query->code = SQLITE_OK;
+    bool writable = connection->schema >= HONE_SQL_QUARANTINE_SCHEMA && !connection->read_only;
+    hone_status status = writable ? hone_connection_try_begin(connection, where) : HONE_IO;
+    if (status == HONE_OK) {
+        status = move_rows(query, shape);
+        status = hone_connection_end(connection, status, where, NULL);
+    }
+    query->code = SQLITE_OK;
+    if (status != HONE_OK) tell_unmoved(query, shape);
+}
+
+hone_status hone_damage_check_file(hone_connection *connection, hone_error *err)
+{
+    hone_query query;
+    hone_status status = HONE_OK;
+    hone_query_begin(&query, connection, HONE_SQL_CHECK, "store.verify");
+    if (hone_query_step(&query)) {
+        const char *words = (const char *)sqlite3_column_text(query.statement, 0);
+        if (words == NULL || strcmp(words, "ok") != 0)
+            status = hone_fail(
+                err, HONE_CORRUPT, "store.verify", "%s: %s; export what can be read, move the file away, and import it",
+                connection->path, words == NULL ? "cannot be checked" : words);
+    }
+    hone_status ended = hone_query_end(&query, "check the file", status == HONE_OK ? err : NULL);
+    return status != HONE_OK ? status : ended;
+}

@@ -1,0 +1,373 @@
+// Opening a file soundly: whose it is, which schema it has, how it is journaled, and what to do when it is damaged.
+#include "store/sqlite/aside.h"
+#include "store/sqlite/connection.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "os/os.h"
+#include "store/ops.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { APPLICATION_ID = 0x686f6e65 }; // "hone", in the file's header
+
+static const char open_where[] = "store.sqlite.open";
+
+static hone_status execute(hone_connection *connection, const char *sql, const char *operation, hone_error *err)
+{
+    int code = sqlite3_exec(connection->db, sql, NULL, NULL, NULL);
+    if (code == SQLITE_OK) return HONE_OK;
+    return hone_connection_fail(connection, code, open_where, operation, err);
+}
+
+// The integer that a query answers with.
+static hone_status read_integer(hone_connection *connection, const char *sql, int64_t *out, hone_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
+    if (code == SQLITE_OK) code = sqlite3_step(statement);
+    hone_status status = HONE_OK;
+    if (code == SQLITE_ROW)
+        *out = sqlite3_column_int64(statement, 0);
+    else
+        status = hone_connection_fail(connection, code, open_where, "read the header", err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static hone_status read_sync(const char **out_pragma, hone_error *err)
+{
+    static const struct {
+        const char *name, *pragma;
+    } levels[] = {{"normal", "PRAGMA synchronous=NORMAL"}, {"full", "PRAGMA synchronous=FULL"}};
+    const char *name = getenv("HONE_STORE_SYNC");
+    if (name == NULL || name[0] == '\0') name = levels[0].name;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        if (strcmp(name, levels[i].name) != 0) continue;
+        *out_pragma = levels[i].pragma;
+        return HONE_OK;
+    }
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, open_where, "HONE_STORE_SYNC is '%s': normal or full is asked for", name);
+}
+
+// Another process that opens the same new file at the same time makes SQLite answer busy without waiting.
+static int set_journal(hone_connection *connection, const char *pragma)
+{
+    const uint64_t deadline = hone_os_now_ns() + (uint64_t)HONE_CONNECTION_PATIENCE_MS * 1000000;
+    for (;;) {
+        int code = sqlite3_exec(connection->db, pragma, NULL, NULL, NULL);
+        if ((code & 0xff) != SQLITE_BUSY || hone_os_now_ns() > deadline) return code;
+        hone_os_sleep_ns(1000000);
+    }
+}
+
+// WAL keeps its index in memory that processes share, which machines do not: over a network the rollback journal is the
+// one that is safe.
+static hone_status choose_journal(hone_connection *connection, hone_error *err)
+{
+    if (connection->read_only) return HONE_OK;
+    const char *pragma = "PRAGMA journal_mode=WAL";
+    if (hone_os_is_network_file(connection->path)) {
+        pragma = "PRAGMA journal_mode=TRUNCATE";
+        hone_log_write(
+            &connection->log, HONE_LOG_INFO, "%s: on a network file system, where every write waits for the disk",
+            connection->path);
+    }
+    int code = set_journal(connection, pragma);
+    return code == SQLITE_OK ? HONE_OK : hone_connection_fail(connection, code, open_where, "set the journal", err);
+}
+
+// Refuses what is not hone's or is newer. *out_version is 0 for a file without tables.
+static hone_status check_schema(hone_connection *connection, int64_t *out_version, hone_error *err)
+{
+    int64_t application = 0, tables = 0;
+    hone_status status = read_integer(connection, "PRAGMA user_version", out_version, err);
+    if (status == HONE_OK) status = read_integer(connection, "PRAGMA application_id", &application, err);
+    if (status == HONE_OK && application != APPLICATION_ID)
+        status = read_integer(connection, "SELECT count(*) FROM sqlite_master", &tables, err);
+    if (status != HONE_OK) return status;
+    if (application != APPLICATION_ID && (tables != 0 || application != 0 || *out_version != 0))
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, open_where,
+            "%s: an SQLite database of something else; it was left as it was: name another path", connection->path);
+    if (*out_version > HONE_STORE_SCHEMA)
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, open_where,
+            "%s: its schema is %lld and this hone knows up to %d; it was left as it was: use the newer hone, or name "
+            "another path",
+            connection->path, (long long)*out_version, (int)HONE_STORE_SCHEMA);
+    return HONE_OK;
+}
+
+// Counts the tables that are word for word what hone wrote. A view or a trigger is none of hone's, and would run.
+static hone_status count_tables(hone_connection *connection, int version, int *out, bool *out_strange, hone_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    const char *sql = "SELECT type, sql FROM sqlite_master WHERE sql IS NOT NULL";
+    int code = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
+    while (code == SQLITE_OK || code == SQLITE_ROW) {
+        code = sqlite3_step(statement);
+        if (code != SQLITE_ROW) break;
+        const char *type = (const char *)sqlite3_column_text(statement, 0);
+        const char *text = (const char *)sqlite3_column_text(statement, 1);
+        if (type == NULL || text == NULL || strcmp(type, "table") != 0)
+            *out_strange = true;
+        else
+            *out += hone_sql_is_table(text, version);
+    }
+    hone_status status = HONE_OK;
+    if (code != SQLITE_DONE) status = hone_connection_fail(connection, code, open_where, "read the tables", err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+// The tables must be those that hone makes, so that no statement meets another shape.
+static hone_status check_tables(hone_connection *connection, int64_t version, hone_error *err)
+{
+    int count = 0;
+    bool strange = false;
+    // A version that was lost does not make the tables new ones.
+    hone_status status =
+        count_tables(connection, version == 0 ? HONE_STORE_SCHEMA : (int)version, &count, &strange, err);
+    if (status != HONE_OK || (count == hone_sql_table_count((int)version) && !strange)) return status;
+    return hone_fail(err, HONE_CORRUPT, open_where, "%s: its tables are not as hone makes them", connection->path);
+}
+
+// In one read transaction: another process may be making the tables between two looks.
+static hone_status look_at_schema(hone_connection *connection, int64_t *out_version, hone_error *err)
+{
+    hone_status status = execute(connection, "BEGIN", "read the header", err);
+    if (status != HONE_OK) return status;
+    status = check_schema(connection, out_version, err);
+    if (status == HONE_OK) status = check_tables(connection, *out_version, err);
+    // Ends a transaction that only read: it has nothing to lose, and the words of a refusal are kept.
+    hone_status ended = execute(connection, "ROLLBACK", "read the header", status == HONE_OK ? err : NULL);
+    return status != HONE_OK ? status : ended;
+}
+
+static hone_status write_version(hone_connection *connection, bool is_new, hone_error *err)
+{
+    char *pragmas = sqlite3_mprintf(
+        "INSERT OR REPLACE INTO meta VALUES('schema', '%d'), ('%s', 'hone %q');"
+        "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+        (int)HONE_STORE_SCHEMA, is_new ? "created_by" : "migrated_by", hone_version(), (int)APPLICATION_ID,
+        (int)HONE_STORE_SCHEMA);
+    if (pragmas == NULL) return hone_fail_memory(err, open_where);
+    hone_status status = execute(connection, pragmas, "write the schema's version", err);
+    sqlite3_free(pragmas);
+    return status;
+}
+
+static hone_status write_schema(hone_connection *connection, int from, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (int version = from + 1; status == HONE_OK && version <= HONE_STORE_SCHEMA; version++)
+        status = execute(connection, hone_sql_schema(version), "create the tables", err);
+    return status == HONE_OK ? write_version(connection, from == 0, err) : status;
+}
+
+// Makes the tables of a new file, or those that an older one lacks, in one transaction. Looks again under the write
+// lock: another process may have made them meanwhile.
+static hone_status update_schema(hone_connection *connection, hone_error *err)
+{
+    int64_t version = 0;
+    hone_status status = hone_connection_begin(connection, open_where, err);
+    if (status != HONE_OK) return status;
+    status = check_schema(connection, &version, err);
+    if (status == HONE_OK && version < HONE_STORE_SCHEMA) status = write_schema(connection, (int)version, err);
+    status = hone_connection_end(connection, status, open_where, err);
+    if (status == HONE_OK) connection->schema = HONE_STORE_SCHEMA;
+    return status;
+}
+
+static hone_status make_folders(const char *path, const hone_allocator *allocator, hone_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL || slash == path) return HONE_OK;
+    char *folder = hone_copy_text(allocator, path, (size_t)(slash - path));
+    if (folder == NULL) return hone_fail_memory(err, open_where);
+    hone_status status = hone_os_make_folders(folder, err);
+    hone_free(allocator, folder);
+    return status;
+}
+
+// A path as a URI: every byte that could mean something else as %XX.
+static void put_uri(hone_buffer *out, const char *path, const char *query)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
+    // "./" keeps SQLite from reading a path like ":memory:" as something else.
+    hone_buffer_text(out, path[0] == '/' ? "file:" : "file:./");
+    for (const char *c = path; *c != '\0'; c++) {
+        if (strchr(plain, *c) != NULL)
+            hone_buffer_char(out, *c);
+        else
+            hone_buffer_format(out, "%%%02X", (unsigned)(unsigned char)*c);
+    }
+    hone_buffer_text(out, query);
+}
+
+static hone_status open_file(hone_connection *connection, const char *query, hone_error *err)
+{
+    hone_buffer name;
+    hone_buffer_init(&name, connection->allocator);
+    put_uri(&name, connection->path, query);
+    hone_status status = name.failed ? hone_fail_memory(err, open_where) : HONE_OK;
+    if (status == HONE_OK) {
+        // No mutex of SQLite's: the store has its own.
+        int flags =
+            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI;
+        int code = sqlite3_open_v2(hone_buffer_string(&name), &connection->db, flags, NULL);
+        if (code != SQLITE_OK) status = hone_connection_fail(connection, code, open_where, "open", err);
+    }
+    hone_buffer_deinit(&name);
+    if (status == HONE_OK) sqlite3_busy_timeout(connection->db, HONE_CONNECTION_PATIENCE_MS);
+    // What a file holds is data: sizes are checked as they are read, and its schema may call nothing.
+    if (status == HONE_OK)
+        status = execute(connection, "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF", "open", err);
+    return status;
+}
+
+// Another process may have moved the file aside between its opening here and the look at it, which then saw the old file
+// under the new one's WAL.
+static hone_status check_place(hone_connection *connection, hone_error *err)
+{
+    int moved = 0;
+    sqlite3_file_control(connection->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (!moved) return HONE_OK;
+    return hone_fail(err, HONE_CORRUPT, open_where, "%s: it was moved while it was opened", connection->path);
+}
+
+static hone_status prepare_file(hone_connection *connection, const char *sync, hone_error *err)
+{
+    int64_t version = 0;
+    hone_status status = look_at_schema(connection, &version, err);
+    if (status == HONE_OK) status = check_place(connection, err);
+    if (status != HONE_OK) return status;
+    connection->schema = (int)version;
+    connection->read_only = sqlite3_db_readonly(connection->db, "main") == 1;
+    status = choose_journal(connection, err);
+    if (status == HONE_OK) status = execute(connection, sync, "set synchronous", err);
+    if (status != HONE_OK || version == HONE_STORE_SCHEMA || (connection->read_only && version > 0)) return status;
+    return update_schema(connection, err);
+}
+
+static hone_status try_open(hone_connection *connection, const char *sync, const char *query, hone_error *err)
+{
+    hone_status status = open_file(connection, query, err);
+    // A file that is refused keeps its WAL, which goes aside with it.
+    if (status == HONE_OK) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (status == HONE_OK) status = prepare_file(connection, sync, err);
+    if (status == HONE_OK) status = check_place(connection, err);
+    if (status == HONE_OK) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    if (status == HONE_OK) return HONE_OK;
+    hone_connection_drop(connection);
+    return status;
+}
+
+// A file that nobody can write beside, as in a read-only folder, has no place for the index that WAL needs; it also needs
+// none, as long as nobody left a WAL there.
+static bool is_still(const hone_connection *connection)
+{
+    hone_buffer wal;
+    hone_buffer_init(&wal, connection->allocator);
+    hone_buffer_format(&wal, "%s-wal", connection->path);
+    bool still = !wal.failed && hone_os_is_file(connection->path) && !hone_os_is_file(hone_buffer_string(&wal)) &&
+                 !hone_os_may_make_files_beside(connection->path);
+    hone_buffer_deinit(&wal);
+    return still;
+}
+
+static hone_status open_any(hone_connection *connection, const char *sync, hone_error *err)
+{
+    hone_status status = try_open(connection, sync, "", err);
+    if (status != HONE_IO || !is_still(connection)) return status;
+    return try_open(connection, sync, "?immutable=1", err);
+}
+
+// Under the lock: what another process has mended meanwhile is opened, and what is damaged still is moved.
+static hone_status replace_damaged(hone_connection *connection, const char *file, const char *sync, hone_error *err)
+{
+    char moved[HONE_ASIDE_SIZE];
+    hone_error damage = {.message = ""};
+    hone_status status = open_any(connection, sync, &damage);
+    if (status != HONE_CORRUPT) {
+        if (status != HONE_OK && err != NULL) *err = damage;
+        return status;
+    }
+    status = hone_aside_move(file, moved, err);
+    if (status != HONE_OK) return status;
+    hone_log_write(
+        &connection->log, HONE_LOG_WARNING, "%s; it was moved to %s, and a new store was begun", damage.message, moved);
+    return open_any(connection, sync, err);
+}
+
+static hone_status begin_anew(hone_connection *connection, const char *sync, hone_error *err)
+{
+    int lock = -1;
+    char file[HONE_ASIDE_SIZE];
+    // SQLite writes beside the file itself and not beside a link to it. One that is gone is being moved just now.
+    if (!hone_os_real_path(connection->path, file, sizeof file)) snprintf(file, sizeof file, "%s", connection->path);
+    hone_status status = hone_aside_lock(file, &lock, err);
+    if (status == HONE_OK) status = replace_damaged(connection, file, sync, err);
+    hone_os_lock_close(&lock);
+    return status;
+}
+
+// A pipe would be waited for, and a device written to.
+static hone_status check_kind(const hone_connection *connection, hone_error *err)
+{
+    const char *path = connection->path;
+    if (!hone_os_is_special(path)) return HONE_OK;
+    return hone_fail_system(
+        err, HONE_IO, open_where, hone_os_is_folder(path) ? EISDIR : EINVAL, "%s is no plain file: name another path",
+        path);
+}
+
+// Whether a failure may come from another process that moves a damaged file aside just now: the file under the name is
+// another than before, or the lock of the moving is there and SQLite met half of the old files and half of the new.
+static bool is_unsettled(const hone_connection *connection, uint64_t inode, hone_status status)
+{
+    char lock[HONE_ASIDE_SIZE];
+    if (hone_os_file_stamp(connection->path).inode != inode) return true;
+    return status == HONE_IO && hone_aside_name(connection->path, lock) && hone_os_is_file(lock);
+}
+
+static hone_status open_settled(hone_connection *connection, const char *sync, hone_error *err)
+{
+    enum { TRIES = 20 };
+    hone_status status = HONE_OK;
+    for (int i = 0; i < TRIES; i++) {
+        const uint64_t inode = hone_os_file_stamp(connection->path).inode;
+        status = open_any(connection, sync, err);
+        if (status == HONE_CORRUPT) status = begin_anew(connection, sync, err);
+        if (status == HONE_OK || !is_unsettled(connection, inode, status)) break;
+        hone_os_sleep_ns(1000000);
+    }
+    return status;
+}
+
+hone_status hone_connection_open(
+    hone_connection *connection,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *path,
+    hone_error *err)
+{
+    *connection = (hone_connection){.allocator = *allocator, .log = *log};
+    if (path[0] == '\0')
+        return hone_fail(err, HONE_INVALID_ARGUMENT, open_where, "'sqlite:' has no path: write sqlite:PATH");
+    const char *sync = NULL;
+    hone_status status = read_sync(&sync, err);
+    if (status != HONE_OK) return status;
+    connection->path = hone_copy_text(allocator, path, strlen(path));
+    if (connection->path == NULL) return hone_fail_memory(err, open_where);
+    status = make_folders(path, allocator, err);
+    if (status == HONE_OK) status = check_kind(connection, err);
+    if (status == HONE_OK) status = open_settled(connection, sync, err);
+    if (status != HONE_OK) hone_connection_close(connection);
+    return status;
+}

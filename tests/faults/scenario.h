@@ -1,0 +1,127 @@
+// What the fault tests do with a store while something fails: open it, read, write, close. Each answer is one that a
+// program can act on, and what was acknowledged is there when the fault is over.
+#ifndef HONE_TESTS_FAULTS_SCENARIO_H
+#define HONE_TESTS_FAULTS_SCENARIO_H
+
+#include "hone/store.h"
+
+#include "records.h"
+#include "temporary_folder.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+// What a run was told: true where it was answered HONE_OK.
+typedef struct scenario {
+    hone_allocator allocator;
+    bool opened, put, merged, measured;
+    hone_status statuses[16];
+    size_t count;
+    hone_error err;
+} scenario;
+
+static inline void scenario_ignore(void *ctx, const hone_store_decision *decision)
+{
+    (void)ctx;
+    (void)decision;
+}
+
+static inline bool scenario_pass(void *ctx, const hone_store_decision *decision)
+{
+    (void)ctx;
+    (void)decision;
+    return true;
+}
+
+static inline bool scenario_note(scenario *s, hone_status status)
+{
+    s->statuses[s->count++] = status;
+    return status == HONE_OK;
+}
+
+// The decision that stands before the fault, the one that is put during it, and the one that is merged.
+static inline hone_store_decision scenario_decision(const char *key)
+{
+    hone_store_decision decision = sample_decision();
+    decision.key.key = key;
+    return decision;
+}
+
+static inline void scenario_run(scenario *s, const char *url)
+{
+    hone_store *store = NULL;
+    hone_store_stat stat;
+    hone_store_health health;
+    hone_store_key old = sample_key();
+    const hone_store_decision put = scenario_decision("put"), merged = scenario_decision("merged");
+    const hone_store_measurement measurement = sample_measurement();
+    old.key = "old";
+    s->opened = scenario_note(s, hone_store_open(s->allocator, url, &store, &s->err));
+    if (!s->opened) return;
+    scenario_note(s, hone_store_get(store, &old, HONE_WARM, scenario_ignore, NULL, &s->err));
+    s->put = scenario_note(s, hone_store_put(store, &put, &s->err));
+    s->merged = scenario_note(s, hone_store_merge(store, &merged, 1, NULL, NULL, &s->err));
+    s->measured = scenario_note(s, hone_store_put_measurement(store, &put.key, &measurement, &s->err));
+    scenario_note(s, hone_store_scan(store, NULL, scenario_pass, NULL, &s->err));
+    scenario_note(s, hone_store_get_stat(store, &stat, &s->err));
+    scenario_note(s, hone_store_verify(store, &health, &s->err));
+    hone_store_close(&store);
+}
+
+static inline void scenario_prepare(const char *url)
+{
+    hone_store *store = NULL;
+    hone_error err;
+    const hone_store_decision old = scenario_decision("old");
+    if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK) fail_msg("%s", err.message);
+    if (hone_store_put(store, &old, &err) != HONE_OK) fail_msg("%s", err.message);
+    hone_store_close(&store);
+}
+
+static inline void scenario_assert_there(hone_store *store, const char *text)
+{
+    hone_error err;
+    hone_store_key key = sample_key();
+    key.key = text;
+    if (hone_store_get(store, &key, HONE_WARM, scenario_ignore, NULL, &err) != HONE_OK)
+        fail_msg("'%s' was acknowledged and is gone: %s", text, err.message);
+}
+
+// After the fault: nothing that was acknowledged is missing, nothing is damaged, no file was moved aside.
+static inline void scenario_check(const scenario *s, const char *url)
+{
+    hone_store *store = NULL;
+    hone_store_health health;
+    hone_error err;
+    if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK) fail_msg("%s", err.message);
+    scenario_assert_there(store, "old");
+    if (s->put) scenario_assert_there(store, "put");
+    if (s->merged) scenario_assert_there(store, "merged");
+    if (hone_store_verify(store, &health, &err) != HONE_OK) fail_msg("%s", err.message);
+    assert_true(health.set_aside == 0 && health.quarantined == 0);
+    assert_true(health.records >= 1u + s->put + s->merged + s->measured);
+    hone_store_close(&store);
+}
+
+// Removes the files of a folder, so that each run begins alike.
+static inline void scenario_clear(const char *folder)
+{
+    DIR *list = opendir(folder);
+    assert_non_null(list);
+    for (const struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list)) {
+        char path[TEMPORARY_PATH_SIZE * 2];
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        assert_int_equal(remove(path), 0);
+    }
+    closedir(list);
+}
+
+#endif

@@ -1,0 +1,130 @@
+// Each allocation fails once, in turn: hone's, SQLite's and jansson's.
+#include "scenario.h"
+
+#include <jansson.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// Allocations until one fails; negative: none does. One at a time, in one thread.
+static long long left = -1;
+
+static bool fails(void)
+{
+    return left >= 0 && left-- == 0;
+}
+
+// Blocks know their size, as SQLite asks for it.
+enum { HEAD = 16 };
+
+static void *allocate(size_t size)
+{
+    char *block = fails() ? NULL : malloc(size + HEAD);
+    if (block == NULL) return NULL;
+    memcpy(block, &size, sizeof size);
+    return block + HEAD;
+}
+
+static void release(void *block)
+{
+    if (block != NULL) free((char *)block - HEAD);
+}
+
+static size_t size_of(void *block)
+{
+    size_t size = 0;
+    if (block != NULL) memcpy(&size, (char *)block - HEAD, sizeof size);
+    return size;
+}
+
+static void *reallocate(void *block, size_t size)
+{
+    char *grown = fails() ? NULL : realloc((char *)block - HEAD, size + HEAD);
+    if (grown == NULL) return NULL;
+    memcpy(grown, &size, sizeof size);
+    return grown + HEAD;
+}
+
+static void *sqlite_allocate(int size)
+{
+    return allocate((size_t)size);
+}
+
+static void *sqlite_reallocate(void *block, int size)
+{
+    return reallocate(block, (size_t)size);
+}
+
+static int sqlite_size(void *block)
+{
+    return (int)size_of(block);
+}
+
+static int sqlite_round(int size)
+{
+    return (size + 7) & ~7;
+}
+
+static int sqlite_start(void *ctx)
+{
+    (void)ctx;
+    return SQLITE_OK;
+}
+
+static void sqlite_stop(void *ctx)
+{
+    (void)ctx;
+}
+
+static void *hone_reallocate(void *ctx, void *block, size_t old_size, size_t size)
+{
+    (void)ctx;
+    (void)old_size;
+    if (size == 0) {
+        release(block);
+        return NULL;
+    }
+    return block == NULL ? allocate(size) : reallocate(block, size);
+}
+
+static void each_allocation_fails_once(void **state)
+{
+    (void)state;
+    temporary_folder folder;
+    char url[TEMPORARY_PATH_SIZE];
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    snprintf(url, sizeof url, "sqlite:%s/store.db", folder.path);
+    long long number = 0;
+    for (bool failed = true; failed; number++) {
+        scenario s = {.allocator = {NULL, hone_reallocate}};
+        scenario_clear(folder.path);
+        scenario_prepare(url);
+        left = number;
+        scenario_run(&s, url);
+        failed = left < 0;
+        left = -1;
+        // SQLite does without some of its memory; what it cannot do without is told.
+        for (size_t i = 0; i < s.count; i++)
+            if (s.statuses[i] != HONE_OK && s.statuses[i] != HONE_OUT_OF_MEMORY)
+                fail_msg("allocation %lld, step %zu: %s", number, i, s.err.message);
+        scenario_check(&s, url);
+    }
+    assert_true(number > 100);
+    temporary_folder_remove(&folder);
+}
+
+int main(void)
+{
+    static const sqlite3_mem_methods methods = {sqlite_allocate, release,      sqlite_reallocate, sqlite_size,
+                                                sqlite_round,    sqlite_start, sqlite_stop,       NULL};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_fails_once)};
+    // Without its own pools, so that every small block is asked for.
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK ||
+        sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) != SQLITE_OK ||
+        sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0) != SQLITE_OK)
+        return 2;
+    json_set_alloc_funcs(allocate, release);
+    if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
+    alarm(280);
+    return cmocka_run_group_tests_name("out of memory", tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+// Each system call of a store fails once, in turn, with each code that matters: a broken disk, a full one, a signal.
+#include "interpose.h"
+#include "scenario.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+typedef struct place {
+    temporary_folder folder;
+    char url[TEMPORARY_PATH_SIZE];
+} place;
+
+static int set_up(void **state)
+{
+    place *p = calloc(1, sizeof *p);
+    *state = p;
+    if (p == NULL || temporary_folder_make(&p->folder) != 0) return -1;
+    snprintf(p->url, sizeof p->url, "sqlite:%s/store.db", p->folder.path);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    place *p = *state;
+    temporary_folder_remove(&p->folder);
+    free(p);
+    return unsetenv("HONE_STORE_SYNC");
+}
+
+static void assert_answers(const scenario *s)
+{
+    static const hone_status expected[] = {
+        HONE_OK, HONE_IO, HONE_BUSY, HONE_CORRUPT, HONE_NOT_FOUND, HONE_OUT_OF_MEMORY, HONE_INCOMPATIBLE};
+    for (size_t i = 0; i < s->count; i++) {
+        bool is_expected = false;
+        for (size_t j = 0; j < sizeof expected / sizeof *expected; j++)
+            is_expected = is_expected || s->statuses[i] == expected[j];
+        if (!is_expected) fail_msg("%s", hone_status_name(s->statuses[i]));
+    }
+}
+
+// A process of its own, whose end gives all of its locks back. What it was told is left in shared memory.
+typedef struct shared {
+    scenario s;
+    long long left;
+    char failed[32];
+} shared;
+
+static void run_apart(place *p, int code, long long number, shared *out)
+{
+    memset(out, 0, sizeof *out);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        out->s.allocator = hone_allocator_system();
+        faults_now.code = code;
+        faults_now.left = number;
+        scenario_run(&out->s, p->url);
+        out->left = faults_now.left;
+        memcpy(out->failed, faults_now.failed, sizeof out->failed);
+        _exit(0);
+    }
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    if (!WIFEXITED(how)) fail_msg("signal %d when call %lld failed", WTERMSIG(how), number);
+}
+
+// Returns how many calls there were. is_new: the store is made while they fail.
+static long long fail_each(place *p, int code, bool is_new)
+{
+    long long number = 0;
+    shared *told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(told != MAP_FAILED);
+    for (bool failed = true; failed; number++) {
+        scenario_clear(p->folder.path);
+        if (!is_new) scenario_prepare(p->url);
+        run_apart(p, code, number, told);
+        failed = told->left < 0;
+        assert_answers(&told->s);
+        if (is_new) scenario_prepare(p->url);
+        scenario_check(&told->s, p->url);
+    }
+    munmap(told, sizeof *told);
+    return number;
+}
+
+static void a_disk_that_fails_once_loses_nothing_acknowledged(void **state)
+{
+    assert_true(fail_each(*state, EIO, false) > 100);
+}
+
+static void a_disk_that_is_full_once_loses_nothing_acknowledged(void **state)
+{
+    assert_true(fail_each(*state, ENOSPC, false) > 100);
+}
+
+static void a_new_store_whose_making_fails_is_made_the_next_time(void **state)
+{
+    assert_true(fail_each(*state, EIO, true) > 100);
+}
+
+static void with_sync_full_the_same(void **state)
+{
+    assert_int_equal(setenv("HONE_STORE_SYNC", "full", 1), 0);
+    assert_true(fail_each(*state, EIO, false) > 100);
+}
+
+// Durability ---------------------------------------------------------------------------------------------------
+
+static long long syncs_of_put(place *p, const char *level)
+{
+    hone_store *store = NULL;
+    hone_error err;
+    const hone_store_decision put = scenario_decision("put");
+    assert_int_equal(setenv("HONE_STORE_SYNC", level, 1), 0);
+    scenario_clear(p->folder.path);
+    if (hone_store_open(hone_allocator_system(), p->url, &store, &err) != HONE_OK) fail_msg("%s", err.message);
+    assert_int_equal(hone_store_put(store, &put, &err), HONE_OK);
+    const long long before = faults_now.syncs;
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(hone_store_put(store, &put, &err), HONE_OK);
+    const long long syncs = faults_now.syncs - before;
+    hone_store_close(&store);
+    return syncs;
+}
+
+static void with_sync_full_each_put_waits_for_the_disk_and_with_normal_none(void **state)
+{
+    assert_true(syncs_of_put(*state, "full") >= 10);
+    assert_int_equal(syncs_of_put(*state, "normal"), 0);
+}
+
+#define CALL_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CALL_TEST(a_disk_that_fails_once_loses_nothing_acknowledged),
+        CALL_TEST(a_disk_that_is_full_once_loses_nothing_acknowledged),
+        CALL_TEST(a_new_store_whose_making_fails_is_made_the_next_time),
+        CALL_TEST(with_sync_full_the_same),
+        CALL_TEST(with_sync_full_each_put_waits_for_the_disk_and_with_normal_none),
+    };
+    if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
+    alarm(100);
+    return cmocka_run_group_tests_name("system calls", tests, NULL, NULL);
+}
