@@ -90,13 +90,15 @@ static void leave_out(session *s, const hone_store_decision *decision, const cha
             decision->key.key, "device", decision->key.device, "reason", reason));
 }
 
-// What hone itself would not serve from the store is not pinned. Of kernels that are registered elsewhere it knows nothing.
+// What no line can hold, and what hone itself would not serve from the store, is not pinned. Of kernels that are registered elsewhere it knows nothing.
 static bool is_servable(session *s, const hone_store_decision *decision, hone_error *why)
 {
     hone_runtime *rt = s->cli->rt;
     const hone_algorithm_entry *algorithm =
         hone_registry_find(rt->registry, decision->key.algorithm, decision->key.version);
     hone_platform platform;
+    const hone_lock_line line = hone_lock_line_of(decision);
+    if (hone_lock_check(&line, why) != HONE_OK) return false;
     if (algorithm == NULL || hone_platform_parse(decision->platform, &platform, NULL) != HONE_OK ||
         hone_kernel_by_name(algorithm, decision->kernel, platform) == NULL)
         return true;

@@ -12,6 +12,7 @@ extern "C" {
 // reallocate(ctx, p, old_size, n)  resizes; p stays valid when NULL is returned
 // reallocate(ctx, p, old_size, 0)  frees and returns NULL
 // Threads: called from any thread that calls hone, at the same time.
+// A zeroed one, (hone_allocator){0}, is the system's, wherever one is taken.
 typedef struct hone_allocator {
     void *ctx;
     void *(*reallocate)(void *ctx, void *ptr, size_t old_size, size_t new_size);

@@ -54,6 +54,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_lock_write(const hone_lock *lock, cons
 HONE_API HONE_MUST_CHECK hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_error *err);
 // Adds what a store answers with: its decisions, warm before cold. A NULL field of the filter matches all; filter may be
 // NULL. accept (NULL: all) may leave decisions out; it is called under the store's lock and must not call the store.
+// Returns: what hone_store_scan answers; HONE_INVALID_ARGUMENT with the key of a decision that no line can hold (its config
+// is no object of numbers, strings and booleans), before which some may have been added; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_lock_put_store(
     hone_lock *lock,
     hone_store *store,

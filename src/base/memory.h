@@ -6,6 +6,12 @@
 
 #include <stdbool.h>
 
+// What a public function was given: a zeroed allocator is the system's.
+static inline hone_allocator hone_allocator_given(hone_allocator allocator)
+{
+    return allocator.reallocate != NULL ? allocator : hone_allocator_system();
+}
+
 // Zeroed block of size bytes (at least 1), aligned to 16; NULL when there is none. Free with hone_free.
 void *hone_alloc(const hone_allocator *allocator, size_t size);
 // Zeroed array; NULL also when count * size overflows.

@@ -625,5 +625,5 @@ hone_status hone_call_bind(
     hone_error *err)
 {
     const hone_call_source source = {.values = values, .count = count, .describe = describe};
-    return hone_call_build(allocator, signature, &source, out, err);
+    return hone_call_build(hone_allocator_given(allocator), signature, &source, out, err);
 }

@@ -322,6 +322,7 @@ hone_status hone_call_parse(
     hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err)
 {
     *out = NULL;
+    allocator = hone_allocator_given(allocator);
     if (text == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "no text, expected '%s(...)'", signature->name);
     reader *r = hone_alloc(&allocator, sizeof *r);

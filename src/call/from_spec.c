@@ -197,6 +197,7 @@ hone_status hone_call_from_spec(
     hone_error *err)
 {
     *out = NULL;
+    allocator = hone_allocator_given(allocator);
     json_t *root = NULL;
     hone_status status = hone_spec_json(&allocator, spec, spec_size, &root, err);
     if (status != HONE_OK) return status;

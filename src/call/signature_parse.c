@@ -606,6 +606,7 @@ static hone_status parse_into(hone_signature *signature, hone_error *err)
 hone_status hone_signature_parse(hone_allocator allocator, const char *text, hone_signature **out, hone_error *err)
 {
     *out = NULL;
+    allocator = hone_allocator_given(allocator);
     if (text == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "no text, expected 'name(x: T[n]) -> y: T[n]'");
     if (!hone_text_is_utf8(text, strlen(text)))

@@ -8,7 +8,7 @@
 hone_status hone_lock_create(hone_allocator allocator, hone_lock **out, hone_error *err)
 {
     if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "lock.create", "out is NULL: give it an address");
-    if (allocator.reallocate == NULL) allocator = hone_allocator_system();
+    allocator = hone_allocator_given(allocator);
     *out = hone_alloc(&allocator, sizeof **out);
     if (*out == NULL) return hone_fail_memory(err, "lock.create");
     (*out)->arena.allocator = allocator;
@@ -193,19 +193,34 @@ static hone_status insert(hone_lock *lock, const hone_lock_line *line, const jso
     return HONE_OK;
 }
 
-hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_error *err)
+// Checks a whole line. *out_config is a new reference.
+static hone_status read_line(const hone_lock_line *line, json_t **out_config, hone_error *err)
 {
     static const char where[] = "lock.put";
-    if (lock == NULL || line == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the lock and the line must not be NULL");
     hone_status status = hone_lock_line_check(line, where, err);
     if (status != HONE_OK) return status;
     const char *json = line->config == NULL || line->config[0] == '\0' ? "{}" : line->config;
-    json_t *config = NULL;
-    status = hone_json_parse(json, strlen(json), &config, err);
+    *out_config = NULL;
+    status = hone_json_parse(json, strlen(json), out_config, err);
     if (status == HONE_CORRUPT)
         status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the config is '%.60s', expected a JSON object", json);
-    if (status == HONE_OK) status = hone_lock_config_check(config, where, err);
+    return status == HONE_OK ? hone_lock_config_check(*out_config, where, err) : status;
+}
+
+hone_status hone_lock_check(const hone_lock_line *line, hone_error *err)
+{
+    json_t *config = NULL;
+    hone_status status = read_line(line, &config, err);
+    json_decref(config);
+    return status;
+}
+
+hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_error *err)
+{
+    if (lock == NULL || line == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "lock.put", "the lock and the line must not be NULL");
+    json_t *config = NULL;
+    hone_status status = read_line(line, &config, err);
     if (status == HONE_OK) status = insert(lock, line, config, err);
     json_decref(config);
     return status;
@@ -242,10 +257,9 @@ static bool is_first(collector *c, const hone_store_key *key)
     return first && c->status == HONE_OK;
 }
 
-static bool collect(void *ctx, const hone_store_decision *decision)
+hone_lock_line hone_lock_line_of(const hone_store_decision *decision)
 {
-    collector *c = ctx;
-    const hone_lock_line line = {
+    return (hone_lock_line){
         .algorithm = decision->key.algorithm,
         .version = decision->key.version,
         .key = decision->key.key,
@@ -255,6 +269,12 @@ static bool collect(void *ctx, const hone_store_decision *decision)
         .config = decision->config,
         .call = decision->call,
     };
+}
+
+static bool collect(void *ctx, const hone_store_decision *decision)
+{
+    collector *c = ctx;
+    const hone_lock_line line = hone_lock_line_of(decision);
     if (!is_first(c, &decision->key)) return c->status == HONE_OK;
     if (c->accept != NULL && !c->accept(c->ctx, decision)) return true;
     c->status = hone_lock_put(c->lock, &line, c->err);

@@ -21,6 +21,10 @@ struct hone_lock {
 
 // The order of lines: algorithm, version, key, device.
 int hone_lock_line_compare(const hone_lock_line *a, const hone_lock_line *b);
+// The line of a stored decision, borrowing its texts.
+hone_lock_line hone_lock_line_of(const hone_store_decision *decision);
+// What hone_lock_put would answer, but for memory.
+hone_status hone_lock_check(const hone_lock_line *line, hone_error *err);
 // Checks the fields of a line but for its config. where is static.
 hone_status hone_lock_line_check(const hone_lock_line *line, const char *where, hone_error *err);
 // Copies a line behind the last one, whatever the order. config is what config_text and the JSON are made of.

@@ -311,7 +311,7 @@ hone_status hone_lock_read(hone_allocator allocator, const char *path, unsigned 
     *out = NULL;
     if ((flags & ~(unsigned)HONE_LOCK_UNSEALED) != 0)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "flags is 0x%x, expected a set of HONE_LOCK_*", flags);
-    if (allocator.reallocate == NULL) allocator = hone_allocator_system();
+    allocator = hone_allocator_given(allocator);
     hone_buffer text;
     hone_buffer_init(&text, allocator);
     hone_status status = hone_os_read_file(path, HONE_LOCK_BYTES, &text, err);

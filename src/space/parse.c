@@ -128,7 +128,7 @@ hone_status hone_space_parse(hone_allocator allocator, const char *text, hone_sp
 {
     parser p = {.line_offset = 0};
     *out = NULL;
-    hone_status status = hone_space_builder_begin(&p.builder, allocator, where, err);
+    hone_status status = hone_space_builder_begin(&p.builder, hone_allocator_given(allocator), where, err);
     if (status != HONE_OK) return status;
     parse(&p, text == NULL ? "" : text);
     return hone_space_builder_end(&p.builder, out);

@@ -153,7 +153,7 @@ hone_status hone_space_parse_t1(
     if (status == HONE_CORRUPT) status = HONE_INVALID_ARGUMENT;
     if (err != NULL && status != HONE_OK) err->status = status;
     if (status != HONE_OK) return status;
-    status = hone_space_builder_begin(&builder, allocator, where, err);
+    status = hone_space_builder_begin(&builder, hone_allocator_given(allocator), where, err);
     if (status == HONE_OK) {
         builder.flags = HONE_EXPRESSION_PYTHON_DIVISION;
         builder.parameters_only = true;

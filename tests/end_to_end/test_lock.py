@@ -98,6 +98,13 @@ class Write(LockTest):
         self.assertIn("an older one", answer.json["left_out"][0]["reason"])
         self.assertIn("left out", answer.err)
 
+    def test_a_choice_that_no_line_can_hold_is_left_out_with_the_reason(self):
+        self.decide(NORM)
+        self.decide(NORM_NEAR, kernel="theirs", config={"tile": [1, 2]})
+        answer = self.hone("lock", "--json").json
+        self.assertEqual((answer["choices"], len(answer["left_out"])), (1, 1))
+        self.assertIn("tile", answer["left_out"][0]["reason"])
+
     def test_choices_of_kernels_that_only_a_program_has_are_pinned(self):
         self.decide(NORM, kernel="theirs", config={"tile": "a b"})
         self.hone("lock")

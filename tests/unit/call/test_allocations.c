@@ -55,8 +55,28 @@ static void every_allocation_may_fail(void **state)
     assert_true(allowed > 10);
 }
 
+static void a_zeroed_allocator_is_the_systems(void **state)
+{
+    (void)state;
+    const hone_allocator zero = {0};
+    hone_error err;
+    hone_signature *signature = NULL;
+    hone_call *call = NULL, *again = NULL;
+    assert_int_equal(hone_signature_parse(zero, "f(x: f32[n]) -> y: f32[n]", &signature, &err), HONE_OK);
+    assert_int_equal(hone_call_parse(zero, signature, "f(f32[4])", &call, &err), HONE_OK);
+    const char *spec = hone_call_spec(call);
+    assert_int_equal(hone_call_from_spec(zero, signature, spec, strlen(spec), &again, &err), HONE_OK);
+    hone_call_release(&again);
+    assert_int_equal(hone_call_bind(zero, signature, hone_call_values(call), 1, true, &again, &err), HONE_OK);
+    assert_string_equal(hone_call_key(again), hone_call_key(call));
+    hone_call_release(&again);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_zeroed_allocator_is_the_systems), cmocka_unit_test(every_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

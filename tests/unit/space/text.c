@@ -293,9 +293,23 @@ static void every_failed_allocation_is_reported_and_nothing_stays(void **state)
     assert_true(allowed > 5);
 }
 
+static void a_zeroed_allocator_is_the_systems(void **state)
+{
+    (void)state;
+    static const char t1[] = "{\"ConfigurationSpace\":{\"TuningParameters\":[{\"Name\":\"a\",\"Values\":[1,2]}]}}";
+    hone_space *space = NULL;
+    hone_error err;
+    assert_int_equal(hone_space_parse((hone_allocator){0}, "a: 1 | 2", &space, &err), HONE_OK);
+    hone_space_release(&space);
+    if (hone_space_parse_t1((hone_allocator){0}, t1, sizeof t1 - 1, &space, &err) != HONE_OK)
+        fail_msg("%s", err.message);
+    hone_space_release(&space);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_zeroed_allocator_is_the_systems),
         cmocka_unit_test(ranges_multiply_add_or_count_by_one),
         cmocka_unit_test(lists_hold_names_strings_numbers_and_truths),
         cmocka_unit_test(blank_lines_and_constraints_may_stand_anywhere),
