@@ -37,6 +37,30 @@ static void check_store(hone_cli *cli, check *out)
     hone_store_close(&store);
 }
 
+static void check_system_store(hone_cli *cli, check *out)
+{
+    (void)cli;
+    const char *url = getenv("HONE_SYSTEM_STORE");
+    const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
+    hone_store *store = NULL;
+    hone_store_stat stat;
+    hone_error err;
+    if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) {
+        *out = (check){true, "there is none (HONE_SYSTEM_STORE)", NULL};
+        return;
+    }
+    out->ok = hone_store_open_with(&options, url, &store, &err) == HONE_OK &&
+              hone_store_get_stat(store, &stat, &err) == HONE_OK;
+    if (out->ok)
+        snprintf(
+            out->detail, sizeof out->detail, "%.300s: %llu decisions, schema %u, never written", url,
+            (unsigned long long)stat.decisions, stat.schema);
+    else
+        snprintf(out->detail, sizeof out->detail, "%.390s", err.message);
+    out->advice = out->ok ? NULL : "hone goes on without it: name another with HONE_SYSTEM_STORE, or unset it";
+    hone_store_close(&store);
+}
+
 // The folder of the store's file; false for a store that is in none.
 static bool store_folder(const hone_cli *cli, char *out, size_t size)
 {
@@ -170,8 +194,13 @@ static const struct {
     const char *name;
     void (*run)(hone_cli *cli, check *out);
 } checks[] = {
-    {"store", check_store},         {"file system", check_file_system}, {"worker", check_worker},
-    {"clock", check_clock},         {"governor", check_governor},       {"platforms", check_platforms},
+    {"store", check_store},
+    {"system store", check_system_store},
+    {"file system", check_file_system},
+    {"worker", check_worker},
+    {"clock", check_clock},
+    {"governor", check_governor},
+    {"platforms", check_platforms},
     {"libraries", check_libraries},
 };
 
@@ -190,8 +219,8 @@ int cli_doctor(hone_cli *cli)
                       "{s:s, s:b, s:s, s:s?}", "name", checks[i].name, "ok", result.ok, "detail", result.detail,
                       "advice", result.advice));
         if (cli->options.json) continue;
-        printf("%-11s %-6s %s\n", checks[i].name, result.ok ? "ok" : "FAILED", result.detail);
-        if (result.advice != NULL) printf("%-11s        %s\n", "", result.advice);
+        printf("%-12s %-6s %s\n", checks[i].name, result.ok ? "ok" : "FAILED", result.detail);
+        if (result.advice != NULL) printf("%-12s        %s\n", "", result.advice);
     }
     if (cli->options.json) cli_print_json(json_pack("{s:O}", "checks", rows));
     json_decref(rows);

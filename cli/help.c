@@ -10,7 +10,7 @@ static const struct {
 } variables[] = {
     {"HONE_STORE", "URL of the store: sqlite:PATH, json:FOLDER, json:FILE.json, memory:, or none. Default "
                    "sqlite:$XDG_CACHE_HOME/hone/store.db"},
-    {"HONE_SYSTEM_STORE", "not there yet: a read-only store under the user's"},
+    {"HONE_SYSTEM_STORE", "URL of a store under the user's, read and never written: sqlite:PATH; unset: none"},
     {"HONE_POLICY",
      "on a miss: tune, heuristic, fail or frozen. The library's default is heuristic, the command's tune"},
     {"HONE_RECORD", "1: count every call in the invocation registry"},
@@ -23,6 +23,7 @@ static const struct {
     {"HONE_STORE_SYNC", "full: a put waits for the disk; unset: it survives a crash of the process"},
     {"HONE_WORKER", "the program that candidates run in; unset: hone-worker beside the library or command"},
     {"HONE_DEVICE_LOCKS", "folder of the locks by which processes take turns on a device, or none; unset: /tmp"},
+    {"HONE_PROVENANCE", "1: what is tuned says by which user on which host"},
     {"HONE_CUTLASS_PATH", "not there yet: CUTLASS headers"},
     {"HONE_NVRTC", "not there yet: path of libnvrtc"},
     {"HONE_PJRT_PLUGIN", "not there yet: paths of PJRT plugins"},

@@ -17,10 +17,11 @@ static json_t *entry_of(const hone_store_decision *row)
     json_t *evidence = parsed(row->evidence);
     if (json_object_get(evidence, "time_ns") == NULL) json_object_set_new(evidence, "time_ns", json_real(row->time_ns));
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s?, s:s?, s:s, s:s, s:o, s:s, s:b, s:s?, s:o}", "device", row->key.device, "algorithm",
-        row->key.algorithm, "version", row->key.version, "key", row->key.key, "call", row->call, "spec", row->key.spec,
-        "kernel", row->kernel, "platform", row->platform, "config", parsed(row->config), "source", row->source,
-        "verified", row->verified, "revision", row->revision, "evidence", evidence);
+        "{s:s, s:s, s:s, s:s, s:s?, s:s?, s:s, s:s, s:o, s:s, s:b, s:s?, s:o, s:o}", "device", row->key.device,
+        "algorithm", row->key.algorithm, "version", row->key.version, "key", row->key.key, "call", row->call, "spec",
+        row->key.spec, "kernel", row->kernel, "platform", row->platform, "config", parsed(row->config), "source",
+        row->source, "verified", row->verified, "revision", row->revision, "evidence", evidence, "environment",
+        parsed(row->environment));
 }
 
 typedef struct listing {

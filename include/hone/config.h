@@ -74,6 +74,7 @@ typedef struct hone_evidence {
     bool isolated; // candidates ran in a worker process
     char hone_version[16];
     char started[24]; // UTC, "2026-11-20T12:34:56Z"
+    char who[64];     // "user@host"; "" unless that was asked for (HONE_RUNTIME_PROVENANCE)
 } hone_evidence;
 
 #ifdef __cplusplus

@@ -16,6 +16,7 @@ typedef struct hone_runtime hone_runtime;
 enum {
     HONE_RUNTIME_NO_BUILTINS = 1 << 0,    // without the built-in algorithms and kernels
     HONE_RUNTIME_NO_ENVIRONMENT = 1 << 1, // HONE_* variables are not read
+    HONE_RUNTIME_PROVENANCE = 1 << 3,     // the evidence of what is tuned names user and host
     HONE_RUNTIME_ZYGOTE = 1 << 2          // forks a small process now, while there is one thread, from which tuning
                                           // later isolates kernels that are functions of this program
 };
@@ -35,6 +36,8 @@ typedef struct hone_runtime_options {
     const char *device_locks; // folder of the locks by which processes take turns on a device; "none": they do not;
                               // NULL: HONE_DEVICE_LOCKS, else /tmp
     const char *lock_file;    // path of a lock file (hone/lock.h); NULL: HONE_LOCK, else none; "" or "none": none
+    const char *system_store; // URL of a store under the user's, read and never written; NULL: HONE_SYSTEM_STORE, else
+                              // none; "" or "none": none
 } hone_runtime_options;
 
 // Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to the log and

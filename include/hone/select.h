@@ -24,6 +24,7 @@ typedef struct hone_decision {
     hone_source source;
     bool verified;
     bool bucketed; // found under the bucket's key
+    bool system;   // found in the system store, under the user's
     // Not "": it was measured in an environment that differs in something that counts (docs/fingerprints.md), and this says in
     // what. It is served, and noted so that `hone tune --recorded` measures it again.
     char changed[128];

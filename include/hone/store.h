@@ -103,6 +103,10 @@ typedef struct hone_store_options {
     // it went, a disk that is no place for a store. Called under the store's lock, as a visit is. level 0 error, 1 warning.
     void (*log)(void *ctx, int level, const char *message);
     void *log_ctx;
+    // Nothing is written to the store or beside it, be it allowed or not: no record, no lock, no folder, no newer schema, and a
+    // damaged file stays where it is. The file must be there, and who replaces it does so as a whole: it is looked at without
+    // locks, unless somebody writes to it just now. Only "sqlite:" can; others are HONE_UNSUPPORTED.
+    bool read_only;
 } hone_store_options;
 
 // The same with options; NULL: all defaults. They are copied.

@@ -74,6 +74,8 @@ void hone_os_lock_leave(int fd, uint64_t byte);
 bool hone_os_lock_note(int fd, uint64_t offset, const char *text, size_t size);
 bool hone_os_lock_read_note(int fd, uint64_t offset, char *out, size_t size);
 int hone_os_process_id(void);
+// "user@host"; numbers or "?" where there are no names.
+void hone_os_who(char *out, size_t size);
 
 // Dynamic libraries ----------------------------------------------------------------------------------------
 typedef struct hone_library hone_library;

@@ -288,89 +288,6 @@ static hone_status from_memory(const hone_request *request, hone_decision *out, 
     return look_up(request, copy_memory_row, out, why);
 }
 
-// The store --------------------------------------------------------------------------------------------------------
-
-typedef struct store_visit {
-    const hone_request *request;
-    hone_decision *out;
-    hone_error *why;
-    hone_status status;
-} store_visit;
-
-static void visit_stored(void *ctx, const hone_store_decision *row)
-{
-    store_visit *visit = ctx;
-    hone_error why = {.message = ""};
-    visit->status = hone_decision_from_store(visit->request->rt, visit->request->device, row, visit->out, &why);
-    if (visit->status != HONE_OK) *visit->why = why;
-}
-
-// A config that the kernel of the same name and revision does not have will be no better tomorrow.
-static void set_aside(hone_store *store, const hone_store_key *key, hone_regime regime, const hone_error *why)
-{
-    char reason[sizeof why->message + 64];
-    snprintf(reason, sizeof reason, "has a config that its kernel does not have: %s", why->message);
-    (void)!hone_store_set_aside(store, key, regime, reason, NULL);
-}
-
-static hone_status ask_store(
-    const hone_request *request, hone_store *store, const hone_call *call, hone_decision *out, hone_error *why)
-{
-    hone_store_key key = {
-        .device = request->device->fingerprint,
-        .algorithm = request->op->algorithm->name,
-        .version = request->op->algorithm->version,
-        .key = hone_call_key(call),
-        .spec = hone_call_spec(call),
-    };
-    store_visit visit = {request, out, why, HONE_NOT_FOUND};
-    hone_status status = HONE_NOT_FOUND;
-    for (int regime = HONE_WARM; regime <= HONE_COLD && status == HONE_NOT_FOUND; regime++) {
-        status = hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, why);
-        if (status == HONE_OK && visit.status == HONE_CORRUPT) set_aside(store, &key, (hone_regime)regime, why);
-    }
-    if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
-    if (status == HONE_OK) status = visit.status;
-    // Not in the visit: kernels are asked, which must not happen under the store's lock.
-    return status == HONE_OK ? hone_request_accept(request, out, why) : status;
-}
-
-// A store that fails answers nothing; the chain goes on without it.
-static hone_status pass_by_store(const hone_request *request, hone_status status, hone_error *why)
-{
-    if (status == HONE_NOT_FOUND || status == HONE_OUT_OF_MEMORY) return status;
-    hone_log_write(&request->rt->log, HONE_LOG_WARNING, "going on without the store's answer: %s", why->message);
-    why->status = HONE_NOT_FOUND;
-    return HONE_NOT_FOUND;
-}
-
-static hone_status from_store(const hone_request *request, hone_decision *out, hone_error *why)
-{
-    hone_runtime *rt = request->rt;
-    hone_store *store = hone_runtime_store(rt);
-    if (store == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
-    const hone_call *call = request->call;
-    hone_status status = ask_store(request, store, call, out, why);
-    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && request->bucket != NULL) {
-        // What is wrong with the exact key's entry says more than that the bucket has none.
-        hone_error reason = {.message = ""};
-        hone_status asked = ask_store(request, store, request->bucket, out, &reason);
-        if (asked != HONE_NOT_FOUND) {
-            *why = reason;
-            status = asked;
-            call = request->bucket;
-        }
-    }
-    if (status != HONE_OK) return pass_by_store(request, status, why);
-    out->bucketed = call == request->bucket;
-    if (request->explaining) return HONE_OK;
-    // No plan needs to go: one for this key would have kept the call from getting here.
-    pthread_mutex_lock(&rt->mutex);
-    status = hone_decisions_put(&rt->cache, request->device->fingerprint, hone_call_spec(call), out, why);
-    pthread_mutex_unlock(&rt->mutex);
-    return status;
-}
-
 static hone_status from_transfer(const hone_request *request, hone_decision *out, hone_error *why)
 {
     (void)request;
@@ -394,7 +311,7 @@ static hone_status tune_now(const hone_request *request, hone_turn *turn, hone_d
 static hone_status look_again(const hone_request *request, const hone_turn *turn, hone_decision *out, hone_error *why)
 {
     hone_status status = from_memory(request, out, why);
-    return status == HONE_NOT_FOUND && turn->key.waited ? from_store(request, out, why) : status;
+    return status == HONE_NOT_FOUND && turn->key.waited ? hone_request_from_store(request, out, why) : status;
 }
 
 static hone_status from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
@@ -453,7 +370,7 @@ const hone_links hone_runtime_links = {
             [HONE_SOURCE_OVERLAY] = from_overlay,
             [HONE_SOURCE_LOCK] = hone_request_from_lock,
             [HONE_SOURCE_MEMORY] = from_memory,
-            [HONE_SOURCE_STORE] = from_store,
+            [HONE_SOURCE_STORE] = hone_request_from_store,
             [HONE_SOURCE_TRANSFER] = from_transfer,
             [HONE_SOURCE_AUTOTUNE] = from_autotune,
             [HONE_SOURCE_HEURISTIC] = from_heuristic,

@@ -26,6 +26,13 @@ static hone_status read_record(hone_runtime *rt, const char *value, hone_error *
     return HONE_OK;
 }
 
+static hone_status read_provenance(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) return fail_value(err, "HONE_PROVENANCE", value, "0 or 1");
+    rt->says_who = rt->says_who || value[0] == '1';
+    return HONE_OK;
+}
+
 static hone_status read_log(hone_runtime *rt, const char *value, hone_error *err)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
@@ -152,6 +159,7 @@ static const struct {
     {"HONE_DENY", read_deny},
     {"HONE_PLATFORMS", read_platforms},
     {"HONE_DEVICE_LOCKS", read_device_locks},
+    {"HONE_PROVENANCE", read_provenance},
 };
 
 // $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.
@@ -170,7 +178,8 @@ static void default_store(char *out, size_t size)
 // What the environment would be told about, told about the options.
 static hone_status check_options(const hone_runtime_options *options, hone_error *err)
 {
-    static const unsigned flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE;
+    static const unsigned flags =
+        HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE | HONE_RUNTIME_PROVENANCE;
     if (options->policy < HONE_POLICY_DEFAULT || options->policy > HONE_POLICY_FROZEN)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "runtime.open", "options.policy is %d, expected a hone_policy",
@@ -187,6 +196,13 @@ static hone_status check_options(const hone_runtime_options *options, hone_error
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "runtime.open", "options.log_level is %d, expected 0 to 3", options->log_level);
     return HONE_OK;
+}
+
+static hone_status choose_system_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
+{
+    if (url == NULL && environment) url = getenv("HONE_SYSTEM_STORE");
+    if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) return HONE_OK;
+    return keep_text(rt, &rt->system_store.url, url, err);
 }
 
 static hone_status choose_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
@@ -218,6 +234,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     hone_status checked = check_options(options, err);
     if (checked != HONE_OK) return checked;
     bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
+    rt->says_who = (options->flags & HONE_RUNTIME_PROVENANCE) != 0;
     if (options->device_locks != NULL)
         checked = keep_device_locks(rt, "options.device_locks", options->device_locks, err);
     if (checked != HONE_OK) return checked;
@@ -230,6 +247,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     if (options->log_level != 0) rt->log.level = options->log_level;
     if (rt->policy == HONE_POLICY_DEFAULT) rt->policy = HONE_POLICY_HEURISTIC;
     hone_status status = choose_store(rt, options->store, environment, err);
+    if (status == HONE_OK) status = choose_system_store(rt, options->system_store, environment, err);
     return status == HONE_OK ? read_lock(rt, options->lock_file, environment, err) : status;
 }
 

@@ -57,9 +57,11 @@ static hone_status find_nearest(explanation *e, hone_policy policy, hone_error *
 // Tuning a call means tuning its bucket, and that is where failures stand.
 static hone_status find_negatives(explanation *e, hone_error *err)
 {
-    hone_store *store = hone_runtime_store(e->request.rt);
+    hone_store *const stores[] = {hone_runtime_store(e->request.rt), hone_runtime_system_store(e->request.rt)};
     const hone_call *tuned = e->request.bucket != NULL ? e->request.bucket : e->request.call;
-    hone_status status = store == NULL ? HONE_OK : hone_negatives_find(store, &e->request, tuned, &e->negatives, err);
+    hone_status status = HONE_OK;
+    for (int i = 0; i < 2 && status != HONE_OUT_OF_MEMORY; i++)
+        if (stores[i] != NULL) status = hone_negatives_find(stores[i], &e->request, tuned, &e->negatives, err);
     return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
 }
 
@@ -74,6 +76,7 @@ static hone_status gather(explanation *e, hone_error *err)
     e->answer = last != NULL && last->status == HONE_OK ? last : NULL;
     e->failed = e->answer == NULL ? last : NULL;
     e->kernels = hone_registry_list(e->request.op->algorithm, &e->kernel_count);
+    e->negatives.allocator = e->request.rt->allocator;
     hone_status status = find_negatives(e, err);
     return status == HONE_OK && is_miss(e) ? find_nearest(e, policy, err) : status;
 }
@@ -129,8 +132,9 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
             out, "  verified against %s, error %.3g of what is allowed\n", evidence->verified_against,
             evidence->max_error);
     hone_buffer_format(
-        out, "  tuned %s by hone %s in %.1f s, %u measured%s\n", evidence->started, evidence->hone_version,
-        evidence->seconds, evidence->measured, evidence->isolated ? "" : ", not isolated");
+        out, "  tuned %s%s%s by hone %s in %.1f s, %u measured%s\n", evidence->started,
+        evidence->who[0] != '\0' ? " for " : "", evidence->who, evidence->hone_version, evidence->seconds,
+        evidence->measured, evidence->isolated ? "" : ", not isolated");
 }
 
 static void text_answer(const explanation *e, hone_buffer *out)
@@ -148,6 +152,7 @@ static void text_answer(const explanation *e, hone_buffer *out)
         out, "answered by %s: %s/%s %s%s%s\n", hone_source_name(e->answer->source),
         hone_platform_name(decision->platform), decision->kernel, decision->config_json,
         decision->verified ? "" : " (unverified)", decision->bucketed ? " (from its bucket)" : "");
+    if (decision->system) hone_buffer_text(out, "  found in the system store\n");
     if (decision->changed[0] != '\0')
         hone_buffer_format(
             out, "  to be checked again: %s (hone tune --recorded measures it anew)\n", decision->changed);
@@ -265,6 +270,7 @@ static void json_answer(const explanation *e, hone_buffer *out)
         out, ",\"config\":%s,\"verified\":%s,", decision == NULL ? "null" : decision->config_json,
         decision != NULL && decision->verified ? "true" : "false");
     json_field(out, "changed", decision == NULL || decision->changed[0] == '\0' ? NULL : decision->changed);
+    hone_buffer_format(out, ",\"system\":%s", decision != NULL && decision->system ? "true" : "false");
     hone_buffer_text(out, ",\"evidence\":");
     if (decision == NULL)
         hone_buffer_text(out, "null");

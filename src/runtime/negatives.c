@@ -48,7 +48,6 @@ static bool note(void *ctx, const hone_store_measurement *measurement)
 hone_status hone_negatives_find(
     hone_store *store, const hone_request *request, const hone_call *call, hone_negatives *out, hone_error *err)
 {
-    *out = (hone_negatives){.allocator = request->rt->allocator};
     finding find = {.request = request, .out = out, .now = hone_os_now_utc()};
     const hone_store_key key = {
         .device = request->device->fingerprint,

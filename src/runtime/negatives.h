@@ -21,7 +21,8 @@ typedef struct hone_negatives {
     size_t count, capacity;
 } hone_negatives;
 
-// The failures of a call's key, of all kernels that are registered. HONE_OUT_OF_MEMORY, or the store's failure.
+// Adds the failures of a call's key, of all kernels that are registered. *out begins as zero with its allocator.
+// HONE_OUT_OF_MEMORY, or the store's failure.
 hone_status hone_negatives_find(
     hone_store *store, const hone_request *request, const hone_call *call, hone_negatives *out, hone_error *err);
 void hone_negatives_deinit(hone_negatives *negatives);

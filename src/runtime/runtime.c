@@ -56,6 +56,7 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
     rt->policy = options->policy;
     pthread_mutex_init(&rt->mutex, NULL);
     pthread_mutex_init(&rt->store.mutex, NULL);
+    pthread_mutex_init(&rt->system_store.mutex, NULL);
     pthread_mutex_init(&rt->discovery, NULL);
     hone_flights_init(&rt->flights);
     hone_decisions_init(&rt->cache, allocator);
@@ -94,6 +95,7 @@ static void close_outside(hone_runtime *rt)
     hone_worker_pool_destroy(&rt->workers);
     hone_zygote_stop(&rt->zygote);
     hone_store_close(&rt->store.store);
+    hone_store_close(&rt->system_store.store);
 }
 
 static void destroy(hone_runtime *rt)
@@ -102,6 +104,7 @@ static void destroy(hone_runtime *rt)
     hone_worker_pool_destroy(&rt->workers);
     hone_zygote_stop(&rt->zygote);
     hone_store_close(&rt->store.store);
+    hone_store_close(&rt->system_store.store);
     hone_recorder_destroy(&rt->recorder);
     hone_registry_destroy(&rt->registry);
     hone_runtime_close_platforms(rt);
@@ -110,9 +113,11 @@ static void destroy(hone_runtime *rt)
     hone_decisions_deinit(&rt->cache);
     hone_flights_deinit(&rt->flights);
     pthread_mutex_destroy(&rt->store.mutex);
+    pthread_mutex_destroy(&rt->system_store.mutex);
     pthread_mutex_destroy(&rt->discovery);
     pthread_mutex_destroy(&rt->mutex);
     hone_free(&allocator, rt->store.url);
+    hone_free(&allocator, rt->system_store.url);
     hone_free(&allocator, rt->device_locks);
     hone_free(&allocator, rt->lock_path);
     hone_lock_destroy(&rt->lock);
@@ -211,20 +216,34 @@ static void log_of_store(void *ctx, int level, const char *message)
     hone_log_write(&rt->log, level, "%s", message);
 }
 
-hone_store *hone_runtime_store(hone_runtime *rt)
+static hone_store *open_lazily(hone_runtime *rt, hone_lazy_store *lazy, bool read_only, const char *name)
 {
-    hone_lazy_store *lazy = &rt->store;
     const hone_store_options options = {
-        .struct_size = sizeof options, .allocator = rt->allocator, .log = log_of_store, .log_ctx = rt};
+        .struct_size = sizeof options,
+        .allocator = rt->allocator,
+        .log = log_of_store,
+        .log_ctx = rt,
+        .read_only = read_only,
+    };
     pthread_mutex_lock(&lazy->mutex);
     if (!lazy->tried && lazy->url != NULL) {
         lazy->tried = true;
         if (hone_store_open_with(&options, lazy->url, &lazy->store, &lazy->error) != HONE_OK)
-            hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the store: %s", lazy->error.message);
+            hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the %s: %s", name, lazy->error.message);
     }
     hone_store *store = lazy->store;
     pthread_mutex_unlock(&lazy->mutex);
     return store;
+}
+
+hone_store *hone_runtime_store(hone_runtime *rt)
+{
+    return open_lazily(rt, &rt->store, false, "store");
+}
+
+hone_store *hone_runtime_system_store(hone_runtime *rt)
+{
+    return open_lazily(rt, &rt->system_store, true, "system store");
 }
 
 const char *hone_runtime_store_reason(hone_runtime *rt)
@@ -264,8 +283,10 @@ hone_status hone_runtime_tune_environment(
         .log = &rt->log,
         .registry = rt->registry,
         .device = device,
+        .says_who = rt->says_who,
         .pool = pool,
         .store = store ? hone_runtime_store(rt) : NULL,
+        .system_store = store ? hone_runtime_system_store(rt) : NULL,
         .workers = rt->workers,
         .zygote = rt->zygote,
     };

@@ -70,9 +70,10 @@ struct hone_runtime {
     hone_worker_pool *workers;
     hone_zygote *zygote;
     hone_flights flights;
-    char *device_locks; // folder of the locks of devices, or "none"; NULL: the usual one
-    hone_lazy_store store;
-    hone_lock *lock; // NULL: none
+    bool says_who;                       // evidence names user and host
+    char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
+    hone_lazy_store store, system_store; // the second is read and never written
+    hone_lock *lock;                     // NULL: none
     char *lock_path;
     uint32_t platforms_asked;     // bit i: somebody named platform i
     atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
@@ -87,6 +88,8 @@ hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err);
 void hone_runtime_close_platforms(hone_runtime *rt);
 // The store, opened now if it was not yet; NULL when there is none.
 hone_store *hone_runtime_store(hone_runtime *rt);
+// The read-only store under it, opened now if it was not yet; NULL when there is none.
+hone_store *hone_runtime_system_store(hone_runtime *rt);
 // Why there is no store: a static or runtime's text.
 const char *hone_runtime_store_reason(hone_runtime *rt);
 // hone's own pool, made now if it was not yet; NULL when there is no memory (then the caller works alone).
@@ -133,6 +136,8 @@ hone_status hone_request_decide(
 // HONE_OK when a decision may answer a request: its kernel is there and may, its config holds. Fills a config that it has
 // not. Else HONE_NOT_FOUND with why.
 hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why);
+// The stores' link (stored.c).
+hone_status hone_request_from_store(const hone_request *request, hone_decision *out, hone_error *why);
 // The lock's link (locked.c).
 hone_status hone_request_from_lock(const hone_request *request, hone_decision *out, hone_error *why);
 // Whether a kernel may answer a request: eligible, not denied, not put aside. Else why->message says why not.

@@ -31,6 +31,9 @@ typedef struct hone_store_ops {
     // filled in by hone_store_open. log lives as long as the store.
     hone_status (*open)(
         const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err);
+    // The same for a store that is never written (hone_store_options). NULL: this kind cannot.
+    hone_status (*open_read_only)(
+        const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err);
     void (*close)(hone_store *store);
 
     hone_status (*get)(

@@ -45,6 +45,22 @@ static hone_status check_kind(const char *url, const store_kind *kind, hone_erro
     return HONE_OK;
 }
 
+static hone_status open_kind(
+    const store_kind *kind,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *url,
+    bool read_only,
+    hone_store **out,
+    hone_error *err)
+{
+    const char *location = url + strlen(kind->scheme);
+    if (!read_only) return kind->ops->open(allocator, log, location, out, err);
+    if (kind->ops->open_read_only != NULL) return kind->ops->open_read_only(allocator, log, location, out, err);
+    return hone_fail(
+        err, HONE_UNSUPPORTED, "store.open", "'%s': a store that is only read is a file: use sqlite:PATH", url);
+}
+
 static bool init_mutex(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t attributes;
@@ -83,7 +99,7 @@ hone_status hone_store_open_with(const hone_store_options *options, const char *
     const store_kind *kind = find_kind(url);
     hone_status status = check_kind(url, kind, err);
     hone_store *store = NULL;
-    if (status == HONE_OK) status = kind->ops->open(&allocator, &log, url + strlen(kind->scheme), &store, err);
+    if (status == HONE_OK) status = open_kind(kind, &allocator, &log, url, options->read_only, &store, err);
     if (status == HONE_OK) status = finish_open(store, url, err);
     if (status == HONE_OK) *out = store;
     return status;

@@ -391,6 +391,7 @@ static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
     double load = hone_os_load();
     evidence->load = load > 0 ? load : 0;
     hone_os_format_utc(hone_os_now_utc(), evidence->started);
+    if (environment->says_who) hone_os_who(evidence->who, sizeof evidence->who);
     return HONE_OK;
 }
 

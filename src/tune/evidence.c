@@ -54,6 +54,7 @@ static const field fields[] = {
     FIELD(isolated, FIELD_BOOL, true),
     FIELD(hone_version, FIELD_TEXT, false),
     FIELD(started, FIELD_TEXT, false),
+    FIELD(who, FIELD_TEXT, false),
 };
 
 enum { FIELD_TOTAL = sizeof fields / sizeof fields[0] };

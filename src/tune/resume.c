@@ -144,13 +144,11 @@ static hone_status forget_failures(const hone_contest_state *state, hone_error *
     return list.failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
-hone_status hone_contest_load(hone_contest_state *state, hone_error *err)
+static hone_status load_from(hone_contest_state *state, hone_store *store, hone_error *err)
 {
-    hone_store *store = state->environment->store;
-    if (!store) return HONE_OK;
-    if (state->options.fresh) return forget_failures(state, err);
     loader load = {state, false};
     hone_error why = {0};
+    if (!store) return HONE_OK;
     hone_status status = hone_store_measurements(store, &state->key, load_one, &load, &why);
     if (load.failed) return hone_fail_memory(err, where);
     if (status != HONE_OK && status != HONE_NOT_FOUND)
@@ -158,6 +156,15 @@ hone_status hone_contest_load(hone_contest_state *state, hone_error *err)
             state->environment->log, HONE_LOG_WARNING, "earlier measurements cannot be read, all are taken anew: %s",
             why.message);
     return HONE_OK;
+}
+
+// Of two measurements of one config the first is taken: the user's own.
+hone_status hone_contest_load(hone_contest_state *state, hone_error *err)
+{
+    const hone_tune_environment *environment = state->environment;
+    if (state->options.fresh) return environment->store ? forget_failures(state, err) : HONE_OK;
+    hone_status status = load_from(state, environment->store, err);
+    return status == HONE_OK ? load_from(state, environment->system_store, err) : status;
 }
 
 // Keeping what is there ------------------------------------------------------------------------------------------------
@@ -197,10 +204,13 @@ static void keep_row(void *ctx, const hone_store_decision *row)
 
 bool hone_contest_keep(hone_contest_state *state)
 {
-    hone_store *store = state->environment->store;
-    if (!store || !state->options.keep_existing) return false;
-    hone_status status = hone_store_get(store, &state->key, state->options.regime, keep_row, state, NULL);
-    return status == HONE_OK && state->out->decision.kernel[0] != '\0';
+    hone_store *const stores[] = {state->environment->store, state->environment->system_store};
+    bool kept = false;
+    for (int i = 0; i < 2 && state->options.keep_existing && !kept; i++)
+        kept = stores[i] &&
+               hone_store_get(stores[i], &state->key, state->options.regime, keep_row, state, NULL) == HONE_OK &&
+               state->out->decision.kernel[0] != '\0';
+    return kept;
 }
 
 const hone_resumed *hone_contest_find_resumed(

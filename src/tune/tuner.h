@@ -16,8 +16,10 @@ typedef struct hone_tune_environment {
     const hone_log *log;
     hone_registry *registry;
     const hone_device_info *device;
-    hone_pool *pool;   // for runs in this process
-    hone_store *store; // NULL: nothing is stored
+    hone_pool *pool;          // for runs in this process
+    hone_store *store;        // NULL: nothing is stored
+    hone_store *system_store; // what is known there is known too, and nothing is written; NULL: none
+    bool says_who;            // evidence names user and host
     hone_worker_pool *workers;
     hone_zygote *zygote; // NULL: there is none
     // Kernels that the host's rules shut out do not compete: not HONE_OK, with the reason. NULL: all may.

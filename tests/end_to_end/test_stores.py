@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 
-from support import DATA, DONE, NO, NORM, NORM_NEAR, NULL, NUMBER, USAGE, WORLD, CommandTest
+from support import DATA, DONE, NO, NORM, NORM_NEAR, NULL, NUMBER, QUICK, USAGE, WORLD, CommandTest
 
 
 class StoreTest(CommandTest):
@@ -24,6 +24,58 @@ class StoreTest(CommandTest):
 
     def put(self, document, **options):
         return self.hone("store", "put", "--json", input=json.dumps(document), **options)
+
+
+class Tiers(CommandTest):
+    def test_the_system_store_answers_under_the_users_and_is_never_written(self):
+        folder = self.folder / "system"
+        system = f"sqlite:{folder}/store.db"
+        tuned = self.hone("tune", NORM, *QUICK, "--json", env={"HONE_STORE": system}).json["entries"][0]
+        before = {path.name: path.read_bytes() for path in folder.iterdir() if path.name == "store.db"}
+        (folder / "store.db").chmod(0o444)
+        folder.chmod(0o555)
+        self.addCleanup(folder.chmod, 0o755)
+        env = {"HONE_SYSTEM_STORE": system, "HONE_POLICY": "heuristic"}
+        answer = self.hone("explain", NORM, "--json", env=env).json
+        self.assertEqual((answer["source"], answer["kernel"], answer["system"]), ("store", tuned["kernel"], True))
+        self.assertIn("found in the system store", self.hone("explain", NORM, env=env).out)
+        self.hone("tune", NORM_NEAR, *QUICK, env=env)
+        self.assertEqual(self.stat()["decisions"], 1)
+        self.assertEqual({path.name: path.read_bytes() for path in folder.iterdir() if path.name == "store.db"}, before)
+        self.assertNotIn("store.db-wal", [path.name for path in folder.iterdir()])
+
+    def test_doctor_looks_at_the_system_store(self):
+        rows = self.hone("doctor", "--json", code=None, env={"HONE_SYSTEM_STORE": f"sqlite:{self.folder}/nowhere.db"}).json
+        (row,) = [row for row in rows["checks"] if row["name"] == "system store"]
+        self.assertFalse(row["ok"])
+        self.assertIn("nowhere.db", row["detail"])
+        self.assertFalse((self.folder / "nowhere.db").exists())
+
+
+class Provenance(CommandTest):
+    def test_store_get_shows_when_how_with_what_and_who_only_when_asked(self):
+        self.hone("tune", NORM, *QUICK)
+        (row,) = self.hone("store", "get", NORM, "--json").lines
+        self.has_fields(row["evidence"], {"started": str, "samples": int, "hone_version": str, "verified_against": str})
+        self.has_fields(row["environment"], {"hone": str, "compiler": str, "flags": str, "os": str})
+        self.assertEqual(row["source"], "autotune")
+        self.assertNotIn("who", row["evidence"])
+        self.hone("tune", NORM, *QUICK, "--fresh", env={"HONE_PROVENANCE": "1"})
+        (row,) = self.hone("store", "get", NORM, "--json").lines
+        self.assertIn("@", row["evidence"]["who"])
+
+    def test_what_was_tuned_elsewhere_is_served_and_measured_again(self):
+        self.hone("tune", NORM, *QUICK)
+        listed = json.loads(self.hone("tune", NORM, *QUICK, "--json").out)
+        listed["environment"]["compiler"] = "an older one"
+        self.hone("store", "put", input=json.dumps(listed))
+        env = {"HONE_POLICY": "heuristic"}
+        answer = self.hone("explain", NORM, "--json", env=env).json
+        self.assertEqual(answer["source"], "store")
+        self.assertIn("compiler was an older one", answer["changed"])
+        self.hone("run", NORM, env=env)
+        self.hone("tune", "--recorded", *QUICK)
+        self.assertIsNone(self.hone("explain", NORM, "--json", env=env).json["changed"])
 
 
 class Put(StoreTest):

@@ -98,6 +98,13 @@ hone_status hone_connection_open(
     const hone_log *log,
     const char *path,
     hone_error *err);
+// A file that is there, never written (hone_store_options.read_only).
+hone_status hone_connection_open_read_only(
+    hone_connection *connection,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *path,
+    hone_error *err);
 void hone_connection_close(hone_connection *connection);
 // Closes the file, so that it can be opened again.
 void hone_connection_drop(hone_connection *connection);

@@ -210,7 +210,7 @@ static void put_uri(hone_buffer *out, const char *path, const char *query)
     hone_buffer_text(out, query);
 }
 
-static hone_status open_file(hone_connection *connection, const char *query, hone_error *err)
+static hone_status open_file(hone_connection *connection, int access, const char *query, hone_error *err)
 {
     hone_buffer name;
     hone_buffer_init(&name, connection->allocator);
@@ -218,8 +218,7 @@ static hone_status open_file(hone_connection *connection, const char *query, hon
     hone_status status = name.failed ? hone_fail_memory(err, open_where) : HONE_OK;
     if (status == HONE_OK) {
         // No mutex of SQLite's: the store has its own.
-        int flags =
-            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI;
+        int flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI;
         int code = sqlite3_open_v2(hone_buffer_string(&name), &connection->db, flags, NULL);
         if (code != SQLITE_OK) status = hone_connection_fail(connection, code, open_where, "open", err);
     }
@@ -257,7 +256,7 @@ static hone_status prepare_file(hone_connection *connection, const char *sync, h
 
 static hone_status try_open(hone_connection *connection, const char *sync, const char *query, hone_error *err)
 {
-    hone_status status = open_file(connection, query, err);
+    hone_status status = open_file(connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, query, err);
     // A file that is refused keeps its WAL, which goes aside with it.
     if (status == HONE_OK) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (status == HONE_OK) status = prepare_file(connection, sync, err);
@@ -268,17 +267,22 @@ static hone_status try_open(hone_connection *connection, const char *sync, const
     return status;
 }
 
-// A file that nobody can write beside, as in a read-only folder, has no place for the index that WAL needs; it also needs
-// none, as long as nobody left a WAL there.
-static bool is_still(const hone_connection *connection)
+static bool has_wal(const hone_connection *connection)
 {
     hone_buffer wal;
     hone_buffer_init(&wal, connection->allocator);
     hone_buffer_format(&wal, "%s-wal", connection->path);
-    bool still = !wal.failed && hone_os_is_file(connection->path) && !hone_os_is_file(hone_buffer_string(&wal)) &&
-                 !hone_os_may_make_files_beside(connection->path);
+    bool has = wal.failed || hone_os_is_file(hone_buffer_string(&wal));
     hone_buffer_deinit(&wal);
-    return still;
+    return has;
+}
+
+// A file that nobody can write beside, as in a read-only folder, has no place for the index that WAL needs; it also needs
+// none, as long as nobody left a WAL there.
+static bool is_still(const hone_connection *connection)
+{
+    return hone_os_is_file(connection->path) && !has_wal(connection) &&
+           !hone_os_may_make_files_beside(connection->path);
 }
 
 static hone_status open_any(hone_connection *connection, const char *sync, hone_error *err)
@@ -368,6 +372,38 @@ hone_status hone_connection_open(
     status = make_folders(path, allocator, err);
     if (status == HONE_OK) status = check_kind(connection, err);
     if (status == HONE_OK) status = open_settled(connection, sync, err);
+    if (status != HONE_OK) hone_connection_close(connection);
+    return status;
+}
+
+// What nobody writes needs neither locks nor the index of a WAL, which SQLite would make beside it. Where there is a WAL,
+// somebody writes, and is read as he should be.
+static hone_status look_at_file(hone_connection *connection, hone_error *err)
+{
+    int64_t version = 0;
+    const char *query = has_wal(connection) ? "" : "?immutable=1";
+    connection->read_only = true;
+    hone_status status = open_file(connection, SQLITE_OPEN_READONLY, query, err);
+    if (status == HONE_OK) status = look_at_schema(connection, &version, err);
+    if (status == HONE_OK && version == 0)
+        status = hone_fail(err, HONE_INCOMPATIBLE, open_where, "%s: it is no store yet", connection->path);
+    connection->schema = (int)version;
+    return status;
+}
+
+hone_status hone_connection_open_read_only(
+    hone_connection *connection,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *path,
+    hone_error *err)
+{
+    *connection = (hone_connection){.allocator = *allocator, .log = *log};
+    if (!hone_os_is_file(path))
+        return hone_fail(err, HONE_IO, open_where, "%s: there is no such file to read: sqlite:PATH names one", path);
+    connection->path = hone_copy_text(allocator, path, strlen(path));
+    if (connection->path == NULL) return hone_fail_memory(err, open_where);
+    hone_status status = look_at_file(connection, err);
     if (status != HONE_OK) hone_connection_close(connection);
     return status;
 }

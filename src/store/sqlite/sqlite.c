@@ -19,20 +19,44 @@ static hone_connection *connection_of(hone_store *store)
     return &((sqlite_store *)store)->connection;
 }
 
-static hone_status sqlite_open(
-    const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
+typedef hone_status open_function(
+    hone_connection *connection,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *path,
+    hone_error *err);
+
+static hone_status open_store(
+    open_function *open,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *location,
+    hone_store **out,
+    hone_error *err)
 {
     sqlite_store *store = hone_alloc(allocator, sizeof *store);
     if (store == NULL) return hone_fail_memory(err, "store.sqlite.open");
     store->base.ops = &hone_sqlite_store_ops;
     store->base.allocator = *allocator;
     store->base.log = *log;
-    hone_status status = hone_connection_open(&store->connection, allocator, log, location, err);
+    hone_status status = open(&store->connection, allocator, log, location, err);
     if (status == HONE_OK)
         *out = &store->base;
     else
         hone_free(allocator, store);
     return status;
+}
+
+static hone_status sqlite_open(
+    const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
+{
+    return open_store(hone_connection_open, allocator, log, location, out, err);
+}
+
+static hone_status sqlite_open_read_only(
+    const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
+{
+    return open_store(hone_connection_open_read_only, allocator, log, location, out, err);
 }
 
 static void sqlite_close(hone_store *store)
@@ -673,6 +697,7 @@ static hone_status sqlite_end(hone_store *store, hone_status status, hone_error 
 const hone_store_ops hone_sqlite_store_ops = {
     .struct_size = sizeof(hone_store_ops),
     .open = sqlite_open,
+    .open_read_only = sqlite_open_read_only,
     .close = sqlite_close,
     .get = sqlite_get,
     .put_all = sqlite_put_all,

@@ -230,6 +230,40 @@ static void a_failure_that_stands_says_when_it_is_tried_again(void **state)
     assert_non_null(strstr(explain(g, HONE_JSON), "\"believed\":true"));
 }
 
+static void assert_said(hone_runtime *rt, bool expected)
+{
+    hone_result *result = NULL;
+    hone_error err;
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .isolation = HONE_ISOLATION_IN_PROCESS, .evaluations = 2, .fresh = true};
+    assert_int_equal(hone_tune_text(rt, "scale(f32[2,2])", &options, &result, &err), HONE_OK);
+    const hone_evidence *evidence = &hone_result_decision(result, 0)->evidence;
+    assert_int_equal(strchr(evidence->who, '@') != NULL, expected);
+    char *document = NULL;
+    assert_int_equal(hone_result_json(result, &document, &err), HONE_OK);
+    assert_int_equal(strstr(document, "\"who\":\"") != NULL, expected);
+    hone_text_free(document);
+    hone_result_release(&result);
+}
+
+static void who_tuned_is_said_only_where_that_is_asked_for(void **state)
+{
+    ground *g = *state;
+    assert_said(g->f->rt, false);
+    fixture *asked = open_fixture((wish){.flags = HONE_RUNTIME_PROVENANCE});
+    assert_said(asked->rt, true);
+    close_fixture(asked);
+    setenv("HONE_PROVENANCE", "1", 1);
+    asked = open_fixture((wish){.environment = true, .store = "none"});
+    assert_said(asked->rt, true);
+    close_fixture(asked);
+    setenv("HONE_PROVENANCE", "yes", 1);
+    hone_runtime *rt = NULL;
+    assert_int_equal(open_bare(&(wish){.environment = true, .store = "none"}, &rt, &g->f->err), HONE_INVALID_ARGUMENT);
+    assert_says(g->f, "HONE_PROVENANCE");
+    unsetenv("HONE_PROVENANCE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +274,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_changed_kernel_makes_its_own_answers_stale_and_no_others, setup, teardown),
         cmocka_unit_test_setup_teardown(an_environment_that_says_nothing_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(explain_shows_what_failed_and_until_when, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_tuned_is_said_only_where_that_is_asked_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failure_that_stands_says_when_it_is_tried_again, setup, teardown),
     };
     return cmocka_run_group_tests_name("runtime_stale", tests, NULL, NULL);
