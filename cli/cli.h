@@ -12,7 +12,8 @@ enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_WORLD = 3, EXIT_INTERRUP
 
 // Every option of every command; a command lists the letters that it takes.
 typedef struct cli_options {
-    bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process, check, reseal;
+    bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process, check, reseal,
+        measurements, dry_run;
     const char *store, *platform, *kernel, *spec, *format, *device, *lock;
     double seconds, wait;
     int64_t evals, patience, seed, sample;
@@ -59,6 +60,8 @@ int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_cal
 int cli_store_url(const hone_cli *cli, char *out, size_t size);
 // That store, opened for store commands. Prints what failed.
 int cli_open_store(hone_cli *cli, hone_store **out);
+// Another store, which must be there. Prints what failed.
+int cli_open_other(const char *url, hone_store **out);
 // Reads a file ("-": standard input) into a buffer. Prints what failed.
 int cli_read(const char *path, hone_buffer *out);
 
@@ -95,6 +98,12 @@ int cli_key(hone_cli *cli);
 int cli_lock(hone_cli *cli);
 int cli_record(hone_cli *cli);
 int cli_store(hone_cli *cli);
+// Verbs of it (exchange.c).
+int cli_store_export(hone_cli *cli, hone_store *store);
+int cli_store_import(hone_cli *cli, hone_store *store);
+int cli_store_merge(hone_cli *cli, hone_store *store);
+int cli_store_diff(hone_cli *cli, hone_store *store);
+int cli_store_prune(hone_cli *cli, hone_store *store);
 int cli_space(hone_cli *cli);
 int cli_doctor(hone_cli *cli);
 int cli_help(hone_cli *cli);

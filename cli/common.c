@@ -126,6 +126,19 @@ int cli_open_store(hone_cli *cli, hone_store **out)
     return hone_store_open_with(&options, url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
+int cli_open_other(const char *url, hone_store **out)
+{
+    static const char *const schemes[] = {"sqlite:", "json:"};
+    hone_error err;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t size = strlen(schemes[i]);
+        if (strncmp(url, schemes[i], size) != 0 || hone_os_file_stamp(url + size).inode != 0) continue;
+        fprintf(stderr, "hone: %s: there is no such store\n", url);
+        return EXIT_WORLD;
+    }
+    return hone_store_open(hone_allocator_system(), url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
+}
+
 int cli_read(const char *path, hone_buffer *out)
 {
     hone_error err;

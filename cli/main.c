@@ -47,15 +47,30 @@ const cli_command cli_commands[] = {
      "--check writes nothing: exit 1 and a diff where the file and the store differ.\n"
      "--reseal accepts lines that were edited or merged by hand.",
      0, 0, cli_lock},
-    {"record", "list|clear|import [FILE...]", "recorded calls: counts, decided or not", "json store",
-     "Programs record with HONE_RECORD=1. import reads record documents, hone's and ejkernel's.", 1, 0, cli_record},
-    {"store", "list|get|put|remove|stat [ARGUMENT...]", "what is remembered", "json store",
+    {"record", "list|clear|import|export [FILE...]", "recorded calls: counts, decided or not", "json store",
+     "Programs record with HONE_RECORD=1. import reads record documents, hone's and ejkernel's; export writes one, to "
+     "a file\n"
+     "or, with - or nothing, to standard output.",
+     1, 0, cli_record},
+    {"store", "VERB [ARGUMENT...]", "what is remembered", "json store format device measurements dry-run verbose",
      "list                     one line a decision (JSON lines with --json)\n"
      "get CALL|KEY             one decision with its evidence; exit 1 when there is none\n"
      "put                      one result document on standard input; prints how many once they are durable\n"
      "remove CALL|KEY          a decision with its measurements\n"
      "stat                     counts and size\n"
-     "verify, export, import, merge, diff and prune are not there yet.",
+     "verify                   reads every record, sets the damaged aside and lists them: then exit 1; prune drops "
+     "them\n"
+     "export OUT               all of it as one file, or as files of a folder; - is standard output\n"
+     "import FILE...           files or folders of them, in one transaction: all is stored or nothing; exit 1 when "
+     "entries\n"
+     "                         were refused, each with its reason\n"
+     "merge URL...             other stores into this one: the better decision of two stays\n"
+     "diff URL|FILE            choices that differ from another store or a bundle: then exit 1\n"
+     "prune                    takes away what no kernel here can serve; --dry-run only counts\n"
+     "--format is hone (result documents, the default), ejkernel (persistent caches) or tokamax (cache files); import "
+     "tells\n"
+     "it from the text. --device FINGERPRINT exports one device's decisions, --measurements also what they rest on.\n"
+     "--verbose tells of every entry, and of times that differ.",
      1, 0, cli_store},
     {"space", "FILE", "a space in hone's text or Kernel Tuner's T1 JSON", "json count sample list seed",
      "--count (the default), --sample N configs, --list all of them. - is standard input.", 1, 1, cli_space},
@@ -89,6 +104,8 @@ static const struct {
     {"in-process", FLAG, AT(in_process)},
     {"check", FLAG, AT(check)},
     {"reseal", FLAG, AT(reseal)},
+    {"measurements", FLAG, AT(measurements)},
+    {"dry-run", FLAG, AT(dry_run)},
     {"store", TEXT, AT(store)},
     {"platform", TEXT, AT(platform)},
     {"kernel", TEXT, AT(kernel)},

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *row_of(const hone_store_invocation *invocation)
@@ -13,10 +14,10 @@ static json_t *row_of(const hone_store_invocation *invocation)
     hone_os_format_utc(invocation->first, first);
     hone_os_format_utc(invocation->last, last);
     return json_pack(
-        "{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s, s:s?, s:s?}", "algorithm", invocation->key.algorithm, "version",
-        invocation->key.version, "key", invocation->key.key, "spec", invocation->key.spec, "call", invocation->call,
-        "count", (json_int_t)invocation->count, "first", first, "last", last, "kernel", invocation->kernel, "decided",
-        invocation->decided);
+        "{s:s, s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s, s:s?, s:s?}", "device", invocation->key.device, "algorithm",
+        invocation->key.algorithm, "version", invocation->key.version, "key", invocation->key.key, "spec",
+        invocation->key.spec, "call", invocation->call, "count", (json_int_t)invocation->count, "first", first, "last",
+        last, "kernel", invocation->kernel, "decided", invocation->decided);
 }
 
 static bool add_row(void *ctx, const hone_store_invocation *invocation)
@@ -31,21 +32,30 @@ static const char *text(const json_t *row, const char *name)
     return value == NULL ? "" : value;
 }
 
-static int list(hone_cli *cli)
+// The record document of all devices. NULL after printing what failed.
+static json_t *document_of(hone_cli *cli, int *status)
 {
     json_t *rows = json_array();
     hone_error err;
-    if (hone_record_get(cli->rt, NULL, add_row, rows, &err) != HONE_OK) {
-        json_decref(rows);
-        return cli_fail(&err);
-    }
+    size_t count = 0;
+    *status = hone_record_get(cli->rt, NULL, add_row, rows, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
+    const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
+    if (*status == EXIT_DONE)
+        return json_pack("{s:i, s:s, s:o}", "hone_record", 1, "device", devices[0]->fingerprint, "invocations", rows);
+    json_decref(rows);
+    return NULL;
+}
+
+static int list(hone_cli *cli)
+{
+    int status;
+    json_t *document = document_of(cli, &status);
+    if (document == NULL) return status;
     if (cli->options.json) {
-        size_t count = 0;
-        const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
-        cli_print_json(
-            json_pack("{s:i, s:s, s:o}", "hone_record", 1, "device", devices[0]->fingerprint, "invocations", rows));
+        cli_print_json(document);
         return EXIT_DONE;
     }
+    json_t *rows = json_object_get(document, "invocations");
     cli_table *table = cli_table_new(6);
     cli_table_row(table, "count", "operation", "key", "decided", "kernel", "call");
     size_t i;
@@ -59,7 +69,7 @@ static int list(hone_cli *cli)
             text(row, "call"));
     }
     cli_table_print(table);
-    json_decref(rows);
+    json_decref(document);
     return EXIT_DONE;
 }
 
@@ -92,10 +102,32 @@ static int import(hone_cli *cli)
     return EXIT_DONE;
 }
 
+static int export(hone_cli *cli)
+{
+    int status;
+    hone_error err;
+    if (cli->count > 2) return cli_usage("record export writes one file (- is standard output)");
+    const char *path = cli->count == 2 ? cli->arguments[1] : "-";
+    json_t *document = document_of(cli, &status);
+    if (document == NULL) return status;
+    if (strcmp(path, "-") == 0) {
+        cli_print_json(document);
+        return EXIT_DONE;
+    }
+    char *text_of = json_dumps(document, JSON_INDENT(1));
+    size_t count = json_array_size(json_object_get(document, "invocations"));
+    json_decref(document);
+    if (hone_os_replace_file(path, text_of, strlen(text_of), &err) != HONE_OK) status = cli_fail(&err);
+    free(text_of);
+    if (status == EXIT_DONE && cli->options.json) cli_print_json(json_pack("{s:I}", "exported", (json_int_t)count));
+    if (status == EXIT_DONE && !cli->options.json) printf("%zu recorded calls exported\n", count);
+    return status;
+}
+
 static const struct {
     const char *name;
     int (*run)(hone_cli *cli);
-} verbs[] = {{"list", list}, {"clear", clear}, {"import", import}};
+} verbs[] = {{"list", list}, {"clear", clear}, {"import", import}, {"export", export}};
 
 int cli_record(hone_cli *cli)
 {
@@ -104,7 +136,5 @@ int cli_record(hone_cli *cli)
         int status = cli_open(cli, HONE_POLICY_TUNE);
         return status != 0 ? status : verbs[i].run(cli);
     }
-    if (strcmp(cli->arguments[0], "export") == 0)
-        return cli_usage("record export is not there yet; record list --json prints the record document");
-    return cli_usage("record %s is no verb; expected list, clear or import", cli->arguments[0]);
+    return cli_usage("record %s is no verb; expected list, clear, import or export", cli->arguments[0]);
 }

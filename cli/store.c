@@ -206,17 +206,72 @@ static int stat(hone_cli *cli, hone_store *store)
     return EXIT_DONE;
 }
 
+static bool list_quarantined(void *ctx, const hone_store_quarantined *quarantined)
+{
+    json_array_append_new(
+        ctx, json_pack(
+                 "{s:s, s:s, s:s}", "kind", quarantined->kind, "record", quarantined->record, "reason",
+                 quarantined->reason));
+    return true;
+}
+
+static void show_quarantine(const json_t *rows)
+{
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const char *kind, *record, *reason;
+        json_unpack((json_t *)(uintptr_t)row, "{s:s, s:s, s:s}", "kind", &kind, "record", &record, "reason", &reason);
+        printf("%s: %s: %.200s\n", kind, reason, record);
+    }
+}
+
+// Exit 1 while something is damaged or set aside.
+static int verify(hone_cli *cli, hone_store *store)
+{
+    hone_store_health health;
+    hone_error err;
+    json_t *rows = json_array();
+    int status = EXIT_DONE;
+    if (hone_store_verify(store, &health, &err) != HONE_OK ||
+        hone_store_quarantine(store, list_quarantined, rows, &err) != HONE_OK)
+        status = cli_fail(&err);
+    if (status == EXIT_DONE && cli->options.json) {
+        cli_print_json(json_pack(
+            "{s:s, s:I, s:I, s:I, s:O}", "store", hone_store_url(store), "records", (json_int_t)health.records,
+            "set_aside", (json_int_t)health.set_aside, "quarantined", (json_int_t)health.quarantined, "quarantine",
+            rows));
+    } else if (status == EXIT_DONE) {
+        show_quarantine(rows);
+        printf(
+            "%" PRIu64 " sound records, %" PRIu64 " damaged ones set aside now, %" PRIu64 " in all\n", health.records,
+            health.set_aside, health.quarantined);
+    }
+    json_decref(rows);
+    if (status == EXIT_DONE && health.quarantined > 0) status = EXIT_NO;
+    return status;
+}
+
 static const struct {
     const char *name;
     int (*run)(hone_cli *cli, hone_store *store);
-} verbs[] = {{"list", list}, {"get", get}, {"put", put}, {"remove", remove_entries}, {"stat", stat}};
+} verbs[] = {
+    {"list", list},
+    {"get", get},
+    {"put", put},
+    {"remove", remove_entries},
+    {"stat", stat},
+    {"verify", verify},
+    {"export", cli_store_export},
+    {"import", cli_store_import},
+    {"merge", cli_store_merge},
+    {"diff", cli_store_diff},
+    {"prune", cli_store_prune},
+};
 
 int cli_store(hone_cli *cli)
 {
-    static const char *const later[] = {"verify", "export", "import", "merge", "diff", "prune"};
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
-        if (strcmp(later[i], cli->arguments[0]) == 0)
-            return cli_usage("store %s is not there yet in this version of hone", later[i]);
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(verbs[i].name, cli->arguments[0]) != 0) continue;
         hone_store *store = NULL;
@@ -225,5 +280,7 @@ int cli_store(hone_cli *cli)
         hone_store_close(&store);
         return status;
     }
-    return cli_usage("store %s is no verb; expected list, get, put, remove or stat", cli->arguments[0]);
+    return cli_usage(
+        "store %s is no verb; expected list, get, put, remove, stat, verify, export, import, merge, diff or prune",
+        cli->arguments[0]);
 }

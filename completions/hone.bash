@@ -28,6 +28,8 @@ _hone() {
         words=$(_hone_kernels)
     elif [ "$before" = --store ]; then
         words='sqlite: json: memory: none'
+    elif [ "$before" = --format ]; then
+        words='hone ejkernel tokamax'
     elif [ "$before" = --device ]; then
         words='here'
     elif [[ $word == -* ]]; then
@@ -36,8 +38,8 @@ _hone() {
         case $command in
         help) words="$(_hone_commands) environment" ;;
         list) words=$(_hone_algorithms) ;;
-        store) [ "$COMP_CWORD" -eq 2 ] && words='list get put remove stat' ;;
-        record) [ "$COMP_CWORD" -eq 2 ] && words='list clear import' ;;
+        store) [ "$COMP_CWORD" -eq 2 ] && words='list get put remove stat verify export import merge diff prune' ;;
+        record) [ "$COMP_CWORD" -eq 2 ] && words='list clear import export' ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

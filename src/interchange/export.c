@@ -129,7 +129,7 @@ static void note_first(writing *w, const hone_store_decision *decision)
     if (w->device == NULL) {
         w->device = hone_copy_text(allocator, decision->key.device, strlen(decision->key.device));
         w->environment = hone_copy_text(allocator, environment, strlen(environment));
-        w->one_environment = true;
+        w->one_environment = is_object(decision->environment);
         w->text.failed |= w->device == NULL || w->environment == NULL;
     } else if (strcmp(environment, w->environment) != 0) {
         w->one_environment = false;

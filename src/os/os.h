@@ -39,6 +39,7 @@ typedef struct hone_file_stamp {
 } hone_file_stamp;
 hone_file_stamp hone_os_file_stamp(const char *path);
 bool hone_os_is_folder(const char *path);
+bool hone_os_is_plain_file(const char *path); // and no link to one
 // Whether an open file is the one that a path names.
 bool hone_os_is_file_at(int fd, const char *path);
 bool hone_os_is_file(const char *path);    // a plain one, or a link to it

@@ -19,5 +19,12 @@ hone_status hone_store_prune(hone_runtime *rt, hone_store *store, bool dry_run, 
 {
     if (rt == NULL || store == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "interchange.prune", "the runtime and the store must not be NULL");
-    return hone_prune_store(rt->registry, store, dry_run, out, err);
+    hone_prune_report report = {0};
+    hone_store_stat stat;
+    hone_status status = hone_store_get_stat(store, &stat, err);
+    if (status == HONE_OK) status = hone_prune_store(rt->registry, store, dry_run, &report, err);
+    if (status == HONE_OK && !dry_run && stat.quarantined > 0) status = hone_store_clear_quarantine(store, err);
+    report.quarantined = (size_t)stat.quarantined;
+    if (status == HONE_OK && out != NULL) *out = report;
+    return status;
 }

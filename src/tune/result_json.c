@@ -196,6 +196,11 @@ typedef struct reading {
     hone_error *err;
 } reading;
 
+static const char *optional(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
 static hone_status fail_entry(const reading *r, const char *what)
 {
     return hone_fail(r->err, HONE_CORRUPT, where, "entries[%zu].%s", r->index, what);
@@ -289,11 +294,6 @@ static hone_status get_evidence(const reading *r, const json_t *entry, hone_deci
     return HONE_OK;
 }
 
-static const char *optional(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
 static hone_status keep_entry(const reading *r, const json_t *entry, const hone_decision *decision)
 {
     const json_t *kernels = json_object_get(json_object_get(entry, "evidence"), "kernels");
@@ -309,6 +309,9 @@ static hone_status read_entry(const reading *r, const json_t *entry)
 {
     hone_decision decision = {0};
     if (!json_is_object(entry)) return fail_entry(r, "expected an object");
+    const char *device = optional(entry, "device");
+    if (device && strcmp(device, r->result->device) != 0)
+        return fail_entry(r, "device: another than the document's: hone store import reads bundles of several");
     hone_status status = get_text(r, entry, "algorithm", NULL, decision.algorithm, sizeof decision.algorithm);
     if (status == HONE_OK) status = get_text(r, entry, "version", "1", decision.version, sizeof decision.version);
     if (status == HONE_OK) status = get_text(r, entry, "kernel", NULL, decision.kernel, sizeof decision.kernel);

@@ -188,8 +188,6 @@ class Get(StoreTest):
     def test_an_unknown_verb_lists_those_there_are(self):
         self.refused("store", "drop", says=["drop", "list"])
         self.refused("store", "get", says="call or key")
-        for later in ("verify", "export", "import", "merge", "diff", "prune"):
-            self.refused("store", later, says="not there yet")
 
 
 class BadStores(StoreTest):
@@ -291,5 +289,4 @@ class Record(StoreTest):
                 self.assertTrue(answer.err.startswith("hone: "))
         self.refused("record", "import", "nowhere.json", code=WORLD, says="nowhere.json")
         self.refused("record", "import", says="files")
-        self.refused("record", "export", says="not there yet")
         self.refused("record", "forget", says="forget")

@@ -181,6 +181,12 @@ hone_file_stamp hone_os_file_stamp(const char *path)
     };
 }
 
+bool hone_os_is_plain_file(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 bool hone_os_is_file_at(int fd, const char *path)
 {
     struct stat open_file, named;

@@ -255,9 +255,9 @@ static const char *read_record(reading *r, const json_t *record)
 
 // Reading a file -----------------------------------------------------------------------------------------------
 
-static void note_damage(reading *r, const char *text, const char *reason)
+static void note_damage(reading *r, const char *text, const char *reason, bool is_new)
 {
-    if (!r->is_wreck && !r->out_of_memory) r->out_of_memory = !r->reader->damage(r->reader->ctx, text, reason);
+    if (!r->is_wreck && !r->out_of_memory) r->out_of_memory = !r->reader->damage(r->reader->ctx, text, reason, is_new);
 }
 
 // What was damaged when the file was read before stays what it was.
@@ -273,11 +273,11 @@ static void take_record(reading *r, const json_t *record, const char *text)
 {
     const char *noted, *why;
     if (is_noted(record, &noted, &why)) {
-        note_damage(r, noted, why);
+        note_damage(r, noted, why, false);
         return;
     }
     const char *reason = read_record(r, record);
-    if (reason != NULL) note_damage(r, text, reason);
+    if (reason != NULL) note_damage(r, text, reason, true);
     if (r->bytes.failed) r->out_of_memory = true;
 }
 
@@ -302,7 +302,7 @@ static void take_line(reading *r, const char *line, size_t size)
     else if (status == HONE_OK)
         take_record(r, record, copy);
     else
-        note_damage(r, copy, "it is no JSON");
+        note_damage(r, copy, "it is no JSON", true);
     hone_free(&r->bytes.allocator, copy);
     json_decref(record);
 }

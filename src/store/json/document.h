@@ -24,8 +24,8 @@ typedef struct hone_document_reader {
     void *ctx;
     // A sound record; its texts are borrowed.
     bool (*row)(void *ctx, const hone_row_shape *shape, const hone_row *row);
-    // A line that is no sound record. text has no NUL in it.
-    bool (*damage)(void *ctx, const char *text, const char *reason);
+    // A line that is no sound record. text has no NUL in it. is_new: it was not found before.
+    bool (*damage)(void *ctx, const char *text, const char *reason, bool is_new);
 } hone_document_reader;
 
 // Reads a file's text, which ends with a NUL that size does not count.

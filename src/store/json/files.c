@@ -123,12 +123,14 @@ static hone_row damage_row(const char *file, const char *text, const char *reaso
 typedef struct loading {
     hone_json_files *files;
     const hone_json_file *file;
+    size_t fresh; // lines that were found damaged now
 } loading;
 
-static bool take_damage(void *ctx, const char *text, const char *reason)
+static bool take_damage(void *ctx, const char *text, const char *reason, bool is_new)
 {
     loading *load = ctx;
     const hone_row row = damage_row(load->file->name, text, reason);
+    load->fresh += is_new;
     return hone_table_put(load->files->tables.changes, &load->files->damage, &row);
 }
 
@@ -142,7 +144,7 @@ static bool take_row(void *ctx, const hone_row_shape *shape, const hone_row *row
     hone_buffer text;
     hone_buffer_init(&text, load->files->allocator);
     hone_document_row(&text, shape, row);
-    bool ok = !text.failed && take_damage(ctx, hone_buffer_string(&text), "it belongs into another file");
+    bool ok = !text.failed && take_damage(ctx, hone_buffer_string(&text), "it belongs into another file", true);
     hone_buffer_deinit(&text);
     return ok;
 }
@@ -164,17 +166,35 @@ static bool drop_file(hone_json_files *files, const hone_json_file *file)
     return ok;
 }
 
+// Once for each state of a file: it is read again only when it changes.
+static void tell_damage(hone_json_files *files, const hone_json_file *file, const char *path, size_t fresh)
+{
+    files->fresh += fresh;
+    if (file->is_broken)
+        hone_log_write(
+            files->log, HONE_LOG_WARNING,
+            "%s: it is damaged; what is sound in it is served, and it gets a second name before it is written again",
+            path);
+    else if (fresh > 0)
+        hone_log_write(
+            files->log, HONE_LOG_WARNING, "%s: %zu lines are damaged; they are kept in it and never served", path,
+            fresh);
+}
+
 static hone_status read_rows(hone_json_files *files, hone_json_file *file, const hone_buffer *text, hone_error *err)
 {
     enum { SHAPES = 16 };
     const hone_row_shape *shapes[SHAPES] = {NULL};
-    loading load = {files, file};
+    loading load = {files, file, 0};
     const hone_document_reader reader = {files->allocator, &load, take_row, take_damage};
     char path[HONE_JSON_PATH_SIZE];
     for (size_t i = 0; i < files->tables.count && i < SHAPES - 1; i++)
         shapes[i] = files->tables.tables[i].shape;
     path_of(files, file->name, path);
-    return hone_document_read(path, hone_buffer_string(text), text->size, shapes, &reader, &file->is_broken, err);
+    hone_status status =
+        hone_document_read(path, hone_buffer_string(text), text->size, shapes, &reader, &file->is_broken, err);
+    if (status == HONE_OK) tell_damage(files, file, path, load.fresh);
+    return status;
 }
 
 // Puts what stands in the file now in the place of what stood there.
@@ -436,11 +456,12 @@ hone_status hone_json_files_open(
     hone_json_files *files,
     const hone_allocator *allocator,
     const char *location,
+    const hone_log *log,
     const hone_memory_tables *tables,
     hone_error *err)
 {
     static const hone_row_shape damage = {.name = "damaged", .count = 3, .key_count = 2};
-    *files = (hone_json_files){.allocator = *allocator, .tables = *tables, .lock = -1};
+    *files = (hone_json_files){.allocator = *allocator, .log = log, .tables = *tables, .lock = -1};
     files->damage.shape = &damage;
     hone_status status = split_location(files, location, err);
     if (status == HONE_OK) status = hone_os_make_folders(files->folder, err);
@@ -681,6 +702,19 @@ hone_status hone_json_files_clear_damage(hone_json_files *files, hone_error *err
     for (size_t i = files->damage.count; ok && i > 0; i--)
         ok = hone_table_remove(files->tables.changes, &files->damage, files->damage.rows[i - 1]);
     return ok ? HONE_OK : hone_fail_memory(err, where);
+}
+
+hone_status hone_json_files_check(const hone_json_files *files, hone_error *err)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (files->files[i].is_broken)
+            return hone_fail(
+                err, HONE_CORRUPT, where,
+                "%s/%s is damaged: records may be missing; what is sound is served, and the file gets a second name "
+                "before "
+                "it is written again",
+                files->folder, files->files[i].name);
+    return HONE_OK;
 }
 
 uint64_t hone_json_files_bytes(const hone_json_files *files)

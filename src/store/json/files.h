@@ -7,6 +7,7 @@
 #ifndef HONE_STORE_JSON_FILES_H
 #define HONE_STORE_JSON_FILES_H
 
+#include "base/log.h"
 #include "os/os.h"
 #include "store/memory/memory.h"
 
@@ -21,6 +22,8 @@ typedef struct hone_json_file {
 
 typedef struct hone_json_files {
     hone_allocator allocator;
+    const hone_log *log;
+    size_t fresh; // damaged lines that were found since somebody set it to 0
     char folder[HONE_JSON_PATH_SIZE - HONE_JSON_NAME_SIZE];
     char single[HONE_JSON_NAME_SIZE]; // the one file; "": a file an algorithm
     hone_memory_tables tables;
@@ -38,6 +41,7 @@ hone_status hone_json_files_open(
     hone_json_files *files,
     const hone_allocator *allocator,
     const char *location,
+    const hone_log *log,
     const hone_memory_tables *tables,
     hone_error *err);
 void hone_json_files_close(hone_json_files *files);
@@ -53,5 +57,7 @@ hone_status hone_json_files_end(hone_json_files *files, hone_status status, hone
 // Removes the damaged lines, as a part of a change.
 hone_status hone_json_files_clear_damage(hone_json_files *files, hone_error *err);
 
+// HONE_CORRUPT names a file that is damaged beyond its lines.
+hone_status hone_json_files_check(const hone_json_files *files, hone_error *err);
 uint64_t hone_json_files_bytes(const hone_json_files *files);
 #endif

@@ -28,7 +28,7 @@ static hone_status json_open(
     hone_status status = hone_memory_store_ops.open(allocator, log, "", &json->memory, err);
     if (status == HONE_OK) {
         const hone_memory_tables tables = hone_memory_hold(json->memory);
-        status = hone_json_files_open(&json->files, allocator, location, &tables, err);
+        status = hone_json_files_open(&json->files, allocator, location, &json->base.log, &tables, err);
         if (status != HONE_OK) hone_memory_store_ops.close(json->memory);
     }
     if (status == HONE_OK)
@@ -164,8 +164,11 @@ static hone_status json_verify(hone_store *store, hone_store_health *out, hone_e
     json_store *json = json_of(store);
     hone_status status = hone_json_files_refresh(&json->files, err);
     if (status == HONE_OK) status = hone_memory_store_ops.verify(json->memory, out, err);
-    if (status == HONE_OK) out->quarantined += json->files.damage.count;
-    return status;
+    if (status != HONE_OK) return status;
+    out->quarantined += json->files.damage.count;
+    out->set_aside = json->files.fresh;
+    json->files.fresh = 0;
+    return hone_json_files_check(&json->files, err);
 }
 
 // Writing ------------------------------------------------------------------------------------------------------

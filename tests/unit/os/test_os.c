@@ -196,6 +196,9 @@ static void a_file_is_written_under_another_name_and_takes_its_place(void **stat
     assert_int_equal(hone_os_rename(beside, path, &err), HONE_IO);
     assert_int_equal(hone_os_link(beside, path, &err), HONE_IO);
     assert_true(hone_os_is_folder(folder) && !hone_os_is_folder(second));
+    assert_true(hone_os_is_plain_file(second) && !hone_os_is_plain_file(folder));
+    assert_int_equal(symlink("second", beside), 0);
+    assert_false(hone_os_is_plain_file(beside));
     snprintf(path, sizeof path, "rm -r %s", folder);
     assert_int_equal(system(path), 0);
 }

@@ -1,0 +1,406 @@
+// hone store export, import, merge, diff and prune.
+#include "cli.h"
+
+#include "os/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_LINES = 20, JSON_LINES = 1000, PATH_SIZE = 4096 };
+
+// Reports ------------------------------------------------------------------------------------------------------
+
+// What imports, merges and exports say of single entries: all of what was refused, and everything with --verbose.
+typedef struct report {
+    hone_cli *cli;
+    json_t *lines; // up to JSON_LINES
+    size_t shown, left;
+} report;
+
+static void note_line(void *ctx, const hone_import_line *line)
+{
+    report *r = ctx;
+    if (line->outcome != HONE_IMPORT_REFUSED && !r->cli->options.verbose) return;
+    if (r->cli->options.json) {
+        if (json_array_size(r->lines) < JSON_LINES)
+            json_array_append_new(
+                r->lines, json_pack(
+                              "{s:s, s:s, s:s, s:s}", "outcome", hone_import_outcome_name(line->outcome), "origin",
+                              line->origin == NULL ? "" : line->origin, "entry", line->what, "reason", line->reason));
+        return;
+    }
+    if (r->shown == SHOWN_LINES) {
+        r->left++;
+        return;
+    }
+    r->shown++;
+    fprintf(
+        stderr, "hone: %s: %s %s: %s\n", line->origin == NULL ? "" : line->origin,
+        hone_import_outcome_name(line->outcome), line->what, line->reason);
+}
+
+static void end_lines(const report *r)
+{
+    if (r->left > 0) fprintf(stderr, "hone: and %zu more (--json lists them)\n", r->left);
+}
+
+// Prints what became of all entries and drops the lines. Exit 1 when some were refused.
+static int show_report(report *r, const hone_import_report *counts)
+{
+    const size_t *outcomes = counts->outcomes;
+    end_lines(r);
+    if (r->cli->options.json) {
+        cli_print_json(json_pack(
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "taken", (json_int_t)outcomes[HONE_IMPORT_TAKEN], "kept",
+            (json_int_t)outcomes[HONE_IMPORT_KEPT], "equal", (json_int_t)outcomes[HONE_IMPORT_EQUAL], "foreign",
+            (json_int_t)outcomes[HONE_IMPORT_FOREIGN], "refused", (json_int_t)outcomes[HONE_IMPORT_REFUSED], "aliases",
+            (json_int_t)counts->aliases, "measurements", (json_int_t)counts->measurements, "lines", r->lines));
+    } else {
+        printf(
+            "%zu taken, %zu kept as the better ones here, %zu equal, %zu foreign, %zu refused; %zu aliases, %zu "
+            "measurements\n",
+            outcomes[HONE_IMPORT_TAKEN], outcomes[HONE_IMPORT_KEPT], outcomes[HONE_IMPORT_EQUAL],
+            outcomes[HONE_IMPORT_FOREIGN], outcomes[HONE_IMPORT_REFUSED], counts->aliases, counts->measurements);
+    }
+    return outcomes[HONE_IMPORT_REFUSED] > 0 ? EXIT_NO : EXIT_DONE;
+}
+
+static int read_format(const hone_cli *cli, hone_exchange *out)
+{
+    hone_error err;
+    *out = HONE_EXCHANGE_ANY;
+    if (cli->options.format == NULL || hone_exchange_parse(cli->options.format, out, &err) == HONE_OK) return 0;
+    return cli_usage("--format: %s", err.message);
+}
+
+// Importing ----------------------------------------------------------------------------------------------------
+
+typedef struct importing {
+    hone_importer *importer;
+    hone_exchange format;
+    json_t *files; // of a folder
+} importing;
+
+static int add_file(const importing *i, const char *path)
+{
+    hone_buffer text;
+    hone_error err;
+    int status = cli_read(path, &text);
+    if (status != 0) return status;
+    hone_status added = hone_importer_add(i->importer, path, i->format, hone_buffer_string(&text), text.size, &err);
+    hone_buffer_deinit(&text);
+    return added == HONE_OK ? 0 : cli_fail(&err);
+}
+
+static bool list_json(void *ctx, const char *name)
+{
+    size_t size = strlen(name);
+    if (name[0] != '.' && size > 5 && strcmp(name + size - 5, ".json") == 0)
+        json_array_append_new(ctx, json_string(name));
+    return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(json_string_value(*(json_t *const *)a), json_string_value(*(json_t *const *)b));
+}
+
+// The plain .json files of a folder, by name. Links and folders in it are passed over: they lead elsewhere.
+static int add_folder(const importing *i, const char *folder)
+{
+    hone_error err;
+    json_t *names = json_array();
+    int status = hone_os_list_folder(folder, list_json, names, &err) == HONE_OK ? 0 : cli_fail(&err);
+    size_t count = json_array_size(names);
+    json_t **sorted = calloc(count + 1, sizeof(json_t *));
+    for (size_t k = 0; sorted != NULL && k < count; k++)
+        sorted[k] = json_array_get(names, k);
+    if (sorted != NULL) qsort(sorted, count, sizeof *sorted, by_text);
+    for (size_t k = 0; sorted != NULL && status == 0 && k < count; k++) {
+        char path[PATH_SIZE];
+        int size = snprintf(path, sizeof path, "%s/%s", folder, json_string_value(sorted[k]));
+        if (size > 0 && size < PATH_SIZE && hone_os_is_plain_file(path)) status = add_file(i, path);
+    }
+    free(sorted);
+    json_decref(names);
+    return status;
+}
+
+int cli_store_import(hone_cli *cli, hone_store *store)
+{
+    if (cli->count < 2) return cli_usage("store import needs files or folders (- is standard input)");
+    importing i = {0};
+    report r = {.cli = cli, .lines = json_array()};
+    hone_import_report counts;
+    hone_error err;
+    int status = read_format(cli, &i.format);
+    if (status == 0) status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
+    const hone_import_options options = {.struct_size = sizeof options, .line = note_line, .ctx = &r};
+    if (status == 0 && hone_importer_create(cli->rt, &options, &i.importer, &err) != HONE_OK) status = cli_fail(&err);
+    for (size_t k = 1; status == 0 && k < cli->count; k++)
+        status =
+            hone_os_is_folder(cli->arguments[k]) ? add_folder(&i, cli->arguments[k]) : add_file(&i, cli->arguments[k]);
+    if (status == 0 && hone_importer_commit(i.importer, store, &counts, &err) != HONE_OK) status = cli_fail(&err);
+    if (status == 0) status = show_report(&r, &counts);
+    hone_importer_destroy(&i.importer);
+    json_decref(r.lines);
+    return status;
+}
+
+// Exporting ----------------------------------------------------------------------------------------------------
+
+typedef struct exporting {
+    hone_cli *cli;
+    hone_export_options options;
+    report report;
+    json_t *files; // written, or to be written
+} exporting;
+
+static int export_text(exporting *e, hone_store *store, const char *file, char **out, size_t *out_size)
+{
+    hone_error err;
+    e->options.file = file;
+    return hone_export(store, &e->options, out, out_size, &err) == HONE_OK ? 0 : cli_fail(&err);
+}
+
+static int export_file(exporting *e, hone_store *store, const char *file, const char *path)
+{
+    hone_error err;
+    char *text = NULL;
+    size_t size = 0;
+    int status = export_text(e, store, file, &text, &size);
+    if (status == 0 && hone_os_replace_file(path, text, size, &err) != HONE_OK) status = cli_fail(&err);
+    hone_text_free(text);
+    return status;
+}
+
+static bool list_export(void *ctx, const char *file)
+{
+    json_array_append_new(ctx, json_string(file));
+    return true;
+}
+
+// hone_export_files says that its names lead nowhere else; the only folder in them is tokamax's device.
+static int export_folder(exporting *e, hone_store *store, const char *folder)
+{
+    hone_error err;
+    int status = hone_os_make_folders(folder, &err) == HONE_OK ? 0 : cli_fail(&err);
+    if (status == 0 && hone_export_files(store, e->options.format, list_export, e->files, &err) != HONE_OK)
+        status = cli_fail(&err);
+    for (size_t i = 0; status == 0 && i < json_array_size(e->files); i++) {
+        char path[PATH_SIZE];
+        const char *file = json_string_value(json_array_get(e->files, i));
+        if (snprintf(path, sizeof path, "%s/%s", folder, file) >= PATH_SIZE)
+            return cli_usage("%.60s...: the path is too long", folder);
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        if (hone_os_make_folders(path, &err) != HONE_OK) return cli_fail(&err);
+        *slash = '/';
+        bool whole = e->options.format == HONE_EXCHANGE_ANY || e->options.format == HONE_EXCHANGE_HONE;
+        status = export_file(e, store, whole ? NULL : file, path);
+    }
+    return status;
+}
+
+static int export_to(exporting *e, hone_store *store, const char *out)
+{
+    size_t size = strlen(out);
+    if (hone_os_is_folder(out) || (size > 1 && out[size - 1] == '/')) return export_folder(e, store, out);
+    json_array_append_new(e->files, json_string(out));
+    return export_file(e, store, NULL, out);
+}
+
+static int export_standard(exporting *e, hone_store *store)
+{
+    char *text = NULL;
+    size_t size = 0;
+    int status = export_text(e, store, NULL, &text, &size);
+    if (status == 0) fwrite(text, 1, size, stdout);
+    if (status == 0 && size > 0 && text[size - 1] != '\n') putchar('\n');
+    hone_text_free(text);
+    end_lines(&e->report);
+    return status;
+}
+
+static int show_files(const exporting *e)
+{
+    end_lines(&e->report);
+    if (e->cli->options.json) {
+        cli_print_json(json_pack("{s:O, s:O}", "files", e->files, "lines", e->report.lines));
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < json_array_size(e->files); i++)
+        printf("%s\n", json_string_value(json_array_get(e->files, i)));
+    return EXIT_DONE;
+}
+
+int cli_store_export(hone_cli *cli, hone_store *store)
+{
+    if (cli->count != 2) return cli_usage("store export needs a file or a folder (- is standard output)");
+    exporting e = {
+        .cli = cli,
+        .options =
+            {.struct_size = sizeof e.options,
+             .device = cli->options.device,
+             .measurements = cli->options.measurements,
+             .line = note_line},
+        .report = {.cli = cli, .lines = json_array()},
+        .files = json_array(),
+    };
+    e.options.ctx = &e.report;
+    int status = read_format(cli, &e.options.format);
+    if (status == 0 && cli->options.device != NULL && strcmp(cli->options.device, "here") == 0) {
+        size_t count = 0;
+        status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
+        if (status == 0) e.options.device = hone_runtime_devices(cli->rt, &count)[0]->fingerprint;
+    }
+    bool standard = strcmp(cli->arguments[1], "-") == 0;
+    if (status == 0) status = standard ? export_standard(&e, store) : export_to(&e, store, cli->arguments[1]);
+    if (status == 0 && !standard) status = show_files(&e);
+    json_decref(e.report.lines);
+    json_decref(e.files);
+    return status;
+}
+
+// Merging ------------------------------------------------------------------------------------------------------
+
+static void add_counts(hone_import_report *sum, const hone_import_report *counts)
+{
+    for (int i = 0; i < HONE_IMPORT_COUNT; i++)
+        sum->outcomes[i] += counts->outcomes[i];
+    sum->aliases += counts->aliases;
+    sum->measurements += counts->measurements;
+}
+
+int cli_store_merge(hone_cli *cli, hone_store *store)
+{
+    if (cli->count < 2) return cli_usage("store merge needs the URLs of stores");
+    report r = {.cli = cli, .lines = json_array()};
+    const hone_import_options options = {.struct_size = sizeof options, .line = note_line, .ctx = &r};
+    hone_import_report sum = {0};
+    hone_error err;
+    int status = 0;
+    for (size_t i = 1; status == 0 && i < cli->count; i++) {
+        hone_store *from = NULL;
+        hone_import_report counts;
+        status = cli_open_other(cli->arguments[i], &from);
+        if (status == 0 && hone_store_merge_from(store, from, &options, &counts, &err) != HONE_OK)
+            status = cli_fail(&err);
+        if (status == 0) add_counts(&sum, &counts);
+        hone_store_close(&from);
+    }
+    if (status == 0) status = show_report(&r, &sum);
+    json_decref(r.lines);
+    return status;
+}
+
+// Comparing ----------------------------------------------------------------------------------------------------
+
+static const char *const difference_names[] = {
+    [HONE_ONLY_LEFT] = "left",
+    [HONE_ONLY_RIGHT] = "right",
+    [HONE_OTHER_CHOICE] = "choice",
+    [HONE_OTHER_TIMES] = "times",
+};
+
+typedef struct differing {
+    hone_cli *cli;
+    json_t *rows;
+    size_t choices; // that differ, or are on one side only
+} differing;
+
+static json_t *choice_of(const hone_store_decision *decision)
+{
+    if (decision == NULL) return json_null();
+    json_t *config = json_loads(decision->config, 0, NULL);
+    return json_pack(
+        "{s:s, s:s, s:o, s:f}", "kernel", decision->kernel, "platform", decision->platform, "config",
+        config != NULL ? config : json_object(), "time_ns", decision->time_ns);
+}
+
+static void print_choice(char side, const hone_store_decision *decision)
+{
+    char time[32];
+    if (decision != NULL)
+        printf(
+            "%c %s/%s %s  %s\n", side, decision->platform, decision->kernel, decision->config,
+            cli_time_text(decision->time_ns, time));
+}
+
+static bool show_difference(
+    void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right)
+{
+    differing *d = ctx;
+    const hone_store_decision *either = left != NULL ? left : right;
+    const hone_store_key *key = &either->key;
+    d->choices += difference != HONE_OTHER_TIMES;
+    if (difference == HONE_OTHER_TIMES && !d->cli->options.verbose) return true;
+    if (d->cli->options.json) {
+        json_array_append_new(
+            d->rows, json_pack(
+                         "{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o}", "difference", difference_names[difference],
+                         "device", key->device, "algorithm", key->algorithm, "version", key->version, "key", key->key,
+                         "call", either->call, "left", choice_of(left), "right", choice_of(right)));
+        return !cli_cancel;
+    }
+    printf(
+        "%s@v%s %s on %s  %s\n", key->algorithm, key->version, key->key, key->device,
+        either->call == NULL ? "" : either->call);
+    print_choice('-', left);
+    print_choice('+', right);
+    return !cli_cancel;
+}
+
+// A bundle, read into memory.
+static int open_bundle(const char *path, hone_store **out)
+{
+    hone_error err;
+    importing i = {0};
+    if (hone_store_open(hone_allocator_system(), "memory:", out, &err) != HONE_OK) return cli_fail(&err);
+    if (hone_importer_create(NULL, NULL, &i.importer, &err) != HONE_OK) return cli_fail(&err);
+    int status = add_file(&i, path);
+    if (status == 0 && hone_importer_commit(i.importer, *out, NULL, &err) != HONE_OK) status = cli_fail(&err);
+    hone_importer_destroy(&i.importer);
+    return status;
+}
+
+int cli_store_diff(hone_cli *cli, hone_store *store)
+{
+    if (cli->count != 2) return cli_usage("store diff needs the URL of another store, or a bundle");
+    const char *name = cli->arguments[1];
+    hone_store *other = NULL;
+    hone_error err;
+    differing d = {.cli = cli, .rows = json_array()};
+    bool is_url = strchr(name, ':') != NULL && !hone_os_is_plain_file(name);
+    int status = is_url ? cli_open_other(name, &other) : open_bundle(name, &other);
+    if (status == 0 && hone_store_diff(store, other, show_difference, &d, &err) != HONE_OK) status = cli_fail(&err);
+    if (status == 0 && cli->options.json) cli_print_json(json_pack("{s:O}", "differences", d.rows));
+    if (status == 0 && !cli->options.json && d.choices == 0) printf("no choice differs\n");
+    hone_store_close(&other);
+    json_decref(d.rows);
+    return status != 0 ? status : d.choices > 0 ? EXIT_NO : EXIT_DONE;
+}
+
+// Pruning ------------------------------------------------------------------------------------------------------
+
+int cli_store_prune(hone_cli *cli, hone_store *store)
+{
+    hone_prune_report counts;
+    hone_error err;
+    if (cli->count != 1) return cli_usage("store prune takes no arguments");
+    int status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
+    if (status != 0) return status;
+    if (hone_store_prune(cli->rt, store, cli->options.dry_run, &counts, &err) != HONE_OK) return cli_fail(&err);
+    if (cli->options.json)
+        cli_print_json(json_pack(
+            "{s:I, s:I, s:I, s:b}", "decisions", (json_int_t)counts.decisions, "measurements",
+            (json_int_t)counts.measurements, "quarantined", (json_int_t)counts.quarantined, "dry_run",
+            cli->options.dry_run));
+    else
+        printf(
+            "%s %zu decisions, %zu measurements and failures, %zu records that were set aside\n",
+            cli->options.dry_run ? "would take away" : "took away", counts.decisions, counts.measurements,
+            counts.quarantined);
+    return EXIT_DONE;
+}

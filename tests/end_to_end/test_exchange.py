@@ -1,0 +1,317 @@
+"""hone store export, import, merge, diff, prune and hone record export; files exchanged with the real ejkernel."""
+
+import dataclasses
+import importlib.util
+import json
+import math
+import os
+import sys
+
+from support import DATA, DONE, NO, NORM, NORM_NEAR, WORLD
+from test_stores import StoreTest
+
+# scripts/setup installs it. The one file that is the cache needs nothing else of the package, nor of JAX.
+PERSISTENT = DATA.parent / "build-python" / "ejkernel" / "ops" / "config" / "persistent.py"
+GOLDEN = DATA / "golden" / "persistent"
+KEY = "0123456789abcdef"
+
+
+@dataclasses.dataclass
+class Config:
+    block_m: int
+    platform: str = "auto"
+    scale: float = 1e-07
+
+
+def same(a, b):
+    """Equal, and NaN is NaN."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b
+
+
+class ExchangeTest(StoreTest):
+    def imported(self, *files, code=DONE, **options):
+        return self.hone("store", "import", "--json", *map(str, files), code=code, **options).json
+
+    def url(self, name):
+        return f"sqlite:{self.folder}/{name}.db"
+
+
+class RealEjkernel(ExchangeTest):
+    def setUp(self):
+        super().setUp()
+        if not PERSISTENT.exists():
+            if os.environ.get("HONE_REQUIRE"):
+                self.fail(f"{PERSISTENT} is missing: scripts/setup tests")
+            self.skipTest("ejkernel is not installed: scripts/setup tests")
+        spec = importlib.util.spec_from_file_location("ejkernel_persistent", PERSISTENT)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        self.cache_of = module.PersistentCache
+
+    def cache(self, path, **options):
+        return self.cache_of("op", str(path), **options)
+
+    def test_what_it_wrote_is_imported_and_it_loads_what_hone_exports(self):
+        path = self.folder / "flash-attn.json"
+        cache = self.cache(path)
+        cache.put("cpu|cpu", "flash_attention@v2", KEY, Config(64))
+        cache.put("NVIDIA H200|PJRT C API\ncuda 12090", "flash_attention@v2", KEY, {"block_m": float("inf"), "b": None})
+        cache.put("ünï|ω", "op with space@v0", KEY, [1, [2.5, -0.0], "😀\u2028"])
+        cache.put("", "raw@v1", KEY, 10 ** 30)
+        cache.put("cpu", "nothing@v1", KEY, None)
+        answer = self.imported(path)
+        self.assertEqual((answer["foreign"], answer["refused"]), (5, 0))
+        out = self.folder / "out"
+        out.mkdir()
+        self.hone("store", "export", str(out), "--format", "ejkernel")
+        again = self.cache(out / "flash-attn.json", cfg_type=Config)
+        self.assertTrue(same(again._data, cache._data))
+        self.assertEqual(again.get("cpu|cpu", "flash_attention@v2", KEY), Config(64))
+
+    def test_every_sample_comes_back_as_it_was(self):
+        self.imported(GOLDEN)
+        out = self.folder / "out"
+        out.mkdir()
+        files = self.hone("store", "export", str(out), "--format", "ejkernel", "--json").json["files"]
+        written = {}
+        for file in files:
+            written.update(self.cache(out / file)._data)
+        samples = {}
+        for path in GOLDEN.glob("*.json"):
+            samples.update(self.cache(path)._data)
+        self.assertGreater(len(samples), 100)
+        self.assertTrue(same(written, samples))
+
+    def test_it_loads_hones_decisions_and_hone_takes_them_back(self):
+        self.put(self.document())
+        row = self.hone("store", "get", NORM, "--json").json
+        path = self.folder / "rms.json"
+        self.hone("store", "export", str(path), "--format", "ejkernel")
+        cache = self.cache(path, loader=lambda raw: raw)
+        found = self.cache(path, loader=lambda raw: (raw["kernel"], raw["config"])).get(
+            row["device"], "rms_norm@v1", row["key"])
+        self.assertEqual(found, (row["kernel"], row["config"]))
+        cache.put("cpu|cpu", "rms_norm@v1", KEY, {"block_m": 64})
+        other = self.url("other")
+        answer = self.imported(path, "--store", other)
+        self.assertEqual((answer["taken"], answer["foreign"]), (1, 1))
+        back = self.hone("store", "get", NORM, "--json", "--store", other).json
+        self.assertEqual((back["kernel"], back["config"], back["spec"]), (row["kernel"], row["config"], row["spec"]))
+        self.assertFalse(back["verified"])
+        self.assertEqual(self.hone("explain", NORM, "--json", "--store", other).json["source"], "store")
+
+    def test_its_writers_lose_nothing_in_a_json_store(self):
+        """Row 33: eight processes lost nearly all there; every import here is kept."""
+        store = f"json:{self.folder}/team"
+        files = []
+        for i in range(8):
+            path = self.folder / f"{i}.json"
+            self.cache(path).put("cpu", "op@v1", f"{i:016x}", {"i": i})
+            files.append(path)
+        running = [self.start("store", "import", str(path), "--store", store) for path in files]
+        for process in running:
+            process.communicate(timeout=120)
+            self.assertEqual(process.returncode, DONE)
+        self.assertEqual(self.hone("store", "stat", "--json", "--store", store).json["foreigns"], 8)
+
+
+class Import(ExchangeTest):
+    def test_a_damaged_file_leaves_the_store_as_it_was(self):
+        self.put(self.document())
+        good = self.write("good.json", '{"a|o@v1|k": 1}')
+        for text in ("", "{", '{"a|o@v1|k": 1', "[1]", "[" * 100000, "\0", '{"hone_result":7,"entries":[]}'):
+            bad = self.write("bad.json", text)
+            with self.subTest(text[:20]):
+                self.refused("store", "import", good, bad, code=WORLD, says="bad.json")
+        self.assertEqual(self.stat()["decisions"], 1)
+        self.assertEqual(self.stat()["foreigns"], 0)
+
+    def test_entries_that_are_refused_are_told_and_the_rest_is_taken(self):
+        document = self.document()
+        wrong = dict(document["entries"][0], config={"warp": 9}, key=KEY)
+        wrong.pop("spec")
+        document["entries"].append(wrong)
+        path = self.write("some.json", json.dumps(document))
+        answer = self.imported(path, code=NO)
+        self.assertEqual((answer["taken"], answer["refused"]), (1, 1))
+        self.assertIn("warp", answer["lines"][0]["reason"])
+        again = self.hone("store", "import", path, code=NO)
+        self.assertIn("refused rms_norm@v1", again.err)
+        self.assertIn("1 equal", again.out)
+
+    def test_many_refusals_are_bounded_in_words(self):
+        path = self.write("many.json", json.dumps({f"key {i}": 1 for i in range(5000)}))
+        answer = self.hone("store", "import", path, code=NO)
+        self.assertLess(len(answer.err.splitlines()), 30)
+        self.assertIn("and 4980 more", answer.err)
+
+    def test_a_folder_is_read_and_nothing_outside_of_it(self):
+        folder = self.folder / "caches"
+        folder.mkdir()
+        (folder / "a.json").write_text('{"d|o@v1|a": 1}')
+        (folder / "notes.txt").write_text("no JSON")
+        outside = self.folder / "outside.json"
+        outside.write_text('{"d|o@v1|secret": 1}')
+        (folder / "link.json").symlink_to(outside)
+        (folder / "deep.json").mkdir()
+        self.assertEqual(self.imported(folder)["foreign"], 1)
+
+    def test_an_export_stays_in_its_folder(self):
+        path = self.write("..%2fevil.json", json.dumps({"d|../../evil@v1|a": 1}))
+        self.imported(path)
+        self.imported("-", input=json.dumps({"d|../../evil@v1|b": 1}))
+        out = self.folder / "deep" / "out"
+        files = self.hone("store", "export", f"{out}/", "--format", "ejkernel", "--json").json["files"]
+        self.assertEqual(sorted(files), sorted(os.listdir(out)))
+        self.assertEqual(os.listdir(out.parent), ["out"])
+
+    def test_tokamax_files_are_read_and_written(self):
+        folder = self.folder / "nvidia_h100"
+        folder.mkdir()
+        path = folder / "normalization.json"
+        document = {json.dumps({"x": "bf16[384,64]"}): {json.dumps({"block_m": 32}): {"evaluation_times_ms": [0.5, 0.1]}},
+                    json.dumps({"x": "f32[1]"}): {}}
+        path.write_text(json.dumps(document))
+        answer = self.imported(path, "--verbose")
+        self.assertEqual(answer["foreign"], 2)
+        self.assertTrue(any("block_m" in line["reason"] for line in answer["lines"]))
+        out = self.folder / "out"
+        out.mkdir()
+        self.hone("store", "export", str(out), "--format", "tokamax")
+        self.assertEqual(json.loads((out / "nvidia_h100" / "normalization.json").read_text()), document)
+
+    def test_wrong_use_is_refused(self):
+        self.refused("store", "import", says="files")
+        self.refused("store", "import", "x.json", "--format", "xml", says=["xml", "tokamax"])
+        self.refused("store", "import", "nowhere.json", code=WORLD, says="nowhere.json")
+        self.refused("store", "export", says="file or a folder")
+        self.refused("store", "export", "/proc/nowhere/x.json", code=WORLD, says="/proc/nowhere")
+
+
+class Bundle(ExchangeTest):
+    def test_what_is_exported_is_imported_whole(self):
+        self.put(self.document())
+        self.put(self.document(NORM_NEAR))
+        self.imported("-", input='{"d|o@v1|k": {"a": NaN}}')
+        bundle = self.folder / "bundle.json"
+        self.hone("store", "export", str(bundle), "--measurements")
+        other = self.url("other")
+        self.assertEqual(self.imported(bundle, "--store", other)["taken"], 2)
+        rows = self.hone("store", "list", "--json").lines
+        self.assertEqual(self.hone("store", "list", "--json", "--store", other).lines, rows)
+        self.assertEqual(self.hone("store", "export", "-", "--store", other).out, self.hone("store", "export", "-").out)
+        self.hone("store", "diff", other)
+        self.hone("store", "diff", str(bundle))
+
+    def test_one_device_alone_can_be_exported_and_put(self):
+        self.put(self.document())
+        document = self.document(NORM_NEAR)
+        self.put(dict(document, device="cpu|other"))
+        bundle = self.hone("store", "export", "-", "--device", "cpu|other").json
+        self.assertEqual((bundle["device"], len(bundle["entries"])), ("cpu|other", 1))
+        self.assertEqual(self.put(bundle, env={"HONE_STORE": self.url("other")}).json, {"stored": 1})
+
+    def test_put_takes_no_bundle_of_several_devices(self):
+        self.put(self.document())
+        self.put(dict(self.document(NORM_NEAR), device="cpu|other"))
+        bundle = self.hone("store", "export", "-").json
+        answer = self.put(bundle, code=WORLD, env={"HONE_STORE": self.url("other")})
+        self.assertIn("store import", answer.err)
+
+
+class Merge(ExchangeTest):
+    def test_the_better_of_two_stays_and_nothing_is_lost(self):
+        other = self.url("other")
+        self.put(self.document(evidence={"time_ns": 50, "samples": 3}))
+        self.put(self.document(evidence={"time_ns": 90, "samples": 30}), env={"HONE_STORE": other})
+        self.put(self.document(NORM_NEAR), env={"HONE_STORE": other})
+        answer = self.hone("store", "merge", other, "--json").json
+        self.assertEqual((answer["taken"], answer["kept"], answer["refused"]), (2, 0, 0))
+        self.assertEqual(self.stat()["decisions"], 2)
+        self.assertEqual(self.hone("store", "get", NORM, "--json").json["evidence"]["time_ns"], 90)
+        self.assertEqual(self.hone("store", "merge", other, "--json").json["equal"], 2)
+
+    def test_stores_that_are_not_there_are_not_made(self):
+        for url in (self.url("nowhere"), f"json:{self.folder}/nowhere"):
+            self.refused("store", "merge", url, code=WORLD, says="no such store")
+            self.refused("store", "diff", url, code=WORLD, says="no such store")
+        self.refused("store", "merge", says="URLs")
+        self.assertFalse((self.folder / "nowhere.db").exists())
+
+    def test_choices_that_differ_are_shown_and_answered_no(self):
+        other = self.url("other")
+        self.put(self.document())
+        self.put(self.document(kernel="reference", config={}), env={"HONE_STORE": other})
+        self.put(self.document(NORM_NEAR), env={"HONE_STORE": other})
+        answer = self.hone("store", "diff", other, "--json", code=NO).json["differences"]
+        self.assertEqual(sorted(row["difference"] for row in answer), ["choice", "right"])
+        changed = next(row for row in answer if row["difference"] == "choice")
+        self.assertEqual((changed["left"]["kernel"], changed["right"]["kernel"]), ("portable", "reference"))
+        self.assertIn("+ native/reference", self.hone("store", "diff", other, code=NO).out)
+
+    def test_pruning_takes_what_cannot_be_served(self):
+        self.put(self.document())
+        self.put(self.document(NORM_NEAR, kernel="abacus"))
+        self.assertEqual(self.hone("store", "prune", "--dry-run", "--json").json["decisions"], 1)
+        self.assertEqual(self.stat()["decisions"], 2)
+        self.assertEqual(self.hone("store", "prune", "--json").json["decisions"], 1)
+        self.assertEqual([row["call"] for row in self.hone("store", "list", "--json").lines], [NORM])
+
+
+class RecordExport(ExchangeTest):
+    def test_what_was_recorded_is_exported_and_imported(self):
+        self.hone("record", "import", str(DATA / "golden" / "lowered" / "many.recorded.json"))
+        path = self.folder / "record.json"
+        answer = self.hone("record", "export", str(path), "--json").json
+        rows = json.loads(path.read_text())["invocations"]
+        self.assertEqual(answer, {"exported": len(rows)})
+        self.assertEqual(self.hone("record", "export").json["invocations"], rows)
+        other = {"HONE_STORE": self.url("other")}
+        self.hone("record", "import", str(path), env=other)
+        self.assertEqual(self.hone("record", "export", "-", env=other).json["invocations"], rows)
+        self.refused("record", "export", "a", "b", says="one file")
+
+
+class JsonStores(ExchangeTest):
+    def test_every_verb_works_on_a_folder_and_on_a_file(self):
+        for url in (f"json:{self.folder}/team", f"json:{self.folder}/one.json"):
+            env = {"HONE_STORE": url}
+            with self.subTest(url):
+                self.put(self.document(), env=env)
+                self.assertEqual(self.hone("explain", NORM, "--json", env=env).json["source"], "store")
+                self.assertEqual(len(self.hone("store", "list", "--json", env=env).lines), 1)
+                self.assertEqual(self.hone("store", "remove", NORM, "--json", env=env).json, {"removed": 1})
+                self.hone("store", "get", NORM, code=NO, env=env)
+
+    def test_a_damaged_entry_is_a_miss_and_the_others_answer(self):
+        env = {"HONE_STORE": f"json:{self.folder}/team"}
+        self.put(self.document(), env=env)
+        self.put(self.document(NORM_NEAR), env=env)
+        path = self.folder / "team" / "rms_norm.json"
+        lines = path.read_text().splitlines(keepends=True)
+        broken = next(i for i, line in enumerate(lines) if json.dumps(NORM)[1:-1] in line)
+        lines[broken] = lines[broken].replace('"portable"', '"portoble"')
+        path.write_text("".join(lines))
+        self.assertEqual(self.hone("explain", NORM, "--json", env=env).json["source"], "heuristic")
+        self.assertEqual(self.hone("explain", NORM_NEAR, "--json", env=env).json["source"], "store")
+        answer = self.hone("store", "verify", "--json", code=NO, env=env)
+        self.assertEqual((answer.json["records"], answer.json["set_aside"], answer.json["quarantined"]), (1, 1, 1))
+        self.assertIn("checksum", answer.json["quarantine"][0]["reason"])
+        self.assertIn("1 lines are damaged", answer.err)
+        self.assertEqual(self.hone("store", "prune", "--json", env=env).json["quarantined"], 1)
+        self.hone("store", "verify", env=env)
+        path.write_text(path.read_text()[:-40])
+        self.hone("explain", NORM_NEAR, "--json", env=env)
+        self.refused("store", "verify", code=WORLD, says="rms_norm.json is damaged", env=env)
+
+    def test_a_sound_store_verifies(self):
+        self.put(self.document())
+        self.assertEqual(self.hone("store", "verify", "--json").json["quarantined"], 0)
+        self.assertIn("1 sound", self.hone("store", "verify").out)
