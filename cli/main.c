@@ -74,8 +74,8 @@ const cli_command cli_commands[] = {
      1, 0, cli_store},
     {"space", "FILE", "a space in hone's text or Kernel Tuner's T1 JSON", "json count sample list seed",
      "--count (the default), --sample N configs, --list all of them. - is standard input.", 1, 1, cli_space},
-    {"doctor", "", "stores, file system, clock, governor, libraries: what to do", "json store",
-     "Exit 1 when a check fails.", 0, 0, cli_doctor},
+    {"doctor", "", "stores, lock file, clock, governor, libraries: what to do", "json store lock",
+     "Reads every record of the store, and sets damaged ones aside. Exit 1 when a check fails.", 0, 0, cli_doctor},
     {"help", "[COMMAND|environment]", "this page, a command's page, or the environment variables", "", "", 0, 1,
      cli_help},
 };

@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
+import sqlite3
 import subprocess
 import unittest
 
-from support import COMMAND, DATA, DONE, NO, NORM, NULL, PRODUCT, USAGE, WORLD, CommandTest
+from support import COMMAND, DATA, DONE, NO, NORM, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
-COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "explain", "key", "record", "store", "space",
+COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "explain", "key", "lock", "record", "store", "space",
             "doctor", "help"]
 
 
@@ -259,7 +260,7 @@ class Doctor(CommandTest):
         answer = self.hone("doctor", "--json", code=None)
         self.assertIn(answer.code, (DONE, NO))
         checks = answer.json["checks"]
-        self.assertLessEqual({"store", "file system", "worker", "clock", "governor", "platforms", "libraries"},
+        self.assertLessEqual({"store", "damage", "file system", "lock file", "worker", "clock", "governor", "platforms", "libraries"},
                              {row["name"] for row in checks})
         for row in checks:
             self.has_fields(row, {"name": str, "ok": bool, "detail": str, "advice": (str, NULL)})
@@ -268,8 +269,58 @@ class Doctor(CommandTest):
 
     def test_a_store_that_cannot_be_opened_is_found(self):
         answer = self.hone("doctor", "--json", "--store", f"sqlite:{self.folder}", code=NO)
-        store = next(row for row in answer.json["checks"] if row["name"] == "store")
-        self.assertFalse(store["ok"])
+        self.assertFalse(self.check(answer, "store")["ok"])
+
+    def check(self, answer, name):
+        return next(row for row in answer.json["checks"] if row["name"] == name)
+
+    def doctor(self, **options):
+        return self.hone("doctor", "--json", code=None, **options)
+
+    def test_the_store_is_read_and_how_it_is_written_is_said(self):
+        self.hone("tune", NORM, *QUICK)
+        store = self.check(self.doctor(), "store")
+        self.assertTrue(store["ok"])
+        self.assertIn("1 decisions", store["detail"])
+        self.assertIn("write-ahead log", store["detail"])
+
+    def test_a_damaged_record_is_told_once_and_then_remembered(self):
+        self.hone("tune", NORM, *QUICK)
+        with sqlite3.connect(self.folder / "store.db") as db:
+            db.execute("UPDATE decision SET time_ns = time_ns + 1")
+        first = self.doctor()
+        self.assertEqual(first.code, NO)
+        self.assertFalse(self.check(first, "store")["ok"])
+        self.assertIn("tune those calls again", self.check(first, "store")["advice"])
+        second = self.doctor()
+        self.assertTrue(self.check(second, "store")["ok"])
+        self.assertIn("1 records set aside", self.check(second, "damage")["detail"])
+
+    def test_a_file_that_is_no_store_is_moved_aside_and_told(self):
+        (self.folder / "store.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+        first = self.doctor()
+        self.assertFalse(self.check(first, "store")["ok"])
+        self.assertIn("damaged", self.check(first, "store")["detail"])
+        self.assertIn("1 files moved aside, one is store.db.damaged-", self.check(self.doctor(), "damage")["detail"])
+
+    def test_without_a_lock_file_there_is_nothing_to_say(self):
+        self.assertTrue(self.check(self.doctor(), "lock file")["ok"])
+
+    def test_a_lock_file_that_stops_programs_is_found(self):
+        missing = self.check(self.doctor(env={"HONE_LOCK": "hone.lock"}), "lock file")
+        self.assertFalse(missing["ok"])
+        self.assertIn("No such file", missing["detail"])
+        self.hone("tune", NORM, *QUICK)
+        self.hone("lock")
+        good = self.check(self.doctor(env={"HONE_LOCK": "hone.lock"}), "lock file")
+        self.assertTrue(good["ok"])
+        self.assertIn("1 choices, 1 for this machine", good["detail"])
+        path = self.folder / "hone.lock"
+        path.write_text(re.sub(r" native/\w+", " native/gone", path.read_text()))
+        self.hone("lock", "--reseal")
+        drifted = self.check(self.doctor(env={"HONE_LOCK": "hone.lock"}), "lock file")
+        self.assertFalse(drifted["ok"])
+        self.assertIn("line 4: kernel native/gone is not registered", drifted["detail"])
 
 
 class LowerRuns(CommandTest):

@@ -1,0 +1,297 @@
+// hone doctor on what is kept in files: the store, what of it was damaged, where it lies, and the lock file.
+#include "doctor.h"
+
+#include "lock/lock.h"
+#include "os/os.h"
+#include "runtime/runtime.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+enum { PATH_SIZE = 4096 };
+
+static void add(cli_check *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(cli_check *out, const char *format, ...)
+{
+    va_list list;
+    size_t used = strlen(out->detail);
+    va_start(list, format);
+    vsnprintf(out->detail + used, sizeof out->detail - used, format, list);
+    va_end(list);
+}
+
+// The file or folder of the store; false for a store that is in none.
+static bool store_path(const hone_cli *cli, char *out, size_t size)
+{
+    static const char *const schemes[] = {"sqlite:", "json:"};
+    char url[PATH_SIZE];
+    if (cli_store_url(cli, url, sizeof url) != 0) return false;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t length = strlen(schemes[i]);
+        if (strncmp(url, schemes[i], length) != 0 || url[length] == '\0') continue;
+        snprintf(out, size, "%s", url + length);
+        return true;
+    }
+    return false;
+}
+
+// Where path lies, and its last name, which points into path.
+static const char *split_path(const char *path, char folder[PATH_SIZE])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, PATH_SIZE, "%.*s", slash == NULL ? 1 : (int)(slash - path), slash == NULL ? "." : path);
+    if (folder[0] == '\0') strcpy(folder, "/");
+    return slash == NULL ? path : slash + 1;
+}
+
+// The store ----------------------------------------------------------------------------------------------------------
+
+// The store says of its own accord what it mended when it was opened and read.
+typedef struct heard {
+    char text[500];
+} heard;
+
+static void hear(void *ctx, int level, const char *message)
+{
+    heard *all = ctx;
+    if (level > 1 || all->text[0] != '\0') return;
+    snprintf(all->text, sizeof all->text, "%s", message);
+}
+
+// SQLite's file says in its header how it is written to.
+static const char *journal_of(const hone_cli *cli)
+{
+    char path[PATH_SIZE];
+    unsigned char header[20] = {0};
+    FILE *file = store_path(cli, path, sizeof path) ? fopen(path, "rb") : NULL;
+    size_t size = file == NULL ? 0 : fread(header, 1, sizeof header, file);
+    if (file != NULL) fclose(file);
+    if (size < sizeof header || memcmp(header, "SQLite format 3", 16) != 0) return NULL;
+    return header[18] == 2 ? "write-ahead log" : "rollback journal";
+}
+
+static void read_store(const hone_cli *cli, hone_store *store, cli_check *out)
+{
+    hone_store_health health;
+    hone_store_stat stat;
+    hone_error err;
+    if (hone_store_verify(store, &health, &err) != HONE_OK || hone_store_get_stat(store, &stat, &err) != HONE_OK) {
+        add(out, "%.500s", err.message);
+        out->advice = "hone store export what can still be read, and move the file away: hone makes a new one";
+        return;
+    }
+    const char *journal = journal_of(cli);
+    add(out, "%.300s: %" PRIu64 " decisions, all %" PRIu64 " records read and sound, schema %u%s%s",
+        hone_store_url(store), stat.decisions, health.records, stat.schema, journal == NULL ? "" : ", ",
+        journal == NULL ? "" : journal);
+    out->ok = health.set_aside == 0;
+    if (!out->ok) add(out, "; %" PRIu64 " damaged ones were set aside now", health.set_aside);
+}
+
+void cli_check_store(hone_cli *cli, cli_check *out)
+{
+    static const char tune_again[] = "what was damaged is served no more: tune those calls again, and look at the disk";
+    char url[PATH_SIZE];
+    heard log = {""};
+    hone_error err;
+    hone_store *store = NULL;
+    const hone_store_options options = {.struct_size = sizeof options, .log = hear, .log_ctx = &log};
+    if (cli_store_url(cli, url, sizeof url) != 0 || strcmp(url, "none") == 0) {
+        *out = (cli_check){true, "there is none", NULL};
+        return;
+    }
+    if (hone_store_open_with(&options, url, &store, &err) != HONE_OK) {
+        add(out, "%.900s", err.message);
+        out->advice = "hone goes on without it: mend that, or name another store with HONE_STORE or --store";
+        return;
+    }
+    read_store(cli, store, out);
+    if (log.text[0] != '\0') {
+        out->ok = false;
+        add(out, "; %s", log.text);
+    }
+    if (!out->ok && out->advice == NULL) out->advice = tune_again;
+    hone_store_close(&store);
+}
+
+void cli_check_system_store(hone_cli *cli, cli_check *out)
+{
+    const char *url = getenv("HONE_SYSTEM_STORE");
+    const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
+    hone_store *store = NULL;
+    hone_store_stat stat;
+    hone_error err;
+    (void)cli;
+    if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) {
+        *out = (cli_check){true, "there is none (HONE_SYSTEM_STORE)", NULL};
+        return;
+    }
+    out->ok = hone_store_open_with(&options, url, &store, &err) == HONE_OK &&
+              hone_store_get_stat(store, &stat, &err) == HONE_OK;
+    if (out->ok)
+        add(out, "%.300s: %" PRIu64 " decisions, schema %u, never written", url, stat.decisions, stat.schema);
+    else
+        add(out, "%.900s", err.message);
+    out->advice = out->ok ? NULL : "hone goes on without it: name another with HONE_SYSTEM_STORE, or unset it";
+    hone_store_close(&store);
+}
+
+// Damage that was met before -----------------------------------------------------------------------------------------
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), length = strlen(end);
+    return size >= length && strcmp(text + size - length, end) == 0;
+}
+
+// Whether a file was moved aside, "NAME.damaged-20261120T123456Z", and is not a part of another.
+static bool is_aside(const char *file, const char *name)
+{
+    const char *mark = strstr(file, ".damaged-");
+    if (mark == NULL || ends_with(file, "-wal") || ends_with(file, "-shm")) return false;
+    return name[0] == '\0' || (strlen(name) == (size_t)(mark - file) && strncmp(file, name, strlen(name)) == 0);
+}
+
+// Of a store that is a folder, any file in it; of one in a file, that file alone.
+static size_t count_aside(const char *path, char *out_first, size_t size)
+{
+    char folder[PATH_SIZE];
+    const char *name = split_path(path, folder);
+    bool whole = hone_os_is_folder(path);
+    DIR *list = opendir(whole ? path : folder);
+    size_t count = 0;
+    for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;)
+        if (is_aside(entry->d_name, whole ? "" : name) && count++ == 0) snprintf(out_first, size, "%s", entry->d_name);
+    if (list != NULL) closedir(list);
+    return count;
+}
+
+static uint64_t count_quarantined(const hone_cli *cli)
+{
+    char url[PATH_SIZE];
+    hone_store *store = NULL;
+    hone_store_stat stat;
+    if (cli_store_url(cli, url, sizeof url) != 0) return 0;
+    bool known = hone_store_open(hone_allocator_system(), url, &store, NULL) == HONE_OK &&
+                 hone_store_get_stat(store, &stat, NULL) == HONE_OK;
+    hone_store_close(&store);
+    return known ? stat.quarantined : 0;
+}
+
+void cli_check_damage(hone_cli *cli, cli_check *out)
+{
+    char path[PATH_SIZE], first[256] = "";
+    bool in_file = store_path(cli, path, sizeof path);
+    uint64_t records = in_file ? count_quarantined(cli) : 0;
+    size_t files = in_file ? count_aside(path, first, sizeof first) : 0;
+    out->ok = true;
+    if (records == 0 && files == 0) {
+        add(out, "nothing was set or moved aside");
+        return;
+    }
+    add(out, "%" PRIu64 " records set aside, %zu files moved aside%s%s", records, files, files == 0 ? "" : ", one is ",
+        first);
+    out->advice =
+        "none of it is read any more: look into it (hone store verify), tune those calls again, delete the files";
+}
+
+// The disk -----------------------------------------------------------------------------------------------------------
+
+void cli_check_file_system(hone_cli *cli, cli_check *out)
+{
+    enum { LEAST_MEGABYTES = 64 };
+    char path[PATH_SIZE], folder[PATH_SIZE];
+    struct statfs fs;
+    if (!store_path(cli, path, sizeof path)) {
+        *out = (cli_check){true, "the store is in no file", NULL};
+        return;
+    }
+    (void)split_path(path, folder);
+    if (statfs(folder, &fs) != 0) {
+        add(out, "%.300s is not there", folder);
+        out->advice = "hone makes it when there is something to store, if it may";
+        out->ok = true;
+        return;
+    }
+    bool network = hone_os_is_network_file(path);
+    double megabytes = (double)fs.f_bavail * (double)fs.f_bsize / 1e6;
+    add(out, "%.300s: %.0f MB free%s", folder, megabytes, network ? ", over a network" : "");
+    out->ok = megabytes >= LEAST_MEGABYTES;
+    if (network) out->advice = "each put waits for the network: put the store on a local disk, set HONE_STORE";
+    if (!out->ok) out->advice = "free space, or put the store on another disk: set HONE_STORE";
+}
+
+// The lock file ------------------------------------------------------------------------------------------------------
+
+// Why the registry of this command cannot follow a line; algorithms that only a program registers are the program's.
+static bool is_followed(hone_runtime *rt, const hone_lock_line *line, hone_error *why)
+{
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, line->algorithm, line->version);
+    hone_platform platform;
+    hone_config config;
+    if (algorithm == NULL) return true;
+    if (hone_platform_parse(line->platform, &platform, why) != HONE_OK) return false;
+    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, line->kernel, platform);
+    if (kernel == NULL) {
+        snprintf(why->message, sizeof why->message, "kernel %s/%s is not registered", line->platform, line->kernel);
+        return false;
+    }
+    return hone_config_from_json(kernel->space, line->config, strlen(line->config), &config, why) == HONE_OK;
+}
+
+static bool is_here(hone_runtime *rt, const char *device)
+{
+    size_t count;
+    const hone_device_info *const *devices = hone_runtime_devices(rt, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(devices[i]->fingerprint, device) == 0) return true;
+    return false;
+}
+
+static void look_at_lines(hone_runtime *rt, const hone_lock *lock, cli_check *out)
+{
+    size_t here = 0, lost = 0;
+    uint32_t first = 0;
+    hone_error why = {.message = ""}, reason = {.message = ""};
+    for (size_t i = 0; i < hone_lock_size(lock); i++) {
+        const hone_lock_line *line = hone_lock_at(lock, i);
+        if (!is_here(rt, line->device)) continue;
+        here++;
+        if (is_followed(rt, line, &reason)) continue;
+        if (lost++ > 0) continue;
+        first = line->number;
+        why = reason;
+    }
+    add(out, "%zu choices, %zu for this machine", hone_lock_size(lock), here);
+    out->ok = lost == 0;
+    if (here == 0)
+        out->advice = "under the policy frozen nothing answers here: hone tune, then hone lock --device here";
+    if (lost == 0) return;
+    add(out, ", %zu of which cannot be followed, the first in line %u: %.300s", lost, first, why.message);
+    out->advice = "tune those calls again and write them anew: hone lock --device here";
+}
+
+void cli_check_lock(hone_cli *cli, cli_check *out)
+{
+    const char *path = cli_lock_path(cli);
+    hone_lock *lock = NULL;
+    hone_error err;
+    if (path == NULL) {
+        *out = (cli_check){true, "none is named (HONE_LOCK)", NULL};
+        return;
+    }
+    if (hone_lock_read(hone_allocator_system(), path, 0, &lock, &err) != HONE_OK) {
+        add(out, "%.900s", err.message);
+        out->advice = "programs with this HONE_LOCK do not start: mend the file (hone lock), or unset HONE_LOCK";
+        return;
+    }
+    add(out, "%.300s: ", path);
+    look_at_lines(cli->rt, lock, out);
+    hone_lock_destroy(&lock);
+}
