@@ -99,9 +99,11 @@ static const struct {
     const char *name;
     void (*run)(hone_cli *cli, cli_check *out);
 } checks[] = {
-    {"store", cli_check_store},    {"damage", cli_check_damage},   {"file system", cli_check_file_system},
-    {"lock file", cli_check_lock}, {"worker", check_worker},       {"clock", check_clock},
-    {"governor", check_governor},  {"platforms", check_platforms}, {"libraries", check_libraries},
+    {"store", cli_check_store},     {"system store", cli_check_system_store},
+    {"damage", cli_check_damage},   {"file system", cli_check_file_system},
+    {"lock file", cli_check_lock},  {"worker", check_worker},
+    {"clock", check_clock},         {"governor", check_governor},
+    {"platforms", check_platforms}, {"libraries", check_libraries},
 };
 
 int cli_doctor(hone_cli *cli)

@@ -120,12 +120,33 @@ static bool accept(void *ctx, const hone_store_decision *decision)
     return true;
 }
 
-static int read_store(session *s, hone_store *store)
+static hone_status read_one(session *s, hone_store *store, hone_lock **out, hone_error *err)
+{
+    const hone_store_key filter = {.device = s->device};
+    hone_status status = hone_lock_create(hone_allocator_system(), out, err);
+    return status == HONE_OK ? hone_lock_put_store(*out, store, &filter, accept, s, err) : status;
+}
+
+// The system's store answers where the user's has nothing.
+static hone_status add_system(session *s, hone_error *err)
+{
+    hone_lock *lines = NULL;
+    hone_store *store = hone_runtime_system_store(s->cli->rt);
+    hone_status status = store == NULL ? HONE_OK : read_one(s, store, &lines, err);
+    for (size_t i = 0; i < hone_lock_size(lines) && status == HONE_OK; i++) {
+        const hone_lock_line *line = hone_lock_at(lines, i);
+        if (hone_lock_get(s->stored, line->algorithm, line->version, line->key, line->device) == NULL)
+            status = hone_lock_put(s->stored, line, err);
+    }
+    hone_lock_destroy(&lines);
+    return status;
+}
+
+static int read_stores(session *s, hone_store *store)
 {
     hone_error err;
-    const hone_store_key filter = {.device = s->device};
-    hone_status status = hone_lock_create(hone_allocator_system(), &s->stored, &err);
-    if (status == HONE_OK) status = hone_lock_put_store(s->stored, store, &filter, accept, s, &err);
+    hone_status status = read_one(s, store, &s->stored, &err);
+    if (status == HONE_OK) status = add_system(s, &err);
     return status == HONE_OK ? 0 : cli_fail(&err);
 }
 
@@ -333,7 +354,7 @@ static int with_store(session *s)
     hone_store *store = NULL;
     int status = cli_open_store(s->cli, &store);
     if (status == 0) status = read_file(s);
-    if (status == 0) status = read_store(s, store);
+    if (status == 0) status = read_stores(s, store);
     if (status == 0) status = check_found(s, store);
     if (status == 0) status = compare_and_answer(s, store);
     hone_store_close(&store);

@@ -105,6 +105,17 @@ class Write(LockTest):
         self.assertEqual((answer["choices"], len(answer["left_out"])), (1, 1))
         self.assertIn("tile", answer["left_out"][0]["reason"])
 
+    def test_the_system_store_answers_where_the_users_has_nothing(self):
+        both, theirs = self.decide(NORM), self.decide(NORM_NEAR)
+        system = self.store
+        self.store = f"sqlite:{self.folder}/mine.db"
+        self.decide(NORM, kernel="reference", config={})
+        answer = self.hone("lock", "--json", env={"HONE_SYSTEM_STORE": system}).json
+        self.assertEqual(answer["choices"], 2)
+        self.assertEqual({line.split()[1]: line.split()[3] for line in self.lines()},
+                         {both: "native/reference", theirs: "native/portable"})
+        self.hone("lock", "--check", env={"HONE_SYSTEM_STORE": system})
+
     def test_choices_of_kernels_that_only_a_program_has_are_pinned(self):
         self.decide(NORM, kernel="theirs", config={"tile": "a b"})
         self.hone("lock")
