@@ -248,7 +248,8 @@ hone_store *hone_runtime_system_store(hone_runtime *rt)
 
 const char *hone_runtime_store_reason(hone_runtime *rt)
 {
-    return rt->store.url == NULL ? "there is no store (HONE_STORE=none)" : rt->store.error.message;
+    return rt->store.url == NULL ? "there is no store: HONE_STORE is none, or neither XDG_CACHE_HOME nor HOME is a path"
+                                 : rt->store.error.message;
 }
 
 hone_pool *hone_runtime_pool(hone_runtime *rt)

@@ -34,6 +34,18 @@ static const store_kind *find_kind(const char *url)
 
 static hone_status check_kind(const char *url, const store_kind *kind, hone_error *err)
 {
+    static const char controls[] =
+        "\x01\x02\x03\x04\x05\x06\x07\b\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18"
+        "\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f";
+    enum { URL_LIMIT = 4096 };
+    if (strnlen(url, URL_LIMIT + 1) > URL_LIMIT)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "store.open", "the store's URL is too long, over %d bytes: '%.60s...'",
+            (int)URL_LIMIT, url);
+    if (strcspn(url, controls) < strlen(url))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "store.open", "the store's URL has a control character as byte %zu: '%.*s...'",
+            strcspn(url, controls), (int)strcspn(url, controls), url);
     if (kind == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "store.open",
@@ -128,28 +140,54 @@ const char *hone_store_url(const hone_store *store)
 
 // Checks -------------------------------------------------------------------------------------------------------
 
-// One text of an argument that must be there.
-typedef struct required {
+// What a text of an argument may be. Names are short and printable, so that a message can show them.
+typedef enum text_rule { NAME, TEXT, NAME_OR_NULL, TEXT_OR_NULL } text_rule;
+
+typedef struct field {
     const char *name;
     const char *text;
-} required;
+    text_rule rule;
+} field;
 
-static hone_status check_texts(const required *texts, size_t count, const char *where, hone_error *err)
+enum { NAME_LIMIT = 1024, TEXT_LIMIT = 16 << 20 };
+
+static hone_status check_printable(const field *f, size_t size, const char *where, hone_error *err)
 {
-    for (size_t i = 0; i < count; i++)
-        if (texts[i].text == NULL || texts[i].text[0] == '\0')
-            return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is missing", texts[i].name);
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)f->text[i] < ' ' || f->text[i] == 0x7f)
+            return hone_fail(
+                err, HONE_INVALID_ARGUMENT, where, "%s has a control character, 0x%02x, as byte %zu", f->name,
+                (unsigned)(unsigned char)f->text[i], i);
     return HONE_OK;
+}
+
+static hone_status check_text(const field *f, const char *where, hone_error *err)
+{
+    bool is_name = f->rule == NAME || f->rule == NAME_OR_NULL;
+    bool is_needed = f->rule == NAME || f->rule == TEXT;
+    const size_t limit = is_name ? NAME_LIMIT : TEXT_LIMIT;
+    const size_t size = f->text == NULL ? 0 : strnlen(f->text, limit + 1);
+    if (size == 0 && is_needed) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is missing", f->name);
+    if (size > limit)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "%s is longer than %zu bytes: '%.60s...'", f->name, limit, f->text);
+    return is_name ? check_printable(f, size, where, err) : HONE_OK;
+}
+
+static hone_status check_texts(const field *fields, size_t count, const char *where, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = check_text(&fields[i], where, err);
+    return status;
 }
 
 static hone_status check_key(const hone_store_key *key, const char *where, hone_error *err)
 {
     if (key == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the key is NULL");
-    const required texts[] = {
-        {"key.device", key->device},
-        {"key.algorithm", key->algorithm},
-        {"key.version", key->version},
-        {"key.key", key->key},
+    const field texts[] = {
+        {"key.device", key->device, NAME}, {"key.algorithm", key->algorithm, NAME}, {"key.version", key->version, NAME},
+        {"key.key", key->key, NAME},       {"key.spec", key->spec, TEXT_OR_NULL},
     };
     return check_texts(texts, sizeof texts / sizeof *texts, where, err);
 }
@@ -171,10 +209,15 @@ static hone_status check_regime(hone_regime regime, const char *where, hone_erro
 static hone_status check_decision(const hone_store_decision *decision, const char *where, hone_error *err)
 {
     if (decision == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the decision is NULL");
-    const required texts[] = {
-        {"decision.kernel", decision->kernel},
-        {"decision.platform", decision->platform},
-        {"decision.config", decision->config},
+    const field texts[] = {
+        {"decision.kernel", decision->kernel, NAME},
+        {"decision.platform", decision->platform, NAME},
+        {"decision.config", decision->config, TEXT},
+        {"decision.call", decision->call, TEXT_OR_NULL},
+        {"decision.source", decision->source, NAME_OR_NULL},
+        {"decision.revision", decision->revision, NAME_OR_NULL},
+        {"decision.evidence", decision->evidence, TEXT_OR_NULL},
+        {"decision.environment", decision->environment, TEXT_OR_NULL},
     };
     hone_status status = check_key(&decision->key, where, err);
     if (status == HONE_OK) status = check_texts(texts, sizeof texts / sizeof *texts, where, err);
@@ -199,9 +242,13 @@ static hone_status check_measurement(const hone_store_measurement *measurement, 
 {
     static const char where[] = "store.put_measurement";
     if (measurement == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the measurement is NULL");
-    const required texts[] = {
-        {"measurement.kernel", measurement->kernel},
-        {"measurement.config", measurement->config},
+    const field texts[] = {
+        {"measurement.kernel", measurement->kernel, NAME},
+        {"measurement.config", measurement->config, TEXT},
+        {"measurement.revision", measurement->revision, NAME_OR_NULL},
+        {"measurement.reason", measurement->reason, TEXT_OR_NULL},
+        {"measurement.environment", measurement->environment, TEXT_OR_NULL},
+        {"measurement.measured", measurement->measured, NAME_OR_NULL},
     };
     hone_status status = check_texts(texts, sizeof texts / sizeof *texts, where, err);
     if (status == HONE_OK) status = check_regime(measurement->regime, where, err);
@@ -216,7 +263,13 @@ static hone_status check_measurement(const hone_store_measurement *measurement, 
 static hone_status check_invocation(const hone_store_invocation *invocation, hone_error *err)
 {
     static const char where[] = "store.add_invocations";
+    const field texts[] = {
+        {"invocation.call", invocation->call, TEXT_OR_NULL},
+        {"invocation.kernel", invocation->kernel, NAME_OR_NULL},
+        {"invocation.decided", invocation->decided, NAME_OR_NULL},
+    };
     hone_status status = check_key(&invocation->key, where, err);
+    if (status == HONE_OK) status = check_texts(texts, sizeof texts / sizeof *texts, where, err);
     if (status == HONE_OK) status = check_time(invocation->first, "invocation.first", where, err);
     if (status == HONE_OK) status = check_time(invocation->last, "invocation.last", where, err);
     return status;
@@ -226,21 +279,29 @@ static hone_status check_alias(const hone_store_alias *alias, hone_error *err)
 {
     static const char where[] = "store.put_alias";
     if (alias == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the alias is NULL");
-    const required texts[] = {
-        {"alias.scheme", alias->scheme},           {"alias.operation", alias->operation},
-        {"alias.foreign_key", alias->foreign_key}, {"alias.key.algorithm", alias->key.algorithm},
-        {"alias.key.version", alias->key.version}, {"alias.key.key", alias->key.key},
+    const field texts[] = {
+        {"alias.scheme", alias->scheme, NAME},
+        {"alias.operation", alias->operation, NAME},
+        {"alias.foreign_key", alias->foreign_key, TEXT},
+        {"alias.foreign_spec", alias->foreign_spec, TEXT_OR_NULL},
+        {"alias.key.device", alias->key.device, NAME_OR_NULL},
+        {"alias.key.algorithm", alias->key.algorithm, NAME},
+        {"alias.key.version", alias->key.version, NAME},
+        {"alias.key.key", alias->key.key, NAME},
+        {"alias.key.spec", alias->key.spec, TEXT_OR_NULL},
     };
     return check_texts(texts, sizeof texts / sizeof *texts, where, err);
 }
 
 static hone_status check_foreign(const hone_store_foreign *foreign, hone_error *err)
 {
-    const required texts[] = {
-        {"foreign.scheme", foreign->scheme},
-        {"foreign.operation", foreign->operation},
-        {"foreign.foreign_key", foreign->foreign_key},
-        {"foreign.text", foreign->text},
+    const field texts[] = {
+        {"foreign.scheme", foreign->scheme, NAME},
+        {"foreign.operation", foreign->operation, NAME},
+        {"foreign.device", foreign->device, NAME_OR_NULL},
+        {"foreign.foreign_key", foreign->foreign_key, TEXT},
+        {"foreign.text", foreign->text, TEXT},
+        {"foreign.origin", foreign->origin, TEXT_OR_NULL},
     };
     return check_texts(texts, sizeof texts / sizeof *texts, "store.put_foreign", err);
 }
@@ -595,7 +656,8 @@ hone_status hone_store_get_alias(
     hone_error *err)
 {
     static const char where[] = "store.get_alias";
-    const required texts[] = {{"scheme", scheme}, {"operation", operation}, {"foreign_key", foreign_key}};
+    const field texts[] = {
+        {"scheme", scheme, NAME}, {"operation", operation, NAME}, {"foreign_key", foreign_key, TEXT}};
     hone_status status = check_handles(store, visit != NULL, where, err);
     if (status == HONE_OK) status = check_texts(texts, sizeof texts / sizeof *texts, where, err);
     if (status == HONE_OK) status = lock(store, where, err);

@@ -61,8 +61,9 @@ static int set_up(void **state)
     *state = f;
     if (f == NULL || temporary_folder_make(&f->folder) != 0) return -1;
     snprintf(f->url, sizeof f->url, "%s%s/store", scheme, f->folder.path);
+    const temporary_folder folder = f->folder;
     for (int i = 0; i < 2; i++)
-        snprintf(f->sources[i], sizeof f->sources[i], "sqlite:%s/source%d", f->folder.path, i);
+        snprintf(f->sources[i], sizeof f->sources[i], "sqlite:%s/source%d", folder.path, i);
     f->load = load_of_run();
     f->progress = mmap(NULL, sizeof *f->progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return f->progress == MAP_FAILED ? -1 : 0;

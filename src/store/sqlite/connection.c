@@ -42,7 +42,12 @@ hone_status hone_connection_fail(
     // The connection's own words say more, as long as they are about this failure.
     if (connection->db != NULL && sqlite3_extended_errcode(connection->db) == code)
         words = sqlite3_errmsg(connection->db);
-    hone_fail(err, known->status, where, "%s: %s: %s; %s", connection->path, operation, words, known->advice);
+    int system = connection->db == NULL ? 0 : sqlite3_system_errno(connection->db);
+    if (known->status == HONE_IO && system != 0)
+        hone_fail_system(
+            err, known->status, where, system, "%s: %s: %s; %s", connection->path, operation, words, known->advice);
+    else
+        hone_fail(err, known->status, where, "%s: %s: %s; %s", connection->path, operation, words, known->advice);
     if (err != NULL) err->system_code = code;
     return known->status;
 }

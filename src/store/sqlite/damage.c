@@ -3,9 +3,10 @@
 #include "base/error.h"
 #include "store/quarantine.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static const char where[] = "store.damage";
+static const char where[] = "store.damage", check_where[] = "store.verify";
 
 // By its key's columns, whatever they hold: as SQLite reads them and not as a record does.
 static hone_sql statement_to_drop(const hone_row_shape *shape)
@@ -129,18 +130,26 @@ void hone_damage_move_all(hone_query *query, const hone_row_shape *shape)
     if (status != HONE_OK) tell_unmoved(query, shape);
 }
 
+// SQLite's words for what it found. Where it only could not read a page, they name the code of why.
+static hone_status judge(hone_connection *connection, const char *words, hone_error *err)
+{
+    static const char unread[] = "unable to get the page. error code=";
+    if (words == NULL) return hone_fail_memory(err, check_where);
+    if (strcmp(words, "ok") == 0) return HONE_OK;
+    const char *code = strstr(words, unread);
+    if (code != NULL && atoi(code + sizeof unread - 1) != SQLITE_CORRUPT)
+        return hone_connection_fail(connection, atoi(code + sizeof unread - 1), check_where, "check the file", err);
+    return hone_fail(
+        err, HONE_CORRUPT, check_where, "%s: %s; export what can be read, move the file away, and import it",
+        connection->path, words);
+}
+
 hone_status hone_damage_check_file(hone_connection *connection, hone_error *err)
 {
     hone_query query;
     hone_status status = HONE_OK;
-    hone_query_begin(&query, connection, HONE_SQL_CHECK, "store.verify");
-    if (hone_query_step(&query)) {
-        const char *words = (const char *)sqlite3_column_text(query.statement, 0);
-        if (words == NULL || strcmp(words, "ok") != 0)
-            status = hone_fail(
-                err, HONE_CORRUPT, "store.verify", "%s: %s; export what can be read, move the file away, and import it",
-                connection->path, words == NULL ? "cannot be checked" : words);
-    }
+    hone_query_begin(&query, connection, HONE_SQL_CHECK, check_where);
+    if (hone_query_step(&query)) status = judge(connection, (const char *)sqlite3_column_text(query.statement, 0), err);
     hone_status ended = hone_query_end(&query, "check the file", status == HONE_OK ? err : NULL);
     return status != HONE_OK ? status : ended;
 }

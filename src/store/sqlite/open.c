@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { APPLICATION_ID = 0x686f6e65 }; // "hone", in the file's header
+enum {
+    APPLICATION_ID = 0x686f6e65, // "hone", in the file's header
+    PATH_LIMIT = 500             // SQLite's is 512, with "-journal" behind it
+};
 
 static const char open_where[] = "store.sqlite.open";
 
@@ -364,6 +367,10 @@ hone_status hone_connection_open(
     *connection = (hone_connection){.allocator = *allocator, .log = *log};
     if (path[0] == '\0')
         return hone_fail(err, HONE_INVALID_ARGUMENT, open_where, "'sqlite:' has no path: write sqlite:PATH");
+    if (strlen(path) > PATH_LIMIT)
+        return hone_fail_system(
+            err, HONE_IO, open_where, ENAMETOOLONG, "'%.60s...': SQLite takes paths of %d bytes", path,
+            (int)PATH_LIMIT);
     const char *sync = NULL;
     hone_status status = read_sync(&sync, err);
     if (status != HONE_OK) return status;

@@ -958,6 +958,38 @@ static void wrong_arguments_are_refused_by_name(void **state)
     assert_stat(f, 0, 0, 0);
 }
 
+static void names_are_short_and_printable_and_texts_are_bounded(void **state)
+{
+    fixture *f = *state;
+    enum { SIZE = (16 << 20) + 2 };
+    char *large = malloc(SIZE);
+    assert_non_null(large);
+    memset(large, 'x', SIZE - 1);
+    large[SIZE - 1] = '\0';
+    hone_store_decision put = sample_decision();
+    const char **const names[] = {&put.key.device, &put.key.algorithm, &put.key.version, &put.key.key,
+                                  &put.kernel,     &put.platform,      &put.source,      &put.revision};
+    const char *const bad[] = {"a\nb", "\x1b[2J", "x\x7f", large};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
+            const char *good = *names[i];
+            *names[i] = bad[j];
+            assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_INVALID_ARGUMENT);
+            assert_non_null(strstr(f->err.message, j < 3 ? "control character" : "longer than 1024 bytes"));
+            *names[i] = good;
+        }
+    const char **const texts[] = {&put.key.spec, &put.call, &put.config, &put.evidence, &put.environment};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *good = *texts[i];
+        *texts[i] = large;
+        assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(f->err.message, "longer than 16777216 bytes"));
+        *texts[i] = good;
+    }
+    free(large);
+    assert_stat(f, 0, 0, 0);
+}
+
 static bool call_back(void *ctx, const hone_store_decision *decision)
 {
     fixture *f = ctx;
@@ -1200,6 +1232,7 @@ int main(int count, char **arguments)
         STORE_TEST(stat_counts_every_kind_of_record),
         STORE_TEST(a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason),
         STORE_TEST(wrong_arguments_are_refused_by_name),
+        STORE_TEST(names_are_short_and_printable_and_texts_are_bounded),
         STORE_TEST(a_visit_that_calls_its_own_store_is_refused),
         STORE_TEST(threads_share_a_store),
         STORE_TEST(each_allocation_may_fail_and_nothing_leaks),

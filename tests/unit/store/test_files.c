@@ -153,11 +153,26 @@ static void urls_that_cannot_be_opened_are_refused_by_name(void **state)
         {"sqlite:", HONE_INVALID_ARGUMENT, "no path"},
         {"memory:x", HONE_INVALID_ARGUMENT, "alone"},
         {NULL, HONE_INVALID_ARGUMENT, "url is NULL"},
+        {"sqlite:/tmp/a\nb", HONE_INVALID_ARGUMENT, "control character as byte 13"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(try_open(f, cases[i].url), cases[i].status);
         assert_non_null(strstr(f->err.message, cases[i].words));
     }
+}
+
+static void urls_and_paths_are_bounded(void **state)
+{
+    fixture *f = *state;
+    char url[5000];
+    memset(url, 'x', sizeof url);
+    memcpy(url, "sqlite:", 7);
+    url[sizeof url - 1] = '\0';
+    assert_int_equal(try_open(f, url), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "too long"));
+    url[600] = '\0';
+    assert_int_equal(try_open(f, url), HONE_IO);
+    assert_non_null(strstr(f->err.message, "too long"));
 }
 
 static void a_store_says_where_it_is(void **state)
@@ -690,6 +705,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(urls_that_cannot_be_opened_are_refused_by_name),
+        FILE_TEST(urls_and_paths_are_bounded),
         FILE_TEST(a_store_says_where_it_is),
         FILE_TEST(a_path_is_a_path_whatever_it_looks_like),
         FILE_TEST(folders_are_made),
