@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "tune/tuner.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char where[] = "interchange.bundle";
@@ -50,7 +51,7 @@ static bool get_real(hone_view entry, const char *name, double fallback, double 
     hone_view member = hone_json_member(entry, name);
     *out = fallback;
     if (member.size == 0 || hone_json_is_null(member)) return true;
-    return hone_json_is_number(member) && hone_number_parse(member.data, member.size, out);
+    return hone_json_is_number(member) && hone_number_parse(member.data, member.size, out) && isfinite(*out);
 }
 
 typedef struct text_field {

@@ -236,9 +236,15 @@ static void entries_that_are_wrong_are_refused_one_by_one(void **state)
         if (i > 0) strcat(text, ",");
         strcat(text, entries[i]);
     }
-    strcat(text, "]}");
+    strcat(
+        text, "],\"measurements\":[{\"algorithm\":\"a\",\"key\":\"k\",\"kernel\":\"x\",\"time_ns\":1e999},1],"
+              "\"aliases\":[{}],"
+              "\"foreign\":[{\"scheme\":\"s\",\"operation\":\"o\",\"foreign_key\":\"k\",\"text\":\"{\"}]}");
     assert_int_equal(import_text(e, e->store, "x.json", HONE_EXCHANGE_ANY, text, NULL), HONE_OK);
-    assert_int_equal(e->report.outcomes[HONE_IMPORT_REFUSED], COUNT - 1);
+    assert_non_null(strstr(e->lines, "refused measurements[0]"));
+    assert_non_null(strstr(e->lines, "refused aliases[0]"));
+    assert_non_null(strstr(e->lines, "refused foreign[0]"));
+    assert_int_equal(e->report.outcomes[HONE_IMPORT_REFUSED], COUNT - 1 + 4);
     assert_int_equal(e->report.outcomes[HONE_IMPORT_TAKEN], 1);
     assert_non_null(strstr(e->lines, "refused entries[0]: an object is expected"));
     assert_non_null(strstr(e->lines, "spec hashes to"));
