@@ -34,7 +34,7 @@ const cli_command cli_commands[] = {
     {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed",
      "A call that nobody has tuned is tuned first (HONE_POLICY=heuristic: is not).", 1, 1, cli_run},
     {"bench", "CALL...", "every kernel side by side, interleaved: default, heuristic and chosen",
-     "json store seed seconds", "Nothing is stored. Kernels run in this process.", 1, 0, cli_bench},
+     "json store seed seconds wait", "Nothing is stored. Kernels run in this process.", 1, 0, cli_bench},
     {"explain", "CALL", "why a call gets the kernel it gets", "json store", "Never tunes. Exit 1 when nothing answers.",
      1, 1, cli_explain},
     {"key", "CALL", "canonical JSON and call key", "json spec",

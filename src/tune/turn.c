@@ -169,3 +169,22 @@ void hone_turn_end_measuring(void *turn_pointer)
     if (turn->on_runway) hone_runway_leave(turn->environment->flights);
     turn->on_runway = false;
 }
+
+hone_status hone_turn_begin_device(
+    hone_turn *turn,
+    const hone_turn_environment *environment,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_error *err)
+{
+    *turn = (hone_turn){
+        .environment = environment,
+        .device = device,
+        .call = call,
+        .options = options,
+        .key = HONE_LEASE_NONE,
+        .lane = HONE_LEASE_NONE,
+    };
+    return hone_turn_begin_measuring(turn, err);
+}

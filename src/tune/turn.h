@@ -47,5 +47,13 @@ void hone_turn_end(hone_turn *turn);
 // The contest's (hone_tune_environment): waits until nobody else measures on the device, and lets the next one.
 hone_status hone_turn_begin_measuring(void *turn, hone_error *err);
 void hone_turn_end_measuring(void *turn);
+// The device alone, for who measures without tuning; hone_turn_end_measuring lets the next one.
+hone_status hone_turn_begin_device(
+    hone_turn *turn,
+    const hone_turn_environment *environment,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_error *err);
 
 #endif

@@ -1,5 +1,7 @@
 """hone tune: what wins, what is stored, and that the next process finds it."""
 
+import fcntl
+import struct
 import threading
 
 from support import NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest
@@ -143,6 +145,32 @@ class Tune(CommandTest):
         self.assertEqual(self.stat()["decisions"], 3)
         for call in calls:
             self.assertEqual(self.hone("run", call, "--json").json["source"], "store")
+
+    def test_two_that_tune_the_same_call_share_the_work(self):
+        """The second takes the first one's answer, or finds it stored when it comes later."""
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(self.tune(PRODUCT))) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len({answer["entries"][0]["key"] for answer in answers}), 1)
+        self.assertEqual(self.stat()["decisions"], 1)
+        self.assertTrue((self.folder / "store.db.leases").exists())
+
+    def test_what_measures_takes_its_turn_on_the_device(self):
+        folder = self.folder / "locks"
+        folder.mkdir()
+        env = {"HONE_DEVICE_LOCKS": str(folder)}
+        self.tune(NORM, env=env)
+        lock = folder / "hone-cpu-0.lock"
+        with open(lock, "r+b") as file:
+            # Where the lock of the first lease lies; the note behind it names nobody who lives.
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 4096, 1, 0))
+            for command in (["tune", NORM_NEAR], ["bench", NORM]):
+                self.refused(*command, "--wait", "0.05", code=WORLD, says=["process ", "0.05 s"], env=env)
+        self.tune(NORM_NEAR, env=env)
+        self.assertEqual(lock.stat().st_mode & 0o777, 0o666)
 
     def test_a_call_larger_than_the_machine_is_refused(self):
         huge = "matmul(f32[400000,400000], f32[400000,400000])"

@@ -4,6 +4,7 @@
 #include "temporary_folder.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -303,6 +304,26 @@ static void the_file_has_the_mode_that_was_asked_for_whatever_the_umask(void **s
     assert_int_equal(info.st_mode & 0777, 0666);
 }
 
+// In a folder of everybody's, like /tmp, a file that another user made is opened and locked all the same.
+static void another_users_file_in_a_folder_of_everybodys_can_be_locked(void **state)
+{
+    ground *g = *state;
+    hone_lease lease;
+    const hone_wait wait = {.seconds = LONG};
+    if (geteuid() != 0) skip();
+    assert_int_equal(chmod(g->folder.path, 01777), 0);
+    assert_int_equal(hone_lease_take(g->path, 0666, NAME, &wait, &lease, NULL), HONE_OK);
+    hone_lease_leave(&lease);
+    int how = 0, pid = fork();
+    if (pid == 0) {
+        if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(1);
+        _exit(hone_lease_take(g->path, 0666, NAME, &wait, &lease, NULL) == HONE_OK ? 0 : 2);
+    }
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
+}
+
 static void links_folders_and_missing_folders_are_refused(void **state)
 {
     ground *g = *state;
@@ -362,6 +383,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lease_is_given_in_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(a_child_of_the_holder_does_not_keep_what_the_holder_leaves, setup, teardown),
         cmocka_unit_test_setup_teardown(the_file_has_the_mode_that_was_asked_for_whatever_the_umask, setup, teardown),
+        cmocka_unit_test_setup_teardown(another_users_file_in_a_folder_of_everybodys_can_be_locked, setup, teardown),
         cmocka_unit_test_setup_teardown(links_folders_and_missing_folders_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(notes_of_anything_are_no_more_than_hints, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_exclude_each_other_as_processes_do, setup, teardown),
