@@ -56,6 +56,45 @@ hone_status hone_decision_from_store(
     return HONE_OK;
 }
 
+// When a contest ended, in seconds since 1970; 0: not known.
+static double end_of(const hone_evidence *evidence)
+{
+    double started;
+    return hone_os_parse_utc(evidence->started, &started) ? started + evidence->seconds : 0;
+}
+
+typedef struct overlap {
+    double started; // of the contest at hand
+    bool found;
+} overlap;
+
+static void look_for_overlap(void *ctx, const hone_store_decision *stored)
+{
+    overlap *o = ctx;
+    hone_evidence evidence = {0};
+    if (stored->evidence == NULL ||
+        hone_evidence_parse(stored->evidence, strlen(stored->evidence), &evidence, NULL) != HONE_OK)
+        return;
+    o->found = end_of(&evidence) > o->started;
+}
+
+// Whether another contest for the same call was at work at the same time, on a machine that no lease reaches: neither
+// knew of the other, so neither has decided between the two.
+static bool overlaps(hone_store *store, const hone_store_decision *row, const hone_evidence *evidence)
+{
+    overlap o = {.started = 0};
+    if (!hone_os_parse_utc(evidence->started, &o.started)) return false;
+    (void)!hone_store_get(store, &row->key, row->regime, look_for_overlap, &o, NULL);
+    return o.found;
+}
+
+static hone_status put_or_merge(
+    hone_store *store, const hone_store_decision *row, const hone_evidence *evidence, hone_error *err)
+{
+    if (!overlaps(store, row, evidence)) return hone_store_put(store, row, err);
+    return hone_store_merge(store, row, 1, NULL, NULL, err);
+}
+
 hone_status hone_decision_store(
     hone_runtime *rt,
     hone_store *store,
@@ -88,7 +127,7 @@ hone_status hone_decision_store(
         .environment = hone_buffer_string(&environment),
     };
     hone_status status = evidence.failed || environment.failed ? hone_fail_memory(err, "decision.store")
-                                                               : hone_store_put(store, &row, err);
+                                                               : put_or_merge(store, &row, &decision->evidence, err);
     hone_buffer_deinit(&evidence);
     hone_buffer_deinit(&environment);
     return status;

@@ -172,6 +172,7 @@ hone_status hone_decision_from_store(
     const hone_store_decision *row,
     hone_decision *out,
     hone_error *why);
+// Replaces what is stored for the call; of two contests that overlapped, the store's rule decides (hone_store_merge).
 hone_status hone_decision_store(
     hone_runtime *rt,
     hone_store *store,

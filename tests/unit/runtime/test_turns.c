@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 // What the processes see of each other.
@@ -346,6 +347,91 @@ static void who_asks_for_something_else_measures_after_the_wait(void **state)
     hone_runtime_close(&p.rt);
 }
 
+// Another machine's contest, which no lease reaches, ends while this one is at work.
+typedef struct stranger {
+    process *p;
+    double started; // seconds from now
+    bool done;
+} stranger;
+
+static void put_strangers_decision(void *ctx, const hone_progress *progress)
+{
+    stranger *s = ctx;
+    (void)progress;
+    if (s->done) return;
+    s->done = true;
+    size_t count = 0;
+    char started[24], evidence[200];
+    time_t then = time(NULL) + (time_t)s->started;
+    strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&then));
+    snprintf(
+        evidence, sizeof evidence,
+        "{\"time_ns\":1.0,\"samples\":100000,\"verified_against\":\"reference\",\"seconds\":1,\"started\":\"%s\"}",
+        started);
+    hone_call *call = NULL;
+    hone_store *store = NULL;
+    hone_error err;
+    assert_int_equal(
+        hone_call_parse(hone_allocator_system(), hone_op_signature(s->p->op), call_a, &call, &err), HONE_OK);
+    const hone_store_decision row = {
+        .key =
+            {hone_runtime_devices(s->p->rt, &count)[0]->fingerprint, "scale", "1", hone_call_key(call),
+             hone_call_spec(call)},
+        .call = call_a,
+        .kernel = "fast",
+        .platform = "native",
+        .config = "{\"unroll\":4,\"layout\":\"col\"}",
+        .source = "autotune",
+        .revision = "1",
+        .verified = true,
+        .time_ns = 1,
+        .evidence = evidence};
+    assert_int_equal(hone_store_open(hone_allocator_system(), s->p->store, &store, &err), HONE_OK);
+    assert_int_equal(hone_store_put(store, &row, &err), HONE_OK);
+    hone_store_close(&store);
+    hone_call_release(&call);
+}
+
+static void copy_kernel(void *ctx, const hone_store_decision *row)
+{
+    snprintf(ctx, HONE_NAME_SIZE, "%s", row->kernel);
+}
+
+static void assert_stored(process *p, const char *kernel)
+{
+    char stored[HONE_NAME_SIZE] = "";
+    size_t count = 0;
+    hone_store *store = NULL;
+    hone_call *call = NULL;
+    assert_int_equal(
+        hone_call_parse(hone_allocator_system(), hone_op_signature(p->op), call_a, &call, &p->err), HONE_OK);
+    const hone_store_key key = {
+        hone_runtime_devices(p->rt, &count)[0]->fingerprint, "scale", "1", hone_call_key(call), NULL};
+    assert_int_equal(hone_store_open(hone_allocator_system(), p->store, &store, &p->err), HONE_OK);
+    assert_int_equal(hone_store_get(store, &key, HONE_WARM, copy_kernel, stored, &p->err), HONE_OK);
+    assert_string_equal(stored, kernel);
+    hone_store_close(&store);
+    hone_call_release(&call);
+}
+
+static void of_contests_that_overlap_the_better_answer_stays(void **state)
+{
+    ground *g = *state;
+    WAITER(p, g, g->store);
+    hone_tune_options options = options_of(&p);
+    stranger s = {.p = &p, .started = 60};
+    options.kernel = "plain";
+    options.progress = put_strangers_decision;
+    options.progress_ctx = &s;
+    if (tune(&p, call_a, &options, NULL) != HONE_OK) fail_msg("%s", p.err.message);
+    assert_stored(&p, "fast");
+    // One that had ended before is known, and is replaced.
+    s = (stranger){.p = &p, .started = -3600};
+    if (tune(&p, call_a, &options, NULL) != HONE_OK) fail_msg("%s", p.err.message);
+    assert_stored(&p, "plain");
+    hone_runtime_close(&p.rt);
+}
+
 static void where_no_lock_can_be_tuning_goes_on(void **state)
 {
     ground *g = *state;
@@ -368,6 +454,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_decision_that_is_kept_needs_no_device, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wait_can_be_cancelled_and_has_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(who_asks_for_something_else_measures_after_the_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_contests_that_overlap_the_better_answer_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(where_no_lock_can_be_tuning_goes_on, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
