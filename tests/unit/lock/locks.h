@@ -63,10 +63,9 @@ static inline char *text_of(const hone_lock *lock)
 static inline char *sealed(const char *body)
 {
     char hash[HONE_SHA256_HEX_SIZE];
-    char *text = malloc(strlen(body) + 200);
-    assert_non_null(text);
+    char *text = NULL;
     hone_hash_sha256(body, strlen(body), hash);
-    sprintf(text, "hone.lock 1 sha256:%s\n%s", hash, body);
+    if (asprintf(&text, "hone.lock 1 sha256:%s\n%s", hash, body) < 0) abort();
     return text;
 }
 
