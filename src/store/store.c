@@ -281,7 +281,7 @@ static hone_status check_alias(const hone_store_alias *alias, hone_error *err)
     if (alias == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the alias is NULL");
     const field texts[] = {
         {"alias.scheme", alias->scheme, NAME},
-        {"alias.operation", alias->operation, NAME},
+        {"alias.operation", alias->operation, TEXT}, // as others name it
         {"alias.foreign_key", alias->foreign_key, TEXT},
         {"alias.foreign_spec", alias->foreign_spec, TEXT_OR_NULL},
         {"alias.key.device", alias->key.device, NAME_OR_NULL},
@@ -297,8 +297,8 @@ static hone_status check_foreign(const hone_store_foreign *foreign, hone_error *
 {
     const field texts[] = {
         {"foreign.scheme", foreign->scheme, NAME},
-        {"foreign.operation", foreign->operation, NAME},
-        {"foreign.device", foreign->device, NAME_OR_NULL},
+        {"foreign.operation", foreign->operation, TEXT}, // as others name them
+        {"foreign.device", foreign->device, TEXT_OR_NULL},
         {"foreign.foreign_key", foreign->foreign_key, TEXT},
         {"foreign.text", foreign->text, TEXT},
         {"foreign.origin", foreign->origin, TEXT_OR_NULL},
@@ -657,7 +657,7 @@ hone_status hone_store_get_alias(
 {
     static const char where[] = "store.get_alias";
     const field texts[] = {
-        {"scheme", scheme, NAME}, {"operation", operation, NAME}, {"foreign_key", foreign_key, TEXT}};
+        {"scheme", scheme, NAME}, {"operation", operation, TEXT}, {"foreign_key", foreign_key, TEXT}};
     hone_status status = check_handles(store, visit != NULL, where, err);
     if (status == HONE_OK) status = check_texts(texts, sizeof texts / sizeof *texts, where, err);
     if (status == HONE_OK) status = lock(store, where, err);

@@ -71,7 +71,7 @@ class Completion(CommandTest):
         self.assertEqual(self.completed("tune", "--pat"), ["--patience"])
         self.assertEqual(self.completed("list", "rms"), ["rms_norm"])
         self.assertEqual(self.completed("store", "re"), ["remove"])
-        self.assertEqual(self.completed("record", ""), ["list", "clear", "import"])
+        self.assertEqual(self.completed("record", ""), ["list", "clear", "import", "export"])
         self.assertIn("portable", self.completed("tune", "--kernel", "p"))
         self.assertIn("environment", self.completed("help", "e"))
         self.assertEqual(self.completed("offline", "x"), [])
