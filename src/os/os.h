@@ -113,7 +113,7 @@ hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, h
 void hone_pool_destroy(hone_pool **pool);
 int32_t hone_pool_threads(const hone_pool *pool);
 // hone_parallel_for's shape. Allocates nothing, also when it is called from inside a body (then it runs the bodies itself).
-// Workers spin for a few microseconds before they sleep, so that kernels of 20 us gain from them.
+// Workers spin for 200 us before they sleep: the next call of a loop finds them awake, on processors of their own.
 void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 // The same with at most limit threads at work.
 void hone_pool_run_limited(

@@ -13,6 +13,8 @@ enum { SCRATCH_ALIGN = 64, MAX_BATCH = 1 << 20 };
 static const double sample_ns = 20e3;
 // Everybody is warmed up for so long: the first runs after a pause take half as long again.
 static const double warm_ns = 300e3;
+// And for longer while each run is faster than the one before: megabytes come into the last cache run by run.
+static const double still_gains = 0.95, most_warm_ns = 20e6;
 // After another candidate's turn: its data has gone from the inner caches, its own pool's threads sleep.
 static const double warm_again_ns = 200e3;
 // Runs that are longer warm themselves.
@@ -272,7 +274,7 @@ hone_failure hone_runner_turn(hone_runner *runner, double *out_ns, hone_error *e
 
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err)
 {
-    double spent = 0;
+    double spent = 0, before_ns = INFINITY;
     settle(runner->session);
     runner->batch = 1;
     for (;;) {
@@ -284,8 +286,9 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
         double took = run_ns * runner->batch;
         spent += took > 1000 ? took : 1000;
         uint32_t batch = batch_for(runner->session, run_ns);
-        bool enough = runner->batch >= batch || took >= sample_ns;
-        if (enough && spent >= warm_ns) return HONE_FAILURE_NONE;
+        bool enough = runner->batch >= batch || took >= sample_ns, gains = run_ns < still_gains * before_ns;
+        if (enough && spent >= warm_ns && (!gains || spent >= most_warm_ns)) return HONE_FAILURE_NONE;
+        before_ns = run_ns;
         // Grown step by step: the first run after a pause tells little.
         if (batch > runner->batch * 16) batch = runner->batch * 16;
         if (batch > runner->batch) runner->batch = batch;

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 // How long to look before sleeping: a sleep and its wake cost a worker more than a small kernel lasts.
-enum { WORKER_SPIN_NS = 10000, CALLER_SPIN_NS = 20000, CHUNKS_PER_THREAD = 16, LINE = 64 };
+enum { WORKER_SPIN_NS = 200000, CALLER_SPIN_NS = 200000, CHUNKS_PER_THREAD = 16, LINE = 64 };
 
 typedef struct job {
     void (*body)(void *ctx, int64_t index);
