@@ -44,6 +44,7 @@ static load load_of_run(void)
 typedef struct progress {
     atomic_int acknowledged[PROCESSES];
     atomic_int failures;
+    atomic_int kills_left;
 } progress;
 
 typedef struct fixture {
@@ -83,7 +84,19 @@ static void key_of(int process, int number, char out[32])
     snprintf(out, 32, "%d-%04d", process, number);
 }
 
+static void rest(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
 // The children ---------------------------------------------------------------------------------------------------
+
+// Nobody ends before the last kill: what a process puts last waits for it.
+static void wait_for_kills(progress *p, int process, int count, int puts)
+{
+    while (atomic_load(&p->acknowledged[process]) + count >= puts && atomic_load(&p->kills_left) > 0)
+        rest();
+}
 
 static hone_status put_one(hone_store *store, int process, int number, hone_error *err)
 {
@@ -97,7 +110,7 @@ static hone_status put_one(hone_store *store, int process, int number, hone_erro
 
 typedef struct gathering {
     hone_store *target;
-    int process, skip, count;
+    int process, skip, puts;
     progress *progress;
     char keys[BATCH][32];
     hone_store_decision batch[BATCH];
@@ -107,6 +120,7 @@ typedef struct gathering {
 
 static hone_status merge_batch(gathering *g)
 {
+    wait_for_kills(g->progress, g->process, g->batched, g->puts);
     hone_status status = hone_store_merge(g->target, g->batch, (size_t)g->batched, NULL, NULL, g->err);
     if (status == HONE_OK) atomic_fetch_add(&g->progress->acknowledged[g->process], g->batched);
     g->batched = 0;
@@ -130,7 +144,7 @@ static bool take(void *ctx, const hone_store_decision *decision)
 static hone_status merge_all(fixture *f, hone_store *target, int process, hone_error *err)
 {
     hone_store *source = NULL;
-    gathering g = {.target = target, .process = process, .progress = f->progress, .err = err};
+    gathering g = {.target = target, .process = process, .puts = f->load.puts, .progress = f->progress, .err = err};
     g.skip = atomic_load(&f->progress->acknowledged[process]);
     hone_status status = hone_store_open(hone_allocator_system(), f->sources[process % 2], &source, err);
     if (status == HONE_OK) status = hone_store_scan(source, NULL, take, &g, err);
@@ -144,6 +158,7 @@ static hone_status put_all(fixture *f, hone_store *store, int process, hone_erro
     atomic_int *acknowledged = &f->progress->acknowledged[process];
     hone_status status = HONE_OK;
     while (status == HONE_OK && atomic_load(acknowledged) < f->load.puts) {
+        wait_for_kills(f->progress, process, 1, f->load.puts);
         status = put_one(store, process, atomic_load(acknowledged), err);
         if (status == HONE_OK) atomic_fetch_add(acknowledged, 1);
     }
@@ -188,11 +203,6 @@ static bool is_done(const fixture *f, int process)
     return atomic_load(&f->progress->acknowledged[process]) >= f->load.puts;
 }
 
-static void rest(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-}
-
 // Those that left before they were done were told to try again.
 static void restart_those_that_left(fixture *f, pid_t *children)
 {
@@ -220,15 +230,17 @@ static void kill_one(fixture *f, pid_t *children, unsigned *seed)
 static int run(fixture *f)
 {
     pid_t children[PROCESSES] = {0};
-    const int all = PROCESSES * f->load.puts;
+    const int all = PROCESSES * f->load.puts, before_the_last = all - PROCESSES * BATCH;
     unsigned seed = 1;
     int kills = 0;
+    atomic_store(&f->progress->kills_left, f->load.kills);
     for (int i = 0; i < PROCESSES; i++)
         start(f, children, i);
     while (total(f) < all && atomic_load(&f->progress->failures) == 0) {
-        if (kills < f->load.kills && total(f) >= (int)((long long)all * kills / (f->load.kills + 1))) {
+        if (kills < f->load.kills && total(f) >= (int)((long long)before_the_last * kills / f->load.kills)) {
             kill_one(f, children, &seed);
             kills++;
+            atomic_fetch_sub(&f->progress->kills_left, 1);
         } else {
             rest();
         }
