@@ -63,9 +63,11 @@ static inline char *text_of(const hone_lock *lock)
 static inline char *sealed(const char *body)
 {
     char hash[HONE_SHA256_HEX_SIZE];
-    char *text = NULL;
+    const size_t size = strlen(body) + 200;
+    char *text = malloc(size);
+    if (text == NULL) abort();
     hone_hash_sha256(body, strlen(body), hash);
-    if (asprintf(&text, "hone.lock 1 sha256:%s\n%s", hash, body) < 0) abort();
+    snprintf(text, size, "hone.lock 1 sha256:%s\n%s", hash, body);
     return text;
 }
 
