@@ -423,6 +423,7 @@ static hone_status check_batch(const hone_store *store, const hone_store_batch *
 }
 
 typedef struct rival {
+    const char *spec;
     const hone_store_measurement *coming;
     bool stays; // what is stored says as much
 } rival;
@@ -431,12 +432,16 @@ static bool is_rival(void *ctx, const hone_store_measured *measured)
 {
     rival *r = ctx;
     const hone_store_measurement *stored = &measured->measurement, *coming = r->coming;
-    if (stored->regime != coming->regime || strcmp(stored->kernel, coming->kernel) != 0 ||
+    // The walk also gives what may be another call's.
+    bool same_spec = (r->spec == NULL) == (measured->key.spec == NULL) && hone_spec_agrees(r->spec, measured->key.spec);
+    if (!same_spec || stored->regime != coming->regime || strcmp(stored->kernel, coming->kernel) != 0 ||
         strcmp(stored->config, coming->config) != 0)
         return true;
-    // A failure stays as long as nobody measured, a measurement stays before a failure.
+    // A measurement stays before a failure, and a failure before one that is not known to be later.
+    bool is_later =
+        coming->measured != NULL && stored->measured != NULL && strcmp(coming->measured, stored->measured) > 0;
     if (coming->failure != HONE_FAILURE_NONE)
-        r->stays = true;
+        r->stays = stored->failure == HONE_FAILURE_NONE || !is_later;
     else if (stored->failure == HONE_FAILURE_NONE)
         r->stays = stored->samples >= coming->samples;
     return !r->stays;
@@ -448,7 +453,7 @@ static hone_status put_measured_batch(hone_store *store, const hone_store_batch 
     size_t put = 0;
     for (size_t i = 0; status == HONE_OK && i < batch->measured_count; i++) {
         const hone_store_measured *coming = &batch->measured[i];
-        rival r = {&coming->measurement, false};
+        rival r = {coming->key.spec, &coming->measurement, false};
         status = store->ops->measurements(store, &coming->key, is_rival, &r, err);
         if (status != HONE_OK || r.stays) continue;
         status = store->ops->put_measurement(store, &coming->key, &coming->measurement, err);

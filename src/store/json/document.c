@@ -260,19 +260,23 @@ static void note_damage(reading *r, const char *text, const char *reason, bool i
     if (!r->is_wreck && !r->out_of_memory) r->out_of_memory = !r->reader->damage(r->reader->ctx, text, reason, is_new);
 }
 
-// What was damaged when the file was read before stays what it was.
-static bool is_noted(const json_t *record, const char **out_text, const char **out_reason)
+// What was damaged when the file was read before stays what it was. The text may hold bytes that are no UTF-8.
+static bool is_noted(reading *r, const json_t *record, const char **out_text, const char **out_reason)
 {
-    const json_t *damaged = json_object_get(record, "damaged");
-    *out_text = json_string_value(json_object_get(damaged, "text"));
+    hone_cell cell = {0};
+    const json_t *damaged = json_object_get(record, "damaged"), *text = json_object_get(damaged, "text");
     *out_reason = json_string_value(json_object_get(damaged, "reason"));
-    return json_object_size(record) == 1 && json_object_size(damaged) == 2 && *out_text != NULL && *out_reason != NULL;
+    hone_buffer_clear(&r->bytes);
+    if (json_object_size(record) != 1 || json_object_size(damaged) != 2 || *out_reason == NULL) return false;
+    if (!read_cell(r, HONE_CELL_TEXT, text, &cell) || cell.kind != HONE_CELL_TEXT) return false;
+    *out_text = json_is_object(text) ? r->bytes.data + cell.as.integer : cell.as.text;
+    return true;
 }
 
 static void take_record(reading *r, const json_t *record, const char *text)
 {
     const char *noted, *why;
-    if (is_noted(record, &noted, &why)) {
+    if (is_noted(r, record, &noted, &why)) {
         note_damage(r, noted, why, false);
         return;
     }

@@ -27,7 +27,8 @@ static void what_ejkernel_wrote_is_kept_and_comes_out_again(void **state)
         {"raw-unicode-nested.json", 0}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char *text = golden(files[i].file);
-        assert_int_equal(import_text(e, e->store, files[i].file, HONE_EXCHANGE_ANY, text, NULL), HONE_OK);
+        if (import_text(e, e->store, files[i].file, HONE_EXCHANGE_ANY, text, NULL) != HONE_OK)
+            fail_msg("%s: %s", files[i].file, e->err.message);
         size_t count = e->report.outcomes[HONE_IMPORT_FOREIGN];
         assert_int_equal(count + e->report.outcomes[HONE_IMPORT_REFUSED], count);
         if (files[i].count > 0) assert_int_equal(count, files[i].count);
