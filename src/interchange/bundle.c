@@ -185,7 +185,10 @@ static const char *get_measured(const reading *r, hone_view entry, hone_store_me
 static void read_measured(const reading *r, hone_view entry)
 {
     hone_store_measured measured = {0};
+    hone_error why = {0};
     const char *wrong = hone_json_is_object(entry) ? get_measured(r, entry, &measured) : "an object is expected";
+    if (wrong == NULL && hone_store_check_measured(&measured, &why) != HONE_OK)
+        wrong = hone_importer_text(r->importer, hone_view_of(why.message));
     if (wrong != NULL)
         refuse(r, wrong);
     else
@@ -209,10 +212,10 @@ static void read_alias(const reading *r, hone_view entry)
     bool ok = hone_json_is_object(entry) && get_texts(r, entry, fields, sizeof fields / sizeof *fields) == NULL;
     for (size_t i = 0; ok && i < sizeof needed / sizeof *needed; i++)
         ok = *needed[i] != NULL && (*needed[i])[0] != '\0';
-    if (ok)
+    if (ok && hone_store_check_alias(&alias, NULL) == HONE_OK)
         hone_importer_take_alias(r->importer, &alias);
     else
-        refuse(r, "scheme, operation, foreign_key, algorithm, version and key are expected as texts");
+        refuse(r, "printable scheme, operation, foreign_key, algorithm, version and key are expected as texts");
 }
 
 static void read_foreign(const reading *r, hone_view entry)

@@ -227,6 +227,7 @@ static hone_status check_config(const hone_importer *importer, const hone_store_
 static hone_status check_decision(const hone_importer *importer, const hone_store_decision *decision, hone_error *why)
 {
     hone_status status = check_texts(decision, why);
+    if (status == HONE_OK) status = hone_store_check_decision(decision, why);
     if (status == HONE_OK) status = check_spec(decision, why);
     return status == HONE_OK ? check_config(importer, decision, why) : status;
 }
@@ -322,6 +323,11 @@ void hone_importer_keep(hone_importer *importer, const hone_store_foreign *forei
 {
     const char *what = hone_importer_format(importer, "%.80s %.80s", foreign->operation, foreign->foreign_key);
     if (load(importer, foreign, what)) return;
+    hone_error why = {0};
+    if (hone_store_check_foreign(foreign, &why) != HONE_OK) {
+        hone_importer_refuse(importer, foreign->origin, what, hone_importer_text(importer, hone_view_of(why.message)));
+        return;
+    }
     add(importer, &importer->foreigns, &importer->foreign_count, &importer->foreign_capacity, foreign, sizeof *foreign);
     add_entry(importer, HONE_IMPORT_FOREIGN, false, foreign->origin, what, reason);
 }

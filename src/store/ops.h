@@ -137,6 +137,11 @@ typedef struct hone_store_batch {
     size_t foreign_count;
 } hone_store_batch;
 
+// Whether a batch would take a record: HONE_OK, or HONE_INVALID_ARGUMENT with the field. For who puts what others wrote.
+hone_status hone_store_check_decision(const hone_store_decision *decision, hone_error *err);
+hone_status hone_store_check_measured(const hone_store_measured *measured, hone_error *err);
+hone_status hone_store_check_alias(const hone_store_alias *alias, hone_error *err);
+hone_status hone_store_check_foreign(const hone_store_foreign *foreign, hone_error *err);
 // Puts a batch in one transaction. Returns: as hone_store_merge; on failure the store is as it was.
 hone_status hone_store_put_batch(hone_store *store, const hone_store_batch *batch, hone_error *err);
 

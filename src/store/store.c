@@ -405,6 +405,27 @@ hone_status hone_store_merge(
 
 // Batches ------------------------------------------------------------------------------------------------------
 
+hone_status hone_store_check_decision(const hone_store_decision *decision, hone_error *err)
+{
+    return check_decision(decision, "store.batch", err);
+}
+
+hone_status hone_store_check_measured(const hone_store_measured *measured, hone_error *err)
+{
+    hone_status status = check_key(&measured->key, "store.batch", err);
+    return status == HONE_OK ? check_measurement(&measured->measurement, err) : status;
+}
+
+hone_status hone_store_check_alias(const hone_store_alias *alias, hone_error *err)
+{
+    return check_alias(alias, err);
+}
+
+hone_status hone_store_check_foreign(const hone_store_foreign *foreign, hone_error *err)
+{
+    return check_foreign(foreign, err);
+}
+
 static hone_status check_batch(const hone_store *store, const hone_store_batch *batch, hone_error *err)
 {
     static const char where[] = "store.batch";
@@ -412,8 +433,7 @@ static hone_status check_batch(const hone_store *store, const hone_store_batch *
     for (size_t i = 0; status == HONE_OK && i < batch->removed_count; i++)
         status = check_key(&batch->removed[i], where, err);
     for (size_t i = 0; status == HONE_OK && i < batch->measured_count; i++) {
-        status = check_key(&batch->measured[i].key, where, err);
-        if (status == HONE_OK) status = check_measurement(&batch->measured[i].measurement, err);
+        status = hone_store_check_measured(&batch->measured[i], err);
     }
     for (size_t i = 0; status == HONE_OK && i < batch->alias_count; i++)
         status = check_alias(&batch->aliases[i], err);
