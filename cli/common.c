@@ -31,7 +31,10 @@ static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
         .lock_file = lock,
     };
     hone_error err;
-    return hone_runtime_open(&options, &cli->rt, &err) == HONE_OK ? 0 : cli_fail(&err);
+    if (hone_runtime_open(&options, &cli->rt, &err) == HONE_OK) return 0;
+    // A lock file that is not there is no answer to what was asked.
+    int status = cli_fail(&err);
+    return status == EXIT_NO ? EXIT_WORLD : status;
 }
 
 int cli_open(hone_cli *cli, hone_policy policy)

@@ -74,7 +74,7 @@ class Environment(CommandTest):
             self.refused("devices", env={name: value}, says=[name, value, says])
 
     def test_a_lock_file_that_is_not_there_is_an_error(self):
-        self.refused("devices", env={"HONE_LOCK": "hone.lock"}, code=NO, says=["HONE_LOCK", "hone.lock", "No such file"])
+        self.refused("devices", env={"HONE_LOCK": "hone.lock"}, code=WORLD, says=["HONE_LOCK", "hone.lock", "No such file"])
 
     def test_how_a_put_is_synced_is_checked(self):
         self.refused("store", "list", env={"HONE_STORE_SYNC": "maybe"}, says=["HONE_STORE_SYNC", "maybe"])
