@@ -482,6 +482,11 @@ void hone_json_files_close(hone_json_files *files)
 static hone_status load_between_changes(hone_json_files *files, hone_error *err)
 {
     enum { TRIES = 200 };
+    char path[HONE_JSON_PATH_SIZE];
+    // Whoever writes first makes the lock file. One file alone changes at once, and needs no number.
+    lock_path_of(files, path);
+    if (files->lock < 0 && files->single[0] == '\0' && hone_os_file_stamp(path).inode != 0)
+        (void)!open_lock(files, NULL);
     for (int i = 0; i < TRIES; i++) {
         const uint64_t before = read_number(files);
         if (before % 2 == 0) {
