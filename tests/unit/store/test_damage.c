@@ -253,7 +253,7 @@ static size_t step_of(size_t otherwise)
 static void one_bit_in_each_byte(void **state)
 {
     fixture *f = *state;
-    size_t step = step_of(1), sparse = step_of(97);
+    size_t step = step_of(1), sparse = step_of(397);
     for (size_t at = 0; at < f->size; at++) {
         if (!is_tried(f, at, step, sparse)) continue;
         memcpy(f->bytes, f->original, f->size);
@@ -294,8 +294,8 @@ static void every_bit_of_one_record(void **state)
 static void a_cut_at_every_length(void **state)
 {
     fixture *f = *state;
-    size_t step = step_of(61);
-    for (size_t size = 0; size < f->size; size += size < 600 ? step_of(1) : step)
+    size_t step = step_of(127);
+    for (size_t size = 0; size < f->size; size += size < 128 ? step_of(1) : step)
         assert_harmless(f, f->original, size);
     for (size_t size = 4096; size < f->size; size += 4096)
         assert_harmless(f, f->original, size);
@@ -312,8 +312,8 @@ static void random_bytes(void **state)
 {
     fixture *f = *state;
     uint32_t seed = 1;
-    for (size_t round = 0; round < 600 / step_of(1) || round < 80; round++) {
-        size_t size = next_random(&seed) % FILE_LIMIT;
+    for (size_t round = 0; round < 120 || (round < 2000 && getenv("HONE_SOAK") != NULL); round++) {
+        size_t size = next_random(&seed) % (FILE_LIMIT / 4);
         for (size_t i = 0; i < size; i++)
             f->bytes[i] = (unsigned char)next_random(&seed);
         // Some begin as a store does, so that more than the first look is tried.
@@ -327,7 +327,7 @@ static void scattered_noise(void **state)
 {
     fixture *f = *state;
     uint32_t seed = 7;
-    for (size_t round = 0; round < 600 / step_of(1) || round < 80; round++) {
+    for (size_t round = 0; round < 120 || (round < 2000 && getenv("HONE_SOAK") != NULL); round++) {
         memcpy(f->bytes, f->original, f->size);
         for (size_t i = 0; i < 1 + round % 50; i++)
             f->bytes[next_random(&seed) % f->size] = (unsigned char)next_random(&seed);
