@@ -254,6 +254,8 @@ static hone_status algorithm_by_name(
     hone_wire_reader *reader, const hone_kernel_reader *how, hone_algorithm *out, hone_error *err)
 {
     const char *name = hone_wire_get_text(reader), *version = hone_wire_get_text(reader);
+    hone_status status = hone_wire_check(reader, err);
+    if (status != HONE_OK) return status;
     const hone_algorithm_entry *entry = name && how->registry ? hone_registry_find(how->registry, name, version) : NULL;
     if (!entry)
         return hone_fail(
