@@ -82,7 +82,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_result_json(const hone_result *result,
 HONE_API void hone_text_free(char *text);
 HONE_API HONE_MUST_CHECK hone_status
 hone_result_parse(hone_runtime *rt, const char *json, size_t size, hone_result **out, hone_error *err);
-// Both results' entries; of two for one key the store's rule decides: verified before unverified, then more samples, then faster.
+// Both results' entries; of two for one call and regime the one that hone_store_merge would keep, b's coming to a's. The
+// results are of one device, else HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status
 hone_result_merge(const hone_result *a, const hone_result *b, hone_result **out, hone_error *err);
 HONE_API HONE_MUST_CHECK hone_status

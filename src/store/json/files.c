@@ -716,8 +716,7 @@ hone_status hone_json_files_check(const hone_json_files *files, hone_error *err)
             return hone_fail(
                 err, HONE_CORRUPT, where,
                 "%s/%s is damaged: records may be missing; what is sound is served, and the file gets a second name "
-                "before "
-                "it is written again",
+                "before it is written again",
                 files->folder, files->files[i].name);
     return HONE_OK;
 }
