@@ -1,6 +1,8 @@
 // hone store
 #include "cli.h"
 
+#include "base/hash.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,11 +55,6 @@ static int list(hone_cli *cli, hone_store *store)
     return status == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }
 
-static bool is_key(const char *text)
-{
-    return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
-}
-
 // What CALL or KEY means: a key as it stands, or that of a call, and its bucket's.
 typedef struct wanted {
     hone_call *call, *bucket;
@@ -66,7 +63,7 @@ typedef struct wanted {
 
 static int resolve(hone_cli *cli, const char *text, wanted *out)
 {
-    if (is_key(text)) {
+    if (hone_is_key(text)) {
         out->key.key = text;
         return 0;
     }

@@ -1,13 +1,15 @@
 #include "base/hash.h"
 
 #include <nettle/sha2.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+static const char digits[] = "0123456789abcdef";
+
 static void write_hex(const uint8_t *bytes, size_t count, char *out)
 {
-    static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < count; i++) {
         out[2 * i] = digits[bytes[i] >> 4];
         out[2 * i + 1] = digits[bytes[i] & 15];
@@ -35,6 +37,11 @@ void hone_hash_sha256(const void *text, size_t size, char out_hex[HONE_SHA256_HE
     uint8_t bytes[SHA256_DIGEST_SIZE];
     digest(text, size, bytes);
     write_hex(bytes, SHA256_DIGEST_SIZE, out_hex);
+}
+
+bool hone_is_key(const char *text)
+{
+    return text != NULL && strlen(text) == HONE_KEY_SIZE - 1 && strspn(text, digits) == HONE_KEY_SIZE - 1;
 }
 
 uint64_t hone_hash64(const void *bytes, size_t size)

@@ -173,11 +173,6 @@ static bool fits(const char *text, size_t size)
     return text != NULL && text[0] != '\0' && strlen(text) < size;
 }
 
-static bool is_call_key(const char *key)
-{
-    return key != NULL && strlen(key) == HONE_KEY_SIZE - 1 && strspn(key, "0123456789abcdef") == HONE_KEY_SIZE - 1;
-}
-
 static hone_status check_texts(const hone_store_decision *decision, hone_error *why)
 {
     const struct {
@@ -192,7 +187,7 @@ static hone_status check_texts(const hone_store_decision *decision, hone_error *
         if (!fits(texts[i].text, texts[i].size))
             return hone_fail(
                 why, HONE_CORRUPT, where, "%s: a text of 1 to %zu bytes is expected", texts[i].name, texts[i].size - 1);
-    if (!is_call_key(decision->key.key))
+    if (!hone_is_key(decision->key.key))
         return hone_fail(why, HONE_CORRUPT, where, "key: 16 lower-case hex digits are expected");
     if (!isfinite(decision->time_ns) || decision->time_ns < 0)
         return hone_fail(why, HONE_CORRUPT, where, "time_ns: a number from 0 is expected");
@@ -448,7 +443,7 @@ static hone_status bind_foreign(
 {
     hone_store_key filter = {.key = foreign->foreign_key};
     recorded found = {.importer = importer};
-    if (importer->registry == NULL || !is_call_key(foreign->foreign_key)) return HONE_OK;
+    if (importer->registry == NULL || !hone_is_key(foreign->foreign_key)) return HONE_OK;
     name_algorithm(importer, foreign->operation, &filter);
     // hone's versions are its own: the operation is the newest algorithm of its name.
     const hone_algorithm_entry *algorithm = hone_registry_find(importer->registry, filter.algorithm, NULL);

@@ -2,6 +2,7 @@
 #include "lock/lock.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 
 #include <string.h>
 
@@ -83,7 +84,7 @@ static hone_status check_size(const char *name, const char *text, size_t limit, 
 
 static hone_status check_key(const char *key, const char *where, hone_error *err)
 {
-    if (strlen(key) == 16 && strspn(key, "0123456789abcdef") == 16) return HONE_OK;
+    if (hone_is_key(key)) return HONE_OK;
     return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the key is '%.40s', expected 16 lower-case hex digits", key);
 }
 

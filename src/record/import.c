@@ -64,11 +64,6 @@ static hone_status read_operation(reading *r, hone_error *err)
     return r->algorithm.failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
-static bool is_call_key(const char *text)
-{
-    return strlen(text) == HONE_KEY_SIZE - 1 && strspn(text, "0123456789abcdef") == HONE_KEY_SIZE - 1;
-}
-
 // The text proves the key: an entry where it does not would match labels to the wrong arguments.
 static hone_status read_key(reading *r, hone_error *err)
 {
@@ -76,7 +71,7 @@ static hone_status read_key(reading *r, hone_error *err)
     hone_status status = need_text(r->entry, "key", &key->key, err);
     if (status == HONE_OK) status = read_text(r->entry, "spec", &key->spec, err);
     if (status != HONE_OK) return status;
-    if (!is_call_key(key->key))
+    if (!hone_is_key(key->key))
         return hone_fail(err, HONE_CORRUPT, where, "\"key\" is '%s': 16 lower-case hex digits are expected", key->key);
     if (key->spec == NULL) return HONE_OK;
     char proved[HONE_KEY_SIZE];

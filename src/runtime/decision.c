@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "tune/environment.h"
 
 #include <stdio.h>
@@ -199,7 +200,7 @@ static hone_status decision_of_entry(
     if (entry->algorithm == NULL || entry->key == NULL || entry->kernel == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "overlay.create", "an entry needs an algorithm, a key and a kernel");
-    if (strlen(entry->key) != 16 || strspn(entry->key, "0123456789abcdef") != 16)
+    if (!hone_is_key(entry->key))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "overlay.create", "the key is '%.40s', expected 16 lower-case hex digits",
             entry->key);

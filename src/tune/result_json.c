@@ -2,6 +2,7 @@
 #include "tune/result.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 
 #include <math.h>
@@ -226,7 +227,7 @@ static hone_status get_key(const reading *r, const json_t *entry, hone_decision 
 {
     hone_status status = get_text(r, entry, "key", NULL, decision->key, sizeof decision->key);
     if (status != HONE_OK) return status;
-    if (strlen(decision->key) == 16 && strspn(decision->key, "0123456789abcdef") == 16) return HONE_OK;
+    if (hone_is_key(decision->key)) return HONE_OK;
     return fail_entry(r, "key: expected 16 lower-case hex digits");
 }
 

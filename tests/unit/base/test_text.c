@@ -238,6 +238,17 @@ static void hashes_are_sha256s(void **state)
     assert_true(hone_hash64("abc", 3) == UINT64_C(0x78af5f94892f3950));
 }
 
+static void a_key_is_16_lower_case_hex_digits(void **state)
+{
+    (void)state;
+    assert_true(hone_is_key("0123456789abcdef"));
+    assert_false(hone_is_key("0123456789abcdeF"));
+    assert_false(hone_is_key("0123456789abcde"));
+    assert_false(hone_is_key("0123456789abcdef0"));
+    assert_false(hone_is_key(""));
+    assert_false(hone_is_key(NULL));
+}
+
 static void take_message(void *ctx, int level, const char *message)
 {
     snprintf(ctx, 64, "%d %s", level, message);
@@ -272,6 +283,7 @@ int main(void)
         cmocka_unit_test(json_strings_are_escaped_as_pythons),
         cmocka_unit_test(damaged_json_is_refused_with_its_place),
         cmocka_unit_test(hashes_are_sha256s),
+        cmocka_unit_test(a_key_is_16_lower_case_hex_digits),
         cmocka_unit_test(a_log_takes_what_its_level_lets_through),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
