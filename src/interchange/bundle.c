@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "registry/names.h"
 #include "tune/tuner.h"
 
 #include <math.h>
@@ -79,13 +80,6 @@ static const char *get_key(const reading *r, hone_view entry, hone_store_key *ou
 
 // Decisions ----------------------------------------------------------------------------------------------------
 
-static bool is_source(const char *name)
-{
-    for (int source = HONE_SOURCE_NONE + 1; source < HONE_SOURCE_COUNT; source++)
-        if (strcmp(hone_source_name((hone_source)source), name) == 0) return true;
-    return false;
-}
-
 // Returns what is wrong; NULL: nothing.
 static const char *get_evidence(const reading *r, hone_view entry, hone_store_decision *out)
 {
@@ -108,9 +102,9 @@ static const char *get_standing(const reading *r, hone_view entry, hone_store_de
     const char *regime = NULL;
     hone_view verified = hone_json_member(entry, "verified");
     if (verified.size > 0) out->verified = hone_view_is(verified, "true");
-    if (!get_text(r, entry, "regime", NULL, &regime)) return "regime: warm or cold is expected";
-    if (regime != NULL) out->regime = strcmp(regime, "cold") == 0 ? HONE_COLD : HONE_WARM;
-    return NULL;
+    bool is_known =
+        get_text(r, entry, "regime", NULL, &regime) && (regime == NULL || hone_regime_by_name(regime, &out->regime));
+    return is_known ? NULL : "regime: warm or cold is expected";
 }
 
 static const char *get_decision(const reading *r, hone_view entry, hone_store_decision *out)
@@ -125,7 +119,8 @@ static const char *get_decision(const reading *r, hone_view entry, hone_store_de
     const char *wrong = get_key(r, entry, &out->key);
     if (wrong == NULL) wrong = get_texts(r, entry, fields, sizeof fields / sizeof *fields);
     if (wrong != NULL) return hone_importer_format(r->importer, "%s: a text is expected", wrong);
-    if (!is_source(out->source)) return "source: no source of that name";
+    hone_source source;
+    if (!hone_source_by_name(out->source, &source)) return "source: no source of that name";
     if (!get_object(r, entry, "config", "{}", &out->config)) return "config: an object is expected";
     if (!get_object(r, entry, "environment", r->environment, &out->environment))
         return "environment: an object is expected";
@@ -145,13 +140,6 @@ static void read_decision(const reading *r, hone_view entry)
 
 // Measurements and failures ------------------------------------------------------------------------------------
 
-static hone_failure failure_named(const char *name)
-{
-    for (int kind = HONE_FAILURE_NONE; kind < HONE_FAILURE_COUNT; kind++)
-        if (strcmp(hone_failure_name((hone_failure)kind), name) == 0) return (hone_failure)kind;
-    return HONE_FAILURE_COUNT;
-}
-
 static const char *get_measured(const reading *r, hone_view entry, hone_store_measured *out)
 {
     hone_store_measurement *m = &out->measurement;
@@ -164,15 +152,14 @@ static const char *get_measured(const reading *r, hone_view entry, hone_store_me
     const char *wrong = get_key(r, entry, &out->key);
     if (wrong == NULL) wrong = get_texts(r, entry, fields, sizeof fields / sizeof *fields);
     if (wrong != NULL) return hone_importer_format(r->importer, "%s: a text is expected", wrong);
-    m->failure = failure_named(failure);
-    m->regime = strcmp(regime, "cold") == 0 ? HONE_COLD : HONE_WARM;
+    if (!hone_failure_by_name(failure, &m->failure)) return "failure: no failure of that name";
+    if (!hone_regime_by_name(regime, &m->regime)) return "regime: warm or cold is expected";
     bool ok = get_object(r, entry, "config", "{}", &m->config) &&
               get_object(r, entry, "environment", NULL, &m->environment) &&
               get_real(entry, "time_ns", 0, &m->time_ns) && get_real(entry, "low_ns", 0, &m->low_ns) &&
               get_real(entry, "high_ns", 0, &m->high_ns) && get_real(entry, "max_error", -1, &m->max_error) &&
               get_real(entry, "samples", 0, &samples);
-    if (!ok || m->failure == HONE_FAILURE_COUNT || !(samples >= 0 && samples <= UINT32_MAX))
-        return "a field of the wrong kind";
+    if (!ok || !(samples >= 0 && samples <= UINT32_MAX)) return "a field of the wrong kind";
     m->samples = (uint32_t)samples;
     if (m->time_ns < 0 || m->low_ns < 0 || m->high_ns < 0) return "a time below 0";
     const hone_store_key *key = &out->key;

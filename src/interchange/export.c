@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "hone/tune.h"
+#include "registry/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,7 @@ static bool put_decision(void *ctx, const hone_store_decision *decision)
     put_member(out, "platform", decision->platform);
     put_member(out, "source", decision->source);
     put_member(out, "revision", decision->revision);
-    put_member(out, "regime", decision->regime == HONE_COLD ? "cold" : "warm");
+    put_member(out, "regime", hone_regime_name(decision->regime));
     hone_buffer_format(out, ",\"verified\":%s", decision->verified ? "true" : "false");
     put_object(out, "config", decision->config);
     put_evidence(out, decision);
@@ -173,7 +174,7 @@ static bool put_measured(void *ctx, const hone_store_key *key, const hone_store_
     put_key(out, key);
     put_member(out, "kernel", m->kernel);
     put_member(out, "revision", m->revision);
-    put_member(out, "regime", m->regime == HONE_COLD ? "cold" : "warm");
+    put_member(out, "regime", hone_regime_name(m->regime));
     put_member(out, "measured", m->measured);
     put_object(out, "config", m->config);
     put_object(out, "environment", m->environment);

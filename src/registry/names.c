@@ -31,6 +31,10 @@ static const char *const failure_names[HONE_FAILURE_COUNT] = {
     [HONE_FAILURE_CRASH] = "crash",     [HONE_FAILURE_TIMEOUT] = "timeout",
 };
 
+enum { REGIME_COUNT = HONE_COLD + 1 };
+
+static const char *const regime_names[REGIME_COUNT] = {[HONE_WARM] = "warm", [HONE_COLD] = "cold"};
+
 enum { POLICY_COUNT = HONE_POLICY_FROZEN + 1 };
 
 static const char *const policy_names[POLICY_COUNT] = {
@@ -107,6 +111,32 @@ const char *hone_source_name(hone_source source)
 const char *hone_failure_name(hone_failure failure)
 {
     return name_of(failure_names, HONE_FAILURE_COUNT, (unsigned)failure, "unknown failure");
+}
+
+const char *hone_regime_name(hone_regime regime)
+{
+    return name_of(regime_names, REGIME_COUNT, (unsigned)regime, "unknown regime");
+}
+
+bool hone_source_by_name(const char *name, hone_source *out)
+{
+    int index = find(source_names, HONE_SOURCE_NONE + 1, HONE_SOURCE_COUNT, name);
+    if (index >= 0) *out = (hone_source)index;
+    return index >= 0;
+}
+
+bool hone_failure_by_name(const char *name, hone_failure *out)
+{
+    int index = find(failure_names, HONE_FAILURE_NONE, HONE_FAILURE_COUNT, name);
+    if (index >= 0) *out = (hone_failure)index;
+    return index >= 0;
+}
+
+bool hone_regime_by_name(const char *name, hone_regime *out)
+{
+    int index = find(regime_names, HONE_WARM, REGIME_COUNT, name);
+    if (index >= 0) *out = (hone_regime)index;
+    return index >= 0;
 }
 
 const char *hone_policy_name(hone_policy policy)

@@ -3,17 +3,11 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "registry/names.h"
 #include "tune/environment.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static hone_source source_by_name(const char *name)
-{
-    for (int source = HONE_SOURCE_NONE; source < HONE_SOURCE_COUNT; source++)
-        if (strcmp(hone_source_name((hone_source)source), name) == 0) return (hone_source)source;
-    return HONE_SOURCE_NONE;
-}
 
 static const char *revision_of(const hone_kernel_ref *kernel)
 {
@@ -48,7 +42,8 @@ hone_status hone_decision_from_store(
     if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_CORRUPT;
     memset(out, 0, sizeof *out);
     hone_decision_fill(out, kernel, &config, row->key.key);
-    out->source = source_by_name(row->source);
+    out->source = HONE_SOURCE_NONE;
+    (void)hone_source_by_name(row->source, &out->source);
     out->verified = row->verified;
     if (device != NULL) (void)hone_environment_compare(row->environment, device, &kernel->kernel, out->changed);
     if (row->evidence != NULL) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &out->evidence, NULL);

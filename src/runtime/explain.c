@@ -1,6 +1,7 @@
 // hone_explain: the chain link by link, every kernel, the evidence, and on a miss the nearest stored calls.
 #include "base/error.h"
 #include "base/json.h"
+#include "registry/names.h"
 #include "runtime/nearest.h"
 #include "runtime/negatives.h"
 #include "runtime/runtime.h"
@@ -119,7 +120,7 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
     }
     hone_buffer_format(
         out, "  %.3f us (95 %% %.3f to %.3f), %u samples, %s", evidence->time_ns / 1e3, evidence->low_ns / 1e3,
-        evidence->high_ns / 1e3, evidence->samples, evidence->regime == HONE_COLD ? "cold" : "warm");
+        evidence->high_ns / 1e3, evidence->samples, hone_regime_name(evidence->regime));
     if (evidence->runner_up[0] != '\0')
         hone_buffer_format(
             out, "; %.2fx %s (95 %% %.2f to %.2f)", evidence->ratio, evidence->runner_up, evidence->ratio_low,

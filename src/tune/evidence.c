@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "registry/names.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -59,11 +60,6 @@ static const field fields[] = {
 
 enum { FIELD_TOTAL = sizeof fields / sizeof fields[0] };
 
-static const char *regime_name(hone_regime regime)
-{
-    return regime == HONE_COLD ? "cold" : "warm";
-}
-
 // Writing --------------------------------------------------------------------------------------------------------
 
 static bool is_zero(const field *f, const void *at)
@@ -106,7 +102,7 @@ static void write_value(hone_buffer *out, const field *f, const void *at)
         hone_json_string(out, at, strlen(at));
         break;
     case FIELD_REGIME:
-        hone_buffer_format(out, "\"%s\"", regime_name(*(const hone_regime *)at));
+        hone_buffer_format(out, "\"%s\"", hone_regime_name(*(const hone_regime *)at));
         break;
     case FIELD_REJECTED:
         write_rejected(out, at);
@@ -184,9 +180,7 @@ static bool read_value(const json_t *value, const field *f, void *at)
     case FIELD_TEXT:
         return read_text(value, at, f->size);
     case FIELD_REGIME:
-        *(hone_regime *)at =
-            json_is_string(value) && strcmp(json_string_value(value), "cold") == 0 ? HONE_COLD : HONE_WARM;
-        return json_is_string(value);
+        return json_is_string(value) && hone_regime_by_name(json_string_value(value), at);
     case FIELD_REJECTED:
         return read_rejected(value, at);
     }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "registry/names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -231,13 +232,6 @@ static hone_status get_key(const reading *r, const json_t *entry, hone_decision 
     return fail_entry(r, "key: expected 16 lower-case hex digits");
 }
 
-static hone_source source_named(const char *name)
-{
-    for (int source = HONE_SOURCE_NONE + 1; source < HONE_SOURCE_COUNT; source++)
-        if (strcmp(hone_source_name((hone_source)source), name) == 0) return (hone_source)source;
-    return HONE_SOURCE_NONE;
-}
-
 static hone_status get_origin(const reading *r, const json_t *entry, hone_decision *decision)
 {
     char platform[32], source[32];
@@ -247,8 +241,7 @@ static hone_status get_origin(const reading *r, const json_t *entry, hone_decisi
     hone_error why = {0};
     if (hone_platform_parse(platform, &decision->platform, &why) != HONE_OK)
         return hone_fail(r->err, HONE_CORRUPT, where, "entries[%zu].platform: %s", r->index, why.message);
-    decision->source = source_named(source);
-    return decision->source != HONE_SOURCE_NONE ? HONE_OK : fail_entry(r, "source: no source of that name");
+    return hone_source_by_name(source, &decision->source) ? HONE_OK : fail_entry(r, "source: no source of that name");
 }
 
 static hone_status get_config(const reading *r, const json_t *entry, hone_decision *decision)

@@ -229,6 +229,8 @@ static void entries_that_are_wrong_are_refused_one_by_one(void **state)
         "ns\":1}}",
         "{\"algorithm\":\"a\",\"key\":\"0123456789abcdef\",\"kernel\":\"k\",\"spec\":\"{}\",\"evidence\":{\"time_ns\":"
         "1}}",
+        "{\"algorithm\":\"a\",\"key\":\"0123456789abcdef\",\"kernel\":\"k\",\"regime\":\"hot\",\"evidence\":{\"time_"
+        "ns\":1}}",
         "{\"algorithm\":\"a\",\"key\":\"0123456789abcdef\",\"kernel\":\"k\",\"evidence\":{\"time_ns\":1}}",
     };
     enum { COUNT = sizeof entries / sizeof *entries };
@@ -238,18 +240,21 @@ static void entries_that_are_wrong_are_refused_one_by_one(void **state)
         strcat(text, entries[i]);
     }
     strcat(
-        text, "],\"measurements\":[{\"algorithm\":\"a\",\"key\":\"k\",\"kernel\":\"x\",\"time_ns\":1e999},1],"
+        text, "],\"measurements\":[{\"algorithm\":\"a\",\"key\":\"k\",\"kernel\":\"x\",\"time_ns\":1e999},1,"
+              "{\"algorithm\":\"a\",\"key\":\"k\",\"kernel\":\"x\",\"regime\":\"hot\"}],"
               "\"aliases\":[{}],"
               "\"foreign\":[{\"scheme\":\"s\",\"operation\":\"o\",\"foreign_key\":\"k\",\"text\":\"{\"}]}");
     assert_int_equal(import_text(e, e->store, "x.json", HONE_EXCHANGE_ANY, text, NULL), HONE_OK);
     assert_non_null(strstr(e->lines, "refused measurements[0]"));
+    assert_non_null(strstr(e->lines, "refused measurements[2]: regime: warm or cold is expected"));
     assert_non_null(strstr(e->lines, "refused aliases[0]"));
     assert_non_null(strstr(e->lines, "refused foreign[0]"));
-    assert_int_equal(e->report.outcomes[HONE_IMPORT_REFUSED], COUNT - 1 + 4);
+    assert_int_equal(e->report.outcomes[HONE_IMPORT_REFUSED], COUNT - 1 + 5);
     assert_int_equal(e->report.outcomes[HONE_IMPORT_TAKEN], 1);
     assert_non_null(strstr(e->lines, "refused entries[0]: an object is expected"));
     assert_non_null(strstr(e->lines, "spec hashes to"));
     assert_non_null(strstr(e->lines, "abacus"));
+    assert_non_null(strstr(e->lines, "refused entries[10]: regime: warm or cold is expected"));
 }
 
 static void documents_that_are_none_leave_the_store_as_it_was(void **state)

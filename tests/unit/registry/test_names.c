@@ -37,6 +37,25 @@ static void every_policy_reads_back_from_its_name(void **state)
     }
 }
 
+static void every_source_failure_and_regime_reads_back_from_its_name(void **state)
+{
+    (void)state;
+    hone_source source = HONE_SOURCE_NONE;
+    hone_failure failure = HONE_FAILURE_NONE;
+    hone_regime regime = HONE_WARM;
+    for (int i = HONE_SOURCE_NONE + 1; i < HONE_SOURCE_COUNT; i++)
+        assert_true(hone_source_by_name(hone_source_name((hone_source)i), &source) && (int)source == i);
+    for (int i = HONE_FAILURE_NONE; i < HONE_FAILURE_COUNT; i++)
+        assert_true(hone_failure_by_name(hone_failure_name((hone_failure)i), &failure) && (int)failure == i);
+    for (int i = HONE_WARM; i <= HONE_COLD; i++)
+        assert_true(hone_regime_by_name(hone_regime_name((hone_regime)i), &regime) && (int)regime == i);
+    assert_false(hone_source_by_name("none", &source) || hone_source_by_name("dream", &source));
+    assert_false(hone_failure_by_name("", &failure) || hone_regime_by_name("Cold", &regime));
+    assert_int_equal(source, HONE_SOURCE_COUNT - 1);
+    assert_int_equal(failure, HONE_FAILURE_COUNT - 1);
+    assert_int_equal(regime, HONE_COLD);
+}
+
 static void auto_is_a_platform_of_queries(void **state)
 {
     (void)state;
@@ -112,6 +131,7 @@ int main(void)
         cmocka_unit_test(every_platform_reads_back_from_its_name),
         cmocka_unit_test(every_backend_reads_back_from_its_name),
         cmocka_unit_test(every_policy_reads_back_from_its_name),
+        cmocka_unit_test(every_source_failure_and_regime_reads_back_from_its_name),
         cmocka_unit_test(auto_is_a_platform_of_queries),
         cmocka_unit_test(names_are_exact_lower_case_and_a_wrong_one_lists_them),
         cmocka_unit_test(numbers_without_a_name_have_words_too),

@@ -71,15 +71,11 @@ static void wrong_kinds_are_refused_by_name(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "{\"samples\":-1}",
-        "{\"samples\":\"x\"}",
-        "{\"time_ns\":\"1\"}",
-        "{\"rejected\":[]}",
-        "{\"regime\":1}",
-        "{\"isolated\":\"x\"}",
-        "{\"started\":\"far too long to be a time of any kind\"}",
-        "{\"time_ns\":-1}",
-        "[]",
+        "{\"samples\":-1}",     "{\"samples\":\"x\"}",
+        "{\"time_ns\":\"1\"}",  "{\"rejected\":[]}",
+        "{\"regime\":1}",       "{\"regime\":\"hot\"}",
+        "{\"isolated\":\"x\"}", "{\"started\":\"far too long to be a time of any kind\"}",
+        "{\"time_ns\":-1}",     "[]",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         hone_evidence to = {.samples = 77};
