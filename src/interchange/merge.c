@@ -165,11 +165,6 @@ hone_status hone_store_diff(hone_store *left, hone_store *right, visit_differenc
 
 // Pruning ------------------------------------------------------------------------------------------------------
 
-static const char *revision_of(const hone_kernel_ref *kernel)
-{
-    return kernel->kernel.revision != NULL ? kernel->kernel.revision : "1";
-}
-
 // Whether a kernel here can serve what was found with (kernel, platform, config, revision). platform NULL: of any.
 static bool is_current(
     const hone_algorithm_entry *algorithm,
@@ -182,7 +177,7 @@ static bool is_current(
     hone_config config;
     if (platform_name != NULL && hone_platform_parse(platform_name, &platform, NULL) != HONE_OK) return false;
     const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, kernel_name, platform);
-    if (kernel == NULL || (revision != NULL && strcmp(revision, revision_of(kernel)) != 0)) return false;
+    if (kernel == NULL || (revision != NULL && strcmp(revision, kernel->kernel.revision) != 0)) return false;
     return kernel->kernel.is_reference ||
            hone_config_from_json(kernel->space, config_text, strlen(config_text), &config, NULL) == HONE_OK;
 }

@@ -11,7 +11,7 @@ typedef struct hone_algorithm_entry hone_algorithm_entry;
 
 // One registered kernel. Immutable; lives as long as the registry (also when it was replaced: plans may hold it).
 struct hone_kernel_ref {
-    hone_kernel kernel; // copied; its strings belong to the registry
+    hone_kernel kernel; // copied; its strings belong to the registry, and its revision is never NULL
     const hone_algorithm_entry *algorithm;
     hone_signature *signature; // the kernel's own, or the algorithm's
     hone_space *space;

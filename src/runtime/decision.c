@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *revision_of(const hone_kernel_ref *kernel)
-{
-    return kernel->kernel.revision != NULL ? kernel->kernel.revision : "1";
-}
-
 hone_status hone_decision_from_store(
     hone_runtime *rt,
     const hone_device_info *device,
@@ -32,11 +27,11 @@ hone_status hone_decision_from_store(
         return hone_fail(
             why, HONE_INCOMPATIBLE, "decide", "the stored kernel %s (%s) is not registered", row->kernel,
             row->platform);
-    if (row->revision != NULL && strcmp(row->revision, revision_of(kernel)) != 0)
+    if (row->revision != NULL && strcmp(row->revision, kernel->kernel.revision) != 0)
         return hone_fail(
             why, HONE_INCOMPATIBLE, "decide",
             "the stored answer was measured with revision %s of kernel %s, which is now %s", row->revision, row->kernel,
-            revision_of(kernel));
+            kernel->kernel.revision);
     hone_config config;
     hone_status status = hone_config_from_json(kernel->space, row->config, strlen(row->config), &config, why);
     if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_CORRUPT;
@@ -115,7 +110,7 @@ hone_status hone_decision_store(
         .platform = hone_platform_name(decision->platform),
         .config = decision->config_json,
         .source = hone_source_name(decision->source),
-        .revision = revision_of(kernel),
+        .revision = kernel->kernel.revision,
         .verified = decision->verified,
         .regime = decision->evidence.regime,
         .time_ns = decision->evidence.time_ns,

@@ -94,7 +94,7 @@ hone_status hone_result_add_contest(
         put_kernel(&kernels, &contest->kernels[i]);
     }
     hone_buffer_text(&kernels, contest->count > 0 ? "]" : "[]");
-    const char *revision = winner && winner->kernel.revision ? winner->kernel.revision : "1";
+    const char *revision = winner ? winner->kernel.revision : "1";
     hone_status status = kernels.failed ? hone_fail_memory(err, where)
                                         : hone_result_add(
                                               result, &contest->decision, hone_call_text(call), hone_call_spec(call),

@@ -235,7 +235,7 @@ void hone_contest_store(hone_contest_state *state, const hone_candidate *candida
     const hone_store_measurement measurement = {
         .kernel = ref->kernel.name,
         .config = config,
-        .revision = ref->kernel.revision ? ref->kernel.revision : "1",
+        .revision = ref->kernel.revision,
         .regime = state->options.regime,
         .time_ns = trial->time_ns,
         .low_ns = trial->low_ns,
