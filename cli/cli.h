@@ -56,7 +56,7 @@ int cli_exit_code(hone_status status);
 
 // Finds the algorithm of call text and parses it. Prints what failed; the caller releases *call.
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call);
-// The URL of the store that --store or HONE_STORE names, else the default one. Prints what failed.
+// The URL of the store that --store or HONE_STORE names, else the default one; "none" when there is none. Prints what failed.
 int cli_store_url(const hone_cli *cli, char *out, size_t size);
 // That store, opened for store commands. Prints what failed.
 int cli_open_store(hone_cli *cli, hone_store **out);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "os/os.h"
+#include "runtime/runtime.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILE_LIMIT = 1 << 30 };
+enum { FILE_LIMIT = 1 << 30, PATH_SIZE = 4096 };
 
 static void print_log(void *ctx, int level, const char *message)
 {
@@ -100,17 +101,12 @@ int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_cal
 
 int cli_store_url(const hone_cli *cli, char *out, size_t size)
 {
+    char fallback[PATH_SIZE];
     const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int used = -1;
-    if (url != NULL && url[0] != '\0')
-        used = snprintf(out, size, "%s", url);
-    else if (cache != NULL && cache[0] == '/')
-        used = snprintf(out, size, "sqlite:%s/hone/store.db", cache);
-    else if (home != NULL && home[0] == '/')
-        used = snprintf(out, size, "sqlite:%s/.cache/hone/store.db", home);
-    if (used < 0) return cli_usage("there is no store: set HONE_STORE or give --store URL");
-    return (size_t)used < size ? 0 : cli_usage("the store's URL is longer than %zu bytes", size - 1);
+    hone_default_store_url(fallback, sizeof fallback);
+    if (url == NULL) url = fallback;
+    int used = snprintf(out, size, "%s", url[0] == '\0' ? "none" : url);
+    return used >= 0 && (size_t)used < size ? 0 : cli_usage("the store's URL is longer than %zu bytes", size - 1);
 }
 
 static void print_warning(void *ctx, int level, const char *message)
@@ -121,10 +117,11 @@ static void print_warning(void *ctx, int level, const char *message)
 
 int cli_open_store(hone_cli *cli, hone_store **out)
 {
-    char url[4096];
+    char url[PATH_SIZE];
     hone_error err;
     int status = cli_store_url(cli, url, sizeof url);
     if (status != 0) return status;
+    if (strcmp(url, "none") == 0) return cli_usage("there is no store: set HONE_STORE or give --store URL");
     const hone_store_options options = {.struct_size = sizeof options, .log = print_warning};
     return hone_store_open_with(&options, url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
 }

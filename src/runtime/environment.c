@@ -163,7 +163,7 @@ static const struct {
 };
 
 // $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.
-static void default_store(char *out, size_t size)
+void hone_default_store_url(char *out, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
@@ -210,7 +210,7 @@ static hone_status choose_store(hone_runtime *rt, const char *url, bool environm
     char fallback[4096] = "";
     if (url == NULL && environment) url = getenv("HONE_STORE");
     if (url == NULL) {
-        default_store(fallback, sizeof fallback);
+        hone_default_store_url(fallback, sizeof fallback);
         url = fallback;
     }
     if (url[0] == '\0' || strcmp(url, "none") == 0) return HONE_OK;

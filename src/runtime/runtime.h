@@ -86,6 +86,8 @@ void hone_runtime_release(hone_runtime *rt);
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY, and the next call tries again; HONE_UNAVAILABLE (no CPU).
 hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err);
 void hone_runtime_close_platforms(hone_runtime *rt);
+// The URL of the store where nobody names one; "" when there is none, or it does not fit.
+void hone_default_store_url(char *out, size_t size);
 // The store, opened now if it was not yet; NULL when there is none.
 hone_store *hone_runtime_store(hone_runtime *rt);
 // The read-only store under it, opened now if it was not yet; NULL when there is none.

@@ -249,6 +249,13 @@ class BadStores(StoreTest):
             "source"], "heuristic")
 
 
+    def test_commands_about_a_store_say_when_there_is_none(self):
+        for nothing in ({"HONE_STORE": "none"}, {"HONE_STORE": ""}):
+            self.assertIn("there is no store: set HONE_STORE", self.hone("store", "list", env=nothing, code=USAGE).err)
+        here = self.hone("doctor", "--json", code=None, env={"HONE_STORE": ""}).json
+        self.assertIn("there is none", [row["detail"] for row in here["checks"]])
+
+
 class Record(StoreTest):
     RECORDED = DATA / "golden" / "lowered" / "many.recorded.json"
 
