@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "hone/interchange.h"
 #include "interchange/importer.h"
-#include "interchange/merge.h"
+#include "interchange/stores.h"
 
 hone_status hone_importer_create(
     hone_runtime *rt, const hone_import_options *options, hone_importer **out, hone_error *err)

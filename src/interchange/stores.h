@@ -1,6 +1,6 @@
 // Pruning from the inside: hone_store_prune without the quarantine.
-#ifndef HONE_INTERCHANGE_MERGE_H
-#define HONE_INTERCHANGE_MERGE_H
+#ifndef HONE_INTERCHANGE_STORES_H
+#define HONE_INTERCHANGE_STORES_H
 
 #include "hone/interchange.h"
 #include "registry/registry.h"

@@ -3,7 +3,7 @@
 #include "interchange/importer.h"
 
 #include "base/error.h"
-#include "interchange/merge.h"
+#include "interchange/stores.h"
 
 #include <stdlib.h>
 #include <string.h>
