@@ -74,9 +74,6 @@ void hone_os_lock_leave(int fd, uint64_t byte);
 // Text in the file, for people and hints: it proves nothing. False: it was not written, or is not there.
 bool hone_os_lock_note(int fd, uint64_t offset, const char *text, size_t size);
 bool hone_os_lock_read_note(int fd, uint64_t offset, char *out, size_t size);
-int hone_os_process_id(void);
-// "user@host"; numbers or "?" where there are no names.
-void hone_os_who(char *out, size_t size);
 
 // Dynamic libraries ----------------------------------------------------------------------------------------
 typedef struct hone_library hone_library;
@@ -120,6 +117,10 @@ void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 
 // Processes ------------------------------------------------------------------------------------------------
+int hone_os_process_id(void);
+// "user@host"; numbers or "?" where there are no names.
+void hone_os_who(char *out, size_t size);
+
 // A child that talks over a pair of pipes (or one socket pair), dies with its parent, and leads its own process group.
 typedef struct hone_process {
     int pid;

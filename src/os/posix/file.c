@@ -181,6 +181,12 @@ hone_file_stamp hone_os_file_stamp(const char *path)
     };
 }
 
+unsigned hone_os_file_mode(const char *path, unsigned otherwise)
+{
+    struct stat info;
+    return stat(path, &info) == 0 ? (unsigned)info.st_mode & 0777 : otherwise;
+}
+
 bool hone_os_is_plain_file(const char *path)
 {
     struct stat info;

@@ -6,9 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,25 +84,4 @@ bool hone_os_lock_note(int fd, uint64_t offset, const char *text, size_t size)
 bool hone_os_lock_read_note(int fd, uint64_t offset, char *out, size_t size)
 {
     return pread(fd, out, size, (off_t)offset) == (ssize_t)size;
-}
-
-int hone_os_process_id(void)
-{
-    return (int)getpid();
-}
-
-void hone_os_who(char *out, size_t size)
-{
-    char host[256] = "?", names[4096], number[24];
-    struct passwd entry, *found = NULL;
-    snprintf(number, sizeof number, "%u", (unsigned)geteuid());
-    if (getpwuid_r(geteuid(), &entry, names, sizeof names, &found) != 0) found = NULL;
-    if (gethostname(host, sizeof host - 1) != 0) memcpy(host, "?", 2);
-    snprintf(out, size, "%s@%s", found != NULL ? found->pw_name : number, host);
-}
-
-unsigned hone_os_file_mode(const char *path, unsigned otherwise)
-{
-    struct stat info;
-    return stat(path, &info) == 0 ? (unsigned)info.st_mode & 0777 : otherwise;
 }

@@ -10,8 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -204,4 +207,21 @@ hone_status hone_fd_read(int fd, void *bytes, size_t size, uint64_t deadline_ns)
         }
     }
     return HONE_OK;
+}
+
+// This process ---------------------------------------------------------------------------------------------------
+
+int hone_os_process_id(void)
+{
+    return (int)getpid();
+}
+
+void hone_os_who(char *out, size_t size)
+{
+    char host[256] = "?", names[4096], number[24];
+    struct passwd entry, *found = NULL;
+    snprintf(number, sizeof number, "%u", (unsigned)geteuid());
+    if (getpwuid_r(geteuid(), &entry, names, sizeof names, &found) != 0) found = NULL;
+    if (gethostname(host, sizeof host - 1) != 0) memcpy(host, "?", 2);
+    snprintf(out, size, "%s@%s", found != NULL ? found->pw_name : number, host);
 }
