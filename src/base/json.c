@@ -4,6 +4,7 @@
 #include "base/number.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <unistr.h>
 
@@ -71,6 +72,15 @@ void hone_json_string(hone_buffer *buffer, const char *text, size_t size)
         i += length > 0 ? (size_t)length : 1;
     }
     hone_buffer_char(buffer, '"');
+}
+
+void hone_json_field(hone_buffer *buffer, const char *name, const char *text)
+{
+    hone_buffer_format(buffer, "\"%s\":", name);
+    if (text == NULL)
+        hone_buffer_text(buffer, "null");
+    else
+        hone_json_string(buffer, text, strlen(text));
 }
 
 void hone_json_number(hone_buffer *buffer, double value)

@@ -47,8 +47,7 @@ static void put_member(hone_buffer *out, const char *name, const char *text)
 {
     if (text == NULL) return;
     if (out->size > 0 && out->data[out->size - 1] != '{') hone_buffer_char(out, ',');
-    hone_buffer_format(out, "\"%s\":", name);
-    put_string(out, text);
+    hone_json_field(out, name, text);
 }
 
 static void put_number(hone_buffer *out, const char *name, double number)

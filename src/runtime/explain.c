@@ -197,25 +197,16 @@ static void explain_text(explanation *e, hone_buffer *out)
 
 // JSON -------------------------------------------------------------------------------------------------------------
 
-static void json_field(hone_buffer *out, const char *name, const char *text)
-{
-    hone_buffer_format(out, "\"%s\":", name);
-    if (text == NULL)
-        hone_buffer_text(out, "null");
-    else
-        hone_json_string(out, text, strlen(text));
-}
-
 static void json_chain(const explanation *e, hone_buffer *out)
 {
     hone_buffer_text(out, ",\"chain\":[");
     for (size_t i = 0; i < e->link_count; i++) {
         hone_buffer_text(out, i == 0 ? "{" : ",{");
-        json_field(out, "link", hone_source_name(e->links[i].source));
+        hone_json_field(out, "link", hone_source_name(e->links[i].source));
         hone_buffer_char(out, ',');
-        json_field(out, "answer", answer_word(&e->links[i]));
+        hone_json_field(out, "answer", answer_word(&e->links[i]));
         hone_buffer_char(out, ',');
-        json_field(out, "why", e->links[i].status == HONE_OK ? NULL : e->links[i].why.message);
+        hone_json_field(out, "why", e->links[i].status == HONE_OK ? NULL : e->links[i].why.message);
         hone_buffer_char(out, '}');
     }
     hone_buffer_char(out, ']');
@@ -228,11 +219,11 @@ static void json_kernels(explanation *e, hone_buffer *out)
         hone_error why;
         const char *reason = eligibility(e, e->kernels[i], &why);
         hone_buffer_text(out, i == 0 ? "{" : ",{");
-        json_field(out, "name", e->kernels[i]->kernel.name);
+        hone_json_field(out, "name", e->kernels[i]->kernel.name);
         hone_buffer_char(out, ',');
-        json_field(out, "platform", hone_platform_name(e->kernels[i]->kernel.platform));
+        hone_json_field(out, "platform", hone_platform_name(e->kernels[i]->kernel.platform));
         hone_buffer_format(out, ",\"eligible\":%s,", reason == NULL ? "true" : "false");
-        json_field(out, "why", reason != NULL ? reason : place(e, e->kernels[i]));
+        hone_json_field(out, "why", reason != NULL ? reason : place(e, e->kernels[i]));
         hone_buffer_text(out, ",\"failures\":");
         hone_negatives_json(&e->negatives, e->kernels[i]->kernel.name, out);
         hone_buffer_char(out, '}');
@@ -245,7 +236,7 @@ static void json_nearest(const explanation *e, hone_buffer *out)
     hone_buffer_text(out, ",\"nearest\":[");
     for (size_t i = 0; i < e->nearest.count; i++) {
         hone_buffer_text(out, i == 0 ? "{" : ",{");
-        json_field(out, "key", e->nearest.rows[i].key);
+        hone_json_field(out, "key", e->nearest.rows[i].key);
         hone_buffer_text(out, ",\"differs\":[");
         const char *line = e->nearest.rows[i].differs;
         for (bool first = true; *line != '\0'; first = false) {
@@ -262,15 +253,15 @@ static void json_nearest(const explanation *e, hone_buffer *out)
 static void json_answer(const explanation *e, hone_buffer *out)
 {
     const hone_decision *decision = e->answer == NULL ? NULL : &e->answer->decision;
-    json_field(out, "source", decision == NULL ? NULL : hone_source_name(e->answer->source));
+    hone_json_field(out, "source", decision == NULL ? NULL : hone_source_name(e->answer->source));
     hone_buffer_char(out, ',');
-    json_field(out, "kernel", decision == NULL ? NULL : decision->kernel);
+    hone_json_field(out, "kernel", decision == NULL ? NULL : decision->kernel);
     hone_buffer_char(out, ',');
-    json_field(out, "platform", decision == NULL ? NULL : hone_platform_name(decision->platform));
+    hone_json_field(out, "platform", decision == NULL ? NULL : hone_platform_name(decision->platform));
     hone_buffer_format(
         out, ",\"config\":%s,\"verified\":%s,", decision == NULL ? "null" : decision->config_json,
         decision != NULL && decision->verified ? "true" : "false");
-    json_field(out, "changed", decision == NULL || decision->changed[0] == '\0' ? NULL : decision->changed);
+    hone_json_field(out, "changed", decision == NULL || decision->changed[0] == '\0' ? NULL : decision->changed);
     hone_buffer_format(out, ",\"system\":%s", decision != NULL && decision->system ? "true" : "false");
     hone_buffer_text(out, ",\"evidence\":");
     if (decision == NULL)
@@ -282,15 +273,15 @@ static void json_answer(const explanation *e, hone_buffer *out)
 static void explain_json(explanation *e, hone_buffer *out)
 {
     hone_buffer_char(out, '{');
-    json_field(out, "call", hone_call_text(e->request.call));
+    hone_json_field(out, "call", hone_call_text(e->request.call));
     hone_buffer_char(out, ',');
-    json_field(out, "key", hone_call_key(e->request.call));
+    hone_json_field(out, "key", hone_call_key(e->request.call));
     hone_buffer_char(out, ',');
-    json_field(out, "bucket", e->request.bucket == NULL ? NULL : hone_call_key(e->request.bucket));
+    hone_json_field(out, "bucket", e->request.bucket == NULL ? NULL : hone_call_key(e->request.bucket));
     hone_buffer_char(out, ',');
-    json_field(out, "device", e->request.device->fingerprint);
+    hone_json_field(out, "device", e->request.device->fingerprint);
     hone_buffer_char(out, ',');
-    json_field(out, "policy", hone_policy_name(hone_request_policy(&e->request)));
+    hone_json_field(out, "policy", hone_policy_name(hone_request_policy(&e->request)));
     hone_buffer_char(out, ',');
     json_answer(e, out);
     json_chain(e, out);

@@ -113,13 +113,10 @@ void hone_negatives_text(const hone_negatives *negatives, const char *kernel, ho
     hone_buffer_format(out, "; the last: %s %s: %s\n", hone_failure_name(last->failure), last->config, last->reason);
 }
 
+// What is not known is null.
 static void json_text(hone_buffer *out, const char *name, const char *text)
 {
-    hone_buffer_format(out, "\"%s\":", name);
-    if (text[0] == '\0')
-        hone_buffer_text(out, "null");
-    else
-        hone_json_string(out, text, strlen(text));
+    hone_json_field(out, name, text[0] == '\0' ? NULL : text);
 }
 
 void hone_negatives_json(const hone_negatives *negatives, const char *kernel, hone_buffer *out)

@@ -17,12 +17,6 @@ static const char where[] = "tune.result";
 
 // Writing ----------------------------------------------------------------------------------------------------------
 
-static void put_text(hone_buffer *out, const char *name, const char *text)
-{
-    hone_buffer_format(out, "\"%s\":", name);
-    hone_json_string(out, text, strlen(text));
-}
-
 static void put_rejected(hone_buffer *out, const hone_contest_kernel *row)
 {
     const char *between = "";
@@ -55,9 +49,9 @@ static void put_times(hone_buffer *out, const hone_contest_kernel *row)
 static void put_kernel(hone_buffer *out, const hone_contest_kernel *row)
 {
     hone_buffer_char(out, '{');
-    put_text(out, "kernel", row->kernel->kernel.name);
+    hone_json_field(out, "kernel", row->kernel->kernel.name);
     hone_buffer_char(out, ',');
-    put_text(out, "platform", hone_platform_name(row->kernel->kernel.platform));
+    hone_json_field(out, "platform", hone_platform_name(row->kernel->kernel.platform));
     if (row->time_ns > 0)
         put_times(out, row);
     else
@@ -66,7 +60,7 @@ static void put_kernel(hone_buffer *out, const hone_contest_kernel *row)
     put_rejected(out, row);
     if (row->reason[0]) {
         hone_buffer_char(out, ',');
-        put_text(out, "reason", row->reason);
+        hone_json_field(out, "reason", row->reason);
     }
     hone_buffer_char(out, '}');
 }
@@ -134,7 +128,7 @@ static void put_entry(hone_buffer *out, const hone_result_entry *entry)
     hone_buffer_char(out, '{');
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (!texts[i][1][0]) continue;
-        put_text(out, texts[i][0], texts[i][1]);
+        hone_json_field(out, texts[i][0], texts[i][1]);
         hone_buffer_char(out, ',');
     }
     hone_buffer_format(out, "\"config\":%s,", decision->config_json[0] ? decision->config_json : "{}");
@@ -145,18 +139,18 @@ static void put_entry(hone_buffer *out, const hone_result_entry *entry)
 static void put_failure(hone_buffer *out, const hone_result_failure *failure)
 {
     hone_buffer_char(out, '{');
-    put_text(out, "call", failure->call);
+    hone_json_field(out, "call", failure->call);
     hone_buffer_char(out, ',');
-    put_text(out, "key", failure->key);
+    hone_json_field(out, "key", failure->key);
     hone_buffer_char(out, ',');
-    put_text(out, "reason", failure->reason);
+    hone_json_field(out, "reason", failure->reason);
     hone_buffer_char(out, '}');
 }
 
 static void put_document(hone_buffer *out, const hone_result *result)
 {
     hone_buffer_format(out, "{\"hone_result\":%d,", DOCUMENT_VERSION);
-    put_text(out, "device", result->device);
+    hone_json_field(out, "device", result->device);
     hone_buffer_text(out, ",\"entries\":[");
     for (size_t i = 0; i < result->count; i++) {
         hone_buffer_text(out, i > 0 ? "," : "");
