@@ -70,7 +70,7 @@ static hone_status open_kind(
     if (!read_only) return kind->ops->open(allocator, log, location, out, err);
     if (kind->ops->open_read_only != NULL) return kind->ops->open_read_only(allocator, log, location, out, err);
     return hone_fail(
-        err, HONE_UNSUPPORTED, "store.open", "'%s': a store that is only read is a file: use sqlite:PATH", url);
+        err, HONE_UNSUPPORTED, "store.open", "'%s': only a store sqlite:PATH can be opened for reading alone", url);
 }
 
 static bool init_mutex(pthread_mutex_t *mutex)
