@@ -100,19 +100,25 @@ hone_status hone_store_merge_from(
 typedef bool visit_difference(
     void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right);
 
-static int compare_keys(const hone_store_decision *a, const hone_store_decision *b)
+static int compare_keys(const hone_store_key *a, const hone_store_key *b)
 {
     const char *const texts[][2] = {
-        {a->key.device, b->key.device},
-        {a->key.algorithm, b->key.algorithm},
-        {a->key.version, b->key.version},
-        {a->key.key, b->key.key},
+        {a->device, b->device},
+        {a->algorithm, b->algorithm},
+        {a->version, b->version},
+        {a->key, b->key},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int order = strcmp(texts[i][0], texts[i][1]);
         if (order != 0) return order;
     }
-    return (int)a->regime - (int)b->regime;
+    return 0;
+}
+
+static int compare_places(const hone_store_decision *a, const hone_store_decision *b)
+{
+    int order = compare_keys(&a->key, &b->key);
+    return order != 0 ? order : (int)a->regime - (int)b->regime;
 }
 
 static bool same_choice(const hone_store_decision *a, const hone_store_decision *b)
@@ -127,7 +133,7 @@ static void compare_all(const hone_importer *a, const hone_importer *b, visit_di
     for (size_t i = 0, j = 0; more && (i < a->decision_count || j < b->decision_count);) {
         const hone_store_decision *left = i < a->decision_count ? &a->decisions[i] : NULL;
         const hone_store_decision *right = j < b->decision_count ? &b->decisions[j] : NULL;
-        int order = left == NULL ? 1 : right == NULL ? -1 : compare_keys(left, right);
+        int order = left == NULL ? 1 : right == NULL ? -1 : compare_places(left, right);
         i += order <= 0;
         j += order >= 0;
         if (order < 0)
@@ -191,12 +197,6 @@ typedef struct pruning {
     hone_prune_report report;
 } pruning;
 
-static bool same_key(const hone_store_key *a, const hone_store_key *b)
-{
-    return strcmp(a->device, b->device) == 0 && strcmp(a->algorithm, b->algorithm) == 0 &&
-           strcmp(a->version, b->version) == 0 && strcmp(a->key, b->key) == 0;
-}
-
 static bool decision_stays(const pruning *p, const hone_store_decision *d)
 {
     const hone_algorithm_entry *algorithm = hone_registry_find(p->registry, d->key.algorithm, d->key.version);
@@ -212,7 +212,7 @@ static bool measured_stays(const pruning *p, const hone_store_measured *m)
 
 static void note_key(pruning *p, const hone_store_key *key)
 {
-    if (p->key_count > 0 && same_key(&p->keys[p->key_count - 1], key)) return;
+    if (p->key_count > 0 && compare_keys(&p->keys[p->key_count - 1], key) == 0) return;
     if (!hone_grow(&p->all->arena.allocator, &p->keys, &p->key_capacity, p->key_count + 1, sizeof *p->keys)) {
         p->all->failed = true;
         return;
@@ -237,8 +237,7 @@ static void find_gone(pruning *p)
 
 static int by_key(const void *a, const void *b)
 {
-    const hone_store_decision left = {.key = *(const hone_store_key *)a}, right = {.key = *(const hone_store_key *)b};
-    return compare_keys(&left, &right);
+    return compare_keys(a, b);
 }
 
 static bool is_touched(const pruning *p, const hone_store_key *key)
