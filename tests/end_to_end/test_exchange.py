@@ -108,7 +108,7 @@ class RealEjkernel(ExchangeTest):
         self.assertEqual(self.hone("explain", NORM, "--json", "--store", other).json["source"], "store")
 
     def test_its_writers_lose_nothing_in_a_json_store(self):
-        """Row 33: eight processes lost nearly all there; every import here is kept."""
+        """Eight processes lost nearly all there; every import here is kept."""
         store = f"json:{self.folder}/team"
         files = []
         for i in range(8):
