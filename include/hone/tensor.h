@@ -103,7 +103,7 @@ typedef struct hone_tensor {
     hone_device device;
     int32_t ndim; // 0 to HONE_MAX_RANK
     hone_dtype dtype;
-    int64_t *shape;   // [ndim], none negative
+    int64_t *shape;   // [ndim], none negative; NULL only when ndim is 0
     int64_t *strides; // [ndim], in elements; NULL means row-major
     uint64_t byte_offset;
 } hone_tensor;
