@@ -49,6 +49,7 @@ static json_t *document_of(hone_cli *cli, int *status)
 static int list(hone_cli *cli)
 {
     int status;
+    if (cli->count > 1) return cli_usage("record list shows all recorded calls and takes no %s", cli->arguments[1]);
     json_t *document = document_of(cli, &status);
     if (document == NULL) return status;
     if (cli->options.json) {
@@ -75,6 +76,7 @@ static int list(hone_cli *cli)
 
 static int clear(hone_cli *cli)
 {
+    if (cli->count > 1) return cli_usage("record clear forgets all recorded calls and takes no %s", cli->arguments[1]);
     hone_error err;
     return hone_record_clear(cli->rt, NULL, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,9 @@ static int show_space(hone_cli *cli, const hone_space *space)
 
 int cli_space(hone_cli *cli)
 {
+    // Counting may take for ever and has nothing to save: a signal ends it at once.
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     hone_buffer text;
     int status = cli_read(cli->arguments[0], &text);
     if (status != 0) return status;

@@ -47,6 +47,7 @@ static bool list_row(void *ctx, const hone_store_decision *row)
 
 static int list(hone_cli *cli, hone_store *store)
 {
+    if (cli->count > 1) return cli_usage("store list shows all decisions and takes no %s", cli->arguments[1]);
     listing rows = {.table = cli->options.json ? NULL : cli_table_new(7)};
     if (rows.table != NULL) cli_table_row(rows.table, "algorithm", "key", "kernel", "time", "source", "config", "call");
     hone_error err;

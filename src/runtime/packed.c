@@ -26,6 +26,7 @@ static bool add_tensor(hone_packing *to, const hone_tensor *tensor)
 {
     static const hone_device cpu = {HONE_DEVICE_CPU, 0};
     if (tensor == NULL || (uint32_t)tensor->ndim > HONE_MAX_RANK) return false;
+    if (tensor->ndim > 0 && tensor->shape == NULL) return false;
     bool elsewhere = memcmp(&tensor->device, &cpu, sizeof cpu) != 0;
     bool strided = tensor->strides != NULL && !hone_packed_dense(tensor);
     uint64_t address = hone_packed_address(tensor), device;

@@ -71,7 +71,7 @@ static inline uint64_t hone_packed_address(const hone_tensor *tensor)
 static inline bool hone_packed_is_ordinary(const hone_tensor *tensor)
 {
     static const hone_device cpu = {HONE_DEVICE_CPU, 0};
-    if ((hone_packed_address(tensor) & 15) != 0 || tensor->data == NULL) return false;
+    if ((hone_packed_address(tensor) & 15) != 0 || tensor->data == NULL || tensor->shape == NULL) return false;
     if (memcmp(&tensor->device, &cpu, sizeof cpu) != 0) return false;
     return __builtin_expect(tensor->strides == NULL, true) || hone_packed_dense(tensor);
 }

@@ -79,5 +79,7 @@ uint64_t hone_record_dropped(hone_runtime *rt)
 hone_status hone_record_import(hone_runtime *rt, const char *json, size_t size, size_t *out_count, hone_error *err)
 {
     hone_status status = need_runtime(rt, err);
+    if (status == HONE_OK && json == NULL)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, "record.import", "json is NULL: give the document's text");
     return status == HONE_OK ? hone_recorder_import(rt->recorder, json, size, out_count, err) : status;
 }

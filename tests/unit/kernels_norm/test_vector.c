@@ -79,7 +79,7 @@ static void every_half_comes_back_as_it_was(void **state)
 {
     (void)state;
     for (uint32_t bits = 0; bits < 1 << 16; bits += 4) {
-        uint16_t halves[2][VEC_WIDTH], back[VEC_WIDTH];
+        uint16_t halves[2][VEC_WIDTH], back[2 * VEC_WIDTH]; // as large as floats, which the compiler thinks of too
         for (uint32_t i = 0; i < VEC_WIDTH; i++)
             halves[0][i] = halves[1][i] = (uint16_t)(bits + i);
         const hone_dtype_id dtypes[] = {HONE_BF16, HONE_F16};

@@ -114,6 +114,21 @@ static void a_result_over_its_parameter_is_refused_also_after_hits(void **state)
     assert_int_equal(run(f, e.args, 3), HONE_OK);
 }
 
+static void a_tensor_without_a_shape_is_refused_before_and_after_hits(void **state)
+{
+    fixture *f = *state;
+    example e;
+    make_example(&e, 4, 4);
+    for (int i = 0; i < 3; i++) {
+        e.tensors[0].shape = NULL;
+        assert_int_equal(run(f, e.args, 3), HONE_INVALID_ARGUMENT);
+        assert_says(f, "x has no shape");
+        e.tensors[0].shape = e.shape;
+        assert_int_equal(run(f, e.args, 3), HONE_OK);
+        assert_int_equal(run(f, e.args, 3), HONE_OK);
+    }
+}
+
 static void a_result_just_behind_its_parameter_is_fine(void **state)
 {
     fixture *f = *state;
@@ -447,6 +462,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_strided_tensor_is_read_by_its_strides, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(
             a_result_over_its_parameter_is_refused_also_after_hits, setup_runtime, teardown_runtime),
+        cmocka_unit_test_setup_teardown(
+            a_tensor_without_a_shape_is_refused_before_and_after_hits, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(a_result_just_behind_its_parameter_is_fine, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(
             an_inout_result_may_be_its_parameter_exactly_and_nothing_near_it, setup_runtime, teardown_runtime),
