@@ -295,36 +295,6 @@ static hone_status open_any(hone_connection *connection, const char *sync, hone_
     return try_open(connection, sync, "?immutable=1", err);
 }
 
-static bool begins_as_database(const char *file)
-{
-    static const char magic[] = "SQLite format 3";
-    char head[sizeof magic];
-    FILE *stream = fopen(file, "rb");
-    if (stream == NULL) return false;
-    bool begins = fread(head, 1, sizeof head, stream) == sizeof head && memcmp(head, magic, sizeof head) == 0;
-    fclose(stream);
-    return begins;
-}
-
-static bool is_named_as_store(const char *path)
-{
-    static const char *const endings[] = {".db", ".db3", ".sqlite", ".sqlite3"};
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    if (strstr(name, "store") != NULL || strstr(name, "hone") != NULL) return true;
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t size = strlen(name), ending = strlen(endings[i]);
-        if (size > ending && strcmp(name + size - ending, endings[i]) == 0) return true;
-    }
-    return false;
-}
-
-// A file that was never a database is moved aside only where its name says that it is a store's: a slip in the URL must not
-// take /etc/passwd away. file: where a link leads.
-static bool may_be_moved(const char *path, const char *file)
-{
-    return is_named_as_store(path) || is_named_as_store(file) || begins_as_database(file);
-}
-
 // Under the lock: what another process has mended meanwhile is opened, and what is damaged still is moved.
 static hone_status replace_damaged(hone_connection *connection, const char *file, const char *sync, hone_error *err)
 {
@@ -335,12 +305,10 @@ static hone_status replace_damaged(hone_connection *connection, const char *file
         if (status != HONE_OK && err != NULL) *err = damage;
         return status;
     }
-    if (!may_be_moved(connection->path, file))
+    if (!hone_aside_may_move(file))
         return hone_fail(
             err, HONE_INCOMPATIBLE, open_where,
-            "%s is no database, and its name is not a store's (*.db, *.sqlite, *store*, *hone*): it was left as it is; "
-            "name "
-            "another path",
+            "%s is no database, and lies among the system's files: it was left as it is; name another path",
             connection->path);
     status = hone_aside_move(file, moved, err);
     if (status != HONE_OK) return status;
