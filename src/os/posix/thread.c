@@ -10,6 +10,7 @@
 #include "os/x86/pause.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -38,6 +39,7 @@ struct hone_pool {
     _Atomic int32_t sleepers;
     _Atomic bool waiting; // the caller sleeps until the last worker has left
     _Atomic bool stop;
+    _Atomic int caller_cpu; // where the caller was that woke sleepers
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
     pthread_t *workers;
@@ -68,6 +70,19 @@ static bool worth_waking(hone_pool *pool)
     return atomic_load(&pool->tickets) > 0 || atomic_load(&pool->stop);
 }
 
+// The system often wakes a worker on the processor of its caller, which is busy, and moves it some milliseconds later.
+static void leave_callers_processor(const hone_pool *pool)
+{
+    cpu_set_t allowed, others;
+    int here = sched_getcpu();
+    if (here < 0 || here >= CPU_SETSIZE || here != atomic_load(&pool->caller_cpu)) return;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    others = allowed;
+    CPU_CLR((size_t)here, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+        (void)!sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 // Waits for tickets: looks for a few microseconds, then sleeps.
 static void await_tickets(hone_pool *pool)
 {
@@ -84,6 +99,7 @@ static void await_tickets(hone_pool *pool)
         pthread_cond_wait(&pool->wake, &pool->mutex);
     atomic_fetch_sub(&pool->sleepers, 1);
     pthread_mutex_unlock(&pool->mutex);
+    leave_callers_processor(pool);
 }
 
 static void leave_job(hone_pool *pool)
@@ -129,6 +145,7 @@ static void wake_workers(hone_pool *pool, int32_t helpers)
 {
     int32_t sleepers = atomic_load(&pool->sleepers);
     if (sleepers == 0) return;
+    atomic_store(&pool->caller_cpu, sched_getcpu());
     pthread_mutex_lock(&pool->mutex);
     if (helpers >= sleepers)
         pthread_cond_broadcast(&pool->wake);
