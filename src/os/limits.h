@@ -5,6 +5,11 @@
 
 #include "os/os.h"
 
+enum { HONE_OS_TEXT_SIZE = 4096 };
+
+// Reads the start of a small text file, NUL-terminated; false when there is none. Allocates nothing.
+bool hone_os_read_text(const char *root, const char *path, char out[HONE_OS_TEXT_SIZE]);
+
 // Threads that the cgroup's CPU quota allows (rounded up, at least 1), the tightest of the group and its
 // parents, version 2 or 1; 0 when there is no limit. root: "" for the machine itself.
 int32_t hone_os_cgroup_threads(const char *root);

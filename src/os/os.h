@@ -44,7 +44,9 @@ bool hone_os_is_plain_file(const char *path); // and no link to one
 bool hone_os_is_file_at(int fd, const char *path);
 bool hone_os_is_file(const char *path);    // a plain one, or a link to it
 bool hone_os_is_special(const char *path); // something that is neither: a folder, a pipe, a device
-// Whether files can be made in the folder that path stands in.
+// The folder that path stands in, "." for a bare name; false when it does not fit.
+bool hone_os_folder_of(const char *path, char *out, size_t out_size);
+// Whether files can be made in it.
 bool hone_os_may_make_files_beside(const char *path);
 // Whether path lies, or would lie, where other machines may write to it too: on NFS, SMB and the like, and on any FUSE.
 bool hone_os_is_network_file(const char *path);

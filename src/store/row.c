@@ -42,39 +42,40 @@ static const column decision_columns[] = {
     {"environment", FIELD_TEXT, offsetof(hone_store_decision, environment)},
 };
 
+// What a measurement and a failure share: what was tried stands first, with what and when it was made last.
+#define TRIED_COLUMNS                                                                                                  \
+    {"device", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.device)},                                             \
+        {"algorithm", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.algorithm)},                                   \
+        {"version", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.version)},                                       \
+        {"key", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.key)},                                               \
+        {"spec", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.spec)},                                             \
+        {"regime", FIELD_REGIME, offsetof(hone_store_measured, measurement.regime)},                                   \
+        {"kernel", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.kernel)},                                 \
+        {"config", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.config)},                                 \
+    {                                                                                                                  \
+        "revision", FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)                                    \
+    }
+#define MADE_COLUMNS                                                                                                   \
+    {"environment", FIELD_TEXT, offsetof(hone_store_measured, measurement.environment)},                               \
+    {                                                                                                                  \
+        "measured", FIELD_TEXT, offsetof(hone_store_measured, measurement.measured)                                    \
+    }
+
 static const column measurement_columns[] = {
-    {"device", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.device)},
-    {"algorithm", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.algorithm)},
-    {"version", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.version)},
-    {"key", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.key)},
-    {"spec", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.spec)},
-    {"regime", FIELD_REGIME, offsetof(hone_store_measured, measurement.regime)},
-    {"kernel", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.kernel)},
-    {"config", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.config)},
-    {"revision", FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)},
+    TRIED_COLUMNS,
     {"time_ns", FIELD_REAL, offsetof(hone_store_measured, measurement.time_ns)},
     {"low_ns", FIELD_REAL, offsetof(hone_store_measured, measurement.low_ns)},
     {"high_ns", FIELD_REAL, offsetof(hone_store_measured, measurement.high_ns)},
     {"samples", FIELD_U32, offsetof(hone_store_measured, measurement.samples)},
     {"max_error", FIELD_REAL, offsetof(hone_store_measured, measurement.max_error)},
-    {"environment", FIELD_TEXT, offsetof(hone_store_measured, measurement.environment)},
-    {"measured", FIELD_TEXT, offsetof(hone_store_measured, measurement.measured)},
+    MADE_COLUMNS,
 };
 
 static const column failure_columns[] = {
-    {"device", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.device)},
-    {"algorithm", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.algorithm)},
-    {"version", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.version)},
-    {"key", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.key)},
-    {"spec", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.spec)},
-    {"regime", FIELD_REGIME, offsetof(hone_store_measured, measurement.regime)},
-    {"kernel", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.kernel)},
-    {"config", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.config)},
-    {"revision", FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)},
+    TRIED_COLUMNS,
     {"failure", FIELD_FAILURE, offsetof(hone_store_measured, measurement.failure)},
     {"reason", FIELD_TEXT, offsetof(hone_store_measured, measurement.reason)},
-    {"environment", FIELD_TEXT, offsetof(hone_store_measured, measurement.environment)},
-    {"measured", FIELD_TEXT, offsetof(hone_store_measured, measurement.measured)},
+    MADE_COLUMNS,
 };
 
 // The device stands behind the call's key: a label is looked up without one.

@@ -32,38 +32,19 @@ static const char where[] = "tune.confirm";
 
 // Finalists --------------------------------------------------------------------------------------------------------
 
-static bool is_finalist(const hone_finals *finals, const hone_candidate *candidate)
+static bool is_finalist(const void *ctx, const hone_candidate *candidate)
 {
+    const hone_finals *finals = ctx;
     for (uint32_t i = 0; i < finals->count; i++)
         if (finals->finalists[i] == candidate) return true;
     return false;
-}
-
-static bool has_kernel(const hone_finals *finals, uint32_t kernel)
-{
-    for (uint32_t i = 0; i < finals->count; i++)
-        if (finals->finalists[i]->kernel == kernel) return true;
-    return false;
-}
-
-// The best that is no finalist yet; other: of a kernel that has none.
-static hone_candidate *next_best(const hone_contest_state *state, const hone_finals *finals, bool other)
-{
-    hone_candidate *best = NULL;
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        hone_candidate *candidate = &state->candidates[i];
-        if (candidate->out || (state->heated && !candidate->heated) || is_finalist(finals, candidate)) continue;
-        if (other && has_kernel(finals, candidate->kernel)) continue;
-        if (!best || candidate->rank_ns < best->rank_ns) best = candidate;
-    }
-    return best;
 }
 
 // Adds the next best until there are `most`, as long as they are within `reach` of the first.
 static void add_best(const hone_contest_state *state, hone_finals *out, uint32_t most, double reach, bool other)
 {
     hone_candidate *candidate;
-    while (out->count < most && (candidate = next_best(state, out, other)) != NULL) {
+    while (out->count < most && (candidate = hone_contest_next_best(state, is_finalist, out, other)) != NULL) {
         if (out->count > 0 && candidate->rank_ns > reach * out->finalists[0]->rank_ns) return;
         out->finalists[out->count++] = candidate;
     }

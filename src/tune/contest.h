@@ -128,6 +128,11 @@ hone_status hone_contest_heat(hone_contest_state *state, hone_error *err);
 // A candidate falls out after it was measured.
 void hone_contest_reject(
     hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason);
+// Whether a candidate was chosen already.
+typedef bool hone_candidate_taken(const void *ctx, const hone_candidate *candidate);
+// The best that is still in and is not taken; other: of a kernel of which none is. NULL: there is none.
+hone_candidate *hone_contest_next_best(
+    const hone_contest_state *state, hone_candidate_taken *taken, const void *ctx, bool other);
 // Index of the best candidate that is still in; -1: none.
 int64_t hone_contest_find_best(const hone_contest_state *state);
 

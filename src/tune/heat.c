@@ -14,23 +14,10 @@ static bool is_time_left(const hone_contest_state *state)
     return now < state->end_ns && (double)(state->end_ns - now) > least_left * 1e9 * state->options.seconds;
 }
 
-// Whether a candidate's kernel has one that was looked at already.
-static bool has_heated(const hone_contest_state *state, uint32_t kernel)
+static bool is_heated(const void *ctx, const hone_candidate *candidate)
 {
-    for (size_t i = 0; i < state->candidate_count; i++)
-        if (state->candidates[i].heated && state->candidates[i].kernel == kernel) return true;
-    return false;
-}
-
-static hone_candidate *next_best(const hone_contest_state *state, bool other)
-{
-    hone_candidate *best = NULL;
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        hone_candidate *candidate = &state->candidates[i];
-        if (candidate->out || candidate->heated || (best && candidate->rank_ns >= best->rank_ns)) continue;
-        if (!other || !has_heated(state, candidate->kernel)) best = candidate;
-    }
-    return best;
+    (void)ctx;
+    return candidate->heated;
 }
 
 static hone_status heat(hone_contest_state *state, hone_candidate *candidate, hone_error *err)
@@ -68,12 +55,12 @@ hone_status hone_contest_heat(hone_contest_state *state, hone_error *err)
     hone_status status = candidate ? heat(state, candidate, err) : HONE_OK;
     uint32_t heated = 0;
     for (; status == HONE_OK && heated < BEST_COUNT && is_time_left(state); heated++) {
-        candidate = next_best(state, false);
+        candidate = hone_contest_next_best(state, is_heated, NULL, false);
         if (!candidate) break;
         status = heat(state, candidate, err);
     }
     while (status == HONE_OK && is_time_left(state)) {
-        candidate = next_best(state, true);
+        candidate = hone_contest_next_best(state, is_heated, NULL, true);
         if (!candidate || candidate->rank_ns > near * best_ns) break;
         status = heat(state, candidate, err);
     }

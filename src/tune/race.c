@@ -52,15 +52,38 @@ static void say_progress(const hone_contest_state *state, const char *kernel)
 
 // Keeping the books ------------------------------------------------------------------------------------------------
 
-int64_t hone_contest_find_best(const hone_contest_state *state)
+static bool kernel_is_taken(
+    const hone_contest_state *state, hone_candidate_taken *taken, const void *ctx, uint32_t kernel)
 {
-    int64_t best = -1;
+    for (size_t i = 0; i < state->candidate_count; i++)
+        if (state->candidates[i].kernel == kernel && taken(ctx, &state->candidates[i])) return true;
+    return false;
+}
+
+hone_candidate *hone_contest_next_best(
+    const hone_contest_state *state, hone_candidate_taken *taken, const void *ctx, bool other)
+{
+    hone_candidate *best = NULL;
     for (size_t i = 0; i < state->candidate_count; i++) {
-        const hone_candidate *candidate = &state->candidates[i];
-        if (candidate->out || (state->heated && !candidate->heated)) continue;
-        if (best < 0 || candidate->rank_ns < state->candidates[best].rank_ns) best = (int64_t)i;
+        hone_candidate *candidate = &state->candidates[i];
+        if (candidate->out || (state->heated && !candidate->heated) || taken(ctx, candidate)) continue;
+        if (best && candidate->rank_ns >= best->rank_ns) continue;
+        if (!other || !kernel_is_taken(state, taken, ctx, candidate->kernel)) best = candidate;
     }
     return best;
+}
+
+static bool nobody(const void *ctx, const hone_candidate *candidate)
+{
+    (void)ctx;
+    (void)candidate;
+    return false;
+}
+
+int64_t hone_contest_find_best(const hone_contest_state *state)
+{
+    const hone_candidate *best = hone_contest_next_best(state, nobody, NULL, false);
+    return best ? best - state->candidates : -1;
 }
 
 hone_candidate *hone_contest_standard(const hone_contest_state *state)

@@ -8,6 +8,21 @@
 
 enum { TILE_ROWS = 14, TILE_VECTORS = 4 };
 
+HONE_INLINE void tile_load_row(vec row[TILE_VECTORS], const float *b, int64_t last, int vectors)
+{
+    HONE_UNROLL
+    for (int j = 0; j < vectors; j++)
+        row[j] = j == vectors - 1 ? load_last(b + j * VEC_WIDTH, last) : vec_load(b, HONE_F32, j * VEC_WIDTH);
+}
+
+HONE_INLINE void tile_add_row(
+    vec sum[TILE_VECTORS], vec factor, const vec row[TILE_VECTORS], int vectors, word_product *product)
+{
+    HONE_UNROLL
+    for (int j = 0; j < vectors; j++)
+        sum[j] = product(factor, row[j], sum[j]);
+}
+
 // One step of k for a tile of rows x vectors: every word of a's column times the row of b.
 HONE_INLINE void tile_step(
     vec sum[TILE_ROWS][TILE_VECTORS],
@@ -19,16 +34,10 @@ HONE_INLINE void tile_step(
     word_product *product)
 {
     vec row[TILE_VECTORS];
+    tile_load_row(row, b, last, vectors);
     HONE_UNROLL
-    for (int j = 0; j < vectors; j++)
-        row[j] = j == vectors - 1 ? load_last(b + j * VEC_WIDTH, last) : vec_load(b, HONE_F32, j * VEC_WIDTH);
-    HONE_UNROLL
-    for (int i = 0; i < rows; i++) {
-        vec factor = vec_set(a[i]);
-        HONE_UNROLL
-        for (int j = 0; j < vectors; j++)
-            sum[i][j] = product(factor, row[j], sum[i][j]);
-    }
+    for (int i = 0; i < rows; i++)
+        tile_add_row(sum[i], vec_set(a[i]), row, vectors, product);
 }
 
 // The same with the rows of a where they lie. They are addressed from every third one: nine rows take three pointers.
@@ -43,16 +52,10 @@ HONE_INLINE void tile_step_in_place(
     word_product *product)
 {
     vec row[TILE_VECTORS];
+    tile_load_row(row, b, last, vectors);
     HONE_UNROLL
-    for (int j = 0; j < vectors; j++)
-        row[j] = j == vectors - 1 ? load_last(b + j * VEC_WIDTH, last) : vec_load(b, HONE_F32, j * VEC_WIDTH);
-    HONE_UNROLL
-    for (int i = 0; i < rows; i++) {
-        vec factor = vec_set(thirds[i / 3][i % 3 * a_stride]);
-        HONE_UNROLL
-        for (int j = 0; j < vectors; j++)
-            sum[i][j] = product(factor, row[j], sum[i][j]);
-    }
+    for (int i = 0; i < rows; i++)
+        tile_add_row(sum[i], vec_set(thirds[i / 3][i % 3 * a_stride]), row, vectors, product);
 }
 
 HONE_INLINE void tile_store(

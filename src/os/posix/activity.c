@@ -1,7 +1,6 @@
-#include "os/os.h"
+#include "os/limits.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +9,9 @@
 // The state of a thread by its line in /proc, "12 (a name) R 1 ...": the name may hold anything. '?': not known.
 static char state_of(const char *thread)
 {
-    char path[64], line[128];
+    char path[64], line[HONE_OS_TEXT_SIZE];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", thread);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return '?';
-    ssize_t size = read(fd, line, sizeof line - 1);
-    close(fd);
-    line[size > 0 ? size : 0] = '\0';
+    if (!hone_os_read_text("", path, line)) return '?';
     const char *name_end = strrchr(line, ')');
     return name_end && name_end[1] == ' ' ? name_end[2] : '?';
 }

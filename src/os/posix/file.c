@@ -32,12 +32,11 @@ bool hone_os_is_special(const char *path)
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
 
-// "." for a path without one; false when it does not fit.
-static bool folder_of(const char *path, char out[PATH_MAX])
+bool hone_os_folder_of(const char *path, char *out, size_t out_size)
 {
     const char *slash = strrchr(path, '/');
     size_t size = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
-    if (size >= PATH_MAX) return false;
+    if (size >= out_size) return false;
     memcpy(out, slash == NULL ? "." : path, size);
     out[size] = '\0';
     return true;
@@ -46,7 +45,7 @@ static bool folder_of(const char *path, char out[PATH_MAX])
 bool hone_os_may_make_files_beside(const char *path)
 {
     char folder[PATH_MAX];
-    return folder_of(path, folder) && access(folder, W_OK | X_OK) == 0;
+    return hone_os_folder_of(path, folder, sizeof folder) && access(folder, W_OK | X_OK) == 0;
 }
 
 bool hone_os_is_network_file(const char *path)
@@ -74,7 +73,8 @@ bool hone_os_is_network_file(const char *path)
     };
     char folder[PATH_MAX];
     struct statfs info;
-    if (statfs(path, &info) != 0 && (!folder_of(path, folder) || statfs(folder, &info) != 0)) return false;
+    if (statfs(path, &info) != 0 && (!hone_os_folder_of(path, folder, sizeof folder) || statfs(folder, &info) != 0))
+        return false;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (((unsigned long)info.f_type & 0xffffffff) == kinds[i]) return true;
     return false;

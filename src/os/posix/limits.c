@@ -12,10 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TEXT_SIZE = 4096 };
-
-// Reads the start of a small text file, NUL-terminated; false when there is none. Allocates nothing.
-static bool read_text(const char *root, const char *path, char out[TEXT_SIZE])
+bool hone_os_read_text(const char *root, const char *path, char out[HONE_OS_TEXT_SIZE])
 {
     char full[PATH_MAX];
     int length = snprintf(full, sizeof full, "%s%s", root, path);
@@ -24,7 +21,8 @@ static bool read_text(const char *root, const char *path, char out[TEXT_SIZE])
     if (fd < 0) return false;
     size_t size = 0;
     ssize_t count;
-    while (size < TEXT_SIZE - 1 && ((count = read(fd, out + size, TEXT_SIZE - 1 - size)) > 0 || errno == EINTR))
+    while (size < HONE_OS_TEXT_SIZE - 1 &&
+           ((count = read(fd, out + size, HONE_OS_TEXT_SIZE - 1 - size)) > 0 || errno == EINTR))
         size += count > 0 ? (size_t)count : 0;
     close(fd);
     out[size] = '\0';
@@ -33,8 +31,8 @@ static bool read_text(const char *root, const char *path, char out[TEXT_SIZE])
 
 static bool read_integer(const char *root, const char *path, int64_t *out)
 {
-    char text[TEXT_SIZE];
-    return read_text(root, path, text) && hone_integer_parse(text, strcspn(text, " \n"), out);
+    char text[HONE_OS_TEXT_SIZE];
+    return hone_os_read_text(root, path, text) && hone_integer_parse(text, strcspn(text, " \n"), out);
 }
 
 static int32_t quota_threads(int64_t quota, int64_t period)
@@ -53,10 +51,10 @@ static int32_t tighter(int32_t a, int32_t b)
 // cpu.max: "100000 100000" or "max 100000".
 static int32_t limit_v2(const char *root, const char *folder)
 {
-    char path[PATH_MAX], text[TEXT_SIZE];
+    char path[PATH_MAX], text[HONE_OS_TEXT_SIZE];
     int64_t quota, period;
     int length = snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (length < 0 || (size_t)length >= sizeof path || !read_text(root, path, text)) return 0;
+    if (length < 0 || (size_t)length >= sizeof path || !hone_os_read_text(root, path, text)) return 0;
     size_t first = strcspn(text, " \n");
     const char *second = text[first] == ' ' ? text + first + 1 : "";
     if (!hone_integer_parse(text, first, &quota)) return 0; // "max"
@@ -136,8 +134,8 @@ static int32_t line_threads(const char *root, const char *line, size_t size)
 
 int32_t hone_os_cgroup_threads(const char *root)
 {
-    char text[TEXT_SIZE];
-    if (!read_text(root, "/proc/self/cgroup", text)) return 0;
+    char text[HONE_OS_TEXT_SIZE];
+    if (!hone_os_read_text(root, "/proc/self/cgroup", text)) return 0;
     int32_t threads = 0;
     for (const char *line = text; *line != '\0';) {
         size_t size = strcspn(line, "\n");
@@ -177,16 +175,16 @@ static int64_t size_of(const char *text)
 
 static void read_cache(const char *root, int index, hone_os_cpu *cpu)
 {
-    char path[96], type[TEXT_SIZE], size[TEXT_SIZE];
+    char path[96], type[HONE_OS_TEXT_SIZE], size[HONE_OS_TEXT_SIZE];
     int64_t level;
     int64_t *const places[] = {&cpu->l1_bytes, &cpu->l2_bytes, &cpu->l3_bytes};
     const char *folder = "/sys/devices/system/cpu/cpu0/cache/index";
     snprintf(path, sizeof path, "%s%d/level", folder, index);
     if (!read_integer(root, path, &level) || level < 1 || level > 3) return;
     snprintf(path, sizeof path, "%s%d/type", folder, index);
-    if (!read_text(root, path, type) || type[0] == 'I') return; // Data, Instruction, Unified
+    if (!hone_os_read_text(root, path, type) || type[0] == 'I') return; // Data, Instruction, Unified
     snprintf(path, sizeof path, "%s%d/size", folder, index);
-    if (read_text(root, path, size) && *places[level - 1] == 0) *places[level - 1] = size_of(size);
+    if (hone_os_read_text(root, path, size) && *places[level - 1] == 0) *places[level - 1] = size_of(size);
 }
 
 void hone_os_cache_sizes_from_libc(hone_os_cpu *cpu)
@@ -211,8 +209,8 @@ int64_t hone_os_memory_bytes(void)
 
 int hone_os_thread_count(void)
 {
-    char text[TEXT_SIZE];
-    if (!read_text("", "/proc/self/status", text)) return 0;
+    char text[HONE_OS_TEXT_SIZE];
+    if (!hone_os_read_text("", "/proc/self/status", text)) return 0;
     const char *line = strstr(text, "\nThreads:");
     int64_t count;
     if (!line) return 0;

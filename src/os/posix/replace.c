@@ -59,10 +59,7 @@ static bool sync_names(const char *folder)
 static bool sync_folder_of(const char *path)
 {
     char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    snprintf(slash == NULL ? folder : slash + (slash == folder), 2, slash == NULL ? "." : "");
-    return sync_names(folder);
+    return hone_os_folder_of(path, folder, sizeof folder) && sync_names(folder);
 }
 
 static bool keep_mode(int fd, const char *target)

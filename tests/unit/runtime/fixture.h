@@ -256,6 +256,21 @@ static inline hone_decision decide_scale(fixture *f, int64_t rows, int64_t cols)
     return decision;
 }
 
+// What hone_explain says, piece by piece.
+typedef struct text {
+    char data[20000];
+    size_t size;
+} text;
+
+static inline void collect_text(void *ctx, const char *piece, size_t size)
+{
+    text *all = (text *)ctx;
+    assert_true(all->size + size < sizeof all->data);
+    memcpy(all->data + all->size, piece, size);
+    all->size += size;
+    all->data[all->size] = '\0';
+}
+
 // An entry that answers scale on rows x cols by a kernel. Its key is the call's, kept in key.
 static inline hone_entry entry_for(fixture *f, int64_t rows, int64_t cols, const char *kernel, char key[20])
 {

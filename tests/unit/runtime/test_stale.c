@@ -86,25 +86,13 @@ static void put_failure(ground *g, hone_failure kind, const char *config, const 
     hone_store_close(&store);
 }
 
-typedef struct text {
-    char data[20000];
-    size_t size;
-} text;
-
-static void collect(void *ctx, const char *piece, size_t size)
-{
-    text *all = ctx;
-    assert_true(all->size + size < sizeof all->data);
-    memcpy(all->data + all->size, piece, size);
-    all->data[all->size += size] = '\0';
-}
-
 static const char *explain(ground *g, hone_format format)
 {
     static text said;
     said.size = 0;
     hone_call *call = describe_scale(g->f, 4, 4);
-    if (hone_explain(g->f->op, call, format, collect, &said, &g->f->err) != HONE_OK) fail_msg("%s", g->f->err.message);
+    if (hone_explain(g->f->op, call, format, collect_text, &said, &g->f->err) != HONE_OK)
+        fail_msg("%s", g->f->err.message);
     hone_call_release(&call);
     return said.data;
 }

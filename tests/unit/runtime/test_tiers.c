@@ -276,25 +276,12 @@ static void a_store_that_is_only_read_refuses_what_would_write(void **state)
     assert_int_equal(access("/tmp/hone-never-made", F_OK), -1);
 }
 
-typedef struct text {
-    char data[20000];
-    size_t size;
-} text;
-
-static void collect(void *ctx, const char *piece, size_t size)
-{
-    text *all = ctx;
-    assert_true(all->size + size < sizeof all->data);
-    memcpy(all->data + all->size, piece, size);
-    all->data[all->size += size] = '\0';
-}
-
 static void assert_explained(ground *g, const char *words)
 {
     static text said;
     said.size = 0;
     hone_call *call = describe_scale(g->f, 4, 4);
-    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect, &said, &g->f->err), HONE_OK);
+    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_text, &said, &g->f->err), HONE_OK);
     if (strstr(said.data, words) == NULL) fail_msg("'%s' not in:\n%s", words, said.data);
     hone_call_release(&call);
 }
