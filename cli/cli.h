@@ -13,9 +13,10 @@ enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_WORLD = 3, EXIT_INTERRUP
 // Every option of every command; a command lists the letters that it takes.
 typedef struct cli_options {
     bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process, check, reseal,
-        measurements, dry_run;
+        measurements, dry_run, audit, update;
     const char *store, *platform, *kernel, *spec, *format, *device, *lock;
     double seconds, wait;
+    double threshold; // percent; 0: not given
     int64_t evals, patience, seed, sample;
 } cli_options;
 
@@ -90,6 +91,7 @@ int cli_print_result(hone_cli *cli, const hone_result *result);
 int cli_devices(hone_cli *cli);
 int cli_list(hone_cli *cli);
 int cli_tune(hone_cli *cli);
+int cli_audit(hone_cli *cli); // hone tune --audit
 int cli_offline(hone_cli *cli);
 int cli_run(hone_cli *cli);
 int cli_bench(hone_cli *cli);

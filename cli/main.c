@@ -19,12 +19,16 @@ const cli_command cli_commands[] = {
      "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1,
      cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
-     "json store seconds evals patience wait platform kernel cold seed recorded fresh no-store in-process",
+     "json store seconds evals patience wait platform kernel cold seed recorded fresh no-store in-process audit "
+     "threshold update",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
      "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval.\n"
      "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
-     "--fresh measures also what the store has measured already, and forgets what failed.",
+     "--fresh measures also what the store has measured already, and forgets what failed.\n"
+     "--audit measures stored choices again, of the calls or all, beside their runners-up and the default: exit 1 when "
+     "one\n"
+     "is past the threshold. Nothing is stored, unless --update tunes those anew.",
      0, 0, cli_tune},
     {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
      "json list unproved store seconds evals patience wait platform kernel cold seed fresh no-store",
@@ -83,7 +87,7 @@ const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 
 // Options --------------------------------------------------------------------------------------------------------
 
-typedef enum option_kind { FLAG, TEXT, SECONDS, NUMBER } option_kind;
+typedef enum option_kind { FLAG, TEXT, SECONDS, PERCENT, NUMBER } option_kind;
 
 #define AT(field) offsetof(cli_options, field)
 static const struct {
@@ -106,6 +110,8 @@ static const struct {
     {"reseal", FLAG, AT(reseal)},
     {"measurements", FLAG, AT(measurements)},
     {"dry-run", FLAG, AT(dry_run)},
+    {"audit", FLAG, AT(audit)},
+    {"update", FLAG, AT(update)},
     {"store", TEXT, AT(store)},
     {"platform", TEXT, AT(platform)},
     {"kernel", TEXT, AT(kernel)},
@@ -115,6 +121,7 @@ static const struct {
     {"lock", TEXT, AT(lock)},
     {"seconds", SECONDS, AT(seconds)},
     {"wait", SECONDS, AT(wait)},
+    {"threshold", PERCENT, AT(threshold)},
     {"evals", NUMBER, AT(evals)},
     {"patience", NUMBER, AT(patience)},
     {"seed", NUMBER, AT(seed)},
@@ -150,6 +157,13 @@ static int read_value(cli_options *options, size_t index, const char *text)
         if (end == text || *end != '\0' || !isfinite(seconds) || seconds <= 0)
             return cli_usage("--%s is '%s', expected a number of seconds above 0", name, text);
         *(double *)field = seconds;
+        return 0;
+    }
+    case PERCENT: {
+        double percent = strtod(text, &end);
+        if (end == text || *end != '\0' || !isfinite(percent) || percent <= 0)
+            return cli_usage("--%s is '%s', expected a number of percent above 0", name, text);
+        *(double *)field = percent;
         return 0;
     }
     case NUMBER: {

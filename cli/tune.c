@@ -56,7 +56,10 @@ static int tune_recorded(hone_cli *cli, const hone_tune_options *options, hone_r
 
 int cli_tune(hone_cli *cli)
 {
-    if (cli->options.recorded == (cli->count > 0)) return cli_usage("expected calls, or --recorded (hone help tune)");
+    if (cli->options.audit) return cli_audit(cli);
+    if (cli->options.threshold > 0 || cli->options.update)
+        return cli_usage("--threshold and --update go with --audit (hone help tune)");
+    if (cli->options.recorded == (cli->count > 0)) return cli_usage("expected calls, --recorded or --audit (hone help tune)");
     int status = cli_open(cli, HONE_POLICY_TUNE);
     if (status != 0) return status;
     hone_tune_options options;

@@ -49,6 +49,39 @@ typedef struct hone_tune_options {
     const volatile int *cancel; // not 0: stop; what was measured is kept
 } hone_tune_options;
 
+// A stored choice, measured again. Times are nanoseconds of one run, shares are of 1.
+typedef struct hone_audited {
+    const char *call; // call text; NULL: not known
+    char algorithm[HONE_NAME_SIZE];
+    char version[16];
+    char key[20];
+    hone_regime regime;
+    char kernel[HONE_NAME_SIZE]; // the choice
+    char config[1024];
+    char best_kernel[HONE_NAME_SIZE]; // the fastest of those measured beside it; the choice itself where none is faster
+    char best_config[1024];
+    double stored_ns;                       // the choice's time when it was stored
+    double time_ns, low_ns, high_ns;        // now; 0: not measured
+    double best_ns, default_ns;             // 0: not measured
+    double regret, regret_low, regret_high; // its time over the fastest's less 1, with the 95 % interval
+    double drift;                           // time_ns / stored_ns - 1
+    uint32_t rivals, rounds;                // measured beside it; how often
+    bool flipped;                           // another is surely faster, by more than a tie
+    bool served;                            // false: today's library does not serve it, and reason says why
+    bool passed;                            // not past the threshold
+    char changed[128];                      // what differs in the environment since; "": nothing that counts
+    hone_failure failure;                   // not NONE: the choice fell out, and reason says how
+    char reason[256];
+} hone_audited;
+
+typedef struct hone_audit_summary {
+    uint32_t choices, measured, flipped, failed, changed, not_served, past; // past: of the threshold
+    double flip_rate;                                                       // flipped / measured
+    double mean_regret, worst_regret, median_drift;
+} hone_audit_summary;
+
+typedef struct hone_audit hone_audit; // immutable; of one owner
+
 typedef struct hone_result hone_result; // entries + evidence; immutable; counted
 
 // Tunes one call. Where another thread or process was tuning the same, it is waited for, and its verified answer is the
@@ -70,6 +103,31 @@ HONE_API HONE_MUST_CHECK hone_status hone_tune_text(
 // in the result with its reason and ends nothing.
 HONE_API HONE_MUST_CHECK hone_status
 hone_tune_recorded(hone_runtime *rt, const hone_tune_options *options, hone_result **out_result, hone_error *err);
+
+// Measures stored choices again beside their runners-up and the default, in interleaved rounds, and changes nothing in the
+// store. A choice has not passed when it fell out, when another is surely faster and by more than the threshold, or when
+// its environment has changed and it is surely slower than it was by more than that.
+//   calls      call texts; count 0: every decision of this machine's devices in the user's store
+//   threshold  share that is allowed, .05 is 5 %
+//   options    seconds (a call; 0: 5), candidate_seconds, wait_seconds, isolation, tolerance, seed, platform and kernel (of
+//              rivals), progress, cancel; NULL: all defaults
+// Returns: HONE_OK, also when choices have not passed; HONE_NOT_FOUND (a call has no decision, or there is no store);
+//          HONE_CANCELLED (*out holds what was measured so far); HONE_BUSY; HONE_IO.
+HONE_API HONE_MUST_CHECK hone_status hone_tune_audit(
+    hone_runtime *rt,
+    const char *const *calls,
+    size_t count,
+    double threshold,
+    const hone_tune_options *options,
+    hone_audit **out,
+    hone_error *err);
+HONE_API void hone_audit_release(hone_audit **audit);
+HONE_API size_t hone_audit_size(const hone_audit *audit);
+// One choice; borrowed from the audit. index < hone_audit_size.
+HONE_API const hone_audited *hone_audit_choice(const hone_audit *audit, size_t index);
+HONE_API void hone_audit_sum(const hone_audit *audit, hone_audit_summary *out);
+// The audit document (docs/audit.md); free with hone_text_free.
+HONE_API HONE_MUST_CHECK hone_status hone_audit_json(const hone_audit *audit, char **out_text, hone_error *err);
 
 HONE_API hone_result *hone_result_retain(hone_result *result);
 HONE_API void hone_result_release(hone_result **result);

@@ -100,6 +100,13 @@ hone_pool *hone_runtime_pool(hone_runtime *rt);
 hone_status hone_runtime_tune_environment(
     hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
 
+// The same with the host's rules on who may compete.
+hone_status hone_runtime_contest_environment(
+    hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
+// The operation and call of a call text. The caller releases *call, which is NULL after failure.
+hone_status hone_runtime_parse_call(
+    hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err);
+
 // What turns of this runtime borrow. Opens the store when it was not yet.
 hone_turn_environment hone_runtime_turn_environment(hone_runtime *rt);
 

@@ -28,6 +28,15 @@ static hone_status admits(void *ctx, const hone_kernel_ref *kernel, hone_error *
     return hone_fail(why, HONE_UNSUPPORTED, "tune", "HONE_DENY names it");
 }
 
+hone_status hone_runtime_contest_environment(
+    hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err)
+{
+    hone_status status = hone_runtime_tune_environment(rt, device, store, out, err);
+    out->admits = admits;
+    out->admits_ctx = rt;
+    return status;
+}
+
 static hone_status add_to_result(
     hone_result *result, const hone_call *call, const hone_contest *contest, hone_status status, hone_error *err)
 {
@@ -43,10 +52,9 @@ hone_status hone_runtime_contest(
     hone_runtime *rt = op->rt;
     hone_tune_environment environment;
     hone_contest contest = {0};
-    hone_status status = hone_runtime_tune_environment(rt, turn->device, !turn->options->no_store, &environment, err);
+    hone_status status =
+        hone_runtime_contest_environment(rt, turn->device, !turn->options->no_store, &environment, err);
     if (status != HONE_OK) return status;
-    environment.admits = admits;
-    environment.admits_ctx = rt;
     environment.begin_measuring = hone_turn_begin_measuring;
     environment.end_measuring = hone_turn_end_measuring;
     environment.measuring_ctx = turn;
@@ -180,7 +188,8 @@ hone_status hone_tune(
     return finish(result, status, out_result);
 }
 
-static hone_status parse_call(hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err)
+hone_status hone_runtime_parse_call(
+    hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err)
 {
     char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
     hone_status status = hone_call_text_name(text, name, sizeof name, version, sizeof version, err);
@@ -203,7 +212,7 @@ hone_status hone_tune_text(
     *out_result = NULL;
     const hone_op *op = NULL;
     hone_call *call = NULL;
-    hone_status status = parse_call(rt, call_text, &op, &call, err);
+    hone_status status = hone_runtime_parse_call(rt, call_text, &op, &call, err);
     if (status == HONE_OK) status = hone_tune(op, call, options, out_result, err);
     hone_call_release(&call);
     return status;

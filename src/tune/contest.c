@@ -103,7 +103,7 @@ static bool is_seats_fault(hone_status status)
     return status == HONE_UNAVAILABLE || status == HONE_UNSUPPORTED || status == HONE_INCOMPATIBLE || status == HONE_IO;
 }
 
-static hone_status take_seat(hone_contest_state *state, hone_error *err)
+hone_status hone_contest_take_seat(hone_contest_state *state, hone_error *err)
 {
     hone_seat_kind kinds[3];
     hone_error first = {0};
@@ -349,7 +349,7 @@ static hone_status gather(hone_contest_state *state, hone_error *err)
 
 static hone_status prepare(hone_contest_state *state, hone_error *err)
 {
-    hone_status status = take_seat(state, err);
+    hone_status status = hone_contest_take_seat(state, err);
     if (status == HONE_OK && !anybody(state)) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_contest_load(state, err);
     if (status == HONE_OK) status = hone_contest_fill(state, err);
@@ -367,6 +367,7 @@ static hone_status run_finals(hone_contest_state *state, hone_error *err)
         store_finals(state, finals);
         fill_decision(state, finals->finalists[finals->winner]);
         fill_runner_up(state, finals, &state->out->decision.evidence);
+        status = hone_contest_keep_trail(state, finals, err);
     }
     hone_free(&state->environment->allocator, finals);
     return status == HONE_NOT_FOUND ? fail_nobody(state, err) : status;
@@ -376,7 +377,9 @@ static hone_status run_finals(hone_contest_state *state, hone_error *err)
 static void settle_cancelled(hone_contest_state *state)
 {
     state->best = hone_contest_find_best(state);
-    if (state->best >= 0) fill_decision(state, &state->candidates[state->best]);
+    if (state->best < 0) return;
+    fill_decision(state, &state->candidates[state->best]);
+    (void)!hone_contest_keep_trail(state, NULL, NULL);
 }
 
 // From here on the machine is the contest's, and its time begins.
@@ -395,8 +398,9 @@ static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
     return HONE_OK;
 }
 
-static hone_status measure(hone_contest_state *state, hone_error *err)
+static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err)
 {
+    (void)ctx;
     hone_status status = prepare(state, err);
     if (status != HONE_OK) return status;
     status = hone_contest_race(state, err);
@@ -409,14 +413,14 @@ static hone_status measure(hone_contest_state *state, hone_error *err)
     return status;
 }
 
-static hone_status run(hone_contest_state *state, hone_error *err)
+static hone_status run(hone_contest_state *state, hone_contest_measure *measures, void *ctx, hone_error *err)
 {
     const hone_tune_environment *environment = state->environment;
     hone_status status = gather(state, err);
     if (status != HONE_OK || hone_contest_keep(state)) return status;
     status = begin_measuring(state, err);
     if (status != HONE_OK) return status;
-    status = measure(state, err);
+    status = measures(state, ctx, err);
     if (environment->end_measuring) environment->end_measuring(environment->measuring_ctx);
     return status;
 }
@@ -460,11 +464,13 @@ static void init_state(
     fill_options(state, options);
 }
 
-hone_status hone_contest_run(
+hone_status hone_contest_run_as(
     const hone_tune_environment *environment,
     const hone_algorithm_entry *algorithm,
     const hone_call *call,
     const hone_tune_options *options,
+    hone_contest_measure *measures,
+    void *ctx,
     hone_contest *out,
     hone_error *err)
 {
@@ -473,13 +479,25 @@ hone_status hone_contest_run(
     hone_contest_state *state = hone_alloc(&environment->allocator, sizeof *state);
     if (!state) return hone_fail_memory(err, where);
     init_state(state, environment, algorithm, call, options, out);
-    hone_status status = run(state, err);
+    hone_status status = run(state, measures, ctx, err);
     deinit_state(state);
     return status;
+}
+
+hone_status hone_contest_run(
+    const hone_tune_environment *environment,
+    const hone_algorithm_entry *algorithm,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_contest *out,
+    hone_error *err)
+{
+    return hone_contest_run_as(environment, algorithm, call, options, measure, NULL, out, err);
 }
 
 void hone_contest_deinit(hone_contest *contest)
 {
     if (contest->kernels) hone_free(&contest->allocator, contest->kernels);
+    if (contest->trail) hone_free(&contest->allocator, contest->trail);
     memset(contest, 0, sizeof *contest);
 }

@@ -12,10 +12,13 @@ typedef struct hone_candidate {
     hone_config config;
     bool is_default;
     hone_trial trial;
-    double rank_ns; // least time with the machine's drift taken out: what candidates are compared by
-    bool out;       // it fell out, then or later
-    bool heated;    // measured a second time, before the finals
-    bool confirmed; // its time is that of the finals
+    double raced_ns;   // its time in the race; 0: it fell out
+    double at_seconds; // when that was known, since the contest began
+    bool resumed;      // from the store
+    double rank_ns;    // least time with the machine's drift taken out: what candidates are compared by
+    bool out;          // it fell out, then or later
+    bool heated;       // measured a second time, before the finals
+    bool confirmed;    // its time is that of the finals
 } hone_candidate;
 
 // One kernel.
@@ -63,6 +66,7 @@ typedef struct hone_contest_state {
     uint32_t since_drift;
     uint64_t started_ns, race_until_ns, end_ns;
     bool store_warned;
+    bool any_environment; // measurements of another environment are read too
 } hone_contest_state;
 
 // A measurement of an earlier contest.
@@ -145,10 +149,27 @@ typedef struct hone_finals {
     uint32_t winner; // index of a finalist
 } hone_finals;
 
+// trail.c: keeps what was tried, in its order, with the finals (NULL: there were none), in state->out.
+hone_status hone_contest_keep_trail(hone_contest_state *state, const hone_finals *finals, hone_error *err);
+
 // confirm.c: HONE_NOT_FOUND when nobody is left.
 hone_status hone_contest_confirm(hone_contest_state *state, hone_finals *out, hone_error *err);
 
-// contest.c: everything of a decision but its evidence.
+// contest.c: who can run the call, and the machine's turn; then `measures` does the rest. hone_contest_run is one that
+// races; an audit is another.
+typedef hone_status hone_contest_measure(hone_contest_state *state, void *ctx, hone_error *err);
+hone_status hone_contest_run_as(
+    const hone_tune_environment *environment,
+    const hone_algorithm_entry *algorithm,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_contest_measure *measures,
+    void *ctx,
+    hone_contest *out,
+    hone_error *err);
+// Where candidates run. HONE_OK also when nobody is left to compete.
+hone_status hone_contest_take_seat(hone_contest_state *state, hone_error *err);
+// Everything of a decision but its evidence.
 void hone_contest_fill_decision(
     const hone_contest_state *state, const hone_kernel_ref *ref, const hone_config *config, hone_decision *out);
 

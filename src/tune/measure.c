@@ -15,6 +15,8 @@ static const double enough_ns = 2e6;                     // with LEAST_SAMPLES
 
 static void fill_trial(hone_trial *out, double *samples, uint32_t count, bool dropped)
 {
+    out->kept = count < HONE_KEPT_SAMPLES ? count : HONE_KEPT_SAMPLES;
+    memcpy(out->kept_ns, samples, out->kept * sizeof samples[0]);
     hone_interval interval = hone_median(samples, count);
     out->time_ns = interval.middle;
     out->low_ns = interval.low;

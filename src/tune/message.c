@@ -62,6 +62,8 @@ void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
     hone_wire_put_f64(out, trial->low_ns);
     hone_wire_put_f64(out, trial->high_ns);
     hone_wire_put_u32(out, trial->samples);
+    hone_wire_put_u32(out, trial->kept);
+    hone_wire_put(out, trial->kept_ns, trial->kept * sizeof trial->kept_ns[0]);
     hone_wire_put_u8(out, trial->dropped);
     hone_wire_put_u8(out, trial->refused);
     hone_wire_put_text(out, trial->reason);
@@ -75,6 +77,9 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
     out->low_ns = hone_wire_get_f64(reader);
     out->high_ns = hone_wire_get_f64(reader);
     out->samples = hone_wire_get_u32(reader);
+    out->kept = hone_wire_get_u32(reader);
+    if (out->kept > HONE_KEPT_SAMPLES) reader->failed = true;
+    if (!reader->failed) hone_wire_get(reader, out->kept_ns, out->kept * sizeof out->kept_ns[0]);
     out->dropped = hone_wire_get_u8(reader) != 0;
     out->refused = hone_wire_get_u8(reader) != 0;
     get_words(reader, out->reason, sizeof out->reason);

@@ -10,7 +10,7 @@
 #include "registry/registry.h"
 #include "tune/wire.h"
 
-enum { HONE_MAX_FINALISTS = 8, HONE_MAX_ROUNDS = 64, HONE_REASON_SIZE = 256 };
+enum { HONE_MAX_FINALISTS = 8, HONE_MAX_ROUNDS = 64, HONE_KEPT_SAMPLES = 15, HONE_REASON_SIZE = 256 };
 
 typedef enum hone_message {
     HONE_MESSAGE_OPEN = 1,
@@ -36,6 +36,8 @@ typedef struct hone_trial {
     double max_error; // in units of the tolerance
     double time_ns, low_ns, high_ns;
     uint32_t samples;
+    uint32_t kept; // of the samples, in the order they were taken
+    double kept_ns[HONE_KEPT_SAMPLES];
     bool dropped; // it was clearly slower than the best: fewer samples than others got
     bool refused; // the worker could not even begin: this says nothing of the kernel
     char reason[HONE_REASON_SIZE];

@@ -155,6 +155,8 @@ static hone_status enter(
     hone_candidate *candidate = &state->candidates[state->candidate_count++];
     *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
     candidate->rank_ns = trial->low_ns / drift;
+    candidate->raced_ns = trial->time_ns;
+    candidate->at_seconds = (double)(hone_os_now_ns() - state->started_ns) * 1e-9;
     candidate->out = trial->failure != HONE_FAILURE_NONE;
     state->contestants[kernel].tried++;
     state->out->kernels[kernel].tried++;
@@ -221,13 +223,26 @@ static hone_status measure(
     return status == HONE_OK ? look_at_drift(state, err) : status;
 }
 
+static hone_status enter_resumed(
+    hone_contest_state *state,
+    uint32_t kernel,
+    const hone_config *config,
+    bool is_default,
+    const hone_trial *trial,
+    hone_error *err)
+{
+    hone_status status = enter(state, kernel, config, is_default, trial, 1, err);
+    if (status == HONE_OK) state->candidates[state->candidate_count - 1].resumed = true;
+    return status;
+}
+
 static hone_status take(
     hone_contest_state *state, uint32_t kernel, const hone_config *config, bool is_default, hone_error *err)
 {
     if (hone_contest_cancelled(state)) return hone_fail(err, HONE_CANCELLED, where, "cancelled");
     say_progress(state, state->contestants[kernel].ref->kernel.name);
     const hone_resumed *resumed = hone_contest_find_resumed(state, kernel, config);
-    if (resumed) return enter(state, kernel, config, is_default, &resumed->trial, 1, err);
+    if (resumed) return enter_resumed(state, kernel, config, is_default, &resumed->trial, err);
     return measure(state, kernel, config, is_default, err);
 }
 

@@ -59,6 +59,7 @@ static void free_entry(const hone_allocator *allocator, hone_result_entry *entry
     hone_free(allocator, entry->spec);
     hone_free(allocator, entry->revision);
     hone_free(allocator, entry->kernels);
+    hone_free(allocator, entry->trail);
     memset(entry, 0, sizeof *entry);
 }
 
@@ -164,14 +165,20 @@ hone_status hone_result_add(
     const char *spec,
     const char *revision,
     const char *kernels,
+    const char *trail,
     hone_error *err)
 {
     const hone_allocator *allocator = &result->allocator;
     hone_result_entry *old = find_entry(result, decision, spec ? spec : "");
     if (old && !is_better(decision, revision, old)) return HONE_OK;
     hone_result_entry entry = {
-        *decision, copy(allocator, call), copy(allocator, spec), copy(allocator, revision), copy(allocator, kernels)};
-    bool room = entry.call && entry.spec && entry.revision && entry.kernels &&
+        *decision,
+        copy(allocator, call),
+        copy(allocator, spec),
+        copy(allocator, revision),
+        copy(allocator, kernels),
+        copy(allocator, trail)};
+    bool room = entry.call && entry.spec && entry.revision && entry.kernels && entry.trail &&
                 (old || hone_grow(allocator, &result->entries, &result->capacity, result->count + 1, sizeof entry));
     if (!room) {
         free_entry(allocator, &entry);
@@ -208,7 +215,8 @@ static hone_status add_all(hone_result *to, const hone_result *from, hone_error 
     hone_status status = HONE_OK;
     for (size_t i = 0; i < from->count && status == HONE_OK; i++) {
         const hone_result_entry *entry = &from->entries[i];
-        status = hone_result_add(to, &entry->decision, entry->call, entry->spec, entry->revision, entry->kernels, err);
+        status = hone_result_add(
+            to, &entry->decision, entry->call, entry->spec, entry->revision, entry->kernels, entry->trail, err);
     }
     for (size_t i = 0; i < from->failure_count && status == HONE_OK; i++) {
         const hone_result_failure *failure = &from->failures[i];

@@ -13,6 +13,7 @@ typedef struct hone_result_entry {
     char *spec;     // canonical text; "" when not known
     char *revision; // of the kernel; "" when not known
     char *kernels;  // JSON array of every kernel's best; "" when not known
+    char *trail;    // JSON object of what was tried (trail.c); "" when not known
 } hone_result_entry;
 
 typedef struct hone_result_failure {
@@ -47,6 +48,7 @@ hone_status hone_result_add(
     const char *spec,
     const char *revision,
     const char *kernels,
+    const char *trail,
     hone_error *err);
 
 #endif

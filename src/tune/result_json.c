@@ -92,7 +92,7 @@ hone_status hone_result_add_contest(
     hone_status status = kernels.failed ? hone_fail_memory(err, where)
                                         : hone_result_add(
                                               result, &contest->decision, hone_call_text(call), hone_call_spec(call),
-                                              revision, hone_buffer_string(&kernels), err);
+                                              revision, hone_buffer_string(&kernels), contest->trail, err);
     hone_buffer_deinit(&kernels);
     return status;
 }
@@ -287,7 +287,7 @@ static hone_status keep_entry(const reading *r, const json_t *entry, const hone_
     const json_t *kernels = json_object_get(json_object_get(entry, "evidence"), "kernels");
     char *text = json_is_array(kernels) ? json_dumps(kernels, JSON_COMPACT) : NULL;
     hone_status status = hone_result_add(
-        r->result, decision, optional(entry, "call"), optional(entry, "spec"), optional(entry, "revision"), text,
+        r->result, decision, optional(entry, "call"), optional(entry, "spec"), optional(entry, "revision"), text, NULL,
         r->err);
     free(text);
     return status;

@@ -47,6 +47,7 @@ typedef struct hone_contest {
     hone_decision decision;       // verified, source autotune; kernel "" when nobody won
     hone_contest_kernel *kernels; // in the registry's order, also those that were not eligible
     size_t count;
+    char *trail; // JSON object: what was tried, in its order, and the finals (trail.c); NULL: nothing was
     hone_allocator allocator;
 } hone_contest;
 
@@ -60,6 +61,19 @@ hone_status hone_contest_run(
     hone_contest *out,
     hone_error *err);
 void hone_contest_deinit(hone_contest *contest);
+// Measures a stored choice again, interleaved with its runners-up by what the store has measured, with the best or the
+// default of other kernels, and with the default. Writes what is measured now into *out; the rest is the caller's, as is
+// the turn on the device. A choice that cannot run any more is out->failure with out->reason, and HONE_OK.
+// Returns as hone_tune.
+hone_status hone_audit_run(
+    const hone_tune_environment *environment,
+    const hone_algorithm_entry *algorithm,
+    const hone_call *call,
+    const hone_decision *stored,
+    double threshold,
+    const hone_tune_options *options,
+    hone_audited *out,
+    hone_error *err);
 // Whether made-up data for a call goes into the device's memory. HONE_UNSUPPORTED with how much it takes.
 hone_status hone_call_fits(const hone_call *call, const hone_device_info *device, hone_error *err);
 

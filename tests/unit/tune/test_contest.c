@@ -1,6 +1,8 @@
 // Contests in spawned workers: who wins, who falls out, and that the host outlives them all.
 #include "arena.h"
 
+#include "base/json.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +41,35 @@ static void the_fastest_config_of_a_space_is_found(void **state)
     assert_true(ground_row(g, "delayed")->default_time_ns > 90e3);
     assert_true(ground_row(g, "good")->time_ns == 0);
     assert_non_null(strstr(ground_row(g, "good")->reason, "only kernel delayed"));
+}
+
+static const json_t *tried_as(const json_t *trail, const char *kernel)
+{
+    size_t i;
+    const json_t *row, *all = json_object_get(trail, "evaluations");
+    json_array_foreach(
+        all, i, row) if (strcmp(json_string_value(json_object_get(row, "kernel")), kernel) == 0) return row;
+    return NULL;
+}
+
+static void the_trail_has_everything_that_was_tried_and_the_finals(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    json_t *trail = NULL;
+    assert_int_equal(hone_json_parse(g->contest.trail, strlen(g->contest.trail), &trail, NULL), HONE_OK);
+    assert_int_equal(json_array_size(json_object_get(trail, "evaluations")), 2);
+    const json_t *good = tried_as(trail, "good"), *wrong = tried_as(trail, "wrong");
+    assert_true(json_number_value(json_object_get(good, "raced_ns")) > 0);
+    assert_true(json_number_value(json_object_get(good, "at")) > 0);
+    assert_true(json_is_true(json_object_get(good, "default")));
+    assert_true(json_array_size(json_object_get(good, "runs_ns")) >= 2);
+    assert_string_equal(json_string_value(json_object_get(wrong, "failure")), "wrong");
+    assert_non_null(strstr(json_string_value(json_object_get(wrong, "reason")), "y[999]"));
+    const json_t *finals = json_object_get(trail, "finals");
+    const json_t *first = json_array_get(json_object_get(finals, "finalists"), 0);
+    assert_int_equal(json_array_size(json_object_get(first, "samples_ns")), g->contest.decision.evidence.rounds);
+    json_decref(trail);
 }
 
 // One row: a subject and how it must fall out.
@@ -395,6 +426,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_good_kernel_wins_and_is_verified, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_reference_has_a_row_and_never_wins, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            the_trail_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_fastest_config_of_a_space_is_found, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             every_bad_kernel_loses_with_its_kind_and_harms_nobody, ground_setup, ground_teardown),

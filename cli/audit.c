@@ -1,0 +1,151 @@
+// hone tune --audit
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double default_threshold = 5; // percent
+
+static const char *name_of(const hone_audited *audited)
+{
+    return audited->call != NULL ? audited->call : audited->key;
+}
+
+static const char *verdict_of(const hone_audited *audited)
+{
+    if (!audited->served) return "not served";
+    if (audited->failure != HONE_FAILURE_NONE) return hone_failure_name(audited->failure);
+    if (!audited->passed) return audited->flipped ? "slower than another" : "slower than it was";
+    if (audited->flipped) return "right enough";
+    return audited->regret > 0 && audited->regret_low <= 0 ? "not surely beaten" : "right";
+}
+
+static void print_row(cli_table *table, const hone_audited *audited)
+{
+    char time[32] = "", drift[32] = "", regret[64] = "", fastest[HONE_NAME_SIZE + 40] = "", share[32] = "";
+    if (audited->time_ns > 0) {
+        cli_time_text(audited->time_ns, time);
+        snprintf(drift, sizeof drift, "%+.1f %%", 100 * audited->drift);
+        snprintf(
+            regret, sizeof regret, "%.1f %% (%.1f to %.1f)", 100 * audited->regret, 100 * audited->regret_low,
+            100 * audited->regret_high);
+        snprintf(fastest, sizeof fastest, "%s", audited->regret > 0 ? audited->best_kernel : "itself");
+        if (audited->default_ns > 0) snprintf(share, sizeof share, "%.2fx", audited->default_ns / audited->time_ns);
+    }
+    cli_table_row(
+        table, audited->passed ? " " : "*", name_of(audited), audited->kernel, time, drift, regret, fastest, share,
+        verdict_of(audited));
+}
+
+static void print_notes(const hone_audited *audited)
+{
+    if (audited->changed[0] != '\0')
+        printf("  %s: measured in another environment: %s\n", name_of(audited), audited->changed);
+    if (audited->reason[0] != '\0') printf("  %s: %s\n", name_of(audited), audited->reason);
+    if (audited->flipped)
+        printf(
+            "  %s: %s %s, stored; faster now: %s %s\n", name_of(audited), audited->kernel, audited->config,
+            audited->best_kernel, audited->best_config);
+}
+
+static void print_sum(const hone_audit *audit, double threshold)
+{
+    hone_audit_summary sum;
+    hone_audit_sum(audit, &sum);
+    printf(
+        "%u of %u choices measured: regret %.2f %% in the mean, %.2f %% at worst; %u flipped (%.0f %%); drift %+.1f %% "
+        "in "
+        "the median\n",
+        sum.measured, sum.choices, 100 * sum.mean_regret, 100 * sum.worst_regret, sum.flipped, 100 * sum.flip_rate,
+        100 * sum.median_drift);
+    if (sum.changed > 0) printf("%u were measured in another environment\n", sum.changed);
+    if (sum.not_served > 0) printf("%u are not served by this library (hone store prune drops them)\n", sum.not_served);
+    if (sum.past > 0) printf("%u past the threshold of %g %%\n", sum.past, threshold);
+}
+
+static void print_audit(const hone_audit *audit, double threshold)
+{
+    cli_table *table = cli_table_new(9);
+    cli_table_marked(table);
+    cli_table_row(table, " ", "call", "kernel", "time", "drift", "regret (95 %)", "fastest", "default", "choice");
+    for (size_t i = 0; i < hone_audit_size(audit); i++)
+        print_row(table, hone_audit_choice(audit, i));
+    cli_table_print(table);
+    for (size_t i = 0; i < hone_audit_size(audit); i++)
+        print_notes(hone_audit_choice(audit, i));
+    print_sum(audit, threshold);
+}
+
+static int print_document(const hone_audit *audit)
+{
+    char *document = NULL;
+    hone_error err;
+    if (hone_audit_json(audit, &document, &err) != HONE_OK) return cli_fail(&err);
+    fputs(document, stdout);
+    hone_text_free(document);
+    return EXIT_DONE;
+}
+
+// Tunes the choices that are past the threshold anew, and stores what comes of it.
+static int update(hone_cli *cli, const hone_audit *audit)
+{
+    hone_tune_options options;
+    cli_tune_options(cli, &options);
+    options.fresh = true;
+    int worst = EXIT_DONE;
+    for (size_t i = 0; i < hone_audit_size(audit) && !cli_cancel; i++) {
+        const hone_audited *audited = hone_audit_choice(audit, i);
+        if (audited->passed || audited->call == NULL) continue;
+        hone_result *result = NULL;
+        hone_error err;
+        options.regime = audited->regime;
+        hone_status status = hone_tune_text(cli->rt, audited->call, &options, &result, &err);
+        cli_progress_end(cli);
+        if (status != HONE_OK) worst = cli_fail(&err);
+        if (result != NULL && !cli->options.json) (void)cli_print_result(cli, result);
+        hone_result_release(&result);
+    }
+    return worst;
+}
+
+static int check_options(const hone_cli *cli)
+{
+    const cli_options *options = &cli->options;
+    if (options->recorded || options->fresh || options->no_store || options->cold || options->kernel != NULL ||
+        options->platform != NULL || options->evals > 0 || options->patience > 0)
+        return cli_usage(
+            "--audit takes stored choices as they are, with --threshold, --update, --seconds, --wait, --seed, "
+            "--in-process, --store and --json (hone help tune)");
+    return EXIT_DONE;
+}
+
+int cli_audit(hone_cli *cli)
+{
+    int status = check_options(cli);
+    if (status != EXIT_DONE) return status;
+    double threshold = cli->options.threshold > 0 ? cli->options.threshold : default_threshold;
+    status = cli_open(cli, HONE_POLICY_HEURISTIC);
+    if (status != EXIT_DONE) return status;
+    hone_tune_options options;
+    cli_tune_options(cli, &options);
+    hone_audit *audit = NULL;
+    hone_error err;
+    hone_status found = hone_tune_audit(
+        cli->rt, (const char *const *)cli->arguments, cli->count, threshold / 100, &options, &audit, &err);
+    cli_progress_end(cli);
+    if (found != HONE_OK) status = cli_fail(&err);
+    if (audit == NULL) return status;
+    hone_audit_summary sum;
+    hone_audit_sum(audit, &sum);
+    int printed = EXIT_DONE;
+    if (cli->options.json)
+        printed = print_document(audit);
+    else if (sum.choices == 0)
+        printf("the store has no choice for this machine\n");
+    else
+        print_audit(audit, threshold);
+    if (cli->options.update && status == EXIT_DONE) status = update(cli, audit);
+    hone_audit_release(&audit);
+    if (status == EXIT_DONE && printed == EXIT_DONE && sum.past > 0 && !cli->options.update) status = EXIT_NO;
+    return status == EXIT_DONE ? printed : status;
+}

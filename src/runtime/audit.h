@@ -1,0 +1,23 @@
+// Audits from the inside: stored choices, each with what was measured of it now.
+#ifndef HONE_RUNTIME_AUDIT_H
+#define HONE_RUNTIME_AUDIT_H
+
+#include "runtime/runtime.h"
+
+// One stored choice.
+typedef struct hone_audit_item {
+    hone_audited audited; // its call is the item's
+    hone_decision decision;
+    const hone_device_info *device;
+    char *call; // call text; NULL: not known
+    char *spec; // canonical text; NULL: not known
+} hone_audit_item;
+
+struct hone_audit {
+    hone_allocator allocator;
+    double threshold;
+    hone_audit_item *items;
+    size_t count, capacity;
+};
+
+#endif

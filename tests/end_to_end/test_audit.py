@@ -1,0 +1,97 @@
+"""hone tune --audit: a gate that stops a store whose choices are not right any more."""
+
+import json
+
+from support import DONE, NO, NUMBER, USAGE, CommandTest
+
+PRODUCT = "matmul(f32[128,128], f32[128,128])"
+NORM = "rms_norm(f32[64,512], f32[512])"
+# A share that no honest choice is past, however busy the machine.
+GATE = ["--audit", "--threshold", "60", "--seconds", "2"]
+
+
+class Audit(CommandTest):
+    def tune(self, *calls):
+        return self.hone("tune", *calls, "--seconds", "1", "--evals", "24", "--json").json
+
+    def replace_choice(self, document, kernel, **changes):
+        """Puts another kernel, at its default, in the place of the first entry's choice."""
+        entry = document["entries"][0]
+        row = next(row for row in entry["evidence"]["kernels"] if row["kernel"] == kernel)
+        entry.update({"kernel": kernel, "config": row["config"], **changes})
+        self.hone("store", "put", "--json", input=json.dumps(document))
+
+    def test_an_honest_store_passes(self):
+        self.tune(PRODUCT, NORM)
+        before = self.stat()
+        audit = self.hone("tune", *GATE, "--json").json
+        self.assertEqual(audit["hone_audit"], 1)
+        self.assertEqual({row["call"] for row in audit["choices"]}, {PRODUCT, NORM})
+        for row in audit["choices"]:
+            self.has_fields(row, {"kernel": str, "config": dict, "time_ns": NUMBER, "stored_ns": NUMBER,
+                                  "regret": NUMBER, "regret_low": NUMBER, "regret_high": NUMBER, "drift": NUMBER,
+                                  "default_ns": NUMBER, "rivals": int, "rounds": int, "best_kernel": str})
+            self.assertTrue(row["passed"] and row["served"], row)
+            self.assertGreater(row["rivals"], 1)
+        self.assertEqual((audit["summary"]["measured"], audit["summary"]["past"]), (2, 0))
+        self.assertEqual(self.stat(), before)
+
+    def test_a_slow_config_in_the_winners_place_is_caught(self):
+        self.replace_choice(self.tune(PRODUCT), "portable")
+        answer = self.hone("tune", *GATE, "--json", code=NO)
+        (row,) = answer.json["choices"]
+        self.assertEqual((row["kernel"], row["passed"], row["flipped"]), ("portable", False, True))
+        self.assertGreater(row["regret_low"], 0)
+        self.assertNotEqual(row["best_kernel"], "portable")
+        text = self.hone("tune", *GATE, PRODUCT, code=NO).out
+        self.assertIn("1 past the threshold of 60 %", text)
+        self.assertIn("faster now: " + row["best_kernel"].split()[0], text)
+
+    def test_update_tunes_what_is_past_the_threshold_anew(self):
+        self.replace_choice(self.tune(PRODUCT), "portable")
+        self.hone("tune", *GATE, "--update", "--json")
+        self.hone("tune", *GATE, PRODUCT)
+        self.assertNotEqual(self.hone("explain", PRODUCT, "--json").json["kernel"], "portable")
+
+    def test_what_changed_in_the_environment_is_named(self):
+        document = self.tune(NORM)
+        document["environment"]["compiler"] = "gcc 4.2"
+        self.hone("store", "put", "--json", input=json.dumps(document))
+        (row,) = self.hone("tune", *GATE, NORM, "--json").json["choices"]
+        self.assertIn("compiler was gcc 4.2", row["changed"])
+        self.assertIn("measured in another environment: compiler was gcc 4.2", self.hone("tune", *GATE).out)
+
+    def test_a_time_that_was_never_so_is_drift_and_counts_only_in_a_changed_environment(self):
+        document = self.tune(NORM)
+        document["entries"][0]["evidence"]["time_ns"] /= 50
+        self.hone("store", "put", "--json", input=json.dumps(document))
+        (row,) = self.hone("tune", *GATE, "--json").json["choices"]
+        self.assertGreater(row["drift"], 5)
+        document["environment"]["compiler"] = "gcc 4.2"
+        self.hone("store", "put", "--json", input=json.dumps(document))
+        (row,) = self.hone("tune", *GATE, "--json", code=NO).json["choices"]
+        self.assertFalse(row["passed"])
+        self.assertIn("slower than it was", self.hone("tune", *GATE, code=NO).out)
+
+    def test_a_choice_of_another_revision_is_not_served_and_does_not_count(self):
+        document = self.tune(NORM)
+        document["entries"][0]["revision"] = "another"
+        self.hone("store", "put", "--json", input=json.dumps(document))
+        (row,) = self.hone("tune", *GATE, "--json").json["choices"]
+        self.assertFalse(row["served"])
+        self.assertIn("revision another", row["reason"])
+
+    def test_a_call_without_a_choice_is_no(self):
+        self.refused("tune", "--audit", NORM, code=NO, says="the store has no decision")
+
+    def test_an_empty_store_passes_and_says_so(self):
+        self.assertIn("no choice for this machine", self.hone("tune", "--audit", code=DONE).out)
+        self.assertEqual(self.hone("tune", "--audit", "--json").json["choices"], [])
+
+    def test_wrong_use_is_refused(self):
+        self.refused("tune", NORM, "--threshold", "3", code=USAGE, says="--audit")
+        self.refused("tune", "--audit", "--threshold", "x", code=USAGE, says="percent")
+        self.refused("tune", "--audit", "--recorded", code=USAGE, says="--audit")
+        self.refused("tune", "--audit", "nothing(f32[4])", code=NO, says="nothing")
+        self.refused("tune", "--audit", env={"HONE_STORE": "none"}, code=NO, says="nothing to audit")
+
