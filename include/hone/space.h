@@ -76,6 +76,19 @@ HONE_API HONE_MUST_CHECK hone_status hone_bound_space_sample(
     hone_config *out_configs,
     size_t *out_count,
     hone_error *err);
+// Calls visit for each valid config that differs from config in one parameter, until it returns false: parameters in
+// their order, values in theirs. config must be of the space's values; the constraints may refuse it.
+//   HAMMING   the parameter has any other value
+//   ADJACENT  the value before or behind its own in its list
+// Nothing is enumerated: it takes as long as testing each neighbour. config is borrowed for the visit.
+typedef enum hone_neighbourhood { HONE_NEIGHBOURS_HAMMING = 0, HONE_NEIGHBOURS_ADJACENT = 1 } hone_neighbourhood;
+HONE_API HONE_MUST_CHECK hone_status hone_bound_space_neighbours(
+    const hone_bound_space *space,
+    const hone_config *config,
+    hone_neighbourhood which,
+    bool (*visit)(void *ctx, const hone_config *config),
+    void *ctx,
+    hone_error *err);
 // The config of the defaults ("default LITERAL", else a parameter's first value); when the constraints
 // refuse it, the first valid config. HONE_NOT_FOUND when the space is empty for this call.
 HONE_API HONE_MUST_CHECK hone_status

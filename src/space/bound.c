@@ -73,7 +73,7 @@ static hone_status refused_by(const hone_bound_space *space, size_t constraint, 
 
 // Tests the config whose positions are given.
 static hone_status check_positions(
-    const hone_bound_space *space, hone_space_walk *walk, const uint32_t *positions, hone_error *err)
+    const hone_bound_space *space, hone_space_walk *walk, const uint16_t *positions, hone_error *err)
 {
     if (space->refused) return refused_by(space, space->refused_by, "space.check", err);
     for (size_t i = 0; i < space->space->parameter_count; i++) {
@@ -84,8 +84,8 @@ static hone_status check_positions(
     return HONE_OK;
 }
 
-static hone_status find_positions(
-    const hone_space *space, const hone_config *config, uint32_t *out_positions, hone_error *err)
+hone_status hone_space_find_positions(
+    const hone_space *space, const hone_config *config, uint16_t *out_positions, hone_error *err)
 {
     if (config->count != space->parameter_count)
         return hone_fail(
@@ -101,7 +101,7 @@ static hone_status find_positions(
                 space->parameters[i].name, space->parameters[i].integers ? "" : "position ",
                 (long long)config->values[i], values);
         }
-        out_positions[i] = (uint32_t)position;
+        out_positions[i] = (uint16_t)position;
     }
     return HONE_OK;
 }
@@ -109,8 +109,8 @@ static hone_status find_positions(
 hone_status hone_bound_space_check(const hone_bound_space *space, const hone_config *config, hone_error *err)
 {
     hone_space_walk walk;
-    uint32_t positions[HONE_MAX_PARAMETERS];
-    hone_status status = find_positions(space->space, config, positions, err);
+    uint16_t positions[HONE_MAX_PARAMETERS];
+    hone_status status = hone_space_find_positions(space->space, config, positions, err);
     if (status != HONE_OK) return status;
     status = hone_space_walk_init(&walk, space, HONE_ALL_COMPONENTS, err);
     if (status == HONE_OK) status = check_positions(space, &walk, positions, err);
@@ -134,7 +134,7 @@ static hone_status first_of_component(
     hone_status status = hone_space_walk_init(&walk, space, (int)component, err);
     if (status == HONE_OK) status = hone_space_walk_run(&walk, take_first, &found, err);
     for (size_t i = 0; i < walk.depth; i++)
-        config->values[walk.order[i]] = walk.config.values[walk.order[i]];
+        config->values[walk.order[i]] = walk.point.config.values[walk.order[i]];
     hone_space_walk_deinit(&walk);
     if (status != HONE_OK || found) return status;
     return hone_fail(
@@ -160,12 +160,12 @@ static hone_status first_config(const hone_bound_space *space, hone_config *out,
 hone_status hone_bound_space_default(const hone_bound_space *space, hone_config *out_config, hone_error *err)
 {
     hone_space_walk walk;
-    uint32_t positions[HONE_MAX_PARAMETERS];
+    uint16_t positions[HONE_MAX_PARAMETERS];
     for (size_t i = 0; i < space->space->parameter_count; i++)
-        positions[i] = (uint32_t)space->space->parameters[i].by_default;
+        positions[i] = (uint16_t)space->space->parameters[i].by_default;
     hone_status status = hone_space_walk_init(&walk, space, HONE_ALL_COMPONENTS, err);
     bool fits = status == HONE_OK && check_positions(space, &walk, positions, NULL) == HONE_OK;
-    if (fits) *out_config = walk.config;
+    if (fits) *out_config = walk.point.config;
     hone_space_walk_deinit(&walk);
     return status != HONE_OK || fits ? status : first_config(space, out_config, err);
 }

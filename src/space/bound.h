@@ -49,6 +49,12 @@ hone_status hone_space_lower(hone_bound_space *bound, const hone_scalar *names, 
 
 typedef enum hone_verdict { HONE_ACCEPTED, HONE_REFUSED, HONE_FAILED } hone_verdict;
 
+// A config with the positions of its values, which fit 16 bits.
+typedef struct hone_space_point {
+    hone_config config;
+    uint16_t positions[HONE_MAX_PARAMETERS];
+} hone_space_point;
+
 // A walk over some of the parameters, depth first, in the order of the text.
 typedef struct hone_space_walk {
     const hone_bound_space *bound;
@@ -56,8 +62,7 @@ typedef struct hone_space_walk {
     uint8_t order[HONE_MAX_PARAMETERS]; // the parameters walked, ascending
     size_t depth;
     uint64_t budget; // values that may be tried
-    hone_config config;
-    uint32_t positions[HONE_MAX_PARAMETERS];
+    hone_space_point point;
     const hone_space_step *stopped_at; // the check that refused or failed last
 } hone_space_walk;
 
@@ -74,6 +79,10 @@ hone_status hone_space_walk_failure(const hone_space_walk *walk, uint32_t which,
 // Calls visit for every accepted combination until it returns false or the budget is used up.
 hone_status hone_space_walk_run(
     hone_space_walk *walk, bool (*visit)(void *ctx, const hone_space_walk *walk), void *ctx, hone_error *err);
+
+// As hone_bound_space_enumerate, with the positions.
+hone_status hone_space_enumerate_points(
+    const hone_bound_space *bound, bool (*visit)(void *ctx, const hone_space_point *point), void *ctx, hone_error *err);
 
 // The accepted combinations of one component as a tree: a level for each of its parameters, in the order of the text.
 // The nodes of a level stand in that order too, so a node's children are neighbours.

@@ -6,25 +6,25 @@
 
 typedef struct enumeration {
     const hone_bound_space *bound;
-    bool (*visit)(void *ctx, const hone_config *config);
+    bool (*visit)(void *ctx, const hone_space_point *point);
     void *ctx;
     hone_space_listing *listings; // by component
     size_t level_of[HONE_MAX_PARAMETERS];
     uint32_t nodes[HONE_MAX_PARAMETERS]; // where each parameter stands, in its level
-    hone_config config;
+    hone_space_point point;
 } enumeration;
 
-static bool visit_config(void *ctx, const hone_space_walk *walk)
+static bool visit_walk(void *ctx, const hone_space_walk *walk)
 {
     enumeration *e = ctx;
-    return e->visit(e->ctx, &walk->config);
+    return e->visit(e->ctx, &walk->point);
 }
 
 static hone_status enumerate_searching(enumeration *e, hone_error *err)
 {
     hone_space_walk walk;
     hone_status status = hone_space_walk_init(&walk, e->bound, HONE_ALL_COMPONENTS, err);
-    if (status == HONE_OK) status = hone_space_walk_run(&walk, visit_config, e, err);
+    if (status == HONE_OK) status = hone_space_walk_run(&walk, visit_walk, e, err);
     hone_space_walk_deinit(&walk);
     return status;
 }
@@ -47,14 +47,15 @@ static void range_of(const enumeration *e, size_t parameter, uint32_t *out_first
 // False once visit said so. Nests as deep as there are parameters.
 static bool visit_from(enumeration *e, size_t parameter)
 {
-    if (parameter == e->bound->space->parameter_count) return e->visit(e->ctx, &e->config);
+    if (parameter == e->bound->space->parameter_count) return e->visit(e->ctx, &e->point);
     uint32_t node, end;
     const hone_space_parameter *p = &e->bound->space->parameters[parameter];
     const hone_space_listing *listing = &e->listings[e->bound->component_of[parameter]];
     const hone_space_level *level = &listing->levels[e->level_of[parameter]];
     for (range_of(e, parameter, &node, &end); node < end; node++) {
         e->nodes[parameter] = node;
-        e->config.values[parameter] = hone_space_number(p, level->positions[node]);
+        e->point.positions[parameter] = level->positions[node];
+        e->point.config.values[parameter] = hone_space_number(p, level->positions[node]);
         if (!visit_from(e, parameter + 1)) return false;
     }
     return true;
@@ -77,7 +78,7 @@ static hone_status enumerate_listed(enumeration *e, hone_error *err)
     }
     if (hone_space_listing_is_empty(e->listings, e->bound->component_count)) return HONE_OK;
     if (!all_listed(e)) return enumerate_searching(e, err);
-    e->config.count = (uint32_t)e->bound->space->parameter_count;
+    e->point.config.count = (uint32_t)e->bound->space->parameter_count;
     visit_from(e, 0);
     return HONE_OK;
 }
@@ -91,8 +92,8 @@ static size_t count_joined(const hone_bound_space *bound)
     return joined;
 }
 
-hone_status hone_bound_space_enumerate(
-    const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err)
+hone_status hone_space_enumerate_points(
+    const hone_bound_space *space, bool (*visit)(void *ctx, const hone_space_point *point), void *ctx, hone_error *err)
 {
     enumeration e = {.bound = space, .visit = visit, .ctx = ctx};
     if (space->refused) return HONE_OK;
@@ -104,4 +105,22 @@ hone_status hone_bound_space_enumerate(
         hone_space_listing_deinit(&e.listings[i]);
     hone_free(&space->allocator, e.listings);
     return status;
+}
+
+typedef struct config_visit {
+    bool (*visit)(void *ctx, const hone_config *config);
+    void *ctx;
+} config_visit;
+
+static bool visit_config(void *ctx, const hone_space_point *point)
+{
+    const config_visit *v = ctx;
+    return v->visit(v->ctx, &point->config);
+}
+
+hone_status hone_bound_space_enumerate(
+    const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err)
+{
+    config_visit v = {visit, ctx};
+    return hone_space_enumerate_points(space, visit_config, &v, err);
 }

@@ -39,7 +39,7 @@ static size_t branch_of(const hone_space_listing *listing, const hone_space_walk
     size_t depth = 0;
     for (; depth < listing->depth; depth++) {
         const hone_space_level *level = &listing->levels[depth];
-        if (level->count == 0 || level->positions[level->count - 1] != walk->positions[level->parameter]) break;
+        if (level->count == 0 || level->positions[level->count - 1] != walk->point.positions[level->parameter]) break;
     }
     return depth;
 }
@@ -50,7 +50,7 @@ static bool add_combination(void *ctx, const hone_space_walk *walk)
     hone_space_listing *listing = v->listing;
     if (listing->count == LISTED_MAX) return false;
     for (size_t i = branch_of(listing, walk); i < listing->depth; i++) {
-        v->out_of_memory = !add_node(listing, i, (uint16_t)walk->positions[listing->levels[i].parameter]);
+        v->out_of_memory = !add_node(listing, i, (uint16_t)walk->point.positions[listing->levels[i].parameter]);
         if (v->out_of_memory) return false;
     }
     listing->count++;

@@ -126,7 +126,7 @@ static hone_status draw_component(sampler *s, hone_space_walk *walk, hone_config
             uint32_t position = (uint32_t)random_below(&s->state, space->parameters[parameter].count);
             drawn |= 1u << parameter;
             verdict = hone_space_walk_set(walk, parameter, position);
-            out->values[parameter] = walk->config.values[parameter];
+            out->values[parameter] = walk->point.config.values[parameter];
             if (verdict == HONE_FAILED) return hone_space_walk_failure(walk, drawn, s->err);
         }
         if (verdict == HONE_ACCEPTED) return HONE_OK;
@@ -197,7 +197,7 @@ static bool keep(void *ctx, const hone_space_walk *walk)
         s->count++;
     else
         place = random_below(&s->state, r->seen);
-    if (place < s->wanted) s->out[place] = walk->config;
+    if (place < s->wanted) s->out[place] = walk->point.config;
     return true;
 }
 

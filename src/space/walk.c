@@ -11,7 +11,7 @@ static const char where[] = "space.enumerate";
 hone_status hone_space_walk_init(hone_space_walk *walk, const hone_bound_space *bound, int component, hone_error *err)
 {
     *walk = (hone_space_walk){.bound = bound, .budget = UINT64_MAX};
-    walk->config.count = (uint32_t)bound->space->parameter_count;
+    walk->point.config.count = (uint32_t)bound->space->parameter_count;
     for (size_t i = 0; i < bound->space->parameter_count; i++)
         if (component == HONE_ALL_COMPONENTS || bound->component_of[i] == component)
             walk->order[walk->depth++] = (uint8_t)i;
@@ -123,9 +123,9 @@ static hone_verdict run_program(hone_space_walk *walk, const hone_space_program 
 hone_verdict hone_space_walk_set(hone_space_walk *walk, size_t parameter, uint32_t position)
 {
     const hone_space_parameter *p = &walk->bound->space->parameters[parameter];
-    walk->positions[parameter] = position;
+    walk->point.positions[parameter] = (uint16_t)position;
     walk->cells[parameter] = p->values[position].scalar;
-    walk->config.values[parameter] = p->integers ? p->values[position].scalar.as.i64 : (int64_t)position;
+    walk->point.config.values[parameter] = p->integers ? p->values[position].scalar.as.i64 : (int64_t)position;
     return run_program(walk, &walk->bound->programs[parameter]);
 }
 
@@ -133,7 +133,7 @@ hone_status hone_space_walk_failure(const hone_space_walk *walk, uint32_t which,
 {
     char config[400];
     const hone_space *space = walk->bound->space;
-    size_t length = hone_space_config_text(space, &walk->config, which, config, sizeof config);
+    size_t length = hone_space_config_text(space, &walk->point.config, which, config, sizeof config);
     return hone_fail(
         err, HONE_INVALID_ARGUMENT, where, "'where %.400s' cannot be evaluated for %s%s: %s",
         hone_expression_source(space->constraints[walk->stopped_at->to]).data, config,
