@@ -188,14 +188,17 @@ static bool is_current(
            hone_config_from_json(kernel->space, config_text, strlen(config_text), &config, NULL) == HONE_OK;
 }
 
-// Sorts a store's records into those that stay and those that go.
+// What of a store goes. Once without a lock, to find the keys that have something that goes; then, where there are any, again
+// in the transaction that replaces them, since other processes put meanwhile.
 typedef struct pruning {
-    hone_importer *all;
+    hone_importer *kept; // memory, and what stays under the keys
     hone_registry *registry;
-    hone_store_key *keys;
+    hone_store_key *keys; // with something that goes
     size_t key_count, key_capacity;
     hone_prune_report report;
 } pruning;
+
+static const char prune_where[] = "interchange.prune";
 
 static bool decision_stays(const pruning *p, const hone_store_decision *d)
 {
@@ -203,36 +206,38 @@ static bool decision_stays(const pruning *p, const hone_store_decision *d)
     return algorithm == NULL || is_current(algorithm, d->kernel, d->platform, d->config, d->revision);
 }
 
-static bool measured_stays(const pruning *p, const hone_store_measured *m)
+static bool measured_stays(const pruning *p, const hone_store_key *key, const hone_store_measurement *m)
 {
-    const hone_algorithm_entry *algorithm = hone_registry_find(p->registry, m->key.algorithm, m->key.version);
-    return algorithm == NULL ||
-           is_current(algorithm, m->measurement.kernel, NULL, m->measurement.config, m->measurement.revision);
+    const hone_algorithm_entry *algorithm = hone_registry_find(p->registry, key->algorithm, key->version);
+    return algorithm == NULL || is_current(algorithm, m->kernel, NULL, m->config, m->revision);
 }
 
-static void note_key(pruning *p, const hone_store_key *key)
+static bool note_key(pruning *p, const hone_store_key *key)
 {
-    if (p->key_count > 0 && compare_keys(&p->keys[p->key_count - 1], key) == 0) return;
-    if (!hone_grow(&p->all->arena.allocator, &p->keys, &p->key_capacity, p->key_count + 1, sizeof *p->keys)) {
-        p->all->failed = true;
-        return;
+    if (p->key_count > 0 && compare_keys(&p->keys[p->key_count - 1], key) == 0) return true;
+    if (!hone_grow(&p->kept->arena.allocator, &p->keys, &p->key_capacity, p->key_count + 1, sizeof *p->keys)) {
+        p->kept->failed = true;
+        return false;
     }
-    p->keys[p->key_count] = *key;
+    p->keys[p->key_count] = hone_importer_copy_key(p->kept, key);
     p->keys[p->key_count++].spec = NULL; // every call of the key
+    return !p->kept->failed;
 }
 
-static void find_gone(pruning *p)
+static bool find_decision(void *ctx, const hone_store_decision *decision)
 {
-    for (size_t i = 0; i < p->all->decision_count; i++) {
-        if (decision_stays(p, &p->all->decisions[i])) continue;
-        p->report.decisions++;
-        note_key(p, &p->all->decisions[i].key);
-    }
-    for (size_t i = 0; i < p->all->measured_count; i++) {
-        if (measured_stays(p, &p->all->measured[i])) continue;
-        p->report.measurements++;
-        note_key(p, &p->all->measured[i].key);
-    }
+    pruning *p = ctx;
+    if (decision_stays(p, decision)) return true;
+    p->report.decisions++;
+    return note_key(p, &decision->key);
+}
+
+static bool find_measurement(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement)
+{
+    pruning *p = ctx;
+    if (measured_stays(p, key, measurement)) return true;
+    p->report.measurements++;
+    return note_key(p, key);
 }
 
 static int by_key(const void *a, const void *b)
@@ -240,55 +245,82 @@ static int by_key(const void *a, const void *b)
     return compare_keys(a, b);
 }
 
-static bool is_touched(const pruning *p, const hone_store_key *key)
+static void sort_keys(pruning *p)
 {
-    return p->key_count > 0 && bsearch(key, p->keys, p->key_count, sizeof *p->keys, by_key) != NULL;
+    size_t count = 0;
+    if (p->key_count == 0) return;
+    qsort(p->keys, p->key_count, sizeof *p->keys, by_key);
+    for (size_t i = 0; i < p->key_count; i++)
+        if (count == 0 || compare_keys(&p->keys[count - 1], &p->keys[i]) != 0) p->keys[count++] = p->keys[i];
+    p->key_count = count;
 }
 
-// Whole keys are removed, and what stays of them is put again, in one transaction.
-static hone_status replace_keys(pruning *p, hone_store *store, hone_error *err)
+static bool is_touched(const pruning *p, const hone_store_key *key)
 {
-    hone_importer *all = p->all;
-    size_t decisions = 0, measured = 0;
-    if (p->key_count == 0) return HONE_OK;
-    qsort(p->keys, p->key_count, sizeof *p->keys, by_key);
-    for (size_t i = 0; i < all->decision_count; i++)
-        if (is_touched(p, &all->decisions[i].key) && decision_stays(p, &all->decisions[i]))
-            all->decisions[decisions++] = all->decisions[i];
-    for (size_t i = 0; i < all->measured_count; i++)
-        if (is_touched(p, &all->measured[i].key) && measured_stays(p, &all->measured[i]))
-            all->measured[measured++] = all->measured[i];
+    return bsearch(key, p->keys, p->key_count, sizeof *p->keys, by_key) != NULL;
+}
+
+static bool keep_decision(void *ctx, const hone_store_decision *decision)
+{
+    pruning *p = ctx;
+    if (!is_touched(p, &decision->key)) return true;
+    if (decision_stays(p, decision)) return copy_decision(p->kept, decision);
+    p->report.decisions++;
+    return true;
+}
+
+static bool keep_measured(void *ctx, const hone_store_measured *measured)
+{
+    pruning *p = ctx;
+    if (!is_touched(p, &measured->key)) return true;
+    if (measured_stays(p, &measured->key, &measured->measurement))
+        return copy_measured(p->kept, &measured->key, &measured->measurement);
+    p->report.measurements++;
+    return true;
+}
+
+// Whole keys are removed, and what stays of them is put again.
+static hone_status replace_keys(hone_store *store, void *ctx, hone_error *err)
+{
+    pruning *p = ctx;
+    const hone_store_key all = {0};
+    p->report = (hone_prune_report){0};
+    hone_status status = store->ops->scan(store, &all, keep_decision, p, err);
+    if (status == HONE_OK) status = store->ops->measurements(store, &all, keep_measured, p, err);
+    if (status != HONE_OK) return status;
+    if (p->kept->failed) return hone_fail_memory(err, prune_where);
     const hone_store_batch batch = {
         .removed = p->keys,
         .removed_count = p->key_count,
-        .decisions = all->decisions,
-        .decision_count = decisions,
-        .measured = all->measured,
-        .measured_count = measured,
+        .decisions = p->kept->decisions,
+        .decision_count = p->kept->decision_count,
+        .measured = p->kept->measured,
+        .measured_count = p->kept->measured_count,
     };
-    return hone_store_put_batch(store, &batch, err);
+    return hone_store_put_within(store, &batch, err);
 }
 
 static hone_status prune(pruning *p, hone_store *store, bool dry_run, hone_error *err)
 {
-    hone_status status = hone_store_scan(store, NULL, copy_decision, p->all, err);
-    if (status == HONE_OK) status = hone_store_scan_measurements(store, NULL, copy_measured, p->all, err);
+    hone_status status = hone_store_scan(store, NULL, find_decision, p, err);
+    if (status == HONE_OK) status = hone_store_scan_measurements(store, NULL, find_measurement, p, err);
     if (status != HONE_OK) return status;
-    find_gone(p);
-    if (p->all->failed) return hone_fail_memory(err, "interchange.prune");
-    return dry_run ? HONE_OK : replace_keys(p, store, err);
+    if (p->kept->failed) return hone_fail_memory(err, prune_where);
+    if (dry_run || p->key_count == 0) return HONE_OK;
+    sort_keys(p);
+    return hone_store_transact(store, replace_keys, p, err);
 }
 
 hone_status hone_prune_store(
     hone_registry *registry, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err)
 {
     pruning p = {.registry = registry};
-    hone_status status = hone_importer_new(store->allocator, NULL, NULL, &p.all, err);
+    hone_status status = hone_importer_new(store->allocator, NULL, NULL, &p.kept, err);
     if (status != HONE_OK) return status;
-    p.all->is_trusting = true;
+    p.kept->is_trusting = true;
     status = prune(&p, store, dry_run, err);
     if (status == HONE_OK && out != NULL) *out = p.report;
     hone_free(&store->allocator, p.keys);
-    hone_importer_destroy(&p.all);
+    hone_importer_destroy(&p.kept);
     return status;
 }

@@ -1,7 +1,7 @@
 // What a store implements. The public functions (hone/store.h) check arguments, take the store's lock and
 // dispatch, once for all kinds; one conformance suite (tests/unit/store) runs against each of them.
 //
-// A new kind is a folder with a table of these functions and one line in store.c.
+// A new kind is a folder with a table of these functions and one line in open.c.
 #ifndef HONE_STORE_OPS_H
 #define HONE_STORE_OPS_H
 
@@ -111,6 +111,10 @@ struct hone_store {
     pthread_mutex_t mutex; // error-checking: a visit that calls its own store is refused, not deadlocked
 };
 
+// The store's lock, for who calls its ops. Inside a visit of the same store HONE_INVALID_ARGUMENT.
+hone_status hone_store_lock(hone_store *store, const char *where, hone_error *err);
+hone_status hone_store_unlock(hone_store *store, hone_status status); // returns status
+
 extern const hone_store_ops hone_memory_store_ops;
 extern const hone_store_ops hone_sqlite_store_ops;
 extern const hone_store_ops hone_json_store_ops;
@@ -144,6 +148,15 @@ hone_status hone_store_check_alias(const hone_store_alias *alias, hone_error *er
 hone_status hone_store_check_foreign(const hone_store_foreign *foreign, hone_error *err);
 // Puts a batch in one transaction. Returns: as hone_store_merge; on failure the store is as it was.
 hone_status hone_store_put_batch(hone_store *store, const hone_store_batch *batch, hone_error *err);
+
+// Reads and writes that nobody else writes between. They call store->ops and hone_store_put_within; the public functions
+// would wait for the lock that work runs under, and are refused.
+typedef hone_status hone_store_work(hone_store *store, void *ctx, hone_error *err);
+// Commits what work did when it returns HONE_OK, and takes it back else. Returns what work returned, or why nothing was
+// committed.
+hone_status hone_store_transact(hone_store *store, hone_store_work *work, void *ctx, hone_error *err);
+// A batch as a part of such work, whose decisions take the place of what is stored under their keys.
+hone_status hone_store_put_within(hone_store *store, const hone_store_batch *batch, hone_error *err);
 
 // Sets a decision aside that no kernel can run: of a config that its kernel does not have, or of another call.
 hone_status hone_store_set_aside(

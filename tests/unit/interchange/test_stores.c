@@ -1,5 +1,9 @@
 // Two stores: merged, compared; and one that is pruned.
 #include "fixture.h"
+#include "temporary_folder.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 static hone_store_measurement measurement_of(const char *kernel, uint32_t samples)
 {
@@ -112,6 +116,53 @@ static void pruning_takes_what_no_kernel_here_can_serve(void **state)
     assert_int_equal(report.decisions + report.measurements, 0);
 }
 
+// Another process that gives each key a measurement that goes, and only then its decision.
+static int put_measurement_then_decision(const char *url, const char *key_format, int count)
+{
+    hone_store *store = NULL;
+    bool ok = hone_store_open(hone_allocator_system(), url, &store, NULL) == HONE_OK;
+    for (int i = 0; ok && i < count; i++) {
+        char key[HONE_KEY_SIZE];
+        snprintf(key, sizeof key, key_format, (unsigned)i);
+        const hone_store_decision put = {
+            .key = {"cpu|only", "scale", "1", key, NULL},
+            .kernel = "fast",
+            .platform = "native",
+            .config = "{\"unroll\":2,\"layout\":\"row\"}",
+            .revision = "1"};
+        hone_store_measurement gone = measurement_of("abacus", 9);
+        ok = hone_store_put_measurement(store, &put.key, &gone, NULL) == HONE_OK &&
+             hone_store_put(store, &put, NULL) == HONE_OK;
+    }
+    hone_store_close(&store);
+    return ok ? 0 : 1;
+}
+
+static void pruning_loses_nothing_that_another_process_puts(void **state)
+{
+    enum { COUNT = 300 };
+    exchange *e = *state;
+    temporary_folder folder;
+    char url[TEMPORARY_PATH_SIZE];
+    hone_store *store = NULL;
+    hone_prune_report report;
+    int left = -1;
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    snprintf(url, sizeof url, "sqlite:%s/store.db", folder.path);
+    assert_int_equal(hone_store_open(hone_allocator_system(), url, &store, &e->err), HONE_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(put_measurement_then_decision(url, "%016x", COUNT));
+    while (waitpid(child, &left, WNOHANG) == 0)
+        if (hone_store_prune(e->runtime->rt, store, false, &report, &e->err) != HONE_OK) fail_msg("%s", e->err.message);
+    assert_int_equal(left, 0);
+    assert_int_equal(hone_store_prune(e->runtime->rt, store, false, &report, &e->err), HONE_OK);
+    assert_int_equal(count_of(e, store).decisions, COUNT);
+    assert_int_equal(count_of(e, store).measurements, 0);
+    hone_store_close(&store);
+    temporary_folder_remove(&folder);
+}
+
 static bool note_file(void *ctx, const char *file)
 {
     strcat(ctx, file);
@@ -156,6 +207,7 @@ int main(void)
         STORES_TEST(merging_keeps_the_better_and_loses_nothing),
         STORES_TEST(differences_are_told_in_key_order),
         STORES_TEST(pruning_takes_what_no_kernel_here_can_serve),
+        STORES_TEST(pruning_loses_nothing_that_another_process_puts),
         STORES_TEST(entries_make_files_that_lead_nowhere_else),
     };
     return cmocka_run_group_tests_name("interchange stores", tests, NULL, NULL);
