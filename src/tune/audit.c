@@ -243,9 +243,9 @@ static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
             continue;
         }
         add_samples(a, &block);
-        bool late = hone_os_now_ns() >= a->state->end_ns;
+        bool late = hone_contest_now(a->state) >= a->state->end_ns;
         if (b + 1 >= LEAST_BLOCKS && (late || is_certain(a))) break;
-        hone_os_sleep_ns(pause_ns);
+        hone_contest_pause(a->state, pause_ns);
     }
     if (*out_goes_on && a->rounds == 0)
         return hone_fail(err, HONE_KERNEL_FAILED, where, "somebody fell out in every one of %d blocks", MOST_BLOCKS);

@@ -134,7 +134,7 @@ static uint32_t choose_winner(const hone_contest_state *state, const hone_finals
 
 static double seconds_left(const hone_contest_state *state)
 {
-    uint64_t now = hone_os_now_ns();
+    uint64_t now = hone_contest_now(state);
     double left = now < state->end_ns ? (double)(state->end_ns - now) * 1e-9 : 0;
     return fmax(left, least_share * state->options.seconds);
 }
@@ -238,9 +238,9 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
         }
         add_samples(finals, &block);
         *out = ATTEMPT_DONE;
-        bool late = hone_os_now_ns() >= state->end_ns;
+        bool late = hone_contest_now(state) >= state->end_ns;
         if (late || (b + 1 >= LEAST_BLOCKS && is_certain(finals, state->options.seed))) break;
-        hone_os_sleep_ns(pause_ns);
+        hone_contest_pause(state, pause_ns);
     }
     return HONE_OK;
 }

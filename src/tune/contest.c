@@ -33,7 +33,7 @@ static void fill_options(hone_contest_state *state, const hone_tune_options *opt
 
 static void start_clock(hone_contest_state *state)
 {
-    state->started_ns = hone_os_now_ns();
+    state->started_ns = hone_contest_now(state);
     // A year is for ever, and no number overflows.
     double seconds = fmin(state->options.seconds, 3e7);
     state->end_ns = state->started_ns + (uint64_t)(seconds * 1e9);
@@ -44,7 +44,7 @@ static void start_clock(hone_contest_state *state)
 static void grant_race(hone_contest_state *state)
 {
     double seconds = fmin(state->options.seconds, 3e7);
-    uint64_t least = hone_os_now_ns() + (uint64_t)(least_race_share * seconds * 1e9);
+    uint64_t least = hone_contest_now(state) + (uint64_t)(least_race_share * seconds * 1e9);
     if (least > state->race_until_ns) state->race_until_ns = least;
 }
 
@@ -251,7 +251,7 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->regime = state->options.regime;
     evidence->tolerance = 1; // errors are told in units of what is allowed
     evidence->max_error = winner->trial.max_error;
-    evidence->seconds = (double)(hone_os_now_ns() - state->started_ns) * 1e-9;
+    evidence->seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
     evidence->seed = state->options.seed;
     evidence->isolated = state->seat.kind != HONE_SEAT_HERE;
     snprintf(evidence->verified_against, sizeof evidence->verified_against, "reference");
@@ -450,6 +450,7 @@ static void init_state(
     const hone_tune_options *options,
     hone_contest *out)
 {
+    state->measurer = &hone_machine_measurer;
     state->environment = environment;
     state->algorithm = algorithm;
     state->call = call;

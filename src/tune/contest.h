@@ -2,7 +2,7 @@
 #ifndef HONE_TUNE_CONTEST_H
 #define HONE_TUNE_CONTEST_H
 
-#include "tune/message.h"
+#include "tune/racing.h"
 #include "tune/seat.h"
 #include "tune/tuner.h"
 
@@ -35,7 +35,13 @@ typedef struct hone_contestant {
     char *environment; // what its measurements are made with; NULL: not asked yet
 } hone_contestant;
 
+// How a contest measures, and what its clock says: on this machine (trial.c), or out of a recorded file (recorded_seat.c).
+// All else of a contest is the same.
+typedef struct hone_measurer hone_measurer;
+
 typedef struct hone_contest_state {
+    const hone_measurer *measurer;
+    void *measurer_ctx;
     const hone_tune_environment *environment;
     const hone_algorithm_entry *algorithm;
     const hone_call *call;
@@ -64,6 +70,7 @@ typedef struct hone_contest_state {
     double gain_ns; // best time at the last gain
     double drift;   // how much slower the machine is now than when the best was measured
     uint32_t since_drift;
+    hone_noise noise; // of samples, so far
     uint64_t started_ns, race_until_ns, end_ns;
     bool store_warned;
     bool any_environment; // measurements of another environment are read too
@@ -98,7 +105,32 @@ const hone_resumed *hone_contest_find_resumed(
 // Writes one measurement at once. Failing to is a warning, not an end.
 void hone_contest_store(hone_contest_state *state, const hone_candidate *candidate);
 
-// trial.c: asking the seat.
+struct hone_measurer {
+    hone_status (*attempt)(
+        hone_contest_state *state,
+        const hone_kernel_ref *kernel,
+        const hone_config *config,
+        const hone_racing *racing, // limit_ns: of the candidate, what the contest has left is not looked at
+        hone_trial *out,
+        bool *out_cut,
+        hone_error *err);
+    hone_status (*confirm)(
+        hone_contest_state *state,
+        const hone_candidate *const *finalists,
+        uint32_t count,
+        uint32_t rounds,
+        uint64_t seed,
+        double seconds,
+        hone_confirmation *out,
+        hone_error *err);
+    uint64_t (*now_ns)(const hone_contest_state *state);
+    void (*pause)(hone_contest_state *state, uint64_t ns);
+};
+
+// trial.c: asking the measurer; and the one that asks this machine's seats.
+extern const hone_measurer hone_machine_measurer;
+uint64_t hone_contest_now(const hone_contest_state *state);
+void hone_contest_pause(hone_contest_state *state, uint64_t ns);
 // Starts the seat and opens the call when that is not so already.
 hone_status hone_contest_open(hone_contest_state *state, hone_error *err);
 // Tries one candidate. HONE_OK also when it fell out: the trial says so. best_ns 0: measured in full.

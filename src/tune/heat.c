@@ -10,7 +10,7 @@ static const double least_left = 0.15; // of the contest's time, for the finals
 
 static bool is_time_left(const hone_contest_state *state)
 {
-    uint64_t now = hone_os_now_ns();
+    uint64_t now = hone_contest_now(state);
     return now < state->end_ns && (double)(state->end_ns - now) > least_left * 1e9 * state->options.seconds;
 }
 

@@ -384,6 +384,20 @@ hone_status hone_message_get_kernel(
     return by_value ? status : find_kernel(how, algorithm, version, out, err);
 }
 
+void hone_message_put_racing(hone_buffer *out, const hone_racing *racing)
+{
+    hone_wire_put_f64(out, racing->best_ns);
+    hone_wire_put_f64(out, racing->noise);
+    hone_wire_put_f64(out, racing->limit_ns);
+}
+
+void hone_message_get_racing(hone_wire_reader *reader, hone_racing *out)
+{
+    out->best_ns = hone_wire_get_f64(reader);
+    out->noise = hone_wire_get_f64(reader);
+    out->limit_ns = hone_wire_get_f64(reader);
+}
+
 void hone_message_put_config(hone_buffer *out, const hone_config *config)
 {
     hone_wire_put_u32(out, config->count);

@@ -95,6 +95,15 @@ hone_status hone_message_get_algorithm(
 hone_status hone_message_get_kernel(
     hone_wire_reader *reader, const hone_kernel_reader *how, hone_kernel *out, hone_error *err);
 
+// What a TRY is measured by.
+typedef struct hone_racing {
+    double best_ns;  // 0: there is none, and a candidate is measured in full
+    double noise;    // hone_noise_level
+    double limit_ns; // after which no further sample begins
+} hone_racing;
+
+void hone_message_put_racing(hone_buffer *out, const hone_racing *racing);
+void hone_message_get_racing(hone_wire_reader *reader, hone_racing *out);
 void hone_message_put_config(hone_buffer *out, const hone_config *config);
 void hone_message_get_config(hone_wire_reader *reader, hone_config *out);
 

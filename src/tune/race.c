@@ -29,7 +29,7 @@ static void say_progress(const hone_contest_state *state, const char *kernel)
 {
     const hone_tune_options *options = &state->options;
     if (!options->progress) return;
-    double elapsed = (double)(hone_os_now_ns() - state->started_ns) * 1e-9;
+    double elapsed = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
     const hone_candidate *best = state->best >= 0 ? &state->candidates[state->best] : NULL;
     uint32_t done = (uint32_t)state->candidate_count, total = state->total > done ? state->total : done;
     double remaining = options->seconds - elapsed;
@@ -156,7 +156,7 @@ static hone_status enter(
     *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
     candidate->rank_ns = trial->low_ns / drift;
     candidate->raced_ns = trial->time_ns;
-    candidate->at_seconds = (double)(hone_os_now_ns() - state->started_ns) * 1e-9;
+    candidate->at_seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
     candidate->out = trial->failure != HONE_FAILURE_NONE;
     state->contestants[kernel].tried++;
     state->out->kernels[kernel].tried++;
@@ -256,7 +256,7 @@ static bool evaluations_left(const hone_contest_state *state)
 // Runs of half a second need more than the usual share of the time for their finals.
 static bool time_left(const hone_contest_state *state)
 {
-    uint64_t now = hone_os_now_ns();
+    uint64_t now = hone_contest_now(state);
     double left = now < state->end_ns ? (double)(state->end_ns - now) : 0;
     double finals = state->best >= 0 ? FINALS_RUNS * state->candidates[state->best].rank_ns : 0;
     double most = most_finals_share * 1e9 * state->options.seconds;

@@ -146,8 +146,7 @@ static hone_failure try_candidate(
     hone_session *session,
     const hone_kernel *kernel,
     const hone_config *config,
-    double best_ns,
-    double limit_seconds,
+    const hone_racing *racing,
     hone_trial *out,
     hone_error *err)
 {
@@ -157,7 +156,7 @@ static hone_failure try_candidate(
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_in_place(&runner, &out->max_error, err);
     if (failure == HONE_FAILURE_NONE) {
         pass_phase(session);
-        failure = hone_race(&runner, best_ns, limit_seconds, out, err);
+        failure = hone_race(&runner, racing, out, err);
     }
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(&runner, err);
     hone_runner_deinit(&runner);
@@ -172,14 +171,15 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
     hone_config config;
     hone_status status = hone_message_get_kernel(reader, &session->how, &kernel, &err);
     hone_message_get_config(reader, &config);
-    double best_ns = hone_wire_get_f64(reader), limit_seconds = hone_wire_get_f64(reader);
+    hone_racing racing;
+    hone_message_get_racing(reader, &racing);
     if (status == HONE_OK) status = hone_wire_check(reader, &err);
     if (status == HONE_OK && !session->open) status = hone_fail(&err, HONE_IO, where, "no call is open");
     trial.refused = status != HONE_OK;
     if (trial.refused)
         trial.failure = HONE_FAILURE_PREPARE;
     else
-        trial.failure = try_candidate(session, &kernel, &config, best_ns, limit_seconds, &trial, &err);
+        trial.failure = try_candidate(session, &kernel, &config, &racing, &trial, &err);
     if (trial.failure != HONE_FAILURE_NONE) hone_words_copy(trial.reason, sizeof trial.reason, err.message);
     hone_message_put_trial(answer, &trial);
 }

@@ -4,6 +4,7 @@
 #ifndef HONE_TUNE_SESSION_H
 #define HONE_TUNE_SESSION_H
 
+#include "tune/racing.h"
 #include "tune/reference.h"
 
 typedef struct hone_session {
@@ -39,9 +40,6 @@ void hone_session_deinit(hone_session *session);
 // Answers one message; appends the answer. HONE_IO when the message is none.
 hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer);
 
-// A run this long is warm after its first, is hardly disturbed by what disturbs short ones, and costs a contest dearly.
-static const double hone_long_run_ns = 50e6;
-
 // One candidate, prepared.
 typedef struct hone_runner {
     hone_session *session;
@@ -72,8 +70,8 @@ hone_failure hone_runner_turn(hone_runner *runner, double *out_ns, hone_error *e
 // Nothing was written that must not be, in any of the sets.
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 
-// Measures a verified candidate against the best so far (0: none).
-hone_failure hone_race(hone_runner *runner, double best_ns, double limit_seconds, hone_trial *out, hone_error *err);
+// Measures a verified candidate by the rule.
+hone_failure hone_race(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err);
 // Measures finalists against each other, round by round in random order; stops early after limit_seconds.
 hone_failure hone_interleave(
     hone_runner *const *runners,

@@ -92,7 +92,7 @@ hone_status hone_contest_keep_trail(hone_contest_state *state, const hone_finals
     hone_buffer out;
     hone_buffer_init(&out, state->environment->allocator);
     hone_buffer_text(&out, "{\"seconds\":");
-    hone_json_number(&out, (double)(hone_os_now_ns() - state->started_ns) * 1e-9);
+    hone_json_number(&out, (double)(hone_contest_now(state) - state->started_ns) * 1e-9);
     hone_buffer_text(&out, ",\"evaluations\":[");
     for (size_t i = 0; i < state->candidate_count; i++) {
         if (i > 0) hone_buffer_char(&out, ',');

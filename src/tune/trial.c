@@ -108,7 +108,7 @@ static double candidate_seconds(const hone_contest_state *state, const hone_kern
 
 static double seconds_left(const hone_contest_state *state)
 {
-    uint64_t now = hone_os_now_ns();
+    uint64_t now = hone_contest_now(state);
     return now < state->end_ns ? (double)(state->end_ns - now) * 1e-9 : 0;
 }
 
@@ -121,27 +121,26 @@ static hone_status read_trial(hone_contest_state *state, hone_trial *out, hone_e
     return hone_wire_check(&reader, err);
 }
 
-hone_status hone_contest_try(
+static hone_status attempt_here(
     hone_contest_state *state,
     const hone_kernel_ref *kernel,
     const hone_config *config,
-    double best_ns,
+    const hone_racing *by,
     hone_trial *out,
     bool *out_cut,
     hone_error *err)
 {
-    memset(out, 0, sizeof *out);
-    *out_cut = false;
     hone_status status = hone_contest_open(state, err);
     if (status != HONE_OK) return status;
-    double limit = candidate_seconds(state, kernel, best_ns), left = seconds_left(state) + grace_seconds;
+    double limit = by->limit_ns * 1e-9, left = seconds_left(state) + grace_seconds;
     bool clamped = left < limit && state->best >= 0;
     if (clamped) limit = left;
+    // The race ends before it is ended.
+    const hone_racing racing = {by->best_ns, by->noise, limit * 1e9 / 2};
     hone_buffer_clear(&state->message);
     hone_message_put_kernel(&state->message, kernel, state->seat.by_value);
     hone_message_put_config(&state->message, config);
-    hone_wire_put_f64(&state->message, best_ns);
-    hone_wire_put_f64(&state->message, limit / 2); // of the race alone, so that it ends before it is ended
+    hone_message_put_racing(&state->message, &racing);
     hone_outcome outcome = hone_seat_ask(
         &state->seat, HONE_MESSAGE_TRY, &state->message, limit_ns(limit), state->options.cancel, &state->answer);
     if (outcome.kind == HONE_OUTCOME_ANSWERED) return read_trial(state, out, err);
@@ -178,7 +177,7 @@ static hone_status read_confirmation(hone_contest_state *state, hone_confirmatio
     return hone_wire_check(&reader, err);
 }
 
-hone_status hone_contest_ask_confirm(
+static hone_status confirm_here(
     hone_contest_state *state,
     const hone_candidate *const *finalists,
     uint32_t count,
@@ -188,7 +187,6 @@ hone_status hone_contest_ask_confirm(
     hone_confirmation *out,
     hone_error *err)
 {
-    memset(out, 0, sizeof *out);
     hone_status status = hone_contest_open(state, err);
     if (status != HONE_OK) return status;
     hone_buffer *message = &state->message;
@@ -206,4 +204,62 @@ hone_status hone_contest_ask_confirm(
         &state->seat, HONE_MESSAGE_CONFIRM, message, limit_ns(limit), state->options.cancel, &state->answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
     return read_confirmation(state, out, err);
+}
+
+// The measurer -----------------------------------------------------------------------------------------------------
+
+static uint64_t now_here(const hone_contest_state *state)
+{
+    (void)state;
+    return hone_os_now_ns();
+}
+
+static void pause_here(hone_contest_state *state, uint64_t ns)
+{
+    (void)state;
+    hone_os_sleep_ns(ns);
+}
+
+const hone_measurer hone_machine_measurer = {attempt_here, confirm_here, now_here, pause_here};
+
+uint64_t hone_contest_now(const hone_contest_state *state)
+{
+    return state->measurer->now_ns(state);
+}
+
+void hone_contest_pause(hone_contest_state *state, uint64_t ns)
+{
+    state->measurer->pause(state, ns);
+}
+
+hone_status hone_contest_try(
+    hone_contest_state *state,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    double best_ns,
+    hone_trial *out,
+    bool *out_cut,
+    hone_error *err)
+{
+    const hone_racing racing = {
+        best_ns, hone_noise_level(&state->noise), candidate_seconds(state, kernel, best_ns) * 1e9};
+    memset(out, 0, sizeof *out);
+    *out_cut = false;
+    hone_status status = state->measurer->attempt(state, kernel, config, &racing, out, out_cut, err);
+    if (status == HONE_OK && !*out_cut) hone_noise_add(&state->noise, out);
+    return status;
+}
+
+hone_status hone_contest_ask_confirm(
+    hone_contest_state *state,
+    const hone_candidate *const *finalists,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double seconds,
+    hone_confirmation *out,
+    hone_error *err)
+{
+    memset(out, 0, sizeof *out);
+    return state->measurer->confirm(state, finalists, count, rounds, seed, seconds, out, err);
 }

@@ -1,0 +1,245 @@
+// The rule by which a candidate is measured no further, and the loops that follow it, on samples made up here.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "tune/racing.h"
+
+#include <string.h>
+
+// A script of samples; the clock goes on by what they take, unless it stands still.
+typedef struct script {
+    const double *samples;
+    uint32_t count, taken;
+    double warm_ns, clock_ns;
+    bool stands_still;
+    uint32_t fails_at; // 0: never
+} script;
+
+static double take_next(script *s)
+{
+    double ns = s->samples[s->taken % s->count];
+    s->taken++;
+    if (!s->stands_still) s->clock_ns += ns;
+    return ns;
+}
+
+static hone_failure warm(void *ctx, double *out_ns, hone_error *err)
+{
+    script *s = ctx;
+    (void)err;
+    *out_ns = s->warm_ns;
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err)
+{
+    script *s = ctx;
+    if (s->fails_at > 0 && s->taken + 1 == s->fails_at) {
+        hone_fail(err, HONE_KERNEL_FAILED, "test", "no more");
+        return HONE_FAILURE_RUN;
+    }
+    *out_ns = *out_spent_ns = take_next(s);
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *err)
+{
+    script *s = ctx;
+    (void)err;
+    if (s->fails_at > 0 && s->taken + 1 == s->fails_at) return HONE_FAILURE_WRONG;
+    *out_ns = take_next(s) * (index + 1);
+    return HONE_FAILURE_NONE;
+}
+
+static uint64_t now_ns(void *ctx)
+{
+    return (uint64_t)((script *)ctx)->clock_ns;
+}
+
+static hone_trial race(script *s, double best_ns, double noise, double limit_ns)
+{
+    const hone_racing racing = {best_ns, noise, limit_ns};
+    const hone_sampler sampler = {s, warm, sample, now_ns};
+    hone_trial trial = {0};
+    hone_error err = {0};
+    assert_int_equal(hone_racing_run(&racing, &sampler, &trial, &err), HONE_FAILURE_NONE);
+    return trial;
+}
+
+static const double ms = 1e6;
+
+static void without_a_best_a_candidate_is_measured_in_full(void **state)
+{
+    (void)state;
+    const double times[] = {9 * ms, 1 * ms, 30 * ms, 2 * ms, 3 * ms};
+    script s = {.samples = times, .count = 5, .warm_ns = 5 * ms};
+    hone_trial trial = race(&s, 0, 0, 1e12);
+    assert_int_equal(trial.samples, 5);
+    assert_int_equal(trial.kept, 5);
+    assert_false(trial.dropped);
+    assert_true(trial.time_ns == 3 * ms);
+    assert_true(trial.low_ns == 1 * ms);
+}
+
+static void a_first_run_that_takes_four_times_the_best_is_the_last(void **state)
+{
+    (void)state;
+    const double times[] = {1 * ms};
+    script s = {.samples = times, .count = 1, .warm_ns = 4.1 * ms};
+    hone_trial trial = race(&s, 1 * ms, 0, 1e12);
+    assert_true(trial.dropped);
+    assert_int_equal(s.taken, 0);
+    assert_true(trial.time_ns == 4.1 * ms);
+}
+
+static void one_sample_of_twice_the_best_is_enough(void **state)
+{
+    (void)state;
+    const double times[] = {2.1 * ms};
+    script s = {.samples = times, .count = 1, .warm_ns = 2.1 * ms};
+    assert_true(race(&s, 1 * ms, 0, 1e12).dropped);
+    assert_int_equal(s.taken, 1);
+}
+
+static void where_samples_agree_less_than_that_is_enough(void **state)
+{
+    (void)state;
+    const double times[] = {1.06 * ms};
+    script quiet = {.samples = times, .count = 1, .warm_ns = 1.06 * ms}, unknown = quiet;
+    assert_true(race(&quiet, 1 * ms, 0.01, 1e12).dropped);
+    assert_int_equal(quiet.taken, 1);
+    assert_false(race(&unknown, 1 * ms, 0, 1e12).dropped);
+    assert_int_equal(unknown.taken, 5);
+}
+
+static void a_single_slow_sample_is_given_the_benefit_of_the_doubt(void **state)
+{
+    (void)state;
+    const double times[] = {1.04 * ms, 1.001 * ms, 1.04 * ms};
+    script s = {.samples = times, .count = 3, .warm_ns = 1 * ms};
+    hone_trial trial = race(&s, 1 * ms, 0.01, 1e12);
+    assert_false(trial.dropped);
+    assert_int_equal(trial.samples, 5);
+}
+
+static void short_runs_are_sampled_on_and_long_ones_twice(void **state)
+{
+    (void)state;
+    const double quick[] = {1000}, slow[] = {60 * ms};
+    script s = {.samples = quick, .count = 1, .warm_ns = 1000};
+    assert_int_equal(race(&s, 0, 0, 1e12).samples, 15);
+    s = (script){.samples = slow, .count = 1, .warm_ns = 60 * ms};
+    assert_int_equal(race(&s, 0, 0, 1e12).samples, 2);
+    assert_int_equal(s.taken, 1);
+}
+
+static void the_limit_ends_it_with_what_there_is(void **state)
+{
+    (void)state;
+    const double times[] = {1 * ms};
+    script s = {.samples = times, .count = 1, .warm_ns = 1 * ms};
+    hone_trial trial = race(&s, 0, 0, 1.5 * ms);
+    assert_int_equal(trial.samples, 2);
+    assert_false(trial.dropped);
+}
+
+static void a_clock_that_stands_still_ends_too(void **state)
+{
+    (void)state;
+    const double times[] = {0};
+    script s = {.samples = times, .count = 1, .stands_still = true};
+    assert_int_equal(race(&s, 0, 0, 1 * ms).samples, 15);
+}
+
+static void a_sample_that_fails_is_the_candidates_failure(void **state)
+{
+    (void)state;
+    const double times[] = {1 * ms};
+    script s = {.samples = times, .count = 1, .warm_ns = 1 * ms, .fails_at = 3};
+    const hone_racing racing = {0, 0, 1e12};
+    const hone_sampler sampler = {&s, warm, sample, now_ns};
+    hone_trial trial = {0};
+    hone_error err = {0};
+    assert_int_equal(hone_racing_run(&racing, &sampler, &trial, &err), HONE_FAILURE_RUN);
+    assert_string_equal(err.message, "no more");
+}
+
+static hone_trial trial_of(double time_ns, double low_ns, uint32_t samples)
+{
+    return (hone_trial){.time_ns = time_ns, .low_ns = low_ns, .samples = samples};
+}
+
+static void noise_is_what_samples_differ_by(void **state)
+{
+    (void)state;
+    hone_noise noise = {0};
+    assert_true(hone_noise_level(&noise) == 0);
+    hone_trial one = trial_of(1.01 * ms, 1.00 * ms, 5), single = trial_of(9 * ms, 1 * ms, 1), failed = one;
+    failed.failure = HONE_FAILURE_WRONG;
+    for (int i = 0; i < 4; i++) {
+        assert_true(hone_noise_level(&noise) == 0);
+        hone_noise_add(&noise, &one);
+        hone_noise_add(&noise, &single);
+        hone_noise_add(&noise, &failed);
+    }
+    assert_true(hone_noise_level(&noise) > 0.008 && hone_noise_level(&noise) < 0.009);
+    hone_trial calm = trial_of(1 * ms, 1 * ms, 5);
+    for (int i = 0; i < 1000; i++)
+        hone_noise_add(&noise, &calm);
+    assert_true(hone_noise_level(&noise) == 0.002);
+}
+
+static void rounds_give_everybody_one_sample_each_in_random_order(void **state)
+{
+    (void)state;
+    const double times[] = {1 * ms};
+    script s = {.samples = times, .count = 1};
+    const hone_rounds who = {&s, turn, now_ns};
+    hone_confirmation out = {0};
+    hone_error err = {0};
+    assert_int_equal(hone_rounds_run(&who, 3, 8, 7, 1e12, &out, &err), HONE_FAILURE_NONE);
+    assert_int_equal(out.rounds, 8);
+    assert_int_equal(s.taken, 24);
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t r = 0; r < 8; r++)
+            assert_true(out.samples[i][r] == (i + 1) * ms);
+}
+
+static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **state)
+{
+    (void)state;
+    const double times[] = {1 * ms};
+    script s = {.samples = times, .count = 1};
+    const hone_rounds who = {&s, turn, now_ns};
+    hone_confirmation out = {0};
+    hone_error err = {0};
+    assert_int_equal(hone_rounds_run(&who, 2, 8, 7, 1 * ms, &out, &err), HONE_FAILURE_NONE);
+    assert_int_equal(out.rounds, 3);
+    s = (script){.samples = times, .count = 1, .fails_at = 1};
+    assert_int_equal(hone_rounds_run(&who, 2, 8, 7, 1e12, &out, &err), HONE_FAILURE_WRONG);
+    assert_in_range(out.failed, 0, 1);
+    assert_int_equal(out.rounds, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_best_a_candidate_is_measured_in_full),
+        cmocka_unit_test(a_first_run_that_takes_four_times_the_best_is_the_last),
+        cmocka_unit_test(one_sample_of_twice_the_best_is_enough),
+        cmocka_unit_test(where_samples_agree_less_than_that_is_enough),
+        cmocka_unit_test(a_single_slow_sample_is_given_the_benefit_of_the_doubt),
+        cmocka_unit_test(short_runs_are_sampled_on_and_long_ones_twice),
+        cmocka_unit_test(the_limit_ends_it_with_what_there_is),
+        cmocka_unit_test(a_clock_that_stands_still_ends_too),
+        cmocka_unit_test(a_sample_that_fails_is_the_candidates_failure),
+        cmocka_unit_test(noise_is_what_samples_differ_by),
+        cmocka_unit_test(rounds_give_everybody_one_sample_each_in_random_order),
+        cmocka_unit_test(rounds_end_late_with_three_and_at_a_failure_with_who_failed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
