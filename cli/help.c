@@ -64,6 +64,7 @@ static const struct {
     {"cold", "", "measure with the data flushed out of the caches"},
     {"seed", " N", "of inputs and sampling (default 0)"},
     {"recorded", "", "the recorded calls, heaviest first"},
+    {"report", " FILE", "write a page to look at in a browser: every config, parameters, the finals"},
     {"audit", "", "measure stored choices again; exit 1 when one is not right any more"},
     {"threshold", " PCT", "with --audit: how much slower than another a choice may be (default 5)"},
     {"update", "", "with --audit: tune those that are past the threshold anew"},

@@ -19,8 +19,8 @@ const cli_command cli_commands[] = {
      "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1,
      cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
-     "json store seconds evals patience wait platform kernel cold seed recorded fresh no-store in-process audit "
-     "threshold update",
+     "json store seconds evals patience wait platform kernel cold seed recorded fresh no-store in-process "
+     "report audit threshold update",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
      "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval.\n"
@@ -119,6 +119,7 @@ static const struct {
     {"format", TEXT, AT(format)},
     {"device", TEXT, AT(device)},
     {"lock", TEXT, AT(lock)},
+    {"report", TEXT, AT(report)},
     {"seconds", SECONDS, AT(seconds)},
     {"wait", SECONDS, AT(wait)},
     {"threshold", PERCENT, AT(threshold)},

@@ -60,7 +60,8 @@ int cli_tune(hone_cli *cli)
     if (cli->options.threshold > 0 || cli->options.update)
         return cli_usage("--threshold and --update go with --audit (hone help tune)");
     if (cli->options.recorded == (cli->count > 0)) return cli_usage("expected calls, --recorded or --audit (hone help tune)");
-    int status = cli_open(cli, HONE_POLICY_TUNE);
+    int status = cli_check_report(cli);
+    if (status == 0) status = cli_open(cli, HONE_POLICY_TUNE);
     if (status != 0) return status;
     hone_tune_options options;
     cli_tune_options(cli, &options);
@@ -71,6 +72,8 @@ int cli_tune(hone_cli *cli)
         if (status == 0) status = printed;
         if (!cli->options.json && !cli->options.no_store && hone_result_size(total) > 0)
             printf("stored in %s\n", store_name(cli));
+        int written = cli_write_report(cli, total);
+        if (status == 0) status = written;
     }
     hone_result_release(&total);
     return status;

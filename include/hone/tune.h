@@ -137,6 +137,10 @@ HONE_API const hone_decision *hone_result_decision(const hone_result *result, si
 HONE_API const char *hone_result_call(const hone_result *result, size_t index);
 // The result document (formats.md); free with hone_text_free.
 HONE_API HONE_MUST_CHECK hone_status hone_result_json(const hone_result *result, char **out_text, hone_error *err);
+// One HTML page to look at in a browser, which loads nothing from anywhere: every config that was tried as a point, the best
+// so far, parameters, the finals, kernels with their reasons, the environment. What was tried is known of results that
+// hone_tune and hone_tune_recorded gave, not of one that was parsed. Free with hone_text_free.
+HONE_API HONE_MUST_CHECK hone_status hone_result_report(const hone_result *result, char **out_text, hone_error *err);
 HONE_API void hone_text_free(char *text);
 HONE_API HONE_MUST_CHECK hone_status
 hone_result_parse(hone_runtime *rt, const char *json, size_t size, hone_result **out, hone_error *err);

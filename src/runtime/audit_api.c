@@ -1,6 +1,7 @@
 // hone_tune_audit on top of the tuner: which choices are looked at, and what their figures mean.
 #include "base/error.h"
 #include "runtime/audit.h"
+#include "tune/message.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ static bool add_choice(void *ctx, const hone_store_decision *row)
     hone_error why = {.message = ""};
     hone_status status = hone_decision_from_store(c->rt, c->device, row, &item->decision, &why);
     audited->served = status == HONE_OK;
-    snprintf(audited->reason, sizeof audited->reason, "%s", why.message);
+    hone_words_copy(audited->reason, sizeof audited->reason, why.message);
     snprintf(audited->changed, sizeof audited->changed, "%s", audited->served ? item->decision.changed : "");
     c->failed = status == HONE_OUT_OF_MEMORY || (row->call != NULL && item->call == NULL) ||
                 (row->key.spec != NULL && item->spec == NULL);
@@ -173,7 +174,7 @@ static hone_status audit_item(
     hone_call_release(&call);
     if (is_of_the_call(status)) {
         item->audited.failure = HONE_FAILURE_UNSUPPORTED;
-        snprintf(item->audited.reason, sizeof item->audited.reason, "%s", why.message);
+        hone_words_copy(item->audited.reason, sizeof item->audited.reason, why.message);
         return HONE_OK;
     }
     if (status != HONE_OK && err != NULL) *err = why;

@@ -2,6 +2,7 @@
 #ifndef HONE_TUNE_RESULT_H
 #define HONE_TUNE_RESULT_H
 
+#include "base/buffer.h"
 #include "base/memory.h"
 #include "tune/tuner.h"
 
@@ -50,5 +51,8 @@ hone_status hone_result_add(
     const char *kernels,
     const char *trail,
     hone_error *err);
+
+// The result document. trail: each entry also with what was tried for it, under "trail", as reports want it.
+void hone_result_document(const hone_result *result, bool trail, hone_buffer *out);
 
 #endif

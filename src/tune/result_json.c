@@ -111,7 +111,7 @@ static void put_evidence(hone_buffer *out, const hone_result_entry *entry)
     hone_buffer_char(out, '}');
 }
 
-static void put_entry(hone_buffer *out, const hone_result_entry *entry)
+static void put_entry(hone_buffer *out, const hone_result_entry *entry, bool trail)
 {
     const hone_decision *decision = &entry->decision;
     const char *const texts[][2] = {
@@ -133,6 +133,7 @@ static void put_entry(hone_buffer *out, const hone_result_entry *entry)
     }
     hone_buffer_format(out, "\"config\":%s,", decision->config_json[0] ? decision->config_json : "{}");
     put_evidence(out, entry);
+    if (trail && entry->trail[0]) hone_buffer_format(out, ",\"trail\":%s", entry->trail);
     hone_buffer_char(out, '}');
 }
 
@@ -147,14 +148,14 @@ static void put_failure(hone_buffer *out, const hone_result_failure *failure)
     hone_buffer_char(out, '}');
 }
 
-static void put_document(hone_buffer *out, const hone_result *result)
+void hone_result_document(const hone_result *result, bool trail, hone_buffer *out)
 {
     hone_buffer_format(out, "{\"hone_result\":%d,", DOCUMENT_VERSION);
     hone_json_field(out, "device", result->device);
     hone_buffer_text(out, ",\"entries\":[");
     for (size_t i = 0; i < result->count; i++) {
         hone_buffer_text(out, i > 0 ? "," : "");
-        put_entry(out, &result->entries[i]);
+        put_entry(out, &result->entries[i], trail);
     }
     hone_buffer_char(out, ']');
     for (size_t i = 0; i < result->failure_count; i++) {
@@ -171,7 +172,7 @@ hone_status hone_result_json(const hone_result *result, char **out_text, hone_er
     hone_buffer out;
     *out_text = NULL;
     hone_buffer_init(&out, hone_allocator_system());
-    put_document(&out, result);
+    hone_result_document(result, false, &out);
     *out_text = hone_buffer_take(&out);
     hone_buffer_deinit(&out);
     return *out_text ? HONE_OK : hone_fail_memory(err, where);

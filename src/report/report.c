@@ -1,0 +1,39 @@
+// A result as a page to look at: page.html, which draws whatever stands in its place for data, with the result document in
+// that place. Nothing else is loaded from anywhere.
+#include "base/buffer.h"
+#include "base/error.h"
+#include "tune/result.h"
+
+#include <string.h>
+
+extern const char hone_report_page[];
+
+// A "<" stands only inside strings of a JSON text, where its escape means the same and ends no script element.
+static void put_harmless(hone_buffer *out, const char *json)
+{
+    for (const char *end; (end = strchr(json, '<')) != NULL; json = end + 1) {
+        hone_buffer_append(out, json, (size_t)(end - json));
+        hone_buffer_text(out, "\\u003c");
+    }
+    hone_buffer_text(out, json);
+}
+
+// The text is freed without a result at hand, hence the system's allocator.
+hone_status hone_result_report(const hone_result *result, char **out_text, hone_error *err)
+{
+    static const char mark[] = "@HONE_REPORT_DATA@";
+    const char *data = strstr(hone_report_page, mark);
+    hone_buffer document, page;
+    *out_text = NULL;
+    hone_buffer_init(&document, hone_allocator_system());
+    hone_buffer_init(&page, hone_allocator_system());
+    hone_result_document(result, true, &document);
+    hone_buffer_append(&page, hone_report_page, (size_t)(data - hone_report_page));
+    put_harmless(&page, hone_buffer_string(&document));
+    hone_buffer_text(&page, data + sizeof mark - 1);
+    page.failed = page.failed || document.failed;
+    *out_text = hone_buffer_take(&page);
+    hone_buffer_deinit(&document);
+    hone_buffer_deinit(&page);
+    return *out_text ? HONE_OK : hone_fail_memory(err, "report");
+}

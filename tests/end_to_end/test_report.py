@@ -1,0 +1,53 @@
+"""hone tune --report: a page with everything that was tried."""
+
+import json
+import re
+
+from support import NO, NORM, NORM_NEAR, QUICK, WORLD, CommandTest
+
+
+class Report(CommandTest):
+    def report(self, *calls, **options):
+        path = self.folder / "report.html"
+        answer = self.hone("tune", *calls, *QUICK, "--report", str(path), **options)
+        page = path.read_text()
+        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1)
+        return answer, page, json.loads(data)
+
+    def test_every_evaluation_stands_in_the_page(self):
+        answer, page, data = self.report(NORM)
+        self.assertIn("report in ", answer.out)
+        (entry,) = data["entries"]
+        evidence, trail = entry["evidence"], entry["trail"]
+        self.assertEqual(entry["call"], NORM)
+        rejected = sum(evidence.get("rejected", {}).values())
+        self.assertEqual(len(trail["evaluations"]), evidence["measured"] + rejected)
+        seconds = [row["at"] for row in trail["evaluations"]]
+        self.assertEqual(seconds, sorted(seconds))
+        for row in trail["evaluations"]:
+            self.assertTrue(row.get("failure") or row["raced_ns"] > 0, row)
+        finalists = trail["finals"]["finalists"]
+        self.assertTrue(all(len(row["samples_ns"]) == evidence["rounds"] for row in finalists))
+        winner = trail["evaluations"][finalists[trail["finals"]["winner"]]["evaluation"]]
+        self.assertEqual((winner["kernel"], winner["config"]), (entry["kernel"], entry["config"]))
+        self.assertNotRegex(page.replace("http://www.w3.org/2000/svg", ""), r"https?://")
+
+    def test_the_document_on_standard_output_stays_what_it_was(self):
+        answer, _, data = self.report(NORM, "--json")
+        self.assertNotIn("trail", answer.json["entries"][0])
+        del data["entries"][0]["trail"]
+        self.assertEqual(answer.json, data)
+
+    def test_several_calls_and_one_that_fails_share_a_page(self):
+        _, _, data = self.report(NORM, "nothing(f32[4])", NORM_NEAR, code=NO)
+        self.assertEqual([entry["call"] for entry in data["entries"]], [NORM, NORM_NEAR])
+
+    def test_what_the_store_knew_is_marked(self):
+        self.report(NORM)
+        _, _, data = self.report(NORM)
+        self.assertTrue(all(row["resumed"] for row in data["entries"][0]["trail"]["evaluations"]))
+
+    def test_a_file_that_cannot_be_written_is_refused_before_the_work(self):
+        for path in ("/nonexistent/folder/r.html", str(self.folder)):
+            self.refused("tune", NORM, "--report", path, code=WORLD, says=["--report", path])
+        self.assertEqual(self.stat()["decisions"], 0)
