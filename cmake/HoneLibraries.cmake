@@ -13,6 +13,7 @@ hone_require(JANSSON jansson libjansson-dev)
 hone_require(XXHASH libxxhash libxxhash-dev)
 hone_require(NETTLE nettle nettle-dev)
 hone_require(SQLITE sqlite3 libsqlite3-dev)
+hone_require(ZLIB zlib zlib1g-dev)
 
 # libunistring and cpu_features ship no .pc file.
 find_path(UNISTRING_INCLUDE unistr.h)

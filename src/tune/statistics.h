@@ -2,15 +2,10 @@
 #ifndef HONE_TUNE_STATISTICS_H
 #define HONE_TUNE_STATISTICS_H
 
+#include "base/random.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-// A small generator of random numbers with a state of its own (splitmix64), so that equal seeds give equal contests.
-uint64_t hone_random_next(uint64_t *state);
-// Uniform in [0, bound), bound > 0.
-uint32_t hone_random_below(uint64_t *state, uint32_t bound);
-// Puts the numbers 0 to count - 1 into out in random order.
-void hone_random_order(uint64_t *state, uint32_t count, uint32_t *out);
 
 typedef struct hone_interval {
     double middle, low, high;

@@ -1,0 +1,59 @@
+// The configs that a search chooses from, as rows of positions. Complete for an explicit list and for spaces of up to
+// HONE_POOL_LISTED configs; of larger ones a sample that grows with neighbours of what is good.
+#ifndef HONE_SEARCH_POOL_H
+#define HONE_SEARCH_POOL_H
+
+#include "base/memory.h"
+#include "hone/space.h"
+
+enum {
+    HONE_POOL_LISTED = 50000,  // spaces up to this size are listed whole
+    HONE_POOL_SAMPLE = 4000,   // first rows of a larger one
+    HONE_POOL_LARGEST = 24000, // rows of a larger one
+    HONE_POOL_NONE = UINT32_MAX
+};
+
+typedef struct hone_pool {
+    hone_allocator allocator;
+    const hone_bound_space *bound;
+    size_t columns; // parameters with more than one value
+    uint8_t parameters[HONE_MAX_PARAMETERS];
+    bool ascending[HONE_MAX_PARAMETERS]; // of each column: its integer values ascend
+    hone_config fixed;                   // the values of the others
+    size_t count, capacity;
+    uint16_t *positions; // count * columns
+    bool *taken;         // proposed or told
+    size_t left;         // rows that are not taken
+    uint32_t *slots;     // row + 1, by the hash of its positions
+    size_t slot_count;
+    bool complete; // every config that may be proposed has a row
+    uint64_t random;
+} hone_pool;
+
+// deinit also after a failure.
+hone_status hone_pool_init(
+    hone_pool *pool,
+    const hone_allocator *allocator,
+    const hone_bound_space *bound,
+    const hone_config *configs,
+    size_t count,
+    uint64_t seed,
+    hone_error *err);
+void hone_pool_deinit(hone_pool *pool);
+
+// More rows, when all are taken and the pool is not complete.
+hone_status hone_pool_refill(hone_pool *pool, hone_error *err);
+// The row of a config, added when it is a valid one that has none yet. HONE_INVALID_ARGUMENT says why not.
+hone_status hone_pool_enter(hone_pool *pool, const hone_config *config, uint32_t *out_row, hone_error *err);
+// HONE_POOL_NONE: it has none.
+uint32_t hone_pool_find(const hone_pool *pool, const hone_config *config);
+void hone_pool_get(const hone_pool *pool, uint32_t row, hone_config *out_config);
+// Marks a row; marking it again does nothing.
+void hone_pool_take(hone_pool *pool, uint32_t row);
+// The number of values of a column.
+size_t hone_pool_values(const hone_pool *pool, size_t column);
+const uint16_t *hone_pool_row(const hone_pool *pool, uint32_t row);
+// One of the rows that are not taken, uniformly; HONE_POOL_NONE when there is none.
+uint32_t hone_pool_draw(const hone_pool *pool, uint64_t *random);
+
+#endif
