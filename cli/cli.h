@@ -17,7 +17,7 @@ typedef struct cli_options {
     const char *store, *platform, *kernel, *spec, *format, *device, *lock, *report;
     double seconds, wait;
     double threshold; // percent; 0: not given
-    int64_t evals, patience, seed, sample;
+    int64_t evals, patience, seed, sample, calls;
 } cli_options;
 
 typedef struct hone_cli {

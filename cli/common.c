@@ -303,6 +303,7 @@ void cli_tune_options(hone_cli *cli, hone_tune_options *out)
     const cli_options *options = &cli->options;
     *out = (hone_tune_options){
         .struct_size = sizeof *out,
+        .expected_calls = (double)options->calls,
         .evaluations = (uint32_t)options->evals,
         .seconds = options->seconds,
         .patience = (uint32_t)options->patience,

@@ -58,6 +58,7 @@ static const struct {
     {"seconds", " N", "at most so long for a call (default 30)"},
     {"evals", " N", "at most so many candidates (default 500)"},
     {"patience", " N", "stop after so many candidates without a gain"},
+    {"calls", " N", "the call will be made so often: stop when a step costs more than it saves over them"},
     {"wait", " N", "at most so many seconds for another process that tunes or measures (default 600)"},
     {"platform", " NAME", "only kernels of this platform"},
     {"kernel", " NAME", "only the kernel of this name"},

@@ -19,7 +19,7 @@ const cli_command cli_commands[] = {
      "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1,
      cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
-     "json store seconds evals patience wait platform kernel cold seed recorded fresh no-store in-process "
+     "json store seconds evals patience calls wait platform kernel cold seed recorded fresh no-store in-process "
      "report audit threshold update",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
@@ -31,7 +31,7 @@ const cli_command cli_commands[] = {
      "is past the threshold. Nothing is stored, unless --update tunes those anew.",
      0, 0, cli_tune},
     {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
-     "json list unproved store seconds evals patience wait platform kernel cold seed fresh no-store",
+     "json list unproved store seconds evals patience calls wait platform kernel cold seed fresh no-store",
      "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
      "--unproved tunes also what was matched by operands alone.",
      1, 0, cli_offline},
@@ -87,7 +87,7 @@ const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 
 // Options --------------------------------------------------------------------------------------------------------
 
-typedef enum option_kind { FLAG, TEXT, SECONDS, PERCENT, NUMBER } option_kind;
+typedef enum option_kind { FLAG, TEXT, SECONDS, PERCENT, NUMBER, COUNT } option_kind;
 
 #define AT(field) offsetof(cli_options, field)
 static const struct {
@@ -123,8 +123,9 @@ static const struct {
     {"seconds", SECONDS, AT(seconds)},
     {"wait", SECONDS, AT(wait)},
     {"threshold", PERCENT, AT(threshold)},
-    {"evals", NUMBER, AT(evals)},
-    {"patience", NUMBER, AT(patience)},
+    {"evals", COUNT, AT(evals)},
+    {"patience", COUNT, AT(patience)},
+    {"calls", COUNT, AT(calls)},
     {"seed", NUMBER, AT(seed)},
     {"sample", NUMBER, AT(sample)},
 };
@@ -167,10 +168,11 @@ static int read_value(cli_options *options, size_t index, const char *text)
         *(double *)field = percent;
         return 0;
     }
-    case NUMBER: {
-        long long number = strtoll(text, &end, 10);
-        if (end == text || *end != '\0' || number < 0 || number > INT32_MAX)
-            return cli_usage("--%s is '%s', expected a whole number from 0 to %d", name, text, INT32_MAX);
+    case NUMBER:
+    case COUNT: {
+        long long number = strtoll(text, &end, 10), least = option_table[index].kind == COUNT ? 1 : 0;
+        if (end == text || *end != '\0' || number < least || number > INT32_MAX)
+            return cli_usage("--%s is '%s', expected a whole number from %lld to %d", name, text, least, INT32_MAX);
         *(int64_t *)field = number;
         return 0;
     }

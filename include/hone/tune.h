@@ -47,6 +47,9 @@ typedef struct hone_tune_options {
     void (*progress)(void *ctx, const hone_progress *progress);
     void *progress_ctx;
     const volatile int *cancel; // not 0: stop; what was measured is kept
+    // How often the call will be made: stop when what the next candidate can be expected to save over them is less than
+    // what it costs to try it. 0: not known, nothing stops for it.
+    double expected_calls;
 } hone_tune_options;
 
 // A stored choice, measured again. Times are nanoseconds of one run, shares are of 1.

@@ -146,10 +146,11 @@ hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_opt
     hone_status status =
         hone_struct_copy(out, sizeof *out, given, given->struct_size, "hone_tune_options", "tune", err);
     if (status != HONE_OK) return status;
-    if (!(out->seconds >= 0) || !(out->candidate_seconds >= 0) || !(out->wait_seconds >= 0))
+    if (!(out->seconds >= 0) || !(out->candidate_seconds >= 0) || !(out->wait_seconds >= 0) ||
+        !(out->expected_calls >= 0))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "tune",
-            "seconds, candidate_seconds and wait_seconds must be 0 (the default) or more");
+            "seconds, candidate_seconds, wait_seconds and expected_calls must be 0 (the default) or more");
     return HONE_OK;
 }
 

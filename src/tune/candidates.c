@@ -1,19 +1,12 @@
-// Who competes, and with which configs: the default of every kernel first; then all configs when they are few, else a
-// sample of each kernel's, none of which may take the whole budget.
+// Who competes, and what each kernel's search begins with: its space or explicit list, what is known from elsewhere, and
+// what an earlier contest measured.
 #include "tune/contest.h"
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "tune/statistics.h"
 
 #include <string.h>
 
-enum {
-    SLOW_AFTER = 8, // tries after which a kernel that is far behind gets fewer turns
-    SLOW_TURNS = 4  // one in so many
-};
-
-static const double slow_factor = 2.0;
 static const char where[] = "tune.candidates";
 
 bool hone_config_equal(const hone_config *a, const hone_config *b)
@@ -25,6 +18,7 @@ void hone_contest_exclude(hone_contest_state *state, size_t kernel, const char *
 {
     hone_contest_kernel *row = &state->out->kernels[kernel];
     hone_words_copy(row->reason, sizeof row->reason, reason);
+    hone_search_destroy(&state->contestants[kernel].search);
     hone_bound_space_release(&state->contestants[kernel].space);
 }
 
@@ -54,6 +48,7 @@ static hone_status admit(hone_contest_state *state, hone_contestant *contestant,
         status = hone_kernel_default_config(contestant->ref, state->call, device, &contestant->default_config, err);
     if (status == HONE_OK)
         status = hone_space_bind(contestant->ref->space, state->call, device, &contestant->space, err);
+    contestant->has_default = status == HONE_OK;
     return status;
 }
 
@@ -76,180 +71,94 @@ hone_status hone_contest_collect(hone_contest_state *state, hone_error *err)
     return HONE_OK;
 }
 
-// Queues ---------------------------------------------------------------------------------------------------------
-
-typedef struct listing {
-    hone_contestant *contestant;
-    const hone_allocator *allocator;
-    size_t capacity, limit;
-    bool failed;
-} listing;
-
-static bool add_config(void *ctx, const hone_config *config)
-{
-    listing *list = ctx;
-    hone_contestant *contestant = list->contestant;
-    if (hone_config_equal(config, &contestant->default_config)) return true;
-    if (contestant->queued == list->limit) return false;
-    if (!hone_grow(
-            list->allocator, &contestant->queue, &list->capacity, contestant->queued + 1, sizeof *contestant->queue)) {
-        list->failed = true;
-        return false;
-    }
-    contestant->queue[contestant->queued++] = *config;
-    return true;
-}
+// Searches -------------------------------------------------------------------------------------------------------
 
 // An explicit list may repeat itself and may name configs that the space does not have.
-static void list_explicit(hone_contest_state *state, listing *list)
+static hone_status list_explicit(
+    const hone_contest_state *state, const hone_contestant *contestant, hone_config **out, size_t *out_count)
 {
-    hone_contestant *contestant = list->contestant;
     const hone_kernel *kernel = &contestant->ref->kernel;
-    for (size_t i = 0;; i++) {
+    size_t capacity = 0, most = state->options.evaluations;
+    for (size_t i = 0; *out_count < most; i++) {
         hone_config config = {0};
-        if (!kernel->candidates(kernel, state->call, i, &config)) return;
+        if (!kernel->candidates(kernel, state->call, i, &config)) break;
         if (hone_bound_space_check(contestant->space, &config, NULL) != HONE_OK) continue;
-        bool known = false;
-        for (size_t j = 0; j < contestant->queued && !known; j++)
-            known = hone_config_equal(&contestant->queue[j], &config);
-        if (!known && !add_config(list, &config)) return;
-    }
-}
-
-static hone_status list_sample(hone_contest_state *state, listing *list, hone_error *err)
-{
-    // One more than wanted, since the default may be among them.
-    size_t wanted = list->limit + 1, count = 0;
-    const char *name = list->contestant->ref->kernel.name;
-    hone_config *configs = hone_alloc_array(list->allocator, wanted, sizeof *configs);
-    if (!configs) return hone_fail_memory(err, where);
-    uint64_t seed = state->options.seed ^ hone_hash64(name, strlen(name));
-    hone_status status = hone_bound_space_sample(list->contestant->space, seed, wanted, configs, &count, err);
-    for (size_t i = 0; status == HONE_OK && i < count; i++)
-        if (!add_config(list, &configs[i])) break;
-    hone_free(list->allocator, configs);
-    return status;
-}
-
-static void shuffle(hone_contestant *contestant, uint64_t seed)
-{
-    for (size_t i = contestant->queued; i > 1; i--) {
-        size_t other = hone_random_below(&seed, (uint32_t)i);
-        hone_config config = contestant->queue[i - 1];
-        contestant->queue[i - 1] = contestant->queue[other];
-        contestant->queue[other] = config;
-    }
-}
-
-static hone_status fill_one(
-    hone_contest_state *state, hone_contestant *contestant, uint64_t size, size_t limit, hone_error *err)
-{
-    listing list = {contestant, &state->environment->allocator, 0, limit, false};
-    hone_status status = HONE_OK;
-    if (limit == 0) return HONE_OK;
-    if (contestant->ref->kernel.candidates)
-        list_explicit(state, &list);
-    else if (size - 1 <= limit)
-        status = hone_bound_space_enumerate(contestant->space, add_config, &list, err);
-    else
-        status = list_sample(state, &list, err);
-    if (status == HONE_OK && list.failed) return hone_fail_memory(err, where);
-    shuffle(contestant, state->options.seed + 1);
-    return status;
-}
-
-// How many configs each contestant has, the default counted in; an explicit list may be as long as it likes.
-static hone_status count_configs(hone_contest_state *state, uint64_t *sizes, hone_error *err)
-{
-    for (size_t i = 0; i < state->count; i++) {
-        hone_contestant *contestant = &state->contestants[i];
-        sizes[i] = 0;
-        if (!contestant->space) continue;
-        if (contestant->ref->kernel.candidates) {
-            sizes[i] = state->options.evaluations;
-            continue;
-        }
-        hone_status status = hone_bound_space_count(contestant->space, &sizes[i], err);
-        if (status != HONE_OK) return status;
+        if (!hone_grow(&state->environment->allocator, out, &capacity, *out_count + 1, sizeof **out))
+            return HONE_OUT_OF_MEMORY;
+        (*out)[(*out_count)++] = config;
     }
     return HONE_OK;
 }
 
-// The largest share that, given to every contestant that can use it, keeps within the budget.
-static uint64_t fair_share(const uint64_t *sizes, size_t count, uint64_t budget)
+static hone_status create_search(
+    const hone_contest_state *state,
+    hone_contestant *contestant,
+    const hone_config *configs,
+    size_t count,
+    hone_error *err)
 {
-    uint64_t low = 0, high = budget;
-    while (low < high) {
-        uint64_t share = low + (high - low + 1) / 2, used = 0;
-        for (size_t i = 0; i < count; i++)
-            used += sizes[i] == 0 ? 0 : sizes[i] - 1 < share ? sizes[i] - 1 : share;
-        if (used <= budget)
-            low = share;
-        else
-            high = share - 1;
-    }
-    return low;
+    const char *name = contestant->ref->kernel.name;
+    const hone_search_options options = {
+        .seed = state->options.seed ^ hone_hash64(name, strlen(name)),
+        .evaluations = state->options.evaluations,
+        .priors = contestant->priors,
+        .prior_count = contestant->prior_count,
+        .configs = configs,
+        .config_count = count,
+    };
+    return hone_search_create(&state->environment->allocator, contestant->space, &options, &contestant->search, err);
 }
 
-static hone_status fill_all(hone_contest_state *state, uint64_t *sizes, hone_error *err)
+// *out_size: how many configs there are.
+static hone_status begin_search(
+    const hone_contest_state *state, hone_contestant *contestant, uint64_t *out_size, hone_error *err)
 {
-    uint64_t defaults = 0;
-    hone_status status = count_configs(state, sizes, err);
-    if (status != HONE_OK) return status;
-    for (size_t i = 0; i < state->count; i++)
-        defaults += sizes[i] > 0;
-    uint64_t budget = state->options.evaluations > defaults ? state->options.evaluations - defaults : 0;
-    uint64_t share = fair_share(sizes, state->count, budget);
-    state->exhaustive = true;
-    state->total = (uint32_t)defaults;
-    for (size_t i = 0; i < state->count && status == HONE_OK; i++) {
-        hone_contestant *contestant = &state->contestants[i];
-        if (sizes[i] == 0) continue;
-        status = fill_one(state, contestant, sizes[i], (size_t)share, err);
-        if (sizes[i] - 1 > share && contestant->queued >= share) state->exhaustive = false;
-        state->total += (uint32_t)contestant->queued;
-    }
-    if (state->total > state->options.evaluations) state->total = state->options.evaluations;
+    hone_config *configs = contestant->configs;
+    size_t count = contestant->config_count;
+    hone_status status = HONE_OK;
+    bool lists = !configs && contestant->ref->kernel.candidates;
+    if (lists) status = list_explicit(state, contestant, &configs, &count);
+    if (status == HONE_OUT_OF_MEMORY) hone_fail_memory(err, where);
+    *out_size = count;
+    // An empty list is no list to the search, and here leaves the default alone.
+    if (status == HONE_OK && !configs && !lists) status = hone_bound_space_count(contestant->space, out_size, err);
+    if (status == HONE_OK && (configs || !lists)) status = create_search(state, contestant, configs, count, err);
+    if (lists) hone_free(&state->environment->allocator, configs);
+    if (*out_size == 0) *out_size = 1;
     return status;
+}
+
+static void tell_resumed(hone_contest_state *state)
+{
+    for (size_t i = 0; i < state->resumed_count; i++) {
+        const hone_resumed *resumed = &state->resumed[i];
+        const hone_contestant *contestant = &state->contestants[resumed->kernel];
+        hone_contest_tell(contestant, &resumed->config, resumed->trial.low_ns, resumed->trial.failure);
+    }
 }
 
 hone_status hone_contest_fill(hone_contest_state *state, hone_error *err)
 {
-    const hone_allocator *allocator = &state->environment->allocator;
-    uint64_t *sizes = hone_alloc_array(allocator, state->count, sizeof *sizes);
-    if (!sizes) return hone_fail_memory(err, where);
-    hone_status status = fill_all(state, sizes, err);
-    hone_free(allocator, sizes);
-    return status;
-}
-
-// Turns ----------------------------------------------------------------------------------------------------------
-
-static bool is_left(const hone_contestant *contestant)
-{
-    return contestant->space && !contestant->put_aside && contestant->next < contestant->queued;
-}
-
-// Far behind after a fair number of tries: it gets one turn in SLOW_TURNS.
-static bool sits_out(const hone_contest_state *state, const hone_contestant *contestant)
-{
-    if (contestant->tried < SLOW_AFTER || state->best < 0) return false;
-    double best = state->candidates[state->best].rank_ns;
-    bool slow = contestant->best_ns == 0 || contestant->best_ns > slow_factor * best;
-    return slow && (state->turn / state->count) % SLOW_TURNS != 0;
-}
-
-bool hone_contest_next(hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config)
-{
-    for (size_t looked = 0; looked < state->count * SLOW_TURNS; looked++) {
-        uint32_t index = (uint32_t)(state->turn % state->count);
-        hone_contestant *contestant = &state->contestants[index];
-        bool plays = is_left(contestant) && !sits_out(state, contestant);
-        state->turn++;
-        if (!plays) continue;
-        *out_kernel = index;
-        *out_config = contestant->queue[contestant->next++];
-        return true;
+    uint64_t total = 0, size = 0;
+    for (size_t i = 0; i < state->count; i++) {
+        hone_error why = {0};
+        if (!state->contestants[i].space) continue;
+        hone_status status = begin_search(state, &state->contestants[i], &size, &why);
+        if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+        if (status != HONE_OK)
+            hone_contest_exclude(state, i, why.message);
+        else
+            total = size > UINT64_MAX - total ? UINT64_MAX : total + size;
     }
-    return false;
+    tell_resumed(state);
+    state->exhaustive = total <= state->options.evaluations;
+    state->total = state->exhaustive ? (uint32_t)total : state->options.evaluations;
+    return HONE_OK;
+}
+
+// What the search cannot take (a config that its list does not have, a time of zero) it learns nothing from.
+void hone_contest_tell(
+    const hone_contestant *contestant, const hone_config *config, double time_ns, hone_failure failure)
+{
+    if (contestant->search) (void)!hone_search_tell(contestant->search, config, time_ns, failure, NULL);
 }

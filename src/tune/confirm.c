@@ -50,15 +50,35 @@ static void add_best(const hone_contest_state *state, hone_finals *out, uint32_t
     }
 }
 
+static bool is_incumbent(const hone_contest_state *state, const hone_candidate *candidate)
+{
+    const hone_incumbent *incumbent = &state->incumbent;
+    return incumbent->is_there && candidate->kernel == incumbent->kernel &&
+           hone_config_equal(&candidate->config, &incumbent->config);
+}
+
+static hone_candidate *find_incumbent(const hone_contest_state *state)
+{
+    for (size_t i = 0; i < state->candidate_count; i++)
+        if (!state->candidates[i].out && is_incumbent(state, &state->candidates[i])) return &state->candidates[i];
+    return NULL;
+}
+
+// The default and what the store answers with today take part as long as they are not hopeless.
+static void add_special(hone_finals *out, hone_candidate *candidate, double reach)
+{
+    if (out->count == 0 || out->count == HONE_MAX_FINALISTS || !candidate || is_finalist(out, candidate)) return;
+    if (candidate->rank_ns <= reach * out->finalists[0]->rank_ns) out->finalists[out->count++] = candidate;
+}
+
 static void choose_finalists(const hone_contest_state *state, hone_finals *out)
 {
-    hone_candidate *standard = hone_contest_standard(state);
     memset(out, 0, sizeof *out);
     add_best(state, out, BEST_COUNT, hopeless, false);
     // Four configs of one kernel are often as good as one; another kernel may have been unlucky in the race.
     add_best(state, out, KERNEL_COUNT, near, true);
-    if (out->count == 0 || !standard || is_finalist(out, standard)) return;
-    if (standard->rank_ns <= hopeless_default * out->finalists[0]->rank_ns) out->finalists[out->count++] = standard;
+    add_special(out, find_incumbent(state), hopeless);
+    add_special(out, hone_contest_standard(state), hopeless_default);
 }
 
 // Order ------------------------------------------------------------------------------------------------------------
@@ -124,7 +144,9 @@ static uint32_t choose_winner(const hone_contest_state *state, const hone_finals
         if (i == best) continue;
         hone_interval ratio =
             hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, state->options.seed);
-        bool tied = ratio.middle <= tie || (ratio.low <= 1 && ratio.middle <= undecided_tie);
+        bool undecided = ratio.low <= 1, tied = ratio.middle <= tie || (undecided && ratio.middle <= undecided_tie);
+        // What is in its place stays there until another is certainly faster.
+        if ((tied || undecided) && is_incumbent(state, finals->finalists[i])) return i;
         if (tied && is_simpler(state, finals->finalists[i], finals->finalists[winner])) winner = i;
     }
     return winner;

@@ -48,82 +48,6 @@ static void grant_race(hone_contest_state *state)
     if (least > state->race_until_ns) state->race_until_ns = least;
 }
 
-// Seats --------------------------------------------------------------------------------------------------------------
-
-// A spawned worker knows only what the library itself registers.
-static bool is_hosts(const hone_contest_state *state, const hone_contestant *contestant)
-{
-    return !contestant->ref->builtin || !state->algorithm->builtin;
-}
-
-static bool any_hosts(const hone_contest_state *state)
-{
-    for (size_t i = 0; i < state->count; i++)
-        if (state->contestants[i].space && is_hosts(state, &state->contestants[i])) return true;
-    return false;
-}
-
-static bool anybody(const hone_contest_state *state)
-{
-    for (size_t i = 0; i < state->count; i++)
-        if (state->contestants[i].space) return true;
-    return false;
-}
-
-static void exclude_hosts(hone_contest_state *state)
-{
-    for (size_t i = 0; i < state->count; i++)
-        if (state->contestants[i].space && is_hosts(state, &state->contestants[i]))
-            hone_contest_exclude(
-                state, i,
-                "is a function of this program, which has threads and cannot isolate it: open the runtime with "
-                "HONE_RUNTIME_ZYGOTE while there is one thread, or consent with HONE_ISOLATION_IN_PROCESS");
-}
-
-// The seats that could serve this contest, best first.
-static uint32_t list_seats(hone_contest_state *state, hone_seat_kind out[3])
-{
-    uint32_t count = 0;
-    if (state->options.isolation == HONE_ISOLATION_IN_PROCESS) {
-        out[count++] = HONE_SEAT_HERE;
-        return count;
-    }
-    if (!any_hosts(state)) out[count++] = HONE_SEAT_SPAWN;
-    if (state->environment->zygote && hone_zygote_alive(state->environment->zygote)) out[count++] = HONE_SEAT_ZYGOTE;
-    if (hone_os_thread_count() == 1) out[count++] = HONE_SEAT_FORK;
-    if (count > 0) return count;
-    exclude_hosts(state);
-    if (anybody(state)) out[count++] = HONE_SEAT_SPAWN;
-    return count;
-}
-
-// Whether another seat may do what this one could not.
-static bool is_seats_fault(hone_status status)
-{
-    return status == HONE_UNAVAILABLE || status == HONE_UNSUPPORTED || status == HONE_INCOMPATIBLE || status == HONE_IO;
-}
-
-hone_status hone_contest_take_seat(hone_contest_state *state, hone_error *err)
-{
-    hone_seat_kind kinds[3];
-    hone_error first = {0};
-    uint32_t count = list_seats(state, kinds);
-    for (uint32_t i = 0; i < count; i++) {
-        hone_error why = {0};
-        hone_status status = hone_seat_init(&state->seat, state->environment, kinds[i], &why);
-        state->seated = true;
-        if (status == HONE_OK) status = hone_contest_open(state, &why);
-        if (status == HONE_OK) return HONE_OK;
-        // Of seats that cannot serve, what the best of them lacks is worth saying.
-        if (i == 0 || !is_seats_fault(status)) first = why;
-        if (!is_seats_fault(status) || i + 1 == count) break;
-        hone_seat_deinit(&state->seat);
-        state->seated = false;
-    }
-    if (count > 0) return hone_fail(err, first.status, where, "%s", first.message);
-    return HONE_OK; // nobody competes any more
-}
-
 // Words --------------------------------------------------------------------------------------------------------------
 
 static void describe_row(const hone_contest_kernel *row, hone_buffer *out)
@@ -142,164 +66,10 @@ static hone_status fail_nobody(const hone_contest_state *state, hone_error *err)
         describe_row(&state->out->kernels[i], &words);
     const char *text = hone_buffer_string(&words);
     hone_status status = hone_fail(
-        err, HONE_NOT_FOUND, where, "no kernel passed for %s%s", hone_call_text(state->call),
+        err, HONE_NOT_FOUND, where, "no kernel passed for %s%s", state->title,
         state->count > 0 ? text : ": none is registered");
     hone_buffer_deinit(&words);
     return status;
-}
-
-// What it came to ----------------------------------------------------------------------------------------------------
-
-// A kernel's best: the one that the finals chose, else one that they confirmed, else the race's.
-static bool shows_better(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
-{
-    if (!b) return true;
-    if (a == state->winner || b == state->winner) return a == state->winner;
-    if (a->confirmed != b->confirmed) return a->confirmed;
-    return a->rank_ns < b->rank_ns;
-}
-
-static const hone_candidate *best_of(const hone_contest_state *state, size_t kernel)
-{
-    const hone_candidate *best = NULL;
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        const hone_candidate *candidate = &state->candidates[i];
-        if (candidate->kernel == kernel && !candidate->out && shows_better(state, candidate, best)) best = candidate;
-    }
-    return best;
-}
-
-static void fill_row(const hone_contest_state *state, size_t kernel)
-{
-    hone_contest_kernel *row = &state->out->kernels[kernel];
-    const hone_candidate *best = best_of(state, kernel);
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        const hone_candidate *candidate = &state->candidates[i];
-        if (candidate->kernel == kernel && candidate->is_default && !candidate->out)
-            row->default_time_ns = candidate->trial.time_ns;
-    }
-    if (!best) return;
-    row->best = best->config;
-    row->time_ns = best->trial.time_ns;
-    row->low_ns = best->trial.low_ns;
-    row->high_ns = best->trial.high_ns;
-    row->max_error = best->trial.max_error;
-}
-
-// The reference was run once, whole: tables like to show it.
-static void fill_reference_row(const hone_contest_state *state, size_t kernel)
-{
-    hone_contest_kernel *row = &state->out->kernels[kernel];
-    bool runs = hone_kernel_eligible(row->kernel, state->call, state->environment->device, NULL) == HONE_OK;
-    if (!runs || state->opened.reference_ns <= 0 || row->kernel->kernel.run != state->algorithm->algorithm.reference)
-        return;
-    row->time_ns = row->low_ns = row->high_ns = row->default_time_ns = state->opened.reference_ns;
-    row->tried = 1;
-}
-
-static void fill_rows(const hone_contest_state *state)
-{
-    for (size_t i = 0; i < state->count; i++) {
-        if (state->out->kernels[i].kernel->kernel.is_reference)
-            fill_reference_row(state, i);
-        else
-            fill_row(state, i);
-    }
-}
-
-// The finals' samples are better than the race's: they take their place.
-static void adopt_finals(hone_finals *finals)
-{
-    for (uint32_t i = 0; i < finals->count; i++) {
-        double copy[HONE_MAX_ROUNDS];
-        memcpy(copy, finals->samples[i], finals->rounds * sizeof copy[0]);
-        hone_interval interval = hone_median(copy, finals->rounds);
-        hone_candidate *candidate = finals->finalists[i];
-        candidate->trial.time_ns = candidate->rank_ns = interval.middle;
-        candidate->trial.low_ns = interval.low;
-        candidate->trial.high_ns = interval.high;
-        candidate->trial.samples = finals->rounds;
-        candidate->confirmed = true;
-    }
-}
-
-static void store_finals(hone_contest_state *state, const hone_finals *finals)
-{
-    for (uint32_t i = 0; i < finals->count; i++)
-        hone_contest_store(state, finals->finalists[i]);
-}
-
-static void fill_counts(const hone_contest_state *state, hone_evidence *evidence)
-{
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        const hone_candidate *candidate = &state->candidates[i];
-        if (candidate->out)
-            evidence->rejected[candidate->trial.failure]++;
-        else
-            evidence->measured++;
-        bool is_default = candidate->is_default && !candidate->out;
-        if (is_default && evidence->default_time_ns == 0) evidence->default_time_ns = candidate->trial.time_ns;
-    }
-}
-
-static void fill_evidence(const hone_contest_state *state, const hone_candidate *winner, hone_evidence *evidence)
-{
-    evidence->time_ns = winner->trial.time_ns;
-    evidence->low_ns = winner->trial.low_ns;
-    evidence->high_ns = winner->trial.high_ns;
-    evidence->samples = winner->trial.samples;
-    evidence->regime = state->options.regime;
-    evidence->tolerance = 1; // errors are told in units of what is allowed
-    evidence->max_error = winner->trial.max_error;
-    evidence->seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
-    evidence->seed = state->options.seed;
-    evidence->isolated = state->seat.kind != HONE_SEAT_HERE;
-    snprintf(evidence->verified_against, sizeof evidence->verified_against, "reference");
-    snprintf(evidence->hone_version, sizeof evidence->hone_version, "%s", hone_version());
-    fill_counts(state, evidence);
-}
-
-void hone_contest_fill_decision(
-    const hone_contest_state *state, const hone_kernel_ref *ref, const hone_config *config, hone_decision *out)
-{
-    snprintf(out->algorithm, sizeof out->algorithm, "%s", state->algorithm->name);
-    snprintf(out->version, sizeof out->version, "%s", state->algorithm->version);
-    snprintf(out->key, sizeof out->key, "%s", hone_call_key(state->call));
-    snprintf(out->kernel, sizeof out->kernel, "%s", ref->kernel.name);
-    out->platform = ref->kernel.platform;
-    out->backend = ref->kernel.backend;
-    out->config = *config;
-    hone_config_json(ref->space, config, out->config_json, sizeof out->config_json);
-    out->source = HONE_SOURCE_AUTOTUNE;
-    out->verified = true;
-}
-
-static void fill_decision(hone_contest_state *state, const hone_candidate *winner)
-{
-    hone_decision *decision = &state->out->decision;
-    state->winner = winner;
-    hone_contest_fill_decision(state, state->contestants[winner->kernel].ref, &winner->config, decision);
-    fill_evidence(state, winner, &decision->evidence);
-}
-
-static void fill_runner_up(const hone_contest_state *state, const hone_finals *finals, hone_evidence *evidence)
-{
-    const hone_candidate *second = NULL;
-    uint32_t index = 0;
-    for (uint32_t i = 0; i < finals->count; i++) {
-        if (i == finals->winner || (second && finals->finalists[i]->rank_ns >= second->rank_ns)) continue;
-        second = finals->finalists[i];
-        index = i;
-    }
-    evidence->rounds = finals->rounds;
-    if (!second) return;
-    hone_interval ratio =
-        hone_ratio(finals->samples[finals->winner], finals->samples[index], finals->rounds, state->options.seed);
-    snprintf(
-        evidence->runner_up, sizeof evidence->runner_up, "%s", state->contestants[second->kernel].ref->kernel.name);
-    evidence->ratio = ratio.middle;
-    evidence->ratio_low = ratio.low;
-    evidence->ratio_high = ratio.high;
 }
 
 // Running it ---------------------------------------------------------------------------------------------------------
@@ -344,17 +114,24 @@ static hone_status gather(hone_contest_state *state, hone_error *err)
 {
     hone_status status = check_inputs(state, err);
     if (status == HONE_OK) status = hone_contest_collect(state, err);
-    return status == HONE_OK && !anybody(state) ? fail_nobody(state, err) : status;
+    return status == HONE_OK && !hone_contest_anybody(state) ? fail_nobody(state, err) : status;
 }
 
 static hone_status prepare(hone_contest_state *state, hone_error *err)
 {
     hone_status status = hone_contest_take_seat(state, err);
-    if (status == HONE_OK && !anybody(state)) status = fail_nobody(state, err);
+    if (status == HONE_OK && !hone_contest_anybody(state)) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_contest_load(state, err);
+    if (status == HONE_OK) hone_contest_find_incumbent(state);
     if (status == HONE_OK) status = hone_contest_fill(state, err);
     if (status == HONE_OK) grant_race(state);
     return status;
+}
+
+static void store_finals(hone_contest_state *state, const hone_finals *finals)
+{
+    for (uint32_t i = 0; i < finals->count; i++)
+        hone_contest_store(state, finals->finalists[i]);
 }
 
 static hone_status run_finals(hone_contest_state *state, hone_error *err)
@@ -363,10 +140,10 @@ static hone_status run_finals(hone_contest_state *state, hone_error *err)
     if (!finals) return hone_fail_memory(err, where);
     hone_status status = hone_contest_confirm(state, finals, err);
     if (status == HONE_OK) {
-        adopt_finals(finals);
+        hone_contest_adopt_finals(finals);
         store_finals(state, finals);
-        fill_decision(state, finals->finalists[finals->winner]);
-        fill_runner_up(state, finals, &state->out->decision.evidence);
+        hone_contest_choose(state, finals->finalists[finals->winner]);
+        hone_contest_fill_runner_up(state, finals, &state->out->decision.evidence);
         status = hone_contest_keep_trail(state, finals, err);
     }
     hone_free(&state->environment->allocator, finals);
@@ -378,7 +155,7 @@ static void settle_cancelled(hone_contest_state *state)
 {
     state->best = hone_contest_find_best(state);
     if (state->best < 0) return;
-    fill_decision(state, &state->candidates[state->best]);
+    hone_contest_choose(state, &state->candidates[state->best]);
     (void)!hone_contest_keep_trail(state, NULL, NULL);
 }
 
@@ -408,8 +185,8 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
     if (status == HONE_OK) status = hone_contest_heat(state, err);
     if (status == HONE_OK) status = run_finals(state, err);
     if (status == HONE_CANCELLED) settle_cancelled(state);
-    if (!state->out->decision.kernel[0]) fill_counts(state, &state->out->decision.evidence);
-    fill_rows(state);
+    if (!state->out->decision.kernel[0]) hone_contest_fill_counts(state, &state->out->decision.evidence);
+    hone_contest_fill_rows(state);
     return status;
 }
 
@@ -430,8 +207,8 @@ static void deinit_state(hone_contest_state *state)
     const hone_allocator *allocator = &state->environment->allocator;
     if (state->seated) hone_seat_deinit(&state->seat);
     for (size_t i = 0; i < state->count; i++) {
+        hone_search_destroy(&state->contestants[i].search);
         hone_bound_space_release(&state->contestants[i].space);
-        hone_free(allocator, state->contestants[i].queue);
         hone_free(allocator, state->contestants[i].environment);
     }
     hone_free(allocator, state->contestants);
@@ -454,6 +231,7 @@ static void init_state(
     state->environment = environment;
     state->algorithm = algorithm;
     state->call = call;
+    state->title = hone_call_text(call);
     state->out = out;
     state->best = -1;
     state->drift = 1;

@@ -2,6 +2,7 @@
 #ifndef HONE_TUNE_CONTEST_H
 #define HONE_TUNE_CONTEST_H
 
+#include "search/search.h"
 #include "tune/racing.h"
 #include "tune/seat.h"
 #include "tune/tuner.h"
@@ -26,14 +27,26 @@ typedef struct hone_contestant {
     const hone_kernel_ref *ref;
     hone_bound_space *space; // NULL: it does not compete
     hone_config default_config;
-    hone_config *queue; // configs to try after the default, in random order
-    size_t queued, next;
+    bool has_default;
+    hone_config *configs; // only these, borrowed; NULL: the space, or the kernel's own list
+    size_t config_count;
+    const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
+    size_t prior_count;
+    hone_search *search; // NULL: there is nothing but the default
+    bool exhausted;      // the search has come to its end
     uint32_t tried, passed;
     uint32_t lost_in_row; // crashes and time-outs since the last that answered
     bool put_aside;
     double best_ns;    // rank_ns; 0: none
     char *environment; // what its measurements are made with; NULL: not asked yet
 } hone_contestant;
+
+// What the store answered with when the contest began: only who is certainly faster takes its place.
+typedef struct hone_incumbent {
+    bool is_there;
+    uint32_t kernel;
+    hone_config config;
+} hone_incumbent;
 
 // How a contest measures, and what its clock says: on this machine (trial.c), or out of a recorded file (recorded_seat.c).
 // All else of a contest is the same.
@@ -44,7 +57,8 @@ typedef struct hone_contest_state {
     void *measurer_ctx;
     const hone_tune_environment *environment;
     const hone_algorithm_entry *algorithm;
-    const hone_call *call;
+    const hone_call *call;     // NULL: a recorded space is looked through
+    const char *title;         // the call's text, or the recorded space's name
     hone_tune_options options; // defaults filled in
     bool patience_given;
     hone_contest *out;
@@ -60,10 +74,13 @@ typedef struct hone_contest_state {
     size_t candidate_count, candidate_capacity;
     struct hone_resumed *resumed; // from the store
     size_t resumed_count, resumed_capacity;
-    bool exhaustive; // every config of every contestant is queued
-    uint32_t total;  // candidates planned
-    uint32_t turn;   // of the round-robin
-    int64_t best;    // index of a candidate; -1: none
+    hone_incumbent incumbent;
+    bool exhaustive;     // every config of every contestant is within the evaluations
+    uint32_t total;      // candidates planned
+    uint32_t turn;       // of the searches
+    uint32_t measured;   // candidates, by this contest
+    double measuring_ns; // that took
+    int64_t best;        // index of a candidate; -1: none
     const hone_candidate *winner;
     bool heated; // the second heat was run: who was not in it is no finalist
     uint32_t since_gain;
@@ -81,6 +98,7 @@ typedef struct hone_resumed {
     uint32_t kernel;
     hone_config config;
     hone_trial trial;
+    bool entered;
 } hone_resumed;
 
 bool hone_config_equal(const hone_config *a, const hone_config *b);
@@ -88,10 +106,11 @@ bool hone_contest_cancelled(const hone_contest_state *state);
 
 // candidates.c: who competes, and with which configs.
 hone_status hone_contest_collect(hone_contest_state *state, hone_error *err);
-// Fills the queues, once it is known who competes.
+// Begins the searches, once it is known who competes and what was measured before.
 hone_status hone_contest_fill(hone_contest_state *state, hone_error *err);
-// The next one to try after the defaults; false: there is none.
-bool hone_contest_next(hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config);
+// Tells a kernel's search what a config took.
+void hone_contest_tell(
+    const hone_contestant *contestant, const hone_config *config, double time_ns, hone_failure failure);
 // Takes a kernel out of the contest.
 void hone_contest_exclude(hone_contest_state *state, size_t kernel, const char *reason);
 
@@ -100,6 +119,8 @@ hone_status hone_contest_load(hone_contest_state *state, hone_error *err);
 // options.keep_existing: fills the decision from the store when a verified one of a kernel that can run stands there.
 // False: there is none, and the contest takes place.
 bool hone_contest_keep(hone_contest_state *state);
+// Fills state->incumbent from the store.
+void hone_contest_find_incumbent(hone_contest_state *state);
 const hone_resumed *hone_contest_find_resumed(
     const hone_contest_state *state, uint32_t kernel, const hone_config *config);
 // Writes one measurement at once. Failing to is a warning, not an end.
@@ -154,6 +175,16 @@ hone_status hone_contest_ask_confirm(
     hone_confirmation *out,
     hone_error *err);
 
+// budget.c: what may still be spent.
+bool hone_contest_evaluations_left(const hone_contest_state *state);
+bool hone_contest_time_left(const hone_contest_state *state);
+bool hone_contest_goes_on(const hone_contest_state *state);
+// The next one to try after the defaults, of the kernel where a step is worth most. HONE_NOT_FOUND: there is none.
+hone_status hone_contest_next(
+    hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config, hone_error *err);
+// What the next step is expected to take off the best time, relative.
+double hone_contest_expected_gain(const hone_contest_state *state);
+
 // race.c: tries candidates until the budget is spent. HONE_CANCELLED with what was found so far.
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err);
 // What the chain would take without tuning: the default of the first kernel in the registry's order that can run.
@@ -199,6 +230,16 @@ hone_status hone_contest_run_as(
     void *ctx,
     hone_contest *out,
     hone_error *err);
+// outcome.c: what it came to.
+void hone_contest_fill_rows(const hone_contest_state *state);
+// The finals' samples are better than the race's: they take their place.
+void hone_contest_adopt_finals(hone_finals *finals);
+void hone_contest_fill_counts(const hone_contest_state *state, hone_evidence *evidence);
+void hone_contest_fill_runner_up(const hone_contest_state *state, const hone_finals *finals, hone_evidence *evidence);
+// Makes a candidate the contest's decision.
+void hone_contest_choose(hone_contest_state *state, const hone_candidate *winner);
+// place.c
+bool hone_contest_anybody(const hone_contest_state *state);
 // Where candidates run. HONE_OK also when nobody is left to compete.
 hone_status hone_contest_take_seat(hone_contest_state *state, hone_error *err);
 // Everything of a decision but its evidence.

@@ -1,4 +1,4 @@
-// The race: candidates one after the other, until time, evaluations or patience are spent.
+// The race: candidates one after the other, until what may be spent is spent.
 //
 // A machine's speed drifts while a contest runs, so the best is measured again now and then, and all times are compared
 // with that taken out. Least times are compared, not medians: what disturbs a sample on a shared machine makes it longer.
@@ -11,11 +11,9 @@
 
 enum {
     DRIFT_PERIOD = 8, // candidates between two looks at the best
-    FINALS_RUNS = 28, // of the best: two finalists, two blocks of seven runs
     LOST_LIMIT = 3    // crashes and time-outs in a row that put a kernel aside
 };
 
-static const double most_finals_share = 0.5;
 static const double drift_least = 0.8, drift_most = 1.25;
 static const double gain_counts = 0.995; // of the best time: what patience waits for
 static const char where[] = "tune.race";
@@ -38,7 +36,7 @@ static void say_progress(const hone_contest_state *state, const char *kernel)
         if (by_count < remaining) remaining = by_count;
     }
     const hone_progress progress = {
-        .call = hone_call_text(state->call),
+        .call = state->title,
         .done = done,
         .total = total,
         .kernel = kernel,
@@ -145,7 +143,7 @@ static hone_status enter(
     const hone_config *config,
     bool is_default,
     const hone_trial *trial,
-    double drift,
+    bool resumed,
     hone_error *err)
 {
     if (!hone_grow(
@@ -154,7 +152,8 @@ static hone_status enter(
         return hone_fail_memory(err, where);
     hone_candidate *candidate = &state->candidates[state->candidate_count++];
     *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
-    candidate->rank_ns = trial->low_ns / drift;
+    candidate->rank_ns = trial->low_ns / (resumed ? 1 : state->drift);
+    candidate->resumed = resumed;
     candidate->raced_ns = trial->time_ns;
     candidate->at_seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
     candidate->out = trial->failure != HONE_FAILURE_NONE;
@@ -166,7 +165,9 @@ static hone_status enter(
     }
     state->since_gain++;
     note_reason(state, kernel, trial->failure, trial->reason);
-    put_aside_if_lost(&state->contestants[kernel], &state->out->kernels[kernel], trial->failure);
+    // Resumed failures come after all that passed, not in the order of time.
+    if (!resumed || state->contestants[kernel].passed == 0)
+        put_aside_if_lost(&state->contestants[kernel], &state->out->kernels[kernel], trial->failure);
     return HONE_OK;
 }
 
@@ -212,86 +213,121 @@ static hone_status measure(
     hone_trial trial;
     bool cut;
     hone_contestant *contestant = &state->contestants[kernel];
+    uint64_t start = hone_contest_now(state);
     hone_status status = hone_contest_try(state, contestant->ref, config, best_now(state), &trial, &cut, err);
     if (status != HONE_OK || cut) return status;
     if (trial.refused) {
         refuse(state, kernel, &trial);
         return HONE_OK;
     }
-    status = enter(state, kernel, config, is_default, &trial, state->drift, err);
-    if (status == HONE_OK) hone_contest_store(state, &state->candidates[state->candidate_count - 1]);
-    return status == HONE_OK ? look_at_drift(state, err) : status;
+    status = enter(state, kernel, config, is_default, &trial, false, err);
+    if (status != HONE_OK) return status;
+    const hone_candidate *candidate = &state->candidates[state->candidate_count - 1];
+    hone_contest_tell(contestant, config, candidate->rank_ns, trial.failure);
+    hone_contest_store(state, candidate);
+    state->measured++;
+    state->measuring_ns += (double)(hone_contest_now(state) - start);
+    return look_at_drift(state, err);
 }
 
-static hone_status enter_resumed(
-    hone_contest_state *state,
-    uint32_t kernel,
-    const hone_config *config,
-    bool is_default,
-    const hone_trial *trial,
-    hone_error *err)
+static hone_status begin_step(hone_contest_state *state, uint32_t kernel, hone_error *err)
 {
-    hone_status status = enter(state, kernel, config, is_default, trial, 1, err);
-    if (status == HONE_OK) state->candidates[state->candidate_count - 1].resumed = true;
-    return status;
+    if (hone_contest_cancelled(state)) return hone_fail(err, HONE_CANCELLED, where, "cancelled");
+    say_progress(state, state->contestants[kernel].ref->kernel.name);
+    return HONE_OK;
 }
 
 static hone_status take(
     hone_contest_state *state, uint32_t kernel, const hone_config *config, bool is_default, hone_error *err)
 {
-    if (hone_contest_cancelled(state)) return hone_fail(err, HONE_CANCELLED, where, "cancelled");
-    say_progress(state, state->contestants[kernel].ref->kernel.name);
-    const hone_resumed *resumed = hone_contest_find_resumed(state, kernel, config);
-    if (resumed) return enter_resumed(state, kernel, config, is_default, &resumed->trial, err);
-    return measure(state, kernel, config, is_default, err);
+    hone_status status = begin_step(state, kernel, err);
+    return status == HONE_OK ? measure(state, kernel, config, is_default, err) : status;
 }
 
-// Budgets ----------------------------------------------------------------------------------------------------------
+// In order ---------------------------------------------------------------------------------------------------------
 
-static bool evaluations_left(const hone_contest_state *state)
+static bool is_entered(const hone_contest_state *state, uint32_t kernel, const hone_config *config)
 {
-    return state->candidate_count < state->options.evaluations;
+    for (size_t i = 0; i < state->candidate_count; i++)
+        if (state->candidates[i].kernel == kernel && hone_config_equal(&state->candidates[i].config, config))
+            return true;
+    return false;
 }
 
-// Runs of half a second need more than the usual share of the time for their finals.
-static bool time_left(const hone_contest_state *state)
+// What passed before what failed, the fast before the slow.
+static bool comes_before(const hone_resumed *a, const hone_resumed *b)
 {
-    uint64_t now = hone_contest_now(state);
-    double left = now < state->end_ns ? (double)(state->end_ns - now) : 0;
-    double finals = state->best >= 0 ? FINALS_RUNS * state->candidates[state->best].rank_ns : 0;
-    double most = most_finals_share * 1e9 * state->options.seconds;
-    return now < state->race_until_ns && left > (finals < most ? finals : most);
+    bool a_failed = a->trial.failure != HONE_FAILURE_NONE, b_failed = b->trial.failure != HONE_FAILURE_NONE;
+    if (a_failed != b_failed) return b_failed;
+    return !a_failed && a->trial.low_ns < b->trial.low_ns;
 }
 
-static bool patient(const hone_contest_state *state)
+static const hone_resumed *next_resumed(const hone_contest_state *state)
 {
-    // A space that is looked through whole is worth its end, unless the caller said how patient he is.
-    if (state->exhaustive && !state->patience_given) return true;
-    return state->since_gain < state->options.patience;
+    const hone_resumed *first = NULL;
+    for (size_t i = 0; i < state->resumed_count; i++) {
+        const hone_resumed *one = &state->resumed[i];
+        const hone_contestant *contestant = &state->contestants[one->kernel];
+        if (one->entered || !contestant->space || contestant->put_aside) continue;
+        if (!first || comes_before(one, first)) first = one;
+    }
+    return first;
+}
+
+// All that an earlier contest measured takes part again, as far as this one's evaluations go.
+static hone_status race_resumed(hone_contest_state *state, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    const hone_resumed *next;
+    while (status == HONE_OK && hone_contest_evaluations_left(state) && (next = next_resumed(state)) != NULL) {
+        const hone_contestant *contestant = &state->contestants[next->kernel];
+        state->resumed[next - state->resumed].entered = true;
+        if (is_entered(state, next->kernel, &next->config) ||
+            hone_bound_space_check(contestant->space, &next->config, NULL) != HONE_OK)
+            continue;
+        status = begin_step(state, next->kernel, err);
+        bool is_default = contestant->has_default && hone_config_equal(&next->config, &contestant->default_config);
+        if (status == HONE_OK) status = enter(state, next->kernel, &next->config, is_default, &next->trial, true, err);
+    }
+    return status;
 }
 
 static hone_status race_defaults(hone_contest_state *state, hone_error *err)
 {
     hone_status status = HONE_OK;
-    for (uint32_t i = 0; i < state->count && status == HONE_OK && evaluations_left(state); i++) {
+    for (uint32_t i = 0; i < state->count && status == HONE_OK && hone_contest_evaluations_left(state); i++) {
         const hone_contestant *contestant = &state->contestants[i];
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.
-        if (!contestant->space || (state->best >= 0 && !time_left(state))) continue;
+        if (!contestant->space || !contestant->has_default || contestant->put_aside) continue;
+        if (state->best >= 0 && !hone_contest_time_left(state)) continue;
         const hone_config config = contestant->default_config;
-        status = take(state, i, &config, true, err);
+        if (!is_entered(state, i, &config)) status = take(state, i, &config, true, err);
     }
     return status;
 }
 
+// What the store answers with today defends its place.
+static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
+{
+    const hone_incumbent *incumbent = &state->incumbent;
+    if (!incumbent->is_there || !state->contestants[incumbent->kernel].space ||
+        is_entered(state, incumbent->kernel, &incumbent->config) || !hone_contest_evaluations_left(state))
+        return HONE_OK;
+    return take(state, incumbent->kernel, &incumbent->config, false, err);
+}
+
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
 {
-    uint32_t kernel;
-    hone_config config;
-    hone_status status = race_defaults(state, err);
-    while (status == HONE_OK && evaluations_left(state) && time_left(state) && patient(state)) {
-        if (!hone_contest_next(state, &kernel, &config)) break;
-        status = take(state, kernel, &config, false, err);
+    hone_status status = race_resumed(state, err);
+    if (status == HONE_OK) status = race_defaults(state, err);
+    if (status == HONE_OK) status = race_incumbent(state, err);
+    while (status == HONE_OK && hone_contest_goes_on(state)) {
+        uint32_t kernel;
+        hone_config config;
+        status = hone_contest_next(state, &kernel, &config, err);
+        if (status == HONE_OK) status = take(state, kernel, &config, false, err);
     }
+    if (status == HONE_NOT_FOUND) status = HONE_OK; // every config was looked at
     if (status == HONE_OK) say_progress(state, NULL);
     return status;
 }

@@ -182,16 +182,40 @@ static hone_contestant *find_contestant(const hone_contest_state *state, const h
     return NULL;
 }
 
+// The contestant of a stored decision that was verified and could still be taken; NULL: there is none.
+static hone_contestant *find_choice(
+    const hone_contest_state *state, const hone_store_decision *row, hone_config *out_config)
+{
+    hone_contestant *contestant = row->verified ? find_contestant(state, row) : NULL;
+    if (!contestant) return NULL;
+    const hone_space *space = contestant->ref->space;
+    if (hone_config_from_json(space, row->config, strlen(row->config), out_config, NULL) != HONE_OK) return NULL;
+    return hone_bound_space_check(contestant->space, out_config, NULL) == HONE_OK ? contestant : NULL;
+}
+
+static void note_incumbent(void *ctx, const hone_store_decision *row)
+{
+    hone_contest_state *state = ctx;
+    hone_incumbent *incumbent = &state->incumbent;
+    const hone_contestant *contestant = find_choice(state, row, &incumbent->config);
+    incumbent->is_there = contestant != NULL;
+    if (contestant) incumbent->kernel = (uint32_t)(contestant - state->contestants);
+}
+
+void hone_contest_find_incumbent(hone_contest_state *state)
+{
+    hone_store *store = state->environment->store;
+    if (store) (void)!hone_store_get(store, &state->key, state->options.regime, note_incumbent, state, NULL);
+}
+
 static void keep_row(void *ctx, const hone_store_decision *row)
 {
     hone_contest_state *state = ctx;
     hone_decision *decision = &state->out->decision;
-    const hone_contestant *contestant = row->verified ? find_contestant(state, row) : NULL;
     hone_config config;
+    const hone_contestant *contestant = find_choice(state, row, &config);
     if (!contestant) return;
     const hone_kernel_ref *ref = contestant->ref;
-    if (hone_config_from_json(ref->space, row->config, strlen(row->config), &config, NULL) != HONE_OK) return;
-    if (hone_bound_space_check(contestant->space, &config, NULL) != HONE_OK) return;
     char difference[HONE_DIFFERENCE_SIZE];
     if (hone_environment_compare(row->environment, state->environment->device, &ref->kernel, difference) != HONE_STANDS)
         return;

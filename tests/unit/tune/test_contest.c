@@ -172,8 +172,29 @@ static void evaluations_bound_the_candidates_and_the_default_is_the_first(void *
     assert_int_equal(ground_row(g, "crowd")->tried, 1);
     assert_int_equal(ground_row(g, "good")->tried, 0);
     g->options.evaluations = 12;
+    g->options.kernel = "crowd";
     assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
-    assert_int_equal(ground_row(g, "crowd")->tried + ground_row(g, "good")->tried, 12);
+    assert_int_equal(ground_row(g, "crowd")->tried, 12);
+}
+
+static void a_kernel_that_is_far_behind_is_dropped_early(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+    assert_winner(g, "good");
+    assert_int_equal(ground_row(g, "crowd")->tried, 8);
+}
+
+static void hardly_any_calls_are_not_worth_a_search(void **state)
+{
+    ground *g = *state;
+    g->options.kernel = "crowd";
+    g->options.expected_calls = 1e-6;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+    assert_int_equal(ground_row(g, "crowd")->tried, 1);
+    g->options.expected_calls = 1e12;
+    assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+    assert_true(ground_row(g, "crowd")->tried > 20);
 }
 
 static void hardly_any_time_still_finds_a_kernel(void **state)
@@ -439,6 +460,8 @@ int main(void)
             a_worker_is_kept_between_contests_and_replaced_after_a_crash, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             evaluations_bound_the_candidates_and_the_default_is_the_first, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_kernel_that_is_far_behind_is_dropped_early, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(hardly_any_calls_are_not_worth_a_search, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(hardly_any_time_still_finds_a_kernel, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(patience_ends_a_search_without_gain, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(equal_seeds_try_equal_configs, ground_setup, ground_teardown),
