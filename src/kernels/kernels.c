@@ -11,6 +11,8 @@ static const hone_kernel_table *const tables[] = {
     &hone_attention_table,
     &hone_mean_pooling_table,
     &hone_rwkv4_table,
+    &hone_stencil_table,
+    &hone_reduction_table,
 };
 
 hone_status hone_kernels_register(hone_registry *registry, hone_error *err)

@@ -12,5 +12,7 @@ extern const hone_kernel_table hone_scaled_dot_product_attention_table;
 extern const hone_kernel_table hone_attention_table;
 extern const hone_kernel_table hone_mean_pooling_table;
 extern const hone_kernel_table hone_rwkv4_table;
+extern const hone_kernel_table hone_stencil_table;
+extern const hone_kernel_table hone_reduction_table;
 
 #endif
