@@ -254,7 +254,8 @@ typedef struct hone_store_health {
     uint64_t quarantined; // set aside now and before
 } hone_store_health;
 // Reads all that the store holds, and sets aside what is damaged.
-// Returns: HONE_OK, also when there was damage; HONE_CORRUPT: the file itself is damaged, and records may be missing;
+// Returns: HONE_OK, also when there was damage; HONE_CORRUPT: the file itself is damaged, and records may be missing. What is
+//          sound is carried over into a new store, where it can be written (docs/store.md): verify that one;
 //          HONE_BUSY, HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_error *err);
 

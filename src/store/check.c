@@ -194,6 +194,11 @@ hone_status hone_store_check_measured(const hone_store_measured *measured, hone_
     return status == HONE_OK ? hone_check_measurement(&measured->measurement, err) : status;
 }
 
+hone_status hone_store_check_invocation(const hone_store_invocation *invocation, hone_error *err)
+{
+    return hone_check_invocation(invocation, err);
+}
+
 hone_status hone_store_check_alias(const hone_store_alias *alias, hone_error *err)
 {
     return hone_check_alias(alias, err);

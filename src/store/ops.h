@@ -99,6 +99,10 @@ typedef struct hone_store_ops {
     // back else. After one that failed no other is called. end returns status, or why nothing was committed.
     hone_status (*begin)(hone_store *store, hone_error *err);
     hone_status (*end)(hone_store *store, hone_status status, hone_error *err);
+
+    // After HONE_CORRUPT, and outside of a transaction: makes of what is damaged a store that works. HONE_OK: try again. NULL:
+    // there is nothing that could be mended.
+    hone_status (*mend)(hone_store *store, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -113,7 +117,10 @@ struct hone_store {
 
 // The store's lock, for who calls its ops. Inside a visit of the same store HONE_INVALID_ARGUMENT.
 hone_status hone_store_lock(hone_store *store, const char *where, hone_error *err);
-hone_status hone_store_unlock(hone_store *store, hone_status status); // returns status
+// Returns status. After HONE_CORRUPT the store is mended for the next call.
+hone_status hone_store_unlock(hone_store *store, hone_status status);
+// Whether what met damage is worth doing once more: the store was mended.
+bool hone_store_is_mended(hone_store *store, hone_status status);
 
 extern const hone_store_ops hone_memory_store_ops;
 extern const hone_store_ops hone_sqlite_store_ops;
@@ -141,9 +148,10 @@ typedef struct hone_store_batch {
     size_t foreign_count;
 } hone_store_batch;
 
-// Whether a batch would take a record: HONE_OK, or HONE_INVALID_ARGUMENT with the field. For who puts what others wrote.
+// Whether a store would take a record: HONE_OK, or HONE_INVALID_ARGUMENT with the field. For who puts what others wrote.
 hone_status hone_store_check_decision(const hone_store_decision *decision, hone_error *err);
 hone_status hone_store_check_measured(const hone_store_measured *measured, hone_error *err);
+hone_status hone_store_check_invocation(const hone_store_invocation *invocation, hone_error *err);
 hone_status hone_store_check_alias(const hone_store_alias *alias, hone_error *err);
 hone_status hone_store_check_foreign(const hone_store_foreign *foreign, hone_error *err);
 // Puts a batch in one transaction. Returns: as hone_store_merge; on failure the store is as it was.

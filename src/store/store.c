@@ -22,8 +22,14 @@ hone_status hone_store_lock(hone_store *store, const char *where, hone_error *er
     return hone_fail_system(err, HONE_IO, where, code, "the store's lock failed");
 }
 
+bool hone_store_is_mended(hone_store *store, hone_status status)
+{
+    return status == HONE_CORRUPT && store->ops->mend != NULL && store->ops->mend(store, NULL) == HONE_OK;
+}
+
 hone_status hone_store_unlock(hone_store *store, hone_status status)
 {
+    (void)hone_store_is_mended(store, status);
     pthread_mutex_unlock(&store->mutex);
     return status;
 }
@@ -44,7 +50,9 @@ hone_status hone_store_get(
     if (status == HONE_OK) status = hone_check_regime(regime, where, err);
     if (status == HONE_OK) status = hone_store_lock(store, where, err);
     if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->get(store, key, regime, visit, ctx, err));
+    status = store->ops->get(store, key, regime, visit, ctx, err);
+    if (hone_store_is_mended(store, status)) status = store->ops->get(store, key, regime, visit, ctx, err);
+    return hone_store_unlock(store, status);
 }
 
 hone_status hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
@@ -54,7 +62,9 @@ hone_status hone_store_put_all(hone_store *store, const hone_store_decision *dec
     if (status != HONE_OK || count == 0) return status;
     status = hone_store_lock(store, where, err);
     if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->put_all(store, decisions, count, NULL, err));
+    status = store->ops->put_all(store, decisions, count, NULL, err);
+    if (hone_store_is_mended(store, status)) status = store->ops->put_all(store, decisions, count, NULL, err);
+    return hone_store_unlock(store, status);
 }
 
 hone_status hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err)
@@ -97,7 +107,9 @@ hone_status hone_store_put_measurement(
     if (status == HONE_OK) status = hone_check_measurement(measurement, err);
     if (status == HONE_OK) status = hone_store_lock(store, where, err);
     if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->put_measurement(store, key, measurement, err));
+    status = store->ops->put_measurement(store, key, measurement, err);
+    if (hone_store_is_mended(store, status)) status = store->ops->put_measurement(store, key, measurement, err);
+    return hone_store_unlock(store, status);
 }
 
 typedef struct measured_visit {
@@ -164,7 +176,9 @@ hone_status hone_store_add_invocations(
     if (status != HONE_OK || count == 0) return status;
     status = hone_store_lock(store, where, err);
     if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->add_invocations(store, invocations, count, err));
+    status = store->ops->add_invocations(store, invocations, count, err);
+    if (hone_store_is_mended(store, status)) status = store->ops->add_invocations(store, invocations, count, err);
+    return hone_store_unlock(store, status);
 }
 
 hone_status hone_store_find_invocations(

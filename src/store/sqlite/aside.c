@@ -26,6 +26,12 @@ bool hone_aside_name(const char *path, char out[HONE_ASIDE_SIZE])
     return join(out, path, ".lock");
 }
 
+bool hone_aside_is_begun(const char *path)
+{
+    char name[HONE_ASIDE_SIZE];
+    return hone_aside_name(path, name) && hone_os_is_file(name);
+}
+
 hone_status hone_aside_lock(const char *path, int *out_fd, hone_error *err)
 {
     char name[HONE_ASIDE_SIZE];
@@ -83,13 +89,31 @@ static hone_status move_beside(const char *path, const char *moved, const char *
     return hone_os_is_file(from) ? hone_os_rename(from, to, err) : HONE_OK;
 }
 
+static hone_status move_companions(const char *path, const char *moved, hone_error *err)
+{
+    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < sizeof suffixes / sizeof *suffixes; i++)
+        status = move_beside(path, moved, suffixes[i], err);
+    return status;
+}
+
 // The file goes last: as soon as its name is free another process may begin a new one there, whose WAL must not be taken
 // for the old one's.
 hone_status hone_aside_move(const char *path, char out_path[HONE_ASIDE_SIZE], hone_error *err)
 {
-    static const char *const suffixes[] = {"-wal", "-shm", "-journal", ""};
     hone_status status = find_name(path, out_path) ? HONE_OK : too_long(path, err);
-    for (size_t i = 0; status == HONE_OK && i < sizeof suffixes / sizeof *suffixes; i++)
-        status = move_beside(path, out_path, suffixes[i], err);
+    if (status == HONE_OK) status = move_companions(path, out_path, err);
+    return status == HONE_OK ? move_beside(path, out_path, "", err) : status;
+}
+
+hone_status hone_aside_replace(const char *path, const char *fresh, char out_path[HONE_ASIDE_SIZE], hone_error *err)
+{
+    char folder[HONE_ASIDE_SIZE];
+    hone_status status = find_name(path, out_path) ? HONE_OK : too_long(path, err);
+    if (status == HONE_OK) status = hone_os_link(path, out_path, err);
+    if (status == HONE_OK) status = move_companions(path, out_path, err);
+    if (status == HONE_OK) status = hone_os_rename(fresh, path, err);
+    if (status == HONE_OK && hone_os_folder_of(path, folder, sizeof folder)) status = hone_os_sync_folder(folder, err);
     return status;
 }

@@ -18,7 +18,7 @@ static const answer answers[] = {
     {SQLITE_LOCKED, HONE_BUSY, "another process holds it: try again"},
     {SQLITE_NOMEM, HONE_OUT_OF_MEMORY, "free memory and try again"},
     {SQLITE_NOTADB, HONE_CORRUPT, "it holds no store"},
-    {SQLITE_CORRUPT, HONE_CORRUPT, "hone store verify says what is left of it"},
+    {SQLITE_CORRUPT, HONE_CORRUPT, "try again: where it can be written, what is sound is carried into a new store"},
     {SQLITE_CANTOPEN, HONE_IO, "check that its folder can be written and that it is a file"},
     {SQLITE_PERM, HONE_IO, "make it readable and writable"},
     {SQLITE_READONLY, HONE_IO, "make the file and its folder writable, or name another store"},
@@ -57,6 +57,10 @@ hone_status hone_connection_fail(
 void hone_query_begin(hone_query *query, hone_connection *connection, hone_sql id, const char *where)
 {
     *query = (hone_query){.connection = connection, .code = SQLITE_OK, .where = where};
+    if (connection->db == NULL) {
+        query->code = SQLITE_CORRUPT;
+        return;
+    }
     if (connection->statements[id] == NULL)
         query->code = sqlite3_prepare_v3(
             connection->db, hone_sql_text(id, connection->schema), -1, SQLITE_PREPARE_PERSISTENT,
@@ -122,8 +126,7 @@ bool hone_query_step(hone_query *query)
     return code == SQLITE_ROW;
 }
 
-// False when there was no memory for the text.
-static bool read_cell(sqlite3_stmt *statement, int index, hone_cell *out)
+bool hone_cell_of_column(sqlite3_stmt *statement, int index, hone_cell *out)
 {
     *out = (hone_cell){0};
     switch (sqlite3_column_type(statement, index)) {
@@ -150,7 +153,7 @@ bool hone_query_read(hone_query *query, const hone_row_shape *shape, hone_row *o
     out->count = shape->count;
     out->first_count = shape->first_count;
     for (size_t i = 0; i < shape->count; i++) {
-        if (read_cell(query->statement, (int)i, &out->cells[i])) continue;
+        if (hone_cell_of_column(query->statement, (int)i, &out->cells[i])) continue;
         note(query, SQLITE_NOMEM);
         return false;
     }
@@ -193,9 +196,25 @@ static hone_status run_plain(
     return hone_query_run(&query, operation, err);
 }
 
+// HONE_UNAVAILABLE: the file was moved aside before the lock was there, and who writes to it now is not read.
+static hone_status lock_for_writing(hone_connection *connection, const char *where, hone_error *err)
+{
+    hone_status status = run_plain(connection, HONE_SQL_BEGIN, "begin", where, err);
+    if (status != HONE_OK || !hone_connection_is_moved(connection)) return status;
+    (void)!run_plain(connection, HONE_SQL_ROLLBACK, "rollback", where, NULL);
+    return HONE_UNAVAILABLE;
+}
+
 hone_status hone_connection_begin(hone_connection *connection, const char *where, hone_error *err)
 {
-    hone_status status = connection->depth > 0 ? HONE_OK : run_plain(connection, HONE_SQL_BEGIN, "begin", where, err);
+    enum { TRIES = 3 };
+    hone_status status = connection->depth > 0 ? HONE_OK : lock_for_writing(connection, where, err);
+    for (int i = 0; i < TRIES && status == HONE_UNAVAILABLE; i++) {
+        status = hone_connection_reopen(connection, err);
+        if (status == HONE_OK) status = lock_for_writing(connection, where, err);
+    }
+    if (status == HONE_UNAVAILABLE)
+        status = hone_fail(err, HONE_BUSY, where, "%s: it is moved again and again: try later", connection->path);
     connection->depth += status == HONE_OK;
     return status;
 }
@@ -203,8 +222,9 @@ hone_status hone_connection_begin(hone_connection *connection, const char *where
 hone_status hone_connection_try_begin(hone_connection *connection, const char *where)
 {
     sqlite3_busy_timeout(connection->db, 0);
-    hone_status status = hone_connection_begin(connection, where, NULL);
+    hone_status status = connection->depth > 0 ? HONE_OK : lock_for_writing(connection, where, NULL);
     sqlite3_busy_timeout(connection->db, HONE_CONNECTION_PATIENCE_MS);
+    connection->depth += status == HONE_OK;
     return status;
 }
 
@@ -216,6 +236,14 @@ hone_status hone_connection_end(hone_connection *connection, hone_status status,
     if (status != HONE_OK && !sqlite3_get_autocommit(connection->db))
         (void)run_plain(connection, HONE_SQL_ROLLBACK, "rollback", where, NULL);
     return status;
+}
+
+bool hone_connection_is_moved(const hone_connection *connection)
+{
+    int moved = 1;
+    if (connection->is_fixed) return false;
+    if (connection->db != NULL) sqlite3_file_control(connection->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
 }
 
 // Closing ------------------------------------------------------------------------------------------------------

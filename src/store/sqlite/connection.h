@@ -76,6 +76,8 @@ typedef struct hone_connection {
     uint32_t depth; // of transactions: one inside another is part of it
     int schema;     // of the file: an older one that cannot be written stays as it is
     bool read_only;
+    bool is_fixed;  // opened for reading alone: never opened anew
+    bool hopeless;  // nothing could be carried over from its damaged file
     bool told;      // that damaged records cannot be set aside
     uint64_t moved; // records that were
     sqlite3_stmt *statements[HONE_SQL_COUNT];
@@ -105,6 +107,11 @@ hone_status hone_connection_open_read_only(
     const hone_log *log,
     const char *path,
     hone_error *err);
+// Opens the file that lies under the name now, which may be another than before. On failure there is no file, and queries say
+// so until it is called again.
+hone_status hone_connection_reopen(hone_connection *connection, hone_error *err);
+// Whether another file lies under the name: somebody moved the one that is open aside. Also when none is open.
+bool hone_connection_is_moved(const hone_connection *connection);
 void hone_connection_close(hone_connection *connection);
 // Closes the file, so that it can be opened again.
 void hone_connection_drop(hone_connection *connection);
@@ -131,6 +138,8 @@ void hone_query_value(hone_query *query, const sqlite3_value *value);
 void hone_query_cells(hone_query *query, const hone_row *row, size_t first);
 // The next row; false at the end and after a failure.
 bool hone_query_step(hone_query *query);
+// A column of a statement's row. False when there was no memory for its text.
+bool hone_cell_of_column(sqlite3_stmt *statement, int index, hone_cell *out);
 // The current row. False when there was no memory, which the query then fails with. Its texts live until the next step.
 bool hone_query_read(hone_query *query, const hone_row_shape *shape, hone_row *out);
 // The same of a row whose last column is the checksum of all others. HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT when it was

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "store/quarantine.h"
+#include "store/sqlite/put.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +36,10 @@ static hone_status drop_row(hone_query *query, const hone_row_shape *shape, hone
     return hone_query_run(&drop, "set a record aside", err);
 }
 
-static hone_status put_quarantined(
-    hone_connection *connection, const hone_store_quarantined *quarantined, hone_error *err)
+hone_status hone_damage_put(hone_connection *connection, const hone_store_quarantined *quarantined, hone_error *err)
 {
-    hone_row row;
     hone_query query;
-    hone_row_of(&hone_row_quarantine, quarantined, &row);
-    hone_query_begin(&query, connection, HONE_SQL_QUARANTINE_PUT, where);
-    hone_query_cells(&query, &row, 0);
-    hone_query_integer(&query, (int64_t)hone_row_checksum(&row));
-    hone_status status = hone_query_run(&query, "set a record aside", err);
+    hone_status status = hone_put_record(connection, &hone_row_quarantine, quarantined, where, err);
     if (status != HONE_OK) return status;
     hone_query_begin(&query, connection, HONE_SQL_QUARANTINE_TRIM, where);
     return hone_query_run(&query, "set a record aside", err);
@@ -78,7 +73,7 @@ hone_status hone_damage_move(hone_query *query, const hone_row_shape *shape, con
     const hone_store_quarantined quarantined = hone_quarantine_row(shape, &row, reason, &text);
     hone_status status = text.failed ? hone_fail_memory(err, where) : HONE_OK;
     // What is damaged in the quarantine itself is not worth a place there.
-    if (status == HONE_OK && shape != &hone_row_quarantine) status = put_quarantined(connection, &quarantined, err);
+    if (status == HONE_OK && shape != &hone_row_quarantine) status = hone_damage_put(connection, &quarantined, err);
     if (status == HONE_OK) status = drop_row(query, shape, err);
     hone_buffer_deinit(&text);
     if (status != HONE_OK) return status;
@@ -140,8 +135,7 @@ static hone_status judge(hone_connection *connection, const char *words, hone_er
     if (code != NULL && atoi(code + sizeof unread - 1) != SQLITE_CORRUPT)
         return hone_connection_fail(connection, atoi(code + sizeof unread - 1), check_where, "check the file", err);
     return hone_fail(
-        err, HONE_CORRUPT, check_where, "%s: %s; export what can be read, move the file away, and import it",
-        connection->path, words);
+        err, HONE_CORRUPT, check_where, "%s: its pages are damaged: %s", connection->path, words);
 }
 
 hone_status hone_damage_check_file(hone_connection *connection, hone_error *err)

@@ -317,14 +317,25 @@ static hone_status replace_damaged(hone_connection *connection, const char *file
     return open_any(connection, sync, err);
 }
 
-static hone_status begin_anew(hone_connection *connection, const char *sync, hone_error *err)
+// While somebody mends the file, nobody else opens it: the lock's file is there since the first time. Who may not lock may not
+// write, and is no danger.
+static hone_status open_once(hone_connection *connection, const char *sync, hone_error *err)
 {
     int lock = -1;
     char file[HONE_ASIDE_SIZE];
+    hone_status status = HONE_OK;
     // SQLite writes beside the file itself and not beside a link to it. One that is gone is being moved just now.
     if (!hone_os_real_path(connection->path, file, sizeof file)) snprintf(file, sizeof file, "%s", connection->path);
-    hone_status status = hone_aside_lock(file, &lock, err);
-    if (status == HONE_OK) status = replace_damaged(connection, file, sync, err);
+    if (hone_aside_is_begun(file)) status = hone_aside_lock(file, &lock, err);
+    if (status == HONE_BUSY) return status;
+    status = open_any(connection, sync, err);
+    const bool is_late = status == HONE_OK && lock < 0 && hone_aside_is_begun(file);
+    if (is_late || status == HONE_CORRUPT) {
+        hone_status locked = lock >= 0 ? HONE_OK : hone_aside_lock(file, &lock, is_late ? NULL : err);
+        if (locked == HONE_OK) hone_connection_drop(connection);
+        if (locked == HONE_OK) status = replace_damaged(connection, file, sync, err);
+        if (locked != HONE_OK && !is_late) status = locked;
+    }
     hone_os_lock_close(&lock);
     return status;
 }
@@ -354,12 +365,19 @@ static hone_status open_settled(hone_connection *connection, const char *sync, h
     hone_status status = HONE_OK;
     for (int i = 0; i < TRIES; i++) {
         const uint64_t inode = hone_os_file_stamp(connection->path).inode;
-        status = open_any(connection, sync, err);
-        if (status == HONE_CORRUPT) status = begin_anew(connection, sync, err);
+        status = open_once(connection, sync, err);
         if (status == HONE_OK || !is_unsettled(connection, inode, status)) break;
         hone_os_sleep_ns(1000000);
     }
     return status;
+}
+
+hone_status hone_connection_reopen(hone_connection *connection, hone_error *err)
+{
+    const char *sync = NULL;
+    hone_status status = read_sync(&sync, err);
+    hone_connection_drop(connection);
+    return status == HONE_OK ? open_settled(connection, sync, err) : status;
 }
 
 hone_status hone_connection_open(
@@ -394,7 +412,7 @@ static hone_status look_at_file(hone_connection *connection, hone_error *err)
 {
     int64_t version = 0;
     const char *query = has_wal(connection) ? "" : "?immutable=1";
-    connection->read_only = true;
+    connection->read_only = connection->is_fixed = true;
     hone_status status = open_file(connection, SQLITE_OPEN_READONLY, query, err);
     if (status == HONE_OK) status = look_at_schema(connection, &version, err);
     if (status == HONE_OK && version == 0)

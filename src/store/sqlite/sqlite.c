@@ -5,18 +5,26 @@
 #include "base/error.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/damage.h"
+#include "store/sqlite/put.h"
+#include "store/sqlite/salvage.h"
 
 typedef struct sqlite_store {
     hone_store base;
     hone_connection connection;
 } sqlite_store;
 
-// The columns of a call's key that a measurement leaves to its measured_call.
-enum { CALL_CELLS = 5 };
-
 static hone_connection *connection_of(hone_store *store)
 {
     return &((sqlite_store *)store)->connection;
+}
+
+// The same for what reads much: of the file that lies under the name now.
+static hone_connection *following(hone_store *store)
+{
+    hone_connection *connection = connection_of(store);
+    if (connection->depth == 0 && hone_connection_is_moved(connection))
+        (void)!hone_connection_reopen(connection, NULL); // a query of one that is closed says why
+    return connection;
 }
 
 typedef hone_status open_function(
@@ -120,27 +128,14 @@ static void bind_key_and_spec(hone_query *query, const hone_store_key *key)
     hone_query_text(query, key->spec);
 }
 
-// Puts a record into a table whose columns are the row's, from `first` on, and the checksum.
-static hone_status put_row(hone_query *query, const hone_row *row, size_t first, const char *operation, hone_error *err)
+// A put that is a transaction by itself. Where the file was moved aside before, it went into the one that nobody reads.
+static hone_status put_alone(
+    hone_connection *connection, const hone_row_shape *shape, const void *record, const char *where, hone_error *err)
 {
-    hone_query_cells(query, row, first);
-    hone_query_integer(query, (int64_t)hone_row_checksum(row));
-    return hone_query_run(query, operation, err);
-}
-
-static hone_status put_record(
-    hone_connection *connection,
-    hone_sql id,
-    const hone_row_shape *shape,
-    const void *record,
-    const char *where,
-    hone_error *err)
-{
-    hone_row row;
-    hone_query query;
-    hone_row_of(shape, record, &row);
-    hone_query_begin(&query, connection, id, where);
-    return put_row(&query, &row, 0, "put", err);
+    hone_status status = hone_put_record(connection, shape, record, where, err);
+    if (status != HONE_OK || connection->depth > 0 || !hone_connection_is_moved(connection)) return status;
+    status = hone_connection_reopen(connection, err);
+    return status == HONE_OK ? hone_put_record(connection, shape, record, where, err) : status;
 }
 
 // The first row of a query inside a transaction, when there is one; a damaged one is set aside.
@@ -175,6 +170,17 @@ static bool give_decision(void *ctx, const void *record)
     return false;
 }
 
+static hone_status find_decision(
+    hone_connection *connection, hone_regime regime, decision_request *request, hone_error *err)
+{
+    hone_query query;
+    bool ended;
+    hone_query_begin(&query, connection, HONE_SQL_DECISION_GET, "store.get");
+    bind_key(&query, request->key);
+    hone_query_integer(&query, regime);
+    return walk(&query, &hone_row_decision, give_decision, request, &ended, err);
+}
+
 static hone_status sqlite_get(
     hone_store *store,
     const hone_store_key *key,
@@ -183,13 +189,14 @@ static hone_status sqlite_get(
     void *ctx,
     hone_error *err)
 {
+    hone_connection *connection = connection_of(store);
     decision_request request = {key, visit, ctx, false};
-    hone_query query;
-    bool ended;
-    hone_query_begin(&query, connection_of(store), HONE_SQL_DECISION_GET, "store.get");
-    bind_key(&query, key);
-    hone_query_integer(&query, regime);
-    hone_status status = walk(&query, &hone_row_decision, give_decision, &request, &ended, err);
+    hone_status status = find_decision(connection, regime, &request, err);
+    // What is missing here may stand in the file that has taken this one's place.
+    if (status == HONE_OK && !request.found && connection->depth == 0 && hone_connection_is_moved(connection)) {
+        status = hone_connection_reopen(connection, err);
+        if (status == HONE_OK) status = find_decision(connection, regime, &request, err);
+    }
     if (status != HONE_OK || request.found) return status;
     return hone_fail(
         err, HONE_NOT_FOUND, "store.get", "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
@@ -197,7 +204,7 @@ static hone_status sqlite_get(
 
 static hone_status put_decision(hone_connection *connection, const hone_store_decision *decision, hone_error *err)
 {
-    return put_record(connection, HONE_SQL_DECISION_PUT, &hone_row_decision, decision, "store.put", err);
+    return hone_put_record(connection, &hone_row_decision, decision, "store.put", err);
 }
 
 // Puts what the merger makes of a decision and the stored one.
@@ -230,7 +237,7 @@ static hone_status sqlite_put_all(
 {
     hone_connection *connection = connection_of(store);
     // A statement is a transaction.
-    if (count == 1 && merger == NULL) return put_decision(connection, decisions, err);
+    if (count == 1 && merger == NULL) return put_alone(connection, &hone_row_decision, decisions, "store.put", err);
     hone_status status = hone_connection_begin(connection, "store.put", err);
     if (status != HONE_OK) return status;
     for (size_t i = 0; status == HONE_OK && i < count; i++)
@@ -278,62 +285,26 @@ static hone_status sqlite_scan(
     hone_query query;
     bool ended;
     hone_sql id = filter->device == NULL ? HONE_SQL_DECISION_SCAN : HONE_SQL_DECISION_SCAN_DEVICE;
-    hone_query_begin(&query, connection_of(store), id, "store.scan");
+    hone_query_begin(&query, following(store), id, "store.scan");
     bind_key_and_spec(&query, filter);
     return walk(&query, &hone_row_decision, visit_decision, &target, &ended, err);
 }
 
 // Measurements -------------------------------------------------------------------------------------------------
 
-static hone_status find_call(
-    hone_connection *connection, const hone_row *row, bool add, int64_t *out_call, hone_error *err)
-{
-    hone_row key = *row;
-    key.count = CALL_CELLS;
-    hone_query query;
-    hone_query_begin(&query, connection, add ? HONE_SQL_CALL_ADD : HONE_SQL_CALL_FIND, "store.put_measurement");
-    hone_query_cells(&query, &key, 0);
-    if (hone_query_step(&query))
-        *out_call = sqlite3_column_int64(query.statement, 0);
-    else if (add)
-        *out_call = sqlite3_last_insert_rowid(connection->db);
-    return hone_query_end(&query, "find the call", err);
-}
-
-// Puts the row into its table and drops the one that it takes the place of in the other.
-static hone_status put_measured(
-    hone_connection *connection, const hone_row *row, int64_t call, bool failed, hone_error *err)
-{
-    hone_query query;
-    hone_query_begin(
-        &query, connection, failed ? HONE_SQL_FAILURE_PUT : HONE_SQL_MEASUREMENT_PUT, "store.put_measurement");
-    hone_query_integer(&query, call);
-    hone_status status = put_row(&query, row, CALL_CELLS, "put", err);
-    if (status != HONE_OK) return status;
-    hone_row key = *row;
-    key.count = hone_row_measurement.key_count;
-    hone_query_begin(
-        &query, connection, failed ? HONE_SQL_MEASUREMENT_DROP : HONE_SQL_FAILURE_DROP, "store.put_measurement");
-    hone_query_integer(&query, call);
-    hone_query_cells(&query, &key, CALL_CELLS);
-    return hone_query_run(&query, "replace", err);
-}
-
 static hone_status sqlite_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
 {
+    static const char where[] = "store.put_measurement";
     hone_connection *connection = connection_of(store);
     const hone_store_measured measured = {*key, *measurement};
-    bool failed = measurement->failure != HONE_FAILURE_NONE;
+    const hone_row_shape *shape = measurement->failure != HONE_FAILURE_NONE ? &hone_row_failure : &hone_row_measurement;
     hone_row row;
-    hone_row_of(failed ? &hone_row_failure : &hone_row_measurement, &measured, &row);
-    int64_t call = 0;
-    hone_status status = hone_connection_begin(connection, "store.put_measurement", err);
+    hone_row_of(shape, &measured, &row);
+    hone_status status = hone_connection_begin(connection, where, err);
     if (status != HONE_OK) return status;
-    status = find_call(connection, &row, false, &call, err);
-    if (status == HONE_OK && call == 0) status = find_call(connection, &row, true, &call, err);
-    if (status == HONE_OK) status = put_measured(connection, &row, call, failed, err);
-    return hone_connection_end(connection, status, "store.put_measurement", err);
+    status = hone_put_row(connection, shape, &row, where, err);
+    return hone_connection_end(connection, status, where, err);
 }
 
 typedef struct measured_visit {
@@ -363,7 +334,7 @@ static hone_status sqlite_measurements(
     for (size_t i = 0; status == HONE_OK && !ended && i < sizeof parts / sizeof *parts; i++) {
         hone_query query;
         hone_sql id = hone_key_is_whole(filter) ? parts[i].scan_call : parts[i].scan;
-        hone_query_begin(&query, connection_of(store), id, "store.measurements");
+        hone_query_begin(&query, following(store), id, "store.measurements");
         bind_key_and_spec(&query, filter);
         status = walk(&query, parts[i].shape, visit_measured, &target, &ended, err);
     }
@@ -391,7 +362,7 @@ static hone_status sqlite_invocations(
     bool ended;
     bool one_call = filter->algorithm != NULL && filter->version != NULL && filter->key != NULL;
     hone_sql id = one_call ? HONE_SQL_INVOCATION_SCAN_CALL : HONE_SQL_INVOCATION_SCAN;
-    hone_query_begin(&query, connection_of(store), id, "store.invocations");
+    hone_query_begin(&query, following(store), id, "store.invocations");
     bind_key_and_spec(&query, filter);
     return walk(&query, &hone_row_invocation, visit_invocation, &target, &ended, err);
 }
@@ -415,7 +386,7 @@ static hone_status add_invocation(hone_connection *connection, const hone_store_
     }
     // What was found lives in the statement, so that it is ended only after the put.
     if (status == HONE_OK && query.code == SQLITE_OK)
-        status = put_record(connection, HONE_SQL_INVOCATION_PUT, &hone_row_invocation, &merged, where, err);
+        status = hone_put_record(connection, &hone_row_invocation, &merged, where, err);
     hone_status read = hone_query_end(&query, "read", query.code == SQLITE_OK ? NULL : err);
     return read != HONE_OK ? read : status;
 }
@@ -434,7 +405,7 @@ static hone_status sqlite_add_invocations(
 static hone_status sqlite_clear_invocations(hone_store *store, const char *device, hone_error *err)
 {
     hone_query query;
-    hone_query_begin(&query, connection_of(store), HONE_SQL_INVOCATION_CLEAR, "store.clear_invocations");
+    hone_query_begin(&query, following(store), HONE_SQL_INVOCATION_CLEAR, "store.clear_invocations");
     hone_query_text(&query, device);
     return hone_query_run(&query, "clear", err);
 }
@@ -443,7 +414,7 @@ static hone_status sqlite_clear_invocations(hone_store *store, const char *devic
 
 static hone_status sqlite_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
-    return put_record(connection_of(store), HONE_SQL_ALIAS_PUT, &hone_row_alias, alias, "store.put_alias", err);
+    return put_alone(connection_of(store), &hone_row_alias, alias, "store.put_alias", err);
 }
 
 typedef struct alias_request {
@@ -472,7 +443,7 @@ static hone_status sqlite_get_alias(
     alias_request request = {visit, ctx, false};
     hone_query query;
     bool ended;
-    hone_query_begin(&query, connection_of(store), HONE_SQL_ALIAS_GET, "store.get_alias");
+    hone_query_begin(&query, following(store), HONE_SQL_ALIAS_GET, "store.get_alias");
     hone_query_text(&query, scheme);
     hone_query_text(&query, operation);
     hone_query_text(&query, foreign_key);
@@ -498,7 +469,7 @@ static hone_status sqlite_aliases(
     alias_visit target = {visit, ctx};
     hone_query query;
     bool ended;
-    hone_query_begin(&query, connection_of(store), HONE_SQL_ALIAS_SCAN, "store.aliases");
+    hone_query_begin(&query, following(store), HONE_SQL_ALIAS_SCAN, "store.aliases");
     hone_query_text(&query, scheme);
     return walk(&query, &hone_row_alias, visit_alias, &target, &ended, err);
 }
@@ -513,7 +484,7 @@ static hone_status sqlite_put_foreigns(
     hone_status status = hone_connection_begin(connection, where, err);
     if (status != HONE_OK) return status;
     for (size_t i = 0; status == HONE_OK && i < count; i++)
-        status = put_record(connection, HONE_SQL_FOREIGN_PUT, &hone_row_foreign, &foreigns[i], where, err);
+        status = hone_put_record(connection, &hone_row_foreign, &foreigns[i], where, err);
     return hone_connection_end(connection, status, where, err);
 }
 
@@ -534,7 +505,7 @@ static hone_status sqlite_foreigns(
     foreign_visit target = {visit, ctx};
     hone_query query;
     bool ended;
-    if (connection_of(store)->schema < HONE_SQL_FOREIGN_SCHEMA) return HONE_OK;
+    if (following(store)->schema < HONE_SQL_FOREIGN_SCHEMA) return HONE_OK;
     hone_query_begin(&query, connection_of(store), HONE_SQL_FOREIGN_SCAN, "store.foreigns");
     hone_query_text(&query, scheme);
     return walk(&query, &hone_row_foreign, visit_foreign, &target, &ended, err);
@@ -577,7 +548,7 @@ static hone_status sqlite_quarantine(hone_store *store, hone_store_visit_quarant
     quarantine_visit target = {visit, ctx};
     hone_query query;
     bool ended;
-    if (connection_of(store)->schema < HONE_SQL_QUARANTINE_SCHEMA) return HONE_OK;
+    if (following(store)->schema < HONE_SQL_QUARANTINE_SCHEMA) return HONE_OK;
     hone_query_begin(&query, connection_of(store), HONE_SQL_QUARANTINE_SCAN, "store.quarantine");
     return walk(&query, &hone_row_quarantine, visit_quarantined, &target, &ended, err);
 }
@@ -585,7 +556,7 @@ static hone_status sqlite_quarantine(hone_store *store, hone_store_visit_quarant
 static hone_status sqlite_clear_quarantine(hone_store *store, hone_error *err)
 {
     hone_query query;
-    hone_query_begin(&query, connection_of(store), HONE_SQL_QUARANTINE_CLEAR, "store.clear_quarantine");
+    hone_query_begin(&query, following(store), HONE_SQL_QUARANTINE_CLEAR, "store.clear_quarantine");
     return hone_query_run(&query, "clear", err);
 }
 
@@ -641,7 +612,7 @@ static hone_status sqlite_verify(hone_store *store, hone_store_health *out, hone
         {HONE_SQL_ALIAS_SCAN, &hone_row_alias, 1},           {HONE_SQL_FOREIGN_SCAN, &hone_row_foreign, 2},
         {HONE_SQL_QUARANTINE_SCAN, &hone_row_quarantine, 2},
     };
-    hone_connection *connection = connection_of(store);
+    hone_connection *connection = following(store);
     hone_store_health health = {0};
     const uint64_t moved = connection->moved;
     hone_status status = hone_damage_check_file(connection, err);
@@ -672,7 +643,7 @@ static hone_status count(
 
 static hone_status sqlite_stat(hone_store *store, hone_store_stat *out, hone_error *err)
 {
-    hone_connection *connection = connection_of(store);
+    hone_connection *connection = following(store);
     hone_store_stat stat = {.schema = (uint32_t)connection->schema};
     uint64_t *const fields[] = {&stat.decisions,   &stat.measurements, &stat.failures,
                                 &stat.invocations, &stat.aliases,      &stat.bytes};
@@ -692,6 +663,11 @@ static hone_status sqlite_begin(hone_store *store, hone_error *err)
 static hone_status sqlite_end(hone_store *store, hone_status status, hone_error *err)
 {
     return hone_connection_end(connection_of(store), status, "store.end", err);
+}
+
+static hone_status sqlite_mend(hone_store *store, hone_error *err)
+{
+    return hone_salvage(connection_of(store), err);
 }
 
 const hone_store_ops hone_sqlite_store_ops = {
@@ -720,4 +696,5 @@ const hone_store_ops hone_sqlite_store_ops = {
     .stat = sqlite_stat,
     .begin = sqlite_begin,
     .end = sqlite_end,
+    .mend = sqlite_mend,
 };

@@ -1,0 +1,13 @@
+// Putting records of any kind into their tables.
+#ifndef HONE_STORE_SQLITE_PUT_H
+#define HONE_STORE_SQLITE_PUT_H
+
+#include "store/sqlite/connection.h"
+
+// Puts a row, in the place of one with its key. A measurement or failure takes several statements: in a transaction.
+hone_status hone_put_row(
+    hone_connection *connection, const hone_row_shape *shape, const hone_row *row, const char *where, hone_error *err);
+hone_status hone_put_record(
+    hone_connection *connection, const hone_row_shape *shape, const void *record, const char *where, hone_error *err);
+
+#endif
