@@ -134,8 +134,7 @@ static hone_status judge(hone_connection *connection, const char *words, hone_er
     const char *code = strstr(words, unread);
     if (code != NULL && atoi(code + sizeof unread - 1) != SQLITE_CORRUPT)
         return hone_connection_fail(connection, atoi(code + sizeof unread - 1), check_where, "check the file", err);
-    return hone_fail(
-        err, HONE_CORRUPT, check_where, "%s: its pages are damaged: %s", connection->path, words);
+    return hone_fail(err, HONE_CORRUPT, check_where, "%s: its pages are damaged: %s", connection->path, words);
 }
 
 hone_status hone_damage_check_file(hone_connection *connection, hone_error *err)
