@@ -61,14 +61,28 @@ HONE_API void hone_bound_space_release(hone_bound_space **space);
 // never changes.
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_enumerate(
     const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err);
-// The number of valid configs; UINT64_MAX when there are more than that. Groups of parameters that no constraint connects
-// are counted apart, so this can be quick where enumerating is hopeless.
+// The number of valid configs; UINT64_MAX when there are more than that. Nothing is enumerated: parameters that no
+// constraint connects are counted apart, and beginnings that leave the same choices only once, so that 10^12 configs
+// take as long as a thousand. What was found out is kept with the bound space.
+// Returns: HONE_OK; HONE_UNSUPPORTED with bounds in the words when the constraints tie more together than 32 MiB can
+// hold; HONE_INVALID_ARGUMENT for a constraint that cannot be evaluated; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_count(const hone_bound_space *space, uint64_t *out_count, hone_error *err);
+// Bounds of that number, which are sure: equal when it is known. UINT64_MAX: that many or more.
+HONE_API HONE_MUST_CHECK hone_status
+hone_bound_space_bounds(const hone_bound_space *space, uint64_t *out_low, uint64_t *out_high, hone_error *err);
+// Every valid config of a space that can be counted has a rank below their number: the config of a rank, and the rank
+// of a config. The numbering is fixed for a bound space; it is not always the order of enumerating.
+// Returns: as hone_bound_space_count; HONE_UNSUPPORTED also from 2^64 configs on; at: HONE_NOT_FOUND for a rank that is
+// too large; rank: HONE_INVALID_ARGUMENT as hone_bound_space_check.
+HONE_API HONE_MUST_CHECK hone_status
+hone_bound_space_at(const hone_bound_space *space, uint64_t rank, hone_config *out_config, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_bound_space_rank(const hone_bound_space *space, const hone_config *config, uint64_t *out_rank, hone_error *err);
 // Up to count distinct valid configs, uniformly, in random order, the same for the same seed; *out_count says how many:
-// fewer than count only when there are no more. Exact by rank where each group of connected parameters has under a
-// million combinations (a larger sample then begins with the smaller one of the same seed); else by drawing until the
-// constraints hold, and when that finds too little by enumerating through a reservoir.
+// fewer than count only when there are no more. By rank where configs have one
+// (a larger sample then begins with the smaller one of the same seed); else by drawing until the constraints hold, and
+// when that finds too little by enumerating through a reservoir; HONE_UNSUPPORTED when that takes 10^9 tries.
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_sample(
     const hone_bound_space *space,
     uint64_t seed,

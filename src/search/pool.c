@@ -192,15 +192,15 @@ hone_status hone_pool_init(
     uint64_t seed,
     hone_error *err)
 {
-    uint64_t configs_in_all;
+    uint64_t low, high; // of the number of configs; a space that cannot be counted is a large one
     *pool = (hone_pool){.allocator = *allocator, .bound = bound, .random = seed};
     find_columns(pool);
     pool->complete = true;
     if (!grow(pool)) return hone_fail_memory(err, where);
     if (configs != NULL) return enter_list(pool, configs, count, err);
-    hone_status status = hone_bound_space_count(bound, &configs_in_all, err);
+    hone_status status = hone_bound_space_bounds(bound, &low, &high, err);
     if (status != HONE_OK) return status;
-    if (configs_in_all <= HONE_POOL_LISTED) return enter_all(pool, err);
+    if (high <= HONE_POOL_LISTED) return enter_all(pool, err);
     pool->complete = false;
     return enter_sample(pool, HONE_POOL_SAMPLE, err);
 }

@@ -1,5 +1,5 @@
 // Filling in what a call and a device say.
-#include "space/bound.h"
+#include "space/ranking.h"
 
 #include "base/error.h"
 
@@ -103,43 +103,54 @@ static void add_slot(void *ctx, uint32_t slot)
     if (name->kind == HONE_NAME_PARAMETER) s->parameters |= 1u << name->index;
 }
 
-// For each parameter those that some constraint reads together with it.
-static void find_neighbours(const hone_space *space, uint32_t *neighbours)
+static void find_neighbours(hone_bound_space *bound)
 {
+    const hone_space *space = bound->space;
     for (size_t i = 0; i < space->constraint_count; i++) {
         scope s = {space, 0};
         hone_expression_slots(space->constraints[i], add_slot, &s);
         for (size_t j = 0; j < space->parameter_count; j++)
-            if ((s.parameters >> j & 1) != 0) neighbours[j] |= s.parameters;
+            if ((s.parameters >> j & 1) != 0) bound->neighbours[j] |= s.parameters;
     }
 }
 
-// The pseudo-tree of constraint networks (Freuder and Quinn 1985), for the order of the text: from the last parameter
-// to the first, each hangs below its last earlier neighbour, which inherits its other earlier ones.
-static void find_tree(hone_bound_space *bound)
+// The parameters that can be reached from one, over any number of constraints.
+static uint32_t reach(const hone_bound_space *bound, size_t parameter)
 {
-    uint32_t neighbours[HONE_MAX_PARAMETERS] = {0};
-    size_t count = bound->space->parameter_count;
-    find_neighbours(bound->space, neighbours);
-    for (size_t i = count; i-- > 0;) {
-        uint32_t earlier = neighbours[i] & ((1u << i) - 1);
-        bound->parent_of[i] = (int8_t)(earlier == 0 ? -1 : 31 - __builtin_clz(earlier));
-        if (earlier != 0) neighbours[bound->parent_of[i]] |= earlier;
+    uint32_t reached = 1u << parameter;
+    for (uint32_t left = reached; left != 0;) {
+        size_t next = (size_t)__builtin_ctz(left);
+        left = (left & (left - 1)) | (bound->neighbours[next] & ~reached);
+        reached |= bound->neighbours[next];
     }
-    for (size_t i = 0; i < count; i++) {
-        int parent = bound->parent_of[i];
-        bound->component_of[i] = parent < 0 ? (uint8_t)bound->component_count++ : bound->component_of[parent];
+    return reached;
+}
+
+// Components are numbered by their first parameters.
+static void find_components(hone_bound_space *bound)
+{
+    uint32_t known = 0;
+    find_neighbours(bound);
+    for (size_t i = 0; i < bound->space->parameter_count; i++) {
+        if ((known >> i & 1) != 0) continue;
+        uint32_t reached = reach(bound, i);
+        for (uint32_t left = reached; left != 0; left &= left - 1)
+            bound->component_of[__builtin_ctz(left)] = (uint8_t)bound->component_count;
+        known |= reached;
+        bound->component_count++;
     }
 }
 
 static hone_status fill(hone_bound_space *bound, const hone_call *call, const hone_device_info *device, hone_error *err)
 {
-    hone_scalar *names = hone_alloc_array(&bound->allocator, bound->space->name_count, sizeof *names);
-    if (names == NULL) return hone_fail_memory(err, where);
-    hone_status status = fill_names(bound, call, device, names, err);
-    if (status == HONE_OK) status = hone_space_lower(bound, names, err);
-    if (status == HONE_OK) find_tree(bound);
-    hone_free(&bound->allocator, names);
+    uint8_t order[HONE_MAX_PARAMETERS];
+    for (size_t i = 0; i < bound->space->parameter_count; i++)
+        order[i] = (uint8_t)i;
+    bound->names = hone_arena_array(&bound->arena, bound->space->name_count, sizeof *bound->names);
+    if (bound->names == NULL) return hone_fail_memory(err, where);
+    hone_status status = fill_names(bound, call, device, bound->names, err);
+    if (status == HONE_OK) status = hone_space_plan_init(&bound->plan, bound, order, err);
+    if (status == HONE_OK) find_components(bound);
     return status;
 }
 
@@ -172,6 +183,8 @@ void hone_bound_space_release(hone_bound_space **space)
     hone_bound_space *dying = *space;
     *space = NULL;
     hone_allocator allocator = dying->allocator;
+    hone_space_ranking_release(atomic_load_explicit(&dying->ranking, memory_order_acquire));
+    hone_space_plan_deinit(&dying->plan);
     hone_arena_destroy(&dying->arena);
     hone_space_release(&dying->space);
     hone_free(&allocator, dying);

@@ -2,12 +2,14 @@
 // over the configs that they accept.
 //
 // Every value that a constraint computes has a cell. A cell is computed when the last parameter that it depends on
-// (in the order of the text) is set, so what the inner parameters do not change is computed once for all of them;
+// (in the order of the plan) is set, so what the inner parameters do not change is computed once for all of them;
 // equal parts of different constraints share a cell; what depends on no parameter is computed when binding.
 #ifndef HONE_SPACE_BOUND_H
 #define HONE_SPACE_BOUND_H
 
 #include "space/space.h"
+
+#include <stdatomic.h>
 
 // Behind the last hone_operation.
 enum {
@@ -26,26 +28,35 @@ typedef struct hone_space_program {
     size_t count;
 } hone_space_program;
 
-struct hone_bound_space {
-    hone_allocator allocator;
+// The constraints lowered for one order of the parameters. Immutable once made.
+typedef struct hone_space_plan {
     hone_arena arena;
-    hone_space *space;
+    uint8_t order[HONE_MAX_PARAMETERS];
     hone_scalar *cells; // the first ones are the parameters, then constants and what is computed
     size_t cell_count;
     hone_space_program programs[HONE_MAX_PARAMETERS]; // run when that parameter is set
     bool refused;                                     // by a constraint that is false whatever the parameters are
     size_t refused_by;                                // that constraint
-    // The last earlier parameter that a parameter is bound to by constraints, directly or through later ones; -1 for
-    // none. Once a parameter and those above it are set, the trees below it vary independently of each other.
-    int8_t parent_of[HONE_MAX_PARAMETERS];
-    // Parameters with one uppermost parent are a component; components vary independently.
-    uint8_t component_of[HONE_MAX_PARAMETERS];
+} hone_space_plan;
+
+typedef struct hone_space_ranking hone_space_ranking;
+
+struct hone_bound_space {
+    hone_allocator allocator;
+    hone_arena arena;
+    hone_space *space;
+    hone_scalar *names;                        // the values of the space's names; those of parameters are not read
+    hone_space_plan plan;                      // in the order of the text
+    uint32_t neighbours[HONE_MAX_PARAMETERS];  // bits: those that some constraint reads together with it
+    uint8_t component_of[HONE_MAX_PARAMETERS]; // parameters that constraints connect; components vary independently
     size_t component_count;
+    _Atomic(hone_space_ranking *) ranking; // made when it is first asked for; never changed after that
 };
 
-// Lowers the constraints of bound->space.
-//   names  the values of the space's names; those of parameters are not read
-hone_status hone_space_lower(hone_bound_space *bound, const hone_scalar *names, hone_error *err);
+// Lowers the constraints of bound->space for an order of all its parameters. deinit also after a failure.
+hone_status hone_space_plan_init(
+    hone_space_plan *plan, const hone_bound_space *bound, const uint8_t *order, hone_error *err);
+void hone_space_plan_deinit(hone_space_plan *plan);
 
 typedef enum hone_verdict { HONE_ACCEPTED, HONE_REFUSED, HONE_FAILED } hone_verdict;
 
@@ -55,11 +66,12 @@ typedef struct hone_space_point {
     uint16_t positions[HONE_MAX_PARAMETERS];
 } hone_space_point;
 
-// A walk over some of the parameters, depth first, in the order of the text.
+// A walk over some of the parameters, depth first, in the order of a plan.
 typedef struct hone_space_walk {
     const hone_bound_space *bound;
+    const hone_space_plan *plan;
     hone_scalar *cells;
-    uint8_t order[HONE_MAX_PARAMETERS]; // the parameters walked, ascending
+    uint8_t order[HONE_MAX_PARAMETERS]; // the parameters walked
     size_t depth;
     uint64_t budget; // values that may be tried
     hone_space_point point;
@@ -69,7 +81,9 @@ typedef struct hone_space_walk {
 enum { HONE_ALL_COMPONENTS = -1 };
 
 // Over the parameters of one component, or of all. deinit also after a failure.
-hone_status hone_space_walk_init(hone_space_walk *walk, const hone_bound_space *bound, int component, hone_error *err);
+//   plan  of bound; borrowed
+hone_status hone_space_walk_init(
+    hone_space_walk *walk, const hone_bound_space *bound, const hone_space_plan *plan, int component, hone_error *err);
 void hone_space_walk_deinit(hone_space_walk *walk);
 // Sets one parameter and runs its program.
 hone_verdict hone_space_walk_set(hone_space_walk *walk, size_t parameter, uint32_t position);
@@ -83,32 +97,5 @@ hone_status hone_space_walk_run(
 // As hone_bound_space_enumerate, with the positions.
 hone_status hone_space_enumerate_points(
     const hone_bound_space *bound, bool (*visit)(void *ctx, const hone_space_point *point), void *ctx, hone_error *err);
-
-// The accepted combinations of one component as a tree: a level for each of its parameters, in the order of the text.
-// The nodes of a level stand in that order too, so a node's children are neighbours.
-typedef struct hone_space_level {
-    size_t parameter;
-    size_t count, capacities[3];
-    uint16_t *positions;
-    uint32_t *parents;  // of each node, in the level above
-    uint32_t *children; // the first of each node, in the level below; they end where the next node's begin
-} hone_space_level;
-
-typedef struct hone_space_listing {
-    hone_allocator allocator;
-    hone_space_level levels[HONE_MAX_PARAMETERS];
-    size_t depth, count; // count: of combinations, the nodes of the last level
-    bool complete;       // false: there are too many, and what is listed means nothing
-} hone_space_listing;
-
-// deinit also after a failure.
-hone_status hone_space_listing_init(
-    hone_space_listing *listing, const hone_bound_space *bound, size_t component, hone_error *err);
-void hone_space_listing_deinit(hone_space_listing *listing);
-// True when one of the complete listings has nothing in it, so that the whole space is empty.
-bool hone_space_listing_is_empty(const hone_space_listing *listings, size_t count);
-// Puts the combination of this rank into config. rank < listing->count.
-void hone_space_listing_get(
-    const hone_space_listing *listing, const hone_space *space, size_t rank, hone_config *config);
 
 #endif

@@ -24,8 +24,9 @@ typedef struct leveled_step {
 } leveled_step;
 
 typedef struct lowering {
-    hone_bound_space *bound;
-    const hone_scalar *names;
+    const hone_bound_space *bound;
+    hone_space_plan *plan;
+    int levels[HONE_MAX_PARAMETERS]; // of the parameters
     cell *cells;
     size_t cell_count, cell_capacity;
     leveled_step *steps;
@@ -138,7 +139,7 @@ static uint32_t compute(lowering *l, hone_operation operation, uint32_t a, uint3
 static uint32_t lower_slot(lowering *l, uint32_t slot)
 {
     const hone_space_name *name = &l->bound->space->names[slot];
-    return name->kind == HONE_NAME_PARAMETER ? (uint32_t)name->index : add_constant(l, l->names[slot]);
+    return name->kind == HONE_NAME_PARAMETER ? (uint32_t)name->index : add_constant(l, l->bound->names[slot]);
 }
 
 static uint32_t lower_step(lowering *l, const hone_expression_step *step)
@@ -160,9 +161,9 @@ static void add_filter(lowering *l, uint32_t part, int whole_level)
 {
     const cell *c = &l->cells[part];
     if (c->level == CONSTANT) {
-        if (c->value.kind == HONE_SCALAR_ERROR || hone_scalar_truth(&c->value) || l->bound->refused) return;
-        l->bound->refused = true;
-        l->bound->refused_by = l->constraint;
+        if (c->value.kind == HONE_SCALAR_ERROR || hone_scalar_truth(&c->value) || l->plan->refused) return;
+        l->plan->refused = true;
+        l->plan->refused_by = l->constraint;
     } else if (c->level < whole_level) {
         add_step(l, HONE_STEP_FILTER, (uint32_t)l->constraint, part, part, c->level);
     }
@@ -221,55 +222,72 @@ static void make_table(lowering *l)
 static void add_parameters(lowering *l)
 {
     for (size_t i = 0; i < l->bound->space->parameter_count; i++)
-        add_cell(l, (cell){.level = (int)i, .operation = HONE_OPERATION_LITERAL});
+        add_cell(l, (cell){.level = l->levels[i], .operation = HONE_OPERATION_LITERAL});
 }
 
-// The steps in order, sorted into a program a level.
+// The steps in order, sorted into a program a parameter.
 static void settle_programs(lowering *l)
 {
-    hone_bound_space *bound = l->bound;
-    hone_space_step *steps = hone_arena_array(&bound->arena, l->step_count, sizeof *steps);
+    hone_space_plan *plan = l->plan;
+    hone_space_step *steps = hone_arena_array(&plan->arena, l->step_count, sizeof *steps);
     if (steps == NULL) {
         out_of_memory(l);
         return;
     }
     for (size_t i = 0; i < l->step_count; i++)
-        bound->programs[l->steps[i].level].count++;
-    for (size_t i = 0; i < bound->space->parameter_count; i++) {
-        bound->programs[i].steps = steps;
-        steps += bound->programs[i].count;
-        bound->programs[i].count = 0;
+        plan->programs[plan->order[l->steps[i].level]].count++;
+    for (size_t i = 0; i < l->bound->space->parameter_count; i++) {
+        plan->programs[i].steps = steps;
+        steps += plan->programs[i].count;
+        plan->programs[i].count = 0;
     }
     for (size_t i = 0; i < l->step_count; i++) {
-        hone_space_program *program = &bound->programs[l->steps[i].level];
+        hone_space_program *program = &plan->programs[plan->order[l->steps[i].level]];
         program->steps[program->count++] = l->steps[i].step;
     }
 }
 
 static void settle_cells(lowering *l)
 {
-    hone_bound_space *bound = l->bound;
-    bound->cell_count = l->cell_count;
-    bound->cells = hone_arena_array(&bound->arena, l->cell_count, sizeof *bound->cells);
-    if (bound->cells == NULL) {
+    hone_space_plan *plan = l->plan;
+    plan->cell_count = l->cell_count;
+    plan->cells = hone_arena_array(&plan->arena, l->cell_count, sizeof *plan->cells);
+    if (plan->cells == NULL) {
         out_of_memory(l);
         return;
     }
     for (size_t i = 0; i < l->cell_count; i++)
-        bound->cells[i] = l->cells[i].value;
+        plan->cells[i] = l->cells[i].value;
 }
 
-hone_status hone_space_lower(hone_bound_space *bound, const hone_scalar *names, hone_error *err)
+static void lower(lowering *l)
 {
-    lowering l = {.bound = bound, .names = names, .err = err};
-    make_table(&l);
-    add_parameters(&l);
-    for (size_t i = 0; i < bound->space->constraint_count && !failed(&l); i++)
-        lower_constraint(&l, i);
-    if (!failed(&l)) settle_programs(&l);
-    if (!failed(&l)) settle_cells(&l);
+    const hone_space *space = l->bound->space;
+    for (size_t i = 0; i < space->parameter_count; i++)
+        l->levels[l->plan->order[i]] = (int)i;
+    make_table(l);
+    add_parameters(l);
+    for (size_t i = 0; i < space->constraint_count && !failed(l); i++)
+        lower_constraint(l, i);
+    if (!failed(l)) settle_programs(l);
+    if (!failed(l)) settle_cells(l);
+}
+
+hone_status hone_space_plan_init(
+    hone_space_plan *plan, const hone_bound_space *bound, const uint8_t *order, hone_error *err)
+{
+    lowering l = {.bound = bound, .plan = plan, .err = err};
+    *plan = (hone_space_plan){.arena = {.allocator = bound->allocator}};
+    for (size_t i = 0; i < bound->space->parameter_count; i++)
+        plan->order[i] = order[i];
+    lower(&l);
     hone_free(&bound->allocator, l.table);
     hone_free(&bound->allocator, l.steps);
     hone_free(&bound->allocator, l.cells);
     return l.status;
+}
+
+void hone_space_plan_deinit(hone_space_plan *plan)
+{
+    hone_arena_destroy(&plan->arena);
 }

@@ -82,8 +82,8 @@ hone_status hone_bound_space_neighbours(
     if (which != HONE_NEIGHBOURS_HAMMING && which != HONE_NEIGHBOURS_ADJACENT)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "space.neighbours", "there is no neighbourhood %d", (int)which);
     hone_status status = hone_space_find_positions(space->space, config, n.base, err);
-    if (status != HONE_OK || space->refused) return status;
-    status = hone_space_walk_init(&n.walk, space, HONE_ALL_COMPONENTS, err);
+    if (status != HONE_OK || space->plan.refused) return status;
+    status = hone_space_walk_init(&n.walk, space, &space->plan, HONE_ALL_COMPONENTS, err);
     if (status == HONE_OK) {
         set_base(&n, config);
         status = visit_neighbours(&n, which);

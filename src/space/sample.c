@@ -1,10 +1,9 @@
 // Uniform samples of distinct configs.
 //
-// Where every component is small enough to be listed, a number below the product of the lists' lengths is a config,
-// and distinct numbers are distinct configs: exact, and as quick for 10^9 configs as for ten. A component that is too
-// large to list is drawn by rejection: uniform values until its constraints hold. When that finds too little, the
+// Where configs have ranks, distinct ranks are distinct configs: exact, and as quick for 10^9 configs as for ten. A
+// component that has none is drawn by rejection: uniform values until its constraints hold. When that finds too little, the
 // whole space is enumerated through a reservoir. All three are uniform; the same seed takes the same way.
-#include "space/bound.h"
+#include "space/ranking.h"
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -15,7 +14,8 @@ static const char where[] = "space.sample";
 
 enum {
     TRIES_A_CONFIG = 10000, // of rejection
-    TRIES_AT_LEAST = 1000000
+    TRIES_AT_LEAST = 1000000,
+    ENUMERATED_MAX = 1000000000 // values that the reservoir may try
 };
 
 // SplitMix64 (Steele, Lea, Flood 2014).
@@ -39,32 +39,13 @@ static uint64_t random_below(uint64_t *state, uint64_t limit)
 
 typedef struct sampler {
     const hone_bound_space *bound;
-    hone_space_listing listings[HONE_MAX_PARAMETERS];
-    hone_space_walk walks[HONE_MAX_PARAMETERS]; // of components that are not listed
+    const hone_space_ranking *ranking;
+    hone_space_walk walks[HONE_MAX_PARAMETERS]; // of components that have no ranks
     uint64_t state, tries;
     hone_config *out;
     size_t wanted, count;
     hone_error *err;
 } sampler;
-
-// The number of configs when all components are listed; false when they are not, or too many for 64 bits.
-static bool count_listed(const sampler *s, uint64_t *out_count)
-{
-    *out_count = 1;
-    for (size_t i = 0; i < s->bound->component_count; i++)
-        if (!s->listings[i].complete || __builtin_mul_overflow(*out_count, (uint64_t)s->listings[i].count, out_count))
-            return false;
-    return true;
-}
-
-static void put_ranked(const sampler *s, uint64_t rank, hone_config *out)
-{
-    out->count = (uint32_t)s->bound->space->parameter_count;
-    for (size_t i = 0; i < s->bound->component_count; i++) {
-        hone_space_listing_get(&s->listings[i], s->bound->space, rank % s->listings[i].count, out);
-        rank /= s->listings[i].count;
-    }
-}
 
 // What a Fisher-Yates shuffle of 0 .. n-1 has moved so far; the rest stands where it stood.
 typedef struct moved {
@@ -96,8 +77,9 @@ static size_t table_size(size_t entries)
 }
 
 // The first `wanted` of a shuffle: a larger sample of the same seed begins with the smaller one.
-static hone_status sample_ranked(sampler *s, uint64_t configs)
+static hone_status sample_ranked(sampler *s)
 {
+    uint64_t configs = s->ranking->low;
     if (s->wanted > configs) s->wanted = (size_t)configs;
     size_t size = table_size(s->wanted);
     moved m = {hone_alloc_array(&s->bound->allocator, size, 2 * sizeof *m.entries), size - 1};
@@ -108,7 +90,7 @@ static hone_status sample_ranked(sampler *s, uint64_t configs)
         uint64_t *entry = find_moved(&m, there);
         entry[0] = there + 1;
         entry[1] = value;
-        put_ranked(s, rank, &s->out[s->count]);
+        hone_space_ranking_at(s->ranking, s->bound, rank, &s->out[s->count]);
     }
     hone_free(&s->bound->allocator, m.entries);
     return HONE_OK;
@@ -134,14 +116,29 @@ static hone_status draw_component(sampler *s, hone_space_walk *walk, hone_config
     return HONE_NOT_FOUND;
 }
 
+static bool has_ranks(const hone_space_diagram *diagram)
+{
+    return diagram->complete && diagram->low < UINT64_MAX;
+}
+
+static void draw_rank(sampler *s, const hone_space_diagram *diagram, hone_config *out)
+{
+    uint16_t positions[HONE_MAX_PARAMETERS];
+    hone_space_diagram_at(diagram, random_below(&s->state, diagram->low), positions);
+    for (size_t i = 0; i < diagram->depth; i++) {
+        size_t parameter = diagram->order[i];
+        out->values[parameter] = hone_space_number(&s->bound->space->parameters[parameter], positions[parameter]);
+    }
+}
+
 static hone_status draw(sampler *s, hone_config *out)
 {
     *out = (hone_config){.count = (uint32_t)s->bound->space->parameter_count};
     for (size_t i = 0; i < s->bound->component_count; i++) {
-        const hone_space_listing *l = &s->listings[i];
+        const hone_space_diagram *diagram = &s->ranking->diagrams[i];
         hone_status status = HONE_OK;
-        if (l->complete)
-            hone_space_listing_get(l, s->bound->space, random_below(&s->state, l->count), out);
+        if (has_ranks(diagram))
+            draw_rank(s, diagram, out);
         else
             status = draw_component(s, &s->walks[i], out);
         if (status != HONE_OK) return status;
@@ -206,25 +203,26 @@ static hone_status sample_reservoir(sampler *s)
     hone_space_walk walk;
     reservoir r = {s, 0};
     s->count = 0;
-    hone_status status = hone_space_walk_init(&walk, s->bound, HONE_ALL_COMPONENTS, s->err);
+    hone_status status = hone_space_walk_init(&walk, s->bound, &s->bound->plan, HONE_ALL_COMPONENTS, s->err);
+    walk.budget = ENUMERATED_MAX;
     if (status == HONE_OK) status = hone_space_walk_run(&walk, keep, &r, s->err);
+    if (status == HONE_OK && walk.budget == 0)
+        status = hone_fail(
+            s->err, HONE_UNSUPPORTED, where,
+            "the space is too large to be enumerated, and its valid configs are too few to be found by drawing");
     hone_space_walk_deinit(&walk);
     return status;
 }
 
 static hone_status sample(sampler *s)
 {
-    uint64_t configs;
-    for (size_t i = 0; i < s->bound->component_count; i++) {
-        hone_space_listing *listing = &s->listings[i];
-        hone_status status = hone_space_listing_init(listing, s->bound, i, s->err);
-        if (status == HONE_OK && !listing->complete)
-            status = hone_space_walk_init(&s->walks[i], s->bound, (int)i, s->err);
-        if (status != HONE_OK) return status;
-    }
-    if (hone_space_listing_is_empty(s->listings, s->bound->component_count)) return HONE_OK;
-    if (count_listed(s, &configs)) return sample_ranked(s, configs);
-    hone_status status = sample_drawn(s);
+    hone_status status = hone_space_ranking_of(s->bound, &s->ranking, s->err);
+    if (status != HONE_OK || s->ranking->high == 0) return status;
+    if (hone_space_ranking_is_usable(s->ranking)) return sample_ranked(s);
+    for (size_t i = 0; i < s->bound->component_count && status == HONE_OK; i++)
+        if (!has_ranks(&s->ranking->diagrams[i]))
+            status = hone_space_walk_init(&s->walks[i], s->bound, &s->bound->plan, (int)i, s->err);
+    if (status == HONE_OK) status = sample_drawn(s);
     return status == HONE_NOT_FOUND ? sample_reservoir(s) : status;
 }
 
@@ -244,12 +242,10 @@ hone_status hone_bound_space_sample(
     s->out = out_configs;
     s->wanted = count;
     s->err = err;
-    if (!space->refused && count > 0) status = sample(s);
+    if (count > 0) status = sample(s);
     if (status == HONE_OK) *out_count = s->count;
-    for (size_t i = 0; i < space->component_count; i++) {
-        hone_space_listing_deinit(&s->listings[i]);
+    for (size_t i = 0; i < space->component_count; i++)
         if (s->walks[i].bound != NULL) hone_space_walk_deinit(&s->walks[i]);
-    }
     hone_free(&space->allocator, s);
     return status;
 }

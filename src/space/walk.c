@@ -8,16 +8,17 @@
 
 static const char where[] = "space.enumerate";
 
-hone_status hone_space_walk_init(hone_space_walk *walk, const hone_bound_space *bound, int component, hone_error *err)
+hone_status hone_space_walk_init(
+    hone_space_walk *walk, const hone_bound_space *bound, const hone_space_plan *plan, int component, hone_error *err)
 {
-    *walk = (hone_space_walk){.bound = bound, .budget = UINT64_MAX};
+    *walk = (hone_space_walk){.bound = bound, .plan = plan, .budget = UINT64_MAX};
     walk->point.config.count = (uint32_t)bound->space->parameter_count;
     for (size_t i = 0; i < bound->space->parameter_count; i++)
-        if (component == HONE_ALL_COMPONENTS || bound->component_of[i] == component)
-            walk->order[walk->depth++] = (uint8_t)i;
-    walk->cells = hone_alloc_array(&bound->allocator, bound->cell_count, sizeof *walk->cells);
+        if (component == HONE_ALL_COMPONENTS || bound->component_of[plan->order[i]] == component)
+            walk->order[walk->depth++] = plan->order[i];
+    walk->cells = hone_alloc_array(&bound->allocator, plan->cell_count, sizeof *walk->cells);
     if (walk->cells == NULL) return hone_fail_memory(err, where);
-    if (bound->cell_count > 0) memcpy(walk->cells, bound->cells, bound->cell_count * sizeof *walk->cells);
+    if (plan->cell_count > 0) memcpy(walk->cells, plan->cells, plan->cell_count * sizeof *walk->cells);
     return HONE_OK;
 }
 
@@ -126,7 +127,7 @@ hone_verdict hone_space_walk_set(hone_space_walk *walk, size_t parameter, uint32
     walk->point.positions[parameter] = (uint16_t)position;
     walk->cells[parameter] = p->values[position].scalar;
     walk->point.config.values[parameter] = p->integers ? p->values[position].scalar.as.i64 : (int64_t)position;
-    return run_program(walk, &walk->bound->programs[parameter]);
+    return run_program(walk, &walk->plan->programs[parameter]);
 }
 
 hone_status hone_space_walk_failure(const hone_space_walk *walk, uint32_t which, hone_error *err)
@@ -153,7 +154,7 @@ hone_status hone_space_walk_run(
 {
     uint32_t next[HONE_MAX_PARAMETERS] = {0}; // position to try, by depth
     size_t depth = 0;
-    if (walk->bound->refused) return HONE_OK;
+    if (walk->plan->refused) return HONE_OK;
     if (walk->depth == 0) {
         visit(ctx, walk);
         return HONE_OK;

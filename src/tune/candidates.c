@@ -113,6 +113,7 @@ static hone_status create_search(
 static hone_status begin_search(
     const hone_contest_state *state, hone_contestant *contestant, uint64_t *out_size, hone_error *err)
 {
+    uint64_t low; // a space that cannot be counted is a large one
     hone_config *configs = contestant->configs;
     size_t count = contestant->config_count;
     hone_status status = HONE_OK;
@@ -121,7 +122,8 @@ static hone_status begin_search(
     if (status == HONE_OUT_OF_MEMORY) hone_fail_memory(err, where);
     *out_size = count;
     // An empty list is no list to the search, and here leaves the default alone.
-    if (status == HONE_OK && !configs && !lists) status = hone_bound_space_count(contestant->space, out_size, err);
+    if (status == HONE_OK && !configs && !lists)
+        status = hone_bound_space_bounds(contestant->space, &low, out_size, err);
     if (status == HONE_OK && (configs || !lists)) status = create_search(state, contestant, configs, count, err);
     if (lists) hone_free(&state->environment->allocator, configs);
     if (*out_size == 0) *out_size = 1;

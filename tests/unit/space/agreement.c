@@ -1,6 +1,7 @@
 // Random spaces, enumerated and counted, against trying every config with the plain evaluator: what lowering shares,
 // keeps and lists may never change an answer.
-#include "space/space.h"
+#include "space/order.h"
+#include "space/ranking.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,6 +160,61 @@ static hone_status try_all(const hone_space *space, configs *to)
 
 static configs tried, enumerated;
 
+// A rank of each, and each of a rank.
+static void assert_ranks(const hone_bound_space *bound)
+{
+    const hone_space_ranking *ranking;
+    assert_int_equal(hone_space_ranking_of(bound, &ranking, NULL), HONE_OK);
+    for (uint64_t i = 0; i < tried.count; i++) {
+        hone_config config;
+        uint64_t rank;
+        assert_int_equal(hone_bound_space_at(bound, i, &config, NULL), HONE_OK);
+        assert_int_equal(hone_bound_space_rank(bound, &config, &rank, NULL), HONE_OK);
+        assert_int_equal(rank, i);
+        if (bound->component_count > 1 || !ranking->in_text_order) continue;
+        assert_memory_equal(&config, &tried.list[i], sizeof config);
+    }
+}
+
+// However little may be used, what is known is true; whatever the order, the number is the same.
+static void assert_diagrams(const hone_bound_space *bound, const hone_space_plan *plan)
+{
+    static const hone_space_limits limits[] = {{1 << 20, 1 << 20}, {1 << 20, 20}, {1 << 20, 3}, {300, 1 << 20}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        uint64_t low = 1, high = 1;
+        bool complete = true;
+        for (size_t component = 0; component < bound->component_count; component++) {
+            hone_space_diagram diagram;
+            hone_status status = hone_space_diagram_init(&diagram, bound, plan, component, &limits[i], NULL);
+            assert_int_equal(status, HONE_OK);
+            low *= diagram.low;
+            high *= diagram.high;
+            complete = complete && diagram.complete;
+            hone_space_diagram_deinit(&diagram);
+        }
+        assert_true(low <= tried.count && tried.count <= high);
+        assert_true(i > 0 || complete);
+        assert_true(!complete || low == high);
+    }
+}
+
+static void assert_any_order(const hone_bound_space *bound)
+{
+    hone_space_plan plan;
+    uint8_t order[HONE_MAX_PARAMETERS];
+    size_t count = bound->space->parameter_count;
+    assert_diagrams(bound, &bound->plan);
+    for (size_t i = 0; i < count; i++)
+        order[i] = (uint8_t)(count - 1 - i);
+    assert_int_equal(hone_space_plan_init(&plan, bound, order, NULL), HONE_OK);
+    assert_diagrams(bound, &plan);
+    hone_space_plan_deinit(&plan);
+    (void)hone_space_choose_order(bound, order);
+    assert_int_equal(hone_space_plan_init(&plan, bound, order, NULL), HONE_OK);
+    assert_diagrams(bound, &plan);
+    hone_space_plan_deinit(&plan);
+}
+
 // Returns false for a space with a config that cannot be evaluated: enumerating may never come to it.
 static bool agree(const char *text)
 {
@@ -179,6 +235,8 @@ static bool agree(const char *text)
         assert_int_equal(count, tried.count);
         assert_int_equal(enumerated.count, tried.count);
         assert_memory_equal(enumerated.list, tried.list, tried.count * sizeof *tried.list);
+        assert_ranks(bound);
+        if (!bound->plan.refused) assert_any_order(bound);
     }
     hone_bound_space_release(&bound);
     hone_space_release(&space);

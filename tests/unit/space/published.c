@@ -41,9 +41,16 @@ static void assert_published(const char *name, uint64_t expected)
 static void published_spaces_have_their_published_numbers_of_configs(void **state)
 {
     (void)state;
-    assert_published("dedispersion", 11130);
-    assert_published("gemm", 116928);
+    assert_published("atf_prl_16x16", 181440);
+    assert_published("atf_prl_2x2", 1200);
+    assert_published("atf_prl_32x32", 514080);
+    assert_published("atf_prl_4x4", 10800);
     assert_published("atf_prl_8x8", 48720);
+    assert_published("dedispersion", 11130);
+    assert_published("expdist", 294000);
+    assert_published("gemm", 116928);
+    assert_published("hotspot", 349853);
+    assert_published("microhh", 138600);
 }
 
 static hone_status parse(const char *json, hone_space **out, hone_error *err)
