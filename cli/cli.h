@@ -14,7 +14,7 @@ enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_WORLD = 3, EXIT_INTERRUP
 typedef struct cli_options {
     bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process, check, reseal,
         measurements, dry_run, audit, update;
-    const char *store, *platform, *kernel, *spec, *format, *device, *lock, *report;
+    const char *store, *platform, *kernel, *spec, *format, *device, *lock, *report, *t4;
     double seconds, wait;
     double threshold; // percent; 0: not given
     int64_t evals, patience, seed, sample, calls;
@@ -87,7 +87,8 @@ void cli_progress_end(const hone_cli *cli);
 void cli_tune_options(hone_cli *cli, hone_tune_options *out);
 // Prints a result document as tables (tune.c).
 int cli_print_result(hone_cli *cli, const hone_result *result);
-// --report FILE: whether the file can be written, asked before the work; and writing it (report.c). Print what failed.
+// --report FILE and --t4 FILE: whether the files can be written, asked before the work; and writing them (report.c). Print
+// what failed.
 int cli_check_report(const hone_cli *cli);
 int cli_write_report(const hone_cli *cli, const hone_result *result);
 

@@ -66,6 +66,7 @@ static const struct {
     {"seed", " N", "of inputs and sampling (default 0)"},
     {"recorded", "", "the recorded calls, heaviest first"},
     {"report", " FILE", "write a page to look at in a browser: every config, parameters, the finals"},
+    {"t4", " FILE", "write what was tried of the chosen kernel, or of --kernel, as T4 results; for one call"},
     {"audit", "", "measure stored choices again; exit 1 when one is not right any more"},
     {"threshold", " PCT", "with --audit: how much slower than another a choice may be (default 5)"},
     {"update", "", "with --audit: tune those that are past the threshold anew"},

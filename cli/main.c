@@ -20,7 +20,7 @@ const cli_command cli_commands[] = {
      cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
      "json store seconds evals patience calls wait platform kernel cold seed recorded fresh no-store in-process "
-     "report audit threshold update",
+     "report t4 audit threshold update",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
      "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval.\n"
@@ -120,6 +120,7 @@ static const struct {
     {"device", TEXT, AT(device)},
     {"lock", TEXT, AT(lock)},
     {"report", TEXT, AT(report)},
+    {"t4", TEXT, AT(t4)},
     {"seconds", SECONDS, AT(seconds)},
     {"wait", SECONDS, AT(wait)},
     {"threshold", PERCENT, AT(threshold)},

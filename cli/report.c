@@ -1,7 +1,10 @@
-// --report: a result as a page in a file.
+// --report and --t4: a result as a page, and what was measured as T4 results, in files.
 #include "cli.h"
 
+#include "base/error.h"
 #include "os/os.h"
+#include "report/t4.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,28 +31,61 @@ static bool is_folder(const char *path)
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-int cli_check_report(const hone_cli *cli)
+static int check_file(const char *option, const char *path)
 {
-    const char *path = cli->options.report;
     if (path == NULL) return EXIT_DONE;
     bool is_there = access(path, W_OK) == 0;
     if (is_there && !is_folder(path)) return EXIT_DONE;
     if (is_there) errno = EISDIR;
     if (errno == ENOENT && path[0] != '\0' && folder_is_writable(path)) return EXIT_DONE;
-    fprintf(stderr, "hone: --report %s: %s\n", path, strerror(errno));
+    fprintf(stderr, "hone: %s %s: %s\n", option, path, strerror(errno));
     return EXIT_WORLD;
+}
+
+int cli_check_report(const hone_cli *cli)
+{
+    int status = check_file("--report", cli->options.report);
+    return status == EXIT_DONE ? check_file("--t4", cli->options.t4) : status;
+}
+
+static hone_status write_page(const char *path, const hone_result *result, hone_error *err)
+{
+    char *page = NULL;
+    hone_status status = hone_result_report(result, &page, err);
+    if (status == HONE_OK) status = hone_os_replace_file(path, page, strlen(page), err);
+    hone_text_free(page);
+    return status;
+}
+
+// Of the chosen kernel, unless --kernel names another.
+static hone_status write_t4(const hone_cli *cli, const hone_result *result, hone_error *err)
+{
+    const hone_decision *decision = hone_result_decision(result, 0);
+    char name[sizeof decision->algorithm + sizeof decision->version + 4];
+    snprintf(name, sizeof name, "%s@v%s", decision->algorithm, decision->version);
+    const hone_op *op = NULL;
+    hone_status status = hone_op_get(cli->rt, name, &op, err);
+    if (status != HONE_OK) return status;
+    const char *kernel = cli->options.kernel != NULL ? cli->options.kernel : decision->kernel;
+    const hone_kernel_ref *ref = hone_kernel_by_name(op->algorithm, kernel, decision->platform);
+    if (ref == NULL) return hone_fail(err, HONE_NOT_FOUND, "tune", "--t4: there is no kernel %s", kernel);
+    hone_buffer text;
+    hone_buffer_init(&text, hone_allocator_system());
+    status = hone_result_t4(result, 0, kernel, ref->space, &text, err);
+    if (status == HONE_OK) status = hone_os_replace_file(cli->options.t4, text.data, text.size, err);
+    hone_buffer_deinit(&text);
+    return status;
 }
 
 int cli_write_report(const hone_cli *cli, const hone_result *result)
 {
-    const char *path = cli->options.report;
-    char *page = NULL;
-    hone_error err;
-    if (path == NULL) return EXIT_DONE;
-    hone_status status = hone_result_report(result, &page, &err);
-    if (status == HONE_OK) status = hone_os_replace_file(path, page, strlen(page), &err);
-    hone_text_free(page);
+    const cli_options *options = &cli->options;
+    hone_error err = {.message = ""};
+    hone_status status = HONE_OK;
+    if (options->report != NULL) status = write_page(options->report, result, &err);
+    if (status == HONE_OK && options->t4 != NULL && hone_result_size(result) > 0) status = write_t4(cli, result, &err);
     if (status != HONE_OK) return cli_fail(&err);
-    if (!cli->options.json) printf("report in %s\n", path);
+    if (options->report != NULL && !options->json) printf("report in %s\n", options->report);
+    if (options->t4 != NULL && !options->json) printf("T4 results in %s\n", options->t4);
     return EXIT_DONE;
 }

@@ -3,7 +3,7 @@
 import json
 import re
 
-from support import NO, NORM, NORM_NEAR, QUICK, WORLD, CommandTest
+from support import NO, NORM, NORM_NEAR, QUICK, USAGE, WORLD, CommandTest
 
 
 class Report(CommandTest):
@@ -46,6 +46,27 @@ class Report(CommandTest):
         self.report(NORM)
         _, _, data = self.report(NORM)
         self.assertTrue(all(row["resumed"] for row in data["entries"][0]["trail"]["evaluations"]))
+
+    def test_t4_results_hold_every_config_of_the_chosen_kernel(self):
+        path = self.folder / "t4.json"
+        _, _, data = self.report(NORM, "--t4", str(path))
+        (entry,) = data["entries"]
+        tried = [row for row in entry["trail"]["evaluations"] if row["kernel"] == entry["kernel"]]
+        results = json.loads(path.read_text())["results"]
+        self.assertEqual([row["configuration"] for row in results], [row["config"] for row in tried])
+        for row, one in zip(results, tried):
+            self.assertEqual(row["invalidity"], "correct")
+            (time,) = [m["value"] for m in row["measurements"] if m["name"] == "time"]
+            self.assertAlmostEqual(time * 1e6, one["time_ns"], delta=1e-3 * one["time_ns"])
+            self.assertGreaterEqual(len(row["times"]["runtimes"]), len(one["runs_ns"]))
+        chosen = next(row for row in results if row["configuration"] == entry["config"])
+        self.assertGreater(len(chosen["times"]["runtimes"]), entry["evidence"]["rounds"])
+
+    def test_t4_takes_another_kernel_by_name_and_one_call(self):
+        path = str(self.folder / "t4.json")
+        self.hone("tune", NORM, *QUICK, "--kernel", "portable", "--t4", path)
+        self.assertIn("unroll", json.loads((self.folder / "t4.json").read_text())["results"][0]["configuration"])
+        self.refused("tune", NORM, NORM_NEAR, "--t4", path, code=USAGE, says="--t4 is for one call")
 
     def test_a_file_that_cannot_be_written_is_refused_before_the_work(self):
         for path in ("/nonexistent/folder/r.html", str(self.folder)):
