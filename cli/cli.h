@@ -10,13 +10,21 @@
 // Exit codes, as docs/cli.md promises.
 enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_WORLD = 3, EXIT_INTERRUPTED = 130 };
 
+// An option that may be given several times.
+enum { CLI_NAMES_SIZE = 32 };
+typedef struct cli_names {
+    const char *items[CLI_NAMES_SIZE];
+    size_t count;
+} cli_names;
+
 // Every option of every command; a command lists the letters that it takes.
 typedef struct cli_options {
     bool json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process, check, reseal,
-        measurements, dry_run, audit, update;
+        measurements, dry_run, audit, update, racing;
     const char *store, *platform, *kernel, *spec, *format, *device, *lock, *report, *t4;
     double seconds, wait;
     double threshold; // percent; 0: not given
+    cli_names warm;
     int64_t evals, patience, seed, sample, calls;
 } cli_options;
 
@@ -111,6 +119,7 @@ int cli_store_merge(hone_cli *cli, hone_store *store);
 int cli_store_diff(hone_cli *cli, hone_store *store);
 int cli_store_prune(hone_cli *cli, hone_store *store);
 int cli_space(hone_cli *cli);
+int cli_simulate(hone_cli *cli);
 int cli_doctor(hone_cli *cli);
 int cli_help(hone_cli *cli);
 

@@ -71,6 +71,8 @@ static const struct {
     {"threshold", " PCT", "with --audit: how much slower than another a choice may be (default 5)"},
     {"update", "", "with --audit: tune those that are past the threshold anew"},
     {"fresh", "", "measure again what the store has measured"},
+    {"racing", "", "stop losers early, and pay run by run"},
+    {"warm", " OTHER...", "begin with the best configs of other recorded spaces"},
     {"no-store", "", "store nothing"},
     {"in-process", "", "allow candidates that cannot be isolated to run in this process"},
     {"list", "", "only show"},

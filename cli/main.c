@@ -78,6 +78,12 @@ const cli_command cli_commands[] = {
      1, 0, cli_store},
     {"space", "FILE", "a space in hone's text or Kernel Tuner's T1 JSON", "json count sample list seed",
      "--count (the default), --sample N configs, --list all of them. - is standard input.", 1, 1, cli_space},
+    {"simulate", "SPACE", "the tuner against a recorded space", "json seed evals seconds patience racing warm",
+     "SPACE is a cache file of Kernel Tuner or T4 results, plain or gzipped. Shows what the tuner would try, in its "
+     "order,\n"
+     "and what that would cost. Each config is paid for whole, unless --racing stops losers and pays run by run.\n"
+     "--warm OTHER... hands on the 8 best configs of each other recorded space.",
+     1, 0, cli_simulate},
     {"doctor", "", "stores, lock file, clock, governor, libraries: what to do", "json store lock",
      "Reads every record of the store, and sets damaged ones aside. Exit 1 when a check fails.", 0, 0, cli_doctor},
     {"help", "[COMMAND|environment]", "this page, a command's page, or the environment variables", "", "", 0, 1,
@@ -87,7 +93,7 @@ const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 
 // Options --------------------------------------------------------------------------------------------------------
 
-typedef enum option_kind { FLAG, TEXT, SECONDS, PERCENT, NUMBER, COUNT } option_kind;
+typedef enum option_kind { FLAG, TEXT, SECONDS, PERCENT, NUMBER, COUNT, LIST } option_kind;
 
 #define AT(field) offsetof(cli_options, field)
 static const struct {
@@ -121,6 +127,8 @@ static const struct {
     {"lock", TEXT, AT(lock)},
     {"report", TEXT, AT(report)},
     {"t4", TEXT, AT(t4)},
+    {"warm", LIST, AT(warm)},
+    {"racing", FLAG, AT(racing)},
     {"seconds", SECONDS, AT(seconds)},
     {"wait", SECONDS, AT(wait)},
     {"threshold", PERCENT, AT(threshold)},
@@ -155,6 +163,12 @@ static int read_value(cli_options *options, size_t index, const char *text)
     case TEXT:
         *(const char **)field = text;
         return 0;
+    case LIST: {
+        cli_names *list = field;
+        if (list->count == CLI_NAMES_SIZE) return cli_usage("--%s more than %d times", name, CLI_NAMES_SIZE);
+        list->items[list->count++] = text;
+        return 0;
+    }
     case SECONDS: {
         double seconds = strtod(text, &end);
         if (end == text || *end != '\0' || !isfinite(seconds) || seconds <= 0)

@@ -114,18 +114,20 @@ static hone_status begin_search(
     const hone_contest_state *state, hone_contestant *contestant, uint64_t *out_size, hone_error *err)
 {
     uint64_t low; // a space that cannot be counted is a large one
-    hone_config *configs = contestant->configs;
+    hone_config *listed = NULL;
+    const hone_config *configs = contestant->configs;
     size_t count = contestant->config_count;
     hone_status status = HONE_OK;
     bool lists = !configs && contestant->ref->kernel.candidates;
-    if (lists) status = list_explicit(state, contestant, &configs, &count);
+    if (lists) status = list_explicit(state, contestant, &listed, &count);
     if (status == HONE_OUT_OF_MEMORY) hone_fail_memory(err, where);
+    if (lists) configs = listed;
     *out_size = count;
-    // An empty list is no list to the search, and here leaves the default alone.
     if (status == HONE_OK && !configs && !lists)
         status = hone_bound_space_bounds(contestant->space, &low, out_size, err);
+    // An empty list is no list to the search, and here leaves the default alone.
     if (status == HONE_OK && (configs || !lists)) status = create_search(state, contestant, configs, count, err);
-    if (lists) hone_free(&state->environment->allocator, configs);
+    hone_free(&state->environment->allocator, listed);
     if (*out_size == 0) *out_size = 1;
     return status;
 }

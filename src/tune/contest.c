@@ -123,8 +123,6 @@ static hone_status prepare(hone_contest_state *state, hone_error *err)
     if (status == HONE_OK && !hone_contest_anybody(state)) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_contest_load(state, err);
     if (status == HONE_OK) hone_contest_find_incumbent(state);
-    if (status == HONE_OK) status = hone_contest_fill(state, err);
-    if (status == HONE_OK) grant_race(state);
     return status;
 }
 
@@ -175,17 +173,32 @@ static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
     return HONE_OK;
 }
 
-static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err)
+// Everybody is there, and what was measured before is known.
+static hone_status contend(hone_contest_state *state, hone_error *err)
 {
-    (void)ctx;
-    hone_status status = prepare(state, err);
-    if (status != HONE_OK) return status;
-    status = hone_contest_race(state, err);
+    hone_status status = hone_contest_fill(state, err);
+    if (status == HONE_OK) grant_race(state);
+    if (status == HONE_OK) status = hone_contest_race(state, err);
     if (status == HONE_OK && state->best < 0) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_contest_heat(state, err);
     if (status == HONE_OK) status = run_finals(state, err);
     if (status == HONE_CANCELLED) settle_cancelled(state);
     if (!state->out->decision.kernel[0]) hone_contest_fill_counts(state, &state->out->decision.evidence);
+    return status;
+}
+
+hone_status hone_contest_compete(hone_contest_state *state, hone_error *err)
+{
+    start_clock(state);
+    return contend(state, err);
+}
+
+static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err)
+{
+    (void)ctx;
+    hone_status status = prepare(state, err);
+    if (status != HONE_OK) return status;
+    status = contend(state, err);
     hone_contest_fill_rows(state);
     return status;
 }
@@ -202,8 +215,11 @@ static hone_status run(hone_contest_state *state, hone_contest_measure *measures
     return status;
 }
 
-static void deinit_state(hone_contest_state *state)
+void hone_contest_destroy(hone_contest_state **pointer)
 {
+    hone_contest_state *state = *pointer;
+    if (!state) return;
+    *pointer = NULL;
     const hone_allocator *allocator = &state->environment->allocator;
     if (state->seated) hone_seat_deinit(&state->seat);
     for (size_t i = 0; i < state->count; i++) {
@@ -219,28 +235,34 @@ static void deinit_state(hone_contest_state *state)
     hone_free(allocator, state);
 }
 
-static void init_state(
-    hone_contest_state *state,
+hone_status hone_contest_create(
     const hone_tune_environment *environment,
     const hone_algorithm_entry *algorithm,
     const hone_call *call,
     const hone_tune_options *options,
-    hone_contest *out)
+    hone_contest *out,
+    hone_contest_state **out_state,
+    hone_error *err)
 {
+    memset(out, 0, sizeof *out);
+    out->allocator = environment->allocator;
+    hone_contest_state *state = *out_state = hone_alloc(&environment->allocator, sizeof *state);
+    if (!state) return hone_fail_memory(err, where);
     state->measurer = &hone_machine_measurer;
     state->environment = environment;
     state->algorithm = algorithm;
     state->call = call;
-    state->title = hone_call_text(call);
+    state->title = call ? hone_call_text(call) : algorithm->name;
     state->out = out;
     state->best = -1;
     state->drift = 1;
     state->key = (hone_store_key){
-        environment->device->fingerprint, algorithm->name, algorithm->version, hone_call_key(call),
-        hone_call_spec(call)};
+        environment->device->fingerprint, algorithm->name, algorithm->version, call ? hone_call_key(call) : "",
+        call ? hone_call_spec(call) : ""};
     hone_buffer_init(&state->message, environment->allocator);
     hone_buffer_init(&state->answer, environment->allocator);
     fill_options(state, options);
+    return HONE_OK;
 }
 
 hone_status hone_contest_run_as(
@@ -253,13 +275,10 @@ hone_status hone_contest_run_as(
     hone_contest *out,
     hone_error *err)
 {
-    memset(out, 0, sizeof *out);
-    out->allocator = environment->allocator;
-    hone_contest_state *state = hone_alloc(&environment->allocator, sizeof *state);
-    if (!state) return hone_fail_memory(err, where);
-    init_state(state, environment, algorithm, call, options, out);
-    hone_status status = run(state, measures, ctx, err);
-    deinit_state(state);
+    hone_contest_state *state = NULL;
+    hone_status status = hone_contest_create(environment, algorithm, call, options, out, &state, err);
+    if (status == HONE_OK) status = run(state, measures, ctx, err);
+    hone_contest_destroy(&state);
     return status;
 }
 

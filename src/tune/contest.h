@@ -28,7 +28,7 @@ typedef struct hone_contestant {
     hone_bound_space *space; // NULL: it does not compete
     hone_config default_config;
     bool has_default;
-    hone_config *configs; // only these, borrowed; NULL: the space, or the kernel's own list
+    const hone_config *configs; // only these, borrowed; NULL: the space, or the kernel's own list
     size_t config_count;
     const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
     size_t prior_count;
@@ -218,7 +218,19 @@ hone_status hone_contest_keep_trail(hone_contest_state *state, const hone_finals
 // confirm.c: HONE_NOT_FOUND when nobody is left.
 hone_status hone_contest_confirm(hone_contest_state *state, hone_finals *out, hone_error *err);
 
-// contest.c: who can run the call, and the machine's turn; then `measures` does the rest. hone_contest_run is one that
+// contest.c: a contest's state, to be filled and used by hand. call NULL: out->decision has no key.
+hone_status hone_contest_create(
+    const hone_tune_environment *environment,
+    const hone_algorithm_entry *algorithm,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_contest *out,
+    hone_contest_state **out_state,
+    hone_error *err);
+void hone_contest_destroy(hone_contest_state **state);
+// From the race to the decision, by contestants that are there; its time begins.
+hone_status hone_contest_compete(hone_contest_state *state, hone_error *err);
+// Who can run the call, and the machine's turn; then `measures` does the rest. hone_contest_run is one that
 // races; an audit is another.
 typedef hone_status hone_contest_measure(hone_contest_state *state, void *ctx, hone_error *err);
 hone_status hone_contest_run_as(

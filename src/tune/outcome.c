@@ -114,7 +114,7 @@ void hone_contest_fill_decision(
 {
     snprintf(out->algorithm, sizeof out->algorithm, "%s", state->algorithm->name);
     snprintf(out->version, sizeof out->version, "%s", state->algorithm->version);
-    snprintf(out->key, sizeof out->key, "%s", hone_call_key(state->call));
+    snprintf(out->key, sizeof out->key, "%s", state->key.key);
     snprintf(out->kernel, sizeof out->kernel, "%s", ref->kernel.name);
     out->platform = ref->kernel.platform;
     out->backend = ref->kernel.backend;

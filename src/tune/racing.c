@@ -87,7 +87,7 @@ hone_failure hone_racing_run(const hone_racing *racing, const hone_sampler *samp
     if (failure != HONE_FAILURE_NONE) return failure;
     bool is_long = samples[0] > hone_long_run_ns;
     hone_verdict_of_race verdict = hone_racing_judge_warm(racing, samples[0]);
-    uint32_t count = verdict == HONE_RACE_BEATEN || is_long ? 1 : 0;
+    uint32_t count = verdict == HONE_RACE_BEATEN ? 1 : 0;
     while (verdict == HONE_RACE_GOES_ON) {
         double spent_ns = 0;
         failure = sampler->sample(sampler->ctx, &samples[count], &spent_ns, err);

@@ -19,7 +19,7 @@ void hone_noise_add(hone_noise *noise, const hone_trial *trial);
 double hone_noise_level(const hone_noise *noise);
 
 // A run this long is warm after its first, is hardly disturbed by what disturbs short ones, and costs a contest dearly.
-static const double hone_long_run_ns = 50e6;
+static const double hone_long_run_ns = 250e6;
 
 typedef enum hone_verdict_of_race { HONE_RACE_GOES_ON, HONE_RACE_BEATEN, HONE_RACE_ENOUGH } hone_verdict_of_race;
 

@@ -136,6 +136,7 @@ static hone_status attempt(
     out->failure = measure(&r, racing, out, &why);
     if (out->failure != HONE_FAILURE_NONE) hone_words_copy(out->reason, sizeof out->reason, why.message);
     if (is_first) {
+        r.use->trial_runs = r.seat->races || out->failure != HONE_FAILURE_NONE ? r.use->taken : out->samples;
         r.use->trial_ns = r.seat->clock_ns - before_ns;
         r.use->estimate_ns = out->failure == HONE_FAILURE_NONE ? out->time_ns : 0;
     }

@@ -9,9 +9,10 @@
 // What was paid for one row of the file.
 typedef struct hone_recorded_use {
     bool tried;
-    uint32_t taken;     // samples; past the last the first comes again
-    double trial_ns;    // for its trial
-    double estimate_ns; // that the trial came to
+    uint32_t taken;      // samples; past the last the first comes again
+    uint32_t trial_runs; // of them for its trial
+    double trial_ns;     // that its trial cost
+    double estimate_ns;  // that the trial came to
 } hone_recorded_use;
 
 typedef struct hone_recorded_seat {
