@@ -133,10 +133,8 @@ static hone_status enter_list(hone_pool *pool, const hone_config *configs, size_
 {
     hone_status status = HONE_OK;
     for (size_t i = 0; i < count && status == HONE_OK; i++) {
-        uint16_t positions[HONE_MAX_PARAMETERS];
         uint32_t row;
-        if (!find_positions(pool, &configs[i], positions)) return wrong_config(pool, &configs[i], err);
-        status = enter_positions(pool, positions, &row, err);
+        status = hone_pool_enter_valid(pool, &configs[i], &row, err);
     }
     return status;
 }
@@ -214,26 +212,34 @@ void hone_pool_deinit(hone_pool *pool)
     *pool = (hone_pool){0};
 }
 
-hone_status hone_pool_enter(hone_pool *pool, const hone_config *config, uint32_t *out_row, hone_error *err)
+hone_status hone_pool_enter_valid(hone_pool *pool, const hone_config *config, uint32_t *out_row, hone_error *err)
 {
     uint16_t positions[HONE_MAX_PARAMETERS];
+    if (!find_positions(pool, config, positions)) return wrong_config(pool, config, err);
+    return enter_positions(pool, positions, out_row, err);
+}
+
+hone_status hone_pool_enter(hone_pool *pool, const hone_config *config, uint32_t *out_row, hone_error *err)
+{
     uint32_t row = hone_pool_find(pool, config);
     if (row != HONE_POOL_NONE) {
         *out_row = row;
         return HONE_OK;
     }
     hone_status status = hone_bound_space_check(pool->bound, config, err);
-    if (status != HONE_OK) return status;
-    if (!find_positions(pool, config, positions)) return wrong_config(pool, config, err);
-    return enter_positions(pool, positions, out_row, err);
+    return status == HONE_OK ? hone_pool_enter_valid(pool, config, out_row, err) : status;
+}
+
+uint32_t hone_pool_find_positions(const hone_pool *pool, const uint16_t *positions)
+{
+    uint32_t slot = *find_slot(pool, positions);
+    return slot == 0 ? HONE_POOL_NONE : slot - 1;
 }
 
 uint32_t hone_pool_find(const hone_pool *pool, const hone_config *config)
 {
     uint16_t positions[HONE_MAX_PARAMETERS];
-    if (!find_positions(pool, config, positions)) return HONE_POOL_NONE;
-    uint32_t slot = *find_slot(pool, positions);
-    return slot == 0 ? HONE_POOL_NONE : slot - 1;
+    return find_positions(pool, config, positions) ? hone_pool_find_positions(pool, positions) : HONE_POOL_NONE;
 }
 
 void hone_pool_get(const hone_pool *pool, uint32_t row, hone_config *out_config)

@@ -7,11 +7,11 @@
 #include "hone/space.h"
 
 enum {
-    HONE_POOL_LISTED = 50000,  // spaces up to this size are listed whole
-    HONE_POOL_SAMPLE = 4000,   // first rows of a larger one
-    HONE_POOL_LARGEST = 24000, // rows of a larger one
-    HONE_POOL_NONE = UINT32_MAX
+    HONE_POOL_LISTED = 50000, // spaces up to this size are listed whole
+    HONE_POOL_SAMPLE = 4000,  // first rows of a larger one
+    HONE_POOL_LARGEST = 24000 // rows of a larger one
 };
+#define HONE_POOL_NONE UINT32_MAX // no row
 
 typedef struct hone_pool {
     hone_allocator allocator;
@@ -45,7 +45,10 @@ void hone_pool_deinit(hone_pool *pool);
 hone_status hone_pool_refill(hone_pool *pool, hone_error *err);
 // The row of a config, added when it is a valid one that has none yet. HONE_INVALID_ARGUMENT says why not.
 hone_status hone_pool_enter(hone_pool *pool, const hone_config *config, uint32_t *out_row, hone_error *err);
+// The same for one that is known to be valid.
+hone_status hone_pool_enter_valid(hone_pool *pool, const hone_config *config, uint32_t *out_row, hone_error *err);
 // HONE_POOL_NONE: it has none.
+uint32_t hone_pool_find_positions(const hone_pool *pool, const uint16_t *positions);
 uint32_t hone_pool_find(const hone_pool *pool, const hone_config *config);
 void hone_pool_get(const hone_pool *pool, uint32_t row, hone_config *out_config);
 // Marks a row; marking it again does nothing.

@@ -1,9 +1,9 @@
-// Which config is next: known ones, the default, a few far from one another, then the others.
+// Which config is next: known ones, the default, a few far from one another; then arms that a bandit chooses between.
 #include "search/search.h"
 
 #include "base/error.h"
 #include "base/random.h"
-#include "search/pool.h"
+#include "search/inside.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,113 +11,23 @@
 static const char where[] = "search";
 
 enum {
-    FIRST_POINTS = 6, // far from one another, before anything else is known
-    FIRST_DRAWS = 16, // configs of which each of them is the farthest
-    PRIORS_FIRST = 8  // of the known ones that are tried first
+    FAR_FIRST = 6, // configs far from one another, before the model is asked
+    ALTERNATE = 2, // of the beginning, one in so many is a known config; the very first is one
+    LESSONS_MOST = 4000
 };
-
-typedef struct observation {
-    uint32_t row;
-    double time; // not read when it failed
-    hone_failure failure;
-} observation;
-
-struct hone_search {
-    hone_allocator allocator;
-    hone_pool pool;
-    uint64_t random;
-    uint32_t *firsts; // rows that are tried first, in order
-    size_t first_count, next_first;
-    observation *told;
-    size_t told_count, told_capacity;
-    size_t best; // of told; SIZE_MAX: none
-    size_t points;
-};
-
-// Firsts -----------------------------------------------------------------------------------------------------------
-
-typedef struct scored {
-    uint32_t row;
-    double loss, weight;
-} scored;
-
-// Of a config that several sources know the mean logarithm of its slowdown, by their weights, one that knows nothing
-// standing in with the neutral bound: what many near sources like comes first.
-static size_t score_priors(hone_search *search, const hone_search_options *options, scored *out)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < options->prior_count; i++) {
-        const hone_search_prior *prior = &options->priors[i];
-        uint32_t row = hone_pool_find(&search->pool, &prior->config);
-        if (row == HONE_POOL_NONE || !(prior->relative >= 1) || !(prior->distance >= 0)) continue;
-        size_t place = 0;
-        while (place < count && out[place].row != row)
-            place++;
-        if (place == count) out[count++] = (scored){row, 0, 0};
-        double weight = 1 / (.25 + prior->distance);
-        out[place].loss += weight * log(prior->relative);
-        out[place].weight += weight;
-    }
-    return count;
-}
-
-static void order_priors(scored *scores, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        scores[i].loss = (scores[i].loss + log(1.25)) / (scores[i].weight + 1);
-    for (size_t i = 1; i < count; i++)
-        for (size_t j = i; j > 0 && scores[j].loss < scores[j - 1].loss; j--) {
-            scored other = scores[j];
-            scores[j] = scores[j - 1];
-            scores[j - 1] = other;
-        }
-}
-
-// Configs that the space does not have, or that its constraints refuse, are left out.
-static hone_status enter_priors(hone_search *search, const hone_search_options *options, hone_error *err)
-{
-    for (size_t i = 0; i < options->prior_count && !search->pool.complete; i++) {
-        uint32_t row;
-        hone_status status = hone_pool_enter(&search->pool, &options->priors[i].config, &row, err);
-        if (status == HONE_OUT_OF_MEMORY) return status;
-    }
-    return HONE_OK;
-}
-
-static hone_status plan_priors(hone_search *search, const hone_search_options *options, hone_error *err)
-{
-    hone_status status = enter_priors(search, options, err);
-    if (status != HONE_OK || options->prior_count == 0) return status;
-    scored *scores = hone_alloc_array(&search->allocator, options->prior_count, sizeof *scores);
-    if (scores == NULL) return hone_fail_memory(err, where);
-    size_t count = score_priors(search, options, scores);
-    order_priors(scores, count);
-    for (size_t i = 0; i < count && i < PRIORS_FIRST; i++)
-        search->firsts[search->first_count++] = scores[i].row;
-    hone_free(&search->allocator, scores);
-    return HONE_OK;
-}
-
-static hone_status plan_default(hone_search *search, const hone_search_options *options, hone_error *err)
-{
-    hone_config config;
-    uint32_t row;
-    hone_status status = hone_bound_space_default(search->pool.bound, &config, err);
-    if (options->configs != NULL || status == HONE_NOT_FOUND) return HONE_OK;
-    if (status == HONE_OK) status = hone_pool_enter(&search->pool, &config, &row, err);
-    if (status == HONE_OK) search->firsts[search->first_count++] = row;
-    return status;
-}
 
 static hone_status start(hone_search *search, const hone_search_options *options, hone_error *err)
 {
-    search->firsts = hone_alloc_array(&search->allocator, PRIORS_FIRST + 1, sizeof *search->firsts);
-    if (search->firsts == NULL) return hone_fail_memory(err, where);
+    hone_config config;
     hone_status status = hone_pool_init(
         &search->pool, &search->allocator, search->pool.bound, options->configs, options->config_count, options->seed,
         err);
-    if (status == HONE_OK) status = plan_priors(search, options, err);
-    return status == HONE_OK ? plan_default(search, options, err) : status;
+    if (status == HONE_OK) status = hone_search_plan_known(search, options, err);
+    if (status == HONE_OK) status = hone_model_init(&search->model, &search->allocator, &search->pool, err);
+    if (status != HONE_OK || options->configs != NULL) return status;
+    status = hone_bound_space_default(search->pool.bound, &config, err);
+    if (status == HONE_NOT_FOUND) return HONE_OK;
+    return status == HONE_OK ? hone_pool_enter(&search->pool, &config, &search->default_row, err) : status;
 }
 
 hone_status hone_search_create(
@@ -136,6 +46,7 @@ hone_status hone_search_create(
     search->pool.bound = space;
     search->random = options->seed;
     search->best = SIZE_MAX;
+    search->default_row = HONE_POOL_NONE;
     hone_status status = start(search, options, err);
     if (status == HONE_OK)
         *out = search;
@@ -150,79 +61,125 @@ void hone_search_destroy(hone_search **search)
     hone_search *dying = *search;
     *search = NULL;
     hone_allocator allocator = dying->allocator;
+    hone_model_deinit(&dying->model);
     hone_pool_deinit(&dying->pool);
-    hone_free(&allocator, dying->firsts);
+    hone_free(&allocator, dying->known);
     hone_free(&allocator, dying->told);
+    hone_free(&allocator, dying->arm_of);
     hone_free(&allocator, dying);
 }
 
-// Ask --------------------------------------------------------------------------------------------------------------
+// The beginning ----------------------------------------------------------------------------------------------------
 
-static uint32_t next_first(hone_search *search)
+static uint32_t next_default(hone_search *search)
 {
-    while (search->next_first < search->first_count) {
-        uint32_t row = search->firsts[search->next_first++];
-        if (!search->pool.taken[row]) return row;
-    }
-    return HONE_POOL_NONE;
+    uint32_t row = search->default_row;
+    search->default_row = HONE_POOL_NONE;
+    return row != HONE_POOL_NONE && !search->pool.taken[row] ? row : HONE_POOL_NONE;
 }
 
-// How far two rows are apart: in each column as a part of its positions.
-static double distance(const hone_pool *pool, uint32_t a, uint32_t b)
+// Known configs alternate with others: only beside those it is seen that they are good.
+static uint32_t begin(hone_search *search)
 {
-    double sum = 0;
-    const uint16_t *x = hone_pool_row(pool, a), *y = hone_pool_row(pool, b);
-    for (size_t i = 0; i < pool->columns; i++) {
-        double step = ((double)x[i] - y[i]) / (double)hone_pool_values(pool, i);
-        sum += step * step;
+    uint32_t row = HONE_POOL_NONE;
+    if (search->begun++ % ALTERNATE == 0) row = hone_search_next_known(search);
+    if (row == HONE_POOL_NONE) row = next_default(search);
+    if (row == HONE_POOL_NONE && search->far < FAR_FIRST) {
+        search->far++;
+        row = hone_search_far(search);
     }
-    return sum;
+    return row == HONE_POOL_NONE ? hone_search_next_known(search) : row;
 }
 
-static double distance_to_told(const hone_search *search, uint32_t row)
+// Arms --------------------------------------------------------------------------------------------------------------
+
+// What each arm gets while nothing is known about how it does, in percent.
+static const double shares[HONE_ARMS] = {
+    [HONE_ARM_GAUSS] = 58, [HONE_ARM_FOREST] = 36, [HONE_ARM_SWEEP] = 2, [HONE_ARM_MIX] = 2, [HONE_ARM_RANDOM] = 2,
+};
+// Gains and tries that every arm is given before it has any, and how much of them is remembered from step to step.
+static const double given_gains = 1, given_tries = 10, memory = 0.98;
+
+// By its share, and by how often a proposal of it became the best.
+static hone_arm draw_arm(hone_search *search)
 {
-    double least = INFINITY;
-    for (size_t i = 0; i < search->told_count; i++) {
-        double d = distance(&search->pool, row, search->told[i].row);
-        if (d < least) least = d;
+    double worth[HONE_ARMS], sum = 0;
+    for (size_t i = 0; i < HONE_ARMS; i++) {
+        worth[i] = shares[i] * (search->gains[i] + given_gains) / (search->tries[i] + given_tries);
+        sum += worth[i];
     }
-    return least;
+    double drawn = hone_random_unit(&search->random) * sum;
+    size_t arm = 0;
+    while (arm + 1 < HONE_ARMS && drawn > worth[arm])
+        drawn -= worth[arm++];
+    return (hone_arm)arm;
 }
 
-static uint32_t farthest(hone_search *search)
+// False: there is too little to learn from.
+static bool teach(hone_search *search)
 {
-    uint32_t best = HONE_POOL_NONE;
-    double most = -1;
-    for (size_t i = 0; i < FIRST_DRAWS; i++) {
-        uint32_t row = hone_pool_draw(&search->pool, &search->random);
-        double d = distance_to_told(search, row);
-        if (d > most) {
-            most = d;
-            best = row;
-        }
+    size_t first = search->told_count > LESSONS_MOST ? search->told_count - LESSONS_MOST : 0;
+    for (size_t i = first; i < search->told_count; i++) {
+        const hone_observation *o = &search->told[i];
+        bool failed = o->failure != HONE_FAILURE_NONE;
+        search->model.lessons[i - first] = (hone_lesson){o->row, failed, failed ? 0 : (float)log(o->time)};
     }
-    return best;
+    return hone_model_learn(&search->model, search->told_count - first);
 }
 
-static uint32_t choose(hone_search *search)
+static uint32_t ask_arm(hone_search *search, hone_arm arm)
 {
-    uint32_t row = next_first(search);
+    switch (arm) {
+    case HONE_ARM_GAUSS:
+        return hone_model_choose_gauss(&search->model, &search->pool, search->told[search->best].row, &search->random);
+    case HONE_ARM_FOREST:
+        return hone_model_choose_forest(&search->model, &search->pool, &search->random);
+    case HONE_ARM_SWEEP:
+        return hone_search_sweep(search);
+    case HONE_ARM_MIX:
+        return hone_search_mix(search);
+    default:
+        return hone_pool_draw(&search->pool, &search->random);
+    }
+}
+
+static uint32_t choose(hone_search *search, hone_arm *out_arm)
+{
+    uint32_t row = begin(search);
+    *out_arm = HONE_ARMS;
     if (row != HONE_POOL_NONE) return row;
-    return search->points++ < FIRST_POINTS ? farthest(search) : hone_pool_draw(&search->pool, &search->random);
+    *out_arm = draw_arm(search);
+    bool learnt = *out_arm > HONE_ARM_FOREST || teach(search);
+    row = learnt ? ask_arm(search, *out_arm) : HONE_POOL_NONE;
+    if (row != HONE_POOL_NONE) return row;
+    *out_arm = HONE_ARM_RANDOM;
+    return hone_pool_draw(&search->pool, &search->random);
+}
+
+// Ask and tell ------------------------------------------------------------------------------------------------------
+
+static hone_status make_room(hone_search *search, hone_error *err)
+{
+    hone_status status = hone_pool_refill(&search->pool, err);
+    if (status != HONE_OK) return status;
+    size_t rows = search->pool.count, lessons = search->told_count < LESSONS_MOST ? search->told_count : LESSONS_MOST;
+    if (!hone_grow(&search->allocator, &search->arm_of, &search->arm_capacity, rows, sizeof *search->arm_of))
+        return hone_fail_memory(err, where);
+    return hone_model_reserve(&search->model, &search->pool, lessons + 1, err);
 }
 
 hone_status hone_search_next(hone_search *search, hone_config *out_config, hone_error *err)
 {
-    hone_status status = hone_pool_refill(&search->pool, err);
+    hone_arm arm;
+    hone_status status = make_room(search, err);
     if (status != HONE_OK) return status;
     if (search->pool.left == 0) return hone_fail(err, HONE_NOT_FOUND, where, "every config was proposed");
-    uint32_t row = choose(search);
+    uint32_t row = choose(search, &arm);
     hone_pool_take(&search->pool, row);
+    search->arm_of[row] = (uint8_t)(arm + 1);
     hone_pool_get(&search->pool, row, out_config);
     return HONE_OK;
 }
-
-// Tell -------------------------------------------------------------------------------------------------------------
 
 static size_t find_told(const hone_search *search, uint32_t row)
 {
@@ -236,10 +193,23 @@ static void find_best(hone_search *search)
 {
     search->best = SIZE_MAX;
     for (size_t i = 0; i < search->told_count; i++) {
-        const observation *o = &search->told[i];
+        const hone_observation *o = &search->told[i];
         if (o->failure == HONE_FAILURE_NONE && (search->best == SIZE_MAX || o->time < search->told[search->best].time))
             search->best = i;
     }
+}
+
+// The arm that proposed a row gets what became of it. What was long ago counts less.
+static void credit(hone_search *search, uint32_t row, bool gained)
+{
+    size_t arm = row < search->arm_capacity && search->arm_of[row] > 0 ? search->arm_of[row] - 1u : HONE_ARMS;
+    if (arm == HONE_ARMS) return;
+    for (size_t i = 0; i < HONE_ARMS; i++) {
+        search->tries[i] *= memory;
+        search->gains[i] *= memory;
+    }
+    search->tries[arm]++;
+    search->gains[arm] += gained;
 }
 
 hone_status hone_search_tell(
@@ -250,19 +220,23 @@ hone_status hone_search_tell(
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a time is finite and above 0, not %g", time_ns);
     hone_status status = hone_pool_enter(&search->pool, config, &row, err);
     if (status != HONE_OK) return status;
-    size_t index = find_told(search, row);
+    size_t index = search->pool.taken[row] ? find_told(search, row) : search->told_count;
     if (!hone_grow(&search->allocator, &search->told, &search->told_capacity, index + 1, sizeof *search->told))
         return hone_fail_memory(err, where);
     hone_pool_take(&search->pool, row);
-    search->told[index] = (observation){row, time_ns, failure};
+    search->told[index] = (hone_observation){row, time_ns, failure};
     if (index == search->told_count) search->told_count++;
     find_best(search);
-    return HONE_OK;
+    credit(search, row, search->best == index);
+    return search->best == index ? hone_search_extend(search, row, err) : HONE_OK;
 }
 
+// The model's word, and beside it what stands against its being wrong.
 double hone_search_expected_gain(const hone_search *search)
 {
     if (search->pool.left == 0 && search->pool.complete) return 0;
     if (search->best == SIZE_MAX) return 1;
-    return 1 / (double)(search->told_count + 1);
+    double blind = 0.05 / (double)(search->told_count + 1);
+    if (search->model.gain < 0) return 1 / (double)(search->told_count + 1);
+    return fmax(-expm1(-search->model.gain), blind);
 }

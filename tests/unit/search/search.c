@@ -187,24 +187,202 @@ static void only_what_is_listed_is_proposed(void **state)
     hone_bound_space_release(&bound);
 }
 
-static void known_configs_come_first_the_best_of_most_sources_before_all(void **state)
+// The places, among the first `count` proposals, of the configs whose x is 1 to 3; `count` for one that was not proposed.
+static void places_of_known(
+    const hone_bound_space *bound,
+    const hone_search_options *options,
+    double (*time)(const hone_config *config),
+    size_t count,
+    size_t *places)
+{
+    hone_search *search = created(bound, options);
+    for (size_t i = 0; i < 8; i++)
+        places[i] = count;
+    for (size_t i = 0; i < count; i++) {
+        hone_config config;
+        assert_int_equal(hone_search_next(search, &config, NULL), HONE_OK);
+        for (size_t j = 0; j < options->prior_count; j++)
+            if (equal(&config, &options->priors[j].config)) places[j] = i;
+        assert_int_equal(hone_search_tell(search, &config, time(&config), HONE_FAILURE_NONE, NULL), HONE_OK);
+    }
+    hone_search_destroy(&search);
+}
+
+static double near_nought(const hone_config *config)
+{
+    return 1 + (double)(config->values[0] + config->values[1] + config->values[2]);
+}
+
+static double far_from_nought(const hone_config *config)
+{
+    return 100 - near_nought(config);
+}
+
+static void known_configs_come_first_what_most_sources_praise_before_all(void **state)
 {
     (void)state;
-    hone_config config;
-    hone_bound_space *bound = bound_to_nothing(grid);
+    size_t places[8];
+    hone_bound_space *bound = bound_to_nothing("x: 0..15\ny: 0..15\nz: 0..7 default 7");
     const hone_search_prior priors[] = {
         {{3, {1, 1, 1}}, 1.0, 4, 1},                                                            // far away
         {{3, {2, 2, 2}}, 1.1, 0, 2},                                                            // near, and known twice
         {{3, {2, 2, 2}}, 1.0, 0, 3}, {{3, {3, 3, 3}}, 1.0, 0, 2}, {{3, {99, 0, 0}}, 1.0, 0, 2}, // of another space
     };
     const hone_search_options options = {.priors = priors, .prior_count = 5};
+    places_of_known(bound, &options, near_nought, 6, places);
+    assert_int_equal(places[3], 0); // then one that nobody praises, to compare
+    assert_int_equal(places[1], 2);
+    assert_int_equal(places[0], 4);
+    hone_bound_space_release(&bound);
+}
+
+static void a_source_that_misleads_is_dropped(void **state)
+{
+    (void)state;
+    size_t places[8];
+    hone_search_prior priors[8];
+    hone_bound_space *bound = bound_to_nothing("x: 0..15\ny: 0..15\nz: 0..7 default 7");
+    for (int i = 0; i < 8; i++)
+        priors[i] = (hone_search_prior){{3, {i % 2, i / 2 % 2, i / 4}}, 1.0 + i * 1e-3, 0, 1};
+    const hone_search_options options = {.priors = priors, .prior_count = 8};
+    places_of_known(bound, &options, near_nought, 20, places);
+    for (size_t i = 0; i < 8; i++)
+        assert_true(places[i] < 20);
+    places_of_known(bound, &options, far_from_nought, 20, places);
+    size_t tried = 0;
+    for (size_t i = 0; i < 8; i++)
+        tried += places[i] < 20;
+    assert_int_equal(tried, 2);
+    hone_bound_space_release(&bound);
+}
+
+static size_t steps_to(const hone_bound_space *bound, uint64_t seed, double (*time)(const hone_config *), double goal)
+{
+    size_t steps = 0;
+    hone_config config;
+    const hone_search_options options = {.seed = seed};
     hone_search *search = created(bound, &options);
-    const int64_t expected[] = {3, 2, 1, 0};
-    for (size_t i = 0; i < 4; i++) {
+    do {
         assert_int_equal(hone_search_next(search, &config, NULL), HONE_OK);
-        assert_int_equal(config.values[0], expected[i]);
-        assert_int_equal(hone_search_tell(search, &config, 10 + (double)i, HONE_FAILURE_NONE, NULL), HONE_OK);
+        assert_int_equal(hone_search_tell(search, &config, time(&config), HONE_FAILURE_NONE, NULL), HONE_OK);
+        steps++;
+    } while (time(&config) > goal);
+    hone_search_destroy(&search);
+    return steps;
+}
+
+// Fast only where x is a power of two and y a multiple of it, as tiles and widths are.
+static double stepped(const hone_config *config)
+{
+    int64_t x = config->values[0] + 1, y = config->values[1] + 1, z = config->values[2];
+    double base = 1 + fabs(log2((double)(x * y) / 32)) + 0.2 * (double)(z * z);
+    return base * ((x & (x - 1)) != 0 ? 2 : 1) * (y % x != 0 ? 1.5 : 1);
+}
+
+// At random the one best of 2,048 takes 1,024 steps on average: 20 seeds take 20,480 together.
+static void the_best_is_found_in_a_small_part_of_what_random_takes(void **state)
+{
+    (void)state;
+    size_t smooth = 0, steps = 0;
+    hone_bound_space *bound = bound_to_nothing(grid);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        smooth += steps_to(bound, seed, valley, 1);
+        steps += steps_to(bound, seed, stepped, 1);
     }
+    assert_in_range(smooth, 20, 20480 / 15);
+    assert_in_range(steps, 20, 20480 / 8);
+    hone_bound_space_release(&bound);
+}
+
+// Half of the space fails, and what is best lies at the border.
+static bool fails(const hone_config *config)
+{
+    return config->values[0] > 7;
+}
+
+static void configs_that_fail_are_avoided_and_the_best_beside_them_is_found(void **state)
+{
+    (void)state;
+    size_t failed = 0, found = 0;
+    hone_bound_space *bound = bound_to_nothing(grid);
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        const hone_search_options options = {.seed = seed};
+        hone_search *search = created(bound, &options);
+        for (size_t i = 0; i < 100; i++) {
+            hone_config config;
+            assert_int_equal(hone_search_next(search, &config, NULL), HONE_OK);
+            hone_failure failure = fails(&config) ? HONE_FAILURE_RUN : HONE_FAILURE_NONE;
+            assert_int_equal(hone_search_tell(search, &config, valley(&config), failure, NULL), HONE_OK);
+            failed += fails(&config);
+            found += config.values[0] == 7 && config.values[1] == 3 && config.values[2] == 5;
+        }
+        hone_search_destroy(&search);
+    }
+    assert_int_equal(found, 10);
+    assert_in_range(failed, 0, 250); // of 1,000; at random it would be 500
+    hone_bound_space_release(&bound);
+}
+
+static void where_everything_fails_the_space_is_still_searched(void **state)
+{
+    (void)state;
+    hone_config config;
+    size_t count = 0;
+    hone_bound_space *bound = bound_to_nothing(slanted);
+    hone_search *search = created(bound, NULL);
+    while (hone_search_next(search, &config, NULL) == HONE_OK) {
+        assert_int_equal(hone_search_tell(search, &config, 0, HONE_FAILURE_CRASH, NULL), HONE_OK);
+        count++;
+    }
+    assert_int_equal(count, 55);
+    hone_search_destroy(&search);
+    hone_bound_space_release(&bound);
+}
+
+static void what_is_told_last_of_a_config_counts(void **state)
+{
+    (void)state;
+    hone_config config = {2, {3, 3}}, other = {2, {4, 4}};
+    hone_bound_space *bound = bound_to_nothing(slanted);
+    hone_search *search = created(bound, NULL);
+    assert_int_equal(hone_search_tell(search, &config, 5, HONE_FAILURE_NONE, NULL), HONE_OK);
+    assert_true(hone_search_expected_gain(search) < 1);
+    assert_int_equal(hone_search_tell(search, &config, 0, HONE_FAILURE_WRONG, NULL), HONE_OK);
+    assert_true(hone_search_expected_gain(search) == 1); // nothing has a time
+    assert_int_equal(hone_search_tell(search, &other, 5, HONE_FAILURE_NONE, NULL), HONE_OK);
+    assert_true(hone_search_expected_gain(search) < 1);
+    hone_search_destroy(&search);
+    hone_bound_space_release(&bound);
+}
+
+static void what_is_expected_to_be_gained_falls_when_the_best_was_found(void **state)
+{
+    (void)state;
+    hone_config configs[150];
+    hone_bound_space *bound = bound_to_nothing(grid);
+    hone_search *search = created(bound, NULL);
+    run(search, configs, 12, valley);
+    double early = hone_search_expected_gain(search);
+    run(search, configs, 150, valley);
+    double late = hone_search_expected_gain(search);
+    assert_true(early > 0.02 && early <= 1);
+    assert_true(late > 0 && late < early / 10);
+    hone_search_destroy(&search);
+    hone_bound_space_release(&bound);
+}
+
+// 10^9 configs: what the pool does not have at first is reached through neighbours of what is good.
+static void a_huge_space_is_searched_beyond_its_first_sample(void **state)
+{
+    (void)state;
+    hone_config configs[150];
+    double best = INFINITY;
+    hone_bound_space *bound = bound_to_nothing("x: 0..999\ny: 0..999\nz: 0..999\nwhere x + y < 1500");
+    hone_search *search = created(bound, NULL);
+    assert_int_equal(run(search, configs, 150, valley), 150);
+    for (size_t i = 0; i < 150; i++)
+        best = fmin(best, valley(&configs[i]));
+    assert_true(best < 100); // the best of 4,000 random ones is some 10,000
     hone_search_destroy(&search);
     hone_bound_space_release(&bound);
 }
@@ -262,7 +440,15 @@ int main(void)
         cmocka_unit_test(equal_seeds_and_times_give_equal_configs),
         cmocka_unit_test(what_is_no_config_or_no_time_is_refused),
         cmocka_unit_test(only_what_is_listed_is_proposed),
-        cmocka_unit_test(known_configs_come_first_the_best_of_most_sources_before_all),
+        cmocka_unit_test(known_configs_come_first_what_most_sources_praise_before_all),
+        cmocka_unit_test(a_source_that_misleads_is_dropped),
+        cmocka_unit_test(the_best_is_found_in_a_small_part_of_what_random_takes),
+        cmocka_unit_test(configs_that_fail_are_avoided_and_the_best_beside_them_is_found),
+        cmocka_unit_test(where_everything_fails_the_space_is_still_searched),
+        cmocka_unit_test(what_is_told_last_of_a_config_counts),
+        cmocka_unit_test(what_is_expected_to_be_gained_falls_when_the_best_was_found),
+        cmocka_unit_test(a_huge_space_is_searched_beyond_its_first_sample),
+
         cmocka_unit_test(a_huge_space_is_searched_in_a_pool),
         cmocka_unit_test(every_allocation_may_fail),
     };

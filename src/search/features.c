@@ -1,0 +1,136 @@
+#include "search/features.h"
+
+#include "base/error.h"
+#include "space/bound.h"
+
+#include <math.h>
+
+static const char where[] = "search.features";
+
+enum { MOST_TWOS = 6 };
+
+// Numbers whose largest is many times their smallest are sizes: what matters is by which factor they differ.
+static const double geometric_from = 7;
+
+static double number_of(const hone_space_value *value)
+{
+    return value->scalar.kind == HONE_SCALAR_FLOAT ? value->scalar.as.f64 : (double)value->scalar.as.i64;
+}
+
+static bool is_numeric(const hone_space_parameter *parameter)
+{
+    for (size_t i = 0; i < parameter->count; i++) {
+        hone_scalar_kind kind = parameter->values[i].scalar.kind;
+        if (kind != HONE_SCALAR_INT && kind != HONE_SCALAR_FLOAT && kind != HONE_SCALAR_BOOL) return false;
+        if (!isfinite(number_of(&parameter->values[i]))) return false;
+    }
+    return true;
+}
+
+// Log2 of sizes, numbers as they are, else the position.
+static void fill_column(const hone_space_parameter *parameter, float *out)
+{
+    double least = INFINITY, most = -INFINITY;
+    bool numeric = is_numeric(parameter), geometric = numeric;
+    for (size_t i = 0; i < parameter->count; i++) {
+        double number = numeric ? number_of(&parameter->values[i]) : (double)i;
+        least = fmin(least, number);
+        most = fmax(most, number);
+    }
+    geometric = geometric && least > 0 && most > geometric_from * least;
+    double low = geometric ? log2(least) : least, high = geometric ? log2(most) : most;
+    for (size_t i = 0; i < parameter->count; i++) {
+        double number = numeric ? number_of(&parameter->values[i]) : (double)i;
+        out[i] = (float)(((geometric ? log2(number) : number) - low) / (high - low));
+    }
+}
+
+static bool is_power_of_two(int64_t value)
+{
+    return value > 0 && (value & (value - 1)) == 0;
+}
+
+static void fill_twos(const hone_space_parameter *parameter, float *out)
+{
+    for (size_t i = 0; i < parameter->count; i++) {
+        int64_t value = parameter->values[i].scalar.as.i64;
+        int twos = value == 0 ? MOST_TWOS : __builtin_ctzll((uint64_t)value);
+        out[i] = (float)(twos < MOST_TWOS ? twos : MOST_TWOS) / MOST_TWOS;
+    }
+}
+
+static void fill_powers(const hone_space_parameter *parameter, float *out)
+{
+    for (size_t i = 0; i < parameter->count; i++)
+        out[i] = is_power_of_two(parameter->values[i].scalar.as.i64) ? 1 : 0;
+}
+
+// Of other columns the two would say nothing that the number does not.
+static bool has_twos(const hone_space_parameter *parameter)
+{
+    size_t powers = 0;
+    for (size_t i = 0; i < parameter->count && parameter->integers; i++)
+        powers += is_power_of_two(parameter->values[i].scalar.as.i64);
+    return parameter->integers && parameter->count > 3 && powers > 1 && powers < parameter->count;
+}
+
+static bool add(
+    hone_features *features,
+    const hone_space_parameter *parameter,
+    size_t column,
+    void (*fill)(const hone_space_parameter *parameter, float *out))
+{
+    float *numbers = hone_alloc_array(&features->allocator, parameter->count, sizeof *numbers);
+    if (numbers == NULL) return false;
+    fill(parameter, numbers);
+    features->of_column[features->count] = (uint8_t)column;
+    features->of_position[features->count++] = numbers;
+    return true;
+}
+
+static bool add_all(hone_features *features, const hone_pool *pool)
+{
+    const hone_space_parameter *parameters = pool->bound->space->parameters;
+    bool made = true;
+    for (size_t i = 0; i < pool->columns && made; i++)
+        made = add(features, &parameters[pool->parameters[i]], i, fill_column);
+    for (size_t i = 0; i < pool->columns && made; i++) {
+        const hone_space_parameter *parameter = &parameters[pool->parameters[i]];
+        if (has_twos(parameter))
+            made = add(features, parameter, i, fill_twos) && add(features, parameter, i, fill_powers);
+    }
+    return made;
+}
+
+hone_status hone_features_init(
+    hone_features *features, const hone_allocator *allocator, const hone_pool *pool, hone_error *err)
+{
+    *features = (hone_features){.allocator = *allocator, .columns = pool->columns};
+    if (!add_all(features, pool)) return hone_fail_memory(err, where);
+    return hone_features_update(features, pool, err);
+}
+
+void hone_features_deinit(hone_features *features)
+{
+    for (size_t i = 0; i < features->count; i++) {
+        hone_free(&features->allocator, features->of_position[i]);
+        hone_free(&features->allocator, features->values[i]);
+    }
+    *features = (hone_features){0};
+}
+
+hone_status hone_features_update(hone_features *features, const hone_pool *pool, hone_error *err)
+{
+    for (size_t i = 0; i < features->count && pool->count > features->capacity; i++) {
+        float *values = hone_resize(&features->allocator, features->values[i], pool->capacity * sizeof *values);
+        if (values == NULL) return hone_fail_memory(err, where);
+        features->values[i] = values;
+    }
+    if (pool->count > features->capacity) features->capacity = pool->capacity;
+    for (; features->rows < pool->count; features->rows++) {
+        const uint16_t *positions = hone_pool_row(pool, (uint32_t)features->rows);
+        for (size_t i = 0; i < features->count; i++)
+            features->values[i][features->rows] = features->of_position[i][positions[features->of_column[i]]];
+    }
+    return HONE_OK;
+}

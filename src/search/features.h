@@ -1,0 +1,27 @@
+// What the model sees of a config: numbers in [0, 1]. One for each column of the pool; and for columns of integers that
+// are not all powers of two, how often two divides them and whether they are a power of it: widths of vectors, banks,
+// cache lines and warps make such numbers of another kind than their neighbours.
+#ifndef HONE_SEARCH_FEATURES_H
+#define HONE_SEARCH_FEATURES_H
+
+#include "search/pool.h"
+
+enum { HONE_FEATURES_MOST = 3 * HONE_MAX_PARAMETERS };
+
+typedef struct hone_features {
+    hone_allocator allocator;
+    size_t columns; // of the pool: their own numbers stand first
+    size_t count, rows, capacity;
+    uint8_t of_column[HONE_FEATURES_MOST];
+    float *of_position[HONE_FEATURES_MOST]; // of each feature: the number of each value of its column
+    float *values[HONE_FEATURES_MOST];      // of each feature: the number of each row
+} hone_features;
+
+// deinit also after a failure.
+hone_status hone_features_init(
+    hone_features *features, const hone_allocator *allocator, const hone_pool *pool, hone_error *err);
+void hone_features_deinit(hone_features *features);
+// Takes in the rows that the pool has got since.
+hone_status hone_features_update(hone_features *features, const hone_pool *pool, hone_error *err);
+
+#endif

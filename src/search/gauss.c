@@ -1,0 +1,212 @@
+#include "search/gauss.h"
+
+#include <math.h>
+#include <string.h>
+
+// e^-x for x >= 0, to 1e-4: a limit that a loop over it can be vectorised.
+static inline float decay(float x)
+{
+    float t = x > 80 ? -115.4f : x * -1.44269504f;
+    float whole = (float)(int)(t - 0.9999999f), part = t - whole;
+    union {
+        int32_t bits;
+        float value;
+    } power = {((int32_t)whole + 127) * (1 << 23)};
+    return power.value * (1 + part * (0.6951786f + part * (0.2261697f + part * 0.0782455f)));
+}
+
+// Matern 5/2 of a squared distance.
+static inline float kernel(float squared)
+{
+    float r = sqrtf(5 * squared);
+    return (1 + r + r * r / 3) * decay(r);
+}
+
+static void covariances(const hone_gauss *g, const float *point, size_t count, float *out)
+{
+    float sum[HONE_GAUSS_MOST] = {0};
+    for (size_t d = 0; d < g->columns; d++) {
+        float w = g->weights[d], x = point[d];
+        const float *p = g->points[d];
+        if (w == 0) continue;
+        for (size_t i = 0; i < count; i++)
+            sum[i] += w * (p[i] - x) * (p[i] - x);
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = kernel(sum[i]);
+}
+
+static float dot(const float *a, const float *b, size_t n)
+{
+    float s[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t j = 0; j < 8; j++)
+            s[j] += a[i + j] * b[i + j];
+    float sum = s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
+    for (; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+// Factors the covariance and solves; returns the log likelihood up to a constant.
+static double solve(hone_gauss *g)
+{
+    double likelihood = 0;
+    float half[HONE_GAUSS_MOST];
+    for (size_t i = 0; i < g->count; i++) {
+        float point[HONE_FEATURES_MOST], row[HONE_GAUSS_MOST];
+        for (size_t d = 0; d < g->columns; d++)
+            point[d] = g->points[d][i];
+        covariances(g, point, i, row);
+        float *f = g->factor[i];
+        for (size_t j = 0; j < i; j++)
+            f[j] = (row[j] - dot(f, g->factor[j], j)) * g->factor[j][j];
+        float rest = 1 + g->noise - dot(f, f, i);
+        if (rest < 1e-5f) rest = 1e-5f;
+        f[i] = 1 / sqrtf(rest);
+        half[i] = (g->targets[i] - dot(f, half, i)) * f[i];
+        likelihood -= 0.5 * half[i] * half[i] + 0.5 * log(rest);
+    }
+    for (size_t i = g->count; i-- > 0;) {
+        float sum = half[i];
+        for (size_t j = i + 1; j < g->count; j++)
+            sum -= g->factor[j][i] * g->solution[j];
+        g->solution[i] = sum * g->factor[i][i];
+    }
+    return likelihood;
+}
+
+// A column's own number varies over half its range or so; that it is a power of two matters less, mostly.
+static double usual_weight(const hone_gauss *g, size_t column)
+{
+    return column < g->own ? 4 : 1;
+}
+
+// Lengths that are very short or long are unlikely before anything is seen.
+static double prior(const hone_gauss *g)
+{
+    double sum = 0;
+    for (size_t d = 0; d < g->columns; d++) {
+        double x = log(g->weights[d] / usual_weight(g, d));
+        sum -= x * x / (2 * 2.0 * 2.0);
+    }
+    double n = log(g->noise / 0.01);
+    return sum - n * n / (2 * 1.5 * 1.5);
+}
+
+static double try_value(hone_gauss *g, float *value, float other, double best)
+{
+    float before = *value;
+    *value = other;
+    double likelihood = solve(g) + prior(g);
+    if (likelihood > best) return likelihood;
+    *value = before;
+    return best;
+}
+
+static void improve(hone_gauss *g)
+{
+    double best = solve(g) + prior(g);
+    for (size_t d = 0; d <= g->columns; d++) {
+        float *value = d < g->columns ? &g->weights[d] : &g->noise;
+        float low = d < g->columns ? 0.01f : 1e-4f, high = d < g->columns ? 400 : 0.5f;
+        float before = *value;
+        if (before * 2.5f < high) best = try_value(g, value, before * 2.5f, best);
+        if (*value == before && before / 2.5f > low) best = try_value(g, value, before / 2.5f, best);
+    }
+}
+
+void hone_gauss_fit(
+    hone_gauss *g, const hone_features *features, const uint32_t *rows, const float *targets, size_t count, bool search)
+{
+    double sum = 0, squares = 0;
+    if (g->columns == 0) {
+        g->columns = features->count;
+        g->own = features->columns;
+        g->noise = 0.01f;
+        for (size_t d = 0; d < g->columns; d++)
+            g->weights[d] = (float)usual_weight(g, d);
+    }
+    g->count = count;
+    for (size_t i = 0; i < count; i++) {
+        sum += targets[i];
+        squares += (double)targets[i] * targets[i];
+        for (size_t d = 0; d < g->columns; d++)
+            g->points[d][i] = features->values[d][rows[i]];
+    }
+    g->mean = sum / (double)count;
+    g->scale = sqrt(fmax(squares / (double)count - g->mean * g->mean, 1e-12));
+    for (size_t i = 0; i < count; i++)
+        g->targets[i] = (float)((targets[i] - g->mean) / g->scale);
+    if (search) improve(g);
+    solve(g);
+}
+
+// Expected improvement over `target` of a guess.
+static double improvement(double target, double mean, double deviation)
+{
+    double z = (target - mean) / deviation;
+    if (z < -7) return 0;
+    return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
+}
+
+static void covariances_of(const hone_gauss *g, const hone_features *features, uint32_t row, float *out)
+{
+    float point[HONE_FEATURES_MOST];
+    for (size_t d = 0; d < g->columns; d++)
+        point[d] = features->values[d][row];
+    covariances(g, point, g->count, out);
+}
+
+// No observation alone leaves more doubt than this.
+static float deviation_bound(const hone_gauss *g, const float *k)
+{
+    float most = 0;
+    for (size_t i = 0; i < g->count; i++)
+        most = k[i] > most ? k[i] : most;
+    return sqrtf(fmaxf(1 - most * most / (1 + g->noise), 1e-6f));
+}
+
+static float deviation_of(const hone_gauss *g, const float *k)
+{
+    float half[HONE_GAUSS_MOST], left = 1;
+    for (size_t i = 0; i < g->count; i++) {
+        half[i] = (k[i] - dot(g->factor[i], half, i)) * g->factor[i][i];
+        left -= half[i] * half[i];
+    }
+    return sqrtf(fmaxf(left, 1e-6f));
+}
+
+double hone_gauss_choose(
+    const hone_gauss *g,
+    const hone_features *features,
+    const uint32_t *rows,
+    size_t count,
+    double target,
+    float *scratch,
+    uint32_t *out_row)
+{
+    float k[HONE_GAUSS_MOST];
+    double goal = (target - g->mean) / g->scale, most = -1, best = -1;
+    size_t first = 0;
+    for (size_t i = 0; i < count; i++) {
+        covariances_of(g, features, rows[i], k);
+        scratch[i] = (float)improvement(goal, dot(k, g->solution, g->count), deviation_bound(g, k));
+        if (scratch[i] > most) {
+            most = scratch[i];
+            first = i;
+        }
+    }
+    for (size_t j = 0; j < count; j++) {
+        size_t i = j == 0 ? first : j == first ? 0 : j;
+        if (scratch[i] <= best) continue;
+        covariances_of(g, features, rows[i], k);
+        double expected = improvement(goal, dot(k, g->solution, g->count), deviation_of(g, k));
+        if (expected > best) {
+            best = expected;
+            *out_row = rows[i];
+        }
+    }
+    return best * g->scale;
+}

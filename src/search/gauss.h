@@ -1,0 +1,39 @@
+// A Gaussian process over a few hundred observations: better than trees while little is known.
+#ifndef HONE_SEARCH_GAUSS_H
+#define HONE_SEARCH_GAUSS_H
+
+#include "search/features.h"
+
+enum { HONE_GAUSS_MOST = 160 };
+
+typedef struct hone_gauss {
+    size_t count, columns, own;        // own: of them the pool's columns
+    float weights[HONE_FEATURES_MOST]; // inverse squared length of each column
+    float noise;
+    double mean, scale;                                // of the targets
+    float points[HONE_FEATURES_MOST][HONE_GAUSS_MOST]; // features of what was observed
+    float factor[HONE_GAUSS_MOST][HONE_GAUSS_MOST];    // of the covariance, lower, with inverse diagonal
+    float solution[HONE_GAUSS_MOST];                   // covariance^-1 targets
+    float targets[HONE_GAUSS_MOST];
+} hone_gauss;
+
+// Fits lengths and noise (a few steps from where they were) when `search` is set, then solves for these observations.
+void hone_gauss_fit(
+    hone_gauss *gauss,
+    const hone_features *features,
+    const uint32_t *rows,
+    const float *targets,
+    size_t count,
+    bool search);
+// Of these rows the one that is expected to fall farthest below `target`, and by how much.
+//   scratch  count numbers
+double hone_gauss_choose(
+    const hone_gauss *gauss,
+    const hone_features *features,
+    const uint32_t *rows,
+    size_t count,
+    double target,
+    float *scratch,
+    uint32_t *out_row);
+
+#endif

@@ -1,0 +1,130 @@
+// Proposals that need no model: they see what it is blind to.
+#include "search/inside.h"
+
+#include "base/error.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    FAR_DRAWS = 16,
+    MIX_DRAWS = 24,
+    MIX_BEST = 3 // configs that are recombined
+};
+
+// In each column as a part of its positions, squared.
+static double distance(const hone_pool *pool, uint32_t a, uint32_t b)
+{
+    double sum = 0;
+    const uint16_t *x = hone_pool_row(pool, a), *y = hone_pool_row(pool, b);
+    for (size_t i = 0; i < pool->columns; i++) {
+        double step = ((double)x[i] - y[i]) / (double)hone_pool_values(pool, i);
+        sum += step * step;
+    }
+    return sum;
+}
+
+static double distance_to_told(const hone_search *search, uint32_t row)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < search->told_count; i++)
+        least = fmin(least, distance(&search->pool, row, search->told[i].row));
+    return least;
+}
+
+uint32_t hone_search_far(hone_search *search)
+{
+    uint32_t best = HONE_POOL_NONE;
+    double most = -1;
+    for (size_t i = 0; i < FAR_DRAWS; i++) {
+        uint32_t row = hone_pool_draw(&search->pool, &search->random);
+        double far = row == HONE_POOL_NONE ? -1 : distance_to_told(search, row);
+        if (far > most) {
+            most = far;
+            best = row;
+        }
+    }
+    return best;
+}
+
+static size_t differences(const hone_pool *pool, const uint16_t *a, const uint16_t *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pool->columns; i++)
+        count += a[i] != b[i];
+    return count;
+}
+
+// A row that differs from the best in one column; each is as likely as another.
+uint32_t hone_search_sweep(hone_search *search)
+{
+    const hone_pool *pool = &search->pool;
+    uint32_t found = HONE_POOL_NONE, seen = 0;
+    if (search->best == SIZE_MAX) return HONE_POOL_NONE;
+    const uint16_t *best = hone_pool_row(pool, search->told[search->best].row);
+    for (uint32_t row = 0; row < pool->count; row++)
+        if (!pool->taken[row] && differences(pool, best, hone_pool_row(pool, row)) == 1 &&
+            hone_random_below(&search->random, ++seen) == 0)
+            found = row;
+    return found;
+}
+
+static size_t find_parents(const hone_search *search, const hone_observation **out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < search->told_count; i++) {
+        const hone_observation *next = &search->told[i];
+        if (next->failure != HONE_FAILURE_NONE) continue;
+        for (size_t j = 0; j < count; j++)
+            if (next->time < out[j]->time) {
+                const hone_observation *other = out[j];
+                out[j] = next;
+                next = other;
+            }
+        if (count < MIX_BEST) out[count++] = next;
+    }
+    return count;
+}
+
+// Each column from one of the best: a few draws until there is such a row that is not taken.
+uint32_t hone_search_mix(hone_search *search)
+{
+    const hone_observation *parents[MIX_BEST];
+    uint16_t child[HONE_MAX_PARAMETERS];
+    size_t count = find_parents(search, parents);
+    for (size_t i = 0; i < MIX_DRAWS && count > 1; i++) {
+        for (size_t j = 0; j < search->pool.columns; j++) {
+            uint32_t parent = hone_random_below(&search->random, (uint32_t)count);
+            child[j] = hone_pool_row(&search->pool, parents[parent]->row)[j];
+        }
+        uint32_t row = hone_pool_find_positions(&search->pool, child);
+        if (row != HONE_POOL_NONE && !search->pool.taken[row]) return row;
+    }
+    return HONE_POOL_NONE;
+}
+
+typedef struct visitor {
+    hone_pool *pool;
+    hone_status status;
+    hone_error *err;
+} visitor;
+
+static bool enter_neighbour(void *ctx, const hone_config *config)
+{
+    uint32_t row;
+    visitor *v = ctx;
+    v->status = hone_pool_enter_valid(v->pool, config, &row, v->err);
+    return v->status == HONE_OK && v->pool->count < HONE_POOL_LARGEST;
+}
+
+hone_status hone_search_extend(hone_search *search, uint32_t row, hone_error *err)
+{
+    hone_config config;
+    visitor v = {&search->pool, HONE_OK, err};
+    if (search->pool.complete || search->pool.count >= HONE_POOL_LARGEST) return HONE_OK;
+    hone_pool_get(&search->pool, row, &config);
+    hone_status status =
+        hone_bound_space_neighbours(search->pool.bound, &config, HONE_NEIGHBOURS_HAMMING, enter_neighbour, &v, err);
+    return status == HONE_OK ? v.status : status;
+}
