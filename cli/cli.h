@@ -60,6 +60,8 @@ int cli_open_unlocked(hone_cli *cli, hone_policy policy);
 const char *cli_lock_path(const hone_cli *cli);
 // Prints "hone: ..." on standard error and returns the exit code of the status.
 int cli_fail(const hone_error *err);
+// The same of what a file holds: "hone: FILE: ...". "-" is standard input.
+int cli_fail_in(const char *file, const hone_error *err);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_exit_code(hone_status status);
 
@@ -69,6 +71,8 @@ int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_cal
 int cli_store_url(const hone_cli *cli, char *out, size_t size);
 // That store, opened for store commands. Prints what failed.
 int cli_open_store(hone_cli *cli, hone_store **out);
+// Whether it is there, for what only reads it: 0, or EXIT_NO after saying so.
+int cli_find_store(const hone_cli *cli);
 // Another store, which must be there. Prints what failed.
 int cli_open_other(const char *url, hone_store **out);
 // Reads a file ("-": standard input) into a buffer. Prints what failed.
@@ -91,6 +95,8 @@ void cli_print_json(json_t *value);
 void cli_progress(void *ctx, const hone_progress *progress);
 void cli_progress_end(const hone_cli *cli);
 
+// What --platform, --kernel and HONE_WORKER name must be there. Prints what is not.
+int cli_check_names(hone_cli *cli);
 // Options common to tune and offline.
 void cli_tune_options(hone_cli *cli, hone_tune_options *out);
 // Prints a result document as tables (tune.c).

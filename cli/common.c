@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "os/os.h"
 #include "runtime/runtime.h"
+#include "store/ops.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -21,9 +22,20 @@ static void print_log(void *ctx, int level, const char *message)
     fprintf(stderr, "hone: %s: %s\n", words[level >= 0 && level < 4 ? level : 0], message);
 }
 
+// A host goes on without the store that its environment names badly; who gives --store wants that one.
+static int check_store(const hone_cli *cli)
+{
+    const char *url = cli->options.store;
+    hone_error err;
+    if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) return 0;
+    return hone_store_check_url(url, &err) == HONE_OK ? 0 : cli_fail(&err);
+}
+
 static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
 {
     const char *environment = getenv("HONE_POLICY");
+    const int wrong = check_store(cli);
+    if (wrong != 0) return wrong;
     hone_runtime_options options = {
         .struct_size = sizeof options,
         .store = cli->options.store,
@@ -73,6 +85,12 @@ int cli_exit_code(hone_status status)
 int cli_fail(const hone_error *err)
 {
     fprintf(stderr, "hone: %s\n", err->message);
+    return cli_exit_code(err->status);
+}
+
+int cli_fail_in(const char *file, const hone_error *err)
+{
+    fprintf(stderr, "hone: %s: %s\n", strcmp(file, "-") == 0 ? "standard input" : file, err->message);
     return cli_exit_code(err->status);
 }
 
@@ -126,17 +144,34 @@ int cli_open_store(hone_cli *cli, hone_store **out)
     return hone_store_open_with(&options, url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
-int cli_open_other(const char *url, hone_store **out)
+// Whether a store that is a file or folder is not there. Opening it would make it.
+static bool is_missing(const char *url)
 {
     static const char *const schemes[] = {"sqlite:", "json:"};
-    hone_error err;
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
         size_t size = strlen(schemes[i]);
-        if (strncmp(url, schemes[i], size) != 0 || hone_os_file_stamp(url + size).inode != 0) continue;
+        if (strncmp(url, schemes[i], size) == 0) return url[size] != '\0' && hone_os_is_free(url + size);
+    }
+    return false;
+}
+
+int cli_open_other(const char *url, hone_store **out)
+{
+    hone_error err;
+    if (is_missing(url)) {
         fprintf(stderr, "hone: %s: there is no such store\n", url);
         return EXIT_WORLD;
     }
     return hone_store_open(hone_allocator_system(), url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
+}
+
+int cli_find_store(const hone_cli *cli)
+{
+    char url[PATH_SIZE];
+    int status = cli_store_url(cli, url, sizeof url);
+    if (status != 0 || !is_missing(url)) return status;
+    fprintf(stderr, "hone: %s: there is no such store yet\n", url);
+    return EXIT_NO;
 }
 
 int cli_read(const char *path, hone_buffer *out)

@@ -1,7 +1,9 @@
 // hone key
 #include "cli.h"
 
+#include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +17,24 @@ static int print_key(hone_cli *cli, const char *key, const char *spec)
     return EXIT_DONE;
 }
 
+// What hone and ejkernel make canonical texts of has these members.
+static int check_spec(const char *file, const hone_buffer *text)
+{
+    static const char *const members[] = {"args_spec", "kwargs_spec"};
+    json_t *document = NULL;
+    hone_error err;
+    hone_status status = hone_json_parse(hone_buffer_string(text), text->size, &document, &err);
+    for (size_t i = 0; i < sizeof members / sizeof *members && status == HONE_OK; i++)
+        if (json_object_get(document, members[i]) == NULL)
+            status = hone_fail(
+                &err, HONE_CORRUPT, "key",
+                "it is no canonical text of a call, a JSON object with \"args_spec\" and "
+                "\"kwargs_spec\" (hone key CALL prints one): \"%s\" is missing",
+                members[i]);
+    json_decref(document);
+    return status == HONE_OK ? 0 : cli_fail_in(file, &err);
+}
+
 // A canonical text is hashed as it stands, but for the newline that an editor left at its end.
 static int key_of_spec(hone_cli *cli)
 {
@@ -25,7 +45,8 @@ static int key_of_spec(hone_cli *cli)
         text.data[--text.size] = '\0';
     char key[HONE_KEY_SIZE];
     hone_hash_key(hone_buffer_string(&text), text.size, key);
-    status = print_key(cli, key, hone_buffer_string(&text));
+    status = check_spec(cli->options.spec, &text);
+    if (status == 0) status = print_key(cli, key, hone_buffer_string(&text));
     hone_buffer_deinit(&text);
     return status;
 }

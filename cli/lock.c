@@ -183,7 +183,10 @@ static int read_file(session *s)
     if (none || (status != HONE_OK && may_replace(s, &err))) status = HONE_OK;
     if (status == HONE_OK) status = split_lines(s, file, &err);
     hone_lock_destroy(&file);
-    if (status == HONE_NOT_FOUND) fprintf(stderr, "hone: there is no lock file yet: hone lock writes it\n");
+    if (status == HONE_NOT_FOUND) {
+        fprintf(stderr, "hone: %s: there is no lock file yet: hone lock writes it\n", s->path);
+        return EXIT_NO;
+    }
     return status == HONE_OK ? 0 : cli_fail(&err);
 }
 

@@ -75,6 +75,7 @@ static int tune_program(hone_cli *cli, const hone_program *program)
 int cli_offline(hone_cli *cli)
 {
     int status = cli_open(cli, HONE_POLICY_TUNE);
+    if (status == 0) status = cli_check_names(cli);
     if (status != 0) return status;
     int worst = 0;
     for (size_t i = 0; i < cli->count && !cli_cancel; i++) {

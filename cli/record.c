@@ -94,7 +94,7 @@ static int import(hone_cli *cli)
         hone_status read = hone_record_import(cli->rt, hone_buffer_string(&document), document.size, &count, &err);
         if (read == HONE_OK) read = hone_record_flush(cli->rt, &err);
         hone_buffer_deinit(&document);
-        if (read != HONE_OK) return cli_fail(&err);
+        if (read != HONE_OK) return cli_fail_in(cli->arguments[i], &err);
         total += count;
     }
     if (cli->options.json)

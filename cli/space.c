@@ -100,7 +100,7 @@ int cli_space(hone_cli *cli)
     hone_error err;
     hone_status parsed = is_json ? hone_space_parse_t1(hone_allocator_system(), start, text.size, &space, &err)
                                  : hone_space_parse(hone_allocator_system(), start, &space, &err);
-    status = parsed == HONE_OK ? show_space(cli, space) : cli_fail(&err);
+    status = parsed == HONE_OK ? show_space(cli, space) : cli_fail_in(cli->arguments[0], &err);
     hone_space_release(&space);
     hone_buffer_deinit(&text);
     return status;

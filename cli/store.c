@@ -107,11 +107,11 @@ static int get(hone_cli *cli, hone_store *store)
     if (cli->count != 2) return cli_usage("store get needs one call or key");
     wanted want = {0};
     int status = resolve(cli, cli->arguments[1], &want);
+    if (status != 0) return status;
     collected found = {json_array()};
     hone_error err;
-    hone_status scanned = HONE_OK;
-    if (status == 0) scanned = hone_store_scan(store, &want.key, collect, &found, &err);
-    if (status == 0 && scanned == HONE_OK && want.bucket_key.key != NULL && json_array_size(found.rows) == 0)
+    hone_status scanned = hone_store_scan(store, &want.key, collect, &found, &err);
+    if (scanned == HONE_OK && want.bucket_key.key != NULL && json_array_size(found.rows) == 0)
         scanned = hone_store_scan(store, &want.bucket_key, collect, &found, &err);
     if (scanned != HONE_OK) status = cli_fail(&err);
     if (status == 0) status = show_entries(cli, found.rows);
@@ -125,9 +125,10 @@ static int get(hone_cli *cli, hone_store *store)
 
 static int put(hone_cli *cli, hone_store *store)
 {
+    const char *file = cli->count > 1 ? cli->arguments[1] : "-";
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     hone_buffer document;
-    if (status == 0) status = cli_read(cli->count > 1 ? cli->arguments[1] : "-", &document);
+    if (status == 0) status = cli_read(file, &document);
     if (status != 0) return status;
     hone_result *result = NULL;
     hone_error err;
@@ -136,7 +137,7 @@ static int put(hone_cli *cli, hone_store *store)
     size_t count = done == HONE_OK ? hone_result_size(result) : 0;
     hone_result_release(&result);
     hone_buffer_deinit(&document);
-    if (done != HONE_OK) return cli_fail(&err);
+    if (done != HONE_OK) return cli_fail_in(file, &err);
     if (cli->options.json)
         cli_print_json(json_pack("{s:I}", "stored", (json_int_t)count));
     else
@@ -254,18 +255,20 @@ static int verify(hone_cli *cli, hone_store *store)
 static const struct {
     const char *name;
     int (*run)(hone_cli *cli, hone_store *store);
+    size_t least; // arguments, itself among them; with fewer it only says so
+    bool makes;   // the store, where it is not there
 } verbs[] = {
-    {"list", list},
-    {"get", get},
-    {"put", put},
-    {"remove", remove_entries},
-    {"stat", stat},
-    {"verify", verify},
-    {"export", cli_store_export},
-    {"import", cli_store_import},
-    {"merge", cli_store_merge},
-    {"diff", cli_store_diff},
-    {"prune", cli_store_prune},
+    {"list", list, 1, false},
+    {"get", get, 2, false},
+    {"put", put, 1, true},
+    {"remove", remove_entries, 2, false},
+    {"stat", stat, 1, false},
+    {"verify", verify, 1, false},
+    {"export", cli_store_export, 2, false},
+    {"import", cli_store_import, 2, true},
+    {"merge", cli_store_merge, 2, true},
+    {"diff", cli_store_diff, 2, false},
+    {"prune", cli_store_prune, 1, false},
 };
 
 int cli_store(hone_cli *cli)
@@ -273,7 +276,9 @@ int cli_store(hone_cli *cli)
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(verbs[i].name, cli->arguments[0]) != 0) continue;
         hone_store *store = NULL;
-        int status = cli_open_store(cli, &store);
+        if (cli->count < verbs[i].least) return verbs[i].run(cli, NULL);
+        int status = verbs[i].makes ? 0 : cli_find_store(cli);
+        if (status == 0) status = cli_open_store(cli, &store);
         if (status == 0) status = verbs[i].run(cli, store);
         hone_store_close(&store);
         return status;

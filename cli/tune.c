@@ -3,12 +3,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+// NULL: nothing is stored.
 static const char *store_name(const hone_cli *cli)
 {
-    if (cli->options.store != NULL) return cli->options.store;
-    const char *url = getenv("HONE_STORE");
-    return url != NULL && url[0] != '\0' ? url : "the default store";
+    const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
+    if (url == NULL) return "the default store";
+    return url[0] == '\0' || strcmp(url, "none") == 0 ? NULL : url;
 }
 
 // Adds one call's result to what there is. *total is replaced.
@@ -64,6 +66,7 @@ int cli_tune(hone_cli *cli)
     if (cli->options.t4 != NULL && cli->count != 1) return cli_usage("--t4 is for one call (hone help tune)");
     int status = cli_check_report(cli);
     if (status == 0) status = cli_open(cli, HONE_POLICY_TUNE);
+    if (status == 0) status = cli_check_names(cli);
     if (status != 0) return status;
     hone_tune_options options;
     cli_tune_options(cli, &options);
@@ -72,8 +75,8 @@ int cli_tune(hone_cli *cli)
     if (total != NULL) {
         int printed = cli_print_result(cli, total);
         if (status == 0) status = printed;
-        if (!cli->options.json && !cli->options.no_store && hone_result_size(total) > 0)
-            printf("stored in %s\n", store_name(cli));
+        const bool is_stored = !cli->options.no_store && hone_result_size(total) > 0 && store_name(cli) != NULL;
+        if (!cli->options.json && is_stored) printf("stored in %s\n", store_name(cli));
         int written = cli_write_report(cli, total);
         if (status == 0) status = written;
     }

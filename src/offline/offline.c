@@ -336,6 +336,12 @@ static hone_status read_program(reading *r)
         return hone_fail(
             r->err, HONE_CORRUPT, where_read, "%s begins like %s text, but nothing in it can be read", r->program->name,
             hlo ? "HLO" : "StableHLO");
+    if (r->program->count == 0 && r->graph.cut)
+        return hone_fail(
+            r->err, HONE_CORRUPT, where_read,
+            "%s is cut short, and no operation can be told from what is left: its locations stand at its end; print it "
+            "again",
+            r->program->name);
     return write_note(r);
 }
 

@@ -43,6 +43,7 @@ bool hone_os_is_plain_file(const char *path); // and no link to one
 // Whether an open file is the one that a path names.
 bool hone_os_is_file_at(int fd, const char *path);
 bool hone_os_is_file(const char *path);    // a plain one, or a link to it
+bool hone_os_is_free(const char *path);    // nothing is there, nor in the way of making it
 bool hone_os_is_special(const char *path); // something that is neither: a folder, a pipe, a device
 // The folder that path stands in, "." for a bare name; false when it does not fit.
 bool hone_os_folder_of(const char *path, char *out, size_t out_size);

@@ -278,7 +278,9 @@ hone_status hone_context_derive(
         return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "the runtime and out must not be NULL");
     *out = NULL;
     if (policy < HONE_POLICY_DEFAULT || policy > HONE_POLICY_FROZEN)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "%d is no policy", (int)policy);
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "context.derive",
+            "the policy is %d, expected HONE_POLICY_TUNE, _HEURISTIC, _FAIL or _FROZEN", (int)policy);
     if (override_ == NULL) return hone_context_new(rt->allocator, parent, overlay, NULL, policy, out, err);
     hone_context_override checked;
     hone_status status = check_override(rt, override_, &checked, err);

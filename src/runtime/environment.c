@@ -182,7 +182,8 @@ static hone_status check_options(const hone_runtime_options *options, hone_error
         HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE | HONE_RUNTIME_PROVENANCE;
     if (options->policy < HONE_POLICY_DEFAULT || options->policy > HONE_POLICY_FROZEN)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.policy is %d, expected a hone_policy",
+            err, HONE_INVALID_ARGUMENT, "runtime.open",
+            "options.policy is %d, expected HONE_POLICY_TUNE, _HEURISTIC, _FAIL, _FROZEN or _DEFAULT",
             (int)options->policy);
     if ((options->flags & ~flags) != 0)
         return hone_fail(

@@ -51,6 +51,11 @@ static hone_status check_kind(const char *url, const store_kind *kind, hone_erro
     return HONE_OK;
 }
 
+hone_status hone_store_check_url(const char *url, hone_error *err)
+{
+    return check_kind(url, find_kind(url), err);
+}
+
 static hone_status open_kind(
     const store_kind *kind,
     const hone_allocator *allocator,

@@ -122,6 +122,9 @@ hone_status hone_store_unlock(hone_store *store, hone_status status);
 // Whether what met damage is worth doing once more: the store was mended.
 bool hone_store_is_mended(hone_store *store, hone_status status);
 
+// Whether a URL can be one of a store. Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_UNSUPPORTED (a kind that is not there yet).
+hone_status hone_store_check_url(const char *url, hone_error *err);
+
 extern const hone_store_ops hone_memory_store_ops;
 extern const hone_store_ops hone_sqlite_store_ops;
 extern const hone_store_ops hone_json_store_ops;

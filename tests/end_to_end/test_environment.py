@@ -77,6 +77,7 @@ class Environment(CommandTest):
         self.refused("devices", env={"HONE_LOCK": "hone.lock"}, code=WORLD, says=["HONE_LOCK", "hone.lock", "No such file"])
 
     def test_how_a_put_is_synced_is_checked(self):
+        self.hone("tune", NORM, *QUICK)
         self.refused("store", "list", env={"HONE_STORE_SYNC": "maybe"}, says=["HONE_STORE_SYNC", "maybe"])
         self.hone("store", "list", env={"HONE_STORE_SYNC": "full"})
 

@@ -176,7 +176,7 @@ class Check(LockTest):
 
     def test_a_file_that_is_not_there_is_no_agreement(self):
         self.decide(NORM)
-        self.refused("lock", "--check", code=NO, says=["hone.lock", "No such file"])
+        self.refused("lock", "--check", code=NO, says=["hone.lock", "there is no lock file yet"])
 
     def test_a_damaged_file_says_how_to_mend_it(self):
         self.decide(NORM)

@@ -32,6 +32,12 @@ bool hone_os_is_special(const char *path)
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
 
+bool hone_os_is_free(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) != 0 && errno == ENOENT;
+}
+
 bool hone_os_folder_of(const char *path, char *out, size_t out_size)
 {
     const char *slash = strrchr(path, '/');

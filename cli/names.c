@@ -1,0 +1,80 @@
+// What options and the environment name has to be there: a slip is told before anything is measured.
+#include "cli.h"
+
+#include "os/os.h"
+#include "registry/registry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check_platform(const hone_cli *cli)
+{
+    hone_platform platform;
+    hone_error err;
+    const char *name = cli->options.platform;
+    return name == NULL || hone_platform_parse(name, &platform, &err) == HONE_OK ? 0 : cli_fail(&err);
+}
+
+// Adds the names of an algorithm's kernels that are not there yet. Whether the wanted one is among them.
+static hone_status add_kernels(hone_cli *cli, const char *algorithm, json_t *names, const char *wanted, bool *found)
+{
+    const hone_kernel_ref **kernels = NULL;
+    size_t count = 0;
+    hone_error err;
+    hone_status status = hone_registry_kernels(cli->rt, algorithm, &kernels, &count, &err);
+    for (size_t i = 0; status == HONE_OK && i < count; i++) {
+        *found |= strcmp(kernels[i]->kernel.name, wanted) == 0;
+        json_object_set_new(names, kernels[i]->kernel.name, json_true());
+    }
+    hone_kernels_free(cli->rt, &kernels);
+    return status;
+}
+
+static void put_names(hone_buffer *out, const json_t *names)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)names, name, value)
+    {
+        if (out->size > 0) hone_buffer_text(out, ", ");
+        hone_buffer_text(out, name);
+    }
+}
+
+static int check_kernel(hone_cli *cli)
+{
+    const char *wanted = cli->options.kernel;
+    bool found = wanted == NULL;
+    char **algorithms = NULL;
+    size_t count = 0;
+    hone_error err;
+    if (found) return 0;
+    if (hone_registry_algorithms(cli->rt, &algorithms, &count, &err) != HONE_OK) return cli_fail(&err);
+    json_t *names = json_object();
+    for (size_t i = 0; i < count && !found; i++)
+        if (add_kernels(cli, algorithms[i], names, wanted, &found) != HONE_OK) break;
+    hone_buffer list;
+    hone_buffer_init(&list, hone_allocator_system());
+    put_names(&list, names);
+    if (!found)
+        cli_usage("--kernel is '%s', which no kernel is called; there are: %s", wanted, hone_buffer_string(&list));
+    hone_buffer_deinit(&list);
+    json_decref(names);
+    hone_names_free(cli->rt, &algorithms);
+    return found ? 0 : EXIT_USAGE;
+}
+
+static int check_worker(void)
+{
+    const char *path = getenv("HONE_WORKER");
+    if (path == NULL || path[0] == '\0' || hone_os_is_executable(path)) return 0;
+    return cli_usage("HONE_WORKER is '%s', which is no program that can be run: name the path of hone-worker", path);
+}
+
+int cli_check_names(hone_cli *cli)
+{
+    int status = check_platform(cli);
+    if (status == 0) status = check_kernel(cli);
+    return status == 0 ? check_worker() : status;
+}

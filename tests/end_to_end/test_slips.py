@@ -1,0 +1,76 @@
+"""Slips of the hand: what is named wrongly is told by name, at once, and changes nothing."""
+
+import unittest
+
+from support import DATA, NO, NORM, QUICK, USAGE, WORLD, CommandTest
+
+
+class Names(CommandTest):
+    def test_a_store_that_is_no_url_is_wrong_use(self):
+        for command in (["tune", NORM], ["run", NORM], ["explain", NORM], ["store", "list"], ["record", "list"]):
+            self.refused(*command, "--store", "nope:x", says=["nope:x", "sqlite:PATH"])
+        self.refused("tune", NORM, "--store", "postgresql://x", code=WORLD, says="not there yet")
+
+    def test_a_platform_or_kernel_that_nobody_knows_is_wrong_use(self):
+        self.refused("tune", NORM, "--platform", "nope", says=["nope", "native", "cuda"])
+        self.refused("tune", NORM, "--kernel", "nope", says=["--kernel is 'nope'", "portable", "reference"])
+        self.refused("offline", "-", "--kernel", "nope", says="--kernel is 'nope'")
+        self.hone("tune", NORM, *QUICK, "--kernel", "portable", "--platform", "native")
+
+    def test_a_worker_that_cannot_be_run_is_wrong_use(self):
+        for path in ("/nowhere/hone-worker", "/etc/passwd", "/etc"):
+            self.refused("tune", NORM, env={"HONE_WORKER": path}, says=["HONE_WORKER", path])
+
+    def test_nothing_is_stored_in_none(self):
+        for nothing in ("none", ""):
+            out = self.hone("tune", NORM, *QUICK, env={"HONE_STORE": nothing}).out
+            self.assertNotIn("stored in", out)
+        self.assertNotIn("stored in", self.hone("tune", NORM, *QUICK, "--store", "none").out)
+        self.assertIn(f"stored in {self.store}", self.hone("tune", NORM, *QUICK).out)
+
+    def test_a_policy_that_is_none_names_those_there_are(self):
+        self.refused("run", NORM, env={"HONE_POLICY": "zzz"}, says=["zzz", "tune, heuristic, fail or frozen"])
+
+
+class Files(CommandTest):
+    def test_a_bad_file_is_named(self):
+        path = self.write("bad.json", "{bad")
+        for command in (["store", "put"], ["store", "import"], ["record", "import"], ["key", "--spec"]):
+            self.refused(*command, path, code=WORLD, says=path)
+        self.refused("space", path, says=path)
+        self.refused("store", "put", code=WORLD, input="{bad", says="standard input")
+
+    def test_what_is_no_canonical_text_has_no_key(self):
+        for text in ("[]", "{}", '{"args_spec": []}', "vm\n"):
+            path = self.write("spec", text)
+            self.refused("key", "--spec", path, code=WORLD, says=path)
+
+    def test_a_program_that_is_cut_short_is_refused(self):
+        text = (DATA / "golden" / "lowered" / "control.mlir").read_text()
+        for size in (1000, len(text) // 4):
+            path = self.write("cut.mlir", text[:size])
+            for listing in (["--list"], []):
+                self.refused("offline", path, *listing, code=WORLD, says=[path, "cut short"])
+
+
+class Stores(CommandTest):
+    def test_what_only_reads_makes_no_store(self):
+        for kind in ("sqlite:", "json:"):
+            path = self.folder / ("store" if kind == "json:" else "store.db")
+            other = self.folder / "other.json"
+            for verb in (["list"], ["get", NORM], ["remove", NORM], ["stat"], ["verify"], ["export", str(other)],
+                         ["diff", f"{kind}{path}"], ["prune"]):
+                self.refused("store", *verb, code=NO, env={"HONE_STORE": f"{kind}{path}"}, says="no such store yet")
+                self.assertFalse(path.exists(), verb)
+                self.assertFalse(other.exists(), verb)
+
+    def test_one_slip_is_told_once(self):
+        self.hone("tune", NORM, *QUICK)
+        answer = self.refused("store", "get", "zz", code=NO, says="no algorithm named 'zz'")
+        self.assertEqual(answer.err.count("\n"), 1)
+        answer = self.refused("lock", "--check", code=NO, says="there is no lock file yet")
+        self.assertEqual(answer.err.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
