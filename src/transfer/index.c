@@ -1,0 +1,130 @@
+#include "transfer/index.h"
+
+#include "base/error.h"
+#include "os/os.h"
+
+#include <string.h>
+
+enum { SMALL_COUNT = 1000 }; // decisions that are read in no time
+
+static const char where[] = "transfer.index";
+static const uint64_t most_age_ns = UINT64_C(10000000000); // others write to the stores too
+static const uint64_t share = 10;                          // of the time, that goes into reading, is one in so many
+
+void hone_transfer_table_destroy(const hone_allocator *allocator, hone_transfer_table *table)
+{
+    hone_arena_destroy(&table->arena);
+    hone_free(allocator, table->entries);
+    hone_free(allocator, table->algorithm);
+    hone_free(allocator, table->device);
+    hone_free(allocator, table);
+}
+
+// Reading ------------------------------------------------------------------------------------------------------------
+
+// The device's own decisions are read before those of others, of which there may be more than are read at all.
+typedef struct reader {
+    hone_transfer_table *table;
+    bool own, is_system, failed;
+    size_t most; // entries of the table
+} reader;
+
+static const char *keep(reader *r, const char *text)
+{
+    if (text == NULL) return NULL;
+    const char *copy = hone_arena_text(&r->table->arena, text, strlen(text));
+    r->failed = r->failed || copy == NULL;
+    return copy;
+}
+
+// Rows of one device follow each other: most texts are the last row's.
+static const char *keep_again(reader *r, const char *text, const char *last)
+{
+    return last != NULL && text != NULL && strcmp(text, last) == 0 ? last : keep(r, text);
+}
+
+static bool add_decision(void *ctx, const hone_store_decision *row)
+{
+    reader *r = ctx;
+    hone_transfer_table *table = r->table;
+    hone_traits traits;
+    if (table->count >= r->most) return false;
+    if (!r->own && strcmp(row->key.device, table->device) == 0) return true;
+    if (!row->verified || !(row->time_ns > 0) || row->key.spec == NULL) return true;
+    hone_status status = hone_traits_read(&table->arena, row->key.spec, &traits, NULL);
+    r->failed = r->failed || status == HONE_OUT_OF_MEMORY;
+    if (status != HONE_OK) return !r->failed;
+    if (!hone_grow(
+            &table->arena.allocator, &table->entries, &table->capacity, table->count + 1, sizeof *table->entries)) {
+        r->failed = true;
+        return false;
+    }
+    const hone_transfer_entry none = {.device = NULL},
+                              *last = table->count > 0 ? &table->entries[table->count - 1] : &none;
+    const hone_transfer_entry entry = {
+        .device = keep_again(r, row->key.device, last->device),
+        .version = keep_again(r, row->key.version, last->version),
+        .key = keep(r, row->key.key),
+        .call = keep(r, row->call),
+        .kernel = keep_again(r, row->kernel, last->kernel),
+        .config = keep_again(r, row->config, last->config),
+        .revision = keep_again(r, row->revision, last->revision),
+        .time_ns = row->time_ns,
+        .regime = row->regime,
+        .is_system = r->is_system,
+        .traits = traits,
+    };
+    table->entries[table->count++] = entry;
+    return !r->failed;
+}
+
+static hone_status read_store(reader *r, hone_store *store, hone_error *out_failure, hone_error *err)
+{
+    const hone_store_key filter = {.algorithm = r->table->algorithm, .device = r->own ? r->table->device : NULL};
+    hone_error why = {.message = ""};
+    if (store == NULL) return HONE_OK;
+    hone_status status = hone_store_scan(store, &filter, add_decision, r, &why);
+    if (r->failed || status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+    if (status != HONE_OK && status != HONE_NOT_FOUND) *out_failure = why;
+    return HONE_OK;
+}
+
+static hone_status read_stores(
+    hone_transfer_table *table, hone_store *const stores[2], hone_error *out_failure, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (int own = 1; own >= 0; own--)
+        for (int i = 0; i < 2 && status == HONE_OK; i++) {
+            reader r = {table, own == 1, i == 1, false, table->most > 0 ? table->most : SIZE_MAX};
+            status = read_store(&r, stores[i], out_failure, err);
+        }
+    return status;
+}
+
+static bool is_fresh(const hone_transfer_table *table, uint64_t stamp)
+{
+    uint64_t age = hone_os_now_ns() - table->built_ns;
+    if (table->built_ns == 0) return false;
+    bool may_read = table->count < SMALL_COUNT || age > share * table->cost_ns;
+    return !may_read || (stamp == table->stamp && age < most_age_ns);
+}
+
+hone_status hone_transfer_table_refresh(
+    hone_transfer_table *table, hone_store *const stores[2], uint64_t stamp, hone_error *out_failure, hone_error *err)
+{
+    out_failure->status = HONE_OK;
+    if (is_fresh(table, stamp)) return HONE_OK;
+    uint64_t start = hone_os_now_ns();
+    hone_arena_destroy(&table->arena);
+    table->count = 0;
+    table->built_ns = 0;
+    hone_status status = read_stores(table, stores, out_failure, err);
+    if (status != HONE_OK) {
+        table->count = 0;
+        return status;
+    }
+    table->stamp = stamp;
+    table->built_ns = hone_os_now_ns();
+    table->cost_ns = table->built_ns - start;
+    return HONE_OK;
+}

@@ -1,0 +1,46 @@
+// The verified decisions of an algorithm, ready to be compared with a call on a device.
+#ifndef HONE_TRANSFER_INDEX_H
+#define HONE_TRANSFER_INDEX_H
+
+#include "transfer/traits.h"
+#include "transfer/transfer.h"
+
+typedef struct hone_transfer_entry {
+    const char *device, *version, *key, *call;
+    const char *kernel, *config, *revision;
+    double time_ns;
+    hone_regime regime;
+    bool is_system;
+    hone_traits traits;
+    hone_transfer_choice *choices; // NULL: not loaded yet
+    size_t choice_count;
+} hone_transfer_entry;
+
+typedef struct hone_transfer_table {
+    struct hone_transfer_table *next;
+    char *algorithm, *device;
+    size_t most;      // entries; 0: all that there are
+    hone_arena arena; // of entries' texts and traits
+    hone_transfer_entry *entries;
+    size_t count, capacity;
+    uint64_t stamp, built_ns, cost_ns; // cost: what building took
+} hone_transfer_table;
+
+void hone_transfer_table_destroy(const hone_allocator *allocator, hone_transfer_table *table);
+// Reads the stores when that was not done yet or what was read is too old. A store that fails has no decisions: *out_failure
+// says which and how, and is HONE_OK else.
+hone_status hone_transfer_table_refresh(
+    hone_transfer_table *table, hone_store *const stores[2], uint64_t stamp, hone_error *out_failure, hone_error *err);
+// The best configs that were measured under a key, best first, in the arena; its own is the first. own NULL: the best of what
+// was measured. At most HONE_TRANSFER_CHOICES.
+hone_status hone_transfer_load_choices(
+    hone_arena *arena,
+    hone_store *store,
+    const hone_store_key *key,
+    hone_regime regime,
+    const hone_transfer_entry *own,
+    hone_transfer_choice **out,
+    size_t *out_count,
+    hone_error *err);
+
+#endif
