@@ -75,6 +75,10 @@ typedef struct hone_evidence {
     char hone_version[16];
     char started[24]; // UTC, "2026-11-20T12:34:56Z"
     char who[64];     // "user@host"; "" unless that was asked for (HONE_RUNTIME_PROVENANCE)
+    // Of an answer that was taken from near calls (HONE_SOURCE_TRANSFER): by what share it is expected to be slower than the
+    // best there is, and which calls those are.
+    double predicted_regret;
+    char neighbours[400];
 } hone_evidence;
 
 #ifdef __cplusplus

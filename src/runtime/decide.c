@@ -288,15 +288,6 @@ static hone_status from_memory(const hone_request *request, hone_decision *out, 
     return look_up(request, copy_memory_row, out, why);
 }
 
-static hone_status from_transfer(const hone_request *request, hone_decision *out, hone_error *why)
-{
-    (void)request;
-    (void)out;
-    return hone_fail(
-        why, HONE_NOT_FOUND, "decide",
-        "answers from other shapes and devices are not there yet in this version of hone");
-}
-
 // Tuning and the heuristic ------------------------------------------------------------------------------------------
 
 static hone_status tune_now(const hone_request *request, hone_turn *turn, hone_decision *out, hone_error *why)
@@ -371,14 +362,14 @@ const hone_links hone_runtime_links = {
             [HONE_SOURCE_LOCK] = hone_request_from_lock,
             [HONE_SOURCE_MEMORY] = from_memory,
             [HONE_SOURCE_STORE] = hone_request_from_store,
-            [HONE_SOURCE_TRANSFER] = from_transfer,
+            [HONE_SOURCE_TRANSFER] = hone_request_from_transfer,
             [HONE_SOURCE_AUTOTUNE] = from_autotune,
             [HONE_SOURCE_HEURISTIC] = from_heuristic,
         },
 };
 
-// A miss that a heuristic answers is noted, so that `hone tune --recorded` finds it; so is an answer that was measured in
-// another environment.
+// A miss that near calls or a heuristic answer is noted, so that `hone tune --recorded` finds it; so is an answer that was
+// measured in another environment.
 static void note_miss(const hone_request *request, const hone_decision *decision)
 {
     hone_runtime *rt = request->rt;
@@ -403,7 +394,8 @@ hone_status hone_request_decide(
 {
     hone_status status = hone_chain_decide(&hone_runtime_links, request, hone_request_policy(request), out, err);
     if (status != HONE_OK) return hone_fail_prefix(err, status, "%s", hone_call_text(request->call));
-    if (out->source == HONE_SOURCE_HEURISTIC || out->changed[0] != '\0') note_miss(request, out);
+    bool is_guess = out->source == HONE_SOURCE_HEURISTIC || out->source == HONE_SOURCE_TRANSFER;
+    if (is_guess || out->changed[0] != '\0') note_miss(request, out);
     if (out_kernel != NULL) *out_kernel = chosen_kernel(request, out);
     return HONE_OK;
 }

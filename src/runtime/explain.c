@@ -22,10 +22,10 @@ typedef struct explanation {
     hone_negatives negatives;
 } explanation;
 
-// A link that says "no entry" is a miss; so is one that only a heuristic answers.
+// A link that says "no entry" is a miss; so is one that only near calls or a heuristic answer.
 static bool is_miss(const explanation *e)
 {
-    return e->answer == NULL || e->answer->source == HONE_SOURCE_HEURISTIC;
+    return e->answer == NULL || e->answer->source == HONE_SOURCE_HEURISTIC || e->answer->source == HONE_SOURCE_TRANSFER;
 }
 
 // The first link that does not pass the call on: with an answer, or with an error, which ends the chain too.
@@ -105,8 +105,9 @@ static const char *place(const explanation *e, const hone_kernel_ref *kernel)
         decision->backend == kernel->kernel.backend)
         return "chosen";
     if (kernel->kernel.is_reference) return "the reference: runs when nothing else can";
-    return is_miss(e) ? "could run it; the heuristic takes the first by priority"
-                      : "could run it; the chosen one was faster or was asked for";
+    if (!is_miss(e)) return "could run it; the chosen one was faster or was asked for";
+    return e->answer->source == HONE_SOURCE_TRANSFER ? "could run it; near calls took the chosen one"
+                                                     : "could run it; the heuristic takes the first by priority";
 }
 
 // Text -------------------------------------------------------------------------------------------------------------
@@ -114,6 +115,12 @@ static const char *place(const explanation *e, const hone_kernel_ref *kernel)
 static void text_evidence(const hone_decision *decision, hone_buffer *out)
 {
     const hone_evidence *evidence = &decision->evidence;
+    if (evidence->neighbours[0] != '\0') {
+        hone_buffer_format(
+            out, "  expected to be %.1f %% slower than the best (%s); hone tune checks it\n  from %s\n",
+            100 * evidence->predicted_regret, hone_regime_name(evidence->regime), evidence->neighbours);
+        return;
+    }
     if (evidence->time_ns <= 0) {
         hone_buffer_format(out, "  not measured\n");
         return;

@@ -15,11 +15,11 @@ hone_status hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algo
     return status == HONE_OK ? hone_registry_add_algorithm(rt->registry, algorithm, false, err) : status;
 }
 
-// A plan of a kernel that was replaced, or one that a heuristic chose: it did not know the new kernels.
+// A plan of a kernel that was replaced, or one that was guessed: it did not know the new kernels.
 static bool is_outdated(void *ctx, const hone_plan_entry *entry)
 {
     (void)ctx;
-    if (entry->source == HONE_SOURCE_HEURISTIC) return true;
+    if (entry->source == HONE_SOURCE_HEURISTIC || entry->source == HONE_SOURCE_TRANSFER) return true;
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(entry->kernel->algorithm, &count);
     for (size_t i = 0; i < count; i++)

@@ -111,6 +111,7 @@ static void destroy(hone_runtime *rt)
     hone_pool_destroy(&rt->pool);
     free_ops(rt);
     hone_decisions_deinit(&rt->cache);
+    hone_transfer_destroy(&rt->transfer);
     hone_flights_deinit(&rt->flights);
     pthread_mutex_destroy(&rt->store.mutex);
     pthread_mutex_destroy(&rt->system_store.mutex);

@@ -12,6 +12,7 @@
 #include "platforms/platform.h"
 #include "record/record.h"
 #include "runtime/dispatch.h"
+#include "transfer/transfer.h"
 #include "tune/turn.h"
 
 // "ALGORITHM=KERNEL" of HONE_FORCE, "ALGORITHM=KERNEL", "*=KERNEL" or "KERNEL" of HONE_DENY.
@@ -73,6 +74,7 @@ struct hone_runtime {
     bool says_who;                       // evidence names user and host
     char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
     hone_lazy_store store, system_store; // the second is read and never written
+    hone_transfer *transfer;             // made when it is first asked
     hone_lock *lock;                     // NULL: none
     char *lock_path;
     uint32_t platforms_asked;     // bit i: somebody named platform i
@@ -147,6 +149,8 @@ hone_status hone_request_decide(
 hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why);
 // The stores' link (stored.c).
 hone_status hone_request_from_store(const hone_request *request, hone_decision *out, hone_error *why);
+// The link of near calls (transferred.c).
+hone_status hone_request_from_transfer(const hone_request *request, hone_decision *out, hone_error *why);
 // The lock's link (locked.c).
 hone_status hone_request_from_lock(const hone_request *request, hone_decision *out, hone_error *why);
 // Whether a kernel may answer a request: eligible, not denied, not put aside. Else why->message says why not.

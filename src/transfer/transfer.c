@@ -259,6 +259,7 @@ hone_status hone_transfer_find(
 {
     memset(out, 0, sizeof *out);
     out->arena.allocator = transfer->allocator;
+    out->regime = question->regime;
     hone_traits traits;
     hone_error failure = {.status = HONE_OK};
     search *s = hone_alloc(&transfer->allocator, sizeof *s);

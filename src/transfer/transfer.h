@@ -47,6 +47,7 @@ typedef struct hone_transfer_proposal {
 } hone_transfer_proposal;
 
 typedef struct hone_transfer_answer {
+    hone_regime regime;
     hone_arena arena;                                             // of all texts
     hone_transfer_neighbour neighbours[HONE_TRANSFER_NEIGHBOURS]; // nearest first; each has a choice
     size_t neighbour_count;

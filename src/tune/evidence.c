@@ -56,6 +56,8 @@ static const field fields[] = {
     FIELD(hone_version, FIELD_TEXT, false),
     FIELD(started, FIELD_TEXT, false),
     FIELD(who, FIELD_TEXT, false),
+    FIELD(predicted_regret, FIELD_NUMBER, false),
+    FIELD(neighbours, FIELD_TEXT, false),
 };
 
 enum { FIELD_TOTAL = sizeof fields / sizeof fields[0] };
