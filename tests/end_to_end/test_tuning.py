@@ -54,7 +54,7 @@ class Tune(CommandTest):
     def test_a_miss_shows_the_nearest_stored_calls_and_what_differs(self):
         key = self.tune(NORM)["entries"][0]["key"]
         explained = self.hone("explain", NORM_NEAR, "--json").json
-        self.assertEqual(explained["source"], "heuristic")
+        self.assertEqual(explained["source"], "transfer")
         self.assertEqual(explained["nearest"][0], {"key": key, "differs": ["x.shape[0]: 8, stored 4"]})
         self.assertIn("x.shape[0]: 8, stored 4", self.hone("explain", NORM_NEAR).out)
 
@@ -86,7 +86,7 @@ class Tune(CommandTest):
         self.tune(decode(100))
         for length in (65, 128):
             self.assertEqual(self.hone("explain", decode(length), "--json").json["source"], "store")
-        self.assertEqual(self.hone("explain", decode(129), "--json").json["source"], "heuristic")
+        self.assertEqual(self.hone("explain", decode(129), "--json").json["source"], "transfer")
 
     def test_the_table_names_kernels_and_gains(self):
         out = self.hone("tune", PRODUCT, *QUICK).out
