@@ -109,7 +109,8 @@ hone_tune_recorded(hone_runtime *rt, const hone_tune_options *options, hone_resu
 
 // Measures stored choices again beside their runners-up and the default, in interleaved rounds, and changes nothing in the
 // store. A choice has not passed when it fell out, when another is surely faster and by more than the threshold, or when
-// its environment has changed and it is surely slower than it was by more than that.
+// its environment has changed and it is surely slower than it was by more than that; of the latter two, when it is so in
+// a second look after all others as well.
 //   calls      call texts; count 0: every decision of this machine's devices in the user's store
 //   threshold  share that is allowed, .05 is 5 %
 //   options    seconds (a call; 0: 5), candidate_seconds, wait_seconds, isolation, tolerance, seed, platform and kernel (of

@@ -1,5 +1,6 @@
 // Audits: a stored choice beside its runners-up.
 #include "arena.h"
+#include "failing_allocator.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -154,6 +155,35 @@ static void a_cancelled_audit_ends_at_once(void **state)
     (void)audit(g, "none", &stored, HONE_CANCELLED);
 }
 
+// Each allocation fails once the allowance is used up: the audit says so, or its choice fell out for lack of memory.
+static void every_allocation_of_an_audit_may_fail(void **state)
+{
+    ground *g = *state;
+    failing_allocator memory;
+    hone_call *call = NULL;
+    hone_store_close(&g->environment.store);
+    g->options.isolation = HONE_ISOLATION_IN_PROCESS;
+    g->options.seconds = 0.01;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    hone_decision stored = g->contest.decision;
+    const hone_algorithm_entry *algorithm = hone_registry_find(g->registry, "scale_none", NULL);
+    assert_int_equal(
+        hone_call_parse(hone_allocator_system(), algorithm->signature, "scale_none(f32[10])", &call, &g->err), HONE_OK);
+    bool done = false;
+    for (long long left = 0; !done; left++) {
+        hone_audited audited = {.stored_ns = 1};
+        g->environment.allocator = failing_allocator_of(&memory, left);
+        hone_status status =
+            hone_audit_run(&g->environment, algorithm, call, &stored, 0.05, &g->options, &audited, &g->err);
+        done = status == HONE_OK && audited.failure == HONE_FAILURE_NONE;
+        assert_true(done || status == HONE_OUT_OF_MEMORY || audited.failure != HONE_FAILURE_NONE);
+        assert_int_equal(atomic_load(&memory.live), 0);
+        assert_true(left < 1000);
+    }
+    g->environment.allocator = hone_allocator_system();
+    hone_call_release(&call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +195,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rivals_that_fall_out_leave_the_others_to_it, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_config_that_the_kernel_does_not_have_is_a_failure, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(an_audit_stores_nothing, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(every_allocation_of_an_audit_may_fail, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_audit_ends_at_once, setup, ground_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
