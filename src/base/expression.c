@@ -15,7 +15,7 @@ struct hone_expression {
 typedef struct compiler {
     hone_lexer *lexer;
     const hone_expression_names *names;
-    bool python_division;
+    bool python;
     unsigned depth;
     hone_expression_step *steps;
     size_t count, capacity;
@@ -72,6 +72,7 @@ static const named_operation signs[] = {
 };
 
 static void compile_level(compiler *c, level at, unsigned to);
+static void compile_whole(compiler *c, unsigned to);
 
 static bool failed(const compiler *c)
 {
@@ -209,14 +210,14 @@ static const named_operation *find_operation(const named_operation *table, size_
 static void compile_arguments(compiler *c, const named_operation *function, unsigned to)
 {
     next(c);
-    compile_level(c, OR, to);
+    compile_whole(c, to);
     if (function->arguments < 2)
         emit(c, function->arguments == 1 ? function->operation : HONE_OPERATION_PLUS, to, to, to);
     for (unsigned i = 1; i < function->arguments || function->arguments == 0; i++) {
         if (function->arguments == 0 && !hone_lexer_is(c->lexer, ",")) return;
         expect(c, ",", "',' and one more argument");
         if (failed(c)) return;
-        compile_level(c, OR, to + 1);
+        compile_whole(c, to + 1);
         emit(c, function->operation, to, to, to + 1);
     }
 }
@@ -236,8 +237,9 @@ static void compile_call(compiler *c, hone_token name, unsigned to)
     expect(c, ")", function->arguments == 0 ? "',' or ')'" : "')'");
 }
 
-static bool is_reserved(hone_view name)
+static bool is_reserved(const compiler *c, hone_view name)
 {
+    if (c->python && (hone_view_is(name, "if") || hone_view_is(name, "else") || hone_view_is(name, "in"))) return true;
     return hone_view_is(name, "and") || hone_view_is(name, "or") || hone_view_is(name, "not");
 }
 
@@ -245,7 +247,7 @@ static void compile_name(compiler *c, unsigned to)
 {
     hone_scalar literal;
     hone_token token = c->lexer->token;
-    if (is_reserved(token.text)) {
+    if (is_reserved(c, token.text)) {
         expect_failed(c, "a value");
         return;
     }
@@ -279,8 +281,19 @@ static void compile_primary(compiler *c, unsigned to)
         expect_failed(c, "a value");
         return;
     }
-    compile_level(c, OR, to);
+    compile_whole(c, to);
     expect(c, ")", "')'");
+}
+
+static void compile_unary(compiler *c, unsigned to);
+
+// Binds closer than a sign on its left, and not as close as one on its right: -2 ** -1 is -(2 ** (-1)).
+static void compile_power(compiler *c, unsigned to)
+{
+    compile_primary(c, to);
+    if (failed(c) || !c->python || !accept(c, "**")) return;
+    compile_unary(c, to + 1);
+    emit(c, HONE_OPERATION_POWER, to, to, to + 1);
 }
 
 static void compile_unary(compiler *c, unsigned to)
@@ -290,7 +303,7 @@ static void compile_unary(compiler *c, unsigned to)
     if (c->lexer->token.kind == HONE_TOKEN_SYMBOL)
         sign = find_operation(signs, sizeof signs / sizeof *signs, c->lexer->token.text);
     if (sign == NULL) {
-        compile_primary(c, to);
+        compile_power(c, to);
     } else {
         next(c);
         compile_unary(c, to);
@@ -309,8 +322,39 @@ static const binary_operator *operator_here(const compiler *c, level at)
 
 static hone_operation operation_of(const compiler *c, const binary_operator *op)
 {
-    bool true_division = op->operation == HONE_OPERATION_DIVIDE && c->python_division;
+    bool true_division = op->operation == HONE_OPERATION_DIVIDE && c->python;
     return true_division ? HONE_OPERATION_TRUE_DIVIDE : op->operation;
+}
+
+// Behind `in`: whether one register equals a member of the list.
+static void compile_members(compiler *c, unsigned value, unsigned to)
+{
+    const char *end = hone_lexer_is(c->lexer, "(") ? ")" : "]";
+    emit_literal(c, to, hone_scalar_bool(false));
+    if (!accept(c, "[") && !accept(c, "(")) expect_failed(c, "'[' and a list of values");
+    while (!failed(c) && !hone_lexer_is(c->lexer, end)) {
+        compile_whole(c, to + 1);
+        emit(c, HONE_OPERATION_EQUAL, to + 1, value, to + 1);
+        emit(c, HONE_OPERATION_OR, to, to, to + 1);
+        if (!accept(c, ",")) break;
+    }
+    expect(c, end, "',' or the end of the list");
+}
+
+// `in [1, 2]` and `not in [1, 2]`, of the value in a register; false when neither stands here.
+static bool compile_membership(compiler *c, unsigned value, unsigned to)
+{
+    hone_lexer ahead = *c->lexer;
+    bool is_not = hone_lexer_is(c->lexer, "not");
+    if (failed(c) || !c->python) return false;
+    ahead.err = NULL;
+    if (is_not) hone_lexer_next(&ahead);
+    if (!hone_lexer_is(&ahead, "in")) return false;
+    if (is_not) next(c);
+    next(c);
+    compile_members(c, value, to);
+    if (is_not) emit(c, HONE_OPERATION_NOT, to, to, to);
+    return true;
 }
 
 // a < b < c is a < b and b < c, with b computed once: it stays in its register for the second comparison.
@@ -318,6 +362,10 @@ static void compile_comparison(compiler *c, unsigned to)
 {
     unsigned left = to + 1, right = to + 2;
     compile_level(c, SUM, to);
+    if (compile_membership(c, to, left)) {
+        emit(c, HONE_OPERATION_COPY, to, left, left);
+        return;
+    }
     const binary_operator *op = failed(c) ? NULL : operator_here(c, COMPARISON);
     if (op == NULL) return;
     next(c);
@@ -330,6 +378,7 @@ static void compile_comparison(compiler *c, unsigned to)
         emit(c, HONE_OPERATION_AND, to, to, left);
         emit(c, HONE_OPERATION_COPY, left, right, right);
     }
+    if (compile_membership(c, left, right)) emit(c, HONE_OPERATION_AND, to, to, right);
 }
 
 static void compile_not(compiler *c, unsigned to)
@@ -366,6 +415,19 @@ static void compile_level(compiler *c, level at, unsigned to)
     }
 }
 
+// With Python's `a if x else b`, whose last part may be another one.
+static void compile_whole(compiler *c, unsigned to)
+{
+    compile_level(c, OR, to);
+    if (failed(c) || !c->python || !accept(c, "if") || !enter(c)) return;
+    compile_level(c, OR, to + 1);
+    emit(c, HONE_OPERATION_WHEN, to, to + 1, to);
+    expect(c, "else", "'else' and another value");
+    compile_whole(c, to + 1);
+    emit(c, HONE_OPERATION_ELSE, to, to, to + 1);
+    leave(c);
+}
+
 // Copies what was compiled into the arena.
 static hone_status finish(compiler *c, size_t start, const hone_expression **out)
 {
@@ -386,8 +448,8 @@ hone_status hone_expression_compile(
 {
     size_t start = lexer->token.offset;
     compiler c = {.lexer = lexer, .names = names, .err = err};
-    c.python_division = (flags & HONE_EXPRESSION_PYTHON_DIVISION) != 0;
-    compile_level(&c, OR, 0);
+    c.python = (flags & HONE_EXPRESSION_PYTHON) != 0;
+    compile_whole(&c, 0);
     if (!failed(&c)) c.status = finish(&c, start, out);
     hone_free(&lexer->arena->allocator, c.steps);
     return c.status;

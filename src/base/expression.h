@@ -18,7 +18,9 @@ typedef struct hone_expression_names {
 
 typedef struct hone_expression hone_expression; // lives in the arena it was compiled into; immutable; any thread
 
-enum { HONE_EXPRESSION_PYTHON_DIVISION = 1 }; // '/' is Python's true division (Kernel Tuner's T1 files)
+// Python's expressions (Kernel Tuner's T1 files): '/' is true division, and there are `a ** b`, `x in [1, 2]`,
+// `x not in (1, 2)` and `a if x else b`.
+enum { HONE_EXPRESSION_PYTHON = 1 };
 enum { HONE_EXPRESSION_DEPTH = 64, HONE_EXPRESSION_STEPS = 4096, HONE_EXPRESSION_REGISTERS = 256 };
 
 // Compiles the expression that starts at the lexer's current token and stops at the first token that cannot

@@ -119,6 +119,34 @@ static hone_scalar compare(hone_operation operation, const hone_scalar *a, const
     return hone_scalar_bool(order_fits(operation, order_of_texts(a->as.text, b->as.text)));
 }
 
+// As Python's: an integer as long as the exponent is not negative.
+static hone_scalar power(const hone_scalar *a, const hone_scalar *b)
+{
+    int64_t value = 1, base = a->as.i64;
+    if (!is_integer(a) || !is_integer(b) || b->as.i64 < 0) {
+        double x = to_float(a), y = to_float(b), result = pow(x, y);
+        if (y < 0 && !(x < 0 || x > 0)) return failed(HONE_SCALAR_DIVISION_BY_ZERO);
+        if (isnan(result) && !isnan(x) && !isnan(y)) return failed(HONE_SCALAR_WRONG_TYPE); // a complex number
+        if (isinf(result) && !isinf(x) && !isinf(y)) return failed(HONE_SCALAR_OVERFLOW);
+        return hone_scalar_float(result);
+    }
+    for (int64_t left = b->as.i64; left > 0; left /= 2) {
+        if (left % 2 != 0 && __builtin_mul_overflow(value, base, &value)) return failed(HONE_SCALAR_OVERFLOW);
+        if (left > 1 && __builtin_mul_overflow(base, base, &base)) return failed(HONE_SCALAR_OVERFLOW);
+    }
+    return hone_scalar_int(value);
+}
+
+// The halves of `a if x else b`: an error of what is not taken does not count.
+static hone_scalar choose(hone_operation operation, const hone_scalar *a, const hone_scalar *b)
+{
+    hone_scalar absent = {.kind = HONE_SCALAR_ABSENT};
+    absent.as.i64 = 0;
+    if (operation == HONE_OPERATION_ELSE) return a->kind == HONE_SCALAR_ABSENT ? *b : *a;
+    if (a->kind == HONE_SCALAR_ERROR) return *a;
+    return hone_scalar_truth(a) ? *b : absent;
+}
+
 // The left side decides alone where it can, so that `n != 0 and m % n == 0` holds for n = 0.
 static hone_scalar join(hone_operation operation, const hone_scalar *a, const hone_scalar *b)
 {
@@ -218,6 +246,7 @@ static hone_scalar arithmetic(hone_operation operation, const hone_scalar *a, co
 {
     if (!is_number(a) || !is_number(b)) return failed(HONE_SCALAR_WRONG_TYPE);
     if (operation == HONE_OPERATION_MIN || operation == HONE_OPERATION_MAX) return least_or_greatest(operation, a, b);
+    if (operation == HONE_OPERATION_POWER) return power(a, b);
     if (is_integer(a) && is_integer(b)) return integers(operation, a->as.i64, b->as.i64);
     return floats(operation, to_float(a), to_float(b));
 }
@@ -250,6 +279,8 @@ void hone_scalar_apply(hone_operation operation, const hone_scalar *a, const hon
 {
     if (operation == HONE_OPERATION_AND || operation == HONE_OPERATION_OR)
         *out = join(operation, a, b);
+    else if (operation == HONE_OPERATION_WHEN || operation == HONE_OPERATION_ELSE)
+        *out = choose(operation, a, b);
     else if (a->kind == HONE_SCALAR_ERROR)
         *out = *a;
     else if (operation < HONE_OPERATION_AND)

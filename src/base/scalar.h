@@ -12,7 +12,8 @@ typedef enum hone_scalar_kind {
     HONE_SCALAR_INT,
     HONE_SCALAR_FLOAT,
     HONE_SCALAR_TEXT,
-    HONE_SCALAR_ERROR // what an operation gives that cannot be done; hone_scalar_problem has the words
+    HONE_SCALAR_ABSENT, // inside of `a if x else b`: x is false, so a is not taken
+    HONE_SCALAR_ERROR   // what an operation gives that cannot be done; hone_scalar_problem has the words
 } hone_scalar_kind;
 
 // A value of an expression. TEXT is borrowed.
@@ -44,6 +45,8 @@ typedef enum hone_operation {
     HONE_OPERATION_LOG2, // of a power of two an integer, of anything else a float
     HONE_OPERATION_AND,  // a truth value; an error on the right counts only when the left side leaves it open
     HONE_OPERATION_OR,
+    HONE_OPERATION_WHEN, // the right side where the left is true, else ABSENT: the first half of `a if x else b`
+    HONE_OPERATION_ELSE, // the left side unless it is ABSENT, else the right
     HONE_OPERATION_EQUAL,
     HONE_OPERATION_NOT_EQUAL,
     HONE_OPERATION_LESS,
@@ -57,6 +60,7 @@ typedef enum hone_operation {
     HONE_OPERATION_TRUE_DIVIDE, // Python's "/"
     HONE_OPERATION_FLOOR_DIVIDE,
     HONE_OPERATION_MODULO, // takes the divisor's sign
+    HONE_OPERATION_POWER,
     HONE_OPERATION_MIN,
     HONE_OPERATION_MAX,
     HONE_OPERATION_CEILDIV, // of integers

@@ -155,7 +155,7 @@ hone_status hone_space_parse_t1(
     if (status != HONE_OK) return status;
     status = hone_space_builder_begin(&builder, hone_allocator_given(allocator), where, err);
     if (status == HONE_OK) {
-        builder.flags = HONE_EXPRESSION_PYTHON_DIVISION;
+        builder.flags = HONE_EXPRESSION_PYTHON;
         builder.parameters_only = true;
         read_document(&builder, document);
         status = hone_space_builder_end(&builder, out);

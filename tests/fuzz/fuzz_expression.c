@@ -60,7 +60,7 @@ static hone_status run(
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    for (unsigned flags = 0; flags <= HONE_EXPRESSION_PYTHON_DIVISION; flags++) {
+    for (unsigned flags = 0; flags <= HONE_EXPRESSION_PYTHON; flags++) {
         hone_arena arena = {.allocator = hone_allocator_system()};
         hone_error err = {0};
         hone_scalar value, again;

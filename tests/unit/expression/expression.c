@@ -151,7 +151,56 @@ static void python_division_gives_floats_only_when_asked_for(void **state)
         {"7 / 2", "3.5"},       {"8 / 2", "4.0"}, {"16 % (8 * 8 / 4)", "0.0"},
         {"8 / 2 == 4", "true"}, {"7 // 2", "3"},  {"1 / n", "'1 / n': division by zero"},
     };
-    EXPECT(table, HONE_EXPRESSION_PYTHON_DIVISION);
+    EXPECT(table, HONE_EXPRESSION_PYTHON);
+}
+
+static void python_s_own_operators_are_read_when_asked_for(void **state)
+{
+    (void)state;
+    static const expectation table[] = {
+        {"2 ** 10", "1024"},
+        {"2 ** 3 ** 2", "512"},
+        {"-2 ** 2", "-4"},
+        {"2 ** -1", "0.5"},
+        {"(-3) ** 3", "-27"},
+        {"n ** 0", "1"},
+        {"4 ** x", "2.0"},
+        {"2 ** 62 * 2 - 1", "'2 ** 62 * 2 - 1': overflow of 64 bits"},
+        {"2 ** 63", "'2 ** 63': overflow of 64 bits"},
+        {"(-2) ** 63", "-9223372036854775808"},
+        {"1 ** 9000000000000000000", "1"},
+        {"n ** -1", "'n ** -1': division by zero"},
+        {"(-1) ** x", "'(-1) ** x': an operation on types that it does not fit"},
+        {"10.0 ** 999", "'10.0 ** 999': overflow of 64 bits"},
+        {"m in [1, 512]", "true"},
+        {"m in (1, 2,)", "false"},
+        {"m not in [1, 512]", "false"},
+        {"m in []", "false"},
+        {"layout in ['row', 'col'] and not m in [3]", "true"},
+        {"1 < m in [256 * 2]", "true"},
+        {"600 < m in [512]", "false"},
+        {"not m not in [512]", "true"},
+        {"1 / n in [1]", "'1 / n in [1]': division by zero"},
+        {"3 if n else 4", "4"},
+        {"1 / n if n != 0 else 7", "7"},
+        {"7 if n == 0 else 1 / n", "7"},
+        {"1 if n else 2 if m == 1 else 3", "3"},
+        {"(1 if m else 2) + 10", "11"},
+        {"max(1 if n else 5, 2) == 5 if m > 1 else n", "true"},
+        {"n if m else 3", "0"},
+        {"1 if 1 / n else 2", "'1 if 1 / n else 2': division by zero"},
+        {"m in 3", "offset 5: expected '[' and a list of values, found '3'"},
+        {"m in [1, 2", "offset 10: expected ',' or the end of the list, found the end"},
+        {"1 if m", "offset 6: expected 'else' and another value, found the end"},
+        {"if", "offset 0: expected a value, found 'if'"},
+    };
+    EXPECT(table, HONE_EXPRESSION_PYTHON);
+    static const expectation elsewhere[] = {
+        {"2 ** 3", "offset 2: expected the end, found '**'"},
+        {"m in [512]", "offset 2: expected the end, found 'in'"},
+        {"1 if m else 2", "offset 2: expected the end, found 'if'"},
+    };
+    EXPECT(elsewhere, 0);
 }
 
 static void functions_take_their_arguments(void **state)
@@ -261,7 +310,7 @@ static void wrong_syntax_names_the_place_and_what_was_expected(void **state)
         {"1 +", "offset 3: expected a value, found the end"},
         {"(1", "offset 2: expected ')', found the end"},
         {"1 == not 2", "offset 5: expected a value, found 'not'"},
-        {"2 ** 3", "offset 3: expected a value, found '*'"},
+        {"2 ** 3", "offset 2: expected the end, found '**'"},
         {"1 $ 2", "offset 2: a character that has no meaning here"},
         {"'open", "offset 0: a string without its closing quote on the same line"},
         {"12ab", "offset 0: a number with letters behind it (names start with a letter or '_')"},
@@ -393,6 +442,7 @@ int main(void)
         cmocka_unit_test(comparisons_chain_as_in_python),
         cmocka_unit_test(integer_division_rounds_down_and_modulo_takes_the_sign_of_the_divisor),
         cmocka_unit_test(python_division_gives_floats_only_when_asked_for),
+        cmocka_unit_test(python_s_own_operators_are_read_when_asked_for),
         cmocka_unit_test(functions_take_their_arguments),
         cmocka_unit_test(names_come_from_the_resolver),
         cmocka_unit_test(and_or_are_decided_by_their_left_side),

@@ -87,6 +87,32 @@ static void values_may_be_the_text_of_a_list_and_have_a_default(void **state)
     hone_space_release(&space);
 }
 
+static void conditions_are_python_s(void **state)
+{
+    (void)state;
+    hone_space *space;
+    hone_error err = {0};
+    hone_bound_space *bound;
+    uint64_t count;
+    hone_status status = parse(
+        "{\"ConfigurationSpace\": {\"TuningParameters\": ["
+        "{\"Name\": \"x\", \"Values\": [1, 2, 3, 4, 5, 6, 7, 8]},"
+        "{\"Name\": \"y\", \"Values\": [0, 1, 2, 3]},"
+        "{\"Name\": \"layout\", \"Values\": [\"row\", \"col\"]}],"
+        "\"Conditions\": [{\"Expression\": \"x in [1, 2, 4, 8] and not (y == 3)\"},"
+        "{\"Expression\": \"2 ** y <= x\"},"
+        "{\"Expression\": \"x % y == 0 if y != 0 else layout == 'row'\"}]}}",
+        &space, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HONE_OK);
+    assert_int_equal(hone_space_bind(space, NULL, NULL, &bound, NULL), HONE_OK);
+    assert_int_equal(hone_bound_space_count(bound, &count, NULL), HONE_OK);
+    // y = 0: x of 4, layout row; y = 1: x = 2, 4, 8; y = 2: x = 4, 8; both layouts.
+    assert_int_equal(count, 4 + 3 * 2 + 2 * 2);
+    hone_bound_space_release(&bound);
+    hone_space_release(&space);
+}
+
 static void wrong_documents_name_what_is_wrong(void **state)
 {
     (void)state;
@@ -108,8 +134,8 @@ static void wrong_documents_name_what_is_wrong(void **state)
          "\"Conditions\":[{\"Expression\":\"b > 1\"}]}}",
          "Conditions[0] 'b > 1': offset 0: unknown name 'b'"},
         {"{\"ConfigurationSpace\":{\"TuningParameters\":[{\"Name\":\"a\",\"Values\":[1]}],"
-         "\"Conditions\":[{\"Expression\":\"a in [1, 2]\"}]}}",
-         "Conditions[0] 'a in [1, 2]': offset 2: expected the end of the condition, found 'in'"},
+         "\"Conditions\":[{\"Expression\":\"a is 1\"}]}}",
+         "Conditions[0] 'a is 1': offset 2: expected the end of the condition, found 'is'"},
         {"{\"ConfigurationSpace\":{\"TuningParameters\":[],\"Conditions\":[1]}}",
          "Conditions[0]: expected an Expression, a string"},
         {"{\"ConfigurationSpace\":{\"TuningParameters\":[],\"Conditions\":1}}",
@@ -133,6 +159,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_spaces_have_their_published_numbers_of_configs),
         cmocka_unit_test(values_may_be_the_text_of_a_list_and_have_a_default),
+        cmocka_unit_test(conditions_are_python_s),
         cmocka_unit_test(wrong_documents_name_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
