@@ -89,6 +89,10 @@ static const struct {
     {"reseal", "", "accept lines that were edited by hand"},
     {"count", "", "how many valid configs"},
     {"sample", " N", "N valid configs, uniformly"},
+    {"at", " RANK", "the config of this number, from 0"},
+    {"rank", " CONFIG", "the number of this config"},
+    {"neighbours", " CONFIG", "valid configs that differ from it in one parameter"},
+    {"adjacent", "", "with --neighbours: by one step"},
 };
 
 static bool lists(const char *names, const char *name)

@@ -76,8 +76,16 @@ const cli_command cli_commands[] = {
      "it from the text. --device FINGERPRINT exports one device's decisions, --measurements also what they rest on.\n"
      "--verbose tells of every entry, and of times that differ.",
      1, 0, cli_store},
-    {"space", "FILE", "a space in hone's text or Kernel Tuner's T1 JSON", "json count sample list seed",
-     "--count (the default), --sample N configs, --list all of them. - is standard input.", 1, 1, cli_space},
+    {"space", "FILE", "a space in hone's text, Kernel Tuner's T1 JSON, or a recorded one",
+     "json count sample list seed at rank neighbours adjacent",
+     "--count (the default), --sample N configs, --list all of them. --at RANK is one config by its number, and "
+     "--rank\n"
+     "'A=1 B=row' the number of one: no config is listed for either. --neighbours 'A=1 B=row' are the valid configs "
+     "that\n"
+     "differ in one parameter; with --adjacent by one step. FILE may be a cache file of Kernel Tuner or T4 results, "
+     "plain\n"
+     "or gzipped: its configs are the valid ones. - is standard input.",
+     1, 1, cli_space},
     {"simulate", "SPACE", "the tuner against a recorded space", "json seed evals seconds patience racing warm",
      "SPACE is a cache file of Kernel Tuner or T4 results, plain or gzipped. Shows what the tuner would try, in its "
      "order,\n"
@@ -115,6 +123,7 @@ static const struct {
     {"check", FLAG, AT(check)},
     {"reseal", FLAG, AT(reseal)},
     {"measurements", FLAG, AT(measurements)},
+    {"adjacent", FLAG, AT(adjacent)},
     {"dry-run", FLAG, AT(dry_run)},
     {"audit", FLAG, AT(audit)},
     {"update", FLAG, AT(update)},
@@ -126,6 +135,9 @@ static const struct {
     {"device", TEXT, AT(device)},
     {"lock", TEXT, AT(lock)},
     {"report", TEXT, AT(report)},
+    {"at", TEXT, AT(at)},
+    {"rank", TEXT, AT(rank)},
+    {"neighbours", TEXT, AT(neighbours)},
     {"t4", TEXT, AT(t4)},
     {"warm", LIST, AT(warm)},
     {"racing", FLAG, AT(racing)},

@@ -1,15 +1,17 @@
 // hone space
-#include "cli.h"
+#include "space_source.h"
+
+#include "base/number.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct listing {
     const hone_space *space;
     json_t *configs; // NULL: print as text
+    json_t *rank;    // NULL: not asked for
 } listing;
 
 static bool show(void *ctx, const hone_config *config)
@@ -24,18 +26,6 @@ static bool show(void *ctx, const hone_config *config)
         json_array_append_new(list->configs, json_loads(text, 0, NULL));
     }
     return !cli_cancel;
-}
-
-static hone_status show_sample(hone_cli *cli, const hone_bound_space *bound, listing *list, hone_error *err)
-{
-    size_t wanted = (size_t)cli->options.sample, count = 0;
-    hone_config *configs = calloc(wanted + 1, sizeof *configs);
-    if (configs == NULL) return HONE_OUT_OF_MEMORY;
-    hone_status status = hone_bound_space_sample(bound, (uint64_t)cli->options.seed, wanted, configs, &count, err);
-    for (size_t i = 0; i < count && status == HONE_OK; i++)
-        show(list, &configs[i]);
-    free(configs);
-    return status;
 }
 
 static json_t *parameters_of(const hone_space *space)
@@ -56,52 +46,120 @@ static json_t *number(uint64_t value)
     return value > INT64_MAX ? json_null() : json_integer((json_int_t)value);
 }
 
-static int show_space(hone_cli *cli, const hone_space *space)
+static const char *number_text(uint64_t value, char out[32])
+{
+    if (value == UINT64_MAX)
+        snprintf(out, 32, "2^64 or more");
+    else
+        snprintf(out, 32, "%" PRIu64, value);
+    return out;
+}
+
+static void print_count(const cli_space_source *source, uint64_t low, uint64_t high)
+{
+    char from[32], to[32], all[32];
+    number_text(low, from);
+    number_text(high, to);
+    number_text(hone_space_cartesian(source->space), all);
+    printf(
+        "%zu parameters, %s%s%s %s configs of %s\n", hone_space_parameters(source->space), from,
+        low == high ? "" : " to ", low == high ? "" : to, source->recorded == NULL ? "valid" : "recorded", all);
+}
+
+static hone_status run_at(const cli_space_source *source, const char *text, listing *list, hone_error *err)
+{
+    int64_t rank;
+    hone_config config;
+    if (!hone_integer_parse(text, strlen(text), &rank) || rank < 0) {
+        *err = (hone_error){.status = HONE_INVALID_ARGUMENT, .where = "space"};
+        snprintf(err->message, sizeof err->message, "--at '%.100s': expected a rank, an integer from 0 on", text);
+        return err->status;
+    }
+    hone_status status = cli_space_at(source, (uint64_t)rank, &config, err);
+    if (status == HONE_OK) show(list, &config);
+    return status;
+}
+
+static hone_status run_rank(const cli_space_source *source, const char *text, listing *list, hone_error *err)
+{
+    uint64_t rank;
+    hone_config config;
+    hone_status status = hone_config_from_text(source->space, text, &config, err);
+    if (status == HONE_OK) status = cli_space_rank(source, &config, &rank, err);
+    if (status != HONE_OK) return status;
+    if (list->configs == NULL)
+        printf("%" PRIu64 "\n", rank);
+    else
+        list->rank = number(rank);
+    return HONE_OK;
+}
+
+static hone_status run_neighbours(const cli_space_source *source, const hone_cli *cli, listing *list, hone_error *err)
+{
+    hone_config config;
+    hone_neighbourhood which = cli->options.adjacent ? HONE_NEIGHBOURS_ADJACENT : HONE_NEIGHBOURS_HAMMING;
+    hone_status status = hone_config_from_text(source->space, cli->options.neighbours, &config, err);
+    return status == HONE_OK ? cli_space_neighbours(source, &config, which, show, list, err) : status;
+}
+
+// What was asked for beside the number.
+static hone_status run_options(const cli_space_source *source, const hone_cli *cli, listing *list, hone_error *err)
+{
+    const cli_options *options = &cli->options;
+    hone_status status = HONE_OK;
+    if (options->at != NULL) status = run_at(source, options->at, list, err);
+    if (status == HONE_OK && options->rank != NULL) status = run_rank(source, options->rank, list, err);
+    if (status == HONE_OK && options->neighbours != NULL) status = run_neighbours(source, cli, list, err);
+    if (status == HONE_OK && options->sample > 0)
+        status = cli_space_sample(source, (uint64_t)options->seed, (size_t)options->sample, show, list, err);
+    if (status == HONE_OK && options->list) status = cli_space_list(source, show, list, err);
+    return status;
+}
+
+static void print_json(
+    const cli_space_source *source, const hone_cli *cli, uint64_t low, uint64_t high, const listing *list)
+{
+    json_t *root = json_pack(
+        "{s:o, s:o, s:o}", "parameters", parameters_of(source->space), "count", low == high ? number(low) : json_null(),
+        "cartesian", number(hone_space_cartesian(source->space)));
+    if (low != high) {
+        json_object_set_new(root, "low", number(low));
+        json_object_set_new(root, "high", number(high));
+    }
+    const cli_options *options = &cli->options;
+    if (list->rank != NULL) json_object_set_new(root, "rank", list->rank);
+    if (options->at || options->neighbours || options->list || options->sample > 0)
+        json_object_set(root, "configs", list->configs);
+    cli_print_json(root);
+}
+
+static int show_space(hone_cli *cli, const cli_space_source *source)
 {
     hone_error err;
-    hone_bound_space *bound = NULL;
-    uint64_t count = 0;
-    listing list = {space, cli->options.json ? json_array() : NULL};
-    hone_status status = hone_space_bind(space, NULL, NULL, &bound, &err);
-    if (status == HONE_OK) status = hone_bound_space_count(bound, &count, &err);
-    if (status == HONE_OK && cli->options.sample > 0) status = show_sample(cli, bound, &list, &err);
-    if (status == HONE_OK && cli->options.list) status = hone_bound_space_enumerate(bound, show, &list, &err);
-    if (status != HONE_OK) {
-        json_decref(list.configs);
-    } else if (cli->options.json) {
-        json_t *root = json_pack(
-            "{s:o, s:o, s:o}", "parameters", parameters_of(space), "count", number(count), "cartesian",
-            number(hone_space_cartesian(space)));
-        if (cli->options.sample > 0 || cli->options.list)
-            json_object_set_new(root, "configs", list.configs);
-        else
-            json_decref(list.configs);
-        cli_print_json(root);
-    } else if (cli->options.count || !(cli->options.sample > 0 || cli->options.list)) {
-        printf(
-            "%zu parameters, %" PRIu64 " valid configs of %" PRIu64 "\n", hone_space_parameters(space), count,
-            hone_space_cartesian(space));
-    }
-    hone_bound_space_release(&bound);
-    return status == HONE_OK ? (count == 0 ? EXIT_NO : EXIT_DONE) : cli_fail(&err);
+    uint64_t low = 0, high = 0;
+    const cli_options *options = &cli->options;
+    bool asked = options->at || options->rank || options->neighbours || options->sample > 0 || options->list;
+    listing list = {source->space, options->json ? json_array() : NULL, NULL};
+    hone_status status = cli_space_bounds(source, &low, &high, &err);
+    if (status == HONE_OK) status = run_options(source, cli, &list, &err);
+    if (status == HONE_OK && options->json)
+        print_json(source, cli, low, high, &list);
+    else if (status == HONE_OK && (options->count || !asked))
+        print_count(source, low, high);
+    json_decref(list.configs);
+    return status == HONE_OK ? (high == 0 ? EXIT_NO : EXIT_DONE) : cli_fail(&err);
 }
 
 int cli_space(hone_cli *cli)
 {
-    // Counting may take for ever and has nothing to save: a signal ends it at once.
+    // Looking at a space has nothing to save: a signal ends it at once.
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    hone_buffer text;
-    int status = cli_read(cli->arguments[0], &text);
-    if (status != 0) return status;
-    const char *start = hone_buffer_string(&text);
-    bool is_json = start[strspn(start, " \t\r\n")] == '{';
-    hone_space *space = NULL;
-    hone_error err;
-    hone_status parsed = is_json ? hone_space_parse_t1(hone_allocator_system(), start, text.size, &space, &err)
-                                 : hone_space_parse(hone_allocator_system(), start, &space, &err);
-    status = parsed == HONE_OK ? show_space(cli, space) : cli_fail_in(cli->arguments[0], &err);
-    hone_space_release(&space);
-    hone_buffer_deinit(&text);
+    if (cli->options.adjacent && cli->options.neighbours == NULL)
+        return cli_usage("--adjacent says which neighbours: give --neighbours CONFIG as well");
+    cli_space_source source;
+    int status = cli_space_open(&source, cli->arguments[0]);
+    if (status == 0) status = show_space(cli, &source);
+    cli_space_close(&source);
     return status;
 }

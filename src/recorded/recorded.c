@@ -61,6 +61,7 @@ static hone_status parse_text(
     char closing[3];
     bool mended = text->size > 0 && hone_recorded_mend(text->data, text->size, &whole, closing);
     hone_status status = hone_json_parse(hone_buffer_string(text), text->size, out, err);
+    if (status == HONE_OK) return HONE_OK;
     if (status != HONE_CORRUPT || !mended) return hone_fail_prefix(err, status, "%s", name);
     text->size = whole;
     hone_buffer_text(text, closing);

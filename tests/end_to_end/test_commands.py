@@ -211,6 +211,62 @@ class Space(CommandTest):
         answer = self.hone("space", "-", "--json", input=json.dumps(document)).json
         self.assertEqual((answer["count"], answer["cartesian"]), (3, 6))
 
+    def test_configs_have_numbers(self):
+        text = "a: 1..8\nb: 1..8\nwhere a < b\n"
+        listed = self.hone("space", "--list", "-", input=text).out.splitlines()
+        for rank, config in enumerate(listed):
+            self.assertEqual(self.hone("space", "--at", str(rank), "-", input=text).out.strip(), config)
+            self.assertEqual(self.hone("space", "--rank", config, "-", input=text).out, f"{rank}\n")
+        answer = self.hone("space", "--at", "3", "--rank", "a=1 b=3", "--json", "-", input=text).json
+        self.assertEqual((answer["rank"], answer["configs"]), (1, [{"a": 1, "b": 5}]))
+        self.refused("space", "-", "--at", "28", input=text, code=NO, says="28 valid configs")
+        self.refused("space", "-", "--at", "-1", input=text, says="from 0 on")
+        self.refused("space", "-", "--rank", "a=2 b=1", input=text, says="a < b")
+
+    def test_neighbours_differ_in_one_parameter(self):
+        text = "a: 1..8\nb: 1..8\nwhere a < b\n"
+        near = self.hone("space", "--neighbours", "a=2 b=4", "--adjacent", "-", input=text).out.splitlines()
+        self.assertEqual(near, ["a=1 b=4", "a=3 b=4", "a=2 b=3", "a=2 b=5"])
+        every = self.hone("space", "--neighbours", "a=2 b=4", "-", input=text).out.splitlines()
+        self.assertEqual(len(every), 2 + 5)
+        self.refused("space", "-", "--neighbours", "a=2", input=text, says="'b' is missing")
+        self.refused("space", "-", "--adjacent", input=text, says="--neighbours")
+
+    def test_a_space_beyond_enumerating_is_counted_and_sampled(self):
+        path = str(DATA / "golden" / "spaces" / "pipeline.txt")
+        self.assertIn("18463608405 valid configs", self.hone("space", path).out)
+        config = self.hone("space", "--at", "1000000000", path).out.strip()
+        self.assertEqual(self.hone("space", "--rank", config, path).out, "1000000000\n")
+        self.assertEqual(len(self.hone("space", "--sample", "20", path).out.splitlines()), 20)
+
+    def test_what_cannot_be_counted_is_bounded(self):
+        text = "".join(f"{name}: 1..1000\n" for name in "abcde")
+        text += "where (a * b + c * d + a * d + b * e + c * e) % 7 == 0\nwhere (a * c + b * d) % 5 == e % 5\n"
+        answer = self.hone("space", "--json", "-", input=text).json
+        self.assertIsNone(answer["count"])
+        self.assertLess(0, answer["low"])
+        self.assertLess(answer["low"], answer["high"])
+        self.assertRegex(self.hone("space", "-", input=text).out, r"\d+ to \d+ valid configs of 10{15}\n")
+        self.refused("space", "--at", "0", "-", input=text, code=WORLD, says="too entangled")
+
+    def test_the_configs_of_a_cache_file_are_the_valid_ones(self):
+        cache = {"device_name": "d", "kernel_name": "k", "tune_params_keys": ["x", "mode"],
+                 "tune_params": {"x": [1, 2, 4], "mode": ["row", "col"]},
+                 "cache": {"1,row": {"x": 1, "mode": "row", "time": 1.5, "times": [1.5]},
+                           "4,row": {"x": 4, "mode": "row", "time": 2.5, "times": [2.5]},
+                           "4,col": {"x": 4, "mode": "col", "time": "RuntimeFailedConfig"}}}
+        text = json.dumps(cache)
+        for document in (text, text[:-2]):
+            self.assertIn("3 recorded configs of 6", self.hone("space", "-", input=document).out)
+        self.assertEqual(self.hone("space", "--list", "-", input=text).out, "x=1 mode=row\nx=4 mode=row\nx=4 mode=col\n")
+        self.assertEqual(len(set(self.hone("space", "--sample", "9", "-", input=text).out.splitlines())), 3)
+        self.assertEqual(self.hone("space", "--rank", "x=4 mode=col", "-", input=text).out, "2\n")
+        self.assertEqual(self.hone("space", "--at", "1", "-", input=text).out, "x=4 mode=row\n")
+        self.assertEqual(self.hone("space", "--neighbours", "x=4 mode=row", "-", input=text).out,
+                         "x=1 mode=row\nx=4 mode=col\n")
+        self.refused("space", "--rank", "x=2 mode=row", "-", input=text, code=NO, says="not recorded")
+        self.refused("space", "-", input=text[:90], code=WORLD)
+
     def test_an_empty_space_is_the_answer_no(self):
         self.assertIn("0 valid", self.hone("space", "-", code=NO, input="a: 1..4\nwhere a > 5\n").out)
 
