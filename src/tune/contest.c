@@ -122,6 +122,7 @@ static hone_status prepare(hone_contest_state *state, hone_error *err)
     hone_status status = hone_contest_take_seat(state, err);
     if (status == HONE_OK && !hone_contest_anybody(state)) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_contest_load(state, err);
+    if (status == HONE_OK) status = hone_contest_find_priors(state, err);
     if (status == HONE_OK) hone_contest_find_incumbent(state);
     return status;
 }
@@ -230,6 +231,7 @@ void hone_contest_destroy(hone_contest_state **pointer)
     hone_free(allocator, state->contestants);
     hone_free(allocator, state->candidates);
     hone_free(allocator, state->resumed);
+    hone_free(allocator, state->priors);
     hone_buffer_deinit(&state->message);
     hone_buffer_deinit(&state->answer);
     hone_free(allocator, state);

@@ -75,12 +75,13 @@ typedef struct hone_contest_state {
     struct hone_resumed *resumed; // from the store
     size_t resumed_count, resumed_capacity;
     hone_incumbent incumbent;
-    bool exhaustive;     // every config of every contestant is within the evaluations
-    uint32_t total;      // candidates planned
-    uint32_t turn;       // of the searches
-    uint32_t measured;   // candidates, by this contest
-    double measuring_ns; // that took
-    int64_t best;        // index of a candidate; -1: none
+    hone_search_prior *priors; // of all contestants
+    bool exhaustive;           // every config of every contestant is within the evaluations
+    uint32_t total;            // candidates planned
+    uint32_t turn;             // of the searches
+    uint32_t measured;         // candidates, by this contest
+    double measuring_ns;       // that took
+    int64_t best;              // index of a candidate; -1: none
     const hone_candidate *winner;
     bool heated; // the second heat was run: who was not in it is no finalist
     uint32_t since_gain;
@@ -106,6 +107,8 @@ bool hone_contest_cancelled(const hone_contest_state *state);
 
 // candidates.c: who competes, and with which configs.
 hone_status hone_contest_collect(hone_contest_state *state, hone_error *err);
+// Gives each kernel the configs that near calls in the stores are known by (priors.c).
+hone_status hone_contest_find_priors(hone_contest_state *state, hone_error *err);
 // Begins the searches, once it is known who competes and what was measured before.
 hone_status hone_contest_fill(hone_contest_state *state, hone_error *err);
 // Tells a kernel's search what a config took.
