@@ -22,7 +22,7 @@ typedef struct cli_options {
     bool adjacent, json, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process, check,
         reseal, measurements, dry_run, audit, update, racing;
     const char *store, *platform, *kernel, *spec, *format, *device, *lock, *report, *at, *rank, *neighbours, *t4;
-    double seconds, wait;
+    double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
     cli_names warm;
     int64_t evals, patience, seed, sample, calls;

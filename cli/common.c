@@ -338,6 +338,7 @@ void cli_tune_options(hone_cli *cli, hone_tune_options *out)
     const cli_options *options = &cli->options;
     *out = (hone_tune_options){
         .struct_size = sizeof *out,
+        .batch_seconds = options->batch_seconds,
         .expected_calls = (double)options->calls,
         .evaluations = (uint32_t)options->evals,
         .seconds = options->seconds,

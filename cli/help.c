@@ -56,6 +56,7 @@ static const struct {
     {"json", "", "one JSON document on standard output"},
     {"store", " URL", "the store, in place of HONE_STORE"},
     {"seconds", " N", "at most so long for a call (default 30)"},
+    {"batch-seconds", " N", "at most so long for all calls together: time goes where it saves most"},
     {"evals", " N", "at most so many candidates (default 500)"},
     {"patience", " N", "stop after so many candidates without a gain"},
     {"calls", " N", "the call will be made so often: stop when a step costs more than it saves over them"},

@@ -19,7 +19,8 @@ const cli_command cli_commands[] = {
      "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1,
      cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
-     "json store seconds evals patience calls wait platform kernel cold seed recorded fresh no-store in-process "
+     "json store seconds batch-seconds evals patience calls wait platform kernel cold seed recorded fresh no-store "
+     "in-process "
      "report t4 audit threshold update",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
@@ -31,7 +32,8 @@ const cli_command cli_commands[] = {
      "is past the threshold. Nothing is stored, unless --update tunes those anew.",
      0, 0, cli_tune},
     {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
-     "json list unproved store seconds evals patience calls wait platform kernel cold seed fresh no-store",
+     "json list unproved store seconds batch-seconds evals patience calls wait platform kernel cold seed fresh "
+     "no-store",
      "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
      "--unproved tunes also what was matched by operands alone.",
      1, 0, cli_offline},
@@ -142,6 +144,7 @@ static const struct {
     {"warm", LIST, AT(warm)},
     {"racing", FLAG, AT(racing)},
     {"seconds", SECONDS, AT(seconds)},
+    {"batch-seconds", SECONDS, AT(batch_seconds)},
     {"wait", SECONDS, AT(wait)},
     {"threshold", PERCENT, AT(threshold)},
     {"evals", COUNT, AT(evals)},

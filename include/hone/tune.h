@@ -50,6 +50,10 @@ typedef struct hone_tune_options {
     // How often the call will be made: stop when what the next candidate can be expected to save over them is less than
     // what it costs to try it. 0: not known, nothing stops for it.
     double expected_calls;
+    // Of hone_tune_recorded and hone_offline: at most so long for all calls together. Each gets a first slice; the rest goes
+    // slice by slice where the number of calls, times their time, times what a further step is expected to gain is
+    // largest (with a store, and without fresh: else all get equal shares). 0: every call has `seconds`.
+    double batch_seconds;
 } hone_tune_options;
 
 // A stored choice, measured again. Times are nanoseconds of one run, shares are of 1.

@@ -492,14 +492,10 @@ static bool is_tuned(const hone_matched *const *items, size_t count, const hone_
 }
 
 static hone_status tune_item(
-    const hone_offline_environment *environment,
-    const hone_matched *item,
-    const hone_tune_options *options,
-    bool again,
-    hone_error *err)
+    const hone_offline_environment *environment, const hone_matched *item, bool again, hone_error *err)
 {
     hone_error why = {0};
-    hone_status status = again ? HONE_OK : environment->tune(environment->ctx, item->call, options, &why);
+    hone_status status = again ? HONE_OK : environment->tune(environment->ctx, item->call, item->shown.count, &why);
     if (status == HONE_OK) status = put_alias(environment, item, &why);
     if (status == HONE_OK) return HONE_OK;
     if (ends_batch(status)) {
@@ -510,11 +506,7 @@ static hone_status tune_item(
 }
 
 hone_status hone_offline_tune(
-    const hone_offline_environment *environment,
-    const hone_program *program,
-    bool unproved,
-    const hone_tune_options *options,
-    hone_error *err)
+    const hone_offline_environment *environment, const hone_program *program, bool unproved, hone_error *err)
 {
     const hone_allocator *a = &environment->allocator;
     const hone_matched **order = hone_alloc_array(a, program->count, sizeof *order);
@@ -528,7 +520,7 @@ hone_status hone_offline_tune(
         if (reason)
             status = report(environment, order[i], reason, err);
         else
-            status = tune_item(environment, order[i], options, is_tuned(order, i, order[i], unproved), err);
+            status = tune_item(environment, order[i], is_tuned(order, i, order[i], unproved), err);
     }
     hone_free(a, order);
     return status;

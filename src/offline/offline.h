@@ -14,9 +14,9 @@ typedef struct hone_offline_environment {
     void *ctx; // first argument of the functions
     // Appends the canonical text of a recorded invocation ("flash_attention", "2", key). False: there is none. May be NULL.
     bool (*recorded)(void *ctx, const char *algorithm, const char *version, const char *key, hone_buffer *out_spec);
-    // Tunes one call, stores it and adds it to the result. A call that is decided already is only added. HONE_CANCELLED ends the batch,
+    // Tunes one call that is made so often, stores it and adds it to the result. A call that is decided already is only added. HONE_CANCELLED ends the batch,
     // HONE_OUT_OF_MEMORY too; any other failure is given to `failed`.
-    hone_status (*tune)(void *ctx, const hone_call *call, const hone_tune_options *options, hone_error *err);
+    hone_status (*tune)(void *ctx, const hone_call *call, int64_t count, hone_error *err);
     // Takes a call that was not tuned into the result: its text or NULL, its key (hone's, else the label's, else NULL), why.
     hone_status (*failed)(void *ctx, const char *call, const char *key, const char *reason, hone_error *err);
     // Remembers another system's key of a call that was tuned. May be NULL.
@@ -33,10 +33,6 @@ hone_status hone_offline_read(
     hone_error *err);
 // hone_offline of the public header, without the result, which is the environment's.
 hone_status hone_offline_tune(
-    const hone_offline_environment *environment,
-    const hone_program *program,
-    bool unproved,
-    const hone_tune_options *options,
-    hone_error *err);
+    const hone_offline_environment *environment, const hone_program *program, bool unproved, hone_error *err);
 
 #endif

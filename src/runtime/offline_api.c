@@ -1,6 +1,7 @@
 // hone_program_read and hone_offline on top of src/offline: where recorded calls come from, and where answers go.
 #include "base/error.h"
 #include "offline/offline.h"
+#include "runtime/batch.h"
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@
 typedef struct batch {
     hone_runtime *rt;
     hone_result *result;
+    hone_batch *calls; // NULL: nothing is tuned
 } batch;
 
 typedef struct recorded_spec {
@@ -36,12 +38,12 @@ static bool recorded(void *ctx, const char *algorithm, const char *version, cons
     return spec.found;
 }
 
-static hone_status tune(void *ctx, const hone_call *call, const hone_tune_options *options, hone_error *err)
+static hone_status tune(void *ctx, const hone_call *call, int64_t count, hone_error *err)
 {
     batch *work = ctx;
     const hone_op *op = NULL;
     hone_status status = hone_op_get(work->rt, hone_signature_name(hone_call_signature(call)), &op, err);
-    return status == HONE_OK ? hone_runtime_tune_missing(op, call, options, work->result, err) : status;
+    return status == HONE_OK ? hone_batch_tune(work->calls, op, call, (double)count, err) : status;
 }
 
 static hone_status failed(void *ctx, const char *call, const char *key, const char *reason, hone_error *err)
@@ -99,7 +101,12 @@ hone_status hone_offline(
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &work.result, err);
     if (status != HONE_OK) return status;
     hone_offline_environment environment = environment_of(&work, !options->no_store);
-    status = hone_offline_tune(&environment, program, unproved, options, err);
+    hone_batch calls;
+    hone_batch_init(&calls, rt, options, hone_program_operations(program), work.result);
+    work.calls = &calls;
+    status = hone_offline_tune(&environment, program, unproved, err);
+    if (status == HONE_OK) status = hone_batch_spend_rest(&calls, err);
+    hone_batch_deinit(&calls);
     if (status == HONE_OK || (status == HONE_CANCELLED && hone_result_size(work.result) > 0))
         *out_result = work.result;
     else

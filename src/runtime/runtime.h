@@ -165,12 +165,23 @@ void hone_decision_fill(
 hone_status hone_runtime_contest(
     hone_turn *turn, const hone_op *op, hone_result *result, hone_decision *out, hone_error *err);
 // Waits for the turn and tunes; what another thread or process has found meanwhile is taken where the options allow it.
+// outlook: written when a contest took place, else left as it was; NULL: not asked.
 hone_status hone_runtime_tune(
-    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err);
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_outlook *outlook,
+    hone_error *err);
 // The same unless a verified decision is there already: then only the result gets it. Buckets are tuned in place of
 // the calls that fall into them.
 hone_status hone_runtime_tune_missing(
-    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err);
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_outlook *outlook,
+    hone_error *err);
 // Replaces NULL by the defaults; refuses what is out of range.
 hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_options *out, hone_error *err);
 // Puts a decision in the memory cache and drops the plans that it replaces.

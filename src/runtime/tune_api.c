@@ -1,6 +1,7 @@
 // hone_tune on top of the tuner: where a contest's answer goes.
 #include "base/error.h"
 #include "base/structs.h"
+#include "runtime/batch.h"
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -62,6 +63,7 @@ hone_status hone_runtime_contest(
     hone_thread_self.depth++;
     status = hone_contest_run(&environment, op->algorithm, turn->call, turn->options, &contest, err);
     hone_thread_self.depth--;
+    if (turn->outlook) *turn->outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
     if (contest.decision.kernel[0] != '\0') {
         hone_error why = {.message = ""};
         hone_status kept = keep(rt, &environment, turn->call, &contest.decision, &why);
@@ -119,7 +121,12 @@ static bool take_answer(
 }
 
 hone_status hone_runtime_tune(
-    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err)
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_outlook *outlook,
+    hone_error *err)
 {
     hone_request request;
     bool landed = false, done = false;
@@ -130,6 +137,7 @@ hone_status hone_runtime_tune(
         status = hone_turn_begin(&turn, &environment, op->algorithm, request.device, call, options, &landed, err);
         if (status == HONE_OK && (landed || turn.key.waited)) done = take_answer(&turn, &request, result, &status, err);
         if (status == HONE_OK && !done && !landed) {
+            turn.outlook = outlook;
             status = hone_runtime_contest(&turn, op, result, NULL, err);
             done = true;
         }
@@ -147,10 +155,11 @@ hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_opt
         hone_struct_copy(out, sizeof *out, given, given->struct_size, "hone_tune_options", "tune", err);
     if (status != HONE_OK) return status;
     if (!(out->seconds >= 0) || !(out->candidate_seconds >= 0) || !(out->wait_seconds >= 0) ||
-        !(out->expected_calls >= 0))
+        !(out->expected_calls >= 0) || !(out->batch_seconds >= 0))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "tune",
-            "seconds, candidate_seconds, wait_seconds and expected_calls must be 0 (the default) or more");
+            "seconds, candidate_seconds, wait_seconds, batch_seconds and expected_calls must be 0 (the default) or "
+            "more");
     return HONE_OK;
 }
 
@@ -184,7 +193,7 @@ hone_status hone_tune(
     // What is stored for a bucket is what later look-ups of the bucket's calls find.
     hone_call *bucket = NULL;
     status = hone_request_bucket(call, &bucket, err);
-    if (status == HONE_OK) status = hone_runtime_tune(op, bucket != NULL ? bucket : call, options, result, err);
+    if (status == HONE_OK) status = hone_runtime_tune(op, bucket != NULL ? bucket : call, options, result, NULL, err);
     hone_call_release(&bucket);
     return finish(result, status, out_result);
 }
@@ -226,6 +235,7 @@ typedef struct queue_item {
     char *call;      // call text; NULL: from spec
     char *spec;
     char *key;
+    double count;
 } queue_item;
 
 typedef struct queue {
@@ -257,6 +267,7 @@ static bool add_to_queue(void *ctx, const hone_store_invocation *invocation)
         .call = copy_or_null(allocator, invocation->call),
         .spec = copy_or_null(allocator, invocation->key.spec),
         .key = copy_or_null(allocator, invocation->key.key),
+        .count = (double)invocation->count,
     };
     calls->failed = calls->failed || item->algorithm == NULL || item->key == NULL;
     return !calls->failed;
@@ -294,7 +305,12 @@ static hone_status find_recorded(
 }
 
 hone_status hone_runtime_tune_missing(
-    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err)
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_outlook *outlook,
+    hone_error *err)
 {
     hone_call *bucket = NULL;
     hone_contest decided = {.count = 0};
@@ -303,22 +319,21 @@ hone_status hone_runtime_tune_missing(
     if (status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision))
         status = hone_result_add_contest(result, target, &decided, err);
     else if (status == HONE_OK)
-        status = hone_runtime_tune(op, target, options, result, err);
+        status = hone_runtime_tune(op, target, options, result, outlook, err);
     hone_call_release(&bucket);
     return status;
 }
 
-static hone_status tune_item(
-    hone_runtime *rt, const queue_item *item, const hone_tune_options *options, hone_result *result, hone_error *err)
+static hone_status tune_item(hone_batch *batch, const queue_item *item, hone_error *err)
 {
     const hone_op *op = NULL;
     hone_call *call = NULL;
     hone_error why = {.message = ""};
-    hone_status status = find_recorded(rt, item, &op, &call, &why);
-    if (status == HONE_OK) status = hone_runtime_tune_missing(op, call, options, result, &why);
+    hone_status status = find_recorded(batch->rt, item, &op, &call, &why);
+    if (status == HONE_OK) status = hone_batch_tune(batch, op, call, item->count, &why);
     if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY)
         status = hone_result_add_failure(
-            result, item->call != NULL ? item->call : item->algorithm, item->key, why.message, err);
+            batch->result, item->call != NULL ? item->call : item->algorithm, item->key, why.message, err);
     else if (status != HONE_OK && err != NULL)
         *err = why;
     hone_call_release(&call);
@@ -341,8 +356,12 @@ hone_status hone_tune_recorded(
     queue calls = {.rt = rt};
     status = hone_record_get(rt, NULL, add_to_queue, &calls, err);
     if (status == HONE_OK && calls.failed) status = hone_fail_memory(err, "tune.recorded");
+    hone_batch batch;
+    hone_batch_init(&batch, rt, options, calls.count, result);
     for (size_t i = 0; i < calls.count && status == HONE_OK; i++)
-        status = tune_item(rt, &calls.items[i], options, result, err);
+        status = tune_item(&batch, &calls.items[i], err);
+    if (status == HONE_OK) status = hone_batch_spend_rest(&batch, err);
+    hone_batch_deinit(&batch);
     free_queue(&calls);
     return finish(result, status, out_result);
 }

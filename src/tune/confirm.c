@@ -140,6 +140,7 @@ static bool is_certain(const hone_finals *finals, uint64_t seed)
 static uint32_t choose_winner(const hone_contest_state *state, const hone_finals *finals)
 {
     uint32_t best = fastest(finals), winner = best;
+    if (is_incumbent(state, finals->finalists[best])) return best;
     for (uint32_t i = 0; i < finals->count; i++) {
         if (i == best) continue;
         hone_interval ratio =

@@ -158,13 +158,28 @@ static void settle_cancelled(hone_contest_state *state)
     (void)!hone_contest_keep_trail(state, NULL, NULL);
 }
 
+// Everything that is measured, and every limit, hangs on it.
+static hone_status check_clock(hone_error *err)
+{
+    enum { LOOKS = 1000000 };
+    uint64_t start = hone_os_now_ns();
+    for (int i = 0; i < LOOKS; i++)
+        if (hone_os_now_ns() != start) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "the monotonic clock stands still: %d readings are all %llu ns, so nothing can be measured; what was measured "
+        "before is kept",
+        LOOKS, (unsigned long long)start);
+}
+
 // From here on the machine is the contest's, and its time begins.
 static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
 {
     const hone_tune_environment *environment = state->environment;
     hone_evidence *evidence = &state->out->decision.evidence;
-    hone_status status =
-        environment->begin_measuring ? environment->begin_measuring(environment->measuring_ctx, err) : HONE_OK;
+    hone_status status = check_clock(err);
+    if (status == HONE_OK && environment->begin_measuring)
+        status = environment->begin_measuring(environment->measuring_ctx, err);
     if (status != HONE_OK) return status;
     start_clock(state);
     double load = hone_os_load();
@@ -180,6 +195,7 @@ static hone_status contend(hone_contest_state *state, hone_error *err)
     hone_status status = hone_contest_fill(state, err);
     if (status == HONE_OK) grant_race(state);
     if (status == HONE_OK) status = hone_contest_race(state, err);
+    if (hone_contest_evaluations_left(state)) state->out->expected_gain = hone_contest_expected_gain(state);
     if (status == HONE_OK && state->best < 0) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_contest_heat(state, err);
     if (status == HONE_OK) status = run_finals(state, err);

@@ -319,6 +319,7 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
 {
     hone_status status = race_resumed(state, err);
+    state->since_gain = 0; // patience is for what this contest tries
     if (status == HONE_OK) status = race_defaults(state, err);
     if (status == HONE_OK) status = race_incumbent(state, err);
     while (status == HONE_OK && hone_contest_goes_on(state)) {

@@ -14,6 +14,12 @@ typedef struct hone_turn_environment {
     const char *device_locks; // folder, or "none"; NULL: /tmp
 } hone_turn_environment;
 
+// What a contest says of a further one for the same call.
+typedef struct hone_outlook {
+    double time_ns;       // of the best; 0: none
+    double expected_gain; // that the next step would take off it, relative; 0: nothing is left to try
+} hone_outlook;
+
 // One call being tuned. On the stack of the thread that tunes it, from begin to end.
 typedef struct hone_turn {
     const hone_turn_environment *environment;
@@ -26,6 +32,7 @@ typedef struct hone_turn {
     hone_lease key;  // among the processes that share the store
     hone_lease lane; // of the device, among all processes of this machine
     bool on_runway;
+    hone_outlook *outlook; // of the contest; NULL: not asked
 } hone_turn;
 
 // Waits until nobody else tunes the call. A thread that is tuning already waits for nobody, since others may wait for it.

@@ -130,6 +130,24 @@ class Tune(CommandTest):
         self.tune("--recorded")
         self.assertEqual(self.stat()["measurements"], measured)
 
+    def test_a_batch_budget_goes_on_where_calls_are_many_after_a_slice_for_each(self):
+        light = "matmul(f32[48,48], f32[48,48])"
+        for call in [light] + 6 * ["matmul(f32[96,96], f32[96,96])"]:
+            self.hone("run", call, env={"HONE_RECORD": "1", "HONE_POLICY": "heuristic"})
+        document = self.hone("tune", "--recorded", "--batch-seconds", "4", "--evals", "100000", "--patience", "100000",
+                             "--json").json
+        heavy_entry, light_entry = document["entries"]
+        self.assertEqual(light_entry["call"], light)
+        self.assertGreater(light_entry["evidence"]["measured"], 0)
+        # The light call had one slice, the heavy one that and more, which began with what the first had measured.
+        evaluations = self.hone("store", "stat", "--json").json["measurements"]
+        self.assertGreater(heavy_entry["evidence"]["measured"], 0)
+        self.assertGreaterEqual(evaluations, light_entry["evidence"]["measured"] + heavy_entry["evidence"]["measured"])
+
+    def test_a_batch_budget_is_for_batches(self):
+        self.refused("tune", NORM, "--batch-seconds", "1", says="--recorded")
+        self.refused("tune", "--recorded", "--batch-seconds", "0", says="above 0")
+
     def test_calls_and_the_record_are_not_asked_for_together(self):
         self.refused("tune", NORM, "--recorded", says="--recorded")
 

@@ -13,6 +13,7 @@ typedef struct faults {
     long long syncs;       // calls of fsync and fdatasync so far
     long file_system;      // what statfs says; 0: the truth
     long long clock_shift; // seconds that CLOCK_REALTIME is wrong by
+    bool clock_stands;     // every clock says what it said when this was set
     char failed[32];       // the name of the call that failed
 } faults;
 

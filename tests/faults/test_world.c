@@ -332,6 +332,27 @@ static void a_clock_that_goes_back_changes_nothing(void **state)
     apart(*state, use_clock_that_goes_back);
 }
 
+static void tune_without_a_clock(world *w)
+{
+    fixture *f = open_runtime(w);
+    hone_result *result = NULL;
+    hone_error err = {.message = ""};
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .isolation = HONE_ISOLATION_IN_PROCESS, .seconds = 1, .evaluations = 3};
+    faults_now.clock_stands = true;
+    hone_status status = hone_tune_text(f->rt, "scale(f32[4,4])", &options, &result, &err);
+    faults_now.clock_stands = false;
+    assert_int_equal(status, HONE_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "clock stands still"));
+    assert_null(result);
+    close_fixture(f);
+}
+
+static void with_a_clock_that_stands_still_nothing_is_tuned(void **state)
+{
+    apart(*state, tune_without_a_clock);
+}
+
 static void use_newer_store(world *w)
 {
     make_store(w);
@@ -373,6 +394,7 @@ int main(void)
         WORLD_TEST(on_a_network_file_system_there_is_no_wal),
         WORLD_TEST(a_store_with_a_wal_that_comes_to_a_network_loses_it),
         WORLD_TEST(a_clock_that_goes_back_changes_nothing),
+        WORLD_TEST(with_a_clock_that_stands_still_nothing_is_tuned),
         WORLD_TEST(a_newer_store_is_left_and_gone_on_without),
     };
     alarm(100);

@@ -79,10 +79,10 @@ static void fixture_log(fixture *f, const char *format, ...)
     va_end(list);
 }
 
-static hone_status fixture_tune(void *ctx, const hone_call *call, const hone_tune_options *options, hone_error *err)
+static hone_status fixture_tune(void *ctx, const hone_call *call, int64_t count, hone_error *err)
 {
     fixture *f = ctx;
-    (void)options;
+    (void)count;
     fixture_log(f, "tune %s\n", hone_call_text(call));
     if (!f->fail || !strstr(hone_call_text(call), f->fail)) return HONE_OK;
     snprintf(err->message, sizeof err->message, "nobody won");

@@ -226,9 +226,9 @@ static void every_allocation_may_fail(void **state)
                 assert_null(program);
             } else {
                 assert_int_equal(hone_program_operations(program), 1 + (i == 0));
-                assert_int_equal(hone_offline_tune(&environment, program, true, NULL, &err), HONE_OUT_OF_MEMORY);
+                assert_int_equal(hone_offline_tune(&environment, program, true, &err), HONE_OUT_OF_MEMORY);
                 atomic_store(&failing.left, -1);
-                assert_int_equal(hone_offline_tune(&environment, program, true, NULL, &err), HONE_OK);
+                assert_int_equal(hone_offline_tune(&environment, program, true, &err), HONE_OK);
             }
             hone_program_release(&program);
             assert_int_equal(atomic_load(&failing.live), 0);

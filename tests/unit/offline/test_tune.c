@@ -47,7 +47,7 @@ static void only_what_is_proved_is_tuned_unless_asked(void **state)
     hone_error err = {0};
     hone_program *program = read_program(&f);
     assert_int_equal(hone_program_operations(program), 4);
-    assert_int_equal(hone_offline_tune(&f.environment, program, false, NULL, &err), HONE_OK);
+    assert_int_equal(hone_offline_tune(&f.environment, program, false, &err), HONE_OK);
     assert_non_null(strstr(
         f.log, "tune mean_pooling(f32[2,64,24])\n"
                "alias ejkernel mean_pooling@v0 b2fadcdadf800aa8 with its text -> mean_pooling@v1 "));
@@ -56,7 +56,7 @@ static void only_what_is_proved_is_tuned_unless_asked(void **state)
     assert_non_null(strstr(f.log, "operands alone"));
     assert_non_null(strstr(f.log, "failed - 2222222222222222: hone has no algorithm named 'rwkv99'\n"));
     f.log[0] = '\0';
-    assert_int_equal(hone_offline_tune(&f.environment, program, true, NULL, &err), HONE_OK);
+    assert_int_equal(hone_offline_tune(&f.environment, program, true, &err), HONE_OK);
     assert_non_null(strstr(f.log, "tune mean_pooling(f32[2,32,24])\n"));
     assert_null(strstr(f.log, "1111111111111111 ")); // what its key stands for is not known: no alias
     hone_program_release(&program);
@@ -70,7 +70,7 @@ static void the_heaviest_call_is_tuned_first(void **state)
     fixture_open(&f);
     hone_error err = {0};
     hone_program *program = read_program(&f);
-    assert_int_equal(hone_offline_tune(&f.environment, program, true, NULL, &err), HONE_OK);
+    assert_int_equal(hone_offline_tune(&f.environment, program, true, &err), HONE_OK);
     assert_memory_equal(f.log, "tune mean_pooling(f32[4,64,24])\n", 32); // twice; the others once
     assert_true(
         strstr(f.log, "f32[2,64,24]") < strstr(f.log, "tune mean_pooling(f32[2,32,24])")); // in the program's order
@@ -87,7 +87,7 @@ static void one_that_fails_ends_nothing(void **state)
     hone_program *program = read_program(&f);
     f.fail = "[4,64,24]";
     f.fail_status = HONE_KERNEL_FAILED;
-    assert_int_equal(hone_offline_tune(&f.environment, program, false, NULL, &err), HONE_OK);
+    assert_int_equal(hone_offline_tune(&f.environment, program, false, &err), HONE_OK);
     const char *failed = strstr(f.log, "failed mean_pooling(f32[4,64,24]) ");
     assert_non_null(failed);
     assert_non_null(strstr(failed, ": nobody won\n"));
@@ -105,7 +105,7 @@ static void cancelling_ends_the_batch(void **state)
     hone_program *program = read_program(&f);
     f.fail = "[4,64,24]";
     f.fail_status = HONE_CANCELLED;
-    assert_int_equal(hone_offline_tune(&f.environment, program, true, NULL, &err), HONE_CANCELLED);
+    assert_int_equal(hone_offline_tune(&f.environment, program, true, &err), HONE_CANCELLED);
     assert_log(&f, "tune mean_pooling(f32[4,64,24])\n");
     assert_int_equal(err.status, HONE_CANCELLED);
     hone_program_release(&program);
@@ -133,7 +133,7 @@ static void two_labels_of_one_call_cost_one_contest(void **state)
         "\\\"op_id\\\":\\\"mean_pooling@v0\\\"}/x\"}\n}\n";
     hone_program *program = fixture_read(&f, text);
     assert_int_equal(hone_program_operations(program), 2);
-    assert_int_equal(hone_offline_tune(&f.environment, program, false, NULL, &err), HONE_OK);
+    assert_int_equal(hone_offline_tune(&f.environment, program, false, &err), HONE_OK);
     const char *tuned = strstr(f.log, "tune mean_pooling(f32[2,64,24])\n"), *alias = strstr(f.log, "alias ejkernel");
     assert_non_null(tuned);
     assert_null(strstr(tuned + 1, "tune "));
