@@ -11,16 +11,16 @@ static const char *name_of(const hone_audited *audited)
     return audited->call != NULL ? audited->call : audited->key;
 }
 
-static const char *verdict_of(const hone_audited *audited)
+static const char *verdict_of(const hone_audited *audited, double threshold)
 {
     if (!audited->served) return "not served";
     if (audited->failure != HONE_FAILURE_NONE) return hone_failure_name(audited->failure);
-    if (!audited->passed) return audited->flipped ? "slower than another" : "slower than it was";
+    if (!audited->passed) return 100 * audited->regret > threshold ? "slower than another" : "slower than it was";
     if (audited->flipped) return "right enough";
     return audited->regret > 0 && audited->regret_low <= 0 ? "not surely beaten" : "right";
 }
 
-static void print_row(cli_table *table, const hone_audited *audited)
+static void print_row(cli_table *table, const hone_audited *audited, double threshold)
 {
     char time[32] = "", drift[32] = "", regret[64] = "", fastest[HONE_NAME_SIZE + 40] = "", share[32] = "";
     if (audited->time_ns > 0) {
@@ -34,7 +34,7 @@ static void print_row(cli_table *table, const hone_audited *audited)
     }
     cli_table_row(
         table, audited->passed ? " " : "*", name_of(audited), audited->kernel, time, drift, regret, fastest, share,
-        verdict_of(audited));
+        verdict_of(audited, threshold));
 }
 
 static void print_notes(const hone_audited *audited)
@@ -69,7 +69,7 @@ static void print_audit(const hone_audit *audit, double threshold)
     cli_table_marked(table);
     cli_table_row(table, " ", "call", "kernel", "time", "drift", "regret (95 %)", "fastest", "default", "choice");
     for (size_t i = 0; i < hone_audit_size(audit); i++)
-        print_row(table, hone_audit_choice(audit, i));
+        print_row(table, hone_audit_choice(audit, i), threshold);
     cli_table_print(table);
     for (size_t i = 0; i < hone_audit_size(audit); i++)
         print_notes(hone_audit_choice(audit, i));
