@@ -29,16 +29,33 @@ static bool add_row(void *ctx, const hone_space_point *point)
     return true;
 }
 
+static hone_status too_many(size_t limit, hone_error *err)
+{
+    return hone_fail(err, HONE_UNSUPPORTED, where, "the space has more than %zu valid configs", limit);
+}
+
+// A number of configs that is known is room that need not grow.
+static hone_status make_room(filling *f, const hone_bound_space *bound, hone_error *err)
+{
+    uint64_t low, high;
+    hone_space_rows *rows = f->rows;
+    hone_status status = hone_bound_space_bounds(bound, &low, &high, err);
+    if (status == HONE_OK && low > f->limit) return too_many(f->limit, err);
+    if (status != HONE_OK || low != high) return status;
+    f->capacity = (size_t)low * rows->width + 1;
+    rows->positions = hone_alloc_array(&rows->allocator, f->capacity, sizeof *rows->positions);
+    return rows->positions == NULL ? hone_fail_memory(err, where) : HONE_OK;
+}
+
 hone_status hone_space_rows_init(hone_space_rows *rows, const hone_bound_space *bound, size_t limit, hone_error *err)
 {
     filling f = {.rows = rows, .limit = limit};
     *rows = (hone_space_rows){.allocator = bound->allocator, .space = hone_space_retain(bound->space)};
     rows->width = bound->space->parameter_count;
-    hone_status status = hone_space_enumerate_points(bound, add_row, &f, err);
+    hone_status status = make_room(&f, bound, err);
+    if (status == HONE_OK) status = hone_space_enumerate_points(bound, add_row, &f, err);
     if (status == HONE_OK && f.out_of_memory) return hone_fail_memory(err, where);
-    if (status == HONE_OK && f.too_many)
-        return hone_fail(err, HONE_UNSUPPORTED, where, "the space has more than %zu valid configs", limit);
-    return status;
+    return status == HONE_OK && f.too_many ? too_many(limit, err) : status;
 }
 
 void hone_space_rows_deinit(hone_space_rows *rows)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/random.h"
 
 #include <string.h>
 
@@ -18,21 +19,12 @@ enum {
     ENUMERATED_MAX = 1000000000 // values that the reservoir may try
 };
 
-// SplitMix64 (Steele, Lea, Flood 2014).
-static uint64_t random_bits(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 // Uniform below limit > 0: numbers of the last, incomplete run of `limit` are drawn again.
 static uint64_t random_below(uint64_t *state, uint64_t limit)
 {
     uint64_t rest = (UINT64_MAX % limit + 1) % limit, bits;
     do
-        bits = random_bits(state);
+        bits = hone_random_next(state);
     while (bits > UINT64_MAX - rest);
     return bits % limit;
 }

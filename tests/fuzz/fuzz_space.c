@@ -35,6 +35,29 @@ static bool check_config(void *ctx, const hone_config *config)
     return true;
 }
 
+static bool check_neighbour(void *ctx, const hone_config *config)
+{
+    visit *v = ctx;
+    if (hone_bound_space_check(v->bound, config, NULL) != HONE_OK) abort();
+    return ++v->count < 1000;
+}
+
+// A rank leads to a config and back, and its neighbours are valid.
+static void use_ranks(const hone_bound_space *bound, uint64_t count)
+{
+    hone_config config;
+    visit v = {NULL, bound, 0};
+    uint64_t back, ranks[] = {0, count / 2, count - 1, count};
+    for (size_t i = 0; i < 4; i++) {
+        hone_status status = hone_bound_space_at(bound, ranks[i], &config, NULL);
+        if (status != (ranks[i] < count ? HONE_OK : HONE_NOT_FOUND)) abort();
+        if (status != HONE_OK) continue;
+        if (hone_bound_space_rank(bound, &config, &back, NULL) != HONE_OK || back != ranks[i]) abort();
+        // A neighbour that cannot be evaluated fails it.
+        (void)!hone_bound_space_neighbours(bound, &config, HONE_NEIGHBOURS_HAMMING, check_neighbour, &v, NULL);
+    }
+}
+
 static void use(const hone_space *space, const hone_bound_space *bound)
 {
     visit v = {space, bound, 0};
@@ -44,6 +67,7 @@ static void use(const hone_space *space, const hone_bound_space *bound)
     hone_error err;
     if (hone_bound_space_enumerate(bound, check_config, &v, &err) != HONE_OK) return;
     if (hone_bound_space_count(bound, &count, &err) == HONE_OK && count != v.count) abort();
+    if (v.count > 0) use_ranks(bound, v.count);
     if (hone_bound_space_sample(bound, v.count, SAMPLE, configs, &sampled, &err) != HONE_OK) return;
     if (sampled != (v.count < SAMPLE ? v.count : SAMPLE)) abort();
     for (size_t i = 0; i < sampled; i++)
