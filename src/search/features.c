@@ -74,6 +74,16 @@ static bool has_twos(const hone_space_parameter *parameter)
     return parameter->integers && parameter->count > 3 && powers > 1 && powers < parameter->count;
 }
 
+// Words, or 0, 1, 2, ...: three at least, since of two either says all.
+static bool is_code(const hone_space_parameter *parameter)
+{
+    bool numeric = is_numeric(parameter);
+    if (parameter->count < 3 || parameter->count > HONE_FEATURES_CODES) return false;
+    for (size_t i = 0; i < parameter->count && numeric; i++)
+        if (number_of(&parameter->values[i]) != (double)i) return false;
+    return true;
+}
+
 static bool add(
     hone_features *features,
     const hone_space_parameter *parameter,
@@ -88,6 +98,22 @@ static bool add(
     return true;
 }
 
+static void fill_nothing(const hone_space_parameter *parameter, float *out)
+{
+    (void)parameter;
+    (void)out;
+}
+
+static bool add_codes(hone_features *features, const hone_space_parameter *parameter, size_t column)
+{
+    if (!is_code(parameter)) return true;
+    for (size_t i = 0; i < parameter->count && features->count < HONE_FEATURES_MOST; i++) {
+        if (!add(features, parameter, column, fill_nothing)) return false;
+        features->of_position[features->count - 1][i] = 1;
+    }
+    return true;
+}
+
 static bool add_all(hone_features *features, const hone_pool *pool)
 {
     const hone_space_parameter *parameters = pool->bound->space->parameters;
@@ -99,6 +125,8 @@ static bool add_all(hone_features *features, const hone_pool *pool)
         if (has_twos(parameter))
             made = add(features, parameter, i, fill_twos) && add(features, parameter, i, fill_powers);
     }
+    for (size_t i = 0; i < pool->columns && made; i++)
+        made = add_codes(features, &parameters[pool->parameters[i]], i);
     return made;
 }
 

@@ -1,12 +1,13 @@
 // What the model sees of a config: numbers in [0, 1]. One for each column of the pool; and for columns of integers that
 // are not all powers of two, how often two divides them and whether they are a power of it: widths of vectors, banks,
-// cache lines and warps make such numbers of another kind than their neighbours.
+// cache lines and warps make such numbers of another kind than their neighbours. For words, and for few integers from 0
+// on, which mostly number ways of doing something, a feature for each value: their order means nothing.
 #ifndef HONE_SEARCH_FEATURES_H
 #define HONE_SEARCH_FEATURES_H
 
 #include "search/pool.h"
 
-enum { HONE_FEATURES_MOST = 3 * HONE_MAX_PARAMETERS };
+enum { HONE_FEATURES_MOST = 3 * HONE_MAX_PARAMETERS, HONE_FEATURES_CODES = 6 };
 
 typedef struct hone_features {
     hone_allocator allocator;
