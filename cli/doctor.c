@@ -32,21 +32,6 @@ static void check_clock(hone_cli *cli, cli_check *out)
     out->advice = out->ok ? NULL : "stop other work while tuning; hone interleaves, but a busy machine costs time";
 }
 
-static void check_governor(hone_cli *cli, cli_check *out)
-{
-    (void)cli;
-    hone_buffer text;
-    hone_buffer_init(&text, hone_allocator_system());
-    hone_status status = hone_os_read_file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", 64, &text, NULL);
-    bool powersave = status == HONE_OK && strncmp(hone_buffer_string(&text), "powersave", 9) == 0;
-    snprintf(
-        out->detail, sizeof out->detail, "%.40s", status == HONE_OK ? hone_buffer_string(&text) : "not visible here");
-    out->detail[strcspn(out->detail, "\n")] = '\0';
-    out->ok = !powersave;
-    out->advice = powersave ? "cpupower frequency-set -g performance while tuning" : NULL;
-    hone_buffer_deinit(&text);
-}
-
 static void check_worker(hone_cli *cli, cli_check *out)
 {
     (void)cli;
@@ -99,11 +84,20 @@ static const struct {
     const char *name;
     void (*run)(hone_cli *cli, cli_check *out);
 } checks[] = {
-    {"store", cli_check_store},     {"system store", cli_check_system_store},
-    {"damage", cli_check_damage},   {"file system", cli_check_file_system},
-    {"lock file", cli_check_lock},  {"worker", check_worker},
-    {"clock", check_clock},         {"governor", check_governor},
-    {"platforms", check_platforms}, {"libraries", check_libraries},
+    {"store", cli_check_store},
+    {"system store", cli_check_system_store},
+    {"damage", cli_check_damage},
+    {"file system", cli_check_file_system},
+    {"lock file", cli_check_lock},
+    {"worker", check_worker},
+    {"clock", check_clock},
+    {"governor", cli_check_governor},
+    {"frequency", cli_check_frequency},
+    {"pinning", cli_check_pinning},
+    {"throttling", cli_check_throttling},
+    {"load", cli_check_load},
+    {"platforms", check_platforms},
+    {"libraries", check_libraries},
 };
 
 int cli_doctor(hone_cli *cli)

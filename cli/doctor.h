@@ -17,4 +17,11 @@ void cli_check_system_store(hone_cli *cli, cli_check *out);
 void cli_check_file_system(hone_cli *cli, cli_check *out);
 void cli_check_lock(hone_cli *cli, cli_check *out);
 
+// What moves times from outside (doctor_machine.c).
+void cli_check_governor(hone_cli *cli, cli_check *out);
+void cli_check_frequency(hone_cli *cli, cli_check *out);
+void cli_check_pinning(hone_cli *cli, cli_check *out);
+void cli_check_throttling(hone_cli *cli, cli_check *out);
+void cli_check_load(hone_cli *cli, cli_check *out);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "hone/status.h"
+#include "os/conditions.h"
 #include "os/os.h"
 
 #include <stdio.h>
@@ -94,11 +95,89 @@ FACT(os_release)
     return keep_file("/proc/sys/kernel/osrelease", out);
 }
 
+static hone_os_conditions conditions(void)
+{
+    hone_os_conditions now;
+    hone_os_conditions_read("", &now);
+    return now;
+}
+
+static bool keep_switch(hone_os_switch is, char out[HONE_FACT_SIZE])
+{
+    const char *word = is == HONE_OS_ON ? "on" : is == HONE_OS_OFF ? "off" : "";
+    return keep(word, strlen(word), out);
+}
+
 FACT(governor)
 {
     (void)device;
     (void)kernel;
-    return keep_file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", out);
+    const hone_os_conditions now = conditions();
+    return keep(now.governor, strlen(now.governor), out);
+}
+
+FACT(frequency)
+{
+    (void)device;
+    (void)kernel;
+    const hone_os_conditions now = conditions();
+    if (now.most_khz == 0) return false;
+    snprintf(out, HONE_FACT_SIZE, "%lld to %lld kHz", (long long)now.least_khz, (long long)now.most_khz);
+    return true;
+}
+
+FACT(turbo)
+{
+    (void)device;
+    (void)kernel;
+    return keep_switch(conditions().turbo, out);
+}
+
+FACT(smt)
+{
+    (void)device;
+    (void)kernel;
+    return keep_switch(conditions().smt, out);
+}
+
+FACT(pinned)
+{
+    (void)device;
+    (void)kernel;
+    const hone_os_conditions now = conditions();
+    if (now.online == 0 || now.allowed == 0) return false;
+    snprintf(out, HONE_FACT_SIZE, "%d of %d processors", (int)now.allowed, (int)now.online);
+    return true;
+}
+
+FACT(throttled)
+{
+    (void)device;
+    (void)kernel;
+    const hone_os_conditions now = conditions();
+    if (now.throttled < 0) return false;
+    snprintf(out, HONE_FACT_SIZE, "%lld times since the start", (long long)now.throttled);
+    return true;
+}
+
+FACT(load)
+{
+    (void)device;
+    (void)kernel;
+    const hone_os_conditions now = conditions();
+    if (now.load < 0) return false;
+    snprintf(out, HONE_FACT_SIZE, "%.2f", now.load);
+    return true;
+}
+
+FACT(stolen)
+{
+    (void)device;
+    (void)kernel;
+    const hone_os_conditions now = conditions();
+    if (now.stolen < 0) return false;
+    snprintf(out, HONE_FACT_SIZE, "%.2f %% of the time since the start", 100 * now.stolen);
+    return true;
 }
 
 const hone_environment_fact hone_environment_facts[] = {
@@ -116,6 +195,13 @@ const hone_environment_fact hone_environment_facts[] = {
     {"os", "environment", HONE_STANDS, read_os},
     {"os_release", "environment", HONE_STANDS, read_os_release},
     {"governor", "environment", HONE_STANDS, read_governor},
+    {"frequency", "environment", HONE_STANDS, read_frequency},
+    {"turbo", "environment", HONE_STANDS, read_turbo},
+    {"smt", "environment", HONE_STANDS, read_smt},
+    {"pinned", "environment", HONE_STANDS, read_pinned},
+    {"throttled", "environment", HONE_STANDS, read_throttled},
+    {"load", "environment", HONE_STANDS, read_load},
+    {"stolen", "environment", HONE_STANDS, read_stolen},
 };
 const size_t hone_environment_fact_count = sizeof hone_environment_facts / sizeof hone_environment_facts[0];
 

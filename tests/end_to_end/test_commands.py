@@ -316,7 +316,8 @@ class Doctor(CommandTest):
         answer = self.hone("doctor", "--json", code=None)
         self.assertIn(answer.code, (DONE, NO))
         checks = answer.json["checks"]
-        self.assertLessEqual({"store", "damage", "file system", "lock file", "worker", "clock", "governor", "platforms", "libraries"},
+        self.assertLessEqual({"store", "damage", "file system", "lock file", "worker", "clock", "governor", "frequency",
+                              "pinning", "throttling", "load", "platforms", "libraries"},
                              {row["name"] for row in checks})
         for row in checks:
             self.has_fields(row, {"name": str, "ok": bool, "detail": str, "advice": (str, NULL)})
