@@ -6,14 +6,37 @@
 
 #include <string.h>
 
+// Whether the chain answers a call, without tuning, with a verified decision of today's environment.
+static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *decision)
+{
+    hone_request request;
+    hone_error why;
+    bool decided = false;
+    if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
+        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
+                  decision->verified && decision->changed[0] == '\0';
+    hone_request_deinit(&request);
+    return decided;
+}
+
+// Warm decisions are served before cold ones, from the stores as from memory.
+static bool serves_warm(const hone_op *op, const hone_call *call)
+{
+    hone_decision served;
+    return is_decided(op, call, &served) && served.evidence.regime == HONE_WARM;
+}
+
 static hone_status keep(
-    hone_runtime *rt,
+    const hone_op *op,
     const hone_tune_environment *environment,
     const hone_call *call,
     const hone_decision *decision,
     hone_error *err)
 {
-    hone_status status = hone_runtime_remember(rt, environment->device, hone_call_spec(call), decision, err);
+    hone_runtime *rt = op->rt;
+    hone_status status = HONE_OK;
+    if (decision->evidence.regime != HONE_COLD || !serves_warm(op, call))
+        status = hone_runtime_remember(rt, environment->device, hone_call_spec(call), decision, err);
     if (status != HONE_OK || environment->store == NULL) return status;
     hone_error why = {.message = ""};
     if (hone_decision_store(rt, environment->store, environment->device, call, decision, &why) != HONE_OK)
@@ -66,7 +89,7 @@ hone_status hone_runtime_contest(
     if (turn->outlook) *turn->outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
     if (contest.decision.kernel[0] != '\0') {
         hone_error why = {.message = ""};
-        hone_status kept = keep(rt, &environment, turn->call, &contest.decision, &why);
+        hone_status kept = keep(op, &environment, turn->call, &contest.decision, &why);
         if (kept != HONE_OK && status == HONE_OK) {
             status = kept;
             if (err != NULL) *err = why;
@@ -76,19 +99,6 @@ hone_status hone_runtime_contest(
     status = add_to_result(result, turn->call, &contest, status, err);
     hone_contest_deinit(&contest);
     return status;
-}
-
-// Whether the chain answers a call, without tuning, with a verified decision of today's environment.
-static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *decision)
-{
-    hone_request request;
-    hone_error why;
-    bool decided = false;
-    if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
-        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
-                  decision->verified && decision->changed[0] == '\0';
-    hone_request_deinit(&request);
-    return decided;
 }
 
 // Whether what somebody else has just found is what these options ask for.
@@ -316,10 +326,15 @@ hone_status hone_runtime_tune_missing(
     hone_contest decided = {.count = 0};
     hone_status status = hone_request_bucket(call, &bucket, err);
     const hone_call *target = bucket != NULL ? bucket : call;
-    if (status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision))
+    bool is_there = status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision);
+    // An answer of the other regime is none; the store may have one of this.
+    bool is_others = is_there && decided.decision.evidence.regime != options->regime;
+    hone_tune_options wanted = *options;
+    wanted.keep_existing = wanted.keep_existing || is_others;
+    if (is_there && !is_others)
         status = hone_result_add_contest(result, target, &decided, err);
     else if (status == HONE_OK)
-        status = hone_runtime_tune(op, target, options, result, outlook, err);
+        status = hone_runtime_tune(op, target, &wanted, result, outlook, err);
     hone_call_release(&bucket);
     return status;
 }
