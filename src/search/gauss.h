@@ -4,7 +4,7 @@
 
 #include "search/features.h"
 
-enum { HONE_GAUSS_MOST = 160 };
+enum { HONE_GAUSS_MOST = 128 };
 
 typedef struct hone_gauss {
     size_t count, columns, own;        // own: of them the pool's columns

@@ -10,11 +10,13 @@
 static const char where[] = "search.model";
 
 enum {
-    GAUSS_BEST = 100,        // when there are more lessons than the process takes: so many of the best, and others
-    GAUSS_CANDIDATES = 4000, // rows that it looks at in a step, and all within two columns of the best
+    GAUSS_BEST = 80,         // when there are more lessons than the process takes: so many of the best, and others
+    GAUSS_CANDIDATES = 3000, // rows that it looks at in a step, and all within two columns of the best
     GAUSS_NEAR = 2,
     FIT_ALWAYS = 40, // lessons under which lengths are fitted at every step
-    FIT_PERIOD = 8
+    FIT_OFTEN = 100, // under which they are at every FIT_PERIOD-th
+    FIT_PERIOD = 8,
+    FIT_LATE_PERIOD = 32
 };
 
 // Times above the median matter only as being slow: this much of their distance is kept, so that the model spends
@@ -156,7 +158,8 @@ uint32_t hone_model_choose_gauss(hone_model *model, const hone_pool *pool, uint3
 {
     uint32_t row = HONE_POOL_NONE;
     size_t count = pick_lessons(model, GAUSS_BEST, HONE_GAUSS_MOST, random);
-    bool search = model->lesson_count < FIT_ALWAYS || model->lesson_count % FIT_PERIOD == 0;
+    size_t period = model->lesson_count < FIT_OFTEN ? FIT_PERIOD : FIT_LATE_PERIOD;
+    bool search = model->lesson_count < FIT_ALWAYS || model->lesson_count % period == 0;
     hone_gauss_fit(model->gauss, &model->features, model->rows, model->targets, count, search);
     pick_candidates(model, pool, best, random);
     if (model->candidate_count == 0) return HONE_POOL_NONE;
