@@ -3,6 +3,7 @@
 
 #include "failing_allocator.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -308,6 +309,40 @@ static void more_than_64_bits_are_told(void **state)
     release(&f);
 }
 
+typedef struct asking {
+    const hone_bound_space *bound;
+    uint64_t count;
+    hone_config config;
+} asking;
+
+static void *ask(void *argument)
+{
+    asking *a = argument;
+    if (hone_bound_space_count(a->bound, &a->count, NULL) != HONE_OK) a->count = 0;
+    if (hone_bound_space_at(a->bound, 1000000000, &a->config, NULL) != HONE_OK) a->count = 0;
+    return NULL;
+}
+
+static void several_threads_may_ask_first(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    fixture f;
+    pthread_t threads[THREADS];
+    asking asked[THREADS];
+    read_golden(&f, "product.txt");
+    for (size_t i = 0; i < THREADS; i++) {
+        asked[i] = (asking){.bound = f.bound};
+        assert_int_equal(pthread_create(&threads[i], NULL, ask, &asked[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(asked[i].count, 570700136448);
+        assert_memory_equal(&asked[i].config, &asked[0].config, sizeof asked[i].config);
+    }
+    release(&f);
+}
+
 static void an_empty_space_has_no_ranks(void **state)
 {
     (void)state;
@@ -349,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_better_order_of_the_parameters_is_found),
         cmocka_unit_test(what_is_too_tangled_is_bounded_and_sampled_all_the_same),
         cmocka_unit_test(more_than_64_bits_are_told),
+        cmocka_unit_test(several_threads_may_ask_first),
         cmocka_unit_test(an_empty_space_has_no_ranks),
         cmocka_unit_test(every_allocation_may_fail),
     };
