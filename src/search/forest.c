@@ -8,8 +8,8 @@
 enum {
     FIT_ALL_UNDER = 60, // results: all trees are grown at every step
     FIT_MANY_UNDER = 200,
-    FIT_MANY = 8,
-    FIT_FEW = 3,
+    FIT_MANY = 6,
+    FIT_FEW = 2,
     PAIRS = 48 // sums and differences that a node tries, at most
 };
 
@@ -155,7 +155,7 @@ static void fill(const growth *g, const node *n)
 static void grow(const growth *g, node n)
 {
     while (n.row_from < n.row_to) {
-        split s;
+        split s = {NULL, NULL, 0, 0};
         if (!differ(g, &n) || !find_split(g, &n, &s)) {
             fill(g, &n);
             return;
