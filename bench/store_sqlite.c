@@ -14,7 +14,7 @@ typedef struct raw {
 } raw;
 
 static const char schema[] =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16384;"
     "CREATE TABLE IF NOT EXISTS decision("
     " device TEXT NOT NULL, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL,"
     " regime INTEGER NOT NULL, spec TEXT, call TEXT, kernel TEXT NOT NULL, platform TEXT NOT NULL,"

@@ -125,6 +125,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get(
     void (*visit)(void *ctx, const hone_store_decision *decision),
     void *ctx,
     hone_error *err);
+// key.key is a call's key, 16 lower-case hex digits, and config a JSON object: HONE_INVALID_ARGUMENT else.
 // Replaces the decision of the same device, algorithm, version, key and regime, whatever it rests on: who puts
 // knows better. To keep the better of the two, use hone_store_merge.
 HONE_API HONE_MUST_CHECK hone_status

@@ -238,7 +238,9 @@ void hone_importer_take(hone_importer *importer, const char *origin, const hone_
 {
     hone_error why = {0};
     const char *what = name_of(importer, &decision->key);
-    if (!importer->is_trusting && check_decision(importer, decision, &why) != HONE_OK) {
+    // What came out of a store is not asked whether a kernel has its config, only whether a store takes it.
+    if ((importer->is_trusting ? hone_store_check_decision(decision, &why)
+                               : check_decision(importer, decision, &why)) != HONE_OK) {
         hone_importer_refuse(importer, origin, what, hone_importer_text(importer, hone_view_of(why.message)));
         return;
     }

@@ -2,6 +2,8 @@
 #include "store/check.h"
 
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/json_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,6 +52,28 @@ hone_status hone_check_key(const hone_store_key *key, const char *where, hone_er
     return hone_check_texts(texts, sizeof texts / sizeof *texts, where, err);
 }
 
+// What is stored has the key of a call, 16 hex digits; what is looked for may be any.
+static hone_status check_stored_key(const hone_store_key *key, const char *where, hone_error *err)
+{
+    hone_status status = hone_check_key(key, where, err);
+    if (status != HONE_OK || hone_is_key(key->key)) return status;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "key.key is '%.60s': 16 lower-case hex digits are asked for (hone_call_key)",
+        key->key);
+}
+
+static hone_status check_config(const char *config, const char *name, const char *where, hone_error *err)
+{
+    const hone_view text = {config, strlen(config)};
+    hone_view value;
+    hone_error why = {.message = ""};
+    hone_status status = hone_json_text_check(text, HONE_JSON_STRICT, &value, &why);
+    if (status == HONE_OK && hone_json_is_object(value)) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "%s is '%.60s': a JSON object is asked for%s%s", name, config,
+        why.message[0] != '\0' ? ": " : "", why.message);
+}
+
 static hone_status check_time(double time, const char *name, const char *where, hone_error *err)
 {
     if (isfinite(time) && time >= 0) return HONE_OK;
@@ -77,8 +101,9 @@ hone_status hone_check_decision(const hone_store_decision *decision, const char 
         {"decision.evidence", decision->evidence, HONE_CHECK_TEXT_OR_NULL},
         {"decision.environment", decision->environment, HONE_CHECK_TEXT_OR_NULL},
     };
-    hone_status status = hone_check_key(&decision->key, where, err);
+    hone_status status = check_stored_key(&decision->key, where, err);
     if (status == HONE_OK) status = hone_check_texts(texts, sizeof texts / sizeof *texts, where, err);
+    if (status == HONE_OK) status = check_config(decision->config, "decision.config", where, err);
     if (status == HONE_OK) status = hone_check_regime(decision->regime, where, err);
     if (status == HONE_OK) status = check_time(decision->time_ns, "decision.time_ns", where, err);
     return status;
@@ -109,6 +134,7 @@ hone_status hone_check_measurement(const hone_store_measurement *measurement, ho
         {"measurement.measured", measurement->measured, HONE_CHECK_NAME_OR_NULL},
     };
     hone_status status = hone_check_texts(texts, sizeof texts / sizeof *texts, where, err);
+    if (status == HONE_OK) status = check_config(measurement->config, "measurement.config", where, err);
     if (status == HONE_OK) status = hone_check_regime(measurement->regime, where, err);
     if (status != HONE_OK) return status;
     if ((int)measurement->failure < 0 || measurement->failure >= HONE_FAILURE_COUNT)

@@ -27,6 +27,11 @@ typedef struct scenario {
     hone_error err;
 } scenario;
 
+// The keys of what was there before, and of what is put and merged.
+#define SCENARIO_OLD    "00000000000000a1"
+#define SCENARIO_PUT    "00000000000000b2"
+#define SCENARIO_MERGED "00000000000000c3"
+
 static inline void scenario_ignore(void *ctx, const hone_store_decision *decision)
 {
     (void)ctx;
@@ -60,9 +65,9 @@ static inline void scenario_run(scenario *s, const char *url)
     hone_store_stat stat;
     hone_store_health health;
     hone_store_key old = sample_key();
-    const hone_store_decision put = scenario_decision("put"), merged = scenario_decision("merged");
+    const hone_store_decision put = scenario_decision(SCENARIO_PUT), merged = scenario_decision(SCENARIO_MERGED);
     const hone_store_measurement measurement = sample_measurement();
-    old.key = "old";
+    old.key = SCENARIO_OLD;
     s->opened = scenario_note(s, hone_store_open(s->allocator, url, &store, &s->err));
     if (!s->opened) return;
     scenario_note(s, hone_store_get(store, &old, HONE_WARM, scenario_ignore, NULL, &s->err));
@@ -79,7 +84,7 @@ static inline void scenario_prepare(const char *url)
 {
     hone_store *store = NULL;
     hone_error err;
-    const hone_store_decision old = scenario_decision("old");
+    const hone_store_decision old = scenario_decision(SCENARIO_OLD);
     if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK) fail_msg("%s", err.message);
     if (hone_store_put(store, &old, &err) != HONE_OK) fail_msg("%s", err.message);
     hone_store_close(&store);
@@ -101,9 +106,9 @@ static inline void scenario_check(const scenario *s, const char *url)
     hone_store_health health;
     hone_error err;
     if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK) fail_msg("%s", err.message);
-    scenario_assert_there(store, "old");
-    if (s->put) scenario_assert_there(store, "put");
-    if (s->merged) scenario_assert_there(store, "merged");
+    scenario_assert_there(store, SCENARIO_OLD);
+    if (s->put) scenario_assert_there(store, SCENARIO_PUT);
+    if (s->merged) scenario_assert_there(store, SCENARIO_MERGED);
     if (hone_store_verify(store, &health, &err) != HONE_OK) fail_msg("%s", err.message);
     assert_true(health.set_aside == 0 && health.quarantined == 0);
     assert_true(health.records >= 1u + s->put + s->merged + s->measured);

@@ -90,7 +90,17 @@ static int tear_down(void **state)
 
 static void key_of(int process, int number, char out[32])
 {
-    snprintf(out, 32, "%d-%04d", process, number);
+    snprintf(out, 32, "%08x%08x", (unsigned)process, (unsigned)number);
+}
+
+static int process_of(const char *key)
+{
+    return (int)(strtoull(key, NULL, 16) >> 32);
+}
+
+static int number_of(const char *key)
+{
+    return (int)(strtoull(key, NULL, 16) & UINT32_MAX);
 }
 
 static void rest(void)
@@ -148,12 +158,12 @@ static hone_status merge_batch(gathering *g)
 static bool take(void *ctx, const hone_store_decision *decision)
 {
     gathering *g = ctx;
-    if (atoi(decision->key.key) != g->process || g->skip-- > 0) return true;
+    if (process_of(decision->key.key) != g->process || g->skip-- > 0) return true;
     char *key = g->keys[g->batched];
     snprintf(key, sizeof g->keys[0], "%s", decision->key.key);
     hone_store_decision *put = &g->batch[g->batched++];
     *put = sample_decision();
-    put->key.algorithm = algorithm_of(atoi(strchr(key, '-') + 1));
+    put->key.algorithm = algorithm_of(number_of(key));
     put->key.key = key;
     put->time_ns = decision->time_ns;
     return g->batched < BATCH || merge_batch(g) == HONE_OK;
@@ -273,7 +283,7 @@ static int run(fixture *f)
 
 static void check_time(void *ctx, const hone_store_decision *decision)
 {
-    *(bool *)ctx = decision->time_ns == atoi(strchr(decision->key.key, '-') + 1);
+    *(bool *)ctx = decision->time_ns == number_of(decision->key.key);
 }
 
 static void assert_all_there(fixture *f, hone_store *store)

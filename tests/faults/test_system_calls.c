@@ -115,7 +115,7 @@ static long long syncs_of_put(place *p, const char *level)
 {
     hone_store *store = NULL;
     hone_error err;
-    hone_store_decision put = scenario_decision("put");
+    hone_store_decision put = scenario_decision(SCENARIO_PUT);
     assert_int_equal(setenv("HONE_STORE_SYNC", level, 1), 0);
     scenario_clear(p->folder.path);
     if (hone_store_open(hone_allocator_system(), p->url, &store, &err) != HONE_OK) fail_msg("%s", err.message);

@@ -169,7 +169,7 @@ static void fields_that_are_missing_come_back_missing(void **state)
 {
     fixture *f = *state;
     hone_store_decision put = {
-        .key = {"d", "a", "1", "k", NULL}, .kernel = "reference", .platform = "native", .config = "{}"};
+        .key = {"d", "a", "1", "0000000000000001", NULL}, .kernel = "reference", .platform = "native", .config = "{}"};
     assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
     assert_int_equal(hone_store_get(f->store, &put.key, HONE_WARM, compare_with_sample, &put, &f->err), HONE_OK);
 }
@@ -958,6 +958,31 @@ static void wrong_arguments_are_refused_by_name(void **state)
     assert_stat(f, 0, 0, 0);
 }
 
+static void what_is_no_call_key_or_no_config_is_refused(void **state)
+{
+    fixture *f = *state;
+    static const char *const keys[] = {
+        "k", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "0123456789abcdeg"};
+    static const char *const configs[] = {"no json", "[1]", "3", "{\"a\": }", "{} {}", "{\"a\": NaN}"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        hone_store_decision put = sample_decision();
+        put.key.key = keys[i];
+        assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(f->err.message, keys[i]));
+        assert_non_null(strstr(f->err.message, "16 lower-case hex digits"));
+    }
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        hone_store_decision put = sample_decision();
+        hone_store_measurement measurement = sample_measurement();
+        put.config = measurement.config = configs[i];
+        assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(f->err.message, "decision.config"));
+        assert_int_equal(hone_store_put_measurement(f->store, &put.key, &measurement, &f->err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(f->err.message, "measurement.config"));
+    }
+    assert_stat(f, 0, 0, 0);
+}
+
 static void names_are_short_and_printable_and_texts_are_bounded(void **state)
 {
     fixture *f = *state;
@@ -1024,7 +1049,7 @@ static void *put_and_get(void *argument)
     for (int i = 0; i < ROUNDS; i++) {
         char key[32];
         seen s = {0};
-        snprintf(key, sizeof key, "%d-%d", w->number, i);
+        snprintf(key, sizeof key, "%08x%08x", (unsigned)w->number, (unsigned)i);
         hone_store_decision put = sample_decision();
         put.key.key = key;
         hone_store_invocation invocation = sample_invocation();
@@ -1232,6 +1257,7 @@ int main(int count, char **arguments)
         STORE_TEST(stat_counts_every_kind_of_record),
         STORE_TEST(a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason),
         STORE_TEST(wrong_arguments_are_refused_by_name),
+        STORE_TEST(what_is_no_call_key_or_no_config_is_refused),
         STORE_TEST(names_are_short_and_printable_and_texts_are_bounded),
         STORE_TEST(a_visit_that_calls_its_own_store_is_refused),
         STORE_TEST(threads_share_a_store),

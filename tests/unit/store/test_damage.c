@@ -460,7 +460,7 @@ static void eight_processes_that_find_the_damage_move_it_once(void **state)
         char key[32];
         hone_store *store = NULL;
         hone_store_decision put = sample_decision();
-        snprintf(key, sizeof key, "%d", i);
+        snprintf(key, sizeof key, "%016x", (unsigned)i);
         put.key.key = key;
         bool ok = try_open(f, &store) == HONE_OK && hone_store_put(store, &put, &f->err) == HONE_OK;
         if (!ok) fprintf(stderr, "%s\n", f->err.message);

@@ -615,7 +615,7 @@ static int put_many(const char *url, int number)
     int failures = 0;
     for (int i = 0; i < PUTS; i++) {
         char key[32];
-        snprintf(key, sizeof key, "%d-%d", number, i);
+        snprintf(key, sizeof key, "%08x%08x", (unsigned)number, (unsigned)i);
         hone_store_decision put = sample_decision();
         put.key.key = key;
         failures += hone_store_put(store, &put, &err) != HONE_OK;

@@ -203,9 +203,9 @@ static void what_another_process_wrote_is_seen_at_once(void **state)
     const char *const urls[] = {f->url, f->file_url};
     for (size_t i = 0; i < 2; i++) {
         hone_store *first = open_store(f, urls[i]), *second = open_store(f, urls[i]);
-        put_one(f, first, "rms_norm", i == 0 ? "a" : "c");
+        put_one(f, first, "rms_norm", i == 0 ? "000000000000000a" : "000000000000000c");
         assert_int_equal(count_decisions(second), 1 + 2 * i);
-        put_one(f, second, "rms_norm", i == 0 ? "b" : "d");
+        put_one(f, second, "rms_norm", i == 0 ? "000000000000000b" : "000000000000000d");
         assert_int_equal(count_decisions(first), 2 + 2 * i);
         hone_store_close(&first);
         hone_store_close(&second);
@@ -492,7 +492,7 @@ static int put_many(const char *url, int number)
     int failures = 0;
     for (int i = 0; i < PUTS; i++) {
         char key[32];
-        snprintf(key, sizeof key, "%d-%d", number, i);
+        snprintf(key, sizeof key, "%08x%08x", (unsigned)number, (unsigned)i);
         hone_store_decision put[2] = {sample_decision(), sample_decision()};
         put[0].key.key = put[1].key.key = key;
         put[0].key.algorithm = algorithms[i % 3];

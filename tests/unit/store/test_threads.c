@@ -65,8 +65,8 @@ static void *write_decisions(void *argument)
     worker *w = argument;
     hone_store *store = begin(w->all);
     for (int i = 0; store != NULL && i < ROUNDS; i++) {
-        char key[16], config[64];
-        snprintf(key, sizeof key, "%d", i % KEYS);
+        char key[20], config[64];
+        snprintf(key, sizeof key, "%016x", (unsigned)(i % KEYS));
         const hone_store_decision put = decision_of(w->number * ROUNDS + i, config, key);
         hone_store_invocation invocation = sample_invocation();
         count_failure(w->all, hone_store_put(store, &put, NULL));
@@ -83,8 +83,8 @@ static void *tune(void *argument)
     worker *w = argument;
     hone_store *store = begin(w->all);
     for (int i = 0; store != NULL && i < ROUNDS; i++) {
-        char key[16], config[64];
-        snprintf(key, sizeof key, "tuned-%d", i % KEYS);
+        char key[20], config[64];
+        snprintf(key, sizeof key, "ffff%012x", (unsigned)(i % KEYS));
         const hone_store_decision coming = decision_of(ROUNDS - i, config, key);
         hone_store_measurement measurement = sample_measurement();
         measurement.config = config;
