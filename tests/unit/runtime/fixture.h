@@ -257,14 +257,14 @@ static inline hone_decision decide_scale(fixture *f, int64_t rows, int64_t cols)
 }
 
 // What hone_explain says, piece by piece.
-typedef struct text {
+typedef struct saying {
     char data[20000];
     size_t size;
-} text;
+} saying;
 
-static inline void collect_text(void *ctx, const char *piece, size_t size)
+static inline void collect_saying(void *ctx, const char *piece, size_t size)
 {
-    text *all = (text *)ctx;
+    saying *all = (saying *)ctx;
     assert_true(all->size + size < sizeof all->data);
     memcpy(all->data + all->size, piece, size);
     all->size += size;

@@ -6,20 +6,20 @@
 
 static const char *explain_text(fixture *f, int64_t rows, int64_t cols)
 {
-    static text said;
+    static saying said;
     said.size = 0;
     hone_call *call = describe_scale(f, rows, cols);
-    if (hone_explain(f->op, call, HONE_TEXT, collect_text, &said, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    if (hone_explain(f->op, call, HONE_TEXT, collect_saying, &said, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
     hone_call_release(&call);
     return said.data;
 }
 
 static json_t *explain_json(fixture *f, int64_t rows, int64_t cols)
 {
-    text said = {.size = 0};
+    saying said = {.size = 0};
     json_error_t err;
     hone_call *call = describe_scale(f, rows, cols);
-    if (hone_explain(f->op, call, HONE_JSON, collect_text, &said, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    if (hone_explain(f->op, call, HONE_JSON, collect_saying, &said, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
     hone_call_release(&call);
     json_t *document = json_loads(said.data, JSON_REJECT_DUPLICATES, &err);
     if (document == NULL) fail_msg("%s: %s", err.text, said.data);
@@ -278,8 +278,8 @@ static void null_is_refused(void **state)
 {
     fixture *f = *state;
     hone_call *call = describe_scale(f, 4, 4);
-    assert_int_equal(hone_explain(NULL, call, HONE_TEXT, collect_text, NULL, &f->err), HONE_INVALID_ARGUMENT);
-    assert_int_equal(hone_explain(f->op, NULL, HONE_TEXT, collect_text, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_explain(NULL, call, HONE_TEXT, collect_saying, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_explain(f->op, NULL, HONE_TEXT, collect_saying, NULL, &f->err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_explain(f->op, call, HONE_TEXT, NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);
     hone_call_release(&call);
 }

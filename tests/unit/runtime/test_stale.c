@@ -88,10 +88,10 @@ static void put_failure(ground *g, hone_failure kind, const char *config, const 
 
 static const char *explain(ground *g, hone_format format)
 {
-    static text said;
+    static saying said;
     said.size = 0;
     hone_call *call = describe_scale(g->f, 4, 4);
-    if (hone_explain(g->f->op, call, format, collect_text, &said, &g->f->err) != HONE_OK)
+    if (hone_explain(g->f->op, call, format, collect_saying, &said, &g->f->err) != HONE_OK)
         fail_msg("%s", g->f->err.message);
     hone_call_release(&call);
     return said.data;

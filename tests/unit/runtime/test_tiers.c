@@ -278,10 +278,10 @@ static void a_store_that_is_only_read_refuses_what_would_write(void **state)
 
 static void assert_explained(ground *g, const char *words)
 {
-    static text said;
+    static saying said;
     said.size = 0;
     hone_call *call = describe_scale(g->f, 4, 4);
-    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_text, &said, &g->f->err), HONE_OK);
+    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_saying, &said, &g->f->err), HONE_OK);
     if (strstr(said.data, words) == NULL) fail_msg("'%s' not in:\n%s", words, said.data);
     hone_call_release(&call);
 }

@@ -74,10 +74,10 @@ static void put(ground *g, content c)
 
 static void assert_explained(ground *g, int64_t rows, const char *words)
 {
-    static text said;
+    static saying said;
     said.size = 0;
     hone_call *call = describe_scale(g->f, rows, 4);
-    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_text, &said, &g->f->err), HONE_OK);
+    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_saying, &said, &g->f->err), HONE_OK);
     if (strstr(said.data, words) == NULL) fail_msg("'%s' not in:\n%s", words, said.data);
     hone_call_release(&call);
 }
@@ -164,9 +164,9 @@ static void what_is_too_far_is_not_asked(void **state)
     assert_int_equal(decide_scale(g->f, 256, 1).source, HONE_SOURCE_HEURISTIC);
     assert_int_equal(decide_scale(g->f, 1, 1).source, HONE_SOURCE_TRANSFER);
     hone_call *call = describe_scale(g->f, 256, 1);
-    static text said;
+    static saying said;
     said.size = 0;
-    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_text, &said, &g->f->err), HONE_OK);
+    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_saying, &said, &g->f->err), HONE_OK);
     assert_non_null(strstr(said.data, "is too far (17, at most 12)"));
     hone_call_release(&call);
 }
