@@ -33,9 +33,9 @@ typedef struct load {
 
 static load load_of_run(void)
 {
-    bool soak = getenv("HONE_SOAK") != NULL, sqlite = strcmp(scheme, "sqlite:") == 0;
+    bool soak = getenv("HONE_SOAK") != NULL;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    if (!soak) return (load){sqlite ? 200 : 20, sqlite ? 40 : 10};
+    if (!soak) return strcmp(scheme, "sqlite:") == 0 ? (load){200, 40} : (load){20, 10};
 #endif
     if (soak) return (load){MOST_PUTS, 1000};
     return (load){MOST_PUTS, 200};
