@@ -346,6 +346,7 @@ void cli_tune_options(hone_cli *cli, hone_tune_options *out)
         .wait_seconds = options->wait,
         .isolation = options->in_process ? HONE_ISOLATION_IN_PROCESS : HONE_ISOLATION_DEFAULT,
         .regime = options->cold ? HONE_COLD : HONE_WARM,
+        .stable = options->stable,
         .seed = (uint64_t)options->seed,
         .no_store = options->no_store,
         .fresh = options->fresh,

@@ -19,7 +19,8 @@ const cli_command cli_commands[] = {
      "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1,
      cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
-     "json store seconds batch-seconds evals patience calls wait platform kernel cold seed recorded fresh no-store "
+     "json store seconds batch-seconds evals patience calls wait platform kernel cold stable seed recorded fresh "
+     "no-store "
      "in-process "
      "report t4 audit threshold update",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
@@ -32,7 +33,7 @@ const cli_command cli_commands[] = {
      "is past the threshold. Nothing is stored, unless --update tunes those anew.",
      0, 0, cli_tune},
     {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
-     "json list unproved store seconds batch-seconds evals patience calls wait platform kernel cold seed fresh "
+     "json list unproved store seconds batch-seconds evals patience calls wait platform kernel cold stable seed fresh "
      "no-store",
      "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
      "--unproved tunes also what was matched by operands alone.",
@@ -116,6 +117,7 @@ static const struct {
     {"unproved", FLAG, AT(unproved)},
     {"validate", FLAG, AT(validate)},
     {"cold", FLAG, AT(cold)},
+    {"stable", FLAG, AT(stable)},
     {"recorded", FLAG, AT(recorded)},
     {"fresh", FLAG, AT(fresh)},
     {"count", FLAG, AT(count)},

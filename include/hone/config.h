@@ -20,8 +20,9 @@ typedef struct hone_config {
     int64_t values[HONE_MAX_PARAMETERS];
 } hone_config;
 
-// Whether measurements were taken with the data in the caches or flushed out of them.
-typedef enum hone_regime { HONE_WARM = 0, HONE_COLD = 1 } hone_regime;
+// Whether measurements were taken with the data in the caches or flushed out of them; and whether only candidates whose
+// results are bit-equal to the default's could win (hone_tune_options.stable). Decisions of each stand beside each other.
+typedef enum hone_regime { HONE_WARM = 0, HONE_COLD = 1, HONE_WARM_STABLE = 2, HONE_COLD_STABLE = 3 } hone_regime;
 
 // Who answered a call, in the order in which the chain asks.
 typedef enum hone_source {
@@ -50,10 +51,13 @@ typedef enum hone_failure {
     HONE_FAILURE_BOUNDS,      // bytes outside its outputs, or inputs, were written
     HONE_FAILURE_CRASH,       // the worker died of a signal or left
     HONE_FAILURE_TIMEOUT,     // the time limit passed
+    HONE_FAILURE_TRACES,      // it changed its process, or left something in it: a handler, a thread, a child, memory
+    HONE_FAILURE_UNSTABLE,    // an output differs in its bits from the default's, where that was asked for
     HONE_FAILURE_COUNT
 } hone_failure;
 
-// "unsupported", "prepare", "run", "wrong", "bounds", "crash", "timeout"; "none". Static.
+// "unsupported", "prepare", "run", "wrong", "bounds", "crash", "timeout", "traces", "unstable"; "none".
+// Static.
 HONE_API const char *hone_failure_name(hone_failure failure);
 
 // What a decision rests on. Zero means not known. Times are nanoseconds of one run.

@@ -111,6 +111,10 @@ struct hone_kernel {
     hone_status (*prepare)(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
     void (*release)(const hone_kernel *kernel, void *state);
     hone_run_function *run;
+    // What runs, as a number: two plans of this kernel for one call, both prepared, whose numbers are equal and not 0 run
+    // the same code with the same parameters, and are measured once. 0: not known. NULL: configs that differ run different
+    // code.
+    uint64_t (*digest)(const hone_plan *plan);
     const char
         *library; // soname of the library that it calls, "libopenblas.so.0": another version of it makes what was
                   // measured with this one worth a second look; NULL: none

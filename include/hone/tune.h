@@ -54,6 +54,9 @@ typedef struct hone_tune_options {
     // slice by slice where the number of calls, times their time, times what a further step is expected to gain is
     // largest (with a store, and without fresh: else all get equal shares). 0: every call has `seconds`.
     double batch_seconds;
+    // Only candidates whose results have the very bits of the default's, on several made-up inputs, NaN, infinities and
+    // subnormal numbers among them, may win: tuning cannot change what a program computes. The decision's regime says so.
+    bool stable;
 } hone_tune_options;
 
 // A stored choice, measured again. Times are nanoseconds of one run, shares are of 1.

@@ -104,7 +104,7 @@ static const char *get_standing(const reading *r, hone_view entry, hone_store_de
     if (verified.size > 0) out->verified = hone_view_is(verified, "true");
     bool is_known =
         get_text(r, entry, "regime", NULL, &regime) && (regime == NULL || hone_regime_by_name(regime, &out->regime));
-    return is_known ? NULL : "regime: warm or cold is expected";
+    return is_known ? NULL : "regime: warm, cold, warm-stable or cold-stable is expected";
 }
 
 static const char *get_decision(const reading *r, hone_view entry, hone_store_decision *out)
@@ -153,7 +153,7 @@ static const char *get_measured(const reading *r, hone_view entry, hone_store_me
     if (wrong == NULL) wrong = get_texts(r, entry, fields, sizeof fields / sizeof *fields);
     if (wrong != NULL) return hone_importer_format(r->importer, "%s: a text is expected", wrong);
     if (!hone_failure_by_name(failure, &m->failure)) return "failure: no failure of that name";
-    if (!hone_regime_by_name(regime, &m->regime)) return "regime: warm or cold is expected";
+    if (!hone_regime_by_name(regime, &m->regime)) return "regime: warm, cold, warm-stable or cold-stable is expected";
     bool ok = get_object(r, entry, "config", "{}", &m->config) &&
               get_object(r, entry, "environment", NULL, &m->environment) &&
               get_real(entry, "time_ns", 0, &m->time_ns) && get_real(entry, "low_ns", 0, &m->low_ns) &&

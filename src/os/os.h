@@ -106,6 +106,38 @@ int hone_os_thread_count(void); // threads of this process now; 0 when not known
 // Whether another thread of this process is running, or waits for a processor to run on. Some 10 us a thread.
 bool hone_os_others_run(void);
 
+// What code leaves in its process ---------------------------------------------------------------------------
+// Signal mask and handlers, floating-point mode, folder, environment, locale, limits, priority, user, standard files,
+// timers, child processes: each as one number. Those of a thread are the calling thread's. Some 40 us.
+enum { HONE_OS_FACTS = 13 };
+typedef struct hone_os_state {
+    uint64_t facts[HONE_OS_FACTS];
+} hone_os_state;
+void hone_os_state_read(hone_os_state *out);
+// The first fact that differs, in words; NULL: none does. Static. of_thread: only facts of the calling thread.
+const char *hone_os_state_changed(const hone_os_state *before, const hone_os_state *now, bool of_thread);
+// Rounding, trapping exceptions and flushing of the calling thread, as one number.
+uint64_t hone_os_float_mode(void);
+// Floating-point environment, signal mask and processors of the calling thread.
+typedef struct hone_os_thread_mode {
+    _Alignas(16) unsigned char bytes[512];
+} hone_os_thread_mode;
+void hone_os_thread_mode_save(hone_os_thread_mode *out);
+void hone_os_thread_mode_restore(const hone_os_thread_mode *mode);
+// What this process holds now. Some 30 us.
+typedef enum hone_os_held {
+    HONE_HELD_HEAP,     // bytes that were allocated and not freed, those of the C library's allocator
+    HONE_HELD_MAPPED,   // bytes of address space
+    HONE_HELD_RESIDENT, // bytes of memory
+    HONE_HELD_DESCRIPTORS,
+    HONE_HELD_THREADS,
+    HONE_HELD_COUNT
+} hone_os_held;
+typedef struct hone_os_holdings {
+    uint64_t amounts[HONE_HELD_COUNT];
+} hone_os_holdings;
+void hone_os_holdings_read(hone_os_holdings *out);
+
 // Threads --------------------------------------------------------------------------------------------------
 typedef struct hone_pool hone_pool;
 // A pool that works together with the caller: threads counts the caller. Threads start at the first parallel_for.
@@ -133,11 +165,20 @@ typedef struct hone_process {
 hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err);
 // Forks; the child calls body(ctx, fd) and leaves with its return value. Only from a single-threaded process.
 hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_process *out, hone_error *err);
-// Kills the child's whole group, reaps it, closes fd. out_signal: what it died of before, 0 when it still ran or had exited (then out_exit).
+// Splits the calling process, which has one thread, into a keeper and its child, and returns in the child only. When the
+// child has ended, when SIGTERM comes or when the keeper's parent is gone, the keeper ends everything that descends from
+// the child, and then itself as the child did.
+void hone_process_keep(void);
+// The calling process ends when its parent does. Takes SIGHUP.
+void hone_process_follow(void);
+// Asks the child to end (a keeper then takes its own along), kills its whole group, reaps it, closes fd. out_signal: what
+// it died of before, 0 when it still ran or had exited (then out_exit).
 void hone_process_kill(hone_process *process, int *out_signal, int *out_exit);
 // Writes all / reads exactly size bytes before the deadline (hone_os_now_ns; 0: none).
 // HONE_OK; HONE_BUSY: the deadline passed; HONE_IO: the other end is gone.
 hone_status hone_fd_write(int fd, const void *bytes, size_t size, uint64_t deadline_ns);
 hone_status hone_fd_read(int fd, void *bytes, size_t size, uint64_t deadline_ns);
+// Bytes are there, or the other end is gone.
+bool hone_fd_is_readable(int fd);
 
 #endif

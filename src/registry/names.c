@@ -29,11 +29,17 @@ static const char *const failure_names[HONE_FAILURE_COUNT] = {
     [HONE_FAILURE_PREPARE] = "prepare", [HONE_FAILURE_RUN] = "run",
     [HONE_FAILURE_WRONG] = "wrong",     [HONE_FAILURE_BOUNDS] = "bounds",
     [HONE_FAILURE_CRASH] = "crash",     [HONE_FAILURE_TIMEOUT] = "timeout",
+    [HONE_FAILURE_TRACES] = "traces",   [HONE_FAILURE_UNSTABLE] = "unstable",
 };
 
-enum { REGIME_COUNT = HONE_COLD + 1 };
+enum { REGIME_COUNT = HONE_COLD_STABLE + 1 };
 
-static const char *const regime_names[REGIME_COUNT] = {[HONE_WARM] = "warm", [HONE_COLD] = "cold"};
+static const char *const regime_names[REGIME_COUNT] = {
+    [HONE_WARM] = "warm",
+    [HONE_COLD] = "cold",
+    [HONE_WARM_STABLE] = "warm-stable",
+    [HONE_COLD_STABLE] = "cold-stable",
+};
 
 enum { POLICY_COUNT = HONE_POLICY_FROZEN + 1 };
 

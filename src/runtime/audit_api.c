@@ -236,13 +236,13 @@ static hone_status audit_all(hone_runtime *rt, hone_audit *audit, const hone_tun
 }
 
 static hone_status read_options(
-    double threshold, const hone_tune_options *given, hone_tune_options *out, hone_error *err)
+    const hone_runtime *rt, double threshold, const hone_tune_options *given, hone_tune_options *out, hone_error *err)
 {
     if (!(threshold >= 0) || !isfinite(threshold))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "the threshold is %g, expected a share of 0 or more: .05 is 5 %%",
             threshold);
-    hone_status status = hone_tune_options_read(given, out, err);
+    hone_status status = hone_tune_options_read(rt, given, out, err);
     if (status == HONE_OK && out->seconds == 0) out->seconds = default_seconds;
     // They would shut out the choice itself, and an earlier failure is no reason not to look again.
     out->kernel = out->platform = NULL;
@@ -263,7 +263,7 @@ hone_status hone_tune_audit(
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the calls and out must not be NULL");
     *out = NULL;
     hone_tune_options read;
-    hone_status status = read_options(threshold, options, &read, err);
+    hone_status status = read_options(rt, threshold, options, &read, err);
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status != HONE_OK) return status;
     hone_audit *audit = hone_alloc(&rt->allocator, sizeof *audit);

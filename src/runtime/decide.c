@@ -307,7 +307,10 @@ static hone_status look_again(const hone_request *request, const hone_turn *turn
 
 static hone_status from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
 {
-    static const hone_tune_options options = {.struct_size = sizeof options};
+    const hone_tune_options options = {
+        .struct_size = sizeof options,
+        .regime = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM,
+        .stable = request->rt->stable};
     const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
     const hone_turn_environment environment = hone_runtime_turn_environment(request->rt);
     hone_turn turn;

@@ -33,6 +33,13 @@ static hone_status read_provenance(hone_runtime *rt, const char *value, hone_err
     return HONE_OK;
 }
 
+static hone_status read_stable(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) return fail_value(err, "HONE_STABLE", value, "0 or 1");
+    rt->stable = rt->stable || value[0] == '1';
+    return HONE_OK;
+}
+
 static hone_status read_log(hone_runtime *rt, const char *value, hone_error *err)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
@@ -160,6 +167,7 @@ static const struct {
     {"HONE_PLATFORMS", read_platforms},
     {"HONE_DEVICE_LOCKS", read_device_locks},
     {"HONE_PROVENANCE", read_provenance},
+    {"HONE_STABLE", read_stable},
 };
 
 // $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.
@@ -178,8 +186,8 @@ void hone_default_store_url(char *out, size_t size)
 // What the environment would be told about, told about the options.
 static hone_status check_options(const hone_runtime_options *options, hone_error *err)
 {
-    static const unsigned flags =
-        HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE | HONE_RUNTIME_PROVENANCE;
+    static const unsigned flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE |
+                                  HONE_RUNTIME_PROVENANCE | HONE_RUNTIME_STABLE;
     if (options->policy < HONE_POLICY_DEFAULT || options->policy > HONE_POLICY_FROZEN)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "runtime.open",
@@ -236,6 +244,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     if (checked != HONE_OK) return checked;
     bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
     rt->says_who = (options->flags & HONE_RUNTIME_PROVENANCE) != 0;
+    rt->stable = (options->flags & HONE_RUNTIME_STABLE) != 0;
     if (options->device_locks != NULL)
         checked = keep_device_locks(rt, "options.device_locks", options->device_locks, err);
     if (checked != HONE_OK) return checked;

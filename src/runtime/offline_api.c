@@ -94,7 +94,7 @@ hone_status hone_offline(
             err, HONE_INVALID_ARGUMENT, "offline", "the runtime, the program and out_result must not be NULL");
     *out_result = NULL;
     hone_tune_options read;
-    hone_status status = hone_tune_options_read(options, &read, err);
+    hone_status status = hone_tune_options_read(rt, options, &read, err);
     options = &read;
     batch work = {.rt = rt};
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);

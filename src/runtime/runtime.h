@@ -72,6 +72,7 @@ struct hone_runtime {
     hone_zygote *zygote;
     hone_flights flights;
     bool says_who;                       // evidence names user and host
+    bool stable;                         // HONE_RUNTIME_STABLE
     char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
     hone_lazy_store store, system_store; // the second is read and never written
     hone_transfer *transfer;             // made when it is first asked
@@ -183,7 +184,8 @@ hone_status hone_runtime_tune_missing(
     hone_outlook *outlook,
     hone_error *err);
 // Replaces NULL by the defaults; refuses what is out of range.
-hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_options *out, hone_error *err);
+hone_status hone_tune_options_read(
+    const hone_runtime *rt, const hone_tune_options *given, hone_tune_options *out, hone_error *err);
 // Puts a decision in the memory cache and drops the plans that it replaces.
 hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);

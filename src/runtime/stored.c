@@ -44,7 +44,9 @@ static hone_status ask_store(
     };
     store_visit visit = {request, out, why, HONE_NOT_FOUND};
     hone_status status = HONE_NOT_FOUND;
-    for (int regime = HONE_WARM; regime <= HONE_COLD && status == HONE_NOT_FOUND; regime++) {
+    // Whoever asks for no stable decision is served by one too, where there is no faster.
+    const int first = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM;
+    for (int regime = first; regime <= HONE_COLD_STABLE && status == HONE_NOT_FOUND; regime++) {
         status = hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, why);
         if (status == HONE_OK && visit.status == HONE_CORRUPT) set_aside(store, &key, (hone_regime)regime, why);
     }

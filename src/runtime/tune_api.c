@@ -157,10 +157,24 @@ hone_status hone_runtime_tune(
     return status;
 }
 
-hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_options *out, hone_error *err)
+// The regime says whether a decision is a stable one, in the store and everywhere.
+static hone_status choose_regime(const hone_runtime *rt, hone_tune_options *options, hone_error *err)
+{
+    if (options->regime < HONE_WARM || options->regime > HONE_COLD_STABLE)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "tune", "options.regime is %d: HONE_WARM or HONE_COLD is asked for",
+            (int)options->regime);
+    bool cold = options->regime == HONE_COLD || options->regime == HONE_COLD_STABLE;
+    options->stable = options->stable || rt->stable || options->regime >= HONE_WARM_STABLE;
+    if (options->stable) options->regime = cold ? HONE_COLD_STABLE : HONE_WARM_STABLE;
+    return HONE_OK;
+}
+
+hone_status hone_tune_options_read(
+    const hone_runtime *rt, const hone_tune_options *given, hone_tune_options *out, hone_error *err)
 {
     *out = (hone_tune_options){.struct_size = sizeof *out};
-    if (given == NULL) return HONE_OK;
+    if (given == NULL) return choose_regime(rt, out, err);
     hone_status status =
         hone_struct_copy(out, sizeof *out, given, given->struct_size, "hone_tune_options", "tune", err);
     if (status != HONE_OK) return status;
@@ -170,7 +184,7 @@ hone_status hone_tune_options_read(const hone_tune_options *given, hone_tune_opt
             err, HONE_INVALID_ARGUMENT, "tune",
             "seconds, candidate_seconds, wait_seconds, batch_seconds and expected_calls must be 0 (the default) or "
             "more");
-    return HONE_OK;
+    return choose_regime(rt, out, err);
 }
 
 static hone_status finish(hone_result *result, hone_status status, hone_result **out_result)
@@ -193,10 +207,10 @@ hone_status hone_tune(
         return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the operation, the call and out_result must not be NULL");
     *out_result = NULL;
     hone_tune_options read;
-    hone_status status = hone_tune_options_read(options, &read, err);
+    hone_runtime *rt = op->rt;
+    hone_status status = hone_tune_options_read(rt, options, &read, err);
     options = &read;
     hone_result *result = NULL;
-    hone_runtime *rt = op->rt;
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
     if (status != HONE_OK) return status;
@@ -362,7 +376,7 @@ hone_status hone_tune_recorded(
         return hone_fail(err, HONE_INVALID_ARGUMENT, "tune.recorded", "the runtime and out_result must not be NULL");
     *out_result = NULL;
     hone_tune_options read;
-    hone_status status = hone_tune_options_read(options, &read, err);
+    hone_status status = hone_tune_options_read(rt, options, &read, err);
     options = &read;
     hone_result *result = NULL;
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);

@@ -83,9 +83,10 @@ static hone_status check_time(double time, const char *name, const char *where, 
 
 hone_status hone_check_regime(hone_regime regime, const char *where, hone_error *err)
 {
-    if (regime == HONE_WARM || regime == HONE_COLD) return HONE_OK;
+    if (regime >= HONE_WARM && regime <= HONE_COLD_STABLE) return HONE_OK;
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "regime is %d: HONE_WARM or HONE_COLD is asked for", (int)regime);
+        err, HONE_INVALID_ARGUMENT, where,
+        "regime is %d: HONE_WARM, HONE_COLD, HONE_WARM_STABLE or HONE_COLD_STABLE is asked for", (int)regime);
 }
 
 hone_status hone_check_decision(const hone_store_decision *decision, const char *where, hone_error *err)

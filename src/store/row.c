@@ -234,7 +234,7 @@ static int64_t integer_limit(field_kind kind)
     case FIELD_BOOL:
         return 1;
     case FIELD_REGIME:
-        return HONE_COLD;
+        return HONE_COLD_STABLE;
     case FIELD_FAILURE:
         return HONE_FAILURE_COUNT - 1;
     case FIELD_U32:

@@ -3,7 +3,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "call/call.h"
+#include "tune/statistics.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -254,6 +256,67 @@ hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint
     }
     hone_buffers_poison(buffers, 0);
     return HONE_OK;
+}
+
+bool hone_buffers_is_input(const hone_buffers *buffers, size_t index)
+{
+    return buffers->sets[0].fenced[index].block && !is_result(buffers, index);
+}
+
+bool hone_buffers_is_result(const hone_buffers *buffers, size_t index)
+{
+    return buffers->sets[0].fenced[index].block && is_result(buffers, index);
+}
+
+void hone_buffers_set_input(hone_buffers *buffers, size_t index, const char *span)
+{
+    hone_fenced *fenced = &buffers->sets[0].fenced[index];
+    memcpy(fenced->low, span, fenced->span);
+    fenced->checksum = hone_hash64(fenced->block, fenced->size);
+}
+
+// Of the real numbers that an element begins with; HONE_DTYPE_COUNT: it holds none.
+static hone_dtype_id real_id(hone_dtype dtype)
+{
+    const hone_dtype_info *info = hone_dtype_find(dtype);
+    switch (dtype.code) {
+    case HONE_CODE_INT:
+    case HONE_CODE_UINT:
+    case HONE_CODE_BOOL:
+        return HONE_DTYPE_COUNT;
+    case HONE_CODE_COMPLEX:
+        return dtype.bits == 64 ? HONE_F32 : HONE_F64;
+    default:
+        return info ? info->id : HONE_DTYPE_COUNT;
+    }
+}
+
+typedef struct season_walk {
+    char *data;
+    hone_dtype_id id;
+    uint64_t random;
+} season_walk;
+
+static void season_element(void *ctx, int64_t offset, int64_t index)
+{
+    static const double specials[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 0x1p-1074, -0x1p-149, 0x1p-140, 0x1p-24};
+    enum { COUNT = sizeof specials / sizeof specials[0], ONE_IN = 37 };
+    season_walk *walk = ctx;
+    (void)index;
+    if (hone_random_below(&walk->random, ONE_IN) == 0)
+        hone_element_store(walk->id, walk->data + offset, 0, specials[hone_random_below(&walk->random, COUNT)]);
+}
+
+void hone_buffers_season(hone_buffers *buffers, uint64_t seed)
+{
+    for (size_t i = 0; i < buffers->count; i++) {
+        hone_fenced *fenced = &buffers->sets[0].fenced[i];
+        const hone_dtype_id id = real_id(fenced->tensor.dtype);
+        if (!hone_buffers_is_input(buffers, i) || id == HONE_DTYPE_COUNT) continue;
+        season_walk walk = {fenced->tensor.data, id, seed + i};
+        each_element(&fenced->tensor, season_element, &walk);
+        fenced->checksum = hone_hash64(fenced->block, fenced->size);
+    }
 }
 
 // Alignment may place a copy elsewhere in its block, so spans are copied, not blocks.

@@ -48,6 +48,12 @@ hone_status hone_buffers_create(
 void hone_buffers_deinit(hone_buffers *buffers);
 // Makes the inputs of the first set; call was bound to its values.
 hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err);
+bool hone_buffers_is_input(const hone_buffers *buffers, size_t index);  // a tensor that is read
+bool hone_buffers_is_result(const hone_buffers *buffers, size_t index); // a tensor that is written
+// Other bytes for an input of the first set: its whole span.
+void hone_buffers_set_input(hone_buffers *buffers, size_t index, const char *span);
+// Puts NaN, infinities, zeros of both signs and subnormal numbers among the floating-point inputs of the first set.
+void hone_buffers_season(hone_buffers *buffers, uint64_t seed);
 // Adds copies of the first set until all together reach size bytes (at least two sets, at most HONE_MAX_SETS).
 hone_status hone_buffers_rotate(hone_buffers *buffers, const hone_wire_value *values, size_t bytes, hone_error *err);
 size_t hone_buffers_bytes(const hone_buffers *buffers); // of one set

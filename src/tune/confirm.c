@@ -17,8 +17,8 @@ enum {
     EXTRA_ROUNDS = 2,       // a block's runs beside its rounds: to verify before and after
     LEAST_FINALISTS = 2,
     LEAST_BLOCKS = 2,
-    MOST_BLOCKS = 5,
-    MOST_ATTEMPTS = 8
+    MOST_BLOCKS = 8, // as many as HONE_MAX_ROUNDS holds
+    MOST_ATTEMPTS = 64
 };
 
 static const double hopeless = 1.5;         // over the best: no finalist

@@ -6,7 +6,10 @@
 
 static hone_failure warm(void *ctx, double *out_ns, hone_error *err)
 {
-    return hone_runner_warm(ctx, out_ns, err);
+    const hone_runner *runner = ctx;
+    hone_failure failure = hone_runner_warm(ctx, out_ns, err);
+    hone_watch_look(&runner->session->watch, runner->batch);
+    return failure;
 }
 
 static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err)
@@ -14,6 +17,7 @@ static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone
     const hone_runner *runner = ctx;
     hone_failure failure = hone_runner_sample(ctx, out_ns, err);
     *out_spent_ns = *out_ns * runner->batch;
+    hone_watch_look(&runner->session->watch, runner->batch);
     return failure;
 }
 
@@ -32,7 +36,8 @@ hone_failure hone_race(hone_runner *runner, const hone_racing *racing, hone_tria
 static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *err)
 {
     hone_runner *const *runners = ctx;
-    return hone_runner_turn(runners[index], out_ns, err);
+    hone_failure failure = hone_runner_turn(runners[index], out_ns, err);
+    return failure == HONE_FAILURE_NONE ? hone_watch_compare(&runners[index]->session->watch, err) : failure;
 }
 
 hone_failure hone_interleave(

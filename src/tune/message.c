@@ -66,6 +66,9 @@ void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
     hone_wire_put(out, trial->kept_ns, trial->kept * sizeof trial->kept_ns[0]);
     hone_wire_put_u8(out, trial->dropped);
     hone_wire_put_u8(out, trial->refused);
+    hone_wire_put_u8(out, trial->spoiled);
+    hone_wire_put_u8(out, trial->same);
+    hone_wire_put_u64(out, trial->digest);
     hone_wire_put_text(out, trial->reason);
 }
 
@@ -82,6 +85,9 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
     if (!reader->failed) hone_wire_get(reader, out->kept_ns, out->kept * sizeof out->kept_ns[0]);
     out->dropped = hone_wire_get_u8(reader) != 0;
     out->refused = hone_wire_get_u8(reader) != 0;
+    out->spoiled = hone_wire_get_u8(reader) != 0;
+    out->same = hone_wire_get_u8(reader) != 0;
+    out->digest = hone_wire_get_u64(reader);
     get_words(reader, out->reason, sizeof out->reason);
 }
 
@@ -91,6 +97,7 @@ void hone_message_put_confirmation(hone_buffer *out, const hone_confirmation *co
     hone_wire_put_u32(out, confirmation->failed);
     hone_wire_put_u32(out, confirmation->count);
     hone_wire_put_u32(out, confirmation->rounds);
+    hone_wire_put_u8(out, confirmation->spoiled);
     hone_wire_put_text(out, confirmation->reason);
     for (uint32_t i = 0; i < confirmation->count; i++) {
         hone_wire_put_f64(out, confirmation->max_error[i]);
@@ -104,6 +111,7 @@ void hone_message_get_confirmation(hone_wire_reader *reader, hone_confirmation *
     out->failed = hone_wire_get_u32(reader);
     out->count = hone_wire_get_u32(reader);
     out->rounds = hone_wire_get_u32(reader);
+    out->spoiled = hone_wire_get_u8(reader) != 0;
     get_words(reader, out->reason, sizeof out->reason);
     if (out->count > HONE_MAX_FINALISTS || out->rounds > HONE_MAX_ROUNDS || out->failed > HONE_MAX_FINALISTS)
         reader->failed = true;
@@ -316,6 +324,7 @@ void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *ref, bool 
     put_address(out, (uintptr_t)kernel->prepare);
     put_address(out, (uintptr_t)kernel->release);
     put_address(out, (uintptr_t)kernel->run);
+    put_address(out, (uintptr_t)kernel->digest);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -362,6 +371,7 @@ static void kernel_by_value(hone_wire_reader *reader, bool strict, hone_kernel *
         reader, strict, "prepare function", err);
     out->release = (void (*)(const hone_kernel *, void *))get_address(reader, strict, "release function", err);
     out->run = (hone_run_function *)get_address(reader, strict, "run function", err);
+    out->digest = (uint64_t(*)(const hone_plan *))get_address(reader, strict, "digest function", err);
 }
 
 hone_status hone_message_get_kernel(
@@ -413,4 +423,21 @@ void hone_message_get_config(hone_wire_reader *reader, hone_config *out)
         reader->failed = true;
     }
     hone_wire_get(reader, out->values, out->count * sizeof out->values[0]);
+}
+
+void hone_message_put_digests(hone_buffer *out, const uint64_t *digests, uint32_t count)
+{
+    hone_wire_put_u32(out, count);
+    hone_wire_put(out, digests, count * sizeof digests[0]);
+}
+
+void hone_message_get_digests(hone_wire_reader *reader, const uint64_t **out, uint32_t *out_count)
+{
+    uint32_t count = hone_wire_get_u32(reader);
+    if (count > (reader->size - reader->position) / sizeof(uint64_t)) reader->failed = true;
+    uint64_t *digests = reader->failed ? NULL : hone_arena_array(reader->arena, count, sizeof *digests);
+    if (!digests && !reader->failed) reader->failed = reader->out_of_memory = true;
+    *out_count = digests ? count : 0;
+    hone_wire_get(reader, digests, *out_count * sizeof *digests);
+    *out = digests;
 }

@@ -40,6 +40,9 @@ typedef struct hone_trial {
     double kept_ns[HONE_KEPT_SAMPLES];
     bool dropped; // it was clearly slower than the best: fewer samples than others got
     bool refused; // the worker could not even begin: this says nothing of the kernel
+    bool spoiled; // the worker is not to be used any more
+    bool same;    // the digest was among those that the tuner knew: nothing was run
+    uint64_t digest;
     char reason[HONE_REASON_SIZE];
 } hone_trial;
 
@@ -48,6 +51,7 @@ typedef struct hone_confirmation {
     hone_failure failure; // of finalist `failed`; then there are no samples
     uint32_t failed;
     uint32_t count, rounds;
+    bool spoiled; // as a trial's
     double max_error[HONE_MAX_FINALISTS];
     double samples[HONE_MAX_FINALISTS][HONE_MAX_ROUNDS];
     char reason[HONE_REASON_SIZE];
@@ -104,6 +108,10 @@ typedef struct hone_racing {
 
 void hone_message_put_racing(hone_buffer *out, const hone_racing *racing);
 void hone_message_get_racing(hone_wire_reader *reader, hone_racing *out);
+// Digests of code. *out: an array of *out_count in the reader's arena.
+void hone_message_put_digests(hone_buffer *out, const uint64_t *digests, uint32_t count);
+void hone_message_get_digests(hone_wire_reader *reader, const uint64_t **out, uint32_t *out_count);
+
 void hone_message_put_config(hone_buffer *out, const hone_config *config);
 void hone_message_get_config(hone_wire_reader *reader, hone_config *out);
 

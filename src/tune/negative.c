@@ -13,7 +13,7 @@ static const double seconds_a_day = 86400;
 static const double days[HONE_FAILURE_COUNT] = {
     [HONE_FAILURE_UNSUPPORTED] = 180, [HONE_FAILURE_PREPARE] = 7,  [HONE_FAILURE_RUN] = 30,
     [HONE_FAILURE_WRONG] = 180,       [HONE_FAILURE_BOUNDS] = 180, [HONE_FAILURE_CRASH] = 30,
-    [HONE_FAILURE_TIMEOUT] = 1,
+    [HONE_FAILURE_TIMEOUT] = 1,       [HONE_FAILURE_TRACES] = 30,  [HONE_FAILURE_UNSTABLE] = 180,
 };
 
 double hone_failure_days(hone_failure failure)

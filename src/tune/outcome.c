@@ -104,7 +104,9 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
     evidence->seed = state->options.seed;
     evidence->isolated = state->seat.kind != HONE_SEAT_HERE;
-    snprintf(evidence->verified_against, sizeof evidence->verified_against, "reference");
+    snprintf(
+        evidence->verified_against, sizeof evidence->verified_against, "%s",
+        state->options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");
     snprintf(evidence->hone_version, sizeof evidence->hone_version, "%s", hone_version());
     hone_contest_fill_counts(state, evidence);
 }

@@ -10,7 +10,7 @@
 enum { PATH_SIZE = 4096 };
 
 static const char where[] = "tune.pool";
-static const uint64_t ping_limit_ns = 10000000000u;
+static const hone_limits ping_limits = {10000000000u, 10000000000u};
 
 struct hone_worker_pool {
     hone_allocator allocator;
@@ -127,7 +127,7 @@ static hone_status greet(const hone_worker_pool *pool, const hone_process *proce
     hone_buffer_init(&answer, pool->allocator);
     hone_status status = HONE_OK;
     hone_outcome_kind kind =
-        hone_worker_ask(process->fd, HONE_MESSAGE_PING, &nothing, ping_limit_ns, NULL, NULL, NULL, &answer);
+        hone_worker_ask(process->fd, HONE_MESSAGE_PING, &nothing, &ping_limits, NULL, NULL, NULL, &answer);
     hone_wire_reader reader = {answer.data, answer.size, 0, &arena, false, false};
     const char *version = kind == HONE_OUTCOME_ANSWERED ? hone_wire_get_text(&reader) : NULL;
     if (!version)

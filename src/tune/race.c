@@ -64,7 +64,8 @@ hone_candidate *hone_contest_next_best(
     hone_candidate *best = NULL;
     for (size_t i = 0; i < state->candidate_count; i++) {
         hone_candidate *candidate = &state->candidates[i];
-        if (candidate->out || (state->heated && !candidate->heated) || taken(ctx, candidate)) continue;
+        if (candidate->out || candidate->trial.same || (state->heated && !candidate->heated) || taken(ctx, candidate))
+            continue;
         if (best && candidate->rank_ns >= best->rank_ns) continue;
         if (!other || !kernel_is_taken(state, taken, ctx, candidate->kernel)) best = candidate;
     }

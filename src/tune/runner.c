@@ -78,6 +78,11 @@ hone_failure hone_runner_init(
     return take_scratch(runner, err);
 }
 
+uint64_t hone_runner_digest(const hone_runner *runner)
+{
+    return runner->kernel.digest ? runner->kernel.digest(&runner->plan) : 0;
+}
+
 void hone_runner_deinit(hone_runner *runner)
 {
     if (runner->prepared && runner->kernel.release) runner->kernel.release(&runner->kernel, runner->plan.state);
@@ -128,8 +133,19 @@ static hone_failure judge(hone_runner *runner, hone_status status, double *out_m
     hone_failure failure = check_set(runner, 0, err);
     if (failure != HONE_FAILURE_NONE) return failure;
     if (status != HONE_OK) return fail_run(status, err);
-    status = hone_reference_check(&session->reference, &session->buffers, 0, &session->tolerance, out_max_error, err);
-    return status == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_WRONG;
+    const hone_reference *reference = hone_session_reference(session);
+    if (reference &&
+        hone_reference_check(reference, &session->buffers, 0, &session->tolerance, out_max_error, err) != HONE_OK)
+        return HONE_FAILURE_WRONG;
+    status = hone_variants_compare_bits(&session->variants, &session->buffers, err);
+    return status == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_UNSTABLE;
+}
+
+hone_failure hone_runner_run(hone_runner *runner, hone_error *err)
+{
+    hone_buffers_poison(&runner->session->buffers, 0);
+    hone_status status = run_on(runner, 0);
+    return status == HONE_OK ? check_set(runner, 0, err) : fail_run(status, err);
 }
 
 hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err)
@@ -139,6 +155,35 @@ hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone
     hone_status status = run_on(runner, 0);
     runner->verify_ns = (double)(hone_os_now_ns() - start);
     return judge(runner, status, out_max_error, err);
+}
+
+hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_failure failure = HONE_FAILURE_NONE;
+    for (int kind = HONE_VARIANT_OTHER; kind < HONE_VARIANT_COUNT && failure == HONE_FAILURE_NONE; kind++) {
+        double error = 0;
+        if (!session->variants.variants[kind].there) continue;
+        hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers);
+        failure = hone_runner_verify(runner, &error, err);
+        if (error > *out_max_error) *out_max_error = error;
+    }
+    if (session->variants.loaded != HONE_VARIANT_ORIGINAL)
+        hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers);
+    return failure;
+}
+
+hone_failure hone_runner_verify_often(
+    hone_runner *runner, uint32_t most, double budget_ns, double *out_max_error, hone_error *err)
+{
+    uint64_t start = hone_os_now_ns();
+    for (uint32_t i = 0; i < most; i++) {
+        double error = 0;
+        hone_failure failure = hone_runner_verify(runner, &error, err);
+        if (error > *out_max_error) *out_max_error = error;
+        if (failure != HONE_FAILURE_NONE || (double)(hone_os_now_ns() - start) > budget_ns) return failure;
+    }
+    return HONE_FAILURE_NONE;
 }
 
 static bool same_layout(const hone_tensor *a, const hone_tensor *b)

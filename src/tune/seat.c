@@ -46,15 +46,21 @@ static void lose(hone_seat *seat, int *out_signal, int *out_exit)
     seat->process = no_process;
 }
 
-void hone_seat_deinit(hone_seat *seat)
+void hone_seat_drop(hone_seat *seat)
 {
     int signal_number, exit_code;
+    if (seat->kind == HONE_SEAT_HERE) return;
+    if (seat->kind == HONE_SEAT_ZYGOTE && seat->warm) hone_zygote_drop(seat->environment->zygote);
+    lose(seat, &signal_number, &exit_code);
+}
+
+void hone_seat_deinit(hone_seat *seat)
+{
     if (seat->kind == HONE_SEAT_SPAWN && seat->warm) {
         hone_worker_pool_give(seat->environment->workers, &seat->process);
         seat->process = no_process;
     }
-    if (seat->kind == HONE_SEAT_ZYGOTE && seat->warm) hone_zygote_drop(seat->environment->zygote);
-    lose(seat, &signal_number, &exit_code);
+    hone_seat_drop(seat);
     if (seat->session) {
         hone_session_deinit(seat->session);
         hone_free(&seat->environment->allocator, seat->session);
@@ -85,7 +91,14 @@ hone_status hone_seat_start(hone_seat *seat, hone_error *err)
             err, HONE_UNAVAILABLE, "tune.seat",
             "the isolating process is gone: open a new runtime with HONE_RUNTIME_ZYGOTE");
     seat->warm = status == HONE_OK;
+    seat->served = 0;
     return status;
+}
+
+bool hone_seat_is_warm(hone_seat *seat)
+{
+    if (seat->warm && seat->process.pid > 0 && hone_fd_is_readable(seat->process.fd)) hone_seat_drop(seat);
+    return seat->warm;
 }
 
 static hone_outcome ask_here(hone_seat *seat, uint8_t kind, const hone_buffer *message, hone_buffer *answer)
@@ -99,13 +112,13 @@ static hone_outcome ask_process(
     hone_seat *seat,
     uint8_t kind,
     const hone_buffer *message,
-    uint64_t limit_ns,
+    const hone_limits *limits,
     const volatile int *cancel,
     hone_buffer *answer)
 {
     hone_stop stop = {cancelled, (void *)&cancel};
     hone_outcome outcome = {0};
-    outcome.kind = hone_worker_ask(seat->process.fd, kind, message, limit_ns, &stop, NULL, NULL, answer);
+    outcome.kind = hone_worker_ask(seat->process.fd, kind, message, limits, &stop, NULL, NULL, answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) lose(seat, &outcome.signal, &outcome.exit_code);
     return outcome;
 }
@@ -114,14 +127,14 @@ hone_outcome hone_seat_ask(
     hone_seat *seat,
     uint8_t kind,
     const hone_buffer *message,
-    uint64_t limit_ns,
+    const hone_limits *limits,
     const volatile int *cancel,
     hone_buffer *answer)
 {
     if (message->failed) return (hone_outcome){HONE_OUTCOME_MEMORY, 0, 0};
     if (seat->kind == HONE_SEAT_HERE) return ask_here(seat, kind, message, answer);
-    if (seat->kind != HONE_SEAT_ZYGOTE) return ask_process(seat, kind, message, limit_ns, cancel, answer);
-    hone_outcome outcome = hone_zygote_ask(seat->environment->zygote, kind, message, limit_ns, cancel, answer);
+    if (seat->kind != HONE_SEAT_ZYGOTE) return ask_process(seat, kind, message, limits, cancel, answer);
+    hone_outcome outcome = hone_zygote_ask(seat->environment->zygote, kind, message, limits, cancel, answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) seat->warm = false;
     return outcome;
 }

@@ -14,6 +14,7 @@ typedef struct hone_seat {
     hone_process process;  // SPAWN, FORK; pid -1: none now
     hone_session *session; // HERE
     bool by_value;         // kernels go as addresses
+    uint32_t served;       // candidates, since the process was started
     bool warm;             // a process is there and has answered: a call that was opened is still open
 } hone_seat;
 
@@ -30,14 +31,18 @@ hone_status hone_seat_init(
 void hone_seat_deinit(hone_seat *seat);
 // Starts the process when there is none. Returns: HONE_OK; HONE_UNAVAILABLE or HONE_IO with what to do.
 hone_status hone_seat_start(hone_seat *seat, hone_error *err);
+// Whether a process is there that waits for a question: one that talks unasked was spoiled, and is ended.
+bool hone_seat_is_warm(hone_seat *seat);
 // Asks and waits. The seat was started.
 hone_outcome hone_seat_ask(
     hone_seat *seat,
     uint8_t kind,
     const hone_buffer *message,
-    uint64_t limit_ns,
+    const hone_limits *limits,
     const volatile int *cancel,
     hone_buffer *answer);
+// Ends the process, so that the next question starts a new one. Nothing, where candidates run here.
+void hone_seat_drop(hone_seat *seat);
 
 // The pool's side (pool.c): a worker that answers, and giving it back. program: for messages.
 hone_status hone_worker_pool_take(hone_worker_pool *pool, hone_process *out, hone_error *err);
@@ -48,7 +53,7 @@ hone_outcome hone_zygote_ask(
     hone_zygote *zygote,
     uint8_t kind,
     const hone_buffer *message,
-    uint64_t limit_ns,
+    const hone_limits *limits,
     const volatile int *cancel,
     hone_buffer *answer);
 // Ends the child that works now.

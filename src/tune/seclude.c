@@ -1,21 +1,13 @@
 // How a process becomes a worker that can do its host no harm. The one file of this folder that speaks to Linux itself.
 #include "tune/worker.h"
 
+#include "os/limits.h"
+
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-// A signal handler can ask nobody else.
-static pid_t parent_at_start;
-
-// The kernel sends this when the thread that started us ends, which need not be the end of its process.
-static void parent_thread_ended(int signal_number)
-{
-    (void)signal_number;
-    if (getppid() != parent_at_start) _exit(0);
-}
 
 // A host's own handlers (of crashes, say) have no business in a worker: it is to die of what kills it.
 static void forget_handlers(void)
@@ -25,15 +17,6 @@ static void forget_handlers(void)
         signal(number, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void follow_parent(void)
-{
-    parent_at_start = getppid();
-    struct sigaction action = {.sa_handler = parent_thread_ended, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGHUP, &action, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGHUP);
 }
 
 static void close_others(int fd)
@@ -53,11 +36,48 @@ static void be_silent(int kept)
     if (nothing > STDERR_FILENO) close(nothing);
 }
 
-void hone_worker_seclude(int fd)
+static void write_text(const char *path, const char *text)
 {
-    forget_handlers();
-    follow_parent();
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)!write(fd, text, strlen(text));
+    close(fd);
+}
+
+// A candidate that allocates without end fails by itself; and where the machine runs out first, the system ends the worker
+// rather than its host.
+static void bound_memory(void)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // whose shadows are larger than any memory
+    int64_t bytes = hone_os_memory_bytes();
+    const rlim_t most = (rlim_t)(bytes > 0 ? bytes - bytes / 8 : 0);
+    struct rlimit limit;
+    if (most > 0 && getrlimit(RLIMIT_DATA, &limit) == 0 && most < limit.rlim_cur) {
+        limit.rlim_cur = most;
+        setrlimit(RLIMIT_DATA, &limit);
+    }
+#endif
+    write_text("/proc/self/oom_score_adj", "500");
+}
+
+static void isolate(int fd)
+{
     be_silent(fd);
     close_others(fd);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
+
+void hone_worker_seclude(int fd)
+{
+    forget_handlers();
+    hone_process_keep();
+    isolate(fd);
+    bound_memory();
+}
+
+void hone_zygote_seclude(int fd)
+{
+    forget_handlers();
+    hone_process_follow();
+    isolate(fd);
 }

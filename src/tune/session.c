@@ -5,6 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+// Runs that are compared after a candidate was timed, and before and after the finals' turns.
+enum { RACE_VERIFIED = 8, FINALS_VERIFIED = 64 };
+static const double race_verified_ns = 1e6, finals_verified_ns = 10e6;
+
 enum { CACHE_GUESS = 32 << 20, FLOOD_LIMIT = 256 << 20 };
 
 static const char where[] = "tune.worker";
@@ -14,6 +18,7 @@ void hone_session_init(hone_session *session, hone_allocator allocator, const ho
     memset(session, 0, sizeof *session);
     session->allocator = allocator;
     session->arena.allocator = allocator;
+    hone_variants_init(&session->variants, allocator);
     session->how = *how;
     session->given_pool = pool;
 }
@@ -21,6 +26,7 @@ void hone_session_init(hone_session *session, hone_allocator allocator, const ho
 static void close_call(hone_session *session)
 {
     if (session->open) {
+        hone_variants_deinit(&session->variants);
         hone_reference_deinit(&session->reference);
         hone_buffers_deinit(&session->buffers);
     }
@@ -87,6 +93,82 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
         session->given_pool ? session->given_pool : session->own_pool, session->seed, err);
 }
 
+const hone_reference *hone_session_reference(const hone_session *session)
+{
+    const hone_variant *variant = &session->variants.variants[session->variants.loaded];
+    if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return &session->reference;
+    return variant->has_reference ? &variant->reference : NULL;
+}
+
+// Other values ---------------------------------------------------------------------------------------------------
+
+// Further values are worth a second reference where that is quick.
+static bool is_quick(const hone_session *session)
+{
+    const double most_ns = 100e6;
+    const size_t most_bytes = 64u << 20;
+    return session->reference.time_ns > 0 && session->reference.time_ns < most_ns &&
+           hone_buffers_bytes(&session->buffers) < most_bytes;
+}
+
+static void add_reference(hone_session *session)
+{
+    hone_variant *variant = &session->variants.variants[HONE_VARIANT_OTHER];
+    hone_status status = hone_reference_compute(
+        &variant->reference, &session->algorithm, session->call, &session->buffers, &session->device,
+        session->given_pool ? session->given_pool : session->own_pool, session->seed, NULL);
+    variant->has_reference = status == HONE_OK;
+    if (!session->stable) variant->there = variant->has_reference;
+}
+
+// The default's results on the values that are loaded, which must be the same twice.
+static hone_status keep_standard(hone_session *session, hone_runner *runner, hone_error *err)
+{
+    hone_failure failure = hone_runner_run(runner, err);
+    if (failure != HONE_FAILURE_NONE) return HONE_KERNEL_FAILED;
+    hone_status status = hone_variants_keep_bits(&session->variants, &session->buffers, err);
+    if (status != HONE_OK) return status;
+    failure = hone_runner_run(runner, err);
+    if (failure != HONE_FAILURE_NONE) return HONE_KERNEL_FAILED;
+    status = hone_variants_compare_bits(&session->variants, &session->buffers, err);
+    return status == HONE_OK
+               ? status
+               : hone_fail_prefix(
+                     err, HONE_KERNEL_FAILED, "%s gives other bits in each run: no result can be bit-equal",
+                     session->standard.name);
+}
+
+static hone_status keep_standards(hone_session *session, hone_error *err)
+{
+    hone_runner runner;
+    hone_failure failure = hone_runner_init(&runner, session, &session->standard, &session->standard_config, err);
+    hone_status status = failure == HONE_FAILURE_NONE ? HONE_OK : HONE_KERNEL_FAILED;
+    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
+        hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers);
+        status = keep_standard(session, &runner, err);
+    }
+    hone_runner_deinit(&runner);
+    if (status != HONE_OK)
+        hone_fail_prefix(err, status, "results must have the bits of the default's, %s", session->standard.name);
+    return status;
+}
+
+static hone_status make_variants(hone_session *session, hone_error *err)
+{
+    hone_variants *variants = &session->variants;
+    if (!session->stable && !is_quick(session)) return HONE_OK;
+    hone_status status = HONE_OK;
+    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
+        if (kind == HONE_VARIANT_SPECIAL && !session->stable) continue;
+        status =
+            hone_variants_make(variants, (hone_variant_kind)kind, &session->buffers, session->call, session->seed, err);
+        if (status == HONE_OK && kind == HONE_VARIANT_OTHER && is_quick(session)) add_reference(session);
+    }
+    if (status == HONE_OK && session->stable) status = keep_standards(session, err);
+    hone_variants_load(variants, HONE_VARIANT_ORIGINAL, &session->buffers);
+    return status;
+}
+
 static hone_status open_call(hone_session *session, const char *key, hone_error *err)
 {
     if (!session->algorithm.reference)
@@ -100,10 +182,13 @@ static hone_status open_call(hone_session *session, const char *key, hone_error 
             session->count, err);
     if (status != HONE_OK) return status;
     status = make_data(session, key, err);
-    if (status != HONE_OK)
+    if (status != HONE_OK) {
         hone_buffers_deinit(&session->buffers);
-    else
-        session->open = true;
+        return status;
+    }
+    session->open = true;
+    status = make_variants(session, err);
+    if (status != HONE_OK) close_call(session);
     return status;
 }
 
@@ -125,11 +210,19 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     hone_status status = hone_message_get_algorithm(reader, &session->how, &session->algorithm, &err);
     hone_message_get_call(reader, &session->values, &session->count);
     const char *key = hone_wire_get_text(reader);
-    session->regime = hone_wire_get_u8(reader) == HONE_COLD ? HONE_COLD : HONE_WARM;
+    uint8_t regime = hone_wire_get_u8(reader);
+    session->regime = regime == HONE_COLD || regime == HONE_COLD_STABLE ? HONE_COLD : HONE_WARM;
+    session->stable = regime == HONE_WARM_STABLE || regime == HONE_COLD_STABLE;
     session->seed = hone_wire_get_u64(reader);
     hone_wire_get(reader, &session->tolerance, sizeof session->tolerance);
+    if (session->stable) {
+        hone_status read = hone_message_get_kernel(reader, &session->how, &session->standard, &err);
+        hone_message_get_config(reader, &session->standard_config);
+        if (status == HONE_OK) status = read;
+    }
     if (status == HONE_OK) status = hone_wire_check(reader, &err);
     if (status == HONE_OK) status = open_call(session, key, &err);
+    hone_watch_init(&session->watch, session->given_pool != NULL || session->note == NULL);
     err.status = status;
     fill_opened(session, &err, &opened);
     hone_message_put_opened(answer, &opened);
@@ -142,44 +235,88 @@ static void pass_phase(const hone_session *session)
     if (session->note) session->note(session->note_ctx);
 }
 
-static hone_failure try_candidate(
-    hone_session *session,
-    const hone_kernel *kernel,
-    const hone_config *config,
-    const hone_racing *racing,
-    hone_trial *out,
-    hone_error *err)
+static hone_failure verify_first(hone_runner *runner, double *max_error, hone_error *err)
+{
+    hone_failure failure = hone_runner_verify(runner, max_error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_in_place(runner, max_error, err);
+    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, max_error, err) : failure;
+}
+
+// What candidates that are done have left in this process. An earlier failure is the one to tell.
+static hone_failure look_after(hone_session *session, hone_failure failure, hone_error *err)
+{
+    hone_error why = {0};
+    hone_failure left = hone_watch_end(&session->watch, session->own_pool, &why);
+    bool wrote = failure == HONE_FAILURE_BOUNDS; // nobody knows where else
+    session->spoiled = session->spoiled || wrote || left != HONE_FAILURE_NONE || hone_watch_bloated(&session->watch);
+    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE) return failure;
+    *err = why;
+    return left;
+}
+
+// Verified, timed, verified again: what was right in its first run may be wrong in its thousandth.
+static hone_failure measure(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err)
+{
+    hone_failure failure = verify_first(runner, &out->max_error, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    pass_phase(runner->session);
+    failure = hone_race(runner, racing, out, err);
+    pass_phase(runner->session);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
+    if (failure != HONE_FAILURE_NONE || out->dropped) return failure;
+    return hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, &out->max_error, err);
+}
+
+// What one TRY asks.
+typedef struct question {
+    hone_kernel kernel;
+    hone_config config;
+    hone_racing racing;
+    const uint64_t *known; // digests of this kernel's that were measured
+    uint32_t known_count;
+} question;
+
+static bool is_known(const question *q, uint64_t digest)
+{
+    for (uint32_t i = 0; i < q->known_count; i++)
+        if (digest != 0 && q->known[i] == digest) return true;
+    return false;
+}
+
+static hone_failure try_candidate(hone_session *session, const question *q, hone_trial *out, hone_error *err)
 {
     hone_runner runner;
-    hone_failure failure = hone_runner_init(&runner, session, kernel, config, err);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify(&runner, &out->max_error, err);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_in_place(&runner, &out->max_error, err);
-    if (failure == HONE_FAILURE_NONE) {
-        pass_phase(session);
-        failure = hone_race(&runner, racing, out, err);
-    }
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(&runner, err);
+    hone_watch_begin(&session->watch);
+    hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
+    pass_phase(session);
+    if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
+    out->same = is_known(q, out->digest);
+    if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, &q->racing, out, err);
     hone_runner_deinit(&runner);
-    return failure;
+    return look_after(session, failure, err);
+}
+
+static hone_status read_question(hone_session *session, hone_wire_reader *reader, question *out, hone_error *err)
+{
+    hone_status status = hone_message_get_kernel(reader, &session->how, &out->kernel, err);
+    hone_message_get_config(reader, &out->config);
+    hone_message_get_racing(reader, &out->racing);
+    hone_message_get_digests(reader, &out->known, &out->known_count);
+    if (status == HONE_OK) status = hone_wire_check(reader, err);
+    return status != HONE_OK || session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
 
 static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
 {
     hone_error err = {0};
     hone_trial trial = {0};
-    hone_kernel kernel;
-    hone_config config;
-    hone_status status = hone_message_get_kernel(reader, &session->how, &kernel, &err);
-    hone_message_get_config(reader, &config);
-    hone_racing racing;
-    hone_message_get_racing(reader, &racing);
-    if (status == HONE_OK) status = hone_wire_check(reader, &err);
-    if (status == HONE_OK && !session->open) status = hone_fail(&err, HONE_IO, where, "no call is open");
-    trial.refused = status != HONE_OK;
+    question q;
+    trial.refused = read_question(session, reader, &q, &err) != HONE_OK;
     if (trial.refused)
         trial.failure = HONE_FAILURE_PREPARE;
     else
-        trial.failure = try_candidate(session, &kernel, &config, &racing, &trial, &err);
+        trial.failure = try_candidate(session, &q, &trial, &err);
+    trial.spoiled = session->spoiled;
     if (trial.failure != HONE_FAILURE_NONE) hone_words_copy(trial.reason, sizeof trial.reason, err.message);
     hone_message_put_trial(answer, &trial);
 }
@@ -219,7 +356,10 @@ static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_faile
     for (uint32_t i = 0; i < f->count; i++) {
         double error = 0;
         *out_failed = i;
-        hone_failure failure = hone_runner_verify(&f->runners[i], &error, err);
+        hone_failure failure =
+            hone_runner_verify_often(&f->runners[i], FINALS_VERIFIED, finals_verified_ns, &error, err);
+        if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(&f->runners[i], &error, err);
+        if (failure == HONE_FAILURE_NONE) failure = hone_watch_compare(&f->session->watch, err);
         if (error > max_error[i]) max_error[i] = error;
         if (failure != HONE_FAILURE_NONE) return failure;
     }
@@ -253,6 +393,7 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
 static hone_failure run_finals(finals *f, hone_confirmation *out, hone_error *err)
 {
     hone_runner *runners[HONE_MAX_FINALISTS];
+    hone_watch_begin(&f->session->watch);
     for (uint32_t i = 0; i < f->count; i++)
         runners[i] = &f->runners[i];
     hone_failure failure = prepare_all(f, &out->failed, err);
@@ -265,7 +406,13 @@ static hone_failure run_finals(finals *f, hone_confirmation *out, hone_error *er
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
     for (uint32_t i = 0; i < f->count; i++)
         hone_runner_deinit(&f->runners[i]);
-    return failure;
+    // What is left behind in the end is nobody's in particular, when there are several.
+    hone_error why = {0};
+    hone_failure left = look_after(f->session, failure, &why);
+    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE || f->count > 1) return failure;
+    out->failed = 0;
+    *err = why;
+    return left;
 }
 
 static hone_status handle_confirm(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
@@ -280,6 +427,7 @@ static hone_status handle_confirm(hone_session *session, hone_wire_reader *reade
             confirmation->failure = HONE_FAILURE_PREPARE;
         else
             confirmation->failure = run_finals(f, confirmation, &err);
+        confirmation->spoiled = session->spoiled;
         if (confirmation->failure != HONE_FAILURE_NONE) {
             confirmation->count = confirmation->rounds = 0;
             hone_words_copy(confirmation->reason, sizeof confirmation->reason, err.message);

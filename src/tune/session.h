@@ -5,7 +5,8 @@
 #define HONE_TUNE_SESSION_H
 
 #include "tune/racing.h"
-#include "tune/reference.h"
+#include "tune/variants.h"
+#include "tune/watch.h"
 
 typedef struct hone_session {
     hone_allocator allocator;
@@ -30,6 +31,12 @@ typedef struct hone_session {
     char *flood;     // cold, when all sets together fit the last-level cache: read through before each sample
     size_t flood_size;
     bool restless; // threads of this process go on for good: nobody waits for them any more
+    hone_variants variants;
+    hone_watch watch;
+    bool stable;  // results must have the bits of those of `standard`
+    bool spoiled; // a candidate has left something in this process: no other is to be tried in it
+    hone_kernel standard;
+    hone_config standard_config;
     // Says that a phase has passed; may be NULL.
     void (*note)(void *ctx);
     void *note_ctx;
@@ -39,6 +46,9 @@ void hone_session_init(hone_session *session, hone_allocator allocator, const ho
 void hone_session_deinit(hone_session *session);
 // Answers one message; appends the answer. HONE_IO when the message is none.
 hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer);
+
+// Of the values that are loaded; NULL: there is none, only bits are compared.
+const hone_reference *hone_session_reference(const hone_session *session);
 
 // One candidate, prepared.
 typedef struct hone_runner {
@@ -57,8 +67,17 @@ typedef struct hone_runner {
 hone_failure hone_runner_init(
     hone_runner *runner, hone_session *session, const hone_kernel *kernel, const hone_config *config, hone_error *err);
 void hone_runner_deinit(hone_runner *runner);
+// Of the code that runs; 0: not known.
+uint64_t hone_runner_digest(const hone_runner *runner);
 // Runs once on poisoned results and compares everything.
 hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err);
+// The same on the call's other values, where there are any.
+hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_error, hone_error *err);
+// The same again and again: what is wrong now and then shows. At least once, at most `most` times, for about budget_ns.
+hone_failure hone_runner_verify_often(
+    hone_runner *runner, uint32_t most, double budget_ns, double *out_max_error, hone_error *err);
+// Runs on the values that are loaded, and only looks whether it could.
+hone_failure hone_runner_run(hone_runner *runner, hone_error *err);
 // The same with each inout result in the memory of a parameter, where the call allows that.
 hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err);
 // Warms up and chooses the batch. *out_ns is what the last warm run took.

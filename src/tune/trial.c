@@ -57,6 +57,22 @@ static const hone_tolerance *tolerance_of(const hone_contest_state *state)
     return is_given ? given : &state->algorithm->algorithm.tolerance;
 }
 
+// Whose results everybody's must have the bits of: what the chain would take without tuning.
+static const hone_contestant *find_standard(const hone_contest_state *state)
+{
+    for (size_t i = 0; i < state->count; i++)
+        if (state->contestants[i].space) return &state->contestants[i];
+    return NULL;
+}
+
+static void put_standard(hone_contest_state *state)
+{
+    const hone_contestant *standard = find_standard(state);
+    if (state->options.regime < HONE_WARM_STABLE || !standard) return;
+    hone_message_put_kernel(&state->message, standard->ref, state->seat.by_value);
+    hone_message_put_config(&state->message, &standard->default_config);
+}
+
 static void put_open(hone_contest_state *state)
 {
     hone_buffer *message = &state->message;
@@ -68,6 +84,7 @@ static void put_open(hone_contest_state *state)
     hone_wire_put_u8(message, (uint8_t)state->options.regime);
     hone_wire_put_u64(message, state->options.seed);
     hone_wire_put(message, tolerance_of(state), sizeof(hone_tolerance));
+    put_standard(state);
 }
 
 static hone_status read_opened(hone_contest_state *state, hone_error *err)
@@ -83,14 +100,14 @@ static hone_status read_opened(hone_contest_state *state, hone_error *err)
 
 hone_status hone_contest_open(hone_contest_state *state, hone_error *err)
 {
-    if (state->was_opened && state->seat.warm) return HONE_OK;
+    if (state->was_opened && hone_seat_is_warm(&state->seat)) return HONE_OK;
     state->was_opened = false;
     hone_status status = hone_seat_start(&state->seat, err);
     if (status != HONE_OK) return status;
     put_open(state);
-    hone_outcome outcome = hone_seat_ask(
-        &state->seat, HONE_MESSAGE_OPEN, &state->message, limit_ns(open_seconds), state->options.cancel,
-        &state->answer);
+    const hone_limits limits = {limit_ns(open_seconds), limit_ns(open_seconds)};
+    hone_outcome outcome =
+        hone_seat_ask(&state->seat, HONE_MESSAGE_OPEN, &state->message, &limits, state->options.cancel, &state->answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "the reference", open_seconds, err);
     status = read_opened(state, err);
     state->was_opened = status == HONE_OK;
@@ -99,11 +116,17 @@ hone_status hone_contest_open(hone_contest_state *state, hone_error *err)
 
 // Trying ---------------------------------------------------------------------------------------------------------
 
-// A kernel that prepares nothing has no reason to take ten seconds when the best takes a millisecond.
+// A run is not a compilation: it has no reason to take ten seconds when the best takes a millisecond.
+static double run_seconds(double limit, double best_ns)
+{
+    double enough = 1 + 1e-9 * 1000 * best_ns;
+    return best_ns > 0 && enough < limit ? enough : limit;
+}
+
 static double candidate_seconds(const hone_contest_state *state, const hone_kernel_ref *kernel, double best_ns)
 {
-    double limit = state->options.candidate_seconds, enough = 1 + 1e-9 * 1000 * best_ns;
-    return !kernel->kernel.prepare && best_ns > 0 && enough < limit ? enough : limit;
+    double limit = state->options.candidate_seconds;
+    return kernel->kernel.prepare ? limit : run_seconds(limit, best_ns);
 }
 
 static double seconds_left(const hone_contest_state *state)
@@ -121,7 +144,80 @@ static hone_status read_trial(hone_contest_state *state, hone_trial *out, hone_e
     return hone_wire_check(&reader, err);
 }
 
-static hone_status attempt_here(
+// Digests of what was measured -----------------------------------------------------------------------------------
+
+static const hone_candidate *find_digest(
+    const hone_contest_state *state, const hone_kernel_ref *kernel, uint64_t digest)
+{
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        const hone_candidate *candidate = &state->candidates[i];
+        if (state->contestants[candidate->kernel].ref == kernel && !candidate->out && !candidate->trial.same &&
+            candidate->trial.digest == digest)
+            return candidate;
+    }
+    return NULL;
+}
+
+static bool was_tried(const hone_contest_state *state, const hone_kernel_ref *kernel, const hone_config *config)
+{
+    for (size_t i = 0; i < state->candidate_count; i++)
+        if (state->contestants[state->candidates[i].kernel].ref == kernel &&
+            hone_config_equal(&state->candidates[i].config, config))
+            return true;
+    return false;
+}
+
+// The digests of a kernel's configs that need not be measured once more. Who was measured already is asked to be so again.
+static hone_status put_digests(
+    hone_contest_state *state, const hone_kernel_ref *kernel, const hone_config *config, hone_error *err)
+{
+    const hone_allocator *allocator = &state->environment->allocator;
+    bool wanted = kernel->kernel.digest && !was_tried(state, kernel, config);
+    uint32_t count = 0;
+    uint64_t *digests = hone_alloc_array(allocator, state->candidate_count + 1, sizeof *digests);
+    if (!digests) return hone_fail_memory(err, where);
+    for (size_t i = 0; i < state->candidate_count && wanted; i++) {
+        const hone_candidate *candidate = &state->candidates[i];
+        if (state->contestants[candidate->kernel].ref == kernel && !candidate->out && candidate->trial.digest != 0)
+            digests[count++] = candidate->trial.digest;
+    }
+    hone_message_put_digests(&state->message, digests, count);
+    hone_free(allocator, digests);
+    return HONE_OK;
+}
+
+// One attempt ------------------------------------------------------------------------------------------------------
+
+static hone_status put_try(
+    hone_contest_state *state,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    const hone_racing *racing,
+    hone_error *err)
+{
+    hone_buffer_clear(&state->message);
+    hone_message_put_kernel(&state->message, kernel, state->seat.by_value);
+    hone_message_put_config(&state->message, config);
+    hone_message_put_racing(&state->message, racing);
+    return put_digests(state, kernel, config, err);
+}
+
+static hone_status take_answer(
+    hone_contest_state *state, const hone_kernel_ref *kernel, hone_trial *out, hone_error *err)
+{
+    hone_status status = read_trial(state, out, err);
+    if (status != HONE_OK) return status;
+    state->seat.served++;
+    if (out->spoiled) hone_seat_drop(&state->seat);
+    const hone_candidate *twin = out->same ? find_digest(state, kernel, out->digest) : NULL;
+    if (twin) {
+        *out = twin->trial;
+        out->same = true;
+    }
+    return HONE_OK;
+}
+
+static hone_status ask_once(
     hone_contest_state *state,
     const hone_kernel_ref *kernel,
     const hone_config *config,
@@ -130,20 +226,17 @@ static hone_status attempt_here(
     bool *out_cut,
     hone_error *err)
 {
-    hone_status status = hone_contest_open(state, err);
-    if (status != HONE_OK) return status;
     double limit = by->limit_ns * 1e-9, left = seconds_left(state) + grace_seconds;
     bool clamped = left < limit && state->best >= 0;
     if (clamped) limit = left;
     // The race ends before it is ended.
     const hone_racing racing = {by->best_ns, by->noise, limit * 1e9 / 2};
-    hone_buffer_clear(&state->message);
-    hone_message_put_kernel(&state->message, kernel, state->seat.by_value);
-    hone_message_put_config(&state->message, config);
-    hone_message_put_racing(&state->message, &racing);
-    hone_outcome outcome = hone_seat_ask(
-        &state->seat, HONE_MESSAGE_TRY, &state->message, limit_ns(limit), state->options.cancel, &state->answer);
-    if (outcome.kind == HONE_OUTCOME_ANSWERED) return read_trial(state, out, err);
+    const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
+    hone_status status = put_try(state, kernel, config, &racing, err);
+    if (status != HONE_OK) return status;
+    hone_outcome outcome =
+        hone_seat_ask(&state->seat, HONE_MESSAGE_TRY, &state->message, &limits, state->options.cancel, &state->answer);
+    if (outcome.kind == HONE_OUTCOME_ANSWERED) return take_answer(state, kernel, out, err);
     if (outcome.kind == HONE_OUTCOME_TIMEOUT) {
         *out_cut = clamped;
         out->failure = HONE_FAILURE_TIMEOUT;
@@ -154,6 +247,48 @@ static hone_status attempt_here(
     out->failure = HONE_FAILURE_CRASH;
     describe_loss(&outcome, out->reason, sizeof out->reason);
     return HONE_OK;
+}
+
+// Failures that an earlier candidate may have brought about in the process that both were in. A wrong answer is asked for
+// twice only where a new process is opened quickly, and one that does not come where it was not waited for for long.
+static bool may_be_anothers(const hone_contest_state *state, const hone_trial *trial, double limit_seconds)
+{
+    const double quick_ns = 50e6, soon_seconds = 1;
+    switch (trial->failure) {
+    case HONE_FAILURE_CRASH:
+    case HONE_FAILURE_TRACES:
+    case HONE_FAILURE_BOUNDS:
+        return true;
+    case HONE_FAILURE_TIMEOUT:
+        return limit_seconds <= soon_seconds;
+    case HONE_FAILURE_WRONG:
+        return state->opened.reference_ns > 0 && state->opened.reference_ns < quick_ns;
+    default:
+        return false;
+    }
+}
+
+static hone_status attempt_here(
+    hone_contest_state *state,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    const hone_racing *by,
+    hone_trial *out,
+    bool *out_cut,
+    hone_error *err)
+{
+    hone_status status = HONE_OK;
+    bool again = true;
+    while (status == HONE_OK && again) {
+        memset(out, 0, sizeof *out);
+        status = hone_contest_open(state, err);
+        if (status != HONE_OK) return status;
+        bool alone = state->seat.served == 0 || state->seat.kind == HONE_SEAT_HERE;
+        status = ask_once(state, kernel, config, by, out, out_cut, err);
+        again = !alone && may_be_anothers(state, out, by->limit_ns * 1e-9);
+        if (again) hone_seat_drop(&state->seat);
+    }
+    return status;
 }
 
 // Confirming -----------------------------------------------------------------------------------------------------
@@ -200,10 +335,14 @@ static hone_status confirm_here(
     hone_wire_put_u64(message, seed);
     hone_wire_put_f64(message, seconds);
     double limit = finals_seconds(state, finalists, count, seconds);
-    hone_outcome outcome = hone_seat_ask(
-        &state->seat, HONE_MESSAGE_CONFIRM, message, limit_ns(limit), state->options.cancel, &state->answer);
+    const hone_limits limits = {limit_ns(limit), limit_ns(limit)};
+    hone_outcome outcome =
+        hone_seat_ask(&state->seat, HONE_MESSAGE_CONFIRM, message, &limits, state->options.cancel, &state->answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
-    return read_confirmation(state, out, err);
+    status = read_confirmation(state, out, err);
+    state->seat.served++;
+    if (status == HONE_OK && out->spoiled) hone_seat_drop(&state->seat);
+    return status;
 }
 
 // The measurer -----------------------------------------------------------------------------------------------------
@@ -246,7 +385,7 @@ hone_status hone_contest_try(
     memset(out, 0, sizeof *out);
     *out_cut = false;
     hone_status status = state->measurer->attempt(state, kernel, config, &racing, out, out_cut, err);
-    if (status == HONE_OK && !*out_cut) hone_noise_add(&state->noise, out);
+    if (status == HONE_OK && !*out_cut && !out->same) hone_noise_add(&state->noise, out);
     return status;
 }
 

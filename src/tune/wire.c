@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { HEADER_SIZE = 9 };
+enum { HEADER_SIZE = 17 };
 
 static const uint32_t null_text = UINT32_MAX;
 static const uint64_t stop_period_ns = 100000000;
@@ -119,13 +119,14 @@ hone_status hone_wire_check(const hone_wire_reader *reader, hone_error *err)
     return hone_fail(err, HONE_IO, where, "a message ended early: do library and hone-worker differ in version?");
 }
 
-hone_status hone_frame_write(int fd, uint8_t kind, const hone_buffer *payload, uint64_t deadline_ns)
+hone_status hone_frame_write(int fd, uint8_t kind, uint64_t token, const hone_buffer *payload, uint64_t deadline_ns)
 {
     if (payload->failed) return HONE_OUT_OF_MEMORY;
     char header[HEADER_SIZE];
     uint64_t size = payload->size;
     memcpy(header, &kind, 1);
-    memcpy(header + 1, &size, sizeof size);
+    memcpy(header + 1, &token, sizeof token);
+    memcpy(header + 9, &size, sizeof size);
     hone_status status = hone_fd_write(fd, header, sizeof header, deadline_ns);
     if (status != HONE_OK || size == 0) return status;
     return hone_fd_write(fd, payload->data, payload->size, deadline_ns);
@@ -158,12 +159,15 @@ static bool make_room(hone_buffer *payload, size_t size)
 }
 
 hone_status hone_frame_read(
-    int fd, uint8_t *out_kind, hone_buffer *payload, uint64_t deadline_ns, const hone_stop *stop)
+    int fd, uint8_t *out_kind, uint64_t *token, hone_buffer *payload, uint64_t deadline_ns, const hone_stop *stop)
 {
-    uint64_t size;
+    uint64_t size, came;
     hone_status status = wait_first(fd, out_kind, deadline_ns, stop);
+    if (status == HONE_OK) status = hone_fd_read(fd, &came, sizeof came, deadline_ns);
+    if (status == HONE_OK && *token != 0 && came != *token) status = HONE_IO;
     if (status == HONE_OK) status = hone_fd_read(fd, &size, sizeof size, deadline_ns);
     if (status != HONE_OK) return status;
+    *token = came;
     if (size > HONE_FRAME_LIMIT) return HONE_IO;
     if (!make_room(payload, (size_t)size)) return HONE_OUT_OF_MEMORY;
     return size == 0 ? HONE_OK : hone_fd_read(fd, payload->data, (size_t)size, deadline_ns);

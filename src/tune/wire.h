@@ -34,10 +34,11 @@ const char *hone_wire_get_text(hone_wire_reader *reader); // NULL after a failur
 // What a failed reader means: HONE_IO or HONE_OUT_OF_MEMORY with words; HONE_OK when it did not fail.
 hone_status hone_wire_check(const hone_wire_reader *reader, hone_error *err);
 
-// Frames: one byte of kind, eight of size, then the bytes.
+// Frames: one byte of kind, eight of a token, eight of size, then the bytes. Who answers repeats the token of the question,
+// so that what a candidate writes to the same descriptor is no answer.
 enum { HONE_FRAME_LIMIT = 64 << 20 };
 
-hone_status hone_frame_write(int fd, uint8_t kind, const hone_buffer *payload, uint64_t deadline_ns);
+hone_status hone_frame_write(int fd, uint8_t kind, uint64_t token, const hone_buffer *payload, uint64_t deadline_ns);
 // Asked ten times a second while nothing has arrived: true gives up waiting.
 typedef struct hone_stop {
     bool (*ask)(void *ctx);
@@ -45,9 +46,10 @@ typedef struct hone_stop {
 } hone_stop;
 
 // Replaces what payload holds. stop may be NULL.
+//   token  in: what is expected, 0: any; out: what came. Another one is HONE_IO.
 // Returns: HONE_OK; HONE_BUSY (the deadline passed); HONE_CANCELLED; HONE_IO (the other end is gone, or sends no frames);
 //          HONE_OUT_OF_MEMORY.
 hone_status hone_frame_read(
-    int fd, uint8_t *out_kind, hone_buffer *payload, uint64_t deadline_ns, const hone_stop *stop);
+    int fd, uint8_t *out_kind, uint64_t *token, hone_buffer *payload, uint64_t deadline_ns, const hone_stop *stop);
 
 #endif

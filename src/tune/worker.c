@@ -1,6 +1,9 @@
 #include "tune/worker.h"
 
+#include "tune/statistics.h"
 #include "tune/tuner.h"
+
+#include <stdatomic.h>
 
 static bool asked(uint8_t kind)
 {
@@ -9,6 +12,7 @@ static bool asked(uint8_t kind)
 
 typedef struct conversation {
     int fd;
+    uint64_t token; // of the question that is being answered
     hone_buffer empty;
 } conversation;
 
@@ -16,18 +20,19 @@ static void send_note(void *ctx)
 {
     conversation *with = ctx;
     // A tuner that is gone shows at the next read.
-    (void)!hone_frame_write(with->fd, HONE_MESSAGE_NOTE, &with->empty, 0);
+    (void)!hone_frame_write(with->fd, HONE_MESSAGE_NOTE, with->token, &with->empty, 0);
 }
 
-static hone_status answer_one(int fd, hone_session *session, hone_buffer *message, hone_buffer *answer)
+static hone_status answer_one(conversation *with, hone_session *session, hone_buffer *message, hone_buffer *answer)
 {
     uint8_t kind;
-    hone_status status = hone_frame_read(fd, &kind, message, 0, NULL);
+    with->token = 0;
+    hone_status status = hone_frame_read(with->fd, &kind, &with->token, message, 0, NULL);
     if (status != HONE_OK) return status;
     if (!asked(kind)) return HONE_IO;
     hone_buffer_clear(answer);
     status = hone_session_handle(session, kind, message, answer);
-    return status == HONE_OK ? hone_frame_write(fd, HONE_MESSAGE_ANSWER, answer, 0) : status;
+    return status == HONE_OK ? hone_frame_write(with->fd, HONE_MESSAGE_ANSWER, with->token, answer, 0) : status;
 }
 
 int hone_worker_serve(int fd, hone_session *session)
@@ -41,7 +46,7 @@ int hone_worker_serve(int fd, hone_session *session)
     session->note_ctx = &with;
     hone_status status;
     do
-        status = answer_one(fd, session, &message, &answer);
+        status = answer_one(&with, session, &message, &answer);
     while (status == HONE_OK);
     hone_buffer_deinit(&message);
     hone_buffer_deinit(&answer);
@@ -90,20 +95,29 @@ static hone_outcome_kind outcome_of(hone_status status)
     }
 }
 
+static uint64_t make_token(void)
+{
+    static atomic_uint_fast64_t asked_so_far;
+    uint64_t seed = hone_os_now_ns() ^ ((uint64_t)hone_os_process_id() << 40) ^ atomic_fetch_add(&asked_so_far, 1);
+    return hone_random_next(&seed) | 1;
+}
+
 hone_outcome_kind hone_worker_ask(
     int fd,
     uint8_t kind,
     const hone_buffer *message,
-    uint64_t limit_ns,
+    const hone_limits *limits,
     const hone_stop *stop,
     void (*noted)(void *ctx),
     void *ctx,
     hone_buffer *answer)
 {
-    hone_status status = hone_frame_write(fd, kind, message, hone_os_now_ns() + limit_ns);
+    uint64_t token = make_token(), limit_ns = limits->first_ns;
+    hone_status status = hone_frame_write(fd, kind, token, message, hone_os_now_ns() + limit_ns);
     while (status == HONE_OK) {
         uint8_t came;
-        status = hone_frame_read(fd, &came, answer, hone_os_now_ns() + limit_ns, stop);
+        status = hone_frame_read(fd, &came, &token, answer, hone_os_now_ns() + limit_ns, stop);
+        limit_ns = limits->next_ns;
         if (status == HONE_OK && came == HONE_MESSAGE_ANSWER) return HONE_OUTCOME_ANSWERED;
         if (status == HONE_OK && came != HONE_MESSAGE_NOTE) status = HONE_IO;
         if (status == HONE_OK && noted) noted(ctx);

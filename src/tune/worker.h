@@ -4,8 +4,11 @@
 
 #include "tune/session.h"
 
-// Makes the calling process a worker: it dies with its parent, keeps no file but fd, writes nowhere, leaves no core file.
+// Makes the calling process a worker: it dies with its parent and takes along what it started, keeps no file but fd, writes
+// nowhere, leaves no core file, and does not take all memory.
 void hone_worker_seclude(int fd);
+// The same without a keeper, for a process that runs no foreign code itself.
+void hone_zygote_seclude(int fd);
 // Reads messages from fd and answers them until the other end is gone. Returns the exit code.
 int hone_worker_serve(int fd, hone_session *session);
 
@@ -18,14 +21,18 @@ typedef enum hone_outcome_kind {
     HONE_OUTCOME_MEMORY // of the tuner's own process
 } hone_outcome_kind;
 
+// How long a phase of a question may take: the first, which prepares, and each after a NOTE.
+typedef struct hone_limits {
+    uint64_t first_ns, next_ns;
+} hone_limits;
+
 // After anything but ANSWERED the process is in an unknown state and is to be killed.
-//   limit_ns  for the first phase, and again for each phase after a NOTE
 //   noted     called at each NOTE; may be NULL
 hone_outcome_kind hone_worker_ask(
     int fd,
     uint8_t kind,
     const hone_buffer *message,
-    uint64_t limit_ns,
+    const hone_limits *limits,
     const hone_stop *stop,
     void (*noted)(void *ctx),
     void *ctx,

@@ -50,15 +50,15 @@ static bool host_calls(void *ctx)
     uint8_t kind;
     hone_status status = hone_fd_read(n->fd, &kind, 1, hone_os_now_ns());
     if (status == HONE_BUSY) return false;
-    uint64_t size;
-    if (status == HONE_OK) (void)!hone_fd_read(n->fd, &size, sizeof size, hone_os_now_ns() + grace_ns);
+    uint64_t rest[2]; // of the frame: token and size
+    if (status == HONE_OK) (void)!hone_fd_read(n->fd, rest, sizeof rest, hone_os_now_ns() + grace_ns);
     return true;
 }
 
 static void pass_note(void *ctx)
 {
     nursery *n = ctx;
-    (void)!hone_frame_write(n->fd, HONE_MESSAGE_NOTE, &n->nothing, 0);
+    (void)!hone_frame_write(n->fd, HONE_MESSAGE_NOTE, 0, &n->nothing, 0);
 }
 
 static hone_status report_lost(nursery *n, hone_outcome_kind kind)
@@ -69,13 +69,14 @@ static hone_status report_lost(nursery *n, hone_outcome_kind kind)
     hone_wire_put_u32(&n->answer, (uint32_t)kind);
     hone_wire_put_u32(&n->answer, (uint32_t)signal_number);
     hone_wire_put_u32(&n->answer, (uint32_t)exit_code);
-    return hone_frame_write(n->fd, FRAME_LOST, &n->answer, 0);
+    return hone_frame_write(n->fd, FRAME_LOST, 0, &n->answer, 0);
 }
 
 static hone_status pass_question(nursery *n)
 {
     hone_wire_reader reader = {n->question.data, n->question.size, 0, NULL, false, false};
-    uint64_t limit_ns = hone_wire_get_u64(&reader);
+    hone_limits limits;
+    hone_wire_get(&reader, &limits, sizeof limits);
     uint8_t kind = hone_wire_get_u8(&reader);
     if (reader.failed) return HONE_IO;
     hone_buffer_clear(&n->message);
@@ -84,16 +85,17 @@ static hone_status pass_question(nursery *n)
         return report_lost(n, HONE_OUTCOME_LOST);
     hone_stop stop = {host_calls, n};
     hone_outcome_kind outcome =
-        hone_worker_ask(n->child.fd, kind, &n->message, limit_ns, &stop, pass_note, n, &n->answer);
-    if (outcome == HONE_OUTCOME_ANSWERED) return hone_frame_write(n->fd, HONE_MESSAGE_ANSWER, &n->answer, 0);
+        hone_worker_ask(n->child.fd, kind, &n->message, &limits, &stop, pass_note, n, &n->answer);
+    if (outcome == HONE_OUTCOME_ANSWERED) return hone_frame_write(n->fd, HONE_MESSAGE_ANSWER, 0, &n->answer, 0);
     return report_lost(n, outcome);
 }
 
 static hone_status serve_host(nursery *n)
 {
     uint8_t kind;
+    uint64_t token = 0;
     int signal_number, exit_code;
-    hone_status status = hone_frame_read(n->fd, &kind, &n->question, 0, NULL);
+    hone_status status = hone_frame_read(n->fd, &kind, &token, &n->question, 0, NULL);
     if (status != HONE_OK) return status;
     if (kind == FRAME_ASK) return pass_question(n);
     if (kind != FRAME_DROP) return HONE_IO;
@@ -104,7 +106,7 @@ static hone_status serve_host(nursery *n)
 static int zygote_body(void *ctx, int fd)
 {
     (void)ctx;
-    hone_worker_seclude(fd);
+    hone_zygote_seclude(fd);
     hone_allocator allocator = hone_allocator_system();
     nursery n = {.fd = fd, .child = {.pid = -1, .fd = -1}};
     hone_buffer_init(&n.question, allocator);
@@ -175,7 +177,7 @@ static hone_status send_empty(hone_zygote *zygote, uint8_t kind)
 {
     hone_buffer nothing;
     hone_buffer_init(&nothing, zygote->allocator);
-    return hone_frame_write(zygote->process.fd, kind, &nothing, hone_os_now_ns() + grace_ns);
+    return hone_frame_write(zygote->process.fd, kind, 0, &nothing, hone_os_now_ns() + grace_ns);
 }
 
 static bool cancelled(void *ctx)
@@ -198,20 +200,23 @@ static hone_outcome read_lost(const hone_buffer *answer)
 static void await_verdict(hone_zygote *zygote, hone_buffer *answer)
 {
     uint8_t kind = HONE_MESSAGE_NOTE;
+    uint64_t token = 0;
     hone_status status = send_empty(zygote, FRAME_DROP);
     while (status == HONE_OK && kind == HONE_MESSAGE_NOTE)
-        status = hone_frame_read(zygote->process.fd, &kind, answer, hone_os_now_ns() + grace_ns, NULL);
+        status = hone_frame_read(zygote->process.fd, &kind, &token, answer, hone_os_now_ns() + grace_ns, NULL);
     if (status != HONE_OK) end_zygote(zygote);
 }
 
 static hone_outcome await_answer(
-    hone_zygote *zygote, uint64_t limit_ns, const volatile int *cancel, hone_buffer *answer)
+    hone_zygote *zygote, const hone_limits *limits, const volatile int *cancel, hone_buffer *answer)
 {
+    const uint64_t limit_ns = limits->first_ns > limits->next_ns ? limits->first_ns : limits->next_ns;
     hone_stop stop = {cancelled, (void *)&cancel};
     for (;;) {
         uint8_t kind;
+        uint64_t token = 0;
         hone_status status =
-            hone_frame_read(zygote->process.fd, &kind, answer, hone_os_now_ns() + limit_ns + grace_ns, &stop);
+            hone_frame_read(zygote->process.fd, &kind, &token, answer, hone_os_now_ns() + limit_ns + grace_ns, &stop);
         if (status == HONE_CANCELLED) {
             await_verdict(zygote, answer);
             return (hone_outcome){HONE_OUTCOME_CANCELLED, 0, 0};
@@ -228,20 +233,20 @@ hone_outcome hone_zygote_ask(
     hone_zygote *zygote,
     uint8_t kind,
     const hone_buffer *message,
-    uint64_t limit_ns,
+    const hone_limits *limits,
     const volatile int *cancel,
     hone_buffer *answer)
 {
     hone_buffer question;
     hone_buffer_init(&question, zygote->allocator);
-    hone_wire_put_u64(&question, limit_ns);
+    hone_wire_put(&question, limits, sizeof *limits);
     hone_wire_put_u8(&question, kind);
     hone_wire_put(&question, message->data, message->size);
     hone_outcome outcome = {question.failed ? HONE_OUTCOME_MEMORY : HONE_OUTCOME_LOST, 0, 0};
     pthread_mutex_lock(&zygote->mutex);
     if (!question.failed && !zygote->gone &&
-        hone_frame_write(zygote->process.fd, FRAME_ASK, &question, hone_os_now_ns() + grace_ns) == HONE_OK)
-        outcome = await_answer(zygote, limit_ns, cancel, answer);
+        hone_frame_write(zygote->process.fd, FRAME_ASK, 0, &question, hone_os_now_ns() + grace_ns) == HONE_OK)
+        outcome = await_answer(zygote, limits, cancel, answer);
     pthread_mutex_unlock(&zygote->mutex);
     hone_buffer_deinit(&question);
     return outcome;

@@ -119,6 +119,29 @@ class Tune(CommandTest):
         regimes = [row["evidence"]["regime"] for row in self.hone("store", "get", NORM, "--json").lines]
         self.assertEqual(sorted(regimes), ["cold", "warm"])
 
+    def test_stable_requests_are_served_by_stable_decisions_only(self):
+        stable = {"HONE_STABLE": "1"}
+        first = self.tune(NORM)["entries"][0]
+        self.assertEqual(first["evidence"]["regime"], "warm")
+        self.assertEqual(self.hone("explain", NORM, "--json", env=stable).json["source"], "heuristic")
+        second = self.tune(NORM, "--stable")["entries"][0]
+        self.assertEqual(second["evidence"]["regime"], "warm-stable")
+        self.assertEqual(second["evidence"]["verified_against"], "reference, and the default's bits")
+        self.assertEqual(self.stat()["decisions"], 2)
+        explained = self.hone("explain", NORM, "--json", env=stable).json
+        self.assertEqual((explained["source"], explained["kernel"], explained["config"]),
+                         ("store", second["kernel"], second["config"]))
+        self.assertIn("warm-stable", self.hone("explain", NORM, env=stable).out)
+        explained = self.hone("explain", NORM, "--json").json
+        self.assertEqual((explained["kernel"], explained["config"]), (first["kernel"], first["config"]))
+        self.assertEqual(self.tune(NORM_NEAR, env=stable)["entries"][0]["evidence"]["regime"], "warm-stable")
+
+    def test_stable_tuning_lets_blockings_in_and_other_orders_of_sums_out(self):
+        row = {kernel["kernel"]: kernel for kernel in self.tune(PRODUCT, "--stable")["entries"][0]["evidence"]["kernels"]}
+        self.assertTrue(any("unstable" in kernel["rejected"] for kernel in row.values()), row)
+        winners = [kernel for kernel in row.values() if kernel["time_ns"] and kernel["tried"] > 1]
+        self.assertTrue(any(sum(kernel["rejected"].values()) < kernel["tried"] - 1 for kernel in winners), row)
+
     def test_recorded_calls_are_tuned_and_then_done(self):
         for call in (NORM, NORM_NEAR, NORM_NEAR):
             self.hone("run", call, env={"HONE_RECORD": "1", "HONE_POLICY": "heuristic"})

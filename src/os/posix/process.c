@@ -127,20 +127,36 @@ static pid_t wait_for(pid_t pid, int *out_state)
     return waited;
 }
 
+// A look without reaping: as long as the leader is not reaped, its group's number is nobody else's.
+static bool has_ended(pid_t pid)
+{
+    siginfo_t before = {0};
+    return waitid(P_PID, (id_t)pid, &before, WEXITED | WNOHANG | WNOWAIT) == 0 && before.si_pid != 0;
+}
+
+// Gives a keeper the time to take along what has left its group. True: it ended, of something else than being asked.
+static bool ask_to_end(pid_t pid)
+{
+    enum { LOOK_NS = 100 * 1000, MOST_NS = 500 * 1000 * 1000 };
+    kill(pid, SIGTERM);
+    for (uint64_t waited = 0; waited < MOST_NS && !has_ended(pid); waited += LOOK_NS)
+        hone_os_sleep_ns(LOOK_NS);
+    return has_ended(pid);
+}
+
 void hone_process_kill(hone_process *process, int *out_signal, int *out_exit)
 {
     *out_signal = 0;
     *out_exit = 0;
     if (process->pid <= 0) return;
-    // A look without reaping: as long as the leader is not reaped, its group's number is nobody else's.
-    siginfo_t before = {0};
-    bool ended = waitid(P_PID, (id_t)process->pid, &before, WEXITED | WNOHANG | WNOWAIT) == 0 && before.si_pid != 0;
+    bool asked = !has_ended(process->pid), ended = !asked || ask_to_end(process->pid);
     kill(-process->pid, SIGKILL);
     int state;
     if (wait_for(process->pid, &state) == process->pid) {
         if (WIFEXITED(state)) *out_exit = WEXITSTATUS(state);
         // Death by another signal was under way already when ours came.
-        if (WIFSIGNALED(state) && (ended || WTERMSIG(state) != SIGKILL)) *out_signal = WTERMSIG(state);
+        if (WIFSIGNALED(state) && (ended || WTERMSIG(state) != SIGKILL) && !(asked && WTERMSIG(state) == SIGTERM))
+            *out_signal = WTERMSIG(state);
     }
     if (process->fd >= 0) close(process->fd);
     *process = (hone_process){.pid = -1, .fd = -1};
@@ -207,6 +223,11 @@ hone_status hone_fd_read(int fd, void *bytes, size_t size, uint64_t deadline_ns)
         }
     }
     return HONE_OK;
+}
+
+bool hone_fd_is_readable(int fd)
+{
+    return await_fd(fd, POLLIN, hone_os_now_ns()) != HONE_BUSY;
 }
 
 // This process ---------------------------------------------------------------------------------------------------

@@ -246,7 +246,8 @@ static void entries_that_are_wrong_are_refused_one_by_one(void **state)
               "\"foreign\":[{\"scheme\":\"s\",\"operation\":\"o\",\"foreign_key\":\"k\",\"text\":\"{\"}]}");
     assert_int_equal(import_text(e, e->store, "x.json", HONE_EXCHANGE_ANY, text, NULL), HONE_OK);
     assert_non_null(strstr(e->lines, "refused measurements[0]"));
-    assert_non_null(strstr(e->lines, "refused measurements[2]: regime: warm or cold is expected"));
+    assert_non_null(
+        strstr(e->lines, "refused measurements[2]: regime: warm, cold, warm-stable or cold-stable is expected"));
     assert_non_null(strstr(e->lines, "refused aliases[0]"));
     assert_non_null(strstr(e->lines, "refused foreign[0]"));
     assert_int_equal(e->report.outcomes[HONE_IMPORT_REFUSED], COUNT - 1 + 5);
@@ -254,7 +255,8 @@ static void entries_that_are_wrong_are_refused_one_by_one(void **state)
     assert_non_null(strstr(e->lines, "refused entries[0]: an object is expected"));
     assert_non_null(strstr(e->lines, "spec hashes to"));
     assert_non_null(strstr(e->lines, "abacus"));
-    assert_non_null(strstr(e->lines, "refused entries[10]: regime: warm or cold is expected"));
+    assert_non_null(
+        strstr(e->lines, "refused entries[10]: regime: warm, cold, warm-stable or cold-stable is expected"));
 }
 
 static void documents_that_are_none_leave_the_store_as_it_was(void **state)

@@ -374,6 +374,116 @@ static hone_status register_rows(hone_registry *registry, bool builtin, hone_err
     return status == HONE_OK ? hone_registry_add_kernels(registry, kernels, 3, false, builtin, err) : status;
 }
 
+// Sums of rows. "sequential" adds in order and is the default; "blocked" adds in the same order, block by block, and has its bits;
+// "pairwise" adds halves. All are right.
+static float sum_in_order(const float *x, int64_t size, int64_t block)
+{
+    volatile float sum = 0; // no compiler changes the order
+    for (int64_t from = 0; from < size; from += block)
+        for (int64_t i = from; i < size && i < from + block; i++)
+            sum += x[i];
+    return sum;
+}
+
+static float sum_of_halves(const float *x, int64_t size)
+{
+    return size < 8 ? sum_in_order(x, size, size)
+                    : sum_of_halves(x, size / 2) + sum_of_halves(x + size / 2, size - size / 2);
+}
+
+static hone_status run_sequential(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    (void)plan;
+    (void)execution;
+    for (int repeated = 0; repeated < 4; repeated++) // the slowest
+        for (int64_t row = 0; row < x->shape[0]; row++)
+            ((float *)hone_tensor_data(y))[row] =
+                sum_in_order((const float *)hone_tensor_data(x) + row * x->shape[1], x->shape[1], x->shape[1]);
+    return HONE_OK;
+}
+
+static hone_status run_blocked(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    (void)execution;
+    for (int64_t row = 0; row < x->shape[0]; row++)
+        ((float *)hone_tensor_data(y))[row] =
+            sum_in_order((const float *)hone_tensor_data(x) + row * x->shape[1], x->shape[1], plan->config[0]);
+    return HONE_OK;
+}
+
+static hone_status run_pairwise(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    (void)plan;
+    (void)execution;
+    for (int64_t row = 0; row < x->shape[0]; row++)
+        ((float *)hone_tensor_data(y))[row] =
+            sum_of_halves((const float *)hone_tensor_data(x) + row * x->shape[1], x->shape[1]);
+    return HONE_OK;
+}
+
+// Other bits in every run, all of them right.
+static hone_status run_wavering(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    static uint32_t runs;
+    hone_status status = run_sequential(plan, args, execution);
+    float *first = hone_tensor_data(args[1].as.tensor);
+    first[0] = nextafterf(first[0], ++runs % 2 == 0 ? INFINITY : -INFINITY);
+    return status;
+}
+
+// Configs beyond the size of the call come to one code, and so are not to be run.
+static hone_status run_clipped(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    if (plan->config[0] > args[0].as.tensor->shape[0]) return HONE_KERNEL_FAILED;
+    scale(args);
+    return HONE_OK;
+}
+
+static uint64_t digest_clipped(const hone_plan *plan)
+{
+    int64_t n = 0;
+    (void)!hone_call_dim(plan->call, "n", &n);
+    return (uint64_t)(plan->config[0] < n ? plan->config[0] : n);
+}
+
+#define NATIVE .platform = HONE_NATIVE, .backend = HONE_CPU
+
+static hone_status register_total(
+    hone_registry *registry, const char *name, hone_run_function *standard, bool builtin, hone_error *err)
+{
+    char signature[96];
+    snprintf(signature, sizeof signature, "%s(x: f32[m, n]) -> y: f32[m]", name);
+    const hone_kernel kernels[] = {
+        {HONE_KERNEL, NATIVE, .algorithm = name, .name = "sequential", .priority = 9, .run = standard},
+        {HONE_KERNEL, NATIVE, .algorithm = name, .name = "pairwise", .priority = 8, .run = run_pairwise},
+        {HONE_KERNEL, NATIVE, .algorithm = name, .name = "blocked", .space = "block: 16 | 64", .run = run_blocked},
+    };
+    const hone_algorithm algorithm = {
+        .struct_size = sizeof algorithm, .signature = signature, .reference = run_pairwise};
+    hone_status status = hone_registry_add_algorithm(registry, &algorithm, builtin, err);
+    return status == HONE_OK ? hone_registry_add_kernels(registry, kernels, 3, false, builtin, err) : status;
+}
+
+static hone_status register_clipped(hone_registry *registry, bool builtin, hone_error *err)
+{
+    static const char signature[] = "clipped(x: f32[n], *, by: f64 = 2.0) -> y: f32[n]";
+    const hone_kernel kernel = {
+        HONE_KERNEL,
+        NATIVE,
+        .algorithm = "clipped",
+        .name = "clipped",
+        .run = run_clipped,
+        .space = "block: 16 | 64 | 128 | 256 | 512 default 64",
+        .digest = digest_clipped};
+    const hone_algorithm algorithm = {.struct_size = sizeof algorithm, .signature = signature, .reference = run_good};
+    hone_status status = hone_registry_add_algorithm(registry, &algorithm, builtin, err);
+    return status == HONE_OK ? hone_registry_add_kernels(registry, &kernel, 1, false, builtin, err) : status;
+}
+
 static void model(const hone_call *call, hone_cost *out_cost)
 {
     int64_t n = 0;
@@ -408,6 +518,9 @@ static hone_status register_all(hone_registry *registry, bool builtin, hone_erro
         if (status != HONE_OK) return status;
     }
     hone_status status = register_reverse(registry, builtin, err);
+    if (status == HONE_OK) status = register_total(registry, "total", run_sequential, builtin, err);
+    if (status == HONE_OK) status = register_total(registry, "wavering", run_wavering, builtin, err);
+    if (status == HONE_OK) status = register_clipped(registry, builtin, err);
     return status == HONE_OK ? register_rows(registry, builtin, err) : status;
 }
 

@@ -354,6 +354,41 @@ static void a_large_call_is_verified_in_parts_and_nan_shows_everywhere(void **st
     assert_true(ground_row(g, "reference")->time_ns == 0);
 }
 
+static void what_has_other_bits_than_the_default_wins_no_stable_contest(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune_text(g, "total(f32[8,500])"), HONE_OK);
+    assert_true(ground_row(g, "pairwise")->time_ns > 0);
+    g->options.regime = HONE_WARM_STABLE;
+    assert_int_equal(ground_tune_text(g, "total(f32[8,500])"), HONE_OK);
+    assert_winner(g, "blocked");
+    assert_int_equal(ground_row(g, "blocked")->rejected[HONE_FAILURE_UNSTABLE], 0);
+    assert_rejected(g, "pairwise", HONE_FAILURE_UNSTABLE);
+    assert_non_null(strstr(ground_row(g, "pairwise")->reason, "y differs from the default's in its bits"));
+    assert_int_equal(g->contest.decision.evidence.regime, HONE_WARM_STABLE);
+    assert_string_equal(g->contest.decision.evidence.verified_against, "reference, and the default's bits");
+}
+
+static void a_default_that_wavers_is_no_measure_of_stability(void **state)
+{
+    ground *g = *state;
+    g->options.regime = HONE_COLD_STABLE;
+    assert_int_equal(ground_tune_text(g, "wavering(f32[8,500])"), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(g->err.message, "sequential gives other bits in each run"));
+    g->options.regime = HONE_COLD;
+    assert_int_equal(ground_tune_text(g, "wavering(f32[8,500])"), HONE_OK);
+}
+
+static void configs_that_come_to_one_code_are_measured_once(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune_text(g, "clipped(f32[64])"), HONE_OK);
+    assert_int_equal(ground_row(g, "clipped")->tried, 5);
+    assert_int_equal(ground_row(g, "clipped")->rejected[HONE_FAILURE_RUN], 0); // to run one of them would have failed
+    assert_int_equal(ground_tune_text(g, "clipped(f32[300])"), HONE_OK);
+    assert_int_equal(ground_row(g, "clipped")->rejected[HONE_FAILURE_RUN], 1);
+}
+
 static hone_status shut_out(void *ctx, const hone_kernel_ref *kernel, hone_error *why)
 {
     if (strcmp(kernel->kernel.name, ctx) != 0) return HONE_OK;
@@ -450,6 +485,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             the_trail_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_fastest_config_of_a_space_is_found, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_has_other_bits_than_the_default_wins_no_stable_contest, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_default_that_wavers_is_no_measure_of_stability, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(configs_that_come_to_one_code_are_measured_once, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             every_bad_kernel_loses_with_its_kind_and_harms_nobody, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_hangs_is_stopped_and_put_aside, ground_setup, ground_teardown),

@@ -1,0 +1,243 @@
+// What foreign code may change in its process and leave so: one table of facts, each read as one number.
+#include "base/hash.h"
+#include "os/limits.h"
+
+#include <dirent.h>
+#include <fenv.h>
+#include <locale.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    const uint64_t pair[2] = {hash, hone_hash64(bytes, size)};
+    return hone_hash64(pair, sizeof pair);
+}
+
+// Facts ------------------------------------------------------------------------------------------------------------
+
+static uint64_t read_signal_mask(void)
+{
+    uint64_t blocked = 0;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    for (int number = 1; number <= 64; number++)
+        if (sigismember(&mask, number) == 1) blocked |= (uint64_t)1 << (number - 1);
+    return blocked;
+}
+
+static uint64_t read_handlers(void)
+{
+    uint64_t hash = 0;
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) != 0) continue; // those of the C library itself
+        uintptr_t handler =
+            (action.sa_flags & SA_SIGINFO) != 0 ? (uintptr_t)action.sa_sigaction : (uintptr_t)action.sa_handler;
+        const uint64_t fact[2] = {handler, (uint64_t)number};
+        if (handler != (uintptr_t)SIG_DFL) hash = mix(hash, fact, sizeof fact);
+    }
+    return hash;
+}
+
+static uint64_t read_folder(void)
+{
+    struct stat folder;
+    if (stat(".", &folder) != 0) return 0;
+    const uint64_t fact[2] = {folder.st_dev, folder.st_ino};
+    return hone_hash64(fact, sizeof fact);
+}
+
+static uint64_t read_file_mask(void)
+{
+    mode_t mask = umask(077);
+    umask(mask);
+    return mask;
+}
+
+static uint64_t read_environment(void)
+{
+    uint64_t sum = 0; // in no order
+    for (char **entry = environ; entry && *entry; entry++)
+        sum += hone_hash64(*entry, strlen(*entry));
+    return sum;
+}
+
+static uint64_t read_locale(void)
+{
+    const char *name = setlocale(LC_ALL, NULL);
+    uintptr_t threads = (uintptr_t)uselocale((locale_t)0);
+    return mix(threads, name ? name : "", name ? strlen(name) : 0);
+}
+
+static uint64_t read_limits(void)
+{
+    uint64_t hash = 0;
+    for (int resource = 0; resource < RLIM_NLIMITS; resource++) {
+        struct rlimit limit = {0, 0};
+        getrlimit((__rlimit_resource_t)resource, &limit);
+        const uint64_t fact[2] = {limit.rlim_cur, limit.rlim_max};
+        hash = mix(hash, fact, sizeof fact);
+    }
+    return hash;
+}
+
+static uint64_t read_priority(void)
+{
+    struct sched_param parameters = {0};
+    sched_getparam(0, &parameters);
+    const int64_t fact[3] = {getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), parameters.sched_priority};
+    return hone_hash64(fact, sizeof fact);
+}
+
+static uint64_t read_user(void)
+{
+    const uint64_t fact[4] = {getuid(), geteuid(), getegid(), (uint64_t)getpgrp()};
+    return hone_hash64(fact, sizeof fact);
+}
+
+static uint64_t read_standard_files(void)
+{
+    uint64_t hash = 0;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        struct stat file = {0};
+        int code = fstat(fd, &file);
+        const uint64_t fact[4] = {(uint64_t)code, file.st_dev, file.st_ino, file.st_rdev};
+        hash = mix(hash, fact, sizeof fact);
+    }
+    return hash;
+}
+
+static uint64_t read_timers(void)
+{
+    static const __itimer_which_t which[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+    uint64_t armed = 0;
+    for (size_t i = 0; i < sizeof which / sizeof which[0]; i++) {
+        struct itimerval timer = {0};
+        getitimer(which[i], &timer);
+        if (timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0) armed |= (uint64_t)1 << i;
+    }
+    return armed;
+}
+
+static uint64_t read_children(void)
+{
+    siginfo_t child = {0};
+    return waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static const struct {
+    const char *what;
+    uint64_t (*read)(void);
+    bool of_thread;
+} facts[HONE_OS_FACTS] = {
+    {"the signal mask", read_signal_mask, true},
+    {"a signal's handler", read_handlers, false},
+    {"the floating-point mode", hone_os_float_mode, true},
+    {"the working folder", read_folder, false},
+    {"the mask of new files", read_file_mask, false},
+    {"the environment", read_environment, false},
+    {"the locale", read_locale, false},
+    {"the resource limits", read_limits, false},
+    {"the priority", read_priority, false},
+    {"the user or the process group", read_user, false},
+    {"the standard files", read_standard_files, false},
+    {"a timer", read_timers, false},
+    {"the child processes", read_children, false},
+};
+
+void hone_os_state_read(hone_os_state *out)
+{
+    for (size_t i = 0; i < HONE_OS_FACTS; i++)
+        out->facts[i] = facts[i].read();
+}
+
+const char *hone_os_state_changed(const hone_os_state *before, const hone_os_state *now, bool of_thread)
+{
+    for (size_t i = 0; i < HONE_OS_FACTS; i++)
+        if (before->facts[i] != now->facts[i] && (facts[i].of_thread || !of_thread)) return facts[i].what;
+    return NULL;
+}
+
+// A thread's own --------------------------------------------------------------------------------------------------
+
+uint64_t hone_os_float_mode(void)
+{
+    fenv_t mode;
+    fegetenv(&mode);
+#if defined(__x86_64__)
+    const uint32_t flags = 0x3f; // exceptions that have occurred
+    return (uint64_t)mode.__control_word << 32 | (mode.__mxcsr & ~flags);
+#else
+    return (uint64_t)fegetround();
+#endif
+}
+
+typedef struct thread_mode {
+    fenv_t float_mode;
+    sigset_t mask;
+    cpu_set_t processors;
+} thread_mode;
+
+_Static_assert(sizeof(thread_mode) <= sizeof(hone_os_thread_mode), "the public place holds it");
+
+void hone_os_thread_mode_save(hone_os_thread_mode *out)
+{
+    thread_mode mode;
+    memset(&mode, 0, sizeof mode);
+    fegetenv(&mode.float_mode);
+    pthread_sigmask(SIG_SETMASK, NULL, &mode.mask);
+    sched_getaffinity(0, sizeof mode.processors, &mode.processors);
+    memcpy(out->bytes, &mode, sizeof mode);
+}
+
+void hone_os_thread_mode_restore(const hone_os_thread_mode *mode)
+{
+    thread_mode saved;
+    cpu_set_t now;
+    memcpy(&saved, mode->bytes, sizeof saved);
+    fesetenv(&saved.float_mode);
+    pthread_sigmask(SIG_SETMASK, &saved.mask, NULL);
+    // More than 1,024 processors do not fit, and then there is nothing saved.
+    if (CPU_COUNT(&saved.processors) > 0 && sched_getaffinity(0, sizeof now, &now) == 0 &&
+        !CPU_EQUAL(&now, &saved.processors))
+        sched_setaffinity(0, sizeof saved.processors, &saved.processors);
+}
+
+// Holdings --------------------------------------------------------------------------------------------------------
+
+static uint64_t count_entries(const char *path)
+{
+    uint64_t count = 0;
+    DIR *folder = opendir(path);
+    if (!folder) return 0;
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+void hone_os_holdings_read(hone_os_holdings *out)
+{
+    unsigned long long mapped = 0, resident = 0;
+    char text[HONE_OS_TEXT_SIZE];
+    if (hone_os_read_text("", "/proc/self/statm", text)) (void)!sscanf(text, "%llu %llu", &mapped, &resident);
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct mallinfo2 heap = mallinfo2();
+    out->amounts[HONE_HELD_HEAP] = heap.uordblks;
+    out->amounts[HONE_HELD_MAPPED] = mapped * page;
+    out->amounts[HONE_HELD_RESIDENT] = resident * page;
+    out->amounts[HONE_HELD_DESCRIPTORS] = count_entries("/proc/self/fd");
+    out->amounts[HONE_HELD_THREADS] = (uint64_t)hone_os_thread_count();
+}

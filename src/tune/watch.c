@@ -1,0 +1,134 @@
+#include "tune/watch.h"
+
+#include "base/error.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+// Growth in so many intervals on end is no cache that fills.
+enum { LEAK_INTERVALS = 4 };
+
+static const uint64_t look_ns = 500 * 1000;
+// Some libraries let their threads spin for 200 ms after their work.
+static const uint64_t rest_ns = 250 * 1000 * 1000;
+static const uint64_t meeting_ns = 2 * 1000 * 1000;
+static const uint64_t bloated_bytes = 256u << 20;
+
+static const char where[] = "tune.watch";
+
+static const struct {
+    const char *what;
+    uint64_t least; // growth that counts, a run
+} held[HONE_HELD_COUNT] = {
+    [HONE_HELD_HEAP] = {"memory that it does not free", 8},
+    [HONE_HELD_MAPPED] = {"memory that it mapped", 4096},
+    [HONE_HELD_DESCRIPTORS] = {"open files", 1},
+    [HONE_HELD_THREADS] = {"threads", 1},
+};
+
+void hone_watch_init(hone_watch *watch, bool shared)
+{
+    hone_os_holdings now;
+    memset(watch, 0, sizeof *watch);
+    watch->shared = shared;
+    hone_os_state_read(&watch->before);
+    hone_os_holdings_read(&now);
+    watch->resident = now.amounts[HONE_HELD_RESIDENT];
+}
+
+void hone_watch_begin(hone_watch *watch)
+{
+    watch->intervals = UINT32_MAX; // no look yet
+    memset(watch->grown, 0, sizeof watch->grown);
+    hone_os_thread_mode_save(&watch->mode);
+    if (watch->shared) hone_os_state_read(&watch->before);
+}
+
+void hone_watch_look(hone_watch *watch, uint32_t runs)
+{
+    hone_os_holdings now;
+    if (watch->shared || watch->intervals == LEAK_INTERVALS) return;
+    hone_os_holdings_read(&now);
+    if (watch->intervals++ != UINT32_MAX)
+        for (int i = 0; i < HONE_HELD_COUNT; i++)
+            if (held[i].what && now.amounts[i] >= watch->last.amounts[i] + held[i].least * runs) watch->grown[i]++;
+    watch->last = now;
+}
+
+hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err)
+{
+    hone_os_state now;
+    hone_os_state_read(&now);
+    const char *changed = hone_os_state_changed(&watch->before, &now, watch->shared);
+    if (!changed) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "changes %s of its process", changed);
+    return HONE_FAILURE_TRACES;
+}
+
+static hone_failure find_leak(const hone_watch *watch, hone_error *err)
+{
+    for (int i = 0; i < HONE_HELD_COUNT; i++) {
+        if (watch->grown[i] < LEAK_INTERVALS) continue;
+        hone_fail(err, HONE_KERNEL_FAILED, where, "leaves %s behind with every run", held[i].what);
+        return HONE_FAILURE_TRACES;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+// All threads of a pool at once, each in a body of its own: who has one waits for the others.
+typedef struct meeting {
+    uint64_t expected, until_ns;
+    int32_t threads;
+    atomic_int arrived, others;
+} meeting;
+
+static void meet(void *ctx, int64_t index)
+{
+    (void)index;
+    meeting *m = ctx;
+    if (hone_os_float_mode() != m->expected) atomic_fetch_add(&m->others, 1);
+    atomic_fetch_add(&m->arrived, 1);
+    while (atomic_load(&m->arrived) < m->threads && hone_os_now_ns() < m->until_ns)
+        ;
+}
+
+static hone_failure compare_pool(hone_pool *pool, hone_error *err)
+{
+    meeting m = {hone_os_float_mode(), hone_os_now_ns() + meeting_ns, pool ? hone_pool_threads(pool) : 1, 0, 0};
+    if (m.threads < 2) return HONE_FAILURE_NONE;
+    hone_pool_run(pool, m.threads, meet, &m);
+    if (atomic_load(&m.others) == 0) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "changes the floating-point mode of a thread that it was lent");
+    return HONE_FAILURE_TRACES;
+}
+
+static hone_failure await_rest(hone_error *err)
+{
+    uint64_t until = hone_os_now_ns() + rest_ns;
+    while (hone_os_others_run()) {
+        if (hone_os_now_ns() > until) {
+            hone_fail(err, HONE_KERNEL_FAILED, where, "leaves a thread behind that goes on running");
+            return HONE_FAILURE_TRACES;
+        }
+        hone_os_sleep_ns(look_ns);
+    }
+    return HONE_FAILURE_NONE;
+}
+
+hone_failure hone_watch_end(hone_watch *watch, hone_pool *pool, hone_error *err)
+{
+    hone_failure failure = hone_watch_compare(watch, err);
+    hone_os_thread_mode_restore(&watch->mode);
+    if (failure == HONE_FAILURE_NONE) failure = find_leak(watch, err);
+    if (failure == HONE_FAILURE_NONE && !watch->shared) failure = compare_pool(pool, err);
+    if (failure == HONE_FAILURE_NONE && !watch->shared) failure = await_rest(err);
+    return failure;
+}
+
+bool hone_watch_bloated(const hone_watch *watch)
+{
+    hone_os_holdings now;
+    if (watch->shared) return false;
+    hone_os_holdings_read(&now);
+    return now.amounts[HONE_HELD_RESIDENT] > watch->resident + bloated_bytes;
+}
