@@ -132,7 +132,7 @@ static bool is_certain(const hone_finals *finals, uint64_t seed)
     for (uint32_t i = 0; i < finals->count; i++) {
         if (i == best) continue;
         hone_interval ratio = hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, seed);
-        if (ratio.middle > tie && ratio.low <= 1) return false;
+        if (ratio.low <= 1 && ratio.high > undecided_tie) return false;
     }
     return true;
 }
