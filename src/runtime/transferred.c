@@ -143,6 +143,10 @@ static hone_status choose(asker *a, const hone_transfer_answer *answer, hone_dec
 hone_status hone_request_from_transfer(const hone_request *request, hone_decision *out, hone_error *why)
 {
     hone_runtime *rt = request->rt;
+    if (rt->stable)
+        return hone_fail(
+            why, HONE_NOT_FOUND, "decide",
+            "the bits of this call's results were not compared, and a stable one is asked for");
     if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
         return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
     asker a = {.request = request};
