@@ -116,6 +116,8 @@ typedef struct hone_os_state {
 void hone_os_state_read(hone_os_state *out);
 // The first fact that differs, in words; NULL: none does. Static. of_thread: only facts of the calling thread.
 const char *hone_os_state_changed(const hone_os_state *before, const hone_os_state *now, bool of_thread);
+// Takes what libraries set when they are loaded, handlers and variables of the environment, as it is now.
+void hone_os_state_adopt_loading(hone_os_state *state);
 // Rounding, trapping exceptions and flushing of the calling thread, as one number.
 uint64_t hone_os_float_mode(void);
 // Floating-point environment, signal mask and processors of the calling thread.

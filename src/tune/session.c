@@ -288,6 +288,7 @@ static hone_failure try_candidate(hone_session *session, const question *q, hone
     hone_runner runner;
     hone_watch_begin(&session->watch);
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
+    hone_watch_prepared(&session->watch);
     pass_phase(session);
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
@@ -372,6 +373,7 @@ static hone_failure prepare_all(finals *f, uint32_t *out_failed, hone_error *err
         *out_failed = i;
         hone_failure failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
         if (failure != HONE_FAILURE_NONE) return failure;
+        hone_watch_prepared(&f->session->watch);
         pass_phase(f->session);
     }
     return HONE_FAILURE_NONE;

@@ -44,6 +44,11 @@ void hone_watch_begin(hone_watch *watch)
     if (watch->shared) hone_os_state_read(&watch->before);
 }
 
+void hone_watch_prepared(hone_watch *watch)
+{
+    hone_os_state_adopt_loading(&watch->before);
+}
+
 void hone_watch_look(hone_watch *watch, uint32_t runs)
 {
     hone_os_holdings now;

@@ -21,6 +21,8 @@ typedef struct hone_watch {
 void hone_watch_init(hone_watch *watch, bool shared);
 // Before each candidate.
 void hone_watch_begin(hone_watch *watch);
+// When a candidate is prepared: the libraries that it loaded may have set handlers and variables of the environment.
+void hone_watch_prepared(hone_watch *watch);
 // Between equal pieces of a candidate's work, `runs` runs each, once it is warm. Only the first few count.
 void hone_watch_look(hone_watch *watch, uint32_t runs);
 // HONE_FAILURE_TRACES with what was changed, or HONE_FAILURE_NONE. Of the calling thread, or of a setting of all.

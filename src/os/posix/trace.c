@@ -140,21 +140,21 @@ static uint64_t read_children(void)
 static const struct {
     const char *what;
     uint64_t (*read)(void);
-    bool of_thread;
+    bool of_thread, of_loading;
 } facts[HONE_OS_FACTS] = {
-    {"the signal mask", read_signal_mask, true},
-    {"a signal's handler", read_handlers, false},
-    {"the floating-point mode", hone_os_float_mode, true},
-    {"the working folder", read_folder, false},
-    {"the mask of new files", read_file_mask, false},
-    {"the environment", read_environment, false},
-    {"the locale", read_locale, false},
-    {"the resource limits", read_limits, false},
-    {"the priority", read_priority, false},
-    {"the user or the process group", read_user, false},
-    {"the standard files", read_standard_files, false},
-    {"a timer", read_timers, false},
-    {"the child processes", read_children, false},
+    {"the signal mask", read_signal_mask, true, false},
+    {"a signal's handler", read_handlers, false, true},
+    {"the floating-point mode", hone_os_float_mode, true, false},
+    {"the working folder", read_folder, false, false},
+    {"the mask of new files", read_file_mask, false, false},
+    {"the environment", read_environment, false, true},
+    {"the locale", read_locale, false, false},
+    {"the resource limits", read_limits, false, false},
+    {"the priority", read_priority, false, false},
+    {"the user or the process group", read_user, false, false},
+    {"the standard files", read_standard_files, false, false},
+    {"a timer", read_timers, false, false},
+    {"the child processes", read_children, false, false},
 };
 
 void hone_os_state_read(hone_os_state *out)
@@ -168,6 +168,12 @@ const char *hone_os_state_changed(const hone_os_state *before, const hone_os_sta
     for (size_t i = 0; i < HONE_OS_FACTS; i++)
         if (before->facts[i] != now->facts[i] && (facts[i].of_thread || !of_thread)) return facts[i].what;
     return NULL;
+}
+
+void hone_os_state_adopt_loading(hone_os_state *state)
+{
+    for (size_t i = 0; i < HONE_OS_FACTS; i++)
+        if (facts[i].of_loading) state->facts[i] = facts[i].read();
 }
 
 // A thread's own --------------------------------------------------------------------------------------------------
