@@ -143,7 +143,7 @@ static void what_cannot_run_the_call_is_passed_over(void **state)
     put(g, (content){NULL, 4, 4, "gone", "{}", NULL, HONE_WARM});
     put(g, (content){NULL, 16, 4, "fast", FAST_4, "0", HONE_WARM});
     put(g, (content){NULL, 32, 4, "fast", "{\"unroll\":3,\"layout\":\"col\"}", NULL, HONE_WARM});
-    put(g, (content){NULL, 64, 4, "fast", "[1]", NULL, HONE_WARM});
+    put(g, (content){NULL, 64, 4, "fast", "{\"lot\":{}}", NULL, HONE_WARM});
     assert_int_equal(decide_scale(g->f, 8, 4).source, HONE_SOURCE_HEURISTIC);
     assert_explained(g, 8, "nothing is known of near calls that could run this one");
     // A wrong answer of a kernel that failed here is not asked for again.

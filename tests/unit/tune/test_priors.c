@@ -87,7 +87,7 @@ static void what_does_not_count_here_is_not(void **state)
     put(g, (near){"scale_crowd(f32[1200])", NULL, "{\"delay\":28}", "0", HONE_WARM});
     put(g, (near){"scale_crowd(f32[1400])", NULL, "{\"delay\":27}", "1", HONE_WARM});
     put(g, (near){"scale_crowd(f32[1500])", NULL, "{\"pause\":28}", "1", HONE_WARM});
-    put(g, (near){"scale_crowd(f32[1600])", NULL, "[]", "1", HONE_WARM});
+    put(g, (near){"scale_crowd(f32[1600])", NULL, "{\"lot\":{}}", "1", HONE_WARM});
     assert_false(tries(g, "{\"delay\":28}"));
 }
 
