@@ -45,7 +45,8 @@ class Audit(CommandTest):
         self.assertNotEqual(row["best_kernel"], "portable")
         text = self.hone("tune", *GATE, PRODUCT, code=NO).out
         self.assertIn("1 past the threshold of 60 %", text)
-        self.assertIn("faster now: " + row["best_kernel"].split()[0], text)
+        # Another look may find another of those that are as fast.
+        self.assertRegex(text, r"faster now: (?!portable)\w+ \{")
 
     def test_update_tunes_what_is_past_the_threshold_anew(self):
         self.replace_choice(self.tune(PRODUCT), "portable")

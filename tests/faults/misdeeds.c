@@ -259,7 +259,7 @@ static void trace_leak(const deed *d)
 static void trace_leak_pages(const deed *d)
 {
     compute(d);
-    void *lost = mmap(NULL, 4096 << d->variant, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *lost = mmap(NULL, (size_t)4096 << d->variant, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (lost != MAP_FAILED) *(volatile char *)lost = 1;
 }
 
