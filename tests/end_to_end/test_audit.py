@@ -15,10 +15,10 @@ class Audit(CommandTest):
         return self.hone("tune", *calls, "--seconds", "1", "--evals", "24", "--json").json
 
     def replace_choice(self, document, kernel, **changes):
-        """Puts another kernel, at its default, in the place of the first entry's choice."""
+        """Puts another kernel in the place of the first entry's choice."""
         entry = document["entries"][0]
-        row = next(row for row in entry["evidence"]["kernels"] if row["kernel"] == kernel)
-        entry.update({"kernel": kernel, "config": row["config"], **changes})
+        other = self.tune(entry["call"], "--kernel", kernel, "--no-store", "--evals", "1")["entries"][0]
+        entry.update({"kernel": kernel, "config": other["config"], **changes})
         self.hone("store", "put", "--json", input=json.dumps(document))
 
     def test_an_honest_store_passes(self):
