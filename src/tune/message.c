@@ -438,6 +438,6 @@ void hone_message_get_digests(hone_wire_reader *reader, const uint64_t **out, ui
     uint64_t *digests = reader->failed ? NULL : hone_arena_array(reader->arena, count, sizeof *digests);
     if (!digests && !reader->failed) reader->failed = reader->out_of_memory = true;
     *out_count = digests ? count : 0;
-    hone_wire_get(reader, digests, *out_count * sizeof *digests);
+    if (digests) hone_wire_get(reader, digests, *out_count * sizeof *digests);
     *out = digests;
 }
