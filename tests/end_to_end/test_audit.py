@@ -6,8 +6,10 @@ from support import DONE, NO, NUMBER, USAGE, CommandTest
 
 PRODUCT = "matmul(f32[128,128], f32[128,128])"
 NORM = "rms_norm(f32[64,512], f32[512])"
-# A share that no honest choice is past, however busy the machine.
+# What a choice that is clearly wrong is past.
 GATE = ["--audit", "--threshold", "60", "--seconds", "2"]
+# A share that no honest choice is past, however busy the machine: two threads on one free processor take thrice as long.
+LENIENT = ["--audit", "--threshold", "1000", "--seconds", "2"]
 
 
 class Audit(CommandTest):
@@ -24,7 +26,7 @@ class Audit(CommandTest):
     def test_an_honest_store_passes(self):
         self.tune(PRODUCT, NORM)
         before = self.stat()
-        audit = self.hone("tune", *GATE, "--json").json
+        audit = self.hone("tune", *LENIENT, "--json").json
         self.assertEqual(audit["hone_audit"], 1)
         self.assertEqual({row["call"] for row in audit["choices"]}, {PRODUCT, NORM})
         for row in audit["choices"]:
@@ -51,34 +53,34 @@ class Audit(CommandTest):
     def test_update_tunes_what_is_past_the_threshold_anew(self):
         self.replace_choice(self.tune(PRODUCT), "portable")
         self.hone("tune", *GATE, "--update", "--json")
-        self.hone("tune", *GATE, PRODUCT)
+        self.hone("tune", *LENIENT, PRODUCT)
         self.assertNotEqual(self.hone("explain", PRODUCT, "--json").json["kernel"], "portable")
 
     def test_what_changed_in_the_environment_is_named(self):
         document = self.tune(NORM)
         document["environment"]["compiler"] = "gcc 4.2"
         self.hone("store", "put", "--json", input=json.dumps(document))
-        (row,) = self.hone("tune", *GATE, NORM, "--json").json["choices"]
+        (row,) = self.hone("tune", *LENIENT, NORM, "--json").json["choices"]
         self.assertIn("compiler was gcc 4.2", row["changed"])
-        self.assertIn("measured in another environment: compiler was gcc 4.2", self.hone("tune", *GATE).out)
+        self.assertIn("measured in another environment: compiler was gcc 4.2", self.hone("tune", *LENIENT).out)
 
     def test_a_time_that_was_never_so_is_drift_and_counts_only_in_a_changed_environment(self):
         document = self.tune(NORM)
         document["entries"][0]["evidence"]["time_ns"] /= 50
         self.hone("store", "put", "--json", input=json.dumps(document))
-        (row,) = self.hone("tune", *GATE, "--json").json["choices"]
+        (row,) = self.hone("tune", *LENIENT, "--json").json["choices"]
         self.assertGreater(row["drift"], 5)
         document["environment"]["compiler"] = "gcc 4.2"
         self.hone("store", "put", "--json", input=json.dumps(document))
-        (row,) = self.hone("tune", *GATE, "--json", code=NO).json["choices"]
+        (row,) = self.hone("tune", *LENIENT, "--json", code=NO).json["choices"]
         self.assertFalse(row["passed"])
-        self.assertIn("slower than it was", self.hone("tune", *GATE, code=NO).out)
+        self.assertIn("slower than it was", self.hone("tune", *LENIENT, code=NO).out)
 
     def test_a_choice_of_another_revision_is_not_served_and_does_not_count(self):
         document = self.tune(NORM)
         document["entries"][0]["revision"] = "another"
         self.hone("store", "put", "--json", input=json.dumps(document))
-        (row,) = self.hone("tune", *GATE, "--json").json["choices"]
+        (row,) = self.hone("tune", *LENIENT, "--json").json["choices"]
         self.assertFalse(row["served"])
         self.assertIn("revision another", row["reason"])
 
