@@ -5,6 +5,7 @@
 #include "runtime/runtime.h"
 #include "tune/tuner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,17 @@ int cli_inputs_make(cli_inputs *inputs, const hone_op *op, const hone_call *call
     inputs->blocks = calloc(count + 1, sizeof *inputs->blocks);
     hone_error err = {HONE_OUT_OF_MEMORY, 0, "inputs", "no memory for the made-up inputs"};
     if (inputs->values == NULL || inputs->tensors == NULL || inputs->blocks == NULL) return cli_fail(&err);
+    const hone_device device = hone_call_device(call);
+    if (device.type != HONE_DEVICE_CPU) {
+        err = (hone_error){HONE_UNSUPPORTED, 0, "inputs", ""};
+        snprintf(
+            err.message, sizeof err.message,
+            "%s: made-up inputs of this command lie in the host's memory; hone tune and hone explain take calls on "
+            "other "
+            "devices",
+            hone_call_text(call));
+        return cli_fail(&err);
+    }
     if (hone_call_fits(call, op->rt->cpu, &err) != HONE_OK) return cli_fail(&err);
     inputs->count = count;
     for (size_t i = 0; i < count; i++) {

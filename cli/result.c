@@ -66,15 +66,17 @@ static const char *rate_unit(const hone_cost *cost)
     return cost->operations > 8 * cost->bytes ? "GFLOP/s" : "GB/s";
 }
 
-static void rate_cells(hone_cli *cli, const hone_cost *cost, double time_ns, char rate[24], char share[24])
+// on_cpu: the peaks are those of the CPU, and say nothing of another device.
+static void rate_cells(hone_cli *cli, const hone_cost *cost, bool on_cpu, double time_ns, char rate[24], char share[24])
 {
     rate[0] = share[0] = '\0';
     if (time_ns <= 0 || cost->bytes <= 0) return;
-    const hone_peak *peak = peak_of(cli);
     bool arithmetic = cost->operations > 8 * cost->bytes;
     double value = (arithmetic ? cost->operations : cost->bytes) / time_ns;
-    double best = (arithmetic ? peak->operations : peak->bytes) / 1e9;
     snprintf(rate, 24, "%.1f", value);
+    if (!on_cpu) return;
+    const hone_peak *peak = peak_of(cli);
+    double best = (arithmetic ? peak->operations : peak->bytes) / 1e9;
     // Data of which the last cache holds a good part is not all read from memory, whose speed then bounds nothing.
     bool in_cache = !arithmetic && cost->bytes < 2 * (double)cli->rt->cpu->l3_bytes;
     if (in_cache)
@@ -113,7 +115,8 @@ static void kernel_row(
     char config[256], time[32], rate[24], share[24], spread[24] = "", tried[24];
     double time_ns = number(kernel, "time_ns");
     config_cell(json_object_get(kernel, "config"), config, sizeof config);
-    rate_cells(cli, cost, time_ns, rate, share);
+    bool on_cpu = strcmp(text(kernel, "platform"), hone_platform_name(HONE_NATIVE)) == 0;
+    rate_cells(cli, cost, on_cpu, time_ns, rate, share);
     if (time_ns > 0)
         snprintf(
             spread, sizeof spread, "%.1f %%", 50 * (number(kernel, "high_ns") - number(kernel, "low_ns")) / time_ns);

@@ -3,6 +3,7 @@
 #define HONE_HONE_H
 
 #include "hone/allocator.h"
+#include "hone/code.h"
 #include "hone/config.h"
 #include "hone/device.h"
 #include "hone/interchange.h"

@@ -2,6 +2,7 @@
 #ifndef HONE_KERNEL_H
 #define HONE_KERNEL_H
 
+#include "hone/code.h"
 #include "hone/config.h"
 #include "hone/device.h"
 #include "hone/signature.h"
@@ -28,6 +29,7 @@ typedef struct hone_execution {
     void *pool;                      // its first argument
 } hone_execution;
 
+// A kernel of a GPU is started on the stream, and may still run when its function returns.
 // A run's status: HONE_OK; HONE_UNSUPPORTED and HONE_KERNEL_FAILED put the kernel aside for the call's key,
 // and the next best runs.
 typedef hone_status hone_run_function(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
@@ -118,6 +120,7 @@ struct hone_kernel {
     const char
         *library; // soname of the library that it calls, "libopenblas.so.0": another version of it makes what was
                   // measured with this one worth a second look; NULL: none
+    const hone_code *code; // for platforms that compile or load: run and prepare may then be NULL. Copied.
 };
 
 // First in an initialiser: {HONE_KERNEL, .algorithm = "rms_norm", ...}. C++17 calls hone_kernel_init.

@@ -7,6 +7,21 @@
 
 typedef struct hone_platform_instance hone_platform_instance;
 
+// Which way bytes go between the host's memory and the device's.
+typedef enum hone_copy { HONE_COPY_IN, HONE_COPY_OUT, HONE_COPY_WITHIN } hone_copy;
+
+// Runs that are timed together, one after the other on one stream.
+typedef struct hone_timed_runs {
+    const hone_device_info *device;
+    void *stream;
+    uint32_t count;
+    hone_status (*run)(void *ctx); // starts the next one
+    void *ctx;
+    void *
+        flood; // memory of the device that is overwritten first, so that the caches hold nothing else; NULL: as they are
+    size_t flood_bytes;
+} hone_timed_runs;
+
 // struct_size first, grows at the end, NULL means default.
 typedef struct hone_platform_ops {
     uint32_t struct_size;
@@ -31,8 +46,37 @@ typedef struct hone_platform_ops {
     hone_status (*allocate)(
         hone_platform_instance *instance, const hone_device_info *device, size_t size, void **out, hone_error *err);
     void (*deallocate)(hone_platform_instance *instance, const hone_device_info *device, void *memory, size_t size);
-    // Waits for everything started on execution's stream. NULL: runs are synchronous.
-    hone_status (*synchronize)(hone_platform_instance *instance, const hone_execution *execution, hone_error *err);
+    // Waits for everything started on a stream of the device, and says what failed there. NULL: runs are synchronous.
+    hone_status (*synchronize)(
+        hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err);
+    // Copies bytes; done when it returns. NULL: the host reads and writes the memory itself.
+    hone_status (*copy)(
+        hone_platform_instance *instance,
+        const hone_device_info *device,
+        hone_copy way,
+        void *to,
+        const void *from,
+        size_t size,
+        hone_error *err);
+    // Sets each of size bytes of the device's memory.
+    hone_status (*fill)(
+        hone_platform_instance *instance,
+        const hone_device_info *device,
+        void *memory,
+        unsigned char byte,
+        size_t size,
+        hone_error *err);
+    // A stream beside those of others, in order with copy and fill. NULL: there are none.
+    hone_status (*create_stream)(
+        hone_platform_instance *instance, const hone_device_info *device, void **out_stream, hone_error *err);
+    void (*destroy_stream)(hone_platform_instance *instance, const hone_device_info *device, void *stream);
+    // How long runs take on the device, all together, without what starting them costs. NULL: the clock of the host.
+    hone_status (*time)(hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err);
+    // Whether a failure has left the device unusable for this process: nothing will succeed any more. NULL: never.
+    bool (*is_lost)(const hone_platform_instance *instance);
+    // What runs a kernel that has code and no function of its own. NULL: there is no such kernel.
+    hone_run_function *run;
+    bool wakes; // open takes long: it waits until a call or a question needs this platform
     // version 1 ends here
 } hone_platform_ops;
 
@@ -45,5 +89,19 @@ typedef struct hone_platform_row {
 } hone_platform_row;
 extern const hone_platform_row hone_platforms[];
 extern const size_t hone_platforms_count;
+
+// The ops of a platform, also of one that is opened only when it is asked for; NULL: it has none.
+const hone_platform_ops *hone_platform_ops_of(hone_platform platform);
+// What plan->run is for a kernel: its own function, else its platform's.
+hone_run_function *hone_platform_run_of(const hone_kernel *kernel);
+// Prepares a plan as its platform does, else as its kernel does; and releases what came of it. instance may be NULL when
+// the platform has no prepare of its own.
+hone_status hone_platform_prepare(
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    void **out_state,
+    size_t *out_scratch_bytes,
+    hone_error *err);
+void hone_platform_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
 
 #endif

@@ -123,6 +123,7 @@ hone_status hone_kernel_eligible(
     if (device != NULL) status = check_tensors(call, device, err);
     if (status == HONE_OK && ref->unsupported != 0) status = check_unsupported(ref, call, err);
     if (status == HONE_OK && ref->signature != ref->algorithm->signature) status = check_own_signature(ref, call, err);
+    if (status == HONE_OK) status = hone_registry_check_code(ref, call, device, err);
     if (status == HONE_OK) status = ask_kernel(&ref->kernel, call, err);
     return status;
 }

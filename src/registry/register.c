@@ -189,10 +189,10 @@ static hone_status check_kernel(const hone_kernel *kernel, hone_error *err)
             err, HONE_INVALID_ARGUMENT, in_kernels,
             "%.80s: kernel '%s' has no backend (%d): set HONE_CPU, HONE_ANY or another", kernel->algorithm,
             kernel->name, (int)kernel->backend);
-    if (kernel->run == NULL)
+    if (kernel->run == NULL && kernel->code == NULL)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, in_kernels, "%.80s: kernel '%s' has no run function", kernel->algorithm,
-            kernel->name);
+            err, HONE_INVALID_ARGUMENT, in_kernels, "%.80s: kernel '%s' has neither a run function nor code",
+            kernel->algorithm, kernel->name);
     return HONE_OK;
 }
 
@@ -289,7 +289,8 @@ static hone_status build_ref(
     ref->registry = registry;
     ref->owner = registry->owner;
     ref->builtin = builtin;
-    status = copy_texts(owned, ref, err);
+    status = hone_registry_copy_code(&owned->arena, kernel, err);
+    if (status == HONE_OK) status = copy_texts(owned, ref, err);
     if (status == HONE_OK) status = read_space(registry, ref, err);
     if (status == HONE_OK) status = read_signature(registry, ref, err);
     return status;

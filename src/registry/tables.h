@@ -84,6 +84,11 @@ hone_status hone_registry_put_algorithm(
     hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err);
 hone_status hone_registry_put_kernels(
     hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err);
+// Replaces a kernel's code by a copy in the arena, with its file read; a kernel without a revision gets the code's digest.
+hone_status hone_registry_copy_code(hone_arena *arena, hone_kernel *kernel, hone_error *err);
+// Whether the kernel's code can run a call (NULL: any) on a device (NULL: some).
+hone_status hone_registry_check_code(
+    const hone_kernel_ref *ref, const hone_call *call, const hone_device_info *device, hone_error *err);
 const kernel_list *hone_registry_kernels_now(const hone_algorithm_entry *entry);
 void hone_registry_batch_destroy(batch *owned, const hone_allocator *allocator);
 

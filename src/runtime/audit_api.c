@@ -69,9 +69,9 @@ static hone_status collect(collecting *c, const hone_store_key *filter, hone_err
 
 static hone_status collect_all(collecting *c, hone_error *err)
 {
-    hone_status status = HONE_OK;
-    for (size_t i = 0; i < c->rt->device_count && status == HONE_OK; i++) {
-        c->device = c->rt->devices[i];
+    hone_status status = hone_runtime_wake(c->rt, err);
+    for (size_t i = 0; i < c->rt->all.count && status == HONE_OK; i++) {
+        c->device = c->rt->all.devices[i];
         status = collect(c, &(hone_store_key){.device = c->device->fingerprint}, err);
     }
     return status;

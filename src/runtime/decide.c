@@ -13,10 +13,8 @@ hone_status hone_request_init(
     memset(request, 0, sizeof *request);
     hone_device device = hone_call_device(call);
     const hone_device_info *info = NULL;
-    for (size_t i = 0; i < op->rt->device_count && info == NULL; i++) {
-        const hone_device_info *candidate = op->rt->devices[i];
-        if (candidate->device.type == device.type && candidate->device.id == device.id) info = candidate;
-    }
+    hone_status status = hone_runtime_find_device(op->rt, device, &info, err);
+    if (status != HONE_OK) return status;
     if (info == NULL)
         return hone_fail(
             err, HONE_UNAVAILABLE, "decide",

@@ -327,8 +327,11 @@ hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error
     status = hone_decisions_put(&rt->cache, device, entry->spec, &decision, err);
     pthread_mutex_unlock(&rt->mutex);
     hone_runtime_answers_changed(rt);
-    for (size_t i = 0; i < rt->device_count; i++)
-        drop_replaced(rt, rt->devices[i], &decision);
+    // A platform that was never woken has no plans.
+    bool woken = atomic_load_explicit(&rt->woken, memory_order_acquire);
+    const hone_device_list *devices = woken ? &rt->all : &rt->near;
+    for (size_t i = 0; i < devices->count; i++)
+        drop_replaced(rt, devices->devices[i], &decision);
     return status;
 }
 

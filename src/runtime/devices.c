@@ -20,13 +20,15 @@ static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform pla
     return NULL;
 }
 
-// Asks every platform for its devices, or why it has none. One with a reason already was left out by the environment.
-static hone_status open_platforms(hone_runtime *rt, hone_error *err)
+// Asks the platforms that take long to open, or the others, for their devices, or why they have none. One with a reason
+// already was left out by the environment.
+static hone_status open_platforms(hone_runtime *rt, bool waking, hone_error *err)
 {
     for (size_t i = 0; i < hone_platforms_count; i++) {
         const hone_platform_row *row = &hone_platforms[i];
         const hone_platform_ops *ops = ops_of(rt, row->platform);
         hone_error why = {.message = ""};
+        if ((ops != NULL && ops->wakes) != waking) continue;
         if (rt->reasons[row->platform] != NULL || rt->instances[row->platform] != NULL) continue;
         if (ops == NULL) {
             snprintf(why.message, sizeof why.message, "%s", row->reason);
@@ -41,19 +43,20 @@ static hone_status open_platforms(hone_runtime *rt, hone_error *err)
     return HONE_OK;
 }
 
-static hone_status collect_devices(hone_runtime *rt, hone_error *err)
+// A list of its own for each of the two times: who reads the first goes on while the second is made.
+static hone_status collect_devices(hone_runtime *rt, hone_device_list *list, hone_error *err)
 {
-    size_t capacity = rt->device_count;
-    rt->device_count = 0; // of an earlier try that ran out of memory
+    size_t capacity = list->count;
+    list->count = 0; // of an earlier try that ran out of memory
     for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
         if (rt->instances[platform] == NULL) continue;
         const hone_platform_ops *ops = ops_of(rt, (hone_platform)platform);
         size_t count = 0;
         const hone_device_info *devices = ops->devices(rt->instances[platform], &count);
-        if (!hone_grow(&rt->allocator, &rt->devices, &capacity, rt->device_count + count, sizeof *rt->devices))
+        if (!hone_grow(&rt->allocator, &list->devices, &capacity, list->count + count, sizeof *list->devices))
             return hone_fail_memory(err, where);
         for (size_t i = 0; i < count; i++) {
-            rt->devices[rt->device_count++] = &devices[i];
+            list->devices[list->count++] = &devices[i];
             if (rt->cpu == NULL && devices[i].backend == HONE_CPU) rt->cpu = &devices[i];
         }
     }
@@ -61,17 +64,11 @@ static hone_status collect_devices(hone_runtime *rt, hone_error *err)
     return HONE_OK;
 }
 
-static uint32_t present_backends(const hone_runtime *rt)
+static void tell_registry(const hone_runtime *rt, const hone_device_list *list)
 {
     uint32_t present = 1u << HONE_CPU;
-    for (size_t i = 0; i < rt->device_count; i++)
-        present |= 1u << rt->devices[i]->backend;
-    return present;
-}
-
-static void tell_registry(const hone_runtime *rt)
-{
-    uint32_t present = present_backends(rt);
+    for (size_t i = 0; i < list->count; i++)
+        present |= 1u << list->devices[i]->backend;
     hone_backend backend = (present & 1u << HONE_GPU) != 0 ? HONE_GPU : HONE_CPU;
     hone_registry_set_hardware(rt->registry, present, backend, rt->cpu->features);
 }
@@ -82,15 +79,46 @@ hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err)
     pthread_mutex_lock(&rt->discovery);
     hone_status status = HONE_OK;
     if (!atomic_load_explicit(&rt->discovered, memory_order_relaxed)) {
-        status = open_platforms(rt, err);
-        if (status == HONE_OK) status = collect_devices(rt, err);
+        status = open_platforms(rt, false, err);
+        if (status == HONE_OK) status = collect_devices(rt, &rt->near, err);
         if (status == HONE_OK) {
-            tell_registry(rt);
+            tell_registry(rt, &rt->near);
             if (rt->pool_threads <= 0) rt->pool_threads = rt->cpu->threads;
             atomic_store_explicit(&rt->discovered, true, memory_order_release);
         }
     }
     pthread_mutex_unlock(&rt->discovery);
+    return status;
+}
+
+hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err)
+{
+    hone_status status = hone_runtime_discover(rt, err);
+    if (status != HONE_OK || atomic_load_explicit(&rt->woken, memory_order_acquire)) return status;
+    pthread_mutex_lock(&rt->discovery);
+    if (!atomic_load_explicit(&rt->woken, memory_order_relaxed)) {
+        status = open_platforms(rt, true, err);
+        if (status == HONE_OK) status = collect_devices(rt, &rt->all, err);
+        if (status == HONE_OK) {
+            tell_registry(rt, &rt->all);
+            atomic_store_explicit(&rt->woken, true, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&rt->discovery);
+    return status;
+}
+
+hone_status hone_runtime_find_device(
+    hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err)
+{
+    *out = NULL;
+    bool is_near = device.type == HONE_DEVICE_CPU;
+    hone_status status = is_near ? hone_runtime_discover(rt, err) : hone_runtime_wake(rt, err);
+    const hone_device_list *list = is_near ? &rt->near : &rt->all;
+    for (size_t i = 0; status == HONE_OK && *out == NULL && i < list->count; i++) {
+        const hone_device *candidate = &list->devices[i]->device;
+        if (candidate->type == device.type && candidate->id == device.id) *out = list->devices[i];
+    }
     return status;
 }
 
@@ -100,22 +128,23 @@ void hone_runtime_close_platforms(hone_runtime *rt)
         if (rt->instances[platform] != NULL) ops_of(rt, (hone_platform)platform)->close(&rt->instances[platform]);
         hone_free(&rt->allocator, rt->reasons[platform]);
     }
-    hone_free(&rt->allocator, rt->devices);
+    hone_free(&rt->allocator, rt->near.devices);
+    hone_free(&rt->allocator, rt->all.devices);
 }
 
 const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count)
 {
     hone_error why;
-    bool known = hone_runtime_discover(rt, &why) == HONE_OK;
-    *out_count = known ? rt->device_count : 0;
-    return known ? rt->devices : NULL;
+    bool known = hone_runtime_wake(rt, &why) == HONE_OK;
+    *out_count = known ? rt->all.count : 0;
+    return known ? rt->all.devices : NULL;
 }
 
 bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason)
 {
     hone_error why;
     bool known = platform > HONE_PLATFORM_NONE && platform < HONE_PLATFORM_COUNT;
-    if (hone_runtime_discover(rt, &why) != HONE_OK) known = false;
+    if (hone_runtime_wake(rt, &why) != HONE_OK) known = false;
     bool here = known && rt->instances[platform] != NULL;
     if (out_reason != NULL) {
         const char *reason = known && rt->reasons[platform] != NULL ? rt->reasons[platform] : "no such platform";

@@ -49,24 +49,9 @@ void hone_plan_entry_note_calls(hone_plan_entry *entry)
     if (status != HONE_OK) hone_log_write(&rt->log, HONE_LOG_WARNING, "%s", err.message);
 }
 
-// What prepares in the kernel's place; NULL: the kernel prepares itself.
-static const hone_platform_ops *platform_of(const hone_plan_entry *entry)
+static hone_platform_instance *instance_of(const hone_plan_entry *entry)
 {
-    hone_platform platform = entry->kernel->kernel.platform;
-    if (entry->rt->instances[platform] == NULL) return NULL;
-    const hone_platform_row *row = &hone_platforms[platform - HONE_NATIVE];
-    return row->ops != NULL ? row->ops : row->when_asked;
-}
-
-static void release_state(const hone_plan_entry *entry)
-{
-    const hone_kernel *kernel = &entry->kernel->kernel;
-    const hone_platform_ops *ops = platform_of(entry);
-    if (entry->plan.state == NULL) return;
-    if (ops != NULL && ops->release != NULL)
-        ops->release(entry->rt->instances[kernel->platform], kernel, entry->plan.state);
-    else if (kernel->release != NULL)
-        kernel->release(kernel, entry->plan.state);
+    return entry->rt->instances[entry->kernel->kernel.platform];
 }
 
 void hone_plan_entry_release(hone_plan_entry *entry)
@@ -74,7 +59,7 @@ void hone_plan_entry_release(hone_plan_entry *entry)
     if (entry == NULL || atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel) != 1) return;
     hone_runtime *rt = entry->rt;
     hone_plan_entry_note_calls(entry);
-    release_state(entry);
+    hone_platform_release(instance_of(entry), &entry->kernel->kernel, entry->plan.state);
     hone_call_release(&entry->call);
     hone_allocator allocator = rt->allocator;
     if (entry->word != entry->near_word) hone_free(&allocator, entry->word);
@@ -149,15 +134,6 @@ static bool allocate_tables(hone_plan_entry *entry, const hone_allocator *alloca
     return true;
 }
 
-static hone_status prepare_state(const hone_plan_entry *entry, void **out_state, size_t *out_scratch, hone_error *err)
-{
-    const hone_kernel *kernel = &entry->kernel->kernel;
-    const hone_platform_ops *ops = platform_of(entry);
-    if (ops != NULL && ops->prepare != NULL)
-        return ops->prepare(entry->rt->instances[kernel->platform], &entry->plan, out_state, out_scratch, err);
-    return kernel->prepare == NULL ? HONE_OK : kernel->prepare(&entry->plan, out_state, out_scratch, err);
-}
-
 static hone_status prepare(hone_plan_entry *entry, hone_error *err)
 {
     const hone_kernel *kernel = &entry->kernel->kernel;
@@ -165,7 +141,7 @@ static hone_status prepare(hone_plan_entry *entry, hone_error *err)
     void *state = NULL;
     size_t scratch_bytes = 0;
     hone_thread_self.depth++; // a kernel that prepares itself with other calls is inside a call
-    hone_status status = prepare_state(entry, &state, &scratch_bytes, &why);
+    hone_status status = hone_platform_prepare(instance_of(entry), &entry->plan, &state, &scratch_bytes, &why);
     hone_thread_self.depth--;
     if (status == HONE_OK) {
         entry->plan.state = state;
@@ -194,7 +170,7 @@ static hone_status make_entry(
     atomic_init(&entry->references, 1);
     entry->rt = rt;
     entry->kernel = kernel;
-    entry->kernel_run = kernel->kernel.run;
+    entry->kernel_run = hone_platform_run_of(&kernel->kernel);
     entry->source = decision->source;
     entry->given = count;
     entry->call = hone_call_retain((hone_call *)(uintptr_t)request->call);
@@ -203,7 +179,7 @@ static hone_status make_entry(
     entry->context_number = hone_context_number(request->context);
     memcpy(entry->config, decision->config.values, sizeof entry->config);
     entry->plan = (hone_plan){
-        .run = needs_filling(request->op->algorithm->signature, args, count) ? run_filled : kernel->kernel.run,
+        .run = needs_filling(request->op->algorithm->signature, args, count) ? run_filled : entry->kernel_run,
         .config = entry->config,
         .kernel = &kernel->kernel,
         .call = entry->call,

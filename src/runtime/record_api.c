@@ -30,14 +30,12 @@ hone_status hone_record_invocation(hone_runtime *rt, const hone_call *call, uint
         return hone_fail(err, HONE_INVALID_ARGUMENT, "record", "the runtime and the call must not be NULL");
     hone_status status = hone_runtime_discover(rt, err);
     if (status != HONE_OK) return status;
-    hone_device where = hone_call_device(call);
-    const char *fingerprint = NULL;
-    for (size_t i = 0; i < rt->device_count && fingerprint == NULL; i++)
-        if (rt->devices[i]->device.type == where.type && rt->devices[i]->device.id == where.id)
-            fingerprint = rt->devices[i]->fingerprint;
+    const hone_device_info *device = NULL;
+    status = hone_runtime_find_device(rt, hone_call_device(call), &device, err);
+    if (status != HONE_OK) return status;
     // A call for a device that is not here can still be one of another machine's: it is kept under this one's CPU.
     return hone_recorder_add(
-        rt->recorder, fingerprint != NULL ? fingerprint : rt->cpu->fingerprint, call, count, NULL, NULL, err);
+        rt->recorder, (device != NULL ? device : rt->cpu)->fingerprint, call, count, NULL, NULL, err);
 }
 
 hone_status hone_record_get(

@@ -53,7 +53,7 @@ hone_status hone_registry_get(
     hone_runtime *rt, const hone_query *query, const hone_kernel_ref **out_kernel, hone_error *err)
 {
     hone_status status = need_runtime(rt, "registry.get", err);
-    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
+    if (status == HONE_OK) status = hone_runtime_wake(rt, err);
     return status == HONE_OK ? hone_registry_query(rt->registry, query, out_kernel, err) : status;
 }
 

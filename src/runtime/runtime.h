@@ -43,6 +43,11 @@ typedef struct hone_lazy_store {
     hone_error error;
 } hone_lazy_store;
 
+typedef struct hone_device_list {
+    const hone_device_info **devices;
+    size_t count;
+} hone_device_list;
+
 struct hone_runtime {
     atomic_size_t references; // the user's, and one a bound plan
     hone_allocator allocator;
@@ -51,11 +56,10 @@ struct hone_runtime {
     hone_registry *registry;
     hone_platform_instance *instances[HONE_PLATFORM_COUNT];
     char *reasons[HONE_PLATFORM_COUNT]; // why a platform is not there
-    // Known once discovered (hone_runtime_discover).
-    const hone_device_info **devices;
-    size_t device_count;
+    // Known once discovered (hone_runtime_discover), but for all: that is known once woken (hone_runtime_wake).
+    hone_device_list near, all;
     const hone_device_info *cpu;
-    atomic_bool discovered;
+    atomic_bool discovered, woken;
     pthread_mutex_t discovery;
     hone_rules force, deny;
     hone_plan_table plans;
@@ -84,10 +88,16 @@ struct hone_runtime {
 
 hone_runtime *hone_runtime_retain(hone_runtime *rt);
 void hone_runtime_release(hone_runtime *rt);
-// Opens the platforms and collects their devices, at the first call; costs a load later. What reads devices, cpu or
-// instances, or has the registry choose a kernel, comes after it. Threads: any.
+// Opens the platforms of the host and collects their devices, at the first call; costs a load later. What reads cpu comes
+// after it. Threads: any.
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY, and the next call tries again; HONE_UNAVAILABLE (no CPU).
 hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err);
+// The same for every platform: a driver of a GPU takes a tenth of a second to wake. What lists devices, or has the registry
+// choose a kernel, comes after it.
+hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err);
+// The device that tensors say they are on; *out NULL when there is none. Only a device that is not the CPU wakes others.
+hone_status hone_runtime_find_device(
+    hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err);
 void hone_runtime_close_platforms(hone_runtime *rt);
 // The URL of the store where nobody names one; "" when there is none, or it does not fit.
 void hone_default_store_url(char *out, size_t size);

@@ -41,6 +41,11 @@ static int64_t device_sms(const hone_device_info *device)
     return device->sms;
 }
 
+static int64_t device_capability(const hone_device_info *device)
+{
+    return device->capability;
+}
+
 const hone_space_device_limit hone_space_device_limits[] = {
     {"device.threads", device_threads},
     {"device.l1_bytes", device_l1_bytes},
@@ -49,9 +54,11 @@ const hone_space_device_limit hone_space_device_limits[] = {
     {"device.sms", device_sms},
     {"device.smem_bytes", device_smem_bytes},
     {"device.memory_bytes", device_memory_bytes},
+    {"device.capability", device_capability},
 };
 const size_t hone_space_device_limit_count = sizeof hone_space_device_limits / sizeof *hone_space_device_limits;
-const char hone_space_device_limit_names[] = "threads, l1_bytes, l2_bytes, l3_bytes, memory_bytes, smem_bytes, sms";
+const char hone_space_device_limit_names[] = "threads, l1_bytes, l2_bytes, l3_bytes, memory_bytes, smem_bytes, sms, "
+                                             "capability";
 
 hone_space *hone_space_retain(hone_space *space)
 {

@@ -47,6 +47,7 @@ static hone_status fence(
     out->span = (size_t)span;
     out->low = place(out->block, (size_t)below, align);
     out->tensor = *tensor;
+    out->tensor.device = (hone_device){HONE_DEVICE_CPU, 0};
     if (tensor->strides) {
         memcpy(out->strides, tensor->strides, (size_t)tensor->ndim * sizeof out->strides[0]);
         out->tensor.strides = out->strides;
@@ -55,6 +56,52 @@ static hone_status fence(
     out->tensor.byte_offset = 0;
     memset(out->block, GUARD_BYTE, size);
     return HONE_OK;
+}
+
+// The same block in the device's memory, where kernels run on one.
+static hone_status mirror_tensor(
+    const hone_buffers *buffers, const hone_tensor *tensor, hone_fenced *fenced, hone_error *err)
+{
+    fenced->placed = fenced->tensor;
+    fenced->placed.device = tensor->device;
+    if (hone_site_is_host(buffers->site)) return HONE_OK;
+    hone_status status = hone_site_mirror(
+        buffers->site, fenced->block, fenced->size, &fenced->device_block, &fenced->device_mirror, err);
+    if (status == HONE_OK) fenced->placed.data = fenced->device_mirror + ((char *)fenced->tensor.data - fenced->block);
+    return status;
+}
+
+static char *on_device(const hone_fenced *fenced, const char *of_host)
+{
+    return fenced->device_mirror + (of_host - fenced->block);
+}
+
+hone_status hone_buffers_send(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
+{
+    if (!fenced->device_block) return HONE_OK;
+    return hone_site_copy(buffers->site, HONE_COPY_IN, fenced->device_mirror, fenced->block, fenced->size, err);
+}
+
+hone_status hone_buffers_take(const hone_buffers *buffers, hone_fenced *to, const hone_fenced *from, hone_error *err)
+{
+    if (!from->device_block) {
+        memcpy(to->low, from->low, from->span);
+        return HONE_OK;
+    }
+    return hone_site_copy(
+        buffers->site, HONE_COPY_WITHIN, on_device(to, to->low), on_device(from, from->low), from->span, err);
+}
+
+hone_status hone_buffers_fetch(const hone_buffers *buffers, size_t set, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
+        const hone_fenced *fenced = &buffers->sets[set].fenced[i];
+        if (fenced->device_block)
+            status =
+                hone_site_copy(buffers->site, HONE_COPY_OUT, fenced->block, fenced->device_mirror, fenced->size, err);
+    }
+    return status;
 }
 
 void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced)
@@ -136,8 +183,9 @@ static hone_status add_tensor(
     hone_status status = check_tensor(buffers, index, &value->tensor, err);
     if (status == HONE_OK) status = fence(&buffers->allocator, &value->tensor, value->align, fenced, err);
     if (status == HONE_OK && is_result(buffers, index)) status = find_holes(&buffers->allocator, fenced, err);
+    if (status == HONE_OK) status = mirror_tensor(buffers, &value->tensor, fenced, err);
     if (status != HONE_OK) return status;
-    set->values[index] = hone_of_tensor(&fenced->tensor);
+    set->values[index] = hone_of_tensor(&fenced->placed);
     return HONE_OK;
 }
 
@@ -161,11 +209,13 @@ hone_status hone_buffers_create(
     hone_allocator allocator,
     const hone_signature *signature,
     const hone_algorithm *algorithm,
+    const hone_site *site,
     const hone_wire_value *values,
     size_t count,
     hone_error *err)
 {
     memset(buffers, 0, sizeof *buffers);
+    buffers->site = site;
     buffers->allocator = allocator;
     buffers->signature = signature;
     buffers->algorithm = algorithm;
@@ -183,8 +233,11 @@ void hone_buffers_deinit(hone_buffers *buffers)
 {
     for (size_t s = 0; s < buffers->set_count; s++) {
         hone_buffer_set *set = &buffers->sets[s];
-        for (size_t i = 0; set->fenced && i < buffers->count; i++)
-            hone_fenced_deinit(&buffers->allocator, &set->fenced[i]);
+        for (size_t i = 0; set->fenced && i < buffers->count; i++) {
+            hone_fenced *fenced = &set->fenced[i];
+            hone_site_free(buffers->site, fenced->device_block, fenced->size);
+            hone_fenced_deinit(&buffers->allocator, fenced);
+        }
         hone_free(&buffers->allocator, set->fenced);
         hone_free(&buffers->allocator, set->values);
     }
@@ -241,8 +294,9 @@ static hone_status fill_input(
     bool dense = hone_tensor_is_row_major(&fenced->tensor);
     hone_status status = dense ? generate_dense(buffers, call, index, &fenced->tensor, err)
                                : generate_strided(buffers, call, index, fenced, err);
-    if (status == HONE_OK) fenced->checksum = hone_hash64(fenced->block, fenced->size);
-    return status;
+    if (status != HONE_OK) return status;
+    fenced->checksum = hone_hash64(fenced->block, fenced->size);
+    return hone_buffers_send(buffers, fenced, err);
 }
 
 hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err)
@@ -254,8 +308,7 @@ hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint
         hone_status status = fill_input(buffers, call, i, &set->fenced[i], err);
         if (status != HONE_OK) return status;
     }
-    hone_buffers_poison(buffers, 0);
-    return HONE_OK;
+    return hone_buffers_poison(buffers, 0, err);
 }
 
 bool hone_buffers_is_input(const hone_buffers *buffers, size_t index)
@@ -268,11 +321,12 @@ bool hone_buffers_is_result(const hone_buffers *buffers, size_t index)
     return buffers->sets[0].fenced[index].block && is_result(buffers, index);
 }
 
-void hone_buffers_set_input(hone_buffers *buffers, size_t index, const char *span)
+hone_status hone_buffers_set_input(const hone_buffers *buffers, size_t index, const char *span, hone_error *err)
 {
     hone_fenced *fenced = &buffers->sets[0].fenced[index];
     memcpy(fenced->low, span, fenced->span);
     fenced->checksum = hone_hash64(fenced->block, fenced->size);
+    return hone_buffers_send(buffers, fenced, err);
 }
 
 // Of the real numbers that an element begins with; HONE_DTYPE_COUNT: it holds none.
@@ -307,20 +361,23 @@ static void season_element(void *ctx, int64_t offset, int64_t index)
         hone_element_store(walk->id, walk->data + offset, 0, specials[hone_random_below(&walk->random, COUNT)]);
 }
 
-void hone_buffers_season(hone_buffers *buffers, uint64_t seed)
+hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
-    for (size_t i = 0; i < buffers->count; i++) {
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
         hone_fenced *fenced = &buffers->sets[0].fenced[i];
         const hone_dtype_id id = real_id(fenced->tensor.dtype);
         if (!hone_buffers_is_input(buffers, i) || id == HONE_DTYPE_COUNT) continue;
         season_walk walk = {fenced->tensor.data, id, seed + i};
         each_element(&fenced->tensor, season_element, &walk);
         fenced->checksum = hone_hash64(fenced->block, fenced->size);
+        status = hone_buffers_send(buffers, fenced, err);
     }
+    return status;
 }
 
 // Alignment may place a copy elsewhere in its block, so spans are copied, not blocks.
-static void copy_inputs(hone_buffers *buffers, size_t set)
+static hone_status copy_inputs(hone_buffers *buffers, size_t set, hone_error *err)
 {
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_fenced *from = &buffers->sets[0].fenced[i];
@@ -329,8 +386,10 @@ static void copy_inputs(hone_buffers *buffers, size_t set)
         memset(to->block, GUARD_BYTE, to->size);
         memcpy(to->low, from->low, from->span);
         to->checksum = hone_hash64(to->block, to->size);
+        hone_status status = hone_buffers_send(buffers, to, err);
+        if (status != HONE_OK) return status;
     }
-    hone_buffers_poison(buffers, set);
+    return hone_buffers_poison(buffers, set, err);
 }
 
 size_t hone_buffers_bytes(const hone_buffers *buffers)
@@ -348,8 +407,8 @@ hone_status hone_buffers_rotate(hone_buffers *buffers, const hone_wire_value *va
     if (wanted > HONE_MAX_SETS) wanted = HONE_MAX_SETS;
     while (buffers->set_count < wanted) {
         hone_status status = add_set(buffers, values, err);
+        if (status == HONE_OK) status = copy_inputs(buffers, buffers->set_count - 1, err);
         if (status != HONE_OK) return status;
-        copy_inputs(buffers, buffers->set_count - 1);
     }
     return HONE_OK;
 }
@@ -358,18 +417,29 @@ hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, h
 {
     hone_status status = hone_buffers_fill(buffers, call, buffers->seed, err);
     for (size_t set = 1; status == HONE_OK && set < buffers->set_count; set++)
-        copy_inputs(buffers, set);
+        status = copy_inputs(buffers, set, err);
     return status;
 }
 
-void hone_buffers_poison(hone_buffers *buffers, size_t set)
+static hone_status poison_device(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
 {
-    for (size_t i = 0; i < buffers->count; i++) {
+    if (!fenced->device_block) return HONE_OK;
+    hone_status status = hone_site_fill(buffers->site, fenced->device_mirror, GUARD_BYTE, fenced->size, err);
+    if (status != HONE_OK) return status;
+    return hone_site_fill(buffers->site, on_device(fenced, fenced->low), POISON_BYTE, fenced->span, err);
+}
+
+hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
         hone_fenced *fenced = &buffers->sets[set].fenced[i];
         if (!fenced->block || !is_result(buffers, i)) continue;
         memset(fenced->block, GUARD_BYTE, fenced->size);
         memset(fenced->low, POISON_BYTE, fenced->span);
+        status = poison_device(buffers, fenced, err);
     }
+    return status;
 }
 
 // Checks ----------------------------------------------------------------------------------------------------------

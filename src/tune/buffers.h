@@ -6,6 +6,7 @@
 
 #include "hone/kernel.h"
 #include "tune/message.h"
+#include "tune/site.h"
 
 enum { HONE_MAX_SETS = 64 };
 
@@ -13,10 +14,13 @@ enum { HONE_MAX_SETS = 64 };
 typedef struct hone_fenced {
     char *block; // all of it, guards included
     size_t size;
-    char *low;   // first byte that the tensor reaches
-    size_t span; // bytes from there on
-    bool *holes; // [span]: bytes between the elements; NULL: there are none
-    hone_tensor tensor;
+    char *low;           // first byte that the tensor reaches
+    size_t span;         // bytes from there on
+    bool *holes;         // [span]: bytes between the elements; NULL: there are none
+    hone_tensor tensor;  // the host's
+    hone_tensor placed;  // the one that kernels get: the same, or a device's, of which the block is a mirror
+    void *device_block;  // NULL: there is none
+    char *device_mirror; // the block's copy in it
     int64_t strides[HONE_MAX_RANK];
     uint64_t checksum; // of the whole block, for inputs
 } hone_fenced;
@@ -30,18 +34,20 @@ typedef struct hone_buffers {
     hone_allocator allocator;
     const hone_signature *signature;
     const hone_algorithm *algorithm;
+    const hone_site *site; // where kernels find the data
     uint64_t seed;
     size_t count; // values
     size_t set_count;
     hone_buffer_set sets[HONE_MAX_SETS];
 } hone_buffers;
 
-// Memory for one set; values come from a message and stay where they are for as long as the buffers.
+// Memory for one set; values come from a message and stay where they are for as long as the buffers, and so does the site.
 hone_status hone_buffers_create(
     hone_buffers *buffers,
     hone_allocator allocator,
     const hone_signature *signature,
     const hone_algorithm *algorithm,
+    const hone_site *site,
     const hone_wire_value *values,
     size_t count,
     hone_error *err);
@@ -51,14 +57,16 @@ hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint
 bool hone_buffers_is_input(const hone_buffers *buffers, size_t index);  // a tensor that is read
 bool hone_buffers_is_result(const hone_buffers *buffers, size_t index); // a tensor that is written
 // Other bytes for an input of the first set: its whole span.
-void hone_buffers_set_input(hone_buffers *buffers, size_t index, const char *span);
+hone_status hone_buffers_set_input(const hone_buffers *buffers, size_t index, const char *span, hone_error *err);
 // Puts NaN, infinities, zeros of both signs and subnormal numbers among the floating-point inputs of the first set.
-void hone_buffers_season(hone_buffers *buffers, uint64_t seed);
+hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Adds copies of the first set until all together reach size bytes (at least two sets, at most HONE_MAX_SETS).
 hone_status hone_buffers_rotate(hone_buffers *buffers, const hone_wire_value *values, size_t bytes, hone_error *err);
 size_t hone_buffers_bytes(const hone_buffers *buffers); // of one set
 // Overwrites a set's results and what lies between their elements, so that what is not written shows.
-void hone_buffers_poison(hone_buffers *buffers, size_t set);
+hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *err);
+// Brings what runs have left in a device's memory to the host, where it is checked and compared.
+hone_status hone_buffers_fetch(const hone_buffers *buffers, size_t set, hone_error *err);
 // HONE_OK when inputs, guards and holes are as they were; else HONE_KERNEL_FAILED with what was written.
 hone_status hone_buffers_check(const hone_buffers *buffers, size_t set, hone_error *err);
 // Makes everything anew after a check failed.
@@ -67,6 +75,9 @@ hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, h
 // A block like one of the first set's, for the reference's results. Deinitialise with hone_fenced_deinit.
 hone_status hone_fenced_like(
     const hone_allocator *allocator, const hone_fenced *model, hone_fenced *out, hone_error *err);
+// For runs on a device: gives one tensor the bytes of another on the device; and the mirror's bytes back to the device.
+hone_status hone_buffers_take(const hone_buffers *buffers, hone_fenced *to, const hone_fenced *from, hone_error *err);
+hone_status hone_buffers_send(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err);
 void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced);
 
 #endif

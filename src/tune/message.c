@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "call/call.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { PATH_SIZE = 1024 };
@@ -69,6 +70,7 @@ void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
     hone_wire_put_u8(out, trial->spoiled);
     hone_wire_put_u8(out, trial->same);
     hone_wire_put_u64(out, trial->digest);
+    hone_wire_put_u8(out, trial->retired);
     hone_wire_put_text(out, trial->reason);
 }
 
@@ -88,6 +90,7 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
     out->spoiled = hone_wire_get_u8(reader) != 0;
     out->same = hone_wire_get_u8(reader) != 0;
     out->digest = hone_wire_get_u64(reader);
+    out->retired = hone_wire_get_u8(reader) != 0;
     get_words(reader, out->reason, sizeof out->reason);
 }
 
@@ -95,6 +98,7 @@ void hone_message_put_confirmation(hone_buffer *out, const hone_confirmation *co
 {
     hone_wire_put_u8(out, (uint8_t)confirmation->failure);
     hone_wire_put_u32(out, confirmation->failed);
+    hone_wire_put_u8(out, confirmation->retired);
     hone_wire_put_u32(out, confirmation->count);
     hone_wire_put_u32(out, confirmation->rounds);
     hone_wire_put_u8(out, confirmation->spoiled);
@@ -109,6 +113,7 @@ void hone_message_get_confirmation(hone_wire_reader *reader, hone_confirmation *
 {
     out->failure = get_failure(reader);
     out->failed = hone_wire_get_u32(reader);
+    out->retired = hone_wire_get_u8(reader) != 0;
     out->count = hone_wire_get_u32(reader);
     out->rounds = hone_wire_get_u32(reader);
     out->spoiled = hone_wire_get_u8(reader) != 0;
@@ -126,6 +131,7 @@ void hone_message_put_device(hone_buffer *out, const hone_device_info *device)
     hone_wire_put(out, device, sizeof *device);
     hone_wire_put_text(out, device->name);
     hone_wire_put_text(out, device->fingerprint);
+    hone_wire_put_text(out, device->driver);
 }
 
 void hone_message_get_device(hone_wire_reader *reader, hone_device_info *out)
@@ -133,6 +139,7 @@ void hone_message_get_device(hone_wire_reader *reader, hone_device_info *out)
     hone_wire_get(reader, out, sizeof *out);
     out->name = hone_wire_get_text(reader);
     out->fingerprint = hone_wire_get_text(reader);
+    out->driver = hone_wire_get_text(reader);
 }
 
 static void put_tensor(hone_buffer *out, const hone_tensor *tensor, uint32_t align)
@@ -303,9 +310,62 @@ hone_status hone_message_get_algorithm(
     return reader->failed ? hone_wire_check(reader, err) : status;
 }
 
+bool hone_message_is_content(const hone_kernel *kernel)
+{
+    return kernel->code && !kernel->user && !kernel->supports && !kernel->heuristic && !kernel->candidates &&
+           !kernel->prepare && !kernel->release && !kernel->run && !kernel->digest;
+}
+
+// The texts of a hone_code, in one order for both ends. A file was read when the kernel was registered.
+static const size_t code_texts[] = {
+    offsetof(hone_code, source),    offsetof(hone_code, entry),     offsetof(hone_code, arguments),
+    offsetof(hone_code, grid),      offsetof(hone_code, block),     offsetof(hone_code, cluster),
+    offsetof(hone_code, shared),    offsetof(hone_code, constants), offsetof(hone_code, options),
+    offsetof(hone_code, condition), offsetof(hone_code, target)};
+enum { CODE_TEXTS = sizeof code_texts / sizeof *code_texts };
+
+static void put_code(hone_buffer *out, const hone_code *code)
+{
+    hone_wire_put_u8(out, code != NULL);
+    if (!code) return;
+    for (size_t i = 0; i < CODE_TEXTS; i++)
+        hone_wire_put_text(out, *(const char *const *)(const void *)((const char *)code + code_texts[i]));
+    hone_wire_put_u32(out, code->align);
+    hone_wire_put_u32(out, code->flags);
+    hone_wire_put_u64(out, code->binary_size);
+    hone_wire_put(out, code->binary, code->binary_size);
+}
+
+static const hone_code *get_code(hone_wire_reader *reader)
+{
+    if (hone_wire_get_u8(reader) == 0) return NULL;
+    hone_code *code = hone_arena_alloc(reader->arena, sizeof *code);
+    if (!code) {
+        reader->failed = reader->out_of_memory = true;
+        return NULL;
+    }
+    code->struct_size = sizeof *code;
+    for (size_t i = 0; i < CODE_TEXTS; i++)
+        *(const char **)(void *)((char *)code + code_texts[i]) = hone_wire_get_text(reader);
+    code->align = hone_wire_get_u32(reader);
+    code->flags = hone_wire_get_u32(reader);
+    code->binary_size = hone_wire_get_u64(reader);
+    if (code->binary_size == 0) return code;
+    // The reader's own size bounds what is asked for.
+    char *bytes = code->binary_size < reader->size ? hone_arena_alloc(reader->arena, code->binary_size + 1) : NULL;
+    if (!bytes) {
+        reader->failed = true;
+        return NULL;
+    }
+    hone_wire_get(reader, bytes, code->binary_size);
+    code->binary = bytes;
+    return code;
+}
+
 void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *ref, bool by_value)
 {
     const hone_kernel *kernel = &ref->kernel;
+    if (!ref->builtin && hone_message_is_content(kernel)) by_value = true;
     hone_wire_put_u8(out, by_value);
     hone_wire_put_text(out, ref->algorithm->name);
     hone_wire_put_text(out, ref->algorithm->version);
@@ -325,6 +385,7 @@ void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *ref, bool 
     put_address(out, (uintptr_t)kernel->release);
     put_address(out, (uintptr_t)kernel->run);
     put_address(out, (uintptr_t)kernel->digest);
+    put_code(out, kernel->code);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -372,6 +433,7 @@ static void kernel_by_value(hone_wire_reader *reader, bool strict, hone_kernel *
     out->release = (void (*)(const hone_kernel *, void *))get_address(reader, strict, "release function", err);
     out->run = (hone_run_function *)get_address(reader, strict, "run function", err);
     out->digest = (uint64_t(*)(const hone_plan *))get_address(reader, strict, "digest function", err);
+    out->code = get_code(reader);
 }
 
 hone_status hone_message_get_kernel(

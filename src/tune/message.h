@@ -39,6 +39,7 @@ typedef struct hone_trial {
     uint32_t kept; // of the samples, in the order they were taken
     double kept_ns[HONE_KEPT_SAMPLES];
     bool dropped; // it was clearly slower than the best: fewer samples than others got
+    bool retired; // the process cannot use its device any more: another has to go on
     bool refused; // the worker could not even begin: this says nothing of the kernel
     bool spoiled; // the worker is not to be used any more
     bool same;    // the digest was among those that the tuner knew: nothing was run
@@ -50,6 +51,7 @@ typedef struct hone_trial {
 typedef struct hone_confirmation {
     hone_failure failure; // of finalist `failed`; then there are no samples
     uint32_t failed;
+    bool retired;
     uint32_t count, rounds;
     bool spoiled; // as a trial's
     double max_error[HONE_MAX_FINALISTS];
@@ -81,10 +83,14 @@ void hone_message_put_call(hone_buffer *out, const hone_call *call);
 // *out: an array of *out_count in the reader's arena.
 void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint32_t *out_count);
 
-// Kernels and algorithms go by name to a worker that has them in its own registry, or by value: strings, and addresses of
-// functions, which mean something only in a process that shares this one's address space as of a fork.
+// Kernels and algorithms go by name to a worker that has them in its own registry, or by value: strings, code, and addresses
+// of functions, which mean something only in a process that shares this one's address space as of a fork. A kernel of code
+// alone goes by value to anybody.
 void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *entry, bool by_value);
 void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *kernel, bool by_value);
+
+// Whether a kernel is told by texts alone: it has code, and no function of this process.
+bool hone_message_is_content(const hone_kernel *kernel);
 
 // How a reader takes addresses: as they are, or (strict: in a zygote's child, forked long ago) only when they lie in the
 // same library or program as they did for the writer.

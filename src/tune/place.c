@@ -5,10 +5,11 @@
 
 static const char where[] = "tune.place";
 
-// A spawned worker knows only what the library itself registers.
+// A spawned worker knows only what the library itself registers, and can be told code.
 static bool is_hosts(const hone_contest_state *state, const hone_contestant *contestant)
 {
-    return !contestant->ref->builtin || !state->algorithm->builtin;
+    const hone_kernel_ref *ref = contestant->ref;
+    return !state->algorithm->builtin || (!ref->builtin && !hone_message_is_content(&ref->kernel));
 }
 
 static bool any_hosts(const hone_contest_state *state)

@@ -11,6 +11,8 @@ enum { SCRATCH_ALIGN = 64, MAX_BATCH = 1 << 20 };
 
 // A sample shorter than this is made of several runs: the clock itself takes some 20 ns.
 static const double sample_ns = 20e3;
+// Events of a device add some 2 us to what they stand around.
+static const double device_sample_ns = 200e3;
 // Everybody is warmed up for so long: the first runs after a pause take half as long again.
 static const double warm_ns = 300e3;
 // And for longer while each run is faster than the one before: megabytes come into the last cache run by run.
@@ -54,11 +56,11 @@ hone_failure hone_runner_init(
     runner->batch = 1;
     hone_pool *pool = session->given_pool ? session->given_pool : session->own_pool;
     runner->plan = (hone_plan){
-        .run = kernel->run,
+        .run = hone_platform_run_of(kernel),
         .config = runner->config.values,
         .kernel = &runner->kernel,
         .call = session->call,
-        .device = &session->device,
+        .device = session->site.device ? session->site.device : &session->device,
         .parallel_for = pool ? hone_pool_run : NULL,
         .pool = pool,
     };
@@ -68,8 +70,12 @@ hone_failure hone_runner_init(
         hone_fail(err, HONE_UNSUPPORTED, where, "%s", why.message[0] ? why.message : "does not support the call");
         return HONE_FAILURE_UNSUPPORTED;
     }
-    if (!kernel->prepare) return HONE_FAILURE_NONE;
-    hone_status status = kernel->prepare(&runner->plan, &runner->plan.state, &runner->plan.scratch_bytes, &why);
+    if (session->site.instance) {
+        runner->execution.struct_size = sizeof runner->execution;
+        runner->execution.stream = session->site.stream;
+    }
+    hone_status status = hone_platform_prepare(
+        session->site.instance, &runner->plan, &runner->plan.state, &runner->plan.scratch_bytes, &why);
     if (status != HONE_OK) {
         hone_fail(err, status, where, "%s", why.message[0] ? why.message : hone_status_name(status));
         return status == HONE_UNSUPPORTED ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_PREPARE;
@@ -85,7 +91,7 @@ uint64_t hone_runner_digest(const hone_runner *runner)
 
 void hone_runner_deinit(hone_runner *runner)
 {
-    if (runner->prepared && runner->kernel.release) runner->kernel.release(&runner->kernel, runner->plan.state);
+    if (runner->prepared) hone_platform_release(runner->session->site.instance, &runner->kernel, runner->plan.state);
     if (runner->session) hone_free(&runner->session->allocator, runner->scratch_block);
     memset(runner, 0, sizeof *runner);
 }
@@ -101,6 +107,16 @@ static hone_status run_on(const hone_runner *runner, size_t set)
     return run_values(runner, runner->session->buffers.sets[set].values);
 }
 
+// Runs and waits until it is done. A device says only then what went wrong.
+static hone_status run_whole(const hone_runner *runner, const hone_value *values, hone_error *err)
+{
+    hone_status status = run_values(runner, values);
+    hone_status waited = hone_site_wait(&runner->session->site, err);
+    if (status != HONE_OK && waited == HONE_OK)
+        return hone_fail(err, status, where, "run answered '%s'", hone_status_name(status));
+    return status != HONE_OK ? status : waited;
+}
+
 static hone_failure fail_run(hone_status status, hone_error *err)
 {
     hone_fail(err, status, where, "run answered '%s'", hone_status_name(status));
@@ -111,6 +127,7 @@ static hone_failure fail_run(hone_status status, hone_error *err)
 static hone_failure check_set(hone_runner *runner, size_t set, hone_error *err)
 {
     hone_session *session = runner->session;
+    if (hone_buffers_fetch(&session->buffers, set, err) != HONE_OK) return HONE_FAILURE_RUN;
     if (hone_buffers_check(&session->buffers, set, err) == HONE_OK) return HONE_FAILURE_NONE;
     if (hone_buffers_restore(&session->buffers, session->call, NULL) != HONE_OK)
         hone_fail(err, HONE_KERNEL_FAILED, where, "wrote where it must not, and the inputs cannot be made again");
@@ -127,12 +144,16 @@ hone_failure hone_runner_check(hone_runner *runner, hone_error *err)
 }
 
 // What a run on the first set has left: everything in its place, and right.
-static hone_failure judge(hone_runner *runner, hone_status status, double *out_max_error, hone_error *err)
+static hone_failure judge(
+    hone_runner *runner, hone_status status, const hone_error *why, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
-    hone_failure failure = check_set(runner, 0, err);
+    hone_failure failure = hone_site_is_lost(&session->site) ? HONE_FAILURE_NONE : check_set(runner, 0, err);
     if (failure != HONE_FAILURE_NONE) return failure;
-    if (status != HONE_OK) return fail_run(status, err);
+    if (status != HONE_OK) {
+        hone_fail(err, status, where, "%s", why->message);
+        return failure_of(status);
+    }
     const hone_reference *reference = hone_session_reference(session);
     if (reference &&
         hone_reference_check(reference, &session->buffers, 0, &session->tolerance, out_max_error, err) != HONE_OK)
@@ -143,18 +164,21 @@ static hone_failure judge(hone_runner *runner, hone_status status, double *out_m
 
 hone_failure hone_runner_run(hone_runner *runner, hone_error *err)
 {
-    hone_buffers_poison(&runner->session->buffers, 0);
-    hone_status status = run_on(runner, 0);
-    return status == HONE_OK ? check_set(runner, 0, err) : fail_run(status, err);
+    hone_session *session = runner->session;
+    if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    hone_status status = run_whole(runner, session->buffers.sets[0].values, err);
+    return status == HONE_OK ? check_set(runner, 0, err) : failure_of(status);
 }
 
 hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err)
 {
-    hone_buffers_poison(&runner->session->buffers, 0);
+    hone_error why = {.message = ""};
+    hone_session *session = runner->session;
+    if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
     uint64_t start = hone_os_now_ns();
-    hone_status status = run_on(runner, 0);
+    hone_status status = run_whole(runner, session->buffers.sets[0].values, &why);
     runner->verify_ns = (double)(hone_os_now_ns() - start);
-    return judge(runner, status, out_max_error, err);
+    return judge(runner, status, &why, out_max_error, err);
 }
 
 hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_error, hone_error *err)
@@ -164,13 +188,17 @@ hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_er
     for (int kind = HONE_VARIANT_OTHER; kind < HONE_VARIANT_COUNT && failure == HONE_FAILURE_NONE; kind++) {
         double error = 0;
         if (!session->variants.variants[kind].there) continue;
-        hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers);
-        failure = hone_runner_verify(runner, &error, err);
+        if (hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err) != HONE_OK)
+            failure = HONE_FAILURE_RUN;
+        else
+            failure = hone_runner_verify(runner, &error, err);
         if (error > *out_max_error) *out_max_error = error;
     }
-    if (session->variants.loaded != HONE_VARIANT_ORIGINAL)
-        hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers);
-    return failure;
+    if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return failure;
+    // An earlier failure is the one to tell.
+    hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
+    hone_status status = hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, told);
+    return failure == HONE_FAILURE_NONE && status != HONE_OK ? HONE_FAILURE_RUN : failure;
 }
 
 hone_failure hone_runner_verify_often(
@@ -210,23 +238,28 @@ static hone_failure run_in_place(
     hone_runner *runner, size_t result, size_t host, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
-    hone_fenced *fenced = session->buffers.sets[0].fenced;
+    hone_buffers *buffers = &session->buffers;
+    hone_fenced *fenced = buffers->sets[0].fenced;
     size_t span = fenced[host].span;
     hone_value values[HONE_MAX_VALUES];
+    hone_error why = {.message = ""};
     char *saved = hone_alloc(&session->allocator, span);
     if (!saved) {
         hone_fail_memory(err, where);
         return HONE_FAILURE_RUN;
     }
-    hone_buffers_poison(&session->buffers, 0);
+    hone_status placed = hone_buffers_poison(buffers, 0, err);
     memcpy(saved, fenced[host].low, span);
-    memcpy(values, session->buffers.sets[0].values, session->buffers.count * sizeof values[0]);
+    memcpy(values, buffers->sets[0].values, buffers->count * sizeof values[0]);
     values[result] = values[host];
-    hone_status status = run_values(runner, values);
-    memcpy(fenced[result].low, fenced[host].low, span);
+    hone_status status = placed == HONE_OK ? run_whole(runner, values, &why) : placed;
+    if (placed == HONE_OK && !hone_site_is_lost(&session->site))
+        placed = hone_buffers_take(buffers, &fenced[result], &fenced[host], err);
     memcpy(fenced[host].low, saved, span);
     hone_free(&session->allocator, saved);
-    return judge(runner, status, out_max_error, err);
+    if (placed == HONE_OK && !hone_site_is_lost(&session->site))
+        placed = hone_buffers_send(buffers, &fenced[host], err);
+    return placed == HONE_OK ? judge(runner, status, &why, out_max_error, err) : HONE_FAILURE_RUN;
 }
 
 hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err)
@@ -255,9 +288,38 @@ static void flood(const hone_session *session)
         (void)bytes[i];
 }
 
+static hone_status run_next(void *ctx)
+{
+    hone_runner *runner = ctx;
+    hone_session *session = runner->session;
+    size_t set = session->next_set;
+    session->next_set = set + 1 < session->buffers.set_count ? set + 1 : 0;
+    return run_on(runner, set);
+}
+
+// By the device's own clock.
+static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    const hone_session *session = runner->session;
+    const hone_site *site = &session->site;
+    const hone_timed_runs runs = {
+        .device = site->device,
+        .stream = site->stream,
+        .count = runner->batch,
+        .run = run_next,
+        .ctx = runner,
+        .flood = session->floods ? site->flood : NULL,
+        .flood_bytes = site->flood_bytes,
+    };
+    hone_status status = site->ops->time(site->instance, &runs, out_ns, err);
+    *out_ns /= runner->batch;
+    return status == HONE_OK ? HONE_FAILURE_NONE : failure_of(status);
+}
+
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
 {
     hone_session *session = runner->session;
+    if (session->site.instance && session->site.ops->time) return sample_on_device(runner, out_ns, err);
     if (session->flood) flood(session);
     hone_status status = HONE_OK;
     size_t set = session->next_set, sets = session->buffers.set_count;
@@ -275,13 +337,18 @@ hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error 
 // With a flood, a sample must not come back to data that it has itself brought into the cache.
 static uint32_t largest_batch(const hone_session *session)
 {
-    return session->flood ? (uint32_t)session->buffers.set_count : MAX_BATCH;
+    return session->flood || session->floods ? (uint32_t)session->buffers.set_count : MAX_BATCH;
+}
+
+static double sample_of(const hone_session *session)
+{
+    return session->site.instance ? device_sample_ns : sample_ns;
 }
 
 static uint32_t batch_for(const hone_session *session, double run_ns)
 {
-    double wanted = run_ns > 0 ? sample_ns / run_ns + 1 : MAX_BATCH;
-    if (run_ns >= sample_ns) wanted = 1;
+    double least = sample_of(session), wanted = run_ns > 0 ? least / run_ns + 1 : MAX_BATCH;
+    if (run_ns >= least) wanted = 1;
     uint32_t most = largest_batch(session);
     return wanted > most ? most : (uint32_t)wanted;
 }
@@ -331,7 +398,8 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
         double took = run_ns * runner->batch;
         spent += took > 1000 ? took : 1000;
         uint32_t batch = batch_for(runner->session, run_ns);
-        bool enough = runner->batch >= batch || took >= sample_ns, gains = run_ns < still_gains * before_ns;
+        bool enough = runner->batch >= batch || took >= sample_of(runner->session),
+             gains = run_ns < still_gains * before_ns;
         if (enough && spent >= warm_ns && (!gains || spent >= most_warm_ns)) return HONE_FAILURE_NONE;
         before_ns = run_ns;
         // Grown step by step: the first run after a pause tells little.

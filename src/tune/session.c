@@ -35,12 +35,14 @@ static void close_call(hone_session *session)
     hone_signature_release(&session->signature);
     hone_free(&session->allocator, session->flood);
     session->flood = NULL;
+    session->floods = false;
     hone_arena_destroy(&session->arena);
 }
 
 void hone_session_deinit(hone_session *session)
 {
     close_call(session);
+    hone_site_close(&session->site);
     hone_pool_destroy(&session->own_pool);
 }
 
@@ -59,10 +61,16 @@ static hone_status take_pool(hone_session *session, hone_error *err)
 static hone_status make_cold(hone_session *session, hone_error *err)
 {
     if (session->regime != HONE_COLD) return HONE_OK;
-    size_t cache = session->device.l3_bytes > 0 ? (size_t)session->device.l3_bytes : CACHE_GUESS;
+    bool is_host = hone_site_is_host(&session->site);
+    int64_t last_cache = is_host ? session->device.l3_bytes : session->device.l2_bytes;
+    size_t cache = last_cache > 0 ? (size_t)last_cache : CACHE_GUESS;
     if (cache > FLOOD_LIMIT / 2) cache = FLOOD_LIMIT / 2;
     hone_status status = hone_buffers_rotate(&session->buffers, session->values, 2 * cache, err);
     if (status != HONE_OK || hone_buffers_bytes(&session->buffers) * session->buffers.set_count > cache) return status;
+    if (!is_host) {
+        session->floods = true;
+        return hone_site_make_flood(&session->site, 2 * cache, err);
+    }
     session->flood = hone_alloc(&session->allocator, 2 * cache);
     if (!session->flood) return hone_fail_memory(err, where);
     session->flood_size = 2 * cache;
@@ -144,8 +152,8 @@ static hone_status keep_standards(hone_session *session, hone_error *err)
     hone_failure failure = hone_runner_init(&runner, session, &session->standard, &session->standard_config, err);
     hone_status status = failure == HONE_FAILURE_NONE ? HONE_OK : HONE_KERNEL_FAILED;
     for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
-        hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers);
-        status = keep_standard(session, &runner, err);
+        status = hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err);
+        if (status == HONE_OK) status = keep_standard(session, &runner, err);
     }
     hone_runner_deinit(&runner);
     if (status != HONE_OK)
@@ -165,8 +173,17 @@ static hone_status make_variants(hone_session *session, hone_error *err)
         if (status == HONE_OK && kind == HONE_VARIANT_OTHER && is_quick(session)) add_reference(session);
     }
     if (status == HONE_OK && session->stable) status = keep_standards(session, err);
-    hone_variants_load(variants, HONE_VARIANT_ORIGINAL, &session->buffers);
-    return status;
+    if (status != HONE_OK) return status;
+    return hone_variants_load(variants, HONE_VARIANT_ORIGINAL, &session->buffers, err);
+}
+
+static hone_status open_place(hone_session *session, hone_error *err)
+{
+    const hone_device_info *open = session->site.device, *wanted = &session->device;
+    bool same = open && open->platform == wanted->platform && open->device.id == wanted->device.id;
+    if (same && !hone_site_is_lost(&session->site)) return HONE_OK;
+    hone_site_close(&session->site);
+    return hone_site_open(&session->site, &session->allocator, wanted, err);
 }
 
 static hone_status open_call(hone_session *session, const char *key, hone_error *err)
@@ -174,12 +191,13 @@ static hone_status open_call(hone_session *session, const char *key, hone_error 
     if (!session->algorithm.reference)
         return hone_fail(err, HONE_NOT_FOUND, where, "the algorithm has no reference: nothing can be verified");
     hone_status status = take_pool(session, err);
+    if (status == HONE_OK) status = open_place(session, err);
     if (status == HONE_OK)
         status = hone_signature_parse(session->allocator, session->algorithm.signature, &session->signature, err);
     if (status == HONE_OK)
         status = hone_buffers_create(
-            &session->buffers, session->allocator, session->signature, &session->algorithm, session->values,
-            session->count, err);
+            &session->buffers, session->allocator, session->signature, &session->algorithm, &session->site,
+            session->values, session->count, err);
     if (status != HONE_OK) return status;
     status = make_data(session, key, err);
     if (status != HONE_OK) {
@@ -319,6 +337,7 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
         trial.failure = try_candidate(session, &q, &trial, &err);
     trial.spoiled = session->spoiled;
     if (trial.failure != HONE_FAILURE_NONE) hone_words_copy(trial.reason, sizeof trial.reason, err.message);
+    trial.retired = hone_site_is_lost(&session->site);
     hone_message_put_trial(answer, &trial);
 }
 
@@ -434,6 +453,7 @@ static hone_status handle_confirm(hone_session *session, hone_wire_reader *reade
             confirmation->count = confirmation->rounds = 0;
             hone_words_copy(confirmation->reason, sizeof confirmation->reason, err.message);
         }
+        confirmation->retired = hone_site_is_lost(&session->site);
         hone_message_put_confirmation(answer, confirmation);
     }
     hone_free(&session->allocator, confirmation);

@@ -17,6 +17,7 @@ typedef struct hone_session {
     bool open;
     hone_arena arena;
     hone_device_info device;
+    hone_site site; // stays open from call to call on one device
     hone_algorithm algorithm;
     hone_signature *signature;
     hone_wire_value *values;
@@ -28,8 +29,9 @@ typedef struct hone_session {
     hone_regime regime;
     uint64_t seed;
     size_t next_set; // that a run takes
-    char *flood;     // cold, when all sets together fit the last-level cache: read through before each sample
+    char *flood; // of the host; cold, when all sets together fit the last-level cache: read through before each sample
     size_t flood_size;
+    bool floods;   // the same, in the memory of the site
     bool restless; // threads of this process go on for good: nobody waits for them any more
     hone_variants variants;
     hone_watch watch;

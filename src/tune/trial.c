@@ -126,7 +126,7 @@ static double run_seconds(double limit, double best_ns)
 static double candidate_seconds(const hone_contest_state *state, const hone_kernel_ref *kernel, double best_ns)
 {
     double limit = state->options.candidate_seconds;
-    return kernel->kernel.prepare ? limit : run_seconds(limit, best_ns);
+    return kernel->kernel.prepare || kernel->kernel.code ? limit : run_seconds(limit, best_ns);
 }
 
 static double seconds_left(const hone_contest_state *state)
@@ -208,7 +208,7 @@ static hone_status take_answer(
     hone_status status = read_trial(state, out, err);
     if (status != HONE_OK) return status;
     state->seat.served++;
-    if (out->spoiled) hone_seat_drop(&state->seat);
+    if (out->spoiled || out->retired) hone_seat_drop(&state->seat);
     const hone_candidate *twin = out->same ? find_digest(state, kernel, out->digest) : NULL;
     if (twin) {
         *out = twin->trial;
@@ -341,7 +341,7 @@ static hone_status confirm_here(
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
     status = read_confirmation(state, out, err);
     state->seat.served++;
-    if (status == HONE_OK && out->spoiled) hone_seat_drop(&state->seat);
+    if (status == HONE_OK && (out->spoiled || out->retired)) hone_seat_drop(&state->seat);
     return status;
 }
 

@@ -39,7 +39,7 @@ static hone_status make_values(
     if (kind == HONE_VARIANT_ORIGINAL) return HONE_OK;
     const uint64_t original = buffers->seed;
     hone_status status = hone_buffers_fill(buffers, call, seed + (uint64_t)kind, err);
-    if (status == HONE_OK && kind == HONE_VARIANT_SPECIAL) hone_buffers_season(buffers, seed);
+    if (status == HONE_OK && kind == HONE_VARIANT_SPECIAL) status = hone_buffers_season(buffers, seed, err);
     buffers->seed = original; // what restoring makes
     return status;
 }
@@ -62,12 +62,16 @@ hone_status hone_variants_make(
     return status;
 }
 
-void hone_variants_load(hone_variants *variants, hone_variant_kind kind, hone_buffers *buffers)
+hone_status hone_variants_load(
+    hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, hone_error *err)
 {
     const hone_variant *variant = &variants->variants[kind];
-    for (size_t i = 0; i < buffers->count && variant->there; i++)
-        if (variant->inputs[i]) hone_buffers_set_input(buffers, i, variant->inputs[i]);
-    if (variant->there) variants->loaded = kind;
+    hone_status status = HONE_OK;
+    if (!variant->there) return HONE_OK;
+    variants->loaded = kind; // also half of it
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
+        if (variant->inputs[i]) status = hone_buffers_set_input(buffers, i, variant->inputs[i], err);
+    return status;
 }
 
 hone_status hone_variants_keep_bits(hone_variants *variants, const hone_buffers *buffers, hone_error *err)

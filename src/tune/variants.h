@@ -38,9 +38,10 @@ hone_status hone_variants_make(
     const hone_call *call,
     uint64_t seed,
     hone_error *err);
-// Puts a variant's values into the first set.
-void hone_variants_load(hone_variants *variants, hone_variant_kind kind, hone_buffers *buffers);
-// Keeps the results that lie in the first set as what the loaded variant's must be equal to.
+// Puts a variant's values into the first set, also where it lies on a device.
+hone_status hone_variants_load(
+    hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, hone_error *err);
+// Keeps the results that lie in the first set, fetched if they are a device's, as what the loaded variant's must be equal to.
 hone_status hone_variants_keep_bits(hone_variants *variants, const hone_buffers *buffers, hone_error *err);
 // HONE_KERNEL_FAILED with the first byte where the results in the first set differ from what was kept, if anything was.
 hone_status hone_variants_compare_bits(const hone_variants *variants, const hone_buffers *buffers, hone_error *err);

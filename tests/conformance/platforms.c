@@ -270,7 +270,7 @@ static hone_status run(opened *o, const hone_plan *plan, arguments *a)
     fill(a, plan->device);
     hone_execution execution = {.struct_size = sizeof execution};
     hone_status status = plan->run(plan, a->values, &execution);
-    if (status == HONE_OK && ops->synchronize != NULL) status = ops->synchronize(o->instance, &execution, NULL);
+    if (status == HONE_OK && ops->synchronize != NULL) status = ops->synchronize(o->instance, plan->device, NULL, NULL);
     return status;
 }
 

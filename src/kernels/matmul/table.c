@@ -121,6 +121,11 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "portable_decode", .priority = 12, .space = streams, .user = (void *)&decoding_portable, DECODING},
     {NATIVE, .name = "portable", .priority = 10, .space = tiles_of_any_machine, .user = (void *)&blocked_portable,
      BLOCKED},
+    {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_tensor_core", .platform = HONE_CUDA, .backend = HONE_GPU,
+     .priority = 60, .signature = hone_tensor_core_signature, .space = hone_tensor_core_space,
+     .code = &hone_tensor_core_code},
+    {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_simt", .platform = HONE_CUDA, .backend = HONE_GPU,
+     .priority = 50, .signature = hone_simt_signature, .space = hone_simt_space, .code = &hone_simt_code},
     {NATIVE, .name = "reference", .is_reference = true, .run = hone_matmul_reference},
 };
 

@@ -10,4 +10,8 @@ enum { RMS_NORM_UNROLL, RMS_NORM_ROWS_PER_TASK, RMS_NORM_STORE, RMS_NORM_THREADS
 
 hone_run_function hone_rms_norm_reference, hone_rms_norm_portable, hone_rms_norm_avx2, hone_rms_norm_avx512;
 
+// cuda.c: the kernel of NVIDIA's GPUs.
+extern const hone_code hone_rms_norm_cuda_code;
+extern const char hone_rms_norm_cuda_space[];
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 
 #include <stdint.h>
+#include <string.h>
 
 // What one open platform owns: here the loaded driver library, its functions, its contexts and streams would stand.
 struct hone_platform_instance {
@@ -101,12 +102,47 @@ static void null_deallocate(hone_platform_instance *instance, const hone_device_
     hone_free(&instance->allocator, bytes - bytes[-1]);
 }
 
-// Waits until everything that was started on execution->stream is done. Runs of this platform end before they return.
-static hone_status null_synchronize(hone_platform_instance *instance, const hone_execution *execution, hone_error *err)
+// Waits until everything that was started on the stream is done. Runs of this platform end before they return.
+static hone_status null_synchronize(
+    hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err)
 {
     (void)instance;
-    (void)execution;
+    (void)device;
+    (void)stream;
     (void)err;
+    return HONE_OK;
+}
+
+// The device's memory is the host's here: all three ways are one.
+static hone_status null_copy(
+    hone_platform_instance *instance,
+    const hone_device_info *device,
+    hone_copy way,
+    void *to,
+    const void *from,
+    size_t size,
+    hone_error *err)
+{
+    (void)instance;
+    (void)device;
+    (void)way;
+    (void)err;
+    memcpy(to, from, size);
+    return HONE_OK;
+}
+
+static hone_status null_fill(
+    hone_platform_instance *instance,
+    const hone_device_info *device,
+    void *memory,
+    unsigned char byte,
+    size_t size,
+    hone_error *err)
+{
+    (void)instance;
+    (void)device;
+    (void)err;
+    memset(memory, byte, size);
     return HONE_OK;
 }
 
@@ -122,4 +158,6 @@ const hone_platform_ops hone_null_platform = {
     .allocate = null_allocate,
     .deallocate = null_deallocate,
     .synchronize = null_synchronize,
+    .copy = null_copy,
+    .fill = null_fill,
 };

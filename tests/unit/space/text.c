@@ -120,7 +120,7 @@ static void wrong_texts_name_line_offset_and_what_was_expected(void **state)
         {"a: 1\nwhere a < (2\nb: 2", "line 2: offset 17: expected ')', found the end of the line"},
         {"a: 1\nwhere a < device.cores",
          "line 2: offset 15: unknown name 'device.cores'; a device has threads, l1_bytes, l2_bytes, l3_bytes, "
-         "memory_bytes, smem_bytes, sms"},
+         "memory_bytes, smem_bytes, sms, capability"},
         {"a: 1\nwhere", "line 2: offset 10: expected a value, found the end"},
         {"3: 1", "line 1: offset 0: expected a parameter's name or 'where', found '3'"},
         {"a: 1\n\xff: 1", "the text is not UTF-8"},

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+static const hone_site host = {.ops = NULL};
+
 typedef struct fixture {
     failing_allocator memory;
     hone_arena arena;
@@ -42,7 +44,8 @@ static hone_status make(fixture *f, const char *text)
     hone_wire_reader reader = {f->message.data, f->message.size, 0, &f->arena, false, false};
     hone_message_get_call(&reader, &f->values, &f->count);
     assert_false(reader.failed);
-    return hone_buffers_create(&f->buffers, allocator, f->signature, &f->algorithm, f->values, f->count, &f->err);
+    return hone_buffers_create(
+        &f->buffers, allocator, f->signature, &f->algorithm, &host, f->values, f->count, &f->err);
 }
 
 static void fill(fixture *f)
@@ -151,7 +154,8 @@ static void holes_of_a_strided_result_are_watched(void **state)
     f->values[y].tensor.strides = strides;
     hone_buffers_deinit(&f->buffers);
     assert_int_equal(
-        hone_buffers_create(&f->buffers, f->arena.allocator, f->signature, &f->algorithm, f->values, f->count, &f->err),
+        hone_buffers_create(
+            &f->buffers, f->arena.allocator, f->signature, &f->algorithm, &host, f->values, f->count, &f->err),
         HONE_OK);
     fill(f);
     float *data = (float *)(void *)bytes_of(f, "y");
@@ -190,7 +194,7 @@ static void every_allocation_may_fail(void **state)
     for (long long allowed = 0; allowed < 20; allowed++) {
         atomic_store(&f->memory.left, allowed);
         hone_status status = hone_buffers_create(
-            &f->buffers, f->arena.allocator, f->signature, &f->algorithm, f->values, f->count, &f->err);
+            &f->buffers, f->arena.allocator, f->signature, &f->algorithm, &host, f->values, f->count, &f->err);
         if (status == HONE_OK) status = hone_buffers_fill(&f->buffers, f->call, 5, &f->err);
         if (status == HONE_OK) status = hone_buffers_rotate(&f->buffers, f->values, 100, &f->err);
         assert_true(status == HONE_OK || status == HONE_OUT_OF_MEMORY);

@@ -1,0 +1,46 @@
+// Code that a platform compiles or loads: what a kernel of cuda has in place of functions.
+//
+// Texts are expressions of the language of spaces (docs/spaces.md) over the kernel's parameters, the call's dims and
+// scalars, and the device. docs/cuda.md has the whole with an example.
+#ifndef HONE_CODE_H
+#define HONE_CODE_H
+
+#include "hone/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    HONE_CODE_COOPERATIVE = 1 << 0,        // all blocks run at the same time and may wait for each other
+    HONE_CODE_PROGRAMMATIC_LAUNCH = 1 << 1 // may begin before the kernel in front of it has ended
+};
+
+// One of source, file and binary is given. Zero means none, or the default.
+typedef struct hone_code {
+    size_t struct_size;
+    const char *source; // text that is compiled for the device, with each parameter of the space as -DNAME=VALUE
+    const char *file;   // a path: .cubin, .fatbin and .ptx are loaded as they are, anything else is a source
+    const void *binary; // a cubin, a fatbin, or PTX
+    size_t binary_size;
+    const char *entry;     // the function, extern "C"
+    const char *arguments; // what it takes: "x, y, i32(dim), f32(eps)": tensors by name, scalars as TYPE(EXPRESSION)
+    const char *grid;      // blocks: "ceildiv(m, block_m), ceildiv(n, block_n)"; NULL: "1"
+    const char *block;     // threads of a block, likewise
+    const char *cluster;   // blocks of a cluster, likewise; NULL: no clusters
+    const char *shared;    // bytes of dynamic shared memory; NULL: none
+    const char *constants; // further macros: "DIM = dim, ROWS = rows"
+    const char *options;   // further options of the compiler, with spaces between them
+    const char *condition; // what the call and the device must fulfil: "dim % 8 == 0"; NULL: nothing
+    const char *target;    // "sm_80": this compute capability or a later one; "sm_90a": exactly this; NULL: any
+    uint32_t align;        // of every tensor's data, in bytes; 0: its element's
+    uint32_t flags;        // HONE_CODE_*
+} hone_code;
+
+// First in an initialiser: {HONE_CODE, .source = text, ...}.
+#define HONE_CODE .struct_size = sizeof(hone_code)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,286 @@
+#include "platforms/cuda/compiler.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPTIONS = 128, MAX_NAMES = 64, MAX_ARCHS = 64, PATH_SIZE = 1024 };
+
+static const char where[] = "cuda.compiler";
+
+void hone_cuda_compiler_init(cuda_compiler *compiler, hone_allocator allocator)
+{
+    memset(compiler, 0, sizeof *compiler);
+    compiler->allocator = allocator;
+    pthread_mutex_init(&compiler->mutex, NULL);
+}
+
+void hone_cuda_compiler_deinit(cuda_compiler *compiler)
+{
+    if (compiler->library != NULL) hone_library_close(&compiler->allocator, &compiler->library);
+    pthread_mutex_destroy(&compiler->mutex);
+}
+
+// Opening ----------------------------------------------------------------------------------------------------------
+
+// The names to try, in order; texts in the arena.
+typedef struct names {
+    const char *name[MAX_NAMES + 1];
+    size_t count;
+    hone_arena arena;
+} names;
+
+static void add_name(names *list, const char *folder, const char *file)
+{
+    char path[PATH_SIZE];
+    int size = snprintf(path, sizeof path, "%s%s", folder, file);
+    if (list->count == MAX_NAMES || size <= 0 || (size_t)size >= sizeof path) return;
+    const char *copy = hone_arena_text(&list->arena, path, (size_t)size);
+    if (copy != NULL) list->name[list->count++] = copy;
+}
+
+static bool add_folder(void *ctx, const char *folder)
+{
+    static const char *const files[] = {
+        "/lib64/libnvrtc.so.13", "/lib64/libnvrtc.so.12", "/lib/libnvrtc.so.13", "/lib/libnvrtc.so.12"};
+    names *list = ctx;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[PATH_SIZE];
+        snprintf(path, sizeof path, "%s%s", folder, files[i]);
+        if (hone_os_is_file(path)) add_name(list, folder, files[i]);
+    }
+    return true;
+}
+
+static bool take_include(void *ctx, const char *folder)
+{
+    cuda_compiler *compiler = ctx;
+    char header[PATH_SIZE];
+    snprintf(header, sizeof header, "%s/include/cuda_fp16.h", folder);
+    if (!hone_os_is_file(header)) return true;
+    int size = snprintf(compiler->include, sizeof compiler->include, "%s/include", folder);
+    if (size <= 0 || (size_t)size >= sizeof compiler->include) compiler->include[0] = '\0';
+    return false;
+}
+
+static const struct {
+    const char *name;
+    size_t offset;
+} symbols[] = {
+    {"nvrtcVersion", offsetof(cuda_compiler, get_version)},
+    {"nvrtcGetNumSupportedArchs", offsetof(cuda_compiler, get_arch_count)},
+    {"nvrtcGetSupportedArchs", offsetof(cuda_compiler, get_archs)},
+    {"nvrtcCreateProgram", offsetof(cuda_compiler, create)},
+    {"nvrtcDestroyProgram", offsetof(cuda_compiler, destroy)},
+    {"nvrtcCompileProgram", offsetof(cuda_compiler, compile)},
+    {"nvrtcGetProgramLogSize", offsetof(cuda_compiler, get_log_size)},
+    {"nvrtcGetProgramLog", offsetof(cuda_compiler, get_log)},
+    {"nvrtcGetCUBINSize", offsetof(cuda_compiler, get_binary_size)},
+    {"nvrtcGetCUBIN", offsetof(cuda_compiler, get_binary)},
+    {"nvrtcGetPTXSize", offsetof(cuda_compiler, get_ptx_size)},
+    {"nvrtcGetPTX", offsetof(cuda_compiler, get_ptx)},
+    {"nvrtcGetErrorString", offsetof(cuda_compiler, get_error_string)},
+};
+
+static hone_status find_symbols(cuda_compiler *compiler, hone_error *err)
+{
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        void *function = hone_library_symbol(compiler->library, symbols[i].name);
+        if (function == NULL)
+            return hone_fail(
+                err, HONE_UNAVAILABLE, where, "NVRTC has no %s: it is too old; install that of CUDA 11.2 or later",
+                symbols[i].name);
+        memcpy((char *)compiler + symbols[i].offset, &function, sizeof function);
+    }
+    int major = 0, minor = 0;
+    if (compiler->get_version(&major, &minor) != 0)
+        return hone_fail(err, HONE_UNAVAILABLE, where, "NVRTC does not say its version");
+    compiler->version = 1000 * major + 10 * minor;
+    return HONE_OK;
+}
+
+static hone_status open_library(cuda_compiler *compiler, hone_error *err)
+{
+    names list = {.arena = {.allocator = compiler->allocator}};
+    const char *named = getenv("HONE_NVRTC");
+    hone_error why = {.message = ""};
+    if (named != NULL && named[0] != '\0') {
+        add_name(&list, named, "");
+    } else {
+        add_name(&list, "libnvrtc.so.13", "");
+        add_name(&list, "libnvrtc.so.12", "");
+        hone_cuda_toolkit_folders(add_folder, &list);
+    }
+    hone_status status = hone_library_open(&compiler->allocator, list.name, &compiler->library, &why);
+    hone_arena_destroy(&list.arena);
+    if (status == HONE_UNAVAILABLE)
+        return hone_fail(
+            err, status, where,
+            "sources of CUDA need NVRTC: install the CUDA toolkit or PyPI's nvidia-cuda-nvrtc, or name it in "
+            "HONE_NVRTC: "
+            "%s",
+            why.message);
+    if (status != HONE_OK) return hone_fail_memory(err, where);
+    status = find_symbols(compiler, err);
+    if (status == HONE_OK)
+        hone_cuda_toolkit_folders(take_include, compiler);
+    else
+        hone_library_close(&compiler->allocator, &compiler->library);
+    return status;
+}
+
+static hone_status need_library(cuda_compiler *compiler, hone_error *err)
+{
+    pthread_mutex_lock(&compiler->mutex);
+    hone_status status = compiler->library != NULL ? HONE_OK : open_library(compiler, err);
+    pthread_mutex_unlock(&compiler->mutex);
+    return status;
+}
+
+// Compiling --------------------------------------------------------------------------------------------------------
+
+typedef struct options {
+    const char *option[MAX_OPTIONS];
+    int count;
+    bool is_ptx;
+    hone_arena arena;
+    bool failed;
+} options;
+
+static void add_option(options *list, const char *text, size_t size)
+{
+    const char *copy = list->count < MAX_OPTIONS ? hone_arena_text(&list->arena, text, size) : NULL;
+    if (copy == NULL)
+        list->failed = true;
+    else
+        list->option[list->count++] = copy;
+}
+
+static void add_words(options *list, const char *words)
+{
+    while (words != NULL && *words != '\0') {
+        size_t size = strcspn(words, " \n\t");
+        if (size > 0) add_option(list, words, size);
+        words += size;
+        words += strspn(words, " \n\t");
+    }
+}
+
+// From 9.0 on a chip has instructions of its own under the name with an "a".
+static void add_target(const cuda_compiler *compiler, options *list, int capability)
+{
+    int archs[MAX_ARCHS], count = 0, best = 0;
+    char text[40];
+    if (compiler->get_arch_count(&count) != 0 || count > MAX_ARCHS || compiler->get_archs(archs) != 0) count = 0;
+    for (int i = 0; i < count; i++)
+        if (archs[i] <= capability && archs[i] > best) best = archs[i];
+    list->is_ptx = best != capability;
+    if (list->is_ptx)
+        snprintf(text, sizeof text, "-arch=compute_%d", best > 0 ? best : capability);
+    else
+        snprintf(text, sizeof text, "-arch=sm_%d%s", capability, capability >= 90 ? "a" : "");
+    add_option(list, text, strlen(text));
+}
+
+static void collect_options(const cuda_compiler *compiler, const cuda_source *source, options *list)
+{
+    char include[PATH_SIZE];
+    add_target(compiler, list, source->capability);
+    add_option(list, "-std=c++17", strlen("-std=c++17"));
+    // hone keeps its own; NVRTC's would hide what a compile costs.
+    if (compiler->version >= 13000) add_option(list, "--no-cache", strlen("--no-cache"));
+    for (const char *macro = source->macros; macro < source->macros + source->macros_size; macro += strlen(macro) + 1)
+        add_option(list, macro, strlen(macro));
+    add_words(list, source->options);
+    int size = snprintf(include, sizeof include, "-I%s", compiler->include);
+    if (compiler->include[0] != '\0' && size > 0 && (size_t)size < sizeof include)
+        add_option(list, include, (size_t)size);
+}
+
+static bool key_of(const cuda_compiler *compiler, const cuda_source *source, const options *list, char *key)
+{
+    hone_buffer all;
+    hone_buffer_init(&all, compiler->allocator);
+    hone_buffer_format(&all, "nvrtc %d", compiler->version);
+    hone_buffer_char(&all, '\0');
+    for (int i = 0; i < list->count; i++)
+        hone_buffer_append(&all, list->option[i], strlen(list->option[i]) + 1);
+    hone_buffer_text(&all, source->text);
+    hone_hash_sha256(hone_buffer_string(&all), all.size, key);
+    bool whole = !all.failed;
+    hone_buffer_deinit(&all);
+    return whole;
+}
+
+// The first lines of the log that say what is wrong.
+static hone_status fail_log(
+    const cuda_compiler *compiler, nvrtc_program *program, const char *name, int result, hone_error *err)
+{
+    size_t size = 0;
+    char *log = NULL;
+    if (compiler->get_log_size(program, &size) == 0 && size > 1) log = hone_alloc(&compiler->allocator, size + 1);
+    if (log != NULL && compiler->get_log(program, log) != 0) log[0] = '\0';
+    const char *first = log != NULL ? strstr(log, "error") : NULL;
+    while (first != NULL && first > log && first[-1] != '\n')
+        first--;
+    hone_status status = hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "%s does not compile: %.180s", name,
+        first != NULL ? first : compiler->get_error_string(result));
+    hone_free(&compiler->allocator, log);
+    return status;
+}
+
+static hone_status take_result(
+    const cuda_compiler *compiler, nvrtc_program *program, bool is_ptx, hone_buffer *out, hone_error *err)
+{
+    size_t size = 0;
+    int result = is_ptx ? compiler->get_ptx_size(program, &size) : compiler->get_binary_size(program, &size);
+    char *bytes = result == 0 && size > 0 ? hone_alloc(&compiler->allocator, size) : NULL;
+    if (result == 0 && bytes == NULL) return hone_fail_memory(err, where);
+    if (result == 0) result = is_ptx ? compiler->get_ptx(program, bytes) : compiler->get_binary(program, bytes);
+    if (result == 0) hone_buffer_append(out, bytes, size);
+    hone_free(&compiler->allocator, bytes);
+    if (result != 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "NVRTC gives no code: %s", compiler->get_error_string(result));
+    return out->failed ? hone_fail_memory(err, where) : HONE_OK;
+}
+
+static hone_status compile(
+    const cuda_compiler *compiler, const cuda_source *source, const options *list, hone_buffer *out, hone_error *err)
+{
+    nvrtc_program *program = NULL;
+    int result = compiler->create(&program, source->text, source->name, 0, NULL, NULL);
+    if (result != 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "NVRTC does not take %s: %s", source->name,
+            compiler->get_error_string(result));
+    result = compiler->compile(program, list->count, list->option);
+    hone_status status = result == 0 ? take_result(compiler, program, list->is_ptx, out, err)
+                                     : fail_log(compiler, program, source->name, result, err);
+    (void)compiler->destroy(&program);
+    return status;
+}
+
+hone_status hone_cuda_compile(cuda_compiler *compiler, const cuda_source *source, hone_buffer *out, hone_error *err)
+{
+    char key[HONE_SHA256_HEX_SIZE];
+    hone_status status = need_library(compiler, err);
+    if (status != HONE_OK) return status;
+    options list = {.arena = {.allocator = compiler->allocator}};
+    collect_options(compiler, source, &list);
+    if (list.failed)
+        status = hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "%s: more than %d options, or no memory", source->name, MAX_OPTIONS);
+    bool keyed = status == HONE_OK && key_of(compiler, source, &list, key);
+    if (status == HONE_OK && !(keyed && hone_compiled_find(key, out))) {
+        status = compile(compiler, source, &list, out, err);
+        if (status == HONE_OK && keyed) hone_compiled_keep(key, out);
+    }
+    hone_arena_destroy(&list.arena);
+    return status;
+}

@@ -1,0 +1,69 @@
+// NVRTC, NVIDIA's compiler of CUDA C++ as a library, opened at the first source; and what it has compiled before, on disk.
+#ifndef HONE_PLATFORMS_CUDA_COMPILER_H
+#define HONE_PLATFORMS_CUDA_COMPILER_H
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "os/os.h"
+
+#include <pthread.h>
+
+typedef struct nvrtc_program nvrtc_program;
+
+typedef struct cuda_compiler {
+    hone_allocator allocator;
+    pthread_mutex_t mutex; // of opening
+    hone_library *library; // NULL: not opened
+    int version;           // 13000
+    char include[512];     // the toolkit's headers; "": not found
+    int (*get_version)(int *major, int *minor);
+    int (*get_arch_count)(int *count);
+    int (*get_archs)(int *archs);
+    int (*create)(
+        nvrtc_program **program,
+        const char *source,
+        const char *name,
+        int header_count,
+        const char *const *headers,
+        const char *const *include_names);
+    int (*destroy)(nvrtc_program **program);
+    int (*compile)(nvrtc_program *program, int option_count, const char *const *options);
+    int (*get_log_size)(nvrtc_program *program, size_t *size);
+    int (*get_log)(nvrtc_program *program, char *log);
+    int (*get_binary_size)(nvrtc_program *program, size_t *size);
+    int (*get_binary)(nvrtc_program *program, char *binary);
+    int (*get_ptx_size)(nvrtc_program *program, size_t *size);
+    int (*get_ptx)(nvrtc_program *program, char *ptx);
+    const char *(*get_error_string)(int result);
+} cuda_compiler;
+
+void hone_cuda_compiler_init(cuda_compiler *compiler, hone_allocator allocator);
+void hone_cuda_compiler_deinit(cuda_compiler *compiler);
+
+typedef struct cuda_source {
+    const char *text;
+    const char *name;   // for messages: "rms_norm.cu"
+    const char *macros; // "-DA=1\0-DB=2\0"
+    size_t macros_size;
+    const char *options; // further ones, with spaces between them; NULL: none
+    int capability;      // 90
+} cuda_source;
+
+// Compiles to a cubin for the capability, or where the compiler does not know it to PTX for the latest before it. What was
+// compiled before with the same compiler, source and options comes from the folder HONE_COMPILE_CACHE ("none": nothing is
+// kept), else $XDG_CACHE_HOME/hone/compiled, else ~/.cache/hone/compiled.
+//   out  gets the bytes, with a NUL behind them
+// Returns: HONE_OK; HONE_UNAVAILABLE (no NVRTC); HONE_INVALID_ARGUMENT with the compiler's words; HONE_OUT_OF_MEMORY.
+// Threads: any.
+hone_status hone_cuda_compile(cuda_compiler *compiler, const cuda_source *source, hone_buffer *out, hone_error *err);
+
+// compiled.c: the cache. key: 64 hex digits.
+bool hone_compiled_find(const char *key, hone_buffer *out);
+// Readers see the whole file or none. That it cannot be written is no failure.
+void hone_compiled_keep(const char *key, const hone_buffer *bytes);
+
+// toolkit.c: where NVIDIA's toolkit and the packages of PyPI lie. Calls visit with each folder of them that may hold
+// `relative` ("lib64", "nvidia/cu13/lib") until it returns false.
+void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), void *ctx);
+
+#endif

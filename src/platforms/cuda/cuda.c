@@ -1,0 +1,65 @@
+#include "platforms/cuda/instance.h"
+
+#include "base/error.h"
+
+static void cuda_close(hone_platform_instance **instance)
+{
+    hone_platform_instance *gone = *instance;
+    if (gone == NULL) return;
+    *instance = NULL;
+    hone_cuda_forget_gpus(gone);
+    hone_cuda_compiler_deinit(&gone->compiler);
+    hone_cuda_driver_close(&gone->allocator, &gone->driver);
+    hone_allocator allocator = gone->allocator;
+    hone_free(&allocator, gone);
+}
+
+static hone_status cuda_open(
+    const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err)
+{
+    hone_platform_instance *instance = hone_alloc(allocator, sizeof *instance);
+    if (instance == NULL) return hone_fail_memory(err, "cuda.open");
+    instance->allocator = *allocator;
+    instance->log = log;
+    hone_cuda_compiler_init(&instance->compiler, *allocator);
+    hone_status status = hone_cuda_driver_open(allocator, &instance->driver, err);
+    if (status == HONE_OK) status = hone_cuda_find_gpus(instance, err);
+    if (status == HONE_OK)
+        *out = instance;
+    else
+        cuda_close(&instance);
+    return status;
+}
+
+static const hone_device_info *cuda_devices(hone_platform_instance *instance, size_t *out_count)
+{
+    *out_count = instance->count;
+    return instance->devices;
+}
+
+static bool cuda_is_lost(const hone_platform_instance *instance)
+{
+    return atomic_load_explicit(&instance->lost, memory_order_relaxed) != 0;
+}
+
+const hone_platform_ops hone_cuda_platform = {
+    .struct_size = sizeof(hone_platform_ops),
+    .platform = HONE_CUDA,
+    .name = "cuda",
+    .open = cuda_open,
+    .close = cuda_close,
+    .devices = cuda_devices,
+    .prepare = hone_cuda_prepare,
+    .release = hone_cuda_release,
+    .allocate = hone_cuda_allocate,
+    .deallocate = hone_cuda_deallocate,
+    .synchronize = hone_cuda_synchronize,
+    .copy = hone_cuda_copy,
+    .fill = hone_cuda_fill,
+    .create_stream = hone_cuda_create_stream,
+    .destroy_stream = hone_cuda_destroy_stream,
+    .time = hone_cuda_time,
+    .is_lost = cuda_is_lost,
+    .run = hone_cuda_run,
+    .wakes = true,
+};

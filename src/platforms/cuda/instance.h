@@ -1,0 +1,95 @@
+// What one open cuda platform owns; shared by the files of this folder only.
+#ifndef HONE_PLATFORMS_CUDA_INSTANCE_H
+#define HONE_PLATFORMS_CUDA_INSTANCE_H
+
+#include "platforms/cuda/compiler.h"
+#include "platforms/cuda/cuda.h"
+#include "platforms/cuda/driver.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+// One GPU.
+typedef struct cuda_gpu {
+    hone_device_info info;
+    cuda_device device;
+    char name[128], driver[64];
+    hone_buffer fingerprint;
+    pthread_mutex_t mutex;
+    cuda_context *_Atomic context; // the primary one; NULL until somebody needs it
+    // For timing, under the mutex. NULL until the first.
+    cuda_event *start, *end;
+    cuda_module *waiter;
+    cuda_function *wait; // keeps the GPU busy while work is queued behind it
+    bool waiter_tried;
+} cuda_gpu;
+
+struct hone_platform_instance {
+    hone_allocator allocator;
+    const hone_log *log;
+    cuda_driver driver;
+    cuda_compiler compiler;
+    cuda_gpu *gpus;
+    hone_device_info *devices; // copies of the GPUs' info, side by side
+    size_t count;
+    atomic_int lost;   // the sticky error that ended it; 0: none
+    atomic_int failed; // the last launch that did not succeed; 0: none
+};
+
+// devices.c
+hone_status hone_cuda_find_gpus(hone_platform_instance *instance, hone_error *err);
+void hone_cuda_forget_gpus(hone_platform_instance *instance);
+// The GPU behind a device's info, also behind a copy of it from another process.
+hone_status hone_cuda_gpu_of(
+    hone_platform_instance *instance, const hone_device_info *device, cuda_gpu **out, hone_error *err);
+// Makes the GPU's context this thread's; *out_before is what hone_cuda_leave puts back.
+hone_status hone_cuda_enter(
+    hone_platform_instance *instance, cuda_gpu *gpu, cuda_context **out_before, hone_error *err);
+void hone_cuda_leave(hone_platform_instance *instance, cuda_context *before);
+// Fails in the driver's words, and remembers a sticky one. HONE_OK for CUDA_SUCCESS.
+hone_status hone_cuda_check(hone_platform_instance *instance, cuda_result result, const char *what, hone_error *err);
+
+// memory.c
+hone_status hone_cuda_allocate(
+    hone_platform_instance *instance, const hone_device_info *device, size_t size, void **out, hone_error *err);
+void hone_cuda_deallocate(hone_platform_instance *instance, const hone_device_info *device, void *memory, size_t size);
+hone_status hone_cuda_copy(
+    hone_platform_instance *instance,
+    const hone_device_info *device,
+    hone_copy way,
+    void *to,
+    const void *from,
+    size_t size,
+    hone_error *err);
+hone_status hone_cuda_fill(
+    hone_platform_instance *instance,
+    const hone_device_info *device,
+    void *memory,
+    unsigned char byte,
+    size_t size,
+    hone_error *err);
+hone_status hone_cuda_create_stream(
+    hone_platform_instance *instance, const hone_device_info *device, void **out_stream, hone_error *err);
+void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_device_info *device, void *stream);
+hone_status hone_cuda_synchronize(
+    hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err);
+
+// timing.c
+hone_status hone_cuda_time(
+    hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err);
+// Gives back what timing made on a GPU, whose context is this thread's.
+void hone_cuda_forget_timing(hone_platform_instance *instance, cuda_gpu *gpu);
+
+// load.c
+hone_status hone_cuda_prepare(
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    void **out_state,
+    size_t *out_scratch_bytes,
+    hone_error *err);
+void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
+
+// run.c
+hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+
+#endif

@@ -1,0 +1,282 @@
+// From a plan to a function of the device: compile or take the code, load it, look at what it asks for, and work its
+// launch out.
+#include "platforms/cuda/loaded.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "cuda.load";
+
+// Loading ----------------------------------------------------------------------------------------------------------
+
+// The driver's compiler of PTX has words that the newer call does not give.
+static hone_status load_module(
+    hone_platform_instance *instance, const void *image, cuda_loaded *loaded, const char *entry, hone_error *err)
+{
+    enum { LOG_SIZE = 2048 };
+    char log[LOG_SIZE] = "";
+    int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)LOG_SIZE};
+    const cuda_driver *driver = &instance->driver;
+    cuda_result result = driver->module_load(&loaded->module, image, 2, options, values);
+    if (result != CUDA_SUCCESS) {
+        loaded->module = NULL;
+        hone_status status = hone_cuda_check(instance, result, "cuModuleLoadDataEx", err);
+        log[LOG_SIZE - 1] = '\0';
+        if (log[0] != '\0' && err != NULL)
+            status = hone_fail(err, status, where, "the driver does not load the code (%d): %.180s", result, log);
+        return status;
+    }
+    result = driver->module_get_function(&loaded->function, loaded->module, entry);
+    return hone_cuda_check(instance, result, "cuModuleGetFunction", err);
+}
+
+static cuda_result load_library(const cuda_driver *driver, const void *image, cuda_loaded *loaded, const char *entry)
+{
+    cuda_kernel *kernel = NULL;
+    cuda_result result = driver->library_load(&loaded->library, image, NULL, NULL, 0, NULL, NULL, 0);
+    if (result != CUDA_SUCCESS) loaded->library = NULL;
+    if (result == CUDA_SUCCESS) result = driver->library_get_kernel(&kernel, loaded->library, entry);
+    if (result == CUDA_SUCCESS) result = driver->kernel_get_function(&loaded->function, kernel);
+    return result;
+}
+
+static bool has_libraries(const cuda_driver *driver)
+{
+    return driver->library_load != NULL && driver->library_unload != NULL && driver->library_get_kernel != NULL &&
+           driver->kernel_get_function != NULL;
+}
+
+// Loads in the newer way where there is one; what that refuses is asked for in the older one, for its words.
+static hone_status load(
+    hone_platform_instance *instance, const void *image, cuda_loaded *loaded, const char *entry, hone_error *err)
+{
+    const cuda_driver *driver = &instance->driver;
+    if (!has_libraries(driver)) return load_module(instance, image, loaded, entry, err);
+    cuda_result result = load_library(driver, image, loaded, entry);
+    if (result == CUDA_SUCCESS) return HONE_OK;
+    if (result == CUDA_NOT_FOUND)
+        return hone_fail(err, HONE_NOT_FOUND, where, "the code has no function %s (is it extern \"C\"?)", entry);
+    if (hone_cuda_is_sticky(result)) return hone_cuda_check(instance, result, "cuLibraryLoadData", err);
+    if (loaded->library != NULL) (void)driver->library_unload(loaded->library);
+    loaded->library = NULL;
+    return load_module(instance, image, loaded, entry, err);
+}
+
+static hone_status compile(
+    hone_platform_instance *instance, const hone_plan *plan, const cuda_gpu *gpu, hone_buffer *out, hone_error *err)
+{
+    const hone_code *code = plan->kernel->code;
+    char name[HONE_NAME_SIZE + 8];
+    hone_buffer macros;
+    hone_buffer_init(&macros, instance->allocator);
+    snprintf(name, sizeof name, "%.*s.cu", HONE_NAME_SIZE - 1, plan->kernel->name);
+    hone_status status = hone_launch_macros(&instance->allocator, plan, &macros, err);
+    if (status == HONE_OK) {
+        const cuda_source source = {
+            .text = code->source,
+            .name = name,
+            .macros = hone_buffer_string(&macros),
+            .macros_size = macros.size,
+            .options = code->options,
+            .capability = gpu->info.capability,
+        };
+        status = hone_cuda_compile(&instance->compiler, &source, out, err);
+    }
+    hone_buffer_deinit(&macros);
+    return status;
+}
+
+static hone_status take_code(
+    hone_platform_instance *instance, const hone_plan *plan, const cuda_gpu *gpu, cuda_loaded *loaded, hone_error *err)
+{
+    const hone_code *code = plan->kernel->code;
+    hone_buffer compiled;
+    hone_buffer_init(&compiled, instance->allocator);
+    const void *image = code->binary;
+    hone_status status = HONE_OK;
+    if (code->binary == NULL) {
+        status = compile(instance, plan, gpu, &compiled, err);
+        image = hone_buffer_string(&compiled);
+    }
+    if (status == HONE_OK) status = load(instance, image, loaded, code->entry, err);
+    hone_buffer_deinit(&compiled);
+    return status;
+}
+
+// Checking ---------------------------------------------------------------------------------------------------------
+
+static hone_status check_threads(const cuda_driver *driver, const cuda_loaded *loaded, hone_error *err)
+{
+    int most = 0, registers = 0;
+    const uint32_t *block = loaded->launch.block;
+    uint32_t threads = block[0] * block[1] * block[2];
+    if (driver->function_get_attribute(&most, CUDA_FUNCTION_MAX_THREADS, loaded->function) != CUDA_SUCCESS ||
+        threads <= (uint32_t)most)
+        return HONE_OK;
+    (void)driver->function_get_attribute(&registers, CUDA_FUNCTION_REGISTERS, loaded->function);
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "its block has %u threads, and with %d registers each at most %d fit",
+        (unsigned)threads, registers, most);
+}
+
+static hone_status allow_shared(
+    hone_platform_instance *instance, const cuda_gpu *gpu, const cuda_loaded *loaded, hone_error *err)
+{
+    enum { WITHOUT_ASKING = 48 << 10 };
+    const cuda_driver *driver = &instance->driver;
+    int fixed = 0;
+    (void)driver->function_get_attribute(&fixed, CUDA_FUNCTION_STATIC_SHARED, loaded->function);
+    int64_t wanted = (int64_t)loaded->launch.shared_bytes + fixed;
+    if (gpu->info.smem_bytes > 0 && wanted > gpu->info.smem_bytes)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where, "its blocks need %lld bytes of shared memory, %s has %lld", (long long)wanted,
+            gpu->name, (long long)gpu->info.smem_bytes);
+    if (wanted <= WITHOUT_ASKING) return HONE_OK;
+    cuda_result result = driver->function_set_attribute(
+        loaded->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED, (int)loaded->launch.shared_bytes);
+    return hone_cuda_check(instance, result, "cuFuncSetAttribute of shared memory", err);
+}
+
+// What the binary says that it takes. An older driver does not say.
+static hone_status check_parameters(const cuda_driver *driver, const cuda_loaded *loaded, hone_error *err)
+{
+    size_t expected = 0;
+    if (driver->function_get_parameter == NULL) return HONE_OK;
+    for (uint32_t i = 0; i < loaded->count; i++) {
+        size_t offset = 0, size = 0, wanted = loaded->arguments[i].size;
+        expected = (expected + wanted - 1) / wanted * wanted;
+        if (driver->function_get_parameter(loaded->function, i, &offset, &size) != CUDA_SUCCESS)
+            return hone_fail(
+                err, HONE_INCOMPATIBLE, where, "the function takes %u arguments, %u are listed", (unsigned)i,
+                (unsigned)loaded->count);
+        if (size != wanted || offset != expected)
+            return hone_fail(
+                err, HONE_INCOMPATIBLE, where,
+                "argument %u has %zu bytes at %zu in the function, and %zu at %zu in the list", (unsigned)i, size,
+                offset, wanted, expected);
+        expected += wanted;
+    }
+    size_t offset = 0, size = 0;
+    if (driver->function_get_parameter(loaded->function, loaded->count, &offset, &size) != CUDA_SUCCESS) return HONE_OK;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where, "the function takes more arguments than the %u that are listed",
+        (unsigned)loaded->count);
+}
+
+// Attributes -------------------------------------------------------------------------------------------------------
+
+static cuda_launch_attribute *next_attribute(cuda_loaded *loaded, int id)
+{
+    cuda_launch_attribute *attribute = &loaded->attributes[loaded->attribute_count++];
+    attribute->id = id;
+    attribute->value.number = 1;
+    return attribute;
+}
+
+static hone_status set_cluster(hone_platform_instance *instance, cuda_loaded *loaded, hone_error *err)
+{
+    const uint32_t *size = loaded->launch.cluster, *grid = loaded->launch.grid;
+    uint32_t blocks = size[0] * size[1] * size[2];
+    if (blocks == 1) return HONE_OK;
+    for (int axis = 0; axis < 3; axis++)
+        if (grid[axis] % size[axis] != 0)
+            return hone_fail(
+                err, HONE_UNSUPPORTED, where, "its grid of %u blocks does not divide into clusters of %u",
+                (unsigned)grid[axis], (unsigned)size[axis]);
+    cuda_launch_attribute *attribute = next_attribute(loaded, CUDA_LAUNCH_CLUSTER);
+    attribute->value.cluster.x = size[0];
+    attribute->value.cluster.y = size[1];
+    attribute->value.cluster.z = size[2];
+    if (blocks <= 8) return HONE_OK;
+    cuda_result result =
+        instance->driver.function_set_attribute(loaded->function, CUDA_FUNCTION_NON_PORTABLE_CLUSTER, 1);
+    return hone_cuda_check(instance, result, "cuFuncSetAttribute of clusters", err);
+}
+
+static hone_status set_attributes(hone_platform_instance *instance, cuda_loaded *loaded, hone_error *err)
+{
+    hone_status status = set_cluster(instance, loaded, err);
+    if ((loaded->launch.flags & HONE_CODE_COOPERATIVE) != 0) next_attribute(loaded, CUDA_LAUNCH_COOPERATIVE);
+    if ((loaded->launch.flags & HONE_CODE_PROGRAMMATIC_LAUNCH) != 0) next_attribute(loaded, CUDA_LAUNCH_PROGRAMMATIC);
+    if (status == HONE_OK && loaded->attribute_count > 0 && instance->driver.launch_ex == NULL)
+        return hone_fail(
+            err, HONE_UNAVAILABLE, where,
+            "clusters and launch flags need a driver of CUDA 11.8 or later (this one: %s)", loaded->gpu->driver);
+    return status;
+}
+
+// ------------------------------------------------------------------------------------------------------------------
+
+static hone_status prepare_loaded(
+    hone_platform_instance *instance, const hone_plan *plan, cuda_loaded *loaded, hone_error *err)
+{
+    hone_status status = hone_launch_read(&instance->allocator, plan, &loaded->launch, err);
+    if (status == HONE_OK)
+        status = hone_launch_arguments(&instance->allocator, plan, loaded->arguments, &loaded->count, err);
+    if (status == HONE_OK) status = take_code(instance, plan, loaded->gpu, loaded, err);
+    if (status == HONE_OK) status = check_parameters(&instance->driver, loaded, err);
+    if (status == HONE_OK) status = check_threads(&instance->driver, loaded, err);
+    if (status == HONE_OK) status = allow_shared(instance, loaded->gpu, loaded, err);
+    return status == HONE_OK ? set_attributes(instance, loaded, err) : status;
+}
+
+static void unload(cuda_loaded *loaded)
+{
+    const cuda_driver *driver = &loaded->instance->driver;
+    if (loaded->library != NULL) (void)driver->library_unload(loaded->library);
+    if (loaded->module != NULL) (void)driver->module_unload(loaded->module);
+    hone_free(&loaded->instance->allocator, loaded);
+}
+
+static hone_status prepare_code(
+    hone_platform_instance *instance, const hone_plan *plan, void **out_state, hone_error *err)
+{
+    cuda_context *before = NULL;
+    cuda_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
+    if (loaded == NULL) return hone_fail_memory(err, where);
+    loaded->instance = instance;
+    hone_status status = hone_cuda_gpu_of(instance, plan->device, &loaded->gpu, err);
+    if (status == HONE_OK) status = hone_cuda_enter(instance, loaded->gpu, &before, err);
+    if (status != HONE_OK) {
+        hone_free(&instance->allocator, loaded);
+        return status;
+    }
+    loaded->context = atomic_load(&loaded->gpu->context);
+    status = prepare_loaded(instance, plan, loaded, err);
+    if (status == HONE_OK)
+        *out_state = loaded;
+    else
+        unload(loaded);
+    hone_cuda_leave(instance, before);
+    return status;
+}
+
+hone_status hone_cuda_prepare(
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    void **out_state,
+    size_t *out_scratch_bytes,
+    hone_error *err)
+{
+    const hone_kernel *kernel = plan->kernel;
+    *out_state = NULL;
+    *out_scratch_bytes = 0;
+    if (kernel->code != NULL) return prepare_code(instance, plan, out_state, err);
+    return kernel->prepare == NULL ? HONE_OK : kernel->prepare(plan, out_state, out_scratch_bytes, err);
+}
+
+void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state)
+{
+    cuda_loaded *loaded = state;
+    cuda_context *before = NULL;
+    if (kernel->code == NULL) {
+        if (kernel->release != NULL) kernel->release(kernel, state);
+        return;
+    }
+    if (loaded == NULL || hone_cuda_enter(instance, loaded->gpu, &before, NULL) != HONE_OK) return;
+    unload(loaded);
+    hone_cuda_leave(instance, before);
+}

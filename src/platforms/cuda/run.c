@@ -1,0 +1,52 @@
+// A launch: what a plan of cuda costs over the driver's own call. Nothing here allocates, locks or waits.
+#include "platforms/cuda/loaded.h"
+
+static hone_status fail_launch(hone_platform_instance *instance, cuda_result result)
+{
+    atomic_store(&instance->failed, result);
+    if (hone_cuda_is_sticky(result)) atomic_store(&instance->lost, result);
+    return result == CUDA_LAUNCH_OUT_OF_RESOURCES ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
+}
+
+static cuda_result launch(const cuda_loaded *loaded, cuda_stream *stream, void **arguments)
+{
+    const cuda_driver *driver = &loaded->instance->driver;
+    const hone_launch *shape = &loaded->launch;
+    if (loaded->attribute_count == 0)
+        return driver->launch(
+            loaded->function, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0], shape->block[1],
+            shape->block[2], shape->shared_bytes, stream, arguments, NULL);
+    const cuda_launch_config config = {
+        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+        .block = {shape->block[0], shape->block[1], shape->block[2]},
+        .shared_bytes = shape->shared_bytes,
+        .stream = stream,
+        .attributes = (cuda_launch_attribute *)(uintptr_t)loaded->attributes,
+        .attribute_count = loaded->attribute_count,
+    };
+    return driver->launch_ex(&config, loaded->function, arguments, NULL);
+}
+
+hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const cuda_loaded *loaded = plan->state;
+    const cuda_driver *driver = &loaded->instance->driver;
+    uint64_t values[HONE_MAX_ARGUMENTS];
+    void *arguments[HONE_MAX_ARGUMENTS];
+    for (uint32_t i = 0; i < loaded->count; i++) {
+        const hone_argument *argument = &loaded->arguments[i];
+        values[i] = argument->as.bits;
+        if (argument->kind == HONE_ARGUMENT_TENSOR)
+            values[i] = (uint64_t)(uintptr_t)hone_tensor_data(args[argument->value].as.tensor);
+        else if (argument->kind == HONE_ARGUMENT_SCALAR)
+            values[i] = hone_argument_bits(argument->type, &args[argument->value]);
+        arguments[i] = &values[i];
+    }
+    cuda_context *before = NULL;
+    (void)driver->context_get_current(&before);
+    if (before != loaded->context && driver->context_set_current(loaded->context) != CUDA_SUCCESS)
+        return HONE_KERNEL_FAILED;
+    cuda_result result = launch(loaded, execution != NULL ? execution->stream : NULL, arguments);
+    if (before != loaded->context) (void)driver->context_set_current(before);
+    return result == CUDA_SUCCESS ? HONE_OK : fail_launch(loaded->instance, result);
+}

@@ -1,0 +1,62 @@
+// What a kernel's code says of its launch, worked out for one plan: grid, block, arguments, macros. Platforms that launch
+// kernels of threads share it.
+#ifndef HONE_PLATFORMS_LAUNCH_H
+#define HONE_PLATFORMS_LAUNCH_H
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "hone/kernel.h"
+
+enum { HONE_MAX_ARGUMENTS = 64 };
+
+typedef struct hone_launch {
+    uint32_t grid[3], block[3], cluster[3]; // cluster all 1: none
+    uint32_t shared_bytes;
+    uint32_t flags; // HONE_CODE_*
+} hone_launch;
+
+typedef enum hone_argument_kind {
+    HONE_ARGUMENT_TENSOR, // the address of a tensor's element [0, 0, ...]
+    HONE_ARGUMENT_BITS,   // a scalar that the plan fixes
+    HONE_ARGUMENT_SCALAR, // a scalar that each run brings: one that the call key ignores
+} hone_argument_kind;
+
+typedef enum hone_argument_type {
+    HONE_ARGUMENT_POINTER,
+    HONE_ARGUMENT_I32,
+    HONE_ARGUMENT_U32,
+    HONE_ARGUMENT_I64,
+    HONE_ARGUMENT_U64,
+    HONE_ARGUMENT_F32,
+    HONE_ARGUMENT_F64,
+} hone_argument_type;
+
+typedef struct hone_argument {
+    hone_argument_kind kind;
+    hone_argument_type type;
+    uint32_t value; // TENSOR, SCALAR: index of the run's value
+    uint32_t size;  // bytes
+    union {
+        uint64_t bits; // BITS
+        int32_t i32;
+        float f32;
+        double f64;
+    } as;
+} hone_argument;
+
+// HONE_UNSUPPORTED with what is out of range; HONE_INVALID_ARGUMENT for an expression that is none.
+hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *plan, hone_launch *out, hone_error *err);
+hone_status hone_launch_arguments(
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    hone_argument out[HONE_MAX_ARGUMENTS],
+    uint32_t *out_count,
+    hone_error *err);
+// Appends "-DNAME=VALUE" and a NUL for each parameter of the space, each constant of the code, and for each tensor x of the
+// call "-Dhone_x_f32=1" (its dtype).
+hone_status hone_launch_macros(
+    const hone_allocator *allocator, const hone_plan *plan, hone_buffer *out, hone_error *err);
+// A scalar as a run brings it, in the bits of its type.
+uint64_t hone_argument_bits(hone_argument_type type, const hone_value *value);
+
+#endif

@@ -1,0 +1,110 @@
+#include "tune/site.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+static const char where[] = "tune.site";
+static const hone_log silent = {0};
+
+enum { ALIGNMENT = 64 };
+
+bool hone_site_is_host(const hone_site *site)
+{
+    return site->instance == NULL || site->ops->copy == NULL;
+}
+
+bool hone_site_is_lost(const hone_site *site)
+{
+    return site->instance != NULL && site->ops->is_lost != NULL && site->ops->is_lost(site->instance);
+}
+
+// The device that a description from another process means.
+static hone_status find_device(hone_site *site, const hone_device_info *wanted, hone_error *err)
+{
+    size_t count = 0;
+    const hone_device_info *devices = site->ops->devices(site->instance, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (devices[i].device.type != wanted->device.type || devices[i].device.id != wanted->device.id) continue;
+        if (wanted->fingerprint != NULL && strcmp(devices[i].fingerprint, wanted->fingerprint) != 0)
+            return hone_fail(
+                err, HONE_UNAVAILABLE, where, "%s:%d is %s here, and %s where the contest was called for",
+                site->ops->name, (int)wanted->device.id, devices[i].fingerprint, wanted->fingerprint);
+        site->device = &devices[i];
+        return HONE_OK;
+    }
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "there is no %s:%d in the process that measures", site->ops->name,
+        (int)wanted->device.id);
+}
+
+hone_status hone_site_open(
+    hone_site *site, const hone_allocator *allocator, const hone_device_info *device, hone_error *err)
+{
+    memset(site, 0, sizeof *site);
+    site->allocator = *allocator;
+    site->ops = hone_platform_ops_of(device->platform);
+    if (site->ops == NULL || site->ops->copy == NULL) return HONE_OK;
+    hone_status status = site->ops->open(allocator, &silent, &site->instance, err);
+    if (status == HONE_OK) status = find_device(site, device, err);
+    if (status == HONE_OK && site->ops->create_stream != NULL)
+        status = site->ops->create_stream(site->instance, site->device, &site->stream, err);
+    if (status != HONE_OK) hone_site_close(site);
+    return status;
+}
+
+void hone_site_close(hone_site *site)
+{
+    if (site->instance == NULL) return;
+    hone_site_free(site, site->flood, site->flood_bytes);
+    if (site->stream != NULL) site->ops->destroy_stream(site->instance, site->device, site->stream);
+    site->ops->close(&site->instance);
+    memset(site, 0, sizeof *site);
+}
+
+hone_status hone_site_mirror(
+    const hone_site *site, const void *block, size_t size, void **out_block, char **out_mirror, hone_error *err)
+{
+    void *memory = NULL;
+    *out_block = NULL;
+    *out_mirror = NULL;
+    if (size > SIZE_MAX - ALIGNMENT) return hone_fail_memory(err, where);
+    hone_status status = site->ops->allocate(site->instance, site->device, size + ALIGNMENT, &memory, err);
+    if (status != HONE_OK) return status;
+    uintptr_t skip = ((uintptr_t)block - (uintptr_t)memory) % ALIGNMENT;
+    *out_block = memory;
+    *out_mirror = (char *)memory + skip;
+    return HONE_OK;
+}
+
+void hone_site_free(const hone_site *site, void *block, size_t size)
+{
+    if (block != NULL) site->ops->deallocate(site->instance, site->device, block, size);
+}
+
+hone_status hone_site_copy(
+    const hone_site *site, hone_copy way, void *to, const void *from, size_t size, hone_error *err)
+{
+    return site->ops->copy(site->instance, site->device, way, to, from, size, err);
+}
+
+hone_status hone_site_fill(const hone_site *site, void *memory, unsigned char byte, size_t size, hone_error *err)
+{
+    return site->ops->fill(site->instance, site->device, memory, byte, size, err);
+}
+
+hone_status hone_site_wait(const hone_site *site, hone_error *err)
+{
+    if (site->instance == NULL || site->ops->synchronize == NULL) return HONE_OK;
+    return site->ops->synchronize(site->instance, site->device, site->stream, err);
+}
+
+hone_status hone_site_make_flood(hone_site *site, size_t bytes, hone_error *err)
+{
+    if (site->flood != NULL && site->flood_bytes >= bytes) return HONE_OK;
+    hone_site_free(site, site->flood, site->flood_bytes);
+    site->flood = NULL;
+    site->flood_bytes = bytes;
+    return site->ops->allocate(site->instance, site->device, bytes, &site->flood, err);
+}

@@ -1,0 +1,40 @@
+// Where a contest's data lies and its candidates run: in the host's memory, or in that of a device, for which a host's
+// block is a mirror. The platform is opened in the process that measures, so a worker's driver is its own.
+#ifndef HONE_TUNE_SITE_H
+#define HONE_TUNE_SITE_H
+
+#include "platforms/platform.h"
+
+typedef struct hone_site {
+    hone_allocator allocator;
+    const hone_platform_ops *ops;
+    hone_platform_instance *instance; // NULL: the host, whose kernels need no platform
+    const hone_device_info *device;   // the instance's own
+    void *stream;
+    void *flood; // memory that is overwritten between cold samples; NULL: none
+    size_t flood_bytes;
+} hone_site;
+
+// Opens the platform of a device; a native one is the host. HONE_UNAVAILABLE: it is not here, or is another one.
+hone_status hone_site_open(
+    hone_site *site, const hone_allocator *allocator, const hone_device_info *device, hone_error *err);
+void hone_site_close(hone_site *site);
+// True when kernels read the host's memory.
+bool hone_site_is_host(const hone_site *site);
+// Nothing that is tried in this process will succeed any more.
+bool hone_site_is_lost(const hone_site *site);
+
+// Memory like a block of the host's: its address has the same distance from the next multiple of 64.
+// *out_block is what is freed.
+hone_status hone_site_mirror(
+    const hone_site *site, const void *block, size_t size, void **out_block, char **out_mirror, hone_error *err);
+void hone_site_free(const hone_site *site, void *block, size_t size);
+hone_status hone_site_copy(
+    const hone_site *site, hone_copy way, void *to, const void *from, size_t size, hone_error *err);
+hone_status hone_site_fill(const hone_site *site, void *memory, unsigned char byte, size_t size, hone_error *err);
+// Waits for the runs that were started. HONE_OK on the host.
+hone_status hone_site_wait(const hone_site *site, hone_error *err);
+// Takes memory for the flood, which the caches then hold instead of data.
+hone_status hone_site_make_flood(hone_site *site, size_t bytes, hone_error *err);
+
+#endif

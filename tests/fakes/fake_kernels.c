@@ -1,0 +1,150 @@
+// What the fake GPU can compute: the kernels of the tests, and hone's own by the names of their entries.
+#include "fake_cuda.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static float bf16_to_float(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+static uint16_t bf16_of_float(float value)
+{
+    uint32_t wide;
+    memcpy(&wide, &value, sizeof wide);
+    return (uint16_t)((wide + 0x7fff + (wide >> 16 & 1)) >> 16);
+}
+
+typedef struct array {
+    void *data;
+    bool is_bf16;
+} array;
+
+static float get(array from, int64_t index)
+{
+    return from.is_bf16 ? bf16_to_float(((const uint16_t *)from.data)[index]) : ((const float *)from.data)[index];
+}
+
+static void put(array to, int64_t index, float value)
+{
+    if (to.is_bf16)
+        ((uint16_t *)to.data)[index] = bf16_of_float(value);
+    else
+        ((float *)to.data)[index] = value;
+}
+
+static array array_at(const fake_launch *launch, int index, bool is_bf16)
+{
+    array a = {.is_bf16 = is_bf16};
+    memcpy(&a.data, launch->arguments[index], sizeof a.data);
+    return a;
+}
+
+static int32_t int_at(const fake_launch *launch, int index)
+{
+    int32_t value;
+    memcpy(&value, launch->arguments[index], sizeof value);
+    return value;
+}
+
+static float float_at(const fake_launch *launch, int index)
+{
+    float value;
+    memcpy(&value, launch->arguments[index], sizeof value);
+    return value;
+}
+
+// (x, weight, y, rows, dim, eps)
+static int rms_norm(const fake_launch *launch)
+{
+    bool is_bf16 = fake_has_option(launch->function->image, "-Dhone_x_bf16=1");
+    array x = array_at(launch, 0, is_bf16), weight = array_at(launch, 1, is_bf16), y = array_at(launch, 2, is_bf16);
+    int64_t rows = int_at(launch, 3), dim = int_at(launch, 4);
+    for (int64_t row = 0; row < rows; row++) {
+        double squares = 0;
+        for (int64_t i = 0; i < dim; i++)
+            squares += (double)get(x, row * dim + i) * get(x, row * dim + i);
+        double factor = 1 / sqrt(squares / (double)dim + float_at(launch, 5));
+        for (int64_t i = 0; i < dim; i++)
+            put(y, row * dim + i, (float)(get(x, row * dim + i) * factor * get(weight, i)));
+    }
+    return 0;
+}
+
+// (a, b, c, m, n, k)
+static int matmul(const fake_launch *launch)
+{
+    const char *image = launch->function->image;
+    bool is_bf16 = fake_has_option(image, "-Dhone_a_bf16=1"), transposed = fake_has_option(image, "-DTRANSPOSE_B=1");
+    array a = array_at(launch, 0, is_bf16), b = array_at(launch, 1, is_bf16), c = array_at(launch, 2, is_bf16);
+    int64_t m = int_at(launch, 3), n = int_at(launch, 4), k = int_at(launch, 5);
+    for (int64_t row = 0; row < m; row++)
+        for (int64_t column = 0; column < n; column++) {
+            double sum = 0;
+            for (int64_t i = 0; i < k; i++)
+                sum += (double)get(a, row * k + i) * get(b, transposed ? column * k + i : i * n + column);
+            put(c, row * n + column, (float)sum);
+        }
+    return 0;
+}
+
+// The kernels of the tests: (x, y, n)
+static int scale_by(const fake_launch *launch, float factor, int more)
+{
+    array x = array_at(launch, 0, false), y = array_at(launch, 1, false);
+    for (int64_t i = 0; i < int_at(launch, 2) + more; i++)
+        put(y, i, factor * (i < int_at(launch, 2) ? get(x, i) : 1));
+    return 0;
+}
+
+static int triple(const fake_launch *launch)
+{
+    return scale_by(launch, 3, 0);
+}
+
+static int wrong(const fake_launch *launch)
+{
+    return scale_by(launch, 2, 0);
+}
+
+static int overrun(const fake_launch *launch)
+{
+    return scale_by(launch, 3, 5);
+}
+
+static int illegal(const fake_launch *launch)
+{
+    (void)launch;
+    return 700;
+}
+
+static int hang(const fake_launch *launch)
+{
+    while (launch != NULL)
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    return 0;
+}
+
+static int nothing(const fake_launch *launch)
+{
+    (void)launch;
+    return 0;
+}
+
+int fake_run(const fake_launch *launch)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const fake_launch *launch);
+    } kernels[] = {{"rms_norm", rms_norm}, {"matmul", matmul},   {"triple", triple}, {"wrong", wrong},
+                   {"overrun", overrun},   {"illegal", illegal}, {"hang", hang},     {"hone_wait", nothing}};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (strcmp(kernels[i].name, launch->function->name) == 0) return kernels[i].run(launch);
+    return 719;
+}

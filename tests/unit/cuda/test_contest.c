@@ -1,0 +1,75 @@
+// A contest on a device, in a worker: what is right wins, and what is wrong, writes too far, breaks the device or hangs
+// loses with its reason and harms nobody.
+#include "fake.h"
+
+#define SOURCE(entry) "extern \"C\" __global__ void " entry "(const float *x, float *y, int n) {}"
+#define CALL          "rms_norm(f32[4,64], f32[64]) @cuda:0"
+
+static void add(hone_runtime *rt, const char *entry, const char *source)
+{
+    hone_error err;
+    const hone_code code = {HONE_CODE, .source = source, .entry = entry, .arguments = "x, y, i32(x.size)"};
+    const hone_kernel kernel = {HONE_KERNEL,         .algorithm = "rms_norm", .name = entry, .platform = HONE_CUDA,
+                                .backend = HONE_GPU, .priority = 1,           .code = &code};
+    if (hone_register_kernels(rt, &kernel, 1, &err) != HONE_OK) fail_msg("%s", err.message);
+}
+
+static hone_runtime *open_runtime(void)
+{
+    hone_runtime *rt = NULL;
+    hone_error err;
+    hone_runtime_options options = {.struct_size = sizeof options, .store = "memory:", .device_locks = "none"};
+    assert_int_equal(hone_runtime_open(&options, &rt, &err), HONE_OK);
+    return rt;
+}
+
+static const hone_tune_options quick = {
+    .struct_size = sizeof quick, .seconds = 6, .evaluations = 12, .candidate_seconds = 1.5};
+
+static void only_what_is_right_wins(void **state)
+{
+    fake *f = *state;
+    hone_error err = {.message = ""};
+    hone_result *result = NULL;
+    hone_runtime *rt = open_runtime();
+    add(rt, "wrong", SOURCE("wrong"));
+    add(rt, "overrun", SOURCE("overrun"));
+    add(rt, "illegal", SOURCE("illegal"));
+    add(rt, "hang", SOURCE("hang"));
+    if (hone_tune_text(rt, CALL, &quick, &result, &err) != HONE_OK) fail_msg("%s", err.message);
+    char *json = NULL;
+    assert_int_equal(hone_result_json(result, &json, &err), HONE_OK);
+    assert_non_null(strstr(json, "\"kernel\":\"cuda\""));
+    static const char *const reasons[] = {
+        "past the end of y", "CUDA_ERROR_ILLEGAL_ADDRESS (700)", "no answer within", "the reference says"};
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (strstr(json, reasons[i]) == NULL) fail_msg("'%s' is not in %s", reasons[i], json);
+    hone_text_free(json);
+    hone_result_release(&result);
+    hone_runtime_close(&rt);
+    assert_true(fake_count(f, "launch rms_norm") > 10);
+}
+
+static int setup(void **state)
+{
+    fake *f = calloc(1, sizeof *f);
+    fake_choose(f, "fake_cuda.so");
+    setenv("HONE_WORKER", HONE_TEST_WORKER, 1);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fake_forget(*state);
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(only_what_is_right_wins, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

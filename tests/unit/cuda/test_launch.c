@@ -1,0 +1,290 @@
+// Kernels of code: what they are compiled with, what reaches the driver, and what is refused before it does.
+#include "fake.h"
+
+#define SCALE              "scale(x: f32[n], *, by: f64 = 3.0 #ignore) -> y: f32[n]"
+#define SOURCE(parameters) "extern \"C\" __global__ void triple(" parameters ") {}"
+
+enum { N = 5 };
+
+typedef struct launching {
+    fake fake;
+    hone_runtime *rt;
+    const hone_op *op;
+    int64_t shape[1];
+    float in[16], out[16];
+    hone_tensor x, y;
+    hone_value args[3];
+    const hone_plan *plan;
+    hone_error err;
+} launching;
+
+static hone_status reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    return HONE_OK;
+}
+
+static void open_with(launching *l, const char *driver)
+{
+    hone_runtime_options options = {.struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_BUILTINS};
+    hone_algorithm algorithm = {.struct_size = sizeof algorithm, .signature = SCALE, .reference = reference};
+    fake_choose(&l->fake, driver);
+    assert_int_equal(hone_runtime_open(&options, &l->rt, &l->err), HONE_OK);
+    if (hone_register_algorithm(l->rt, &algorithm, &l->err) != HONE_OK) fail_msg("%s", l->err.message);
+    l->op = hone_op_find(l->rt, "scale", &l->err);
+    assert_non_null(l->op);
+    l->shape[0] = N;
+    // The fake device's memory is the host's.
+    l->x = hone_tensor_of(l->in, HONE_F32, 1, l->shape);
+    l->y = hone_tensor_of(l->out, HONE_F32, 1, l->shape);
+    l->x.device = l->y.device = (hone_device){HONE_DEVICE_CUDA, 0};
+    l->args[0] = hone_of_tensor(&l->x);
+    l->args[1] = hone_of_tensor(&l->y);
+    l->args[2] = hone_of_float(3);
+    for (int i = 0; i < N; i++)
+        l->in[i] = (float)i;
+}
+
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(launching));
+    open_with(*state, "fake_cuda.so");
+    return 0;
+}
+
+static int setup_old(void **state)
+{
+    *state = calloc(1, sizeof(launching));
+    open_with(*state, "fake_cuda_old.so");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    launching *l = *state;
+    hone_plan_release(&l->plan);
+    hone_runtime_close(&l->rt);
+    fake_forget(&l->fake);
+    free(l);
+    return 0;
+}
+
+static hone_code plain(void)
+{
+    return (hone_code){
+        HONE_CODE,
+        .source = SOURCE("const float *x, float *y, int n"),
+        .entry = "triple",
+        .arguments = "x, y, i32(n)",
+        .grid = "ceildiv(n, threads)",
+        .block = "threads",
+    };
+}
+
+static hone_status put(launching *l, const hone_code *code)
+{
+    const hone_kernel kernel = {
+        HONE_KERNEL,           .algorithm = "scale", .name = "triple",
+        .platform = HONE_CUDA, .backend = HONE_GPU,  .space = "threads: 2 | 64 default 64\nmode: fast | slow",
+        .code = code,
+    };
+    return hone_replace_kernels(l->rt, &kernel, 1, &l->err);
+}
+
+static hone_status bind(launching *l, const hone_code *code)
+{
+    assert_int_equal(put(l, code), HONE_OK);
+    hone_plan_release(&l->plan);
+    return hone_bind(l->op, l->args, 3, &l->plan, &l->err);
+}
+
+static void assert_refused(launching *l, const hone_code *code, const char *words)
+{
+    assert_int_not_equal(bind(l, code), HONE_OK);
+    if (strstr(l->err.message, words) == NULL) fail_msg("'%s' is not in: %s", words, l->err.message);
+}
+
+static void a_launch_has_grid_block_and_arguments_byte_for_byte(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    char wanted[256];
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    uint64_t x = __builtin_bswap64((uint64_t)(uintptr_t)l->in), y = __builtin_bswap64((uint64_t)(uintptr_t)l->out);
+    snprintf(
+        wanted, sizeof wanted, "launch triple grid 1,1,1 block 64,1,1 shared 0 arguments %016llx %016llx 05000000\n",
+        (unsigned long long)x, (unsigned long long)y);
+    assert_non_null(strstr(fake_read(&l->fake), wanted));
+    for (int i = 0; i < N; i++)
+        assert_true(l->out[i] == 3.0f * (float)i);
+}
+
+static void a_scalar_that_the_key_ignores_comes_with_each_run(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    code.source = SOURCE("const float *x, float *y, int n, float by, long long n2");
+    code.arguments = "x, y, i32(n), f32(by), i64(n * n)";
+    assert_int_equal(bind(l, &code), HONE_OK);
+    l->args[2] = hone_of_float(0.5);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    assert_non_null(strstr(fake_read(&l->fake), " 05000000 0000003f 1900000000000000\n"));
+}
+
+static void clusters_cooperation_and_early_launch_are_attributes(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    code.grid = "4, 2";
+    code.cluster = "2, 2";
+    code.shared = "64 * 1024";
+    code.flags = HONE_CODE_COOPERATIVE | HONE_CODE_PROGRAMMATIC_LAUNCH;
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    const char *log = fake_read(&l->fake);
+    assert_non_null(strstr(log, "attribute triple 8 65536\n"));
+    assert_non_null(
+        strstr(log, "grid 4,2,1 block 64,1,1 shared 65536 cluster 2,2,1 attribute 2=1 attribute 6=1 arguments"));
+}
+
+static void what_was_compiled_is_not_compiled_again(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "compile"), 1);
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "compile"), 1);
+    code.constants = "MORE = n + 1";
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "compile"), 2);
+}
+
+static void a_file_of_the_cache_that_was_cut_is_compiled_anew(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    char command[256];
+    assert_int_equal(bind(l, &code), HONE_OK);
+    snprintf(command, sizeof command, "for f in %s/*; do truncate -s -1 $f; done", l->fake.cache);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "compile"), 2);
+}
+
+static void a_binary_is_loaded_as_it_is(void **state)
+{
+    launching *l = *state;
+    static const char image[] = "fake cubin\nfunction triple 8 8 4\n";
+    hone_code code = plain();
+    code.source = NULL;
+    code.binary = image;
+    code.binary_size = sizeof image;
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "compile"), 0);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    code.binary = "nonsense";
+    code.binary_size = 8;
+    assert_refused(l, &code, "no such image");
+}
+
+static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
+{
+    launching *l = *state;
+    const struct {
+        hone_code code;
+        const char *words;
+    } wrong[] = {
+        {{HONE_CODE, .source = "does not compile"}, "a.cu(3): error: identifier \"nonsense\" is undefined"},
+        {{HONE_CODE, .entry = "other"}, "the code has no function other (is it extern \"C\"?)"},
+        {{HONE_CODE, .arguments = "x, y"}, "the function takes more arguments than the 2 that are listed"},
+        {{HONE_CODE, .arguments = "x, y, i32(n), i32(n)"}, "the function takes 3 arguments, 4 are listed"},
+        {{HONE_CODE, .arguments = "x, y, i64(n)"}, "argument 2 has 4 bytes at 16 in the function, and 8 at 16"},
+        {{HONE_CODE, .arguments = "x, y, i32(n * 1000000000)"}, "arguments: 5000000000 does not fit 4 bytes"},
+        {{HONE_CODE, .arguments = "x, z, i32(n)"}, "'z' is no tensor of the call"},
+        {{HONE_CODE, .grid = "n / 0"}, "grid: "},
+        {{HONE_CODE, .grid = "0"}, "grid is 0, and may be 1 to 2147483647"},
+        {{HONE_CODE, .grid = "1, 70000"}, "grid is 70000, and may be 1 to 65535"},
+        {{HONE_CODE, .grid = "n * 4611686018427387904"}, "grid: "},
+        {{HONE_CODE, .block = "1024, 2"}, "block is 1024 x 2 x 1 threads, and may have 1024"},
+        {{HONE_CODE, .block = "1024"}, "its block has 1024 threads, and with 96 registers each at most 512 fit"},
+        {{HONE_CODE, .shared = "300000"}, "its blocks need 300000 bytes of shared memory, Fake GPU has 232448"},
+        {{HONE_CODE, .cluster = "2"}, "does not divide into clusters of 2"},
+        {{HONE_CODE, .condition = "n % 2 == 0"}, "asks for n % 2 == 0"},
+        {{HONE_CODE, .target = "sm_100"}, "is for sm_100 and later, Fake GPU is sm_90"},
+        {{HONE_CODE, .target = "sm_89a"}, "is for sm_89a, Fake GPU is sm_90"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hone_code code = plain();
+        const hone_code *with = &wrong[i].code;
+        if (with->source != NULL) code.source = with->source;
+        if (with->entry != NULL) code.entry = with->entry;
+        if (with->arguments != NULL) code.arguments = with->arguments;
+        if (with->grid != NULL) code.grid = with->grid;
+        if (with->block != NULL) code.block = with->block;
+        code.shared = with->shared;
+        code.cluster = with->cluster;
+        code.condition = with->condition;
+        code.target = with->target;
+        assert_refused(l, &code, wrong[i].words);
+    }
+}
+
+static void code_that_is_not_whole_is_not_registered(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    code.source = NULL;
+    assert_int_equal(put(l, &code), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(l->err.message, "needs one of source, file and binary"));
+    code.file = "/nowhere/a.cu";
+    assert_int_not_equal(put(l, &code), HONE_OK);
+    assert_non_null(strstr(l->err.message, "/nowhere/a.cu"));
+    code = plain();
+    code.entry = NULL;
+    assert_int_equal(put(l, &code), HONE_INVALID_ARGUMENT);
+}
+
+static void tensors_elsewhere_are_not_read(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    assert_int_equal(put(l, &code), HONE_OK);
+    l->x.device = l->y.device = (hone_device){HONE_DEVICE_CPU, 0};
+    assert_int_equal(hone_bind(l->op, l->args, 3, &l->plan, &l->err), HONE_NOT_FOUND);
+    l->x.device = l->y.device = (hone_device){HONE_DEVICE_CUDA, 1};
+    assert_int_equal(hone_bind(l->op, l->args, 3, &l->plan, &l->err), HONE_UNAVAILABLE);
+    assert_non_null(strstr(l->err.message, "device type 2, id 1"));
+}
+
+static void an_older_driver_loads_modules_and_has_no_clusters(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    assert_true(l->out[4] == 12);
+    code.grid = "2";
+    code.cluster = "2";
+    assert_refused(l, &code, "clusters and launch flags need a driver of CUDA 11.8 or later (this one: CUDA 11.4)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_launch_has_grid_block_and_arguments_byte_for_byte, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_comes_with_each_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(clusters_cooperation_and_early_launch_are_attributes, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_compiled_is_not_compiled_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_of_the_cache_that_was_cut_is_compiled_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_binary_is_loaded_as_it_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_launched_is_refused_with_its_reason, setup, teardown),
+        cmocka_unit_test_setup_teardown(code_that_is_not_whole_is_not_registered, setup, teardown),
+        cmocka_unit_test_setup_teardown(tensors_elsewhere_are_not_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_older_driver_loads_modules_and_has_no_clusters, setup_old, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
