@@ -1,0 +1,67 @@
+"""A call on a GPU, from the command, on the fake driver and compiler."""
+
+import unittest
+
+from support import BUILD, CommandTest
+
+FAKES = BUILD.resolve() / "tests" / "fakes"
+CALL = "rms_norm(f32[4,256], f32[256]) @cuda:0"
+
+
+class Cuda(CommandTest):
+    def gpu(self, **changes):
+        env = {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(FAKES / "fake_nvrtc.so"),
+               "FAKE_CUDA_LOG": str(self.folder / "log")}
+        env.update(changes)
+        return env
+
+    def log(self, start):
+        path = self.folder / "log"
+        return [line for line in path.read_text().splitlines() if line.startswith(start)] if path.exists() else []
+
+    def test_devices_shows_the_gpu(self):
+        platforms = {row["platform"]: row for row in self.hone("devices", "--json", env=self.gpu()).json["platforms"]}
+        self.assertTrue(platforms["cuda"]["available"])
+        self.assertEqual([device["name"] for device in platforms["cuda"]["devices"]], ["Fake GPU"])
+
+    def test_devices_says_what_is_missing(self):
+        env = self.gpu(HONE_CUDA_DRIVER="/nowhere/libcuda.so.1")
+        platforms = {row["platform"]: row for row in self.hone("devices", "--json", env=env).json["platforms"]}
+        self.assertFalse(platforms["cuda"]["available"])
+        self.assertIn("needs an NVIDIA GPU and its driver", platforms["cuda"]["reason"])
+
+    def test_a_call_on_the_cpu_does_not_wake_the_driver(self):
+        env = self.gpu(HONE_CUDA_DRIVER=str(FAKES / "fake_cuda_broken.so"))
+        self.hone("run", "rms_norm(f32[4,256], f32[256])", env=env)
+        self.assertEqual(self.log("compile"), [])
+
+    def test_tune_chooses_a_kernel_of_the_gpu_and_the_store_answers(self):
+        self.hone("tune", CALL, "--seconds", "2", "--evals", "6", env=self.gpu())
+        answer = self.hone("explain", CALL, "--json", env=self.gpu()).json
+        self.assertEqual((answer["platform"], answer["source"], answer["verified"]), ("cuda", "store", True))
+        self.assertTrue(self.log("launch rms_norm"))
+
+    def test_a_second_tune_compiles_nothing(self):
+        arguments = ["tune", CALL, "--seconds", "2", "--evals", "4", "--seed", "1", "--fresh"]
+        self.hone(*arguments, env=self.gpu())
+        compiled = len(self.log("compile"))
+        self.assertGreater(compiled, 0)
+        self.hone(*arguments, env=self.gpu(), code=None)
+        self.assertEqual(len(self.log("compile")), compiled)
+
+    def test_a_product_in_half_precision_is_verified(self):
+        call = "matmul(bf16[32,64], bf16[64,48]) @cuda:0"
+        self.hone("tune", call, "--seconds", "2", "--evals", "4", env=self.gpu())
+        self.assertEqual(self.hone("explain", call, "--json", env=self.gpu()).json["kernel"], "cuda_tensor_core")
+
+    def test_a_gpu_without_memory_is_told(self):
+        answer = self.hone("tune", CALL, "--seconds", "2", env=self.gpu(FAKE_CUDA_MEMORY="20000"), code=None)
+        self.assertNotEqual(answer.code, 0)
+        self.assertIn("memory", answer.err)
+
+    def test_run_refuses_what_it_cannot_place(self):
+        self.refused("run", CALL, env=self.gpu(), code=None, says="host's memory")
+
+
+if __name__ == "__main__":
+    unittest.main()
