@@ -301,7 +301,9 @@ void contest_run(contest *own, size_t configs)
     for (size_t i = 0; i < own->table->count; i++) {
         const hone_kernel *kernel = &own->table->kernels[i];
         hone_error why = {0};
-        if (kernel->is_reference || (kernel->needs & own->device.features) != kernel->needs) continue;
+        if (kernel->is_reference || kernel->platform != HONE_NATIVE ||
+            (kernel->needs & own->device.features) != kernel->needs)
+            continue;
         if (kernel->supports && !kernel->supports(kernel, own->call, &why)) {
             assert_true(why.message[0] != '\0');
             continue;

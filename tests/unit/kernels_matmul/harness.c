@@ -50,6 +50,7 @@ int machine_tear_down(void **state)
 const char *reason_against(const test_machine *machine, const hone_kernel *kernel, const hone_call *call)
 {
     static hone_error why;
+    if (kernel->platform != HONE_NATIVE) return "this CPU cannot";
     if ((kernel->needs & machine->device.features) != kernel->needs) return "this CPU cannot";
     if (!kernel->supports || kernel->supports(kernel, call, &why)) return NULL;
     assert_string_not_equal(why.message, "");

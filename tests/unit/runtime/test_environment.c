@@ -265,13 +265,13 @@ static void when_all_kernels_are_denied_the_caller_hears_it(void **state)
 static void platforms_that_are_not_named_say_so(void **state)
 {
     (void)state;
-    fixture *f = open_with("HONE_PLATFORMS", "native,cuda");
+    fixture *f = open_with("HONE_PLATFORMS", "native,triton");
     const char *reason = NULL;
     assert_true(hone_runtime_platform(f->rt, HONE_NATIVE, &reason));
     assert_null(reason);
     assert_false(hone_runtime_platform(f->rt, HONE_OPENCL, &reason));
     assert_non_null(strstr(reason, "HONE_PLATFORMS"));
-    assert_false(hone_runtime_platform(f->rt, HONE_CUDA, &reason));
+    assert_false(hone_runtime_platform(f->rt, HONE_TRITON, &reason));
     assert_null(strstr(reason, "HONE_PLATFORMS"));
     assert_false(hone_runtime_platform(f->rt, (hone_platform)77, &reason));
     assert_non_null(reason);
