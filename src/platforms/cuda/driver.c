@@ -87,7 +87,8 @@ static hone_status initialise(cuda_driver *driver, hone_error *err)
     (void)hone_cuda_fail(driver, result, where, "cuInit", &why);
     const char *advice = "look with nvidia-smi whether the driver works";
     if (result == CUDA_NO_DEVICE) advice = "there is no NVIDIA GPU here, or CUDA_VISIBLE_DEVICES hides it";
-    if (result == LIBRARY_TO_LINK) advice = "it is the library that the toolkit has for linking: install NVIDIA's driver";
+    if (result == LIBRARY_TO_LINK)
+        advice = "it is the library that the toolkit has for linking: install NVIDIA's driver";
     if (result == SYSTEM_DRIVER_MISMATCH) advice = "library and kernel module differ: restart the machine";
     return hone_fail(err, HONE_UNAVAILABLE, where, "%s; %s", why.message, advice);
 }
