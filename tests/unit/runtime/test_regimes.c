@@ -1,33 +1,7 @@
 // Warm and cold are two questions: what answers the one is no answer to the other, and warm is served first.
-#include "fixture.h"
-#include "temporary_folder.h"
+#include "ground.h"
 
 #include <stdio.h>
-
-typedef struct ground {
-    temporary_folder folder;
-    char url[TEMPORARY_PATH_SIZE];
-    fixture *f;
-} ground;
-
-static int setup(void **state)
-{
-    static ground g;
-    memset(&g, 0, sizeof g);
-    *state = &g;
-    if (temporary_folder_make(&g.folder) != 0) return -1;
-    snprintf(g.url, sizeof g.url, "sqlite:%s/store.db", g.folder.path);
-    g.f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .store = g.url});
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    ground *g = *state;
-    close_fixture(g->f);
-    temporary_folder_remove(&g->folder);
-    return 0;
-}
 
 static hone_tune_options options_of(hone_regime regime)
 {
@@ -96,9 +70,9 @@ static void what_was_tuned_warm_is_not_taken_for_cold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_cold_contest_leaves_the_warm_answer_in_its_place, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_cold_answer_serves_until_there_is_a_warm_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_was_tuned_warm_is_not_taken_for_cold, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cold_contest_leaves_the_warm_answer_in_its_place, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_cold_answer_serves_until_there_is_a_warm_one, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(what_was_tuned_warm_is_not_taken_for_cold, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_regimes", tests, NULL, NULL);
 }

@@ -1,33 +1,8 @@
 // What becomes of stored answers and failures when the world around them has changed.
-#include "fixture.h"
-#include "temporary_folder.h"
+#include "ground.h"
 
 #include <jansson.h>
 #include <stdio.h>
-
-typedef struct ground {
-    temporary_folder folder;
-    char url[TEMPORARY_PATH_SIZE];
-    fixture *f;
-} ground;
-
-static int setup(void **state)
-{
-    static ground g;
-    *state = &g;
-    if (temporary_folder_make(&g.folder) != 0) return -1;
-    snprintf(g.url, sizeof g.url, "sqlite:%s/store.db", g.folder.path);
-    g.f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .store = g.url});
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    ground *g = *state;
-    close_fixture(g->f);
-    temporary_folder_remove(&g->folder);
-    return 0;
-}
 
 static hone_store *open_store(ground *g)
 {
@@ -255,15 +230,18 @@ static void who_tuned_is_said_only_where_that_is_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_answer_of_this_environment_is_served_and_nothing_more, setup, teardown),
         cmocka_unit_test_setup_teardown(
-            an_answer_of_another_environment_is_served_noted_and_explained, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_to_be_checked_again_is_tuned_with_the_recorded, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_changed_kernel_makes_its_own_answers_stale_and_no_others, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_environment_that_says_nothing_changes_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(explain_shows_what_failed_and_until_when, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_tuned_is_said_only_where_that_is_asked_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_failure_that_stands_says_when_it_is_tried_again, setup, teardown),
+            an_answer_of_this_environment_is_served_and_nothing_more, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            an_answer_of_another_environment_is_served_noted_and_explained, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            what_is_to_be_checked_again_is_tuned_with_the_recorded, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            a_changed_kernel_makes_its_own_answers_stale_and_no_others, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(an_environment_that_says_nothing_changes_nothing, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(explain_shows_what_failed_and_until_when, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(who_tuned_is_said_only_where_that_is_asked_for, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_failure_that_stands_says_when_it_is_tried_again, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_stale", tests, NULL, NULL);
 }

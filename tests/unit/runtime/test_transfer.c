@@ -1,7 +1,6 @@
 // A call that was never tuned is answered by what near calls chose, and that is checked when it is tuned.
 #include "failing_allocator.h"
-#include "fixture.h"
-#include "temporary_folder.h"
+#include "ground.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -10,37 +9,12 @@
 #define FAST_4 "{\"unroll\":4,\"layout\":\"col\"}"
 #define THERE  "cpu|Nobody,unknown,none,l1=0,l2=0,l3=0,threads=7"
 
-typedef struct ground {
-    temporary_folder folder;
-    char url[TEMPORARY_PATH_SIZE];
-    fixture *f;
-} ground;
-
 typedef struct content {
     const char *device; // NULL: this one
     int64_t rows, cols;
     const char *kernel, *config, *revision; // revision NULL: "1"
     hone_regime regime;
 } content;
-
-static int setup(void **state)
-{
-    static ground g;
-    memset(&g, 0, sizeof g);
-    *state = &g;
-    if (temporary_folder_make(&g.folder) != 0) return -1;
-    snprintf(g.url, sizeof g.url, "sqlite:%s/store.db", g.folder.path);
-    g.f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .store = g.url});
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    ground *g = *state;
-    close_fixture(g->f);
-    temporary_folder_remove(&g->folder);
-    return 0;
-}
 
 static const char *here(const ground *g)
 {
@@ -273,15 +247,15 @@ static void it_does_without_memory_or_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_near_call_answers_at_once_and_is_marked, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_is_checked_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(another_device_answers_too, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_run_the_call_is_passed_over, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_too_far_is_not_asked, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_the_policy_heuristic_asks, setup, teardown),
-        cmocka_unit_test_setup_teardown(regimes_are_not_mixed, setup, teardown),
-        cmocka_unit_test_setup_teardown(threads_decide_while_others_put, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_does_without_memory_or_says_so, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_near_call_answers_at_once_and_is_marked, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(it_is_checked_later, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(another_device_answers_too, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(what_cannot_run_the_call_is_passed_over, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(what_is_too_far_is_not_asked, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(only_the_policy_heuristic_asks, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(regimes_are_not_mixed, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(threads_decide_while_others_put, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(it_does_without_memory_or_says_so, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_transfer", tests, NULL, NULL);
 }
