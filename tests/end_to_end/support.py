@@ -1,5 +1,6 @@
 """Runs the command as a user does: a process of its own, a store of its own, nothing of the caller's environment."""
 
+import functools
 import json
 import os
 import pathlib
@@ -35,11 +36,29 @@ class Answer:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+def measured(test):
+    """Of tests whose claim rests on times: it holds when one look of three shows it, since others use the machine too."""
+    @functools.wraps(test)
+    def looks(self):
+        for left in (2, 1, 0):
+            try:
+                return test(self)
+            except AssertionError:
+                if not left:
+                    raise
+                self.use_new_store()
+        return None
+    return looks
+
+
 class CommandTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hone-e2e-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.store = f"sqlite:{self.folder}/store.db"
+
+    def use_new_store(self):
+        self.store = f"sqlite:{tempfile.mkdtemp(dir=self.folder)}/store.db"
 
     def environment(self, changes):
         env = {name: value for name, value in os.environ.items() if not name.startswith("HONE_")}

@@ -2,7 +2,7 @@
 
 import json
 
-from support import DONE, NO, NUMBER, USAGE, CommandTest
+from support import DONE, NO, NUMBER, USAGE, CommandTest, measured
 
 PRODUCT = "matmul(f32[128,128], f32[128,128])"
 NORM = "rms_norm(f32[64,512], f32[512])"
@@ -23,6 +23,7 @@ class Audit(CommandTest):
         entry.update({"kernel": kernel, "config": other["config"], **changes})
         self.hone("store", "put", "--json", input=json.dumps(document))
 
+    @measured
     def test_an_honest_store_passes(self):
         self.tune(PRODUCT, NORM)
         before = self.stat()
@@ -38,6 +39,7 @@ class Audit(CommandTest):
         self.assertEqual((audit["summary"]["measured"], audit["summary"]["past"]), (2, 0))
         self.assertEqual(self.stat(), before)
 
+    @measured
     def test_a_slow_config_in_the_winners_place_is_caught(self):
         self.replace_choice(self.tune(PRODUCT), "portable")
         answer = self.hone("tune", *GATE, "--json", code=NO)
@@ -50,12 +52,14 @@ class Audit(CommandTest):
         # Another look may find another of those that are as fast.
         self.assertRegex(text, r"faster now: (?!portable)\w+ \{")
 
+    @measured
     def test_update_tunes_what_is_past_the_threshold_anew(self):
         self.replace_choice(self.tune(PRODUCT), "portable")
         self.hone("tune", *GATE, "--update", "--json")
         self.hone("tune", *LENIENT, PRODUCT)
         self.assertNotEqual(self.hone("explain", PRODUCT, "--json").json["kernel"], "portable")
 
+    @measured
     def test_what_changed_in_the_environment_is_named(self):
         document = self.tune(NORM)
         document["environment"]["compiler"] = "gcc 4.2"
@@ -64,6 +68,7 @@ class Audit(CommandTest):
         self.assertIn("compiler was gcc 4.2", row["changed"])
         self.assertIn("measured in another environment: compiler was gcc 4.2", self.hone("tune", *LENIENT).out)
 
+    @measured
     def test_a_time_that_was_never_so_is_drift_and_counts_only_in_a_changed_environment(self):
         document = self.tune(NORM)
         document["entries"][0]["evidence"]["time_ns"] /= 50

@@ -4,7 +4,7 @@ import fcntl
 import struct
 import threading
 
-from support import NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest
+from support import NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest, measured
 
 
 class Tune(CommandTest):
@@ -36,6 +36,7 @@ class Tune(CommandTest):
             else:
                 self.has_fields(row, {"config": dict, "low_ns": NUMBER, "high_ns": NUMBER})
 
+    @measured
     def test_the_reference_never_wins(self):
         self.assertNotEqual(self.tune(PRODUCT)["entries"][0]["kernel"], "reference")
 
@@ -137,6 +138,7 @@ class Tune(CommandTest):
         self.assertEqual((explained["kernel"], explained["config"]), (first["kernel"], first["config"]))
         self.assertEqual(self.tune(NORM_NEAR, env=stable)["entries"][0]["evidence"]["regime"], "warm-stable")
 
+    @measured
     def test_stable_tuning_lets_blockings_in_and_other_orders_of_sums_out(self):
         def rows(*arguments):
             return self.tune(PRODUCT, "--stable", *arguments)["entries"][0]["evidence"]["kernels"]
@@ -157,6 +159,7 @@ class Tune(CommandTest):
         self.tune("--recorded")
         self.assertEqual(self.stat()["measurements"], measured)
 
+    @measured
     def test_a_batch_budget_goes_on_where_calls_are_many_after_a_slice_for_each(self):
         light = "matmul(f32[48,48], f32[48,48])"
         for call in [light] + 6 * ["matmul(f32[96,96], f32[96,96])"]:
