@@ -28,6 +28,7 @@ typedef struct hone_platform_ops {
     hone_platform platform;
     const char *name;
     // Loads what is needed and finds devices. HONE_UNAVAILABLE with what is missing and the package that brings it.
+    // NULL: the platform's kernels run on the devices of its home (hone_platform_home), whose instance it is given.
     hone_status (*open)(
         const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err);
     void (*close)(hone_platform_instance **instance);

@@ -8,9 +8,14 @@
 
 static const char where[] = "registry.eligible";
 
-static hone_status check_hardware(const hone_kernel *kernel, const hone_device_info *device, hone_error *err)
+static hone_status check_hardware(const hone_kernel_ref *ref, const hone_device_info *device, hone_error *err)
 {
-    if (kernel->platform != device->platform)
+    const hone_kernel *kernel = &ref->kernel;
+    if (ref->registry->left_out >> kernel->platform & 1)
+        return hone_fail(
+            err, HONE_UNAVAILABLE, where, "is a kernel of platform %s, which HONE_PLATFORMS does not name",
+            hone_platform_name(kernel->platform));
+    if (hone_platform_home(kernel->platform) != device->platform)
         return hone_fail(
             err, HONE_UNAVAILABLE, where, "is a kernel of platform %s, the device is one of %s",
             hone_platform_name(kernel->platform), hone_platform_name(device->platform));
@@ -118,7 +123,7 @@ static hone_status ask_kernel(const hone_kernel *kernel, const hone_call *call, 
 hone_status hone_kernel_eligible(
     const hone_kernel_ref *ref, const hone_call *call, const hone_device_info *device, hone_error *err)
 {
-    hone_status status = device == NULL ? HONE_OK : check_hardware(&ref->kernel, device, err);
+    hone_status status = device == NULL ? HONE_OK : check_hardware(ref, device, err);
     if (status != HONE_OK || call == NULL) return status;
     if (device != NULL) status = check_tensors(call, device, err);
     if (status == HONE_OK && ref->unsupported != 0) status = check_unsupported(ref, call, err);

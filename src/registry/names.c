@@ -104,6 +104,11 @@ const char *hone_platform_name(hone_platform platform)
     return name_of(platform_names, HONE_PLATFORM_COUNT, (unsigned)platform, "unknown platform");
 }
 
+hone_platform hone_platform_home(hone_platform platform)
+{
+    return platform == HONE_TRITON || platform == HONE_CUTE ? HONE_CUDA : platform;
+}
+
 const char *hone_backend_name(hone_backend backend)
 {
     return name_of(backend_names, HONE_BACKEND_COUNT, (unsigned)backend, "unknown backend");

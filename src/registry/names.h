@@ -12,6 +12,10 @@ bool hone_failure_by_name(const char *name, hone_failure *out); // "none" is one
 const char *hone_regime_name(hone_regime regime);
 bool hone_regime_by_name(const char *name, hone_regime *out);
 
+// The platform on whose devices a platform's kernels run: cuda for triton and cute, which launch through its driver; every
+// other one's own.
+hone_platform hone_platform_home(hone_platform platform);
+
 // Writes the names of the instruction sets in features (HONE_CPU_*), in the order of their bits, with separator
 // between them; a bit without a name stands as "bit31". At most size bytes with a NUL; returns the bytes that the whole
 // takes without it.

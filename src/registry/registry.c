@@ -36,6 +36,11 @@ hone_status hone_registry_create(
     return HONE_OK;
 }
 
+void hone_registry_leave_out(hone_registry *registry, uint32_t platforms)
+{
+    registry->left_out = platforms;
+}
+
 void hone_registry_set_hardware(
     hone_registry *registry, uint32_t present_backends, hone_backend default_backend, uint64_t features)
 {

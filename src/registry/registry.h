@@ -45,6 +45,8 @@ hone_status hone_registry_create(
 // backend leaves out the kernels that need others. Until it is called all count as here. Before the first query.
 void hone_registry_set_hardware(
     hone_registry *registry, uint32_t present_backends, hone_backend default_backend, uint64_t features);
+// platforms: one bit a hone_platform whose kernels are not to run, though their device may be here.
+void hone_registry_leave_out(hone_registry *registry, uint32_t platforms);
 void hone_registry_destroy(hone_registry **registry);
 // Registering an algorithm again is fine when signature and reference are the same.
 hone_status hone_registry_add_algorithm(

@@ -53,6 +53,7 @@ typedef struct deferred {
 struct hone_registry {
     hone_allocator allocator;
     uint32_t present_backends;
+    uint32_t left_out; // one bit a hone_platform whose kernels run no call
     hone_backend default_backend;
     uint64_t features;
     void *owner;

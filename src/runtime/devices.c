@@ -3,6 +3,7 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "registry/names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static hone_status open_platforms(hone_runtime *rt, bool waking, hone_error *err
         const hone_platform_row *row = &hone_platforms[i];
         const hone_platform_ops *ops = ops_of(rt, row->platform);
         hone_error why = {.message = ""};
-        if ((ops != NULL && ops->wakes) != waking) continue;
+        bool is_guest = ops != NULL && ops->open == NULL;
+        if (is_guest || (ops != NULL && ops->wakes) != waking) continue;
         if (rt->reasons[row->platform] != NULL || rt->instances[row->platform] != NULL) continue;
         if (ops == NULL) {
             snprintf(why.message, sizeof why.message, "%s", row->reason);
@@ -71,6 +73,7 @@ static void tell_registry(const hone_runtime *rt, const hone_device_list *list)
         present |= 1u << list->devices[i]->backend;
     hone_backend backend = (present & 1u << HONE_GPU) != 0 ? HONE_GPU : HONE_CPU;
     hone_registry_set_hardware(rt->registry, present, backend, rt->cpu->features);
+    hone_registry_leave_out(rt->registry, rt->platforms_asked != 0 ? ~rt->platforms_asked : 0);
 }
 
 hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err)
@@ -145,9 +148,12 @@ bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char 
     hone_error why;
     bool known = platform > HONE_PLATFORM_NONE && platform < HONE_PLATFORM_COUNT;
     if (hone_runtime_wake(rt, &why) != HONE_OK) known = false;
-    bool here = known && rt->instances[platform] != NULL;
+    hone_platform home = known ? hone_platform_home(platform) : platform;
+    bool here = known && rt->reasons[platform] == NULL && rt->instances[home] != NULL;
     if (out_reason != NULL) {
-        const char *reason = known && rt->reasons[platform] != NULL ? rt->reasons[platform] : "no such platform";
+        const char *reason = !known                  ? "no such platform"
+                             : rt->reasons[platform] ? rt->reasons[platform]
+                                                     : rt->reasons[home];
         *out_reason = here ? NULL : reason;
     }
     return here;

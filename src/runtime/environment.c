@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "registry/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,9 @@ static hone_status read_platforms(hone_runtime *rt, const char *value, hone_erro
         at += length;
         if (*at == ',') at++;
     }
+    // Its devices may be those of another.
+    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++)
+        if (named[platform]) named[hone_platform_home((hone_platform)platform)] = true;
     for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++) {
         static const char reason[] = "HONE_PLATFORMS does not name it";
         if (named[platform]) continue;

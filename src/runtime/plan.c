@@ -1,5 +1,6 @@
 // From a decision to a plan: prepare the kernel, pack the words that it answers for, publish.
 #include "base/error.h"
+#include "registry/names.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -51,7 +52,7 @@ void hone_plan_entry_note_calls(hone_plan_entry *entry)
 
 static hone_platform_instance *instance_of(const hone_plan_entry *entry)
 {
-    return entry->rt->instances[entry->kernel->kernel.platform];
+    return entry->rt->instances[hone_platform_home(entry->kernel->kernel.platform)];
 }
 
 void hone_plan_entry_release(hone_plan_entry *entry)

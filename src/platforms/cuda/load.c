@@ -65,44 +65,64 @@ static hone_status load(
     return load_module(instance, image, loaded, entry, err);
 }
 
+// Reading ----------------------------------------------------------------------------------------------------------
+
 static hone_status compile(
-    hone_platform_instance *instance, const hone_plan *plan, const cuda_gpu *gpu, hone_buffer *out, hone_error *err)
+    const cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_buffer *out, hone_error *err)
 {
     const hone_code *code = plan->kernel->code;
+    hone_platform_instance *instance = loaded->instance;
     char name[HONE_NAME_SIZE + 8];
-    hone_buffer macros;
+    hone_buffer macros, all;
     hone_buffer_init(&macros, instance->allocator);
+    hone_buffer_init(&all, instance->allocator);
+    hone_buffer_format(&all, "%s %s", options != NULL ? options : "", code->options != NULL ? code->options : "");
     snprintf(name, sizeof name, "%.*s.cu", HONE_NAME_SIZE - 1, plan->kernel->name);
     hone_status status = hone_launch_macros(&instance->allocator, plan, &macros, err);
+    if (status == HONE_OK && all.failed) status = hone_fail_memory(err, where);
     if (status == HONE_OK) {
         const cuda_source source = {
             .text = code->source,
             .name = name,
             .macros = hone_buffer_string(&macros),
             .macros_size = macros.size,
-            .options = code->options,
-            .capability = gpu->info.capability,
+            .options = hone_buffer_string(&all),
+            .capability = loaded->gpu->info.capability,
         };
         status = hone_cuda_compile(&instance->compiler, &source, out, err);
     }
     hone_buffer_deinit(&macros);
+    hone_buffer_deinit(&all);
     return status;
 }
 
-static hone_status take_code(
-    hone_platform_instance *instance, const hone_plan *plan, const cuda_gpu *gpu, cuda_loaded *loaded, hone_error *err)
+hone_status hone_cuda_read_code(
+    cuda_loaded *loaded, const hone_plan *plan, const char *options, cuda_image *image, hone_error *err)
 {
     const hone_code *code = plan->kernel->code;
-    hone_buffer compiled;
-    hone_buffer_init(&compiled, instance->allocator);
-    const void *image = code->binary;
-    hone_status status = HONE_OK;
-    if (code->binary == NULL) {
-        status = compile(instance, plan, gpu, &compiled, err);
-        image = hone_buffer_string(&compiled);
-    }
-    if (status == HONE_OK) status = load(instance, image, loaded, code->entry, err);
-    hone_buffer_deinit(&compiled);
+    const hone_allocator *allocator = &loaded->instance->allocator;
+    hone_status status = hone_launch_read(allocator, plan, &loaded->launch, err);
+    if (status == HONE_OK) status = hone_launch_arguments(allocator, plan, loaded->arguments, &loaded->count, err);
+    if (status == HONE_OK && code->binary == NULL) status = compile(loaded, plan, options, &image->owned, err);
+    image->entry = code->entry;
+    image->bytes = code->binary != NULL ? code->binary : hone_buffer_string(&image->owned);
+    return status;
+}
+
+static hone_status read_plainly(cuda_loaded *loaded, const hone_plan *plan, cuda_image *image, hone_error *err)
+{
+    return hone_cuda_read_code(loaded, plan, NULL, image, err);
+}
+
+static hone_status read_and_load(cuda_loaded *loaded, const hone_plan *plan, cuda_read *read, hone_error *err)
+{
+    cuda_image image = {.entry = NULL};
+    hone_buffer_init(&image.owned, loaded->instance->allocator);
+    hone_buffer_init(&image.text, loaded->instance->allocator);
+    hone_status status = read(loaded, plan, &image, err);
+    if (status == HONE_OK) status = load(loaded->instance, image.bytes, loaded, image.entry, err);
+    hone_buffer_deinit(&image.owned);
+    hone_buffer_deinit(&image.text);
     return status;
 }
 
@@ -211,12 +231,9 @@ static hone_status set_attributes(hone_platform_instance *instance, cuda_loaded 
 // ------------------------------------------------------------------------------------------------------------------
 
 static hone_status prepare_loaded(
-    hone_platform_instance *instance, const hone_plan *plan, cuda_loaded *loaded, hone_error *err)
+    hone_platform_instance *instance, const hone_plan *plan, cuda_read *read, cuda_loaded *loaded, hone_error *err)
 {
-    hone_status status = hone_launch_read(&instance->allocator, plan, &loaded->launch, err);
-    if (status == HONE_OK)
-        status = hone_launch_arguments(&instance->allocator, plan, loaded->arguments, &loaded->count, err);
-    if (status == HONE_OK) status = take_code(instance, plan, loaded->gpu, loaded, err);
+    hone_status status = read_and_load(loaded, plan, read, err);
     if (status == HONE_OK) status = check_parameters(&instance->driver, loaded, err);
     if (status == HONE_OK) status = check_threads(&instance->driver, loaded, err);
     if (status == HONE_OK) status = allow_shared(instance, loaded->gpu, loaded, err);
@@ -231,8 +248,8 @@ static void unload(cuda_loaded *loaded)
     hone_free(&loaded->instance->allocator, loaded);
 }
 
-static hone_status prepare_code(
-    hone_platform_instance *instance, const hone_plan *plan, void **out_state, hone_error *err)
+hone_status hone_cuda_load(
+    hone_platform_instance *instance, const hone_plan *plan, cuda_read *read, void **out_state, hone_error *err)
 {
     cuda_context *before = NULL;
     cuda_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
@@ -245,7 +262,7 @@ static hone_status prepare_code(
         return status;
     }
     loaded->context = atomic_load(&loaded->gpu->context);
-    status = prepare_loaded(instance, plan, loaded, err);
+    status = prepare_loaded(instance, plan, read, loaded, err);
     if (status == HONE_OK)
         *out_state = loaded;
     else
@@ -264,7 +281,7 @@ hone_status hone_cuda_prepare(
     const hone_kernel *kernel = plan->kernel;
     *out_state = NULL;
     *out_scratch_bytes = 0;
-    if (kernel->code != NULL) return prepare_code(instance, plan, out_state, err);
+    if (kernel->code != NULL) return hone_cuda_load(instance, plan, read_plainly, out_state, err);
     return kernel->prepare == NULL ? HONE_OK : kernel->prepare(plan, out_state, out_scratch_bytes, err);
 }
 

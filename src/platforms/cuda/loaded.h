@@ -19,4 +19,22 @@ typedef struct cuda_loaded {
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } cuda_loaded;
 
+// The code of a plan before it is loaded. Texts and bytes are the kernel's, or in the two buffers.
+typedef struct cuda_image {
+    const void *bytes; // a cubin, a fatbin or PTX, with a NUL behind it
+    const char *entry;
+    hone_buffer owned, text;
+} cuda_image;
+
+// What differs between the platforms that launch through the driver: fills in launch and arguments of loaded, then image.
+typedef hone_status cuda_read(cuda_loaded *loaded, const hone_plan *plan, cuda_image *image, hone_error *err);
+
+// load.c: reads, loads, compares with what the binary and the device say. *out_state is for hone_cuda_run and
+// hone_cuda_release.
+hone_status hone_cuda_load(
+    hone_platform_instance *instance, const hone_plan *plan, cuda_read *read, void **out_state, hone_error *err);
+// Launch, arguments and source of a plan as its code has them; options: further ones of the compiler, NULL: none.
+hone_status hone_cuda_read_code(
+    cuda_loaded *loaded, const hone_plan *plan, const char *options, cuda_image *image, hone_error *err);
+
 #endif
