@@ -1,7 +1,8 @@
-// Code that a platform compiles or loads: what a kernel of cuda has in place of functions.
+// Code that a platform compiles or loads: what a kernel of cuda or opencl has in place of functions.
 //
 // Texts are expressions of the language of spaces (docs/spaces.md) over the kernel's parameters, the call's dims and
-// scalars, and the device. docs/cuda.md has the whole with an example.
+// scalars, and the device. docs/cuda.md and docs/opencl.md have the whole with an example. What is said of NVIDIA's GPUs
+// alone is refused on opencl, where a block is a work-group and a thread a work-item.
 #ifndef HONE_CODE_H
 #define HONE_CODE_H
 
@@ -21,18 +22,20 @@ typedef struct hone_code {
     size_t struct_size;
     const char *source; // text that is compiled for the device, with each parameter of the space as -DNAME=VALUE
     const char *file;   // a path: .cubin, .fatbin and .ptx are loaded as they are, anything else is a source
-    const void *binary; // a cubin, a fatbin, or PTX
+    const void *binary; // a cubin, a fatbin, or PTX; a program's binary of OpenCL
     size_t binary_size;
-    const char *entry;     // the function, extern "C"
-    const char *arguments; // what it takes: "x, y, i32(dim), f32(eps)": tensors by name, scalars as TYPE(EXPRESSION)
+    const char *entry;     // the function: on cuda extern "C", on opencl a kernel
+    const char *arguments; // what it takes: "x, y, i32(dim), f32(eps)": tensors by name, scalars as TYPE(EXPRESSION);
+                           // on opencl also local(BYTES), the local memory of a work-group
     const char *grid;      // blocks: "ceildiv(m, block_m), ceildiv(n, block_n)"; NULL: "1"
     const char *block;     // threads of a block, likewise
     const char *cluster;   // blocks of a cluster, likewise; NULL: no clusters
-    const char *shared;    // bytes of dynamic shared memory; NULL: none
+    const char *shared;    // bytes of dynamic shared memory; NULL: none. Not on opencl
     const char *constants; // further macros: "DIM = dim, ROWS = rows"
     const char *options;   // further options of the compiler, with spaces between them
     const char *condition; // what the call and the device must fulfil: "dim % 8 == 0"; NULL: nothing
-    const char *target;    // "sm_80": this compute capability or a later one; "sm_90a": exactly this; NULL: any
+    const char *target;    // "sm_80": this compute capability or a later one; "sm_90a": exactly this; "cl_12": OpenCL
+                           // 1.2 or later; NULL: any
     uint32_t align;        // of every tensor's data, in bytes; 0: its element's
     uint32_t flags;        // HONE_CODE_*
 } hone_code;

@@ -10,6 +10,12 @@ typedef struct hone_platform_instance hone_platform_instance;
 // Which way bytes go between the host's memory and the device's.
 typedef enum hone_copy { HONE_COPY_IN, HONE_COPY_OUT, HONE_COPY_WITHIN } hone_copy;
 
+// Bytes of a device: what allocate gave, and how far into it. Of the host: an address, and 0.
+typedef struct hone_place {
+    void *memory;
+    size_t offset;
+} hone_place;
+
 // Runs that are timed together, one after the other on one stream.
 typedef struct hone_timed_runs {
     const hone_device_info *device;
@@ -55,15 +61,15 @@ typedef struct hone_platform_ops {
         hone_platform_instance *instance,
         const hone_device_info *device,
         hone_copy way,
-        void *to,
-        const void *from,
+        hone_place to,
+        hone_place from,
         size_t size,
         hone_error *err);
     // Sets each of size bytes of the device's memory.
     hone_status (*fill)(
         hone_platform_instance *instance,
         const hone_device_info *device,
-        void *memory,
+        hone_place to,
         unsigned char byte,
         size_t size,
         hone_error *err);
@@ -78,6 +84,9 @@ typedef struct hone_platform_ops {
     // What runs a kernel that has code and no function of its own. NULL: there is no such kernel.
     hone_run_function *run;
     bool wakes; // open takes long: it waits until a call or a question needs this platform
+    // What allocate gives is a handle and no address: a tensor's data is the handle, its byte_offset a multiple of this
+    // many bytes. 0: it is an address.
+    uint32_t view_align;
     // version 1 ends here
 } hone_platform_ops;
 

@@ -58,6 +58,16 @@ static hone_status fence(
     return HONE_OK;
 }
 
+static hone_place on_device(const hone_fenced *fenced, const char *of_host)
+{
+    return (hone_place){fenced->device_block, fenced->device_skip + (size_t)(of_host - fenced->block)};
+}
+
+static hone_place on_host(const hone_fenced *fenced)
+{
+    return (hone_place){fenced->block, 0};
+}
+
 // The same block in the device's memory, where kernels run on one.
 static hone_status mirror_tensor(
     const hone_buffers *buffers, const hone_tensor *tensor, hone_fenced *fenced, hone_error *err)
@@ -65,21 +75,20 @@ static hone_status mirror_tensor(
     fenced->placed = fenced->tensor;
     fenced->placed.device = tensor->device;
     if (hone_site_is_host(buffers->site)) return HONE_OK;
+    const char *first = fenced->tensor.data;
     hone_status status = hone_site_mirror(
-        buffers->site, fenced->block, fenced->size, &fenced->device_block, &fenced->device_mirror, err);
-    if (status == HONE_OK) fenced->placed.data = fenced->device_mirror + ((char *)fenced->tensor.data - fenced->block);
-    return status;
-}
-
-static char *on_device(const hone_fenced *fenced, const char *of_host)
-{
-    return fenced->device_mirror + (of_host - fenced->block);
+        buffers->site, fenced->block, fenced->size, first, &fenced->device_block, &fenced->device_skip, err);
+    if (status != HONE_OK) return status;
+    fenced->placed.data = fenced->device_block;
+    fenced->placed.byte_offset = on_device(fenced, first).offset;
+    return HONE_OK;
 }
 
 hone_status hone_buffers_send(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
 {
     if (!fenced->device_block) return HONE_OK;
-    return hone_site_copy(buffers->site, HONE_COPY_IN, fenced->device_mirror, fenced->block, fenced->size, err);
+    return hone_site_copy(
+        buffers->site, HONE_COPY_IN, on_device(fenced, fenced->block), on_host(fenced), fenced->size, err);
 }
 
 hone_status hone_buffers_take(const hone_buffers *buffers, hone_fenced *to, const hone_fenced *from, hone_error *err)
@@ -98,8 +107,8 @@ hone_status hone_buffers_fetch(const hone_buffers *buffers, size_t set, hone_err
     for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
         const hone_fenced *fenced = &buffers->sets[set].fenced[i];
         if (fenced->device_block)
-            status =
-                hone_site_copy(buffers->site, HONE_COPY_OUT, fenced->block, fenced->device_mirror, fenced->size, err);
+            status = hone_site_copy(
+                buffers->site, HONE_COPY_OUT, on_host(fenced), on_device(fenced, fenced->block), fenced->size, err);
     }
     return status;
 }
@@ -424,7 +433,7 @@ hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, h
 static hone_status poison_device(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
 {
     if (!fenced->device_block) return HONE_OK;
-    hone_status status = hone_site_fill(buffers->site, fenced->device_mirror, GUARD_BYTE, fenced->size, err);
+    hone_status status = hone_site_fill(buffers->site, on_device(fenced, fenced->block), GUARD_BYTE, fenced->size, err);
     if (status != HONE_OK) return status;
     return hone_site_fill(buffers->site, on_device(fenced, fenced->low), POISON_BYTE, fenced->span, err);
 }

@@ -14,13 +14,13 @@ enum { HONE_MAX_SETS = 64 };
 typedef struct hone_fenced {
     char *block; // all of it, guards included
     size_t size;
-    char *low;           // first byte that the tensor reaches
-    size_t span;         // bytes from there on
-    bool *holes;         // [span]: bytes between the elements; NULL: there are none
-    hone_tensor tensor;  // the host's
-    hone_tensor placed;  // the one that kernels get: the same, or a device's, of which the block is a mirror
-    void *device_block;  // NULL: there is none
-    char *device_mirror; // the block's copy in it
+    char *low;          // first byte that the tensor reaches
+    size_t span;        // bytes from there on
+    bool *holes;        // [span]: bytes between the elements; NULL: there are none
+    hone_tensor tensor; // the host's
+    hone_tensor placed; // the one that kernels get: the same, or a device's, of which the block is a mirror
+    void *device_block; // NULL: there is none
+    size_t device_skip; // where in it the block's copy begins
     int64_t strides[HONE_MAX_RANK];
     uint64_t checksum; // of the whole block, for inputs
 } hone_fenced;

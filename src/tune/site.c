@@ -64,17 +64,26 @@ void hone_site_close(hone_site *site)
 }
 
 hone_status hone_site_mirror(
-    const hone_site *site, const void *block, size_t size, void **out_block, char **out_mirror, hone_error *err)
+    const hone_site *site,
+    const char *block,
+    size_t size,
+    const char *first,
+    void **out_block,
+    size_t *out_skip,
+    hone_error *err)
 {
+    // Behind a handle there is no address: where its memory begins is a multiple of everything.
+    const size_t views = site->ops->view_align, step = views > 0 ? views : ALIGNMENT;
     void *memory = NULL;
     *out_block = NULL;
-    *out_mirror = NULL;
-    if (size > SIZE_MAX - ALIGNMENT) return hone_fail_memory(err, where);
-    hone_status status = site->ops->allocate(site->instance, site->device, size + ALIGNMENT, &memory, err);
+    *out_skip = 0;
+    if (size > SIZE_MAX - step) return hone_fail_memory(err, where);
+    hone_status status = site->ops->allocate(site->instance, site->device, size + step, &memory, err);
     if (status != HONE_OK) return status;
-    uintptr_t skip = ((uintptr_t)block - (uintptr_t)memory) % ALIGNMENT;
+    const size_t base = views > 0 ? 0 : (uintptr_t)memory;
+    const size_t wanted = (uintptr_t)first % ALIGNMENT, unmoved = base + (size_t)(first - block);
     *out_block = memory;
-    *out_mirror = (char *)memory + skip;
+    *out_skip = (wanted - unmoved) % step; // step is a power of two: a difference below 0 has the same rest
     return HONE_OK;
 }
 
@@ -84,14 +93,14 @@ void hone_site_free(const hone_site *site, void *block, size_t size)
 }
 
 hone_status hone_site_copy(
-    const hone_site *site, hone_copy way, void *to, const void *from, size_t size, hone_error *err)
+    const hone_site *site, hone_copy way, hone_place to, hone_place from, size_t size, hone_error *err)
 {
     return site->ops->copy(site->instance, site->device, way, to, from, size, err);
 }
 
-hone_status hone_site_fill(const hone_site *site, void *memory, unsigned char byte, size_t size, hone_error *err)
+hone_status hone_site_fill(const hone_site *site, hone_place to, unsigned char byte, size_t size, hone_error *err)
 {
-    return site->ops->fill(site->instance, site->device, memory, byte, size, err);
+    return site->ops->fill(site->instance, site->device, to, byte, size, err);
 }
 
 hone_status hone_site_wait(const hone_site *site, hone_error *err)

@@ -24,14 +24,20 @@ bool hone_site_is_host(const hone_site *site);
 // Nothing that is tried in this process will succeed any more.
 bool hone_site_is_lost(const hone_site *site);
 
-// Memory like a block of the host's: its address has the same distance from the next multiple of 64.
-// *out_block is what is freed.
+// Memory like a block of the host's, `first` in it being a tensor's first element: that lies as far behind a multiple of 64
+// in the copy. *out_block is what is freed; the copy begins *out_skip bytes into it.
 hone_status hone_site_mirror(
-    const hone_site *site, const void *block, size_t size, void **out_block, char **out_mirror, hone_error *err);
+    const hone_site *site,
+    const char *block,
+    size_t size,
+    const char *first,
+    void **out_block,
+    size_t *out_skip,
+    hone_error *err);
 void hone_site_free(const hone_site *site, void *block, size_t size);
 hone_status hone_site_copy(
-    const hone_site *site, hone_copy way, void *to, const void *from, size_t size, hone_error *err);
-hone_status hone_site_fill(const hone_site *site, void *memory, unsigned char byte, size_t size, hone_error *err);
+    const hone_site *site, hone_copy way, hone_place to, hone_place from, size_t size, hone_error *err);
+hone_status hone_site_fill(const hone_site *site, hone_place to, unsigned char byte, size_t size, hone_error *err);
 // Waits for the runs that were started. HONE_OK on the host.
 hone_status hone_site_wait(const hone_site *site, hone_error *err);
 // Takes memory for the flood, which the caches then hold instead of data.

@@ -57,14 +57,14 @@ hone_status hone_cuda_copy(
     hone_platform_instance *instance,
     const hone_device_info *device,
     hone_copy way,
-    void *to,
-    const void *from,
+    hone_place to,
+    hone_place from,
     size_t size,
     hone_error *err);
 hone_status hone_cuda_fill(
     hone_platform_instance *instance,
     const hone_device_info *device,
-    void *memory,
+    hone_place to,
     unsigned char byte,
     size_t size,
     hone_error *err);

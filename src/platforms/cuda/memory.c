@@ -10,6 +10,11 @@ static cuda_address address_of(const void *memory)
     return (cuda_address)(uintptr_t)memory;
 }
 
+static void *bytes_of(hone_place place)
+{
+    return (char *)place.memory + place.offset;
+}
+
 static hone_status enter(
     hone_platform_instance *instance, const hone_device_info *device, cuda_context **out_before, hone_error *err)
 {
@@ -58,15 +63,16 @@ hone_status hone_cuda_copy(
     hone_platform_instance *instance,
     const hone_device_info *device,
     hone_copy way,
-    void *to,
-    const void *from,
+    hone_place to,
+    hone_place from,
     size_t size,
     hone_error *err)
 {
     cuda_context *before = NULL;
     hone_status status = enter(instance, device, &before, err);
     if (status != HONE_OK) return status;
-    status = hone_cuda_check(instance, copy(&instance->driver, way, to, from, size), "cuMemcpy", err);
+    status =
+        hone_cuda_check(instance, copy(&instance->driver, way, bytes_of(to), bytes_of(from), size), "cuMemcpy", err);
     hone_cuda_leave(instance, before);
     return status;
 }
@@ -74,7 +80,7 @@ hone_status hone_cuda_copy(
 hone_status hone_cuda_fill(
     hone_platform_instance *instance,
     const hone_device_info *device,
-    void *memory,
+    hone_place to,
     unsigned char byte,
     size_t size,
     hone_error *err)
@@ -83,7 +89,7 @@ hone_status hone_cuda_fill(
     if (size == 0) return HONE_OK;
     hone_status status = enter(instance, device, &before, err);
     if (status != HONE_OK) return status;
-    cuda_result result = instance->driver.fill(address_of(memory), byte, size);
+    cuda_result result = instance->driver.fill(address_of(bytes_of(to)), byte, size);
     if (result == CUDA_SUCCESS) result = instance->driver.stream_synchronize(NULL);
     status = hone_cuda_check(instance, result, "cuMemsetD8", err);
     hone_cuda_leave(instance, before);

@@ -118,8 +118,8 @@ static hone_status null_copy(
     hone_platform_instance *instance,
     const hone_device_info *device,
     hone_copy way,
-    void *to,
-    const void *from,
+    hone_place to,
+    hone_place from,
     size_t size,
     hone_error *err)
 {
@@ -127,14 +127,14 @@ static hone_status null_copy(
     (void)device;
     (void)way;
     (void)err;
-    memcpy(to, from, size);
+    memcpy((char *)to.memory + to.offset, (const char *)from.memory + from.offset, size);
     return HONE_OK;
 }
 
 static hone_status null_fill(
     hone_platform_instance *instance,
     const hone_device_info *device,
-    void *memory,
+    hone_place to,
     unsigned char byte,
     size_t size,
     hone_error *err)
@@ -142,7 +142,7 @@ static hone_status null_fill(
     (void)instance;
     (void)device;
     (void)err;
-    memset(memory, byte, size);
+    memset((char *)to.memory + to.offset, byte, size);
     return HONE_OK;
 }
 

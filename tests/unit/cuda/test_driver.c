@@ -96,10 +96,17 @@ static void bytes_come_back_as_they_went(void **state)
         in[i] = (char)i;
     assert_int_equal(ops->allocate(o->instance, o->device, 100, &memory, &o->err), HONE_OK);
     assert_int_equal(ops->allocate(o->instance, o->device, 100, &other, &o->err), HONE_OK);
-    assert_int_equal(ops->copy(o->instance, o->device, HONE_COPY_IN, memory, in, 100, &o->err), HONE_OK);
-    assert_int_equal(ops->fill(o->instance, o->device, memory, 0xd7, 10, &o->err), HONE_OK);
-    assert_int_equal(ops->copy(o->instance, o->device, HONE_COPY_WITHIN, other, memory, 100, &o->err), HONE_OK);
-    assert_int_equal(ops->copy(o->instance, o->device, HONE_COPY_OUT, out, other, 100, &o->err), HONE_OK);
+    assert_int_equal(
+        ops->copy(o->instance, o->device, HONE_COPY_IN, (hone_place){memory, 0}, (hone_place){in, 0}, 100, &o->err),
+        HONE_OK);
+    assert_int_equal(ops->fill(o->instance, o->device, (hone_place){memory, 0}, 0xd7, 10, &o->err), HONE_OK);
+    assert_int_equal(
+        ops->copy(
+            o->instance, o->device, HONE_COPY_WITHIN, (hone_place){other, 0}, (hone_place){memory, 0}, 100, &o->err),
+        HONE_OK);
+    assert_int_equal(
+        ops->copy(o->instance, o->device, HONE_COPY_OUT, (hone_place){out, 0}, (hone_place){other, 0}, 100, &o->err),
+        HONE_OK);
     assert_int_equal((unsigned char)out[9], 0xd7);
     assert_memory_equal(out + 10, in + 10, 90);
     ops->deallocate(o->instance, o->device, memory, 100);
