@@ -20,14 +20,14 @@ static void print_json(const char *path, const hone_program *program)
     for (size_t i = 0; i < hone_program_operations(program); i++)
         json_array_append_new(operations, operation_row(hone_program_operation(program, i)));
     cli_print_json(json_pack(
-        "{s:s, s:s, s:s?, s:o}", "program", path, "dialect", hone_program_dialect(program), "note",
-        hone_program_note(program), "operations", operations));
+        "{s:s, s:s, s:s, s:s?, s:o}", "program", path, "dialect", hone_program_dialect(program), "form",
+        hone_program_form(program), "note", hone_program_note(program), "operations", operations));
 }
 
 static void print_text(const char *path, const hone_program *program)
 {
     size_t operations = hone_program_operations(program);
-    printf("%s: %s, %zu operation%s\n", path, hone_program_dialect(program), operations, operations == 1 ? "" : "s");
+    printf("%s: %s, %zu operation%s\n", path, hone_program_form(program), operations, operations == 1 ? "" : "s");
     if (hone_program_note(program) != NULL) printf("  note: %s\n", hone_program_note(program));
     if (operations == 0) return;
     cli_table *table = cli_table_new(6);

@@ -1,6 +1,7 @@
 // Offline tuning of a lowered program: labels -> calls -> tuned -> stored, and a result usable as an overlay.
 //
-// Reads StableHLO text with locations and HLO text. Bytecode, portable artifacts and protos are not there yet and are refused.
+// Reads every form that JAX and XLA write: StableHLO text with locations, MLIR bytecode, portable artifacts, jax.export
+// blobs, HLO text and HLO protos before and after optimisation, and gzip of any of them. The form is told by the content.
 #ifndef HONE_OFFLINE_H
 #define HONE_OFFLINE_H
 
@@ -39,11 +40,14 @@ typedef struct hone_program hone_program;
 
 // Reads a program from memory. name is for messages. Bounded memory; damage ends the reading where it is,
 // with a warning in hone_program_note, unless nothing sound was found.
-// Returns: HONE_OK; HONE_UNSUPPORTED (a form that is not there yet, by name); HONE_CORRUPT; HONE_OUT_OF_MEMORY.
+// Returns: HONE_OK; HONE_UNSUPPORTED (a form that is not read, or of a newer version, by name); HONE_CORRUPT; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_program_read(
     hone_runtime *rt, const char *name, const char *text, size_t size, hone_program **out, hone_error *err);
 HONE_API void hone_program_release(hone_program **program);
 HONE_API const char *hone_program_dialect(const hone_program *program); // "stablehlo", "hlo"
+// The form that it came in: "StableHLO text", "MLIR bytecode", "StableHLO portable artifact", "jax.export blob", "HLO text",
+// "HLO proto". Static memory.
+HONE_API const char *hone_program_form(const hone_program *program);
 // A warning about the program as a whole, or NULL: cut short, optimised (labels may be stale), no labels at all.
 HONE_API const char *hone_program_note(const hone_program *program);
 // Distinct operations, in the order of the program.

@@ -103,4 +103,13 @@ static inline const char *find_text(hone_view in, const char *what)
     return in.size > 0 ? memmem(in.data, in.size, what, strlen(what)) : NULL;
 }
 
+// The inside of the first string behind a mark; empty: there is none.
+static inline hone_view string_behind(hone_view in, const char *mark)
+{
+    const char *found = find_text(in, mark), *end = in.data + in.size;
+    const char *quote = found ? memchr(found, '"', (size_t)(end - found)) : NULL;
+    cursor c = {quote, end};
+    return quote ? take_string(&c) : (hone_view){0};
+}
+
 #endif

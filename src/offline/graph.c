@@ -4,7 +4,8 @@
 
 void hone_graph_init(hone_graph *graph, const hone_allocator *allocator)
 {
-    *graph = (hone_graph){.allocator = *allocator};
+    *graph = (hone_graph){.allocator = *allocator, .texts = {.allocator = *allocator}};
+    hone_names_init(&graph->place_names, allocator);
 }
 
 void hone_graph_deinit(hone_graph *graph)
@@ -17,6 +18,9 @@ void hone_graph_deinit(hone_graph *graph)
     hone_free(a, graph->places);
     hone_free(a, graph->labels);
     hone_free(a, graph->operands);
+    hone_free(a, graph->loose);
+    hone_arena_destroy(&graph->texts);
+    hone_names_deinit(&graph->place_names);
     hone_graph_init(graph, &graph->allocator);
 }
 
@@ -146,28 +150,60 @@ static const char *start_of_path(hone_view path, const char *label)
     return at;
 }
 
-hone_view hone_graph_quoted(const hone_graph *graph, hone_view string)
+hone_label_walk hone_graph_labels(const hone_graph *graph, hone_view string)
 {
-    bool closed = string.size > 0 && string.data + string.size < graph->end;
-    return (hone_view){string.data, string.size + closed};
+    hone_label_walk walk = hone_label_walk_of(string);
+    const char *behind = string.data + string.size;
+    walk.closed = graph->bare || (string.size > 0 && behind < graph->end && *behind == '"');
+    return walk;
 }
 
-uint32_t hone_graph_add_place(hone_graph *graph, hone_view path)
+static void add_labels(hone_graph *graph, graph_place *place, hone_view text)
 {
+    hone_label_walk walk = hone_graph_labels(graph, text);
+    hone_label label;
+    while (text.size > 0 && place->label_count < LABELS_OF_PLACE && hone_label_next(&walk, &label)) {
+        uint32_t i = take(graph, &graph->labels, &graph->label_count, &graph->label_capacity, sizeof *graph->labels);
+        if (i == HONE_GRAPH_NONE) return;
+        const char *start = start_of_path(text, label.text.data);
+        graph->labels[i] = (graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
+        read_wrappers(&graph->labels[i]);
+        place->label_count++;
+    }
+}
+
+static uint32_t find_place(hone_graph *graph, uint32_t scope, hone_view name, hone_view path, hone_view attribute)
+{
+    uint32_t known = hone_names_get(&graph->place_names, scope, name);
+    if (known != HONE_GRAPH_NONE) return known;
     uint32_t place = take(graph, &graph->places, &graph->place_count, &graph->place_capacity, sizeof *graph->places);
     if (place == HONE_GRAPH_NONE) return place;
     graph->places[place] = (graph_place){.path = path, .first_label = (uint32_t)graph->label_count};
-    hone_label_walk walk = hone_label_walk_of(hone_graph_quoted(graph, path));
-    hone_label label;
-    while (path.size > 0 && graph->places[place].label_count < LABELS_OF_PLACE && hone_label_next(&walk, &label)) {
-        uint32_t i = take(graph, &graph->labels, &graph->label_count, &graph->label_capacity, sizeof *graph->labels);
-        if (i == HONE_GRAPH_NONE) return place;
-        const char *start = start_of_path(path, label.text.data);
-        graph->labels[i] = (graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
-        read_wrappers(&graph->labels[i]);
-        graph->places[place].label_count++;
-    }
+    add_labels(graph, &graph->places[place], path);
+    add_labels(graph, &graph->places[place], attribute);
+    hone_names_put(&graph->place_names, scope, name, place);
     return place;
+}
+
+uint32_t hone_graph_place(hone_graph *graph, hone_view path, hone_view attribute)
+{
+    uint32_t place = find_place(graph, 0, path, path, (hone_view){0});
+    if (attribute.size == 0 || place == HONE_GRAPH_NONE) return place;
+    return find_place(graph, place + 1, attribute, path, attribute);
+}
+
+void hone_graph_add_loose(hone_graph *graph, hone_view name)
+{
+    uint32_t i = take(graph, &graph->loose, &graph->loose_count, &graph->loose_capacity, sizeof *graph->loose);
+    if (i != HONE_GRAPH_NONE) graph->loose[i] = name;
+}
+
+void hone_graph_keep_call(hone_graph *graph, uint32_t op, hone_view string)
+{
+    size_t size;
+    char *text = hone_unescape_mlir(&graph->texts, string, &size);
+    graph->failed |= text == NULL;
+    if (text) graph->ops[op].call = (hone_view){text, size};
 }
 
 // --- finishing
@@ -290,11 +326,20 @@ uint32_t hone_graph_source(const hone_graph *graph, uint32_t value)
     return value;
 }
 
+static void find_whether_located(hone_graph *graph)
+{
+    graph->unlocated = graph->op_count > 0;
+    for (size_t i = 0; i < graph->op_count && graph->unlocated; i++)
+        graph->unlocated = graph->ops[i].place == HONE_GRAPH_NONE;
+}
+
 void hone_graph_finish(hone_graph *graph)
 {
-    sort_edges(graph);
+    graph->failed |= graph->place_names.failed;
+    if (!graph->failed) sort_edges(graph);
     if (graph->failed) return;
     find_callers(graph);
     find_constants(graph);
+    find_whether_located(graph);
     hone_graph_count(graph);
 }

@@ -1,5 +1,5 @@
-// A lowered program as both dialects are read into it: bodies (functions, computations, regions) of operations,
-// values between them, and where each operation came from. Views point into the program's text.
+// A lowered program as every form is read into it: bodies (functions, computations, regions) of operations,
+// values between them, and where each operation came from. Views point into the program's bytes, or into texts that the graph owns.
 #ifndef HONE_OFFLINE_GRAPH_H
 #define HONE_OFFLINE_GRAPH_H
 
@@ -33,7 +33,7 @@ typedef struct graph_value {
 typedef struct graph_op {
     hone_view opcode;  // without its dialect: "dot_general", "while"
     hone_view literal; // of a constant
-    hone_view call;    // call text in an attribute of a custom call of hone's; empty: none
+    hone_view call;    // call text in an attribute of a custom call of hone's, without escapes; empty: none
     uint32_t body, place;
     uint32_t first_operand, operand_count; // in operands
     uint32_t first_value, value_count;     // in values
@@ -65,9 +65,19 @@ typedef struct graph_label {
     bool transposed;  // within "transpose(": a gradient's backward part
 } graph_label;
 
+// Names to numbers, within a scope; a later definition takes the place of an earlier one.
+typedef struct hone_names {
+    hone_allocator allocator;
+    struct hone_names_row *rows;
+    size_t count, capacity;
+    bool failed;
+} hone_names;
+
 typedef struct hone_graph {
     hone_allocator allocator;
-    const char *end; // of the program's text
+    const char *end;        // of the program's text
+    hone_arena texts;       // what the program does not hold as text: types of binary forms, call texts
+    hone_names place_names; // places by path (scope 0) and by attribute (scope: 1 + the path's place)
     graph_op *ops;
     graph_value *values;
     graph_body *bodies;
@@ -77,8 +87,12 @@ typedef struct hone_graph {
     uint32_t *operands; // values; HONE_GRAPH_NONE: a name that nothing defines
     size_t op_count, value_count, body_count, edge_count, place_count, label_count, operand_count;
     size_t op_capacity, value_capacity, body_capacity, edge_capacity, place_capacity, label_capacity, operand_capacity;
+    hone_view *loose; // names of places that operations may have been merged out of (binary forms)
+    size_t loose_count, loose_capacity;
     bool failed;    // an allocation did
     bool cut;       // the text ends in the middle
+    bool bare;      // a binary form: strings stand without quotes and escapes
+    bool unlocated; // no operation says where it came from
     bool optimised; // labels may be stale, operations merged
     bool tuples;    // loops and branches take one tuple (HLO)
 } hone_graph;
@@ -93,10 +107,14 @@ uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode);
 void hone_graph_add_operand(hone_graph *graph, uint32_t value);                // of the newest operation
 uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type); // results of one operation in a row
 void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, graph_role role);
-// A place for a path, with its labels read.
-uint32_t hone_graph_add_place(hone_graph *graph, hone_view path);
-// A string of the text together with the quote that closes it, where there is one: what labels are looked for in.
-hone_view hone_graph_quoted(const hone_graph *graph, hone_view string);
+// The place of a path and of an attribute that holds labels too (empty: none), with the labels of both read; the same for equal ones.
+uint32_t hone_graph_place(hone_graph *graph, hone_view path, hone_view attribute);
+// A walk over the labels of a string of the program.
+hone_label_walk hone_graph_labels(const hone_graph *graph, hone_view string);
+// Remembers a name whose labels count as seen although no operation stands there.
+void hone_graph_add_loose(hone_graph *graph, hone_view name);
+// Keeps the call text that stands escaped in a string of the program.
+void hone_graph_keep_call(hone_graph *graph, uint32_t op, hone_view string);
 // Sorts the edges, finds entries, callers, constants, trip counts and how often each body runs.
 void hone_graph_finish(hone_graph *graph);
 // Part of it: loops' trips, and how often each body runs.
@@ -107,23 +125,9 @@ uint32_t hone_graph_source(const hone_graph *graph, uint32_t value);
 // The body that an operation counts as standing in: its own, or the one around all fusions.
 uint32_t hone_graph_home(const hone_graph *graph, uint32_t op);
 
-// Names to numbers, within a scope; a later definition takes the place of an earlier one.
-typedef struct hone_names {
-    hone_allocator allocator;
-    struct hone_names_row *rows;
-    size_t count, capacity;
-    bool failed;
-} hone_names;
-
 void hone_names_init(hone_names *names, const hone_allocator *allocator);
 void hone_names_deinit(hone_names *names);
 void hone_names_put(hone_names *names, uint32_t scope, hone_view name, uint32_t value);
 uint32_t hone_names_get(const hone_names *names, uint32_t scope, hone_view name); // HONE_GRAPH_NONE: not there
-
-// Reads a text into an initialised graph. What does not fit the grammar is passed over.
-void hone_stablehlo_read(hone_view text, hone_graph *graph);
-void hone_hlo_read(hone_view text, hone_graph *graph);
-// True for the line that HLO text begins with.
-bool hone_graph_is_hlo_head(hone_view line);
 
 #endif

@@ -99,13 +99,13 @@ static bool read_keyed(hone_view text, const char *hash, hone_view word, hone_la
 }
 
 // A label that XLA cut at its '@': the name ends where the scope's name ends.
-static bool read_cut(hone_view text, const char *hash, hone_view word, hone_label *out)
+static bool read_cut(const hone_label_walk *walk, const char *hash, hone_view word, hone_label *out)
 {
-    const char *end = text.data + text.size, *at = hash + 1;
+    const char *end = walk->text.data + walk->text.size, *at = hash + 1;
     while (at < end && at - hash <= NAME_MAX_SIZE && is_name(*at) && *at != '/' && *at != '@')
         at++;
     // What follows tells a name that was cut from one that is something else: a string's end, a path, a closed scope.
-    bool ends = at < end && *at != '\0' && strchr("\"/;)\\", *at);
+    bool ends = at < end ? *at != '\0' && strchr("\"/;)\\", *at) : walk->closed;
     if (!hone_view_is(word, hash_word) || at == hash + 1 || !ends) return false;
     out->kind = HONE_LABEL_CUT;
     out->operation = (hone_view){hash + 1, (size_t)(at - hash - 1)};
@@ -113,11 +113,11 @@ static bool read_cut(hone_view text, const char *hash, hone_view word, hone_labe
     return true;
 }
 
-static bool read_hash(hone_view text, const char *hash, hone_label *out)
+static bool read_hash(const hone_label_walk *walk, const char *hash, hone_label *out)
 {
-    hone_view word = word_before(text, hash);
+    hone_view word = word_before(walk->text, hash);
     *out = (hone_label){0};
-    return word.size > 0 && (read_keyed(text, hash, word, out) || read_cut(text, hash, word, out));
+    return word.size > 0 && (read_keyed(walk->text, hash, word, out) || read_cut(walk, hash, word, out));
 }
 
 // One JSON character of a payload as it stands in program text: a quote is \22 in MLIR and \" in HLO.
@@ -267,7 +267,7 @@ bool hone_label_next(hone_label_walk *walk, hone_label *out)
         bool hash = walk->hash < walk->json;
         const char *mark = hash ? walk->hash : walk->json;
         if (mark == end) break;
-        bool found = hash ? read_hash(walk->text, mark, out) : read_json(walk->text, mark, out);
+        bool found = hash ? read_hash(walk, mark, out) : read_json(walk->text, mark, out);
         // A payload that turned out to be none is not searched again from within.
         walk->at = found || !hash ? out->text.data + out->text.size : mark + 1;
         if (found) return true;

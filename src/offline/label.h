@@ -34,12 +34,13 @@ typedef struct hone_label {
 typedef struct hone_label_walk {
     hone_view text;
     const char *at, *hash, *json;
+    bool closed; // the text is a whole string: a name that ends with it is no less whole
 } hone_label_walk;
 
 hone_label_walk hone_label_walk_of(hone_view text);
 // The next label; false at the end. Escapes that MLIR and HLO
 // put into strings (\22, \5C, \", \\) are understood where they stand: a text need not be unescaped first. A cut
-// label is known by what ends it, so a view of a string must reach to its closing quote.
+// label is known by what ends it: the quote of a string, or its end where the walk says that it is closed.
 bool hone_label_next(hone_label_walk *walk, hone_label *out);
 
 // The payload of a JSON label as JSON: unescaped, and completed where it was cut. NULL: no memory.

@@ -102,7 +102,7 @@ static bool match_label(matcher *m)
 {
     if (m->label->kind == HONE_LABEL_JSON) return match_payload(m);
     if (!is_hone(m) || m->found->call.size == 0 || !m->entry) return false;
-    char *text = hone_unescape_mlir(m->arena, m->found->call, NULL);
+    const char *text = hone_arena_text(m->arena, m->found->call.data, m->found->call.size);
     hone_call *call = NULL;
     m->failed |= text == NULL;
     if (!text || hone_call_parse(m->environment->allocator, m->entry->signature, text, &call, &m->why) != HONE_OK)

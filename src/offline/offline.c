@@ -2,7 +2,7 @@
 #include "offline/offline.h"
 
 #include "base/error.h"
-#include "offline/cursor.h"
+#include "offline/forms/forms.h"
 #include "offline/match.h"
 #include "offline/prove.h"
 
@@ -14,99 +14,18 @@ static const char where_read[] = "offline.read";
 struct hone_program {
     hone_arena arena;
     const char *name;
-    const char *dialect;
+    const hone_form *form;
     const char *note;
     hone_matched *items;
     size_t count, capacity;
 };
-
-// --- forms of a program
-
-typedef struct form {
-    const char *magic;
-    size_t size;
-    const char *name;
-} form;
-
-// What begins with bytes of its own and is not read.
-static const form binary_forms[] = {
-    {"ML\xefR", 4, "MLIR bytecode or a StableHLO portable artifact"},
-    {"\x1f\x8b", 2, "compressed by gzip"},
-    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd"},
-    {"\xfd"
-     "7zXZ",
-     5, "compressed by xz"},
-    {"BZh", 3, "compressed by bzip2"},
-    {"PK\x03\x04", 4, "a zip archive"},
-    {"\x7f"
-     "ELF",
-     4, "a compiled program"},
-};
-
-static const char *binary_form(hone_view text)
-{
-    for (size_t i = 0; i < sizeof binary_forms / sizeof binary_forms[0]; i++) {
-        const form *f = &binary_forms[i];
-        if (text.size >= f->size && memcmp(text.data, f->magic, f->size) == 0) return f->name;
-    }
-    hone_view head = {text.data, text.size < 65536 ? text.size : 65536};
-    if (head.size == 0 || !memchr(head.data, '\0', head.size)) return NULL;
-    if (find_text(text, "ML\xefR")) return "a jax.export blob";
-    return head.data[0] == '\n' ? "an HLO proto" : "binary";
-}
-
-static hone_view first_line(hone_view text)
-{
-    cursor c = cursor_of(text);
-    while (c.at < c.end) {
-        hone_view line = take_line(&c);
-        while (line.size > 0 && (*line.data == ' ' || *line.data == '\t' || *line.data == '\r'))
-            line.data++, line.size--;
-        if (line.size > 0 && !(line.size > 1 && line.data[0] == '/' && line.data[1] == '/')) return line;
-    }
-    return (hone_view){0};
-}
-
-static bool starts_with(hone_view text, const char *start)
-{
-    return text.size >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
-}
-
-// "hlo" or "stablehlo"; NULL for a text that is neither. Pieces of programs are told by what stands in them.
-static const char *find_dialect(hone_view text)
-{
-    static const char *const stablehlo[] = {"module", "#loc", "func.func", "builtin.module", "\"builtin.module\"",
-                                            "#map"};
-    hone_view line = first_line(text);
-    if (hone_graph_is_hlo_head(line)) return "hlo";
-    for (size_t i = 0; i < sizeof stablehlo / sizeof stablehlo[0]; i++)
-        if (starts_with(line, stablehlo[i])) return "stablehlo";
-    if (find_text(text, "stablehlo.") || find_text(text, "func.func")) return "stablehlo";
-    return find_text(text, "metadata={") ? "hlo" : NULL;
-}
-
-static hone_status choose_dialect(const char *name, hone_view text, const char **out, hone_error *err)
-{
-    const char *binary = binary_form(text);
-    if (binary)
-        return hone_fail(
-            err, HONE_UNSUPPORTED, where_read,
-            "%s is %s, which is not read yet: give StableHLO text with locations (lowered.as_text(debug_info=True)) or "
-            "HLO text",
-            name, binary);
-    if (text.size >= UINT32_MAX)
-        return hone_fail(err, HONE_UNSUPPORTED, where_read, "%s is larger than 4 GiB, which is not read yet", name);
-    *out = find_dialect(text);
-    if (*out) return HONE_OK;
-    return hone_fail(err, HONE_CORRUPT, where_read, "%s is neither StableHLO text nor HLO text", name);
-}
 
 // --- reading
 
 typedef struct reading {
     const hone_offline_environment *environment;
     hone_program *program;
-    hone_view text;
+    hone_program_bytes source;
     hone_graph graph;
     hone_finds finds;
     hone_names known; // operations by identity
@@ -210,24 +129,34 @@ static bool has_algorithm(const hone_program *p, hone_view operation)
     return false;
 }
 
-// Labels that stand at no operation that was read: in locations that operations were merged out of, or behind the
-// place where the reading ended.
+// A label that stands at no operation that was read.
+static hone_status match_loose_label(reading *r, const hone_label *label)
+{
+    if (hone_names_get(&r->seen, 0, label->text) != HONE_GRAPH_NONE) return HONE_OK;
+    hone_names_put(&r->seen, 0, label->text, 0);
+    bool known = label->kind == HONE_LABEL_CUT && has_algorithm(r->program, label->operation);
+    if (known || r->program->count >= HONE_FINDS_MAX) return HONE_OK;
+    graph_label at = {.label = *label};
+    hone_found found = {.label = &at, .count = -1}; // seen nowhere: it takes no part in counting
+    hone_matched item;
+    hone_status status = hone_match_found(r->environment, &r->program->arena, &found, &r->patience, &item, r->err);
+    return status == HONE_OK ? add_item(r, &item) : status;
+}
+
+// Locations that operations were merged out of, or behind the place where the reading ended: in text wherever a place is named,
+// in binary forms the names that the reader left.
 static hone_status match_loose_labels(reading *r)
 {
-    hone_label_walk walk = hone_label_walk_of(r->text);
+    bool text = r->source.form->text;
+    hone_status status = HONE_OK;
     hone_label label;
-    while (hone_label_next(&walk, &label)) {
-        if (hone_names_get(&r->seen, 0, label.text) != HONE_GRAPH_NONE) continue;
-        hone_names_put(&r->seen, 0, label.text, 0);
-        if (label.kind == HONE_LABEL_CUT && has_algorithm(r->program, label.operation)) continue;
-        if (r->program->count >= HONE_FINDS_MAX) break;
-        graph_label at = {.label = label};
-        hone_found found = {.label = &at, .count = -1}; // seen nowhere: it takes no part in counting
-        hone_matched item;
-        hone_status status = hone_match_found(r->environment, &r->program->arena, &found, &r->patience, &item, r->err);
-        if (status == HONE_OK) status = add_item(r, &item);
-        if (status != HONE_OK) return status;
+    for (size_t i = 0; i < (text ? 1 : r->graph.loose_count); i++) {
+        hone_label_walk walk =
+            text ? hone_label_walk_of(r->source.bytes) : hone_graph_labels(&r->graph, r->graph.loose[i]);
+        while (status == HONE_OK && hone_label_next(&walk, &label))
+            if (!text || hone_form_names_place(r->source.bytes, label.text.data)) status = match_loose_label(r, &label);
     }
+    if (status != HONE_OK) return status;
     return r->seen.failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
 }
 
@@ -305,9 +234,13 @@ static hone_status write_note(reading *r)
     hone_buffer note;
     hone_buffer_init(&note, p->arena.allocator);
     if (r->graph.cut) add_note(&note, "the text is cut short: what stands behind its end was not read");
-    if (p->count == 0)
+    if (r->graph.unlocated)
         add_note(
-            &note, "there are no labels in it: was it printed with debug_info=True, and was EJKERNEL_OPS_STAMP set?");
+            &note,
+            "it does not say where its operations come from, and so has no labels: operations are found only where "
+            "functions still have their names; print it with debug_info=True");
+    else if (p->count == 0)
+        add_note(&note, "there are no labels in it: was EJKERNEL_OPS_STAMP set when it was lowered?");
     if (r->graph.optimised)
         add_note(
             &note,
@@ -323,8 +256,8 @@ static hone_status write_note(reading *r)
 
 static hone_status read_program(reading *r)
 {
-    bool hlo = strcmp(r->program->dialect, "hlo") == 0;
-    (hlo ? hone_hlo_read : hone_stablehlo_read)(r->text, &r->graph);
+    r->source.form->read(r->source.bytes, &r->graph);
+    r->graph.cut |= r->source.cut;
     if (!r->graph.failed) hone_graph_finish(&r->graph);
     if (r->graph.failed || !hone_find_calls(&r->graph, &r->finds)) return hone_fail_memory(r->err, where_read);
     hone_status status = match_finds(r);
@@ -334,8 +267,8 @@ static hone_status read_program(reading *r)
     if (status != HONE_OK) return status;
     if (r->program->count == 0 && r->graph.op_count == 0)
         return hone_fail(
-            r->err, HONE_CORRUPT, where_read, "%s begins like %s text, but nothing in it can be read", r->program->name,
-            hlo ? "HLO" : "StableHLO");
+            r->err, HONE_CORRUPT, where_read, "%s begins like %s, but nothing in it can be read", r->program->name,
+            r->program->form->name);
     if (r->program->count == 0 && r->graph.cut)
         return hone_fail(
             r->err, HONE_CORRUPT, where_read,
@@ -364,21 +297,22 @@ hone_status hone_offline_read(
     hone_error *err)
 {
     *out = NULL;
-    reading r = {.environment = environment, .text = {text, size}, .patience = HONE_PROVE_PATIENCE, .err = err};
-    const char *dialect = NULL;
-    hone_status status = choose_dialect(name, r.text, &dialect, err);
-    if (status != HONE_OK) return status;
-    r.program = create_program(environment->allocator, name);
-    if (!r.program) return hone_fail_memory(err, where_read);
-    r.program->dialect = dialect;
+    reading r = {.environment = environment, .patience = HONE_PROVE_PATIENCE, .err = err};
+    hone_status status = hone_program_open(&environment->allocator, name, (hone_view){text, size}, &r.source, err);
+    if (status == HONE_OK) r.program = create_program(environment->allocator, name);
+    if (status == HONE_OK && !r.program) status = hone_fail_memory(err, where_read);
     hone_graph_init(&r.graph, &environment->allocator);
     hone_names_init(&r.known, &environment->allocator);
     hone_names_init(&r.seen, &environment->allocator);
-    status = read_program(&r);
+    if (status == HONE_OK) {
+        r.program->form = r.source.form;
+        status = read_program(&r);
+    }
     hone_free(&environment->allocator, r.finds.items);
     hone_names_deinit(&r.known);
     hone_names_deinit(&r.seen);
     hone_graph_deinit(&r.graph);
+    hone_buffer_deinit(&r.source.unpacked);
     if (status == HONE_OK)
         *out = r.program;
     else
@@ -401,7 +335,12 @@ void hone_program_release(hone_program **program)
 
 const char *hone_program_dialect(const hone_program *program)
 {
-    return program->dialect;
+    return program->form->dialect;
+}
+
+const char *hone_program_form(const hone_program *program)
+{
+    return program->form->name;
 }
 
 const char *hone_program_note(const hone_program *program)

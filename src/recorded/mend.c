@@ -2,52 +2,21 @@
 #include "recorded/inside.h"
 
 #include "base/error.h"
+#include "base/gzip.h"
 
 #include <string.h>
-#include <zlib.h>
 
 static const char where[] = "recorded.read";
 
-enum { GZIP_WINDOW = 15 + 16, UNPACK_AT_ONCE = 1 << 16, LARGEST_BYTES = 1 << 30 };
-
-static bool is_gzip(const unsigned char *bytes, size_t size)
-{
-    return size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
-}
-
-static hone_status inflate_all(const char *name, z_stream *stream, hone_buffer *out, bool *out_cut, hone_error *err)
-{
-    unsigned char chunk[UNPACK_AT_ONCE];
-    int result = Z_OK;
-    while (result == Z_OK) {
-        stream->next_out = chunk;
-        stream->avail_out = sizeof chunk;
-        result = inflate(stream, Z_NO_FLUSH);
-        hone_buffer_append(out, chunk, sizeof chunk - stream->avail_out);
-        if (out->failed || result == Z_MEM_ERROR) return hone_fail_memory(err, where);
-        if (out->size > LARGEST_BYTES)
-            return hone_fail(err, HONE_CORRUPT, where, "%s: unpacks to more than 1 GiB", name);
-    }
-    // What was unpacked before the bytes went wrong, or ended, is good.
-    *out_cut = result != Z_STREAM_END;
-    return HONE_OK;
-}
+enum { LARGEST_BYTES = 1 << 30 };
 
 hone_status hone_recorded_unpack(
     const char *name, const void *bytes, size_t size, hone_buffer *out, bool *out_cut, hone_error *err)
 {
-    z_stream stream = {0};
     *out_cut = false;
-    if (!is_gzip(bytes, size)) {
-        hone_buffer_append(out, bytes, size);
-        return out->failed ? hone_fail_memory(err, where) : HONE_OK;
-    }
-    stream.next_in = (unsigned char *)(uintptr_t)bytes;
-    stream.avail_in = (unsigned)size;
-    if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK) return hone_fail_memory(err, where);
-    hone_status status = inflate_all(name, &stream, out, out_cut, err);
-    inflateEnd(&stream);
-    return status;
+    if (hone_is_gzip(bytes, size)) return hone_gunzip(where, name, bytes, size, LARGEST_BYTES, out, out_cut, err);
+    hone_buffer_append(out, bytes, size);
+    return out->failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
 // A scan over text that need not be whole.

@@ -22,7 +22,7 @@ class Programs(CommandTest):
     def test_every_label_is_found(self):
         for name in ("many", "control"):
             document = self.listed(str(PROGRAMS / f"{name}.mlir"))
-            self.has_fields(document, {"program": str, "dialect": str, "operations": list})
+            self.has_fields(document, {"program": str, "dialect": str, "form": str, "operations": list})
             self.assertEqual(document["dialect"], "stablehlo")
             self.assertEqual({row["key"] for row in document["operations"]}, recorded_keys(name))
             for row in document["operations"]:

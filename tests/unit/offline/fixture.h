@@ -138,13 +138,18 @@ static inline void fixture_close(fixture *f)
 }
 
 // Reads a program that must be readable.
-static inline hone_program *fixture_read(fixture *f, const char *text)
+static inline hone_program *fixture_read_bytes(fixture *f, const void *bytes, size_t size)
 {
     hone_error err = {0};
     hone_program *program = NULL;
-    hone_status status = hone_offline_read(&f->environment, "test", text, strlen(text), &program, &err);
+    hone_status status = hone_offline_read(&f->environment, "test", bytes, size, &program, &err);
     if (status != HONE_OK) fail_msg("%s: %s", hone_status_name(status), err.message);
     return program;
+}
+
+static inline hone_program *fixture_read(fixture *f, const char *text)
+{
+    return fixture_read_bytes(f, text, strlen(text));
 }
 
 #endif

@@ -1,5 +1,6 @@
 // What the readers make of programs: bodies and how often they run, values, and the calls that stand in them.
 #include "offline/find.h"
+#include "offline/forms/forms.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

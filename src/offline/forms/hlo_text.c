@@ -1,7 +1,7 @@
 // Reads HLO text: computations of one instruction a line, as XLA prints them before and after optimisation.
 #include "base/number.h"
 #include "offline/cursor.h"
-#include "offline/graph.h"
+#include "offline/forms/forms.h"
 
 // A computation that an instruction names; they may stand in any order.
 typedef struct reference {
@@ -14,10 +14,10 @@ typedef struct reader {
     hone_graph *graph;
     hone_names values; // by the number of their computation
     hone_names computations;
-    hone_names places;
     reference *references;
     size_t reference_count, reference_capacity;
-    uint32_t body; // HONE_GRAPH_NONE: between computations
+    uint32_t body;             // HONE_GRAPH_NONE: between computations
+    hone_view path, attribute; // of the instruction at hand: where it came from, and what else may hold labels
 } reader;
 
 static void refer(reader *r, uint32_t op, hone_view name, graph_role role)
@@ -72,28 +72,23 @@ static void read_computations(reader *r, uint32_t op, hone_view value, graph_rol
     }
 }
 
-// metadata={op_type="..." op_name="..." ...}
-static void read_metadata(reader *r, uint32_t op, hone_view value)
+// metadata={op_type="..." op_name="..." metadata_payload="..." ...}
+static void read_metadata(reader *r, hone_view value)
 {
     cursor c = cursor_of(value);
     while (c.at < c.end) {
-        bool named = accept(&c, "op_name=");
+        bool path = accept(&c, "op_name="), payload = !path && accept(&c, "metadata_payload=");
         if (peek(&c) != '"') {
-            c.at += !named;
+            c.at += !path && !payload;
             continue;
         }
         hone_view text = take_string(&c);
-        if (!named) continue;
-        uint32_t place = hone_names_get(&r->places, 0, text);
-        if (place == HONE_GRAPH_NONE) {
-            place = hone_graph_add_place(r->graph, text);
-            hone_names_put(&r->places, 0, text, place);
-        }
-        r->graph->ops[op].place = place;
+        if (path) r->path = text;
+        if (payload) r->attribute = text;
     }
 }
 
-static void read_trip_count(graph_op *op, hone_view config)
+int64_t hone_hlo_trip_count(hone_view config)
 {
     const char *at = find_text(config, "known_trip_count"), *end = config.data + config.size;
     while (at && at < end && !(*at >= '0' && *at <= '9') && *at != '}')
@@ -102,7 +97,22 @@ static void read_trip_count(graph_op *op, hone_view config)
     while (stop && stop < end && *stop >= '0' && *stop <= '9')
         stop++;
     int64_t trips;
-    if (at && hone_integer_parse(at, (size_t)(stop - at), &trips)) op->number = trips;
+    return at && hone_integer_parse(at, (size_t)(stop - at), &trips) ? trips : -1;
+}
+
+// What hone's own calls carry. A configuration may be a string, its own strings then escaped within.
+static void read_own(reader *r, uint32_t op, hone_view value)
+{
+    if (value.size > 0 && value.data[0] == '"' && find_text(value, "hone_")) {
+        size_t size;
+        char *inside = hone_unescape_hlo(&r->graph->texts, value, &size);
+        r->graph->failed |= inside == NULL;
+        if (inside && size > 0) value = (hone_view){inside + 1, size - 1};
+    }
+    hone_view call = string_behind(value, "hone_call"), label = string_behind(value, "hone_label");
+    if (call.size > 0) hone_graph_keep_call(r->graph, op, call);
+    if (label.size == 0) label = string_behind(value, "xla_metadata_payload");
+    if (label.size > 0) r->attribute = label;
 }
 
 static void read_attribute(reader *r, uint32_t op, hone_view name, hone_view value)
@@ -111,17 +121,13 @@ static void read_attribute(reader *r, uint32_t op, hone_view name, hone_view val
     for (size_t i = 0; i < sizeof attribute_roles / sizeof attribute_roles[0]; i++)
         if (hone_view_is(name, attribute_roles[i].name))
             read_computations(r, op, value, role_of(r, o, &attribute_roles[i]));
-    if (hone_view_is(name, "metadata")) read_metadata(r, op, value);
-    if (hone_view_is(name, "backend_config")) read_trip_count(o, value);
+    if (hone_view_is(name, "metadata")) read_metadata(r, value);
+    bool config = hone_view_is(name, "backend_config");
+    if (config && hone_view_is(o->opcode, "while")) o->number = hone_hlo_trip_count(value);
+    if (config || hone_view_is(name, "frontend_attributes")) read_own(r, op, value);
     if (hone_view_is(name, "direction")) o->literal = value;
     if (hone_view_is(name, "index") && hone_view_is(o->opcode, "get-tuple-element"))
         if (!hone_integer_parse(value.data, value.size, &o->number)) o->number = -1;
-    const char *end = value.data + value.size, *mark = find_text(value, "hone_call");
-    const char *quote = mark ? memchr(mark, '"', (size_t)(end - mark)) : NULL;
-    if (quote) {
-        cursor c = {quote, end};
-        o->call = take_string(&c);
-    }
 }
 
 static hone_view take_value(cursor *c)
@@ -227,7 +233,10 @@ static void read_instruction(reader *r, hone_view line)
     skip_brackets(&c);
     const char *close = c.at > open && c.at[-1] == ')' ? c.at - 1 : c.at;
     read_inside(r, op, view_between(open, close));
+    r->path = r->attribute = (hone_view){0};
     read_attributes(r, op, c);
+    if (r->path.size + r->attribute.size > 0)
+        r->graph->ops[op].place = hone_graph_place(r->graph, r->path, r->attribute);
     hone_names_put(&r->values, r->body, name, hone_graph_add_value(r->graph, op, type));
     if (root) r->graph->bodies[r->body].result = op;
 }
@@ -273,15 +282,13 @@ void hone_hlo_read(hone_view text, hone_graph *graph)
     graph->end = text.data + text.size;
     hone_names_init(&r.values, &graph->allocator);
     hone_names_init(&r.computations, &graph->allocator);
-    hone_names_init(&r.places, &graph->allocator);
     cursor c = cursor_of(text);
     while (c.at < c.end && !graph->failed)
         read_line(&r, take_line(&c));
     graph->cut = r.body != HONE_GRAPH_NONE;
-    graph->failed |= r.values.failed || r.computations.failed || r.places.failed;
+    graph->failed |= r.values.failed || r.computations.failed;
     resolve_references(&r);
     hone_names_deinit(&r.values);
     hone_names_deinit(&r.computations);
-    hone_names_deinit(&r.places);
     hone_free(&graph->allocator, r.references);
 }

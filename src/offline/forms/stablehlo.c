@@ -5,17 +5,22 @@
 // the last " : " and the location, in the printed form of an operation or in the generic one.
 #include "base/number.h"
 #include "offline/cursor.h"
-#include "offline/graph.h"
+#include "offline/forms/forms.h"
 
 enum { DEPTH_MAX = 4096, LOCATION_STEPS = 256, LOCATION_PENDING = 64 };
 
+// Where an operation comes from, as written, and what else of it may hold labels.
+typedef struct origin {
+    hone_view location, attribute;
+} origin;
+
 // A statement that is being read, or whose regions are.
 typedef struct statement {
-    uint32_t op;        // HONE_GRAPH_NONE: none that the graph keeps (a module)
-    hone_view results;  // "%0:2, %1"
-    hone_view types;    // behind the last " : "
-    hone_view location; // inside of loc( )
-    hone_view states;   // of a loop: "%iterArg = %c, ..."
+    uint32_t op;       // HONE_GRAPH_NONE: none that the graph keeps (a module)
+    hone_view results; // "%0:2, %1"
+    hone_view types;   // behind the last " : "
+    origin origin;     // its location: inside of loc( )
+    hone_view states;  // of a loop: "%iterArg = %c, ..."
     uint32_t region_count;
 } statement;
 
@@ -33,14 +38,15 @@ typedef struct symbol_use {
 typedef struct reader {
     hone_graph *graph;
     cursor c;
-    hone_names values, functions, aliases, places; // values: by function; places: by location (0) and path (1)
+    const char *start;                             // of the text
+    hone_names values, functions, aliases, places; // values: by function; places: by location
     uint32_t function;
     frame *frames;
     size_t frame_count, frame_capacity;
     symbol_use *uses;
     size_t use_count, use_capacity;
-    hone_view *locations; // of operations, as written
-    size_t location_capacity;
+    origin *origins; // of operations
+    size_t origin_capacity;
     hone_view *expressions; // of aliases
     size_t expression_count, expression_capacity;
     bool fragment; // statements stand outside of any function
@@ -204,15 +210,15 @@ static void finish_results(reader *r, const statement *s)
     if (g->ops[s->op].value_count == results && results > 0) name_results(r, s->results, g->ops[s->op].first_value);
 }
 
-static void keep_location(reader *r, const statement *s)
+static void keep_origin(reader *r, const statement *s)
 {
     hone_graph *g = r->graph;
-    if (s->op == HONE_GRAPH_NONE || s->location.size == 0) return;
-    if (!hone_grow(&g->allocator, &r->locations, &r->location_capacity, g->op_count, sizeof(hone_view))) {
+    if (s->op == HONE_GRAPH_NONE || s->origin.location.size + s->origin.attribute.size == 0) return;
+    if (!hone_grow(&g->allocator, &r->origins, &r->origin_capacity, g->op_count, sizeof *r->origins)) {
         g->failed = true;
         return;
     }
-    r->locations[s->op] = s->location;
+    r->origins[s->op] = s->origin;
 }
 
 // --- statements
@@ -259,7 +265,7 @@ static void take_location(cursor *c, statement *s)
 {
     const char *open = c->at + 1; // at the '(' of "loc("
     skip_brackets(c);
-    s->location = view_between(open, c->at > open && c->at[-1] == ')' ? c->at - 1 : c->at);
+    s->origin.location = view_between(open, c->at > open && c->at[-1] == ')' ? c->at - 1 : c->at);
 }
 
 static void use_symbol(reader *r, uint32_t op, hone_view symbol)
@@ -283,6 +289,23 @@ static bool calls_symbols(hone_view opcode)
     return hone_view_is(opcode, "call") || hone_view_is(opcode, "composite");
 }
 
+static bool stands_before(const reader *r, const char *at, const char *what)
+{
+    size_t size = strlen(what);
+    return (size_t)(at - r->start) >= size && memcmp(at - size, what, size) == 0;
+}
+
+// A string among a statement's attributes: what hone's own calls carry, and what XLA hands on to its metadata.
+static void read_string(reader *r, statement *s)
+{
+    const char *quote = r->c.at;
+    hone_view text = take_string(&r->c);
+    if (s->op == HONE_GRAPH_NONE || quote[-(quote > r->start)] != ' ') return;
+    if (stands_before(r, quote, "hone_call = ")) hone_graph_keep_call(r->graph, s->op, text);
+    bool label = stands_before(r, quote, "hone_label = ") || stands_before(r, quote, "xla_metadata_payload = ");
+    if (label) s->origin.attribute = text;
+}
+
 // One thing inside a statement that is more than a byte: a value, a symbol, a string, a location. False: a plain byte.
 static bool read_piece(reader *r, statement *s, const nesting *n, const char **type_start)
 {
@@ -290,7 +313,7 @@ static bool read_piece(reader *r, statement *s, const nesting *n, const char **t
     bool operands = s->op != HONE_GRAPH_NONE && s->region_count == 0 && !*type_start;
     char b = *c->at;
     if (b == '"') {
-        skip_string(c);
+        read_string(r, s);
     } else if (b == '%') {
         uint32_t number;
         hone_view name = take_value_name(c, &number);
@@ -318,7 +341,7 @@ static stop read_rest(reader *r, statement *s)
     nesting n = {0};
     const char *type_start = NULL;
     stop stopped = STOP_END;
-    if (s->region_count > 0) s->location = (hone_view){0};
+    if (s->region_count > 0) s->origin.location = (hone_view){0};
     while (c->at < c->end) {
         char b = *c->at;
         if (b == '{' && opens_region(*c)) {
@@ -412,7 +435,7 @@ static void end_statement(reader *r, statement *s, stop stopped)
         return;
     }
     finish_results(r, s);
-    keep_location(r, s);
+    keep_origin(r, s);
     if (r->frame_count > 0) top(r)->last = *s;
 }
 
@@ -487,12 +510,6 @@ static void look_ahead(reader *r, statement *s)
         if (generic) c.at = generic + strlen("<comparison_direction ");
         skip_spaces(&c);
         op->literal = take_name(&c);
-    }
-    const char *mark = hone_view_is(op->opcode, "custom_call") ? find_text(line, "hone_call") : NULL;
-    const char *quote = mark ? memchr(mark, '"', (size_t)(line.data + line.size - mark)) : NULL;
-    if (quote) {
-        c = (cursor){quote, line.data + line.size};
-        op->call = take_string(&c);
     }
     const char *dense = hone_view_is(op->opcode, "constant") ? find_text(line, "dense<") : NULL;
     if (dense) {
@@ -665,7 +682,7 @@ static void push_parts(pending *p, hone_view inside, const char *separator)
 
 static bool has_label(const hone_graph *graph, hone_view path)
 {
-    hone_label_walk walk = hone_label_walk_of(hone_graph_quoted(graph, path));
+    hone_label_walk walk = hone_graph_labels(graph, path);
     hone_label label;
     return hone_label_next(&walk, &label);
 }
@@ -712,30 +729,28 @@ static hone_view find_path(reader *r, hone_view expression)
     return path;
 }
 
-static uint32_t find_place(reader *r, hone_view path)
+// Operations share locations: each is looked into once.
+static uint32_t place_of(reader *r, const origin *from)
 {
-    uint32_t place = hone_names_get(&r->places, 1, path);
-    if (place != HONE_GRAPH_NONE) return place;
-    place = hone_graph_add_place(r->graph, path);
-    hone_names_put(&r->places, 1, path, place);
-    return place;
+    hone_graph *g = r->graph;
+    uint32_t place = HONE_GRAPH_NONE;
+    if (from->location.size > 0) {
+        place = hone_names_get(&r->places, 0, from->location);
+        if (place == HONE_GRAPH_NONE) place = hone_graph_place(g, find_path(r, from->location), (hone_view){0});
+        hone_names_put(&r->places, 0, from->location, place);
+    }
+    if (from->attribute.size == 0) return place;
+    hone_view path = place != HONE_GRAPH_NONE ? g->places[place].path : (hone_view){0};
+    return hone_graph_place(g, path, from->attribute);
 }
 
-// Operations share locations, and locations paths: each is looked into once, and equal paths are one place.
 static void place_operations(reader *r)
 {
     hone_graph *g = r->graph;
-    size_t count = r->location_capacity < g->op_count ? r->location_capacity : g->op_count;
-    for (size_t i = 0; i < count && !g->failed; i++) {
-        hone_view location = r->locations[i];
-        if (location.size == 0) continue;
-        uint32_t place = hone_names_get(&r->places, 0, location);
-        if (place == HONE_GRAPH_NONE) {
-            place = find_place(r, find_path(r, location));
-            hone_names_put(&r->places, 0, location, place);
-        }
-        g->ops[i].place = place;
-    }
+    size_t count = r->origin_capacity < g->op_count ? r->origin_capacity : g->op_count;
+    for (size_t i = 0; i < count && !g->failed; i++)
+        if (r->origins[i].location.size + r->origins[i].attribute.size > 0)
+            g->ops[i].place = place_of(r, &r->origins[i]);
 }
 
 static void call_functions(reader *r)
@@ -748,7 +763,7 @@ static void call_functions(reader *r)
 
 void hone_stablehlo_read(hone_view text, hone_graph *graph)
 {
-    reader r = {.graph = graph, .c = cursor_of(text)};
+    reader r = {.graph = graph, .c = cursor_of(text), .start = text.data};
     graph->end = text.data + text.size;
     hone_names *const names[] = {&r.values, &r.functions, &r.aliases, &r.places};
     for (size_t i = 0; i < 4; i++)
@@ -769,6 +784,6 @@ void hone_stablehlo_read(hone_view text, hone_graph *graph)
     }
     hone_free(&graph->allocator, r.frames);
     hone_free(&graph->allocator, r.uses);
-    hone_free(&graph->allocator, r.locations);
+    hone_free(&graph->allocator, r.origins);
     hone_free(&graph->allocator, r.expressions);
 }

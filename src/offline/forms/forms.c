@@ -1,0 +1,149 @@
+// The table of forms, and how one is told from another: by bytes that it begins with, or by what stands in its text.
+#include "offline/forms/forms.h"
+
+#include "base/error.h"
+#include "base/gzip.h"
+#include "offline/cursor.h"
+
+static const char where[] = "offline.read";
+
+enum { UNPACKED_MAX_SIZE = 1 << 30, WRAPPINGS_MAX = 4 };
+
+static const hone_form stablehlo_text = {"stablehlo", "StableHLO text", true, hone_stablehlo_read};
+static const hone_form hlo_text = {"hlo", "HLO text", true, hone_hlo_read};
+static const hone_form hlo_proto = {"hlo", "HLO proto", false, hone_hlo_proto_read};
+
+// What begins with bytes of its own and is no program, or not one that can be read.
+typedef struct magic {
+    const char *bytes;
+    size_t size;
+    const char *name;
+} magic;
+
+static const magic other_forms[] = {
+    {"ML\xefR", 4, "MLIR bytecode"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd"},
+    {"\xfd"
+     "7zXZ",
+     5, "compressed by xz"},
+    {"BZh", 3, "compressed by bzip2"},
+    {"PK\x03\x04", 4, "a zip archive"},
+    {"\x7f"
+     "ELF",
+     4, "a compiled program"},
+};
+
+static const char *other_form(hone_view bytes)
+{
+    for (size_t i = 0; i < sizeof other_forms / sizeof other_forms[0]; i++) {
+        const magic *m = &other_forms[i];
+        if (bytes.size >= m->size && memcmp(bytes.data, m->bytes, m->size) == 0) return m->name;
+    }
+    return NULL;
+}
+
+static bool is_binary(hone_view bytes)
+{
+    hone_view head = {bytes.data, bytes.size < 65536 ? bytes.size : 65536};
+    return head.size > 0 && memchr(head.data, '\0', head.size) != NULL;
+}
+
+static hone_view first_line(hone_view text)
+{
+    cursor c = cursor_of(text);
+    while (c.at < c.end) {
+        hone_view line = take_line(&c);
+        while (line.size > 0 && (*line.data == ' ' || *line.data == '\t' || *line.data == '\r'))
+            line.data++, line.size--;
+        if (line.size > 0 && !(line.size > 1 && line.data[0] == '/' && line.data[1] == '/')) return line;
+    }
+    return (hone_view){0};
+}
+
+static bool starts_with(hone_view text, const char *start)
+{
+    return text.size >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
+}
+
+// Pieces of programs are told by what stands in them. NULL: a text of neither kind.
+static const hone_form *find_text_form(hone_view text)
+{
+    static const char *const stablehlo[] = {"module", "#loc", "func.func", "builtin.module", "\"builtin.module\"",
+                                            "#map"};
+    hone_view line = first_line(text);
+    if (hone_graph_is_hlo_head(line)) return &hlo_text;
+    for (size_t i = 0; i < sizeof stablehlo / sizeof stablehlo[0]; i++)
+        if (starts_with(line, stablehlo[i])) return &stablehlo_text;
+    if (find_text(text, "stablehlo.") || find_text(text, "func.func")) return &stablehlo_text;
+    return find_text(text, "metadata={") ? &hlo_text : NULL;
+}
+
+static const hone_form *find_form(hone_view bytes)
+{
+    if (hone_hlo_proto_module(bytes).size > 0) return &hlo_proto;
+    return is_binary(bytes) ? NULL : find_text_form(bytes);
+}
+
+// Unpacks what is compressed, also more than once: someone compresses what was.
+static hone_status unwrap(const hone_allocator *allocator, const char *name, hone_program_bytes *out, hone_error *err)
+{
+    for (int depth = 0; hone_is_gzip(out->bytes.data, out->bytes.size); depth++) {
+        if (depth == WRAPPINGS_MAX)
+            return hone_fail(err, HONE_CORRUPT, where, "%s is compressed more than %d times", name, WRAPPINGS_MAX);
+        hone_buffer inside;
+        bool cut = false;
+        hone_buffer_init(&inside, *allocator);
+        hone_status status =
+            hone_gunzip(where, name, out->bytes.data, out->bytes.size, UNPACKED_MAX_SIZE, &inside, &cut, err);
+        hone_buffer_deinit(&out->unpacked);
+        out->unpacked = inside;
+        if (status != HONE_OK) return status;
+        out->bytes = (hone_view){hone_buffer_string(&out->unpacked), out->unpacked.size};
+        out->cut |= cut;
+    }
+    return HONE_OK;
+}
+
+// What stands before the string of a place: "loc(", "fused[", "callsite(", "at", or the name of an attribute.
+static bool opens_place(hone_view text, const char *quote)
+{
+    static const char *const before[] = {
+        "loc(",          "callsite(",  " at ", "[", ", ", "op_name=", "metadata_payload=", "metadata_payload = ",
+        "hone_label = ", "hone_label="};
+    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
+        size_t size = strlen(before[i]);
+        if ((size_t)(quote - text.data) >= size && memcmp(quote - size, before[i], size) == 0) return true;
+    }
+    return false;
+}
+
+bool hone_form_names_place(hone_view text, const char *label)
+{
+    enum { FAR = 4096 }; // so much text a path may have before its label
+    const char *at = label;
+    while (at > text.data && label - at < FAR && at[-1] != '\n' &&
+           (at[-1] != '"' || (at - 1 > text.data && at[-2] == '\\')))
+        at--;
+    return at > text.data && at[-1] == '"' && opens_place(text, at - 1);
+}
+
+hone_status hone_program_open(
+    const hone_allocator *allocator, const char *name, hone_view bytes, hone_program_bytes *out, hone_error *err)
+{
+    *out = (hone_program_bytes){.bytes = bytes};
+    hone_buffer_init(&out->unpacked, *allocator);
+    hone_status status = unwrap(allocator, name, out, err);
+    if (status != HONE_OK) return status;
+    const char *other = other_form(out->bytes);
+    if (other)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where, "%s is %s, which is not read: unpack it, or give the program itself", name,
+            other);
+    if (out->bytes.size >= UINT32_MAX)
+        return hone_fail(err, HONE_UNSUPPORTED, where, "%s is larger than 4 GiB, which is not read", name);
+    out->form = find_form(out->bytes);
+    if (out->form) return HONE_OK;
+    return hone_fail(
+        err, HONE_CORRUPT, where,
+        "%s is none of the forms that a lowered program has: StableHLO text, HLO text, HLO proto", name);
+}

@@ -1,0 +1,10 @@
+// HLO protos.
+#include "program.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    hone_view bytes = {(const char *)data, size};
+    check_reader(bytes, hone_hlo_proto_read);
+    check_program(bytes);
+    return 0;
+}

@@ -1,0 +1,338 @@
+// Binary forms: each says the same of a program's calls as its text does, wrapped or packed as well; and what is damaged, of another
+// form or too large is refused with words.
+#include "fixture.h"
+#include "os/os.h"
+
+#include <stdlib.h>
+#include <zlib.h>
+
+static void read_golden(const char *name, hone_buffer *out)
+{
+    char path[512];
+    hone_error err = {0};
+    snprintf(path, sizeof path, "%s/golden/lowered/%s", HONE_TEST_DATA, name);
+    hone_buffer_clear(out);
+    assert_int_equal(hone_os_read_file(path, 1 << 24, out, &err), HONE_OK);
+}
+
+static hone_program *open_golden(fixture *f, const char *name)
+{
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, f->allocator);
+    read_golden(name, &bytes);
+    hone_program *program = fixture_read_bytes(f, hone_buffer_string(&bytes), bytes.size);
+    hone_buffer_deinit(&bytes);
+    return program;
+}
+
+static const char *or_none(const char *text)
+{
+    return text ? text : "(none)";
+}
+
+static bool same_operation(const hone_operation *a, const hone_operation *b)
+{
+    return strcmp(a->algorithm, b->algorithm) == 0 && strcmp(or_none(a->key), or_none(b->key)) == 0 &&
+           strcmp(or_none(a->version), or_none(b->version)) == 0 && strcmp(or_none(a->call), or_none(b->call)) == 0 &&
+           a->matched == b->matched && a->count == b->count;
+}
+
+// The same operations, whatever their order.
+static void assert_same(const hone_program *a, const hone_program *b)
+{
+    assert_int_equal(hone_program_operations(a), hone_program_operations(b));
+    for (size_t i = 0; i < hone_program_operations(a); i++) {
+        const hone_operation *o = hone_program_operation(a, i);
+        size_t k = 0;
+        while (k < hone_program_operations(b) && !same_operation(o, hone_program_operation(b, k)))
+            k++;
+        if (k == hone_program_operations(b))
+            fail_msg("%s %s %s is not in both", o->algorithm, or_none(o->key), or_none(o->call));
+    }
+}
+
+static void assert_agree(fixture *f, const char *name, const char *form, const char *text)
+{
+    hone_program *a = open_golden(f, name), *b = open_golden(f, text);
+    assert_string_equal(hone_program_form(a), form);
+    assert_string_equal(hone_program_dialect(a), hone_program_dialect(b));
+    assert_true(hone_program_operations(a) > 0);
+    assert_same(a, b);
+    hone_program_release(&a);
+    hone_program_release(&b);
+}
+
+static void protos_say_what_hlo_text_says(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    assert_agree(&f, "control.hlo.pb", "HLO proto", "control.hlo.txt");
+    assert_agree(&f, "many.hlo.pb", "HLO proto", "many.hlo.txt");
+    hone_program *program = open_golden(&f, "one.opt.hlo.pb");
+    assert_non_null(strstr(hone_program_note(program), "optimised"));
+    assert_int_equal(hone_program_operation(program, 0)->count, -1);
+    hone_program_release(&program);
+    program = open_golden(&f, "one_json.hlo.pb"); // with its arguments
+    assert_int_equal(hone_program_operation(program, 0)->matched, HONE_MATCH_LABEL);
+    assert_string_equal(hone_program_operation(program, 0)->key, "2133cfa20c40fe20");
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+// --- messages
+
+static void add_varint(hone_buffer *out, uint64_t value)
+{
+    for (; value > 127; value >>= 7)
+        hone_buffer_char(out, (char)(value & 127) | (char)128);
+    hone_buffer_char(out, (char)value);
+}
+
+static void add_bytes(hone_buffer *out, unsigned field, const void *bytes, size_t size)
+{
+    add_varint(out, field << 3 | 2);
+    add_varint(out, size);
+    hone_buffer_append(out, bytes, size);
+}
+
+static void add_text(hone_buffer *out, unsigned field, const char *text)
+{
+    add_bytes(out, field, text, strlen(text));
+}
+
+static void add_number(hone_buffer *out, unsigned field, uint64_t value)
+{
+    add_varint(out, field << 3);
+    add_varint(out, value);
+}
+
+// Takes `inside` into `out` as a field, and empties it.
+static void add_message(hone_buffer *out, unsigned field, hone_buffer *inside)
+{
+    add_bytes(out, field, hone_buffer_string(inside), inside->size);
+    hone_buffer_clear(inside);
+}
+
+static void a_proto_is_read_in_its_wrapping(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_buffer bytes, outer;
+    hone_buffer_init(&bytes, f.allocator);
+    hone_buffer_init(&outer, f.allocator);
+    hone_program *bare = open_golden(&f, "control.hlo.pb");
+    read_golden("control.hlo.pb", &bytes);
+    for (int depth = 0; depth < 2; depth++) { // HloProto, and HloSnapshot around it
+        add_message(&outer, 1, &bytes);
+        hone_buffer_append(&bytes, outer.data, outer.size);
+        hone_buffer_clear(&outer);
+        hone_program *wrapped = fixture_read_bytes(&f, bytes.data, bytes.size);
+        assert_same(bare, wrapped);
+        hone_program_release(&wrapped);
+    }
+    hone_program_release(&bare);
+    hone_buffer_deinit(&bytes);
+    hone_buffer_deinit(&outer);
+    fixture_close(&f);
+}
+
+// A module of one computation: a parameter of f32[2,64,24], and a custom call of it whose fields the caller has written.
+static void write_module(fixture *f, hone_buffer *call, hone_buffer *out)
+{
+    static const char shape[] = "\x10\x0b\x1a\x03\x02\x40\x18", operand = 1;
+    hone_buffer instruction, computation;
+    hone_buffer_init(&instruction, f->allocator);
+    hone_buffer_init(&computation, f->allocator);
+    add_text(&computation, 1, "main.3");
+    add_text(&instruction, 2, "parameter");
+    add_bytes(&instruction, 3, shape, sizeof shape - 1);
+    add_number(&instruction, 35, 1);
+    add_message(&computation, 2, &instruction);
+    add_text(call, 2, "custom-call");
+    add_bytes(call, 3, "\x10\x0b\x1a\x02\x02\x18", 6);
+    add_number(call, 35, 2);
+    add_bytes(call, 36, &operand, 1);
+    add_message(&computation, 2, call);
+    add_number(&computation, 5, 7);
+    add_number(&computation, 6, 2);
+    add_text(out, 1, "jit_f");
+    add_message(out, 3, &computation);
+    add_number(out, 6, 7);
+    hone_buffer_deinit(&instruction);
+    hone_buffer_deinit(&computation);
+}
+
+static void labels_stand_in_payloads_and_attributes_too(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    static const char label[] = "hone#mean_pooling.v1:0123456789abcdef";
+    for (int way = 0; way < 4; way++) {
+        hone_buffer call, inside, module;
+        hone_buffer_init(&call, f.allocator);
+        hone_buffer_init(&inside, f.allocator);
+        hone_buffer_init(&module, f.allocator);
+        if (way == 0) { // a payload in the metadata
+            add_text(&module, 1, label);
+            add_message(&inside, 20, &module);
+            add_message(&call, 7, &inside);
+        } else if (way == 1) { // the number of one that the module keeps
+            add_number(&module, 2, 1);
+            add_message(&inside, 20, &module);
+            add_message(&call, 7, &inside);
+        } else if (way == 2) { // a frontend attribute
+            add_text(&module, 1, "hone_label");
+            add_text(&module, 2, label);
+            add_message(&inside, 1, &module);
+            add_message(&call, 68, &inside);
+        } else { // an attribute of the custom call, beside its call text
+            add_text(
+                &call, 43,
+                "{hone_call = \"mean_pooling(f32[2,64,24], chunk_size=16)\", hone_label = "
+                "\"hone#mean_pooling.v1:0123456789abcdef\"}");
+        }
+        write_module(&f, &call, &module);
+        add_text(&module, 22, "another");
+        add_text(&module, 22, label);
+        hone_program *program = fixture_read_bytes(&f, module.data, module.size);
+        assert_int_equal(hone_program_operations(program), 1);
+        const hone_operation *o = hone_program_operation(program, 0);
+        assert_string_equal(o->label, label);
+        assert_int_equal(o->count, 1);
+        if (way == 3) assert_string_equal(o->call, "mean_pooling(f32[2,64,24], chunk_size=16)");
+        hone_program_release(&program);
+        hone_buffer_deinit(&call);
+        hone_buffer_deinit(&inside);
+        hone_buffer_deinit(&module);
+    }
+    fixture_close(&f);
+}
+
+// --- gzip
+
+static void compress_bytes(hone_buffer *bytes)
+{
+    z_stream stream = {0};
+    assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    size_t room = deflateBound(&stream, (uLong)bytes->size);
+    unsigned char *packed = malloc(room);
+    assert_non_null(packed);
+    stream.next_in = (unsigned char *)bytes->data;
+    stream.avail_in = (unsigned)bytes->size;
+    stream.next_out = packed;
+    stream.avail_out = (unsigned)room;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    hone_buffer_clear(bytes);
+    hone_buffer_append(bytes, packed, room - stream.avail_out);
+    deflateEnd(&stream);
+    free(packed);
+}
+
+static void gzip_of_any_form_is_unpacked(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"control.mlir", "control.hlo.txt", "control.hlo.pb"};
+    fixture f;
+    fixture_open(&f);
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, f.allocator);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        hone_program *bare = open_golden(&f, names[i]);
+        read_golden(names[i], &bytes);
+        for (int depth = 0; depth < 2; depth++) {
+            compress_bytes(&bytes);
+            hone_program *packed = fixture_read_bytes(&f, bytes.data, bytes.size);
+            assert_same(bare, packed);
+            hone_program_release(&packed);
+        }
+        hone_program_release(&bare);
+    }
+    read_golden("control.mlir", &bytes);
+    compress_bytes(&bytes);
+    hone_program *cut = fixture_read_bytes(&f, bytes.data, bytes.size - 12);
+    assert_non_null(strstr(hone_program_note(cut), "cut short"));
+    hone_program_release(&cut);
+    hone_buffer_deinit(&bytes);
+    fixture_close(&f);
+}
+
+// --- damage
+
+static void refuse(fixture *f, const void *bytes, size_t size, hone_status status, const char *words)
+{
+    hone_error err = {0};
+    hone_program *program = NULL;
+    assert_int_equal(hone_offline_read(&f->environment, "x", bytes, size, &program, &err), status);
+    assert_null(program);
+    if (!strstr(err.message, words)) fail_msg("'%s' does not say '%s'", err.message, words);
+}
+
+static void what_is_no_program_is_refused_by_name(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    refuse(&f, "\x28\xb5\x2f\xfd....", 8, HONE_UNSUPPORTED, "zstd");
+    refuse(
+        &f,
+        "\x7f"
+        "ELF\0\0\0\0",
+        8, HONE_UNSUPPORTED, "a compiled program");
+    refuse(&f, "\x0a\x02hi\x10\x01\0\0", 8, HONE_CORRUPT, "none of the forms");
+    refuse(&f, "\x1f\x8b\x08\0\0\0\0\0\0\3", 10, HONE_CORRUPT, "none of the forms");
+    refuse(&f, "", 0, HONE_CORRUPT, "none of the forms");
+    refuse(&f, "Dear reader,\nthis is a letter.\n", 31, HONE_CORRUPT, "none of the forms");
+    refuse(&f, "HloModule nothing more", 22, HONE_CORRUPT, "nothing in it");
+    refuse(&f, "ML\xefR\x0dStableHLO_v1.0.0", 20, HONE_UNSUPPORTED, "bytecode");
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, f.allocator);
+    hone_buffer_text(&bytes, "module {}");
+    for (int depth = 0; depth < 5; depth++)
+        compress_bytes(&bytes);
+    refuse(&f, bytes.data, bytes.size, HONE_CORRUPT, "compressed more than 4 times");
+    hone_buffer_deinit(&bytes);
+    fixture_close(&f);
+}
+
+static void binary_forms_cut_anywhere_are_read_as_far_as_they_go(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"control.hlo.pb", "one.opt.hlo.pb"};
+    fixture f;
+    fixture_open(&f);
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, f.allocator);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        read_golden(names[i], &bytes);
+        for (size_t size = bytes.size - 1; size > 0; size = size * 15 / 16) {
+            char *copy = malloc(size); // exactly so large: a reader that goes over the end is seen
+            assert_non_null(copy);
+            memcpy(copy, bytes.data, size);
+            hone_error err = {0};
+            hone_program *program = NULL;
+            hone_status status = hone_offline_read(&f.environment, "cut", copy, size, &program, &err);
+            assert_true(status == HONE_OK || status == HONE_CORRUPT);
+            if (status == HONE_OK) assert_non_null(hone_program_note(program));
+            hone_program_release(&program);
+            free(copy);
+        }
+    }
+    hone_buffer_deinit(&bytes);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(protos_say_what_hlo_text_says),
+        cmocka_unit_test(a_proto_is_read_in_its_wrapping),
+        cmocka_unit_test(labels_stand_in_payloads_and_attributes_too),
+        cmocka_unit_test(gzip_of_any_form_is_unpacked),
+        cmocka_unit_test(what_is_no_program_is_refused_by_name),
+        cmocka_unit_test(binary_forms_cut_anywhere_are_read_as_far_as_they_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
