@@ -132,8 +132,10 @@ static const struct {
     hone_argument_type type;
     uint32_t size;
 } types[] = {
-    {"i32", HONE_ARGUMENT_I32, 4}, {"u32", HONE_ARGUMENT_U32, 4}, {"i64", HONE_ARGUMENT_I64, 8},
-    {"u64", HONE_ARGUMENT_U64, 8}, {"f32", HONE_ARGUMENT_F32, 4}, {"f64", HONE_ARGUMENT_F64, 8},
+    {"i8", HONE_ARGUMENT_I8, 1},   {"u8", HONE_ARGUMENT_U8, 1},   {"i16", HONE_ARGUMENT_I16, 2},
+    {"u16", HONE_ARGUMENT_U16, 2}, {"i32", HONE_ARGUMENT_I32, 4}, {"u32", HONE_ARGUMENT_U32, 4},
+    {"i64", HONE_ARGUMENT_I64, 8}, {"u64", HONE_ARGUMENT_U64, 8}, {"f32", HONE_ARGUMENT_F32, 4},
+    {"f64", HONE_ARGUMENT_F64, 8},
 };
 
 static double number_of(const hone_value *value)
@@ -155,11 +157,15 @@ uint64_t hone_argument_bits(hone_argument_type type, const hone_value *value)
 
 static hone_status check_range(const reader *r, const hone_argument *argument, int64_t value, hone_error *err)
 {
-    bool fits = argument->type == HONE_ARGUMENT_I32   ? value >= INT32_MIN && value <= INT32_MAX
-                : argument->type == HONE_ARGUMENT_U32 ? value >= 0 && value <= UINT32_MAX
-                : argument->type == HONE_ARGUMENT_U64 ? value >= 0
-                                                      : true;
-    if (fits) return HONE_OK;
+    static const struct {
+        int64_t least, most;
+    } ranges[] = {
+        [HONE_ARGUMENT_I8] = {INT8_MIN, INT8_MAX},    [HONE_ARGUMENT_U8] = {0, UINT8_MAX},
+        [HONE_ARGUMENT_I16] = {INT16_MIN, INT16_MAX}, [HONE_ARGUMENT_U16] = {0, UINT16_MAX},
+        [HONE_ARGUMENT_I32] = {INT32_MIN, INT32_MAX}, [HONE_ARGUMENT_U32] = {0, UINT32_MAX},
+        [HONE_ARGUMENT_I64] = {INT64_MIN, INT64_MAX}, [HONE_ARGUMENT_U64] = {0, INT64_MAX},
+    };
+    if (value >= ranges[argument->type].least && value <= ranges[argument->type].most) return HONE_OK;
     return hone_fail(
         err, HONE_UNSUPPORTED, where, "%s: %" PRId64 " does not fit %u bytes", r->field, value,
         (unsigned)argument->size);
@@ -236,6 +242,47 @@ static hone_status read_argument(reader *r, hone_argument *argument, hone_error 
         err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is a scalar: write i32(%s), f32(%s)", name, name, name);
 }
 
+static hone_status check_tensor_multiple(const reader *r, uint32_t index, int64_t multiple, hone_error *err)
+{
+    const uint32_t align = hone_call_align(r->scope.call, index);
+    const hone_parameter *parameter = hone_signature_parameter(hone_call_signature(r->scope.call), index);
+    if (multiple > HONE_ORDINARY_ALIGN)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "arguments: '%s:%" PRId64 "': no tensor is known to be aligned to more than "
+            "%d bytes",
+            parameter->name, multiple, HONE_ORDINARY_ALIGN);
+    if (align == 0 || align % (uint32_t)multiple == 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "%s is aligned to %u bytes, the kernel was compiled for multiples of %" PRId64,
+        parameter->name, (unsigned)align, multiple);
+}
+
+static hone_status check_multiple(const reader *r, const hone_argument *argument, int64_t multiple, hone_error *err)
+{
+    if (argument->kind == HONE_ARGUMENT_TENSOR) return check_tensor_multiple(r, argument->value, multiple, err);
+    const bool is_float = argument->type == HONE_ARGUMENT_F32 || argument->type == HONE_ARGUMENT_F64;
+    if (argument->kind == HONE_ARGUMENT_SCALAR || is_float)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "arguments: ':%" PRId64 "' stands behind a tensor or a whole number that the call key has", multiple);
+    if ((int64_t)argument->as.bits % multiple == 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "an argument is %" PRId64 ", the kernel was compiled for multiples of %" PRId64,
+        (int64_t)argument->as.bits, multiple);
+}
+
+// Behind an argument: ":16", what the code takes for granted that it is a multiple of.
+static hone_status pass_multiple(reader *r, const hone_argument *argument, hone_error *err)
+{
+    if (!hone_lexer_accept(&r->lexer, ":")) return HONE_OK;
+    const bool is_whole = r->lexer.token.kind == HONE_TOKEN_INTEGER;
+    const int64_t multiple = is_whole ? r->lexer.token.scalar.as.i64 : 0;
+    if (multiple <= 0 || multiple > 4096) return fail_at(r, "a whole number from 1 to 4096 behind ':'", err);
+    hone_lexer_next(&r->lexer);
+    return check_multiple(r, argument, multiple, err);
+}
+
 hone_status hone_launch_arguments(
     const hone_allocator *allocator,
     const hone_plan *plan,
@@ -255,6 +302,7 @@ hone_status hone_launch_arguments(
         hone_argument *argument = &out[(*out_count)++];
         memset(argument, 0, sizeof *argument);
         status = read_argument(&r, argument, err);
+        if (status == HONE_OK) status = pass_multiple(&r, argument, err);
         if (status == HONE_OK) status = pass_comma(&r, err);
     }
     close_reader(&r);

@@ -23,6 +23,10 @@ typedef enum hone_argument_kind {
 
 typedef enum hone_argument_type {
     HONE_ARGUMENT_POINTER,
+    HONE_ARGUMENT_I8,
+    HONE_ARGUMENT_U8,
+    HONE_ARGUMENT_I16,
+    HONE_ARGUMENT_U16,
     HONE_ARGUMENT_I32,
     HONE_ARGUMENT_U32,
     HONE_ARGUMENT_I64,

@@ -4,6 +4,7 @@
 //   FAKE_CUDA_MEMORY    bytes of the GPU's memory (default 1 GiB)
 //   FAKE_CUDA_INIT      what cuInit answers, a CUresult
 //   FAKE_CUDA_CAPABILITY  90
+//   FAKE_CUDA_OPTIONS  an option that real cubins count as compiled with: "-Dhone_x_bf16=1"
 //   FAKE_CUDA_LOG       a file that gets a line a launch, and a line a compilation
 // Built with FAKE_OLD it is a driver from before cuLibraryLoadData; with FAKE_BROKEN it lacks a function of every driver.
 #ifndef FAKE_CUDA_H

@@ -195,9 +195,7 @@ int cuGetErrorString(int result, const char **text)
 
 // Memory -----------------------------------------------------------------------------------------------------------
 
-#ifndef FAKE_BROKEN
-EXPORT int cuMemAlloc_v2(unsigned long long *address, size_t size);
-int cuMemAlloc_v2(unsigned long long *address, size_t size)
+static int allocate(unsigned long long *address, size_t size)
 {
     if (here() != OK) return here();
     if (allocated + size > (size_t)number("FAKE_CUDA_MEMORY", 1L << 30)) return OUT_OF_MEMORY;
@@ -207,6 +205,13 @@ int cuMemAlloc_v2(unsigned long long *address, size_t size)
     allocated += size;
     *address = (unsigned long long)(uintptr_t)(b + 1);
     return OK;
+}
+
+#ifndef FAKE_BROKEN
+EXPORT int cuMemAlloc_v2(unsigned long long *address, size_t size);
+int cuMemAlloc_v2(unsigned long long *address, size_t size)
+{
+    return allocate(address, size);
 }
 #endif
 
@@ -330,6 +335,50 @@ bool fake_has_option(const char *image, const char *option)
     return strstr(image, line) != NULL;
 }
 
+static uint64_t little(const unsigned char *at, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = bytes - 1; i >= 0; i--)
+        value = value << 8 | at[i];
+    return value;
+}
+
+// A section ".nv.info.NAME" of a real cubin as the line "function NAME 8 8 4": records of which one in four bytes and more is
+// a parameter, the last one first.
+static size_t put_function(char *out, size_t size, const char *name, const unsigned char *info, uint64_t bytes)
+{
+    uint32_t sizes[FAKE_MAX_PARAMETERS] = {0}, count = 0;
+    for (uint64_t at = 0; at + 4 <= bytes; at += 4 + (info[at] == 4 ? little(info + at + 2, 2) : 0)) {
+        if (info[at] != 4 || info[at + 1] != 0x17) continue;
+        uint32_t index = (uint32_t)little(info + at + 8, 2) % FAKE_MAX_PARAMETERS;
+        sizes[index] = (uint32_t)little(info + at + 12, 4) >> 18;
+        if (index >= count) count = index + 1;
+    }
+    size_t used = (size_t)snprintf(out, size, "function %s", name);
+    for (uint32_t i = 0; i < count; i++)
+        used += (size_t)snprintf(out + used, size - used, " %u", sizes[i]);
+    return used + (size_t)snprintf(out + used, size - used, "\n");
+}
+
+// A real cubin as the fake compiler would have written it, with FAKE_CUDA_OPTIONS as its options.
+static char *text_of_cubin(const unsigned char *image)
+{
+    enum { SIZE = 1 << 14, PREFIX = 9 };
+    const unsigned char *heads = image + little(image + 40, 8);
+    const unsigned char *names = image + little(heads + 64 * little(image + 62, 2) + 24, 8);
+    const char *options = getenv("FAKE_CUDA_OPTIONS");
+    char *text = malloc(SIZE);
+    size_t used = (size_t)snprintf(text, SIZE, FAKE_MAGIC "option %s\n", options ? options : "");
+    for (uint64_t i = 0; i < little(image + 60, 2); i++) {
+        const unsigned char *head = heads + 64 * i;
+        const char *name = (const char *)names + little(head, 4);
+        if (strncmp(name, ".nv.info.", PREFIX) == 0)
+            used += put_function(
+                text + used, SIZE - used, name + PREFIX, image + little(head + 24, 8), little(head + 32, 8));
+    }
+    return text;
+}
+
 static void read_functions(module *m)
 {
     for (const char *line = strstr(m->image, "function "); line && m->count < 8; line = strstr(line, "\nfunction ")) {
@@ -350,9 +399,10 @@ static int load(module **out, const void *image)
     static const char waiter[] = FAKE_MAGIC "function hone_wait 8\n";
     if (here() != OK) return here();
     const char *text = strncmp(image, ".version", 8) == 0 ? waiter : image;
-    if (strncmp(text, FAKE_MAGIC, strlen(FAKE_MAGIC)) != 0) return INVALID_IMAGE;
+    bool is_cubin = strncmp(text, "\177ELF", 4) == 0;
+    if (!is_cubin && strncmp(text, FAKE_MAGIC, strlen(FAKE_MAGIC)) != 0) return INVALID_IMAGE;
     *out = calloc(1, sizeof **out);
-    (*out)->image = strdup(text);
+    (*out)->image = is_cubin ? text_of_cubin(image) : strdup(text);
     read_functions(*out);
     return OK;
 }
@@ -515,6 +565,21 @@ int cuLaunchKernelEx(const config *c, fake_function *f, void **arguments, void *
     memcpy(launch.grid, c->grid, sizeof launch.grid);
     memcpy(launch.block, c->block, sizeof launch.block);
     return start(&launch, words);
+}
+
+EXPORT int cuMemAllocAsync(unsigned long long *address, size_t size, void *stream);
+int cuMemAllocAsync(unsigned long long *address, size_t size, void *stream)
+{
+    (void)stream;
+    fake_log("allocate %zu", size);
+    return allocate(address, size);
+}
+
+EXPORT int cuMemFreeAsync(unsigned long long address, void *stream);
+int cuMemFreeAsync(unsigned long long address, void *stream)
+{
+    (void)stream;
+    return cuMemFree_v2(address);
 }
 
 EXPORT int cuLibraryLoadData(

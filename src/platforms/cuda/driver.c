@@ -54,6 +54,8 @@ static const struct {
     {"cuKernelGetFunction", offsetof(cuda_driver, kernel_get_function), true},
     {"cuFuncGetParamInfo", offsetof(cuda_driver, function_get_parameter), true},
     {"cuLaunchKernelEx", offsetof(cuda_driver, launch_ex), true},
+    {"cuMemAllocAsync", offsetof(cuda_driver, allocate_async), true},
+    {"cuMemFreeAsync", offsetof(cuda_driver, free_async), true},
     {"cuStreamBeginCapture_v2", offsetof(cuda_driver, begin_capture), true},
     {"cuStreamEndCapture", offsetof(cuda_driver, end_capture), true},
     {"cuGraphInstantiateWithFlags", offsetof(cuda_driver, graph_instantiate), true},

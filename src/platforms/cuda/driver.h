@@ -144,6 +144,8 @@ typedef struct cuda_driver {
     cuda_result (*kernel_get_function)(cuda_function **function, cuda_kernel *kernel);
     cuda_result (*function_get_parameter)(cuda_function *function, size_t index, size_t *offset, size_t *size);
     cuda_result (*launch_ex)(const cuda_launch_config *config, cuda_function *function, void **arguments, void **extra);
+    cuda_result (*allocate_async)(cuda_address *address, size_t size, cuda_stream *stream);
+    cuda_result (*free_async)(cuda_address address, cuda_stream *stream);
     cuda_result (*begin_capture)(cuda_stream *stream, int mode);
     cuda_result (*end_capture)(cuda_stream *stream, cuda_graph **graph);
     cuda_result (*graph_instantiate)(cuda_graph_exec **exec, cuda_graph *graph, unsigned long long flags);

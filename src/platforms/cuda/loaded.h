@@ -15,6 +15,8 @@ typedef struct cuda_loaded {
     hone_launch launch;
     cuda_launch_attribute attributes[3];
     uint32_t attribute_count;
+    size_t scratch_bytes;   // device memory that each run takes from its stream; 0: none
+    uint32_t scratch_index; // of the argument that points there
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } cuda_loaded;

@@ -27,6 +27,20 @@ static cuda_result launch(const cuda_loaded *loaded, cuda_stream *stream, void *
     return driver->launch_ex(&config, loaded->function, arguments, NULL);
 }
 
+// In the order of the stream: a run that comes later on it may get the same memory.
+static cuda_result launch_with_scratch(
+    const cuda_loaded *loaded, cuda_stream *stream, uint64_t *values, void **arguments)
+{
+    const cuda_driver *driver = &loaded->instance->driver;
+    cuda_address memory = 0;
+    cuda_result result = driver->allocate_async(&memory, loaded->scratch_bytes, stream);
+    if (result != CUDA_SUCCESS) return result;
+    values[loaded->scratch_index] = memory;
+    result = launch(loaded, stream, arguments);
+    cuda_result freed = driver->free_async(memory, stream);
+    return result != CUDA_SUCCESS ? result : freed;
+}
+
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const cuda_loaded *loaded = plan->state;
@@ -46,7 +60,9 @@ hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const h
     (void)driver->context_get_current(&before);
     if (before != loaded->context && driver->context_set_current(loaded->context) != CUDA_SUCCESS)
         return HONE_KERNEL_FAILED;
-    cuda_result result = launch(loaded, execution != NULL ? execution->stream : NULL, arguments);
+    cuda_stream *stream = execution != NULL ? execution->stream : NULL;
+    cuda_result result = loaded->scratch_bytes == 0 ? launch(loaded, stream, arguments)
+                                                    : launch_with_scratch(loaded, stream, values, arguments);
     if (before != loaded->context) (void)driver->context_set_current(before);
     return result == CUDA_SUCCESS ? HONE_OK : fail_launch(loaded->instance, result);
 }

@@ -1,0 +1,30 @@
+// What Triton writes beside a cubin, and what follows from it for the launch: how many threads, how much shared memory, which
+// pointers stand behind the author's own arguments.
+#ifndef HONE_PLATFORMS_TRITON_METADATA_H
+#define HONE_PLATFORMS_TRITON_METADATA_H
+
+#include "hone/status.h"
+
+#include <stdbool.h>
+
+enum { HONE_TRITON_NAME_SIZE = 256 };
+
+typedef struct hone_triton_metadata {
+    char name[HONE_TRITON_NAME_SIZE]; // of the function
+    char version[32];                 // Triton's: "3.9.0"
+    uint32_t threads;                 // of a block
+    uint32_t shared_bytes;            // dynamic shared memory
+    uint32_t blocks;                  // of a cluster, for each program of the grid; 1: no clusters
+    uint64_t scratch_bytes;           // global memory that each block needs beside its tensors
+    uint64_t scratch_align;
+    uint32_t trailing; // pointers that Triton has added behind the arguments; the first is that of the scratch
+    int capability;    // 90
+    bool cooperative, programmatic;
+} hone_triton_metadata;
+
+// text: a JSON object as Triton writes it, at least {"name", "triton_version", "target", "num_warps", "shared"}.
+// Returns: HONE_OK; HONE_CORRUPT (something is missing, or of another type); HONE_INCOMPATIBLE (another backend, an older
+// Triton, tensor descriptors, instrumentation); HONE_OUT_OF_MEMORY.
+hone_status hone_triton_metadata_read(const char *text, hone_triton_metadata *out, hone_error *err);
+
+#endif
