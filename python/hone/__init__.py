@@ -1,0 +1,143 @@
+"""hone finds the fastest correct kernel for each call on this machine, once, and remembers it.
+
+    import hone, numpy as np
+
+    x, w = np.ones((64, 4096), np.float32), np.ones(4096, np.float32)
+    y = hone.run("rms_norm", x, w, eps=1e-5)      # the chain decides; after that: a table hit
+    with hone.tune("rms_norm", x, w, eps=1e-5, seconds=5):
+        y = hone.run("rms_norm", x, w, eps=1e-5)  # what was tuned
+
+Arrays of numpy, torch and JAX are taken as they are, by DLPack, without copies. ``hone.registry`` lists what there is;
+``hone.jax`` calls hone from inside XLA.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hone import _arrays, _hone, errors
+from hone import contexts as _contexts
+from hone._hone import bind, call, run
+from hone.contexts import Config, Context
+from hone.errors import (
+    BusyError,
+    CancelledError,
+    CorruptError,
+    HoneError,
+    IncompatibleError,
+    InvalidArgumentError,
+    IOFailedError,
+    KernelFailedError,
+    NotFoundError,
+    OutOfMemoryError,
+    UnavailableError,
+    UnsupportedError,
+)
+from hone.results import Decision, Result
+from hone.runtimes import Runtime, default, use
+
+_hone.setup(errors.BY_STATUS, _contexts._current, default, _arrays.allocate)
+
+from hone import registry  # noqa: E402  (needs the lines above)
+
+__version__ = _hone.version()
+__all__ = [
+    "BusyError", "CancelledError", "Config", "Context", "CorruptError", "Decision", "HoneError", "IOFailedError",
+    "IncompatibleError", "InvalidArgumentError", "KernelFailedError", "NotFoundError", "OutOfMemoryError", "Result",
+    "Runtime", "UnavailableError", "UnsupportedError", "bind", "call", "context", "decide", "default", "explain", "list",
+    "offline", "overlay", "override", "policy", "registry", "run", "tune", "use",
+]
+
+
+def decide(operation: str, *arrays: Any, **scalars: Any) -> Decision:
+    """The chain's answer for a call, without running it. Under the policy ``tune`` this tunes.
+
+    Args:
+        operation: a name, with ``arrays`` and ``scalars`` as of :func:`run` (an array may be a pair of dtype and shape,
+            ``("float32", (64, 4096))``), or a whole call text, ``"rms_norm(f32[64,4096], f32[4096])"``.
+    """
+    return default().decide(operation, *arrays, **scalars)
+
+
+def explain(operation: str, *arrays: Any, json: bool = False, **scalars: Any) -> str:
+    """Why a call gets the kernel it gets, as text or as a JSON document. Takes calls as :func:`decide` does; never tunes."""
+    return default().explain(operation, *arrays, json=json, **scalars)
+
+
+def tune(operation: str | None = None, *arrays: Any, **keywords: Any) -> Result:
+    """Tunes a call: all kernels of its algorithm in one contest, verified, measured, remembered.
+
+    Args:
+        operation: as of :func:`decide`; None: every call that was recorded and has no verified decision.
+        arrays: their contents are not looked at; inputs are made up.
+        keywords: scalars of the call, and options:
+            ``seconds`` (at most so long, 30), ``evaluations`` (at most so many candidates, 500), ``patience``,
+            ``candidate_seconds``, ``wait_seconds``, ``isolation`` (``"worker"`` or ``"in_process"``), ``cold``, ``seed``,
+            ``store`` (keep it, True), ``fresh``, ``keep_existing``, ``platform``, ``kernel``, ``stable``,
+            ``expected_calls``, ``batch_seconds``, ``progress`` (a callable that gets a dict; True: tqdm's bar; False: none;
+            None: tqdm's where there is a terminal).
+
+    Returns:
+        The decisions with their evidence; entered with ``with``, they answer.
+
+    Raises:
+        NotFoundError: no kernel can run it, or none passed.
+        KeyboardInterrupt: Ctrl-C ends the contest; what was measured is kept.
+    """
+    return default().tune(operation, *arrays, **keywords)
+
+
+def offline(program: str | bytes | os.PathLike[str], *, unproved: bool = False, **options: Any) -> Result:
+    """Tunes every operation of a lowered program: its path, text or bytes. Options are those of :func:`tune`.
+
+    Args:
+        unproved: also operations that were matched by their operands alone.
+    """
+    return default().offline(program, unproved=unproved, **options)
+
+
+Kernels = dict[str, list[registry.Kernel]]
+
+
+def list() -> Kernels:
+    """Every algorithm with its kernels, by falling priority."""
+    return {name: registry.kernels(name) for name in registry.algorithms()}
+
+
+def override(
+    algorithm: str, kernel: str, config: Config = None, *, platform: str | None = None, store: bool = False
+) -> Context:
+    """A context in which every call of an algorithm gets a kernel.
+
+    Args:
+        config: a dict or text, ``"rows=4 threads=1"``; None: the kernel's heuristic.
+        store: also write the answers to the store, marked as unverified.
+    """
+    return default().override_with(algorithm, kernel, config, platform, store)
+
+
+def overlay(entries: Result | Iterable[Mapping[str, Any]]) -> Context:
+    """A context with decisions that go before all others.
+
+    Args:
+        entries: a result, or dicts with ``algorithm``, ``key``, ``kernel`` and, where they matter, ``config``, ``device``
+            (fingerprint), ``version``, ``spec``, ``platform``.
+    """
+    return default().context(overlay=entries)
+
+
+def policy(name: str) -> Context:
+    """A context with another policy: ``"tune"``, ``"heuristic"``, ``"fail"`` or ``"frozen"``."""
+    return default().context(policy=name)
+
+
+def context(
+    *,
+    overlay: Result | Iterable[Mapping[str, Any]] | None = None,
+    override: Mapping[str, str | tuple[str, Config]] | None = None,
+    policy: str | None = None,
+) -> Context:
+    """A context with any of the three. ``override`` maps algorithms to a kernel, or to a pair of kernel and config."""
+    return default().context(overlay=overlay, override=override, policy=policy)

@@ -1,0 +1,65 @@
+"""Which algorithms there are, and which kernels they have. As ``hone.registry``: of the default runtime."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from hone import runtimes
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """One implementation of an algorithm."""
+
+    algorithm: str
+    name: str
+    platform: str
+    backend: str
+    priority: int
+    is_reference: bool
+    space: str | None
+    revision: str | None
+
+
+def _runtime(runtime: Any) -> Any:
+    return runtimes.default() if runtime is None else runtime
+
+
+def algorithms(*, runtime: Any = None) -> list[str]:
+    """Names of all algorithms, sorted."""
+    return _runtime(runtime).algorithms()
+
+
+def signature(algorithm: str, *, runtime: Any = None) -> str:
+    """The signature of an algorithm: names, kinds, dtypes, shapes and defaults of its parameters and results."""
+    return _runtime(runtime).operation(algorithm).signature
+
+
+def kernels(algorithm: str, *, runtime: Any = None) -> list[Kernel]:
+    """The kernels of an algorithm by falling priority; none for an unknown one."""
+    return [Kernel(**row) for row in _runtime(runtime).kernels(algorithm)]
+
+
+def get(algorithm: str, platform: str | None = None, backend: str | None = None, *, runtime: Any = None) -> Kernel:
+    """The kernel of highest priority for a platform and backend, after the registry's fall-backs.
+
+    Args:
+        algorithm: its name, in any case.
+        platform: ``"native"``, ``"cuda"``, ...; ``"auto"``; None: any.
+        backend: ``"cpu"``, ``"gpu"``, ``"any"``; None: hardware that is present.
+
+    Raises:
+        NotFoundError: names the query and lists what there is.
+    """
+    return Kernel(**_runtime(runtime).get(algorithm, platform, backend))
+
+
+def validate(algorithm: str | None = None, *, runtime: Any = None) -> list[str]:
+    """The mismatches between the signatures of an algorithm's kernels (None: of every algorithm's); none: all agree."""
+    return _runtime(runtime).validate(algorithm)[1]
+
+
+def devices(*, runtime: Any = None) -> list[dict[str, Any]]:
+    """The devices of every platform that has some."""
+    return _runtime(runtime).devices()

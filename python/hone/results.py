@@ -1,0 +1,109 @@
+"""What the chain decided and what tuning found."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from hone.contexts import Context, overlay_change
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """Kernel and config of one call, with what they rest on. Times are nanoseconds of one run; 0 means not known."""
+
+    call: str | None
+    algorithm: str
+    version: str
+    key: str
+    kernel: str
+    platform: str
+    backend: str
+    config: dict[str, Any]
+    source: str
+    verified: bool
+    bucketed: bool
+    system: bool
+    time_ns: float
+    low_ns: float
+    high_ns: float
+    runner_up: str
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    default_time_ns: float
+    max_error: float
+    measured: int
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Decision:
+        return cls(**dict(row, config=json.loads(row["config"])))
+
+
+class Result(Context):
+    """What tuning found: decisions with evidence. Entered with ``with``, they answer the calls made inside.
+
+    ``len``, iteration and indexing go over :class:`Decision`.
+    """
+
+    def __init__(self, runtime: Any, native: Any):
+        self._result = native
+        super().__init__(runtime, [overlay_change(native.overlay())])
+
+    @property
+    def decisions(self) -> list[Decision]:
+        return [Decision.of(row) for row in self._result.decisions()]
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """What could not be tuned, with its reason."""
+        return json.loads(self.to_json()).get("failed", [])
+
+    def __len__(self) -> int:
+        return len(self._result.decisions())
+
+    def __iter__(self) -> Iterator[Decision]:
+        return iter(self.decisions)
+
+    def __getitem__(self, index: int) -> Decision:
+        return self.decisions[index]
+
+    def merge(self, other: Result) -> Result:
+        """The entries of both; of two for one call, the one that a store would keep."""
+        return Result(self._runtime, self._result.merge(other._result))
+
+    def to_json(self) -> str:
+        """The result document, which ``hone store put`` reads too."""
+        return self._result.json()
+
+    @classmethod
+    def from_json(cls, text: str, *, runtime: Any = None) -> Result:
+        """Reads what :meth:`to_json` wrote, or ``hone tune --json``."""
+        from hone import runtimes
+
+        runtime = runtimes.default() if runtime is None else runtime
+        return cls(runtime, runtime.parse_result(text))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, runtime: Any = None) -> Result:
+        with open(path, encoding="utf-8") as file:
+            return cls.from_json(file.read(), runtime=runtime)
+
+    def store(self, url: str) -> None:
+        """Writes the entries to a store, ``"sqlite:PATH"`` or ``"json:FOLDER"``, in one transaction."""
+        self._result.store(url)
+
+    def report(self) -> str:
+        """One HTML page that shows what was tried."""
+        return self._result.report()
+
+    def __repr__(self) -> str:
+        calls = ", ".join(str(decision.call) for decision in self.decisions[:3])
+        return f"<hone.Result of {len(self)}: {calls}{', ...' if len(self) > 3 else ''}>"

@@ -1,0 +1,134 @@
+"""Runtimes: the registry, the devices and the store of one program, tied together."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from types import TracebackType
+from typing import Any
+
+from hone import _hone
+from hone.contexts import Config, Context, entry_row, override_change, overlay_change, policy_change
+from hone.results import Decision, Result
+from hone.tuning import options_of, watched
+
+_lock = threading.Lock()
+_default: Runtime | None = None
+
+
+class Runtime(_hone.Runtime):
+    """A runtime of its own. The functions of the module use the default one, which is opened when it is first needed.
+
+    Args:
+        store: ``"sqlite:PATH"``, ``"json:FOLDER"``, ``"memory:"``, ``"none"``; None: ``HONE_STORE``, else
+            ``sqlite:$XDG_CACHE_HOME/hone/store.db``.
+        policy: ``"heuristic"``, ``"tune"``, ``"fail"`` or ``"frozen"``; None: ``HONE_POLICY``, else heuristic.
+        lock_file: path of a lock file; None: ``HONE_LOCK``, else none.
+        system_store: a store under the user's that is read and never written.
+        threads: of hone's own pool; 0: as many as the device has.
+        stable: only decisions that leave every bit as it was.
+        environment: whether ``HONE_*`` variables are read.
+    """
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def describe(self, operation: Any, *arrays: Any, **scalars: Any) -> Any:
+        """The call that arguments describe. ``operation`` may be a whole call text, without arguments then."""
+        if isinstance(operation, str) and "(" in operation:
+            if arrays or scalars:
+                raise TypeError("a call text has its arguments in it; none can come beside it")
+            return self.operation(operation.split("(")[0].strip()).parse(operation)
+        return self.call(operation, *arrays, **scalars)
+
+    def decide(self, operation: Any, *arrays: Any, **scalars: Any) -> Decision:
+        """The chain's answer for a call, without running it."""
+        return Decision.of(self.describe(operation, *arrays, **scalars).decide())
+
+    def explain(self, operation: Any, *arrays: Any, json: bool = False, **scalars: Any) -> str:
+        """Why a call gets the kernel it gets: each link of the chain, each kernel, the evidence. Never tunes."""
+        return self.describe(operation, *arrays, **scalars).explain(json)
+
+    def tune(self, operation: Any = None, *arrays: Any, **keywords: Any) -> Result:
+        """See :func:`hone.tune`."""
+        scalars, options = options_of(self, operation, keywords)
+        call = None if operation is None else self.describe(operation, *arrays, **scalars)
+        with watched(options) as given:
+            return Result(self, super().tune(call, **given))
+
+    def offline(
+        self, program: str | bytes | os.PathLike[str], *, unproved: bool = False, **options: Any
+    ) -> Result:
+        """See :func:`hone.offline`."""
+        with watched(options) as given:
+            return Result(self, self.read(program).tune(unproved, **given))
+
+    def read(self, program: str | bytes | os.PathLike[str]) -> Any:
+        """A lowered program: ``bytes`` of it, its text, or the path of a file."""
+        if isinstance(program, bytes):
+            return self.program("<memory>", program)
+        if isinstance(program, str) and "\n" in program:
+            return self.program("<memory>", program.encode())
+        with open(program, "rb") as file:
+            return self.program(os.fspath(program), file.read())
+
+    def context(
+        self,
+        *,
+        overlay: Any = None,
+        override: Any = None,
+        policy: str | None = None,
+    ) -> Context:
+        """See :func:`hone.context`."""
+        changes = []
+        if policy is not None:
+            changes.append(policy_change(policy))
+        if overlay is not None:
+            changes.append(overlay_change(self._overlay_of(overlay)))
+        for algorithm, choice in dict(override or {}).items():
+            kernel, config = (choice, None) if isinstance(choice, str) else choice
+            changes.append(override_change(algorithm, kernel, config, None, False))
+        return Context(self, changes)
+
+    def override_with(
+        self, algorithm: str, kernel: str, config: Config = None, platform: str | None = None, store: bool = False
+    ) -> Context:
+        """See :func:`hone.override`."""
+        return Context(self, [override_change(algorithm, kernel, config, platform, store)])
+
+    def _overlay_of(self, overlay: Any) -> Any:
+        if isinstance(overlay, Result):
+            return overlay._result.overlay()
+        return self.overlay([entry_row(entry) for entry in overlay])
+
+
+def default() -> Runtime:
+    """The runtime of the module's functions; opened now if it was not yet."""
+    global _default
+    with _lock:
+        if _default is None:
+            _default = Runtime()
+            _hone.use(_default)
+        return _default
+
+
+def use(runtime: Runtime | None) -> Runtime | None:
+    """Makes a runtime the module's and returns the one before. None: a new default is opened when it is needed."""
+    global _default
+    with _lock:
+        before, _default = _default, runtime
+        _hone.use(runtime)
+        return before
+
+
+@atexit.register
+def _close() -> None:
+    before = use(None)
+    if before is not None:
+        before.close()

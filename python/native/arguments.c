@@ -1,0 +1,228 @@
+// Arguments of Python in the order of values in C: parameters, results, keyword-only parameters.
+#include "native.h"
+
+static bool fail_kind(const native_parameter *parameter, const char *asked, PyObject *object)
+{
+    PyErr_Format(PyExc_TypeError, "%U asks for %s, and a %R came", parameter->name, asked, Py_TYPE(object));
+    return false;
+}
+
+static bool take_bool(const native_parameter *parameter, PyObject *object, hone_value *out)
+{
+    if (!PyBool_Check(object)) {
+        // numpy.bool_ and the like: what counts as an index is a number, and means something else.
+        PyObject *type = (PyObject *)Py_TYPE(object), *name = PyObject_GetAttrString(type, "__name__");
+        bool truth = name != NULL && PyUnicode_Check(name) &&
+                     (PyUnicode_CompareWithASCIIString(name, "bool_") == 0 ||
+                      PyUnicode_CompareWithASCIIString(name, "bool") == 0);
+        Py_XDECREF(name);
+        PyErr_Clear();
+        if (!truth) return fail_kind(parameter, "a bool", object);
+    }
+    *out = hone_of_bool(PyObject_IsTrue(object) == 1);
+    return true;
+}
+
+static bool take_int(const native_parameter *parameter, PyObject *object, hone_value *out)
+{
+    if (PyBool_Check(object) || !PyIndex_Check(object)) return fail_kind(parameter, "an int", object);
+    PyObject *index = PyNumber_Index(object);
+    int64_t value = index != NULL ? PyLong_AsLongLong(index) : -1;
+    Py_XDECREF(index);
+    if (value == -1 && PyErr_Occurred()) return false;
+    *out = hone_of_int(value);
+    return true;
+}
+
+static bool take_float(const native_parameter *parameter, PyObject *object, hone_value *out)
+{
+    if (PyBool_Check(object) || PyUnicode_Check(object)) return fail_kind(parameter, "a float", object);
+    double value = PyFloat_AsDouble(object);
+    if (value == -1.0 && PyErr_Occurred()) return false;
+    *out = hone_of_float(value);
+    return true;
+}
+
+static bool take_string(const native_parameter *parameter, PyObject *object, hone_value *out)
+{
+    if (!PyUnicode_Check(object)) return fail_kind(parameter, "a str", object);
+    const char *text = PyUnicode_AsUTF8AndSize(object, NULL);
+    if (text != NULL) *out = hone_of_string(text);
+    return text != NULL;
+}
+
+static bool take_tensor(
+    native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, bool describe)
+{
+    native_tensor *tensor = &out->held[out->held_count];
+    if (!native_tensor_of(object, describe, tensor)) return false;
+    out->held_count++;
+    if (parameter->is_result && !native_tensor_check_writable(object, tensor, parameter->name)) return false;
+    if (out->like == NULL) out->like = object;
+    out->values[i] = hone_of_tensor(tensor->tensor);
+    return true;
+}
+
+static bool take(native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, bool describe)
+{
+    static bool (*const scalars[])(const native_parameter *parameter, PyObject *object, hone_value *out) = {
+        [HONE_KIND_BOOL] = take_bool,
+        [HONE_KIND_INT] = take_int,
+        [HONE_KIND_FLOAT] = take_float,
+        [HONE_KIND_STRING] = take_string,
+    };
+    if (out->objects[i] != NULL) {
+        PyErr_Format(PyExc_TypeError, "%U is given twice", parameter->name);
+        return false;
+    }
+    out->objects[i] = object;
+    if (i >= out->count) out->count = i + 1;
+    if (object == Py_None) return true;
+    if (parameter->kind == HONE_KIND_TENSOR) return take_tensor(out, parameter, object, i, describe);
+    return scalars[parameter->kind](parameter, object, &out->values[i]);
+}
+
+static bool fail_count(const native_operation *operation, Py_ssize_t count)
+{
+    PyErr_Format(
+        PyExc_TypeError, "%U: %zd arguments came by position; it is %s", operation->name, count,
+        hone_signature_text(operation->signature));
+    return false;
+}
+
+// Names are interned almost always, so that a pointer tells.
+static size_t find(const native_operation *operation, PyObject *name)
+{
+    for (size_t i = 0; i < operation->count; i++)
+        if (operation->parameters[i].name == name) return i;
+    for (size_t i = 0; i < operation->count; i++)
+        if (PyUnicode_Compare(operation->parameters[i].name, name) == 0) return i;
+    return operation->count;
+}
+
+static bool take_keyword(
+    native_arguments *out, native_operation *operation, PyObject *name, PyObject *object, bool describe)
+{
+    size_t i = find(operation, name);
+    if (i < operation->count) return take(out, &operation->parameters[i], object, i, describe);
+    if (PyErr_Occurred()) return false;
+    PyErr_Format(
+        PyExc_TypeError, "%U has no parameter %R; it is %s", operation->name, name,
+        hone_signature_text(operation->signature));
+    return false;
+}
+
+// Results may be given behind the parameters; keyword-only parameters may not.
+static bool take_all(
+    native_arguments *out,
+    native_operation *operation,
+    PyObject *const *args,
+    Py_ssize_t count,
+    PyObject *keyword_names,
+    bool describe)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if ((size_t)i >= operation->count || operation->parameters[i].keyword_only) return fail_count(operation, count);
+        if (!take(out, &operation->parameters[i], args[i], (size_t)i, describe)) return false;
+    }
+    Py_ssize_t keywords = keyword_names != NULL ? PyTuple_Size(keyword_names) : 0;
+    for (Py_ssize_t i = 0; i < keywords; i++)
+        if (!take_keyword(out, operation, PyTuple_GetItem(keyword_names, i), args[count + i], describe)) return false;
+    return true;
+}
+
+bool native_arguments_take(
+    native_arguments *out,
+    native_operation *operation,
+    PyObject *const *args,
+    Py_ssize_t count,
+    PyObject *keyword_names,
+    bool describe)
+{
+    out->count = out->held_count = 0;
+    out->like = NULL;
+    out->lacks_results = false;
+    for (size_t i = 0; i < operation->count; i++) {
+        out->values[i] = hone_of_none();
+        out->objects[i] = NULL;
+    }
+    if (!take_all(out, operation, args, count, keyword_names, describe)) {
+        native_arguments_release(out);
+        return false;
+    }
+    for (size_t i = operation->positional; i < operation->count && operation->parameters[i].is_result; i++)
+        out->lacks_results |= out->values[i].tag == HONE_VALUE_NONE;
+    return true;
+}
+
+void native_arguments_release(native_arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->held_count; i++)
+        Py_XDECREF(arguments->held[i].owner);
+    arguments->held_count = 0;
+}
+
+bool native_arguments_describe(const native_arguments *arguments, native_operation *operation, hone_call **out)
+{
+    hone_error err;
+    hone_allocator allocator = {0};
+    hone_status status =
+        hone_call_bind(allocator, operation->signature, arguments->values, arguments->count, true, out, &err);
+    if (status != HONE_OK) native_raise(&err);
+    return status == HONE_OK;
+}
+
+static PyObject *shape_of(const hone_tensor *tensor)
+{
+    PyObject *shape = PyTuple_New(tensor->ndim);
+    for (int32_t i = 0; shape != NULL && i < tensor->ndim; i++) {
+        PyObject *dim = PyLong_FromLongLong(tensor->shape[i]);
+        if (dim == NULL || PyTuple_SetItem(shape, i, dim) != 0) Py_CLEAR(shape);
+    }
+    return shape;
+}
+
+static PyObject *allocate(const native_arguments *arguments, const hone_tensor *tensor)
+{
+    const hone_dtype_info *info = hone_dtype_find(tensor->dtype);
+    PyObject *shape = shape_of(tensor), *dtype = native_text(info->numpy_name);
+    PyObject *like = arguments->like != NULL ? arguments->like : Py_None, *made = NULL;
+    if (shape != NULL && dtype != NULL) made = PyObject_CallFunctionObjArgs(native.allocate, like, dtype, shape, NULL);
+    Py_XDECREF(shape);
+    Py_XDECREF(dtype);
+    return made;
+}
+
+// made[i] owns the results that were made here.
+static bool allocate_results(native_arguments *arguments, native_operation *operation, PyObject **made)
+{
+    hone_call *call = NULL;
+    if (!native_arguments_describe(arguments, operation, &call)) return false;
+    bool done = true;
+    for (size_t i = operation->positional; done && i < operation->count && operation->parameters[i].is_result; i++) {
+        if (arguments->values[i].tag != HONE_VALUE_NONE) continue;
+        made[i] = allocate(arguments, hone_call_tensor(call, i));
+        arguments->objects[i] = NULL;
+        done = made[i] != NULL && take(arguments, &operation->parameters[i], made[i], i, false);
+    }
+    hone_call_release(&call);
+    return done;
+}
+
+PyObject *native_arguments_results(native_arguments *arguments, native_operation *operation, PyObject **made)
+{
+    if (arguments->lacks_results && !allocate_results(arguments, operation, made)) return NULL;
+    size_t first = operation->positional, last = first;
+    while (last < operation->count && operation->parameters[last].is_result)
+        last++;
+    if (last == first + 1) {
+        Py_INCREF(arguments->objects[first]);
+        return arguments->objects[first];
+    }
+    PyObject *results = PyTuple_New((Py_ssize_t)(last - first));
+    for (size_t i = first; results != NULL && i < last; i++) {
+        Py_INCREF(arguments->objects[i]);
+        PyTuple_SetItem(results, (Py_ssize_t)(i - first), arguments->objects[i]);
+    }
+    return results;
+}

@@ -1,0 +1,178 @@
+// A call without data: what it is called, its key, and the shapes of its results.
+#include "native.h"
+
+PyObject *native_call_new(native_operation *operation, hone_call *call)
+{
+    native_call *self = PyObject_New(native_call, native.call_type);
+    if (self == NULL) {
+        hone_call_release(&call);
+        return NULL;
+    }
+    Py_INCREF((PyObject *)operation);
+    self->operation = operation;
+    self->call = call;
+    return (PyObject *)self;
+}
+
+static void dealloc(PyObject *object)
+{
+    native_call *self = (native_call *)object;
+    hone_call_release(&self->call);
+    Py_DECREF((PyObject *)self->operation);
+    native_object_free(object);
+}
+
+static PyObject *get_text(PyObject *self, void *closure)
+{
+    (void)closure;
+    return native_text(hone_call_text(((native_call *)self)->call));
+}
+
+static PyObject *get_key(PyObject *self, void *closure)
+{
+    (void)closure;
+    return native_text(hone_call_key(((native_call *)self)->call));
+}
+
+static PyObject *get_spec(PyObject *self, void *closure)
+{
+    (void)closure;
+    return native_text(hone_call_spec(((native_call *)self)->call));
+}
+
+static PyObject *get_operation(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *operation = (PyObject *)((native_call *)self)->operation;
+    Py_INCREF((PyObject *)operation);
+    return operation;
+}
+
+static PyObject *tensor_pair(const hone_tensor *tensor)
+{
+    PyObject *shape = PyTuple_New(tensor->ndim);
+    for (int32_t i = 0; shape != NULL && i < tensor->ndim; i++) {
+        PyObject *dim = PyLong_FromLongLong(tensor->shape[i]);
+        if (dim == NULL || PyTuple_SetItem(shape, i, dim) != 0) Py_CLEAR(shape);
+    }
+    return shape != NULL ? Py_BuildValue("(sN)", hone_dtype_find(tensor->dtype)->numpy_name, shape) : NULL;
+}
+
+static PyObject *value_object(const hone_value *value)
+{
+    switch (value->tag) {
+    case HONE_VALUE_TENSOR:
+        return tensor_pair(value->as.tensor);
+    case HONE_VALUE_BOOL:
+        return PyBool_FromLong(value->as.i64 != 0);
+    case HONE_VALUE_INT:
+        return PyLong_FromLongLong(value->as.i64);
+    case HONE_VALUE_FLOAT:
+        return PyFloat_FromDouble(value->as.f64);
+    case HONE_VALUE_STRING:
+        return native_text(value->as.string);
+    default:
+        Py_RETURN_NONE;
+    }
+}
+
+static PyObject *get_values(PyObject *object, void *closure)
+{
+    (void)closure;
+    const native_call *self = (native_call *)object;
+    const hone_value *values = hone_call_values(self->call);
+    size_t count = hone_signature_count(hone_call_signature(self->call));
+    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; tuple != NULL && i < count; i++) {
+        PyObject *value = value_object(&values[i]);
+        if (value == NULL || PyTuple_SetItem(tuple, (Py_ssize_t)i, value) != 0) Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static void append(void *ctx, const char *text, size_t size)
+{
+    PyObject **pieces = ctx;
+    PyObject *piece = *pieces != NULL ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace") : NULL;
+    if (piece == NULL || PyList_Append(*pieces, piece) != 0) Py_CLEAR(*pieces);
+    Py_XDECREF(piece);
+}
+
+static PyObject *join(PyObject *pieces)
+{
+    PyObject *empty = PyUnicode_FromString(""), *text = empty != NULL ? PyUnicode_Join(empty, pieces) : NULL;
+    Py_XDECREF(empty);
+    return text;
+}
+
+// explain(json): why the call gets the kernel it gets.
+static PyObject *method_explain(PyObject *object, PyObject *json)
+{
+    native_call *self = (native_call *)object;
+    hone_format format = PyObject_IsTrue(json) == 1 ? HONE_JSON : HONE_TEXT;
+    hone_context *context = NULL;
+    PyObject *entered = NULL, *pieces, *text = NULL;
+    hone_error err;
+    if (!native_context_current(&context, &entered)) return NULL;
+    pieces = PyList_New(0);
+    hone_context *previous = hone_context_enter(context);
+    hone_status status = hone_explain(self->operation->op, self->call, format, append, &pieces, &err);
+    hone_context_enter(previous);
+    if (status != HONE_OK)
+        native_raise(&err);
+    else if (pieces != NULL)
+        text = join(pieces);
+    Py_XDECREF(pieces);
+    Py_XDECREF(entered);
+    return text;
+}
+
+// decide(): the chain, without running.
+static PyObject *method_decide(PyObject *object, PyObject *none)
+{
+    (void)none;
+    native_call *self = (native_call *)object;
+    hone_context *context = NULL;
+    PyObject *entered = NULL;
+    hone_decision decision;
+    hone_status status;
+    hone_error err;
+    if (!native_context_current(&context, &entered)) return NULL;
+    Py_BEGIN_ALLOW_THREADS hone_context *previous = hone_context_enter(context);
+    status = hone_decide_call(self->operation->op, self->call, &decision, &err);
+    hone_context_enter(previous);
+    Py_END_ALLOW_THREADS Py_XDECREF(entered);
+    return status == HONE_OK ? native_decision(&decision, hone_call_text(self->call)) : native_raise(&err);
+}
+
+static PyMethodDef methods[] = {
+    {"explain", method_explain, METH_O, "explain(json): why the call gets the kernel it gets."},
+    {"decide", method_decide, METH_NOARGS, "decide(): the chain's answer as a dict."},
+    {0},
+};
+
+static PyGetSetDef fields[] = {
+    {"text", get_text, NULL, "Canonical call text.", NULL},
+    {"key", get_key, NULL, "Call key, 16 hex digits.", NULL},
+    {"spec", get_spec, NULL, "Canonical JSON.", NULL},
+    {"operation", get_operation, NULL, "The operation that is called.", NULL},
+    {"values", get_values, NULL, "One value per parameter and result; an array is a pair (dtype, shape).", NULL},
+    {0},
+};
+
+PyTypeObject *native_call_make_type(PyObject *module)
+{
+    PyType_Slot slots[] = {
+        {Py_tp_dealloc, (void *)dealloc},
+        {Py_tp_methods, methods},
+        {Py_tp_getset, fields},
+        {0},
+    };
+    PyType_Spec spec = {
+        .name = "hone._hone.Call",
+        .basicsize = sizeof(native_call),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        .slots = slots,
+    };
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+}

@@ -1,0 +1,177 @@
+// The module hone._hone.
+#include "native.h"
+
+#include <string.h>
+
+native_state native;
+
+void native_object_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF((PyObject *)type);
+}
+
+PyObject *native_text(const char *text)
+{
+    if (text == NULL) Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+// --- functions of the module: those of its runtime, without a look-up on the way
+
+static native_runtime *default_runtime(void)
+{
+    if (native.runtime != NULL) return native.runtime;
+    PyObject *made = PyObject_CallNoArgs(native.default_runtime);
+    Py_XDECREF(made); // native.runtime has it
+    if (made != NULL && native.runtime == NULL) PyErr_SetString(PyExc_RuntimeError, "no runtime was set");
+    return native.runtime;
+}
+
+typedef PyObject *operation_function(native_operation *op, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+static PyObject *with_operation(operation_function *function, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    native_runtime *runtime = default_runtime();
+    if (runtime == NULL) return NULL;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "the name of an operation is asked for");
+        return NULL;
+    }
+    native_operation *operation = native_operation_find(runtime, args[0]);
+    return operation != NULL ? function(operation, args + 1, count - 1, names) : NULL;
+}
+
+static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    (void)module;
+    return with_operation(native_operation_run, args, count, names);
+}
+
+static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    (void)module;
+    return with_operation(native_operation_bind, args, count, names);
+}
+
+static PyObject *call(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    (void)module;
+    return with_operation(native_operation_call, args, count, names);
+}
+
+// use(runtime or None): the runtime of the module's functions.
+static PyObject *use(PyObject *module, PyObject *runtime)
+{
+    (void)module;
+    if (runtime != Py_None && !PyObject_TypeCheck(runtime, native.runtime_type)) {
+        PyErr_SetString(PyExc_TypeError, "a hone.Runtime is asked for");
+        return NULL;
+    }
+    native_runtime *before = native.runtime;
+    native.runtime = runtime != Py_None ? (native_runtime *)runtime : NULL;
+    Py_XINCREF((PyObject *)native.runtime);
+    Py_XDECREF((PyObject *)before);
+    Py_RETURN_NONE;
+}
+
+static PyObject *contexts_used(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    native.contexts_used = true;
+    Py_RETURN_NONE;
+}
+
+static PyObject *version(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    return native_text(hone_version());
+}
+
+// setup(errors, context_variable, default_runtime, allocate): what the Python side brings.
+static PyObject *setup(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *errors;
+    if (!PyArg_ParseTuple(args, "OOOO", &errors, &native.context_variable, &native.default_runtime, &native.allocate))
+        return NULL;
+    if (!PyTuple_Check(errors) || PyTuple_Size(errors) != HONE_KERNEL_FAILED + 1)
+        return PyErr_Format(PyExc_TypeError, "one exception class a status is asked for");
+    for (Py_ssize_t i = 0; i <= HONE_KERNEL_FAILED; i++) {
+        native.errors[i] = PyTuple_GetItem(errors, i);
+        Py_INCREF(native.errors[i]);
+    }
+    Py_INCREF(native.context_variable);
+    Py_INCREF(native.default_runtime);
+    Py_INCREF(native.allocate);
+    Py_RETURN_NONE;
+}
+
+// --- making the module
+
+static bool make_names(void)
+{
+    native.name_dlpack = PyUnicode_InternFromString("__dlpack__");
+    native.name_get = PyUnicode_InternFromString("get");
+    native.unversioned_arguments = PyTuple_New(0);
+    native.versioned_arguments = Py_BuildValue("{s:(ii)}", "max_version", 1, 1);
+    return native.name_dlpack != NULL && native.name_get != NULL && native.unversioned_arguments != NULL &&
+           native.versioned_arguments != NULL;
+}
+
+static bool make_types(PyObject *module)
+{
+    static const struct {
+        const char *name;
+        PyTypeObject *(*make)(PyObject *module);
+        PyTypeObject **type;
+    } rows[] = {
+        {"Runtime", native_runtime_make_type, &native.runtime_type},
+        {"Operation", native_operation_make_type, &native.operation_type},
+        {"Plan", native_plan_make_type, &native.plan_type},
+        {"Call", native_call_make_type, &native.call_type},
+        {"Context", native_context_make_type, &native.context_type},
+        {"Overlay", native_overlay_make_type, &native.overlay_type},
+        {"Result", native_result_make_type, &native.result_type},
+        {"Program", native_program_make_type, &native.program_type},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        *rows[i].type = rows[i].make(module);
+        if (*rows[i].type == NULL || PyModule_AddObjectRef(module, rows[i].name, (PyObject *)*rows[i].type) != 0)
+            return false;
+    }
+    return true;
+}
+
+static PyMethodDef functions[] = {
+    {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL | METH_KEYWORDS,
+     "run(operation, *arrays, **scalars)\n--\n\n"
+     "Runs an operation on arrays: parameters, then results, by position or by name.\n\n"
+     "Results that are left out are made, like the first array. Returns the result, or a tuple of them."},
+    {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL | METH_KEYWORDS,
+     "bind(operation, *arrays, **scalars)\n--\n\n"
+     "Decides and prepares without running: a plan for arrays of the same dtypes, shapes, strides and alignment."},
+    {"call", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS,
+     "call(operation, *arrays, **scalars)\n--\n\n"
+     "The call that arguments describe; an array may be a pair (dtype, shape)."},
+    {"use", use, METH_O, "use(runtime or None): the runtime of the module's functions."},
+    {"contexts_used", contexts_used, METH_NOARGS, "contexts_used(): from now on calls look for a context."},
+    {"version", version, METH_NOARGS, "version(): of the library."},
+    {"setup", setup, METH_VARARGS, "setup(errors, context_variable, default_runtime, allocate)"},
+    {0},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "hone._hone", .m_doc = "The C library hone.", .m_size = -1, .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__hone(void);
+
+PyMODINIT_FUNC PyInit__hone(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module != NULL && !(make_names() && make_types(module))) Py_CLEAR(module);
+    return module;
+}

@@ -1,0 +1,159 @@
+// The extension module hone._hone: what its files share. Limited API of Python 3.11, so that one build serves every
+// Python from 3.11 on.
+#ifndef HONE_PYTHON_NATIVE_H
+#define HONE_PYTHON_NATIVE_H
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "hone/hone.h"
+
+// Values of one call, and what of Python they borrow: fixed, so that a call allocates nothing.
+enum { MAX_VALUES = 64 };
+
+// One per process: types, exceptions and names that are looked up once.
+typedef struct native_state {
+    PyObject *errors[HONE_KERNEL_FAILED + 1]; // exception classes by status
+    PyObject *name_dlpack, *name_get, *versioned_arguments, *unversioned_arguments;
+    PyObject *context_variable;     // contextvars.ContextVar of hone.Context or None
+    PyObject *default_runtime;      // Python: makes or returns the runtime of the module's functions
+    PyObject *allocate;             // Python: allocate(like, dtype, shape) makes a result
+    bool contexts_used;             // whether any context was ever entered
+    struct native_runtime *runtime; // that of the module's functions; NULL: not made yet
+    PyTypeObject *runtime_type, *operation_type, *plan_type, *call_type, *context_type, *overlay_type, *result_type,
+        *program_type;
+} native_state;
+
+extern native_state native;
+
+typedef struct native_runtime {
+    PyObject_HEAD hone_runtime *rt;
+    PyObject *operations; // dict: name -> native_operation
+} native_runtime;
+
+typedef struct native_parameter {
+    PyObject *name; // interned
+    hone_kind kind;
+    bool is_result, is_inout, keyword_only, nullable, has_default;
+} native_parameter;
+
+typedef struct native_operation {
+    PyObject_HEAD native_runtime *runtime;
+    const hone_op *op;
+    hone_signature *signature;
+    PyObject *name;
+    size_t count, positional; // values; those in front that are no result and not keyword-only
+    native_parameter *parameters;
+} native_operation;
+
+typedef struct native_context {
+    PyObject_HEAD native_runtime *runtime;
+    hone_context *context;
+} native_context;
+
+typedef struct native_overlay {
+    PyObject_HEAD native_runtime *runtime;
+    hone_overlay *overlay;
+} native_overlay;
+
+typedef struct native_result {
+    PyObject_HEAD native_runtime *runtime;
+    hone_result *result;
+} native_result;
+
+typedef struct native_call {
+    PyObject_HEAD native_operation *operation;
+    hone_call *call;
+} native_call;
+
+// --- errors.c
+
+// Raises the exception of a status with hone's own words. Returns NULL.
+PyObject *native_raise(const hone_error *err);
+
+// --- tensors.c
+
+// A tensor of Python for the length of a call.
+typedef struct native_tensor {
+    const hone_tensor *tensor;
+    PyObject *owner; // keeps the tensor and its memory; NULL: `own` describes memory that is not there
+    bool read_only;
+    hone_tensor own; // where the owner brings no DLPack tensor
+    int64_t shape[HONE_MAX_RANK], strides[HONE_MAX_RANK];
+} native_tensor;
+
+// Views an array without a copy: DLPack, with or without versions; ml_dtypes' arrays of numpy, which DLPack refuses, by
+// their array interface. describe: a pair (dtype, shape) is a tensor without data. False with an exception set.
+bool native_tensor_of(PyObject *object, bool describe, native_tensor *out);
+// Whether the object may be written: its memory is, and it is no JAX array.
+bool native_tensor_check_writable(PyObject *object, const native_tensor *tensor, PyObject *name);
+
+// --- arguments.c
+
+// The arguments of one call as hone takes them. Only what count and held_count cover is set.
+typedef struct native_arguments {
+    size_t count;      // of values, up to the last that was given
+    size_t held_count; // of held
+    bool lacks_results;
+    PyObject *like; // the first array, borrowed
+    hone_value values[MAX_VALUES];
+    PyObject *objects[MAX_VALUES]; // borrowed; NULL: not given
+    native_tensor held[MAX_VALUES];
+} native_arguments;
+
+// Takes positional arguments and keywords in the order of Python's fast calls. describe: as of native_tensor_of.
+bool native_arguments_take(
+    native_arguments *out,
+    native_operation *operation,
+    PyObject *const *args,
+    Py_ssize_t count,
+    PyObject *keyword_names,
+    bool describe);
+void native_arguments_release(native_arguments *arguments);
+// The call that the arguments describe; *out is the caller's.
+bool native_arguments_describe(const native_arguments *arguments, native_operation *operation, hone_call **out);
+// Makes the results that were left out, as arrays like the first argument. Returns what the call gives back: one result,
+// or a tuple. A new reference.
+PyObject *native_arguments_results(native_arguments *arguments, native_operation *operation, PyObject **made);
+
+// --- contexts.c
+
+// The context that the calling code is in, borrowed from *out_owner (a new reference, or NULL). False: an exception.
+bool native_context_current(hone_context **out, PyObject **out_owner);
+
+// --- the types, each made by its file
+
+PyTypeObject *native_runtime_make_type(PyObject *module);
+PyTypeObject *native_operation_make_type(PyObject *module);
+PyTypeObject *native_plan_make_type(PyObject *module);
+PyTypeObject *native_call_make_type(PyObject *module);
+PyTypeObject *native_context_make_type(PyObject *module);
+PyTypeObject *native_overlay_make_type(PyObject *module);
+PyTypeObject *native_result_make_type(PyObject *module);
+PyTypeObject *native_program_make_type(PyObject *module);
+
+// The operation of a name or object, borrowed; NULL with an exception.
+native_operation *native_operation_find(native_runtime *runtime, PyObject *name_or_operation);
+PyObject *native_operation_run(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *native_operation_bind(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *native_operation_call(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *native_plan_new(native_operation *operation, native_arguments *arguments);
+PyObject *native_call_new(native_operation *operation, hone_call *call);      // takes the call
+PyObject *native_result_new(native_runtime *runtime, hone_result *result);    // takes the result
+PyObject *native_overlay_new(native_runtime *runtime, hone_overlay *overlay); // takes the overlay
+PyObject *native_program_read(native_runtime *runtime, PyObject *args);
+PyObject *native_context_derive(native_runtime *runtime, PyObject *args);
+// Tuning, in tuning.c. options: keyword arguments of hone.tune.
+PyObject *native_tune(native_runtime *runtime, PyObject *args, PyObject *options);
+typedef hone_status native_tuning(void *subject, const hone_tune_options *options, hone_result **out, hone_error *err);
+PyObject *native_tune_with(native_runtime *runtime, native_tuning *tuning, void *subject, PyObject *options);
+// A decision as a dict.
+PyObject *native_decision(const hone_decision *decision, const char *call);
+
+// The memory of an object of a heap type, given back with its type.
+void native_object_free(PyObject *self);
+// A dict of a format as of Py_BuildValue, with NULL strings as None.
+PyObject *native_text(const char *text);
+
+#endif

@@ -1,0 +1,288 @@
+// A bound plan: in C nothing of a call is looked at again, so all that could go wrong is compared here.
+#include "native.h"
+
+#include <string.h>
+
+// What a tensor must be to be taken in place of the one that was bound.
+typedef struct bound_tensor {
+    hone_tensor like; // no data
+    int64_t shape[HONE_MAX_RANK], strides[HONE_MAX_RANK];
+    int64_t span;     // bytes
+    unsigned aligned; // its data's alignment, up to 16
+    size_t value;     // its place among the values
+} bound_tensor;
+
+typedef struct native_plan {
+    PyObject_HEAD native_operation *operation;
+    const hone_plan *plan;
+    size_t count; // values
+    hone_value values[MAX_VALUES];
+    PyObject *texts; // keeps the strings of values
+    bool makes_results;
+    size_t tensor_count, input_count; // in order; those in front are parameters
+    bound_tensor *tensors;
+} native_plan;
+
+static unsigned alignment_of(const hone_tensor *tensor)
+{
+    uintptr_t address = (uintptr_t)hone_tensor_data(tensor);
+    return (address & 15) == 0 ? 16 : 1u << __builtin_ctzll(address);
+}
+
+static void fill_strides(const hone_tensor *tensor, int64_t *out)
+{
+    int64_t step = 1;
+    for (int32_t i = tensor->ndim; i-- > 0; step *= tensor->shape[i])
+        out[i] = tensor->strides != NULL ? tensor->strides[i] : step;
+}
+
+static bool bind_tensor(bound_tensor *out, const hone_tensor *tensor, size_t value)
+{
+    int64_t below = 0;
+    out->like = *tensor;
+    out->aligned = alignment_of(tensor);
+    out->value = value;
+    for (int32_t i = 0; i < tensor->ndim; i++)
+        out->shape[i] = tensor->shape[i];
+    fill_strides(tensor, out->strides);
+    if (hone_tensor_span(tensor, &out->span, &below) == HONE_OK && below == 0) return true;
+    PyErr_SetString(PyExc_ValueError, "arrays with negative strides cannot be bound: use hone.run");
+    return false;
+}
+
+static bool bind_tensors(native_plan *self, const native_arguments *arguments)
+{
+    self->tensors = PyMem_Calloc(arguments->held_count, sizeof *self->tensors);
+    if (self->tensors == NULL) return PyErr_NoMemory() != NULL;
+    for (size_t i = 0; i < arguments->count; i++) {
+        if (arguments->values[i].tag != HONE_VALUE_TENSOR) continue;
+        if (!bind_tensor(&self->tensors[self->tensor_count], arguments->values[i].as.tensor, i)) return false;
+        self->tensor_count++;
+        self->input_count += !self->operation->parameters[i].is_result;
+    }
+    return true;
+}
+
+// Strings are borrowed from their objects.
+static bool keep_texts(native_plan *self, const native_arguments *arguments)
+{
+    self->texts = PyList_New(0);
+    bool kept = self->texts != NULL;
+    for (size_t i = 0; kept && i < arguments->count; i++)
+        if (arguments->values[i].tag == HONE_VALUE_STRING)
+            kept = PyList_Append(self->texts, arguments->objects[i]) == 0;
+    return kept;
+}
+
+static bool bind(native_plan *self, const native_arguments *arguments)
+{
+    hone_context *context = NULL;
+    PyObject *entered = NULL;
+    hone_status status;
+    hone_error err;
+    if (!native_context_current(&context, &entered)) return false;
+    Py_BEGIN_ALLOW_THREADS hone_context *previous = hone_context_enter(context);
+    status = hone_bind(self->operation->op, arguments->values, arguments->count, &self->plan, &err);
+    hone_context_enter(previous);
+    Py_END_ALLOW_THREADS Py_XDECREF(entered);
+    if (status != HONE_OK) native_raise(&err);
+    return status == HONE_OK;
+}
+
+static void release_made(PyObject **made, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        Py_XDECREF(made[i]);
+}
+
+PyObject *native_plan_new(native_operation *operation, native_arguments *arguments)
+{
+    PyObject *made[MAX_VALUES] = {0}, *results;
+    bool makes_results = arguments->lacks_results;
+    native_plan *self = PyObject_New(native_plan, native.plan_type);
+    if (self == NULL) return NULL;
+    Py_INCREF((PyObject *)operation);
+    self->operation = operation;
+    self->plan = NULL;
+    self->texts = NULL;
+    self->tensors = NULL;
+    self->tensor_count = self->input_count = 0;
+    self->makes_results = makes_results;
+    results = native_arguments_results(arguments, operation, made);
+    bool done =
+        results != NULL && bind_tensors(self, arguments) && keep_texts(self, arguments) && bind(self, arguments);
+    self->count = arguments->count;
+    memcpy(self->values, arguments->values, arguments->count * sizeof *self->values);
+    Py_XDECREF(results);
+    release_made(made, operation->count);
+    if (!done) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+// --- running
+
+static bool same_layout(const bound_tensor *bound, const hone_tensor *tensor)
+{
+    const hone_tensor *like = &bound->like;
+    if (memcmp(&like->device, &tensor->device, sizeof like->device) != 0) return false;
+    if (like->ndim != tensor->ndim || memcmp(&like->dtype, &tensor->dtype, sizeof like->dtype) != 0) return false;
+    int64_t step = 1;
+    for (int32_t i = tensor->ndim; i-- > 0; step *= tensor->shape[i]) {
+        int64_t stride = tensor->strides != NULL ? tensor->strides[i] : step;
+        if (tensor->shape[i] != bound->shape[i] || (stride != bound->strides[i] && tensor->shape[i] != 1)) return false;
+    }
+    return true;
+}
+
+static bool apart(const native_plan *self, const native_arguments *arguments, size_t result, size_t other)
+{
+    uintptr_t a = (uintptr_t)hone_tensor_data(arguments->held[result].tensor),
+              b = (uintptr_t)hone_tensor_data(arguments->held[other].tensor);
+    size_t span_a = (size_t)self->tensors[result].span, span_b = (size_t)self->tensors[other].span;
+    if (a + span_a <= b || b + span_b <= a) return true;
+    bool is_input = other < self->input_count;
+    return a == b && is_input && self->operation->parameters[self->tensors[result].value].is_inout;
+}
+
+static bool check_apart(const native_plan *self, const native_arguments *arguments)
+{
+    for (size_t r = self->input_count; r < self->tensor_count; r++)
+        for (size_t o = 0; o < r; o++)
+            if (!apart(self, arguments, r, o)) {
+                PyErr_Format(
+                    PyExc_ValueError, "%U: %U lies over %U", self->operation->name,
+                    self->operation->parameters[self->tensors[r].value].name,
+                    self->operation->parameters[self->tensors[o].value].name);
+                return false;
+            }
+    return true;
+}
+
+static bool fail_tensor(const native_plan *self, const bound_tensor *bound)
+{
+    PyErr_Format(
+        PyExc_ValueError, "%U: %U is not as it was bound, in device, dtype, shape, strides or alignment: %s",
+        self->operation->name, self->operation->parameters[bound->value].name, hone_call_text(self->plan->call));
+    return false;
+}
+
+static bool take(const native_plan *self, native_arguments *out, PyObject *object)
+{
+    native_tensor *tensor = &out->held[out->held_count];
+    const bound_tensor *bound = &self->tensors[out->held_count];
+    const native_parameter *parameter = &self->operation->parameters[bound->value];
+    if (!native_tensor_of(object, false, tensor)) return false;
+    out->held_count++;
+    if (parameter->is_result && !native_tensor_check_writable(object, tensor, parameter->name)) return false;
+    if (!same_layout(bound, tensor->tensor) || alignment_of(tensor->tensor) < bound->aligned)
+        return fail_tensor(self, bound);
+    out->values[bound->value] = hone_of_tensor(tensor->tensor);
+    out->objects[bound->value] = object;
+    return true;
+}
+
+static bool take_all(const native_plan *self, native_arguments *out, PyObject *args, size_t given)
+{
+    size_t asked = self->makes_results ? self->input_count : self->tensor_count;
+    memcpy(out->values, self->values, self->count * sizeof *out->values);
+    out->count = self->count;
+    out->held_count = 0;
+    out->lacks_results = given == self->input_count && self->makes_results;
+    if (given != asked && given != self->tensor_count) {
+        PyErr_Format(
+            PyExc_TypeError, "the plan of %U takes %zu arrays, and %zu came", self->operation->name, asked, given);
+        return false;
+    }
+    for (size_t i = 0; i < given; i++)
+        if (!take(self, out, PyTuple_GetItem(args, (Py_ssize_t)i))) return false;
+    if (!out->lacks_results) return check_apart(self, out);
+    out->like = given > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    for (size_t i = given; i < self->tensor_count; i++) {
+        out->values[self->tensors[i].value] = hone_of_none();
+        out->objects[self->tensors[i].value] = NULL;
+    }
+    return true;
+}
+
+static PyObject *run(const native_plan *self, native_arguments *arguments)
+{
+    PyObject *made[MAX_VALUES];
+    memset(made, 0, self->operation->count * sizeof *made);
+    PyObject *results = native_arguments_results(arguments, self->operation, made);
+    if (results != NULL) {
+        hone_status status;
+        Py_BEGIN_ALLOW_THREADS status = self->plan->run(self->plan, arguments->values, NULL);
+        Py_END_ALLOW_THREADS if (status != HONE_OK)
+        {
+            hone_error err = {.status = status, .where = "plan.run"};
+            PyOS_snprintf(
+                err.message, sizeof err.message, "kernel %s failed for %s: %s", self->plan->kernel->name,
+                hone_call_text(self->plan->call), hone_status_name(status));
+            native_raise(&err);
+            Py_CLEAR(results);
+        }
+    }
+    if (arguments->lacks_results) release_made(made, self->operation->count);
+    return results;
+}
+
+static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    const native_plan *self = (native_plan *)object;
+    native_arguments arguments;
+    if (keywords != NULL && PyDict_Size(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "a plan's scalars are those that it was bound with: it takes arrays alone");
+        return NULL;
+    }
+    PyObject *results = NULL;
+    if (take_all(self, &arguments, args, (size_t)PyTuple_Size(args))) results = run(self, &arguments);
+    native_arguments_release(&arguments);
+    return results;
+}
+
+// --- what it is
+
+static PyObject *get_kernel(PyObject *self, void *closure)
+{
+    (void)closure;
+    return native_text(((native_plan *)self)->plan->kernel->name);
+}
+
+static PyObject *get_text(PyObject *self, void *closure)
+{
+    (void)closure;
+    return native_text(hone_call_text(((native_plan *)self)->plan->call));
+}
+
+static void dealloc(PyObject *object)
+{
+    native_plan *self = (native_plan *)object;
+    hone_plan_release(&self->plan);
+    PyMem_Free(self->tensors);
+    Py_XDECREF(self->texts);
+    Py_DECREF((PyObject *)self->operation);
+    native_object_free(object);
+}
+
+static PyGetSetDef fields[] = {
+    {"kernel", get_kernel, NULL, "Name of the kernel that it runs.", NULL},
+    {"text", get_text, NULL, "Call text of what was bound.", NULL},
+    {0},
+};
+
+PyTypeObject *native_plan_make_type(PyObject *module)
+{
+    PyType_Slot slots[] = {
+        {Py_tp_dealloc, (void *)dealloc},
+        {Py_tp_call, (void *)call},
+        {Py_tp_getset, fields},
+        {0},
+    };
+    PyType_Spec spec = {
+        .name = "hone._hone.Plan",
+        .basicsize = sizeof(native_plan),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        .slots = slots,
+    };
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+}

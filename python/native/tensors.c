@@ -1,0 +1,242 @@
+// Arrays of Python as tensors, without copies.
+#include "native.h"
+
+#include <string.h>
+
+// DLPack 1.1, dlpack.h: what __dlpack__ puts in its capsules. A DLTensor is a hone_tensor.
+typedef struct managed_tensor {
+    hone_tensor tensor;
+    void *manager;
+    void (*deleter)(struct managed_tensor *self);
+} managed_tensor;
+
+typedef struct managed_tensor_versioned {
+    uint32_t major, minor;
+    void *manager;
+    void (*deleter)(struct managed_tensor_versioned *self);
+    uint64_t flags;
+    hone_tensor tensor;
+} managed_tensor_versioned;
+
+enum { FLAG_READ_ONLY = 1 };
+
+_Static_assert(sizeof(hone_tensor) == 48 && offsetof(managed_tensor_versioned, tensor) == 32, "as DLPack lays it out");
+
+static bool fail_versioned(const managed_tensor_versioned *versioned)
+{
+    if (versioned == NULL) return false;
+    PyErr_Format(
+        PyExc_BufferError, "the array speaks DLPack %u.%u; hone reads versions 0 and 1", (unsigned)versioned->major,
+        (unsigned)versioned->minor);
+    return false;
+}
+
+// The capsule is left as it is: it owns the tensor until its last reference goes, which is after the call.
+static bool open_capsule(PyObject *capsule, native_tensor *out)
+{
+    out->owner = capsule;
+    out->read_only = false;
+    if (PyCapsule_IsValid(capsule, "dltensor")) {
+        out->tensor = &((managed_tensor *)PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
+        return true;
+    }
+    const managed_tensor_versioned *versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    if (versioned == NULL || versioned->major != 1) {
+        fail_versioned(versioned);
+        Py_DECREF(capsule);
+        return false;
+    }
+    out->tensor = &versioned->tensor;
+    out->read_only = versioned->flags & FLAG_READ_ONLY;
+    return true;
+}
+
+// --- arrays of ml_dtypes
+
+static PyObject *field(PyObject *dict, const char *name)
+{
+    PyObject *value = PyDict_Check(dict) ? PyDict_GetItemString(dict, name) : NULL;
+    if (value == NULL) PyErr_Format(PyExc_BufferError, "__array_interface__ has no %s", name);
+    return value;
+}
+
+static bool read_dims(PyObject *tuple, int64_t *out, int32_t *out_count)
+{
+    Py_ssize_t count = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
+    if (count < 0 || count > HONE_MAX_RANK) {
+        PyErr_Format(PyExc_BufferError, "an array has %zd dimensions; hone takes up to %d", count, (int)HONE_MAX_RANK);
+        return false;
+    }
+    *out_count = (int32_t)count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        out[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
+        if (out[i] == -1 && PyErr_Occurred()) return false;
+    }
+    return true;
+}
+
+// The type of an array that DLPack cannot carry out of numpy. NULL without an exception: it is none of these.
+static const hone_dtype_info *extended_dtype(PyObject *array)
+{
+    PyObject *dtype = PyObject_GetAttrString(array, "dtype");
+    PyObject *name = dtype != NULL ? PyObject_GetAttrString(dtype, "name") : NULL;
+    const char *text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const hone_dtype_info *info = text != NULL ? hone_dtype_by_name(text) : NULL;
+    Py_XDECREF(dtype);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    bool extended =
+        info != NULL && (info->dtype.code == HONE_CODE_BFLOAT || info->dtype.code >= HONE_CODE_FLOAT8_E4M3FN);
+    return extended ? info : NULL;
+}
+
+static bool read_strides(PyObject *strides, int32_t ndim, int64_t element_bytes, native_tensor *out)
+{
+    int32_t count = 0;
+    if (strides == NULL || strides == Py_None) return true;
+    if (!read_dims(strides, out->strides, &count)) return false;
+    for (int32_t i = 0; i < ndim; i++) {
+        if (count != ndim || out->strides[i] % element_bytes != 0) {
+            PyErr_SetString(PyExc_BufferError, "an array's strides are no multiples of its elements");
+            return false;
+        }
+        out->strides[i] /= element_bytes;
+    }
+    out->own.strides = out->strides;
+    return true;
+}
+
+static bool read_interface(PyObject *interface, const hone_dtype_info *info, native_tensor *out)
+{
+    PyObject *shape = field(interface, "shape"), *data = shape != NULL ? field(interface, "data") : NULL;
+    if (data == NULL) return false;
+    if (!PyTuple_Check(data) || PyTuple_Size(data) != 2) {
+        PyErr_SetString(PyExc_BufferError, "__array_interface__ brings no pair of address and read-only flag");
+        return false;
+    }
+    out->own = (hone_tensor){.device = {HONE_DEVICE_CPU, 0}, .dtype = info->dtype, .shape = out->shape};
+    out->own.data = PyLong_AsVoidPtr(PyTuple_GetItem(data, 0));
+    if (out->own.data == NULL && PyErr_Occurred()) return false;
+    out->read_only = PyObject_IsTrue(PyTuple_GetItem(data, 1)) != 0;
+    return read_dims(shape, out->shape, &out->own.ndim) &&
+           read_strides(PyDict_GetItemString(interface, "strides"), out->own.ndim, info->bits / 8, out);
+}
+
+static bool open_interface(PyObject *array, const hone_dtype_info *info, native_tensor *out)
+{
+    PyObject *interface = PyObject_GetAttrString(array, "__array_interface__");
+    bool done = interface != NULL && read_interface(interface, info, out);
+    Py_XDECREF(interface);
+    if (!done) return false;
+    Py_INCREF(array);
+    out->owner = array;
+    out->tensor = &out->own;
+    return true;
+}
+
+// --- descriptions
+
+static bool describe_pair(PyObject *pair, native_tensor *out)
+{
+    PyObject *name = PyTuple_GetItem(pair, 0);
+    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const hone_dtype_info *info = text != NULL ? hone_dtype_by_name(text) : NULL;
+    if (info == NULL) {
+        PyErr_Format(PyExc_TypeError, "%R is no element type that hone knows", name);
+        return false;
+    }
+    out->own = (hone_tensor){.device = {HONE_DEVICE_CPU, 0}, .dtype = info->dtype, .shape = out->shape};
+    if (PyTuple_Size(pair) == 4) {
+        out->own.device.type = (int32_t)PyLong_AsLong(PyTuple_GetItem(pair, 2));
+        out->own.device.id = (int32_t)PyLong_AsLong(PyTuple_GetItem(pair, 3));
+        if (PyErr_Occurred()) return false;
+    }
+    out->owner = NULL;
+    out->read_only = false;
+    out->tensor = &out->own;
+    return read_dims(PyTuple_GetItem(pair, 1), out->shape, &out->own.ndim);
+}
+
+// --- all of them
+
+// An exporter without the argument knows no versions, and has said what is wrong already.
+static PyObject *export_versioned(PyObject *object)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *method = PyObject_GetAttr(object, native.name_dlpack);
+    PyObject *capsule =
+        method != NULL ? PyObject_Call(method, native.unversioned_arguments, native.versioned_arguments) : NULL;
+    Py_XDECREF(method);
+    if (capsule == NULL) {
+        PyErr_Clear();
+        PyErr_Restore(type, value, trace);
+        return NULL;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return capsule;
+}
+
+static bool open_refused(PyObject *object, native_tensor *out)
+{
+    if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        PyErr_Format(
+            PyExc_TypeError, "an array with __dlpack__ is asked for (numpy, torch, JAX), and a %R came",
+            Py_TYPE(object));
+        return false;
+    }
+    if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+    PyObject *capsule = export_versioned(object);
+    if (capsule != NULL) return open_capsule(capsule, out);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    const hone_dtype_info *info = extended_dtype(object);
+    PyErr_Restore(type, value, trace);
+    if (info == NULL) return false;
+    PyErr_Clear();
+    return open_interface(object, info, out);
+}
+
+bool native_tensor_of(PyObject *object, bool describe, native_tensor *out)
+{
+    if (describe && PyTuple_Check(object) && (PyTuple_Size(object) == 2 || PyTuple_Size(object) == 4))
+        return describe_pair(object, out);
+    PyObject *capsule = PyObject_CallMethodObjArgs(object, native.name_dlpack, NULL);
+    return capsule != NULL ? open_capsule(capsule, out) : open_refused(object, out);
+}
+
+// Types whose objects were found to be writable: almost always the same one.
+static PyTypeObject *writable_type;
+
+static bool is_jax(PyTypeObject *type)
+{
+    PyObject *module = PyObject_GetAttrString((PyObject *)type, "__module__");
+    const char *text = module != NULL && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
+    bool found = text != NULL && strncmp(text, "jax", 3) == 0;
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return found;
+}
+
+bool native_tensor_check_writable(PyObject *object, const native_tensor *tensor, PyObject *name)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    if (tensor->read_only) {
+        PyErr_Format(PyExc_ValueError, "%U is a result, and the array that came for it is read-only", name);
+        return false;
+    }
+    if (type == writable_type) return true;
+    if (is_jax(type)) {
+        PyErr_Format(
+            PyExc_TypeError, "%U is a result, and JAX's arrays cannot be written: leave it out, or use hone.jax.call",
+            name);
+        return false;
+    }
+    Py_INCREF((PyObject *)type);
+    Py_XDECREF((PyObject *)writable_type);
+    writable_type = type;
+    return true;
+}

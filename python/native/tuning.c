@@ -1,0 +1,143 @@
+// Contests started from Python: options, progress, Ctrl-C.
+#include "native.h"
+
+// What the callback of a contest needs. It is called without the interpreter's lock.
+typedef struct contest {
+    PyObject *progress; // a callable, or None
+    volatile int cancel;
+    bool raised; // by the callable, or by a signal
+} contest;
+
+static PyObject *progress_dict(const hone_progress *progress)
+{
+    return Py_BuildValue(
+        "{s:s,s:I,s:I,s:s,s:d,s:s,s:d,s:d,s:s}", "call", progress->call, "done", progress->done, "total",
+        progress->total, "kernel", progress->kernel, "best_ns", progress->best_ns, "best_kernel", progress->best_kernel,
+        "elapsed_seconds", progress->elapsed_seconds, "remaining_seconds", progress->remaining_seconds, "waiting",
+        progress->waiting);
+}
+
+static bool report(PyObject *callable, const hone_progress *progress)
+{
+    if (callable == Py_None) return true;
+    PyObject *dict = progress_dict(progress);
+    PyObject *answer = dict != NULL ? PyObject_CallFunctionObjArgs(callable, dict, NULL) : NULL;
+    Py_XDECREF(dict);
+    Py_XDECREF(answer);
+    return answer != NULL;
+}
+
+// The first exception ends the contest; what was measured until then is kept.
+static void on_progress(void *ctx, const hone_progress *progress)
+{
+    contest *self = ctx;
+    PyGILState_STATE state = PyGILState_Ensure();
+    if (!self->raised && (PyErr_CheckSignals() != 0 || !report(self->progress, progress))) {
+        self->raised = true;
+        self->cancel = 1;
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyErr_NormalizeException(&type, &value, &trace);
+        Py_XDECREF(self->progress);
+        self->progress = value;
+        Py_XDECREF(type);
+        Py_XDECREF(trace);
+    }
+    PyGILState_Release(state);
+}
+
+static bool read_options(PyObject *keywords, hone_tune_options *out, PyObject **out_progress)
+{
+    static char *names[] = {"evaluations",  "seconds",   "patience",       "candidate_seconds",
+                            "wait_seconds", "isolation", "cold",           "seed",
+                            "store",        "fresh",     "keep_existing",  "platform",
+                            "kernel",       "stable",    "expected_calls", "batch_seconds",
+                            "progress",     NULL};
+    int cold = 0, store = 1, fresh = 0, keep = 0, stable = 0;
+    const char *isolation = NULL;
+    unsigned long long seed = 0;
+    PyObject *none = PyTuple_New(0);
+    *out = (hone_tune_options){.struct_size = sizeof *out};
+    *out_progress = Py_None;
+    bool parsed = none != NULL &&
+                  PyArg_ParseTupleAndKeywords(
+                      none, keywords, "|$IdIddzpKpppzzpddO", names, &out->evaluations, &out->seconds, &out->patience,
+                      &out->candidate_seconds, &out->wait_seconds, &isolation, &cold, &seed, &store, &fresh, &keep,
+                      &out->platform, &out->kernel, &stable, &out->expected_calls, &out->batch_seconds, out_progress);
+    Py_XDECREF(none);
+    if (!parsed) return false;
+    out->regime = cold ? HONE_COLD : HONE_WARM;
+    out->seed = seed;
+    out->no_store = !store;
+    out->fresh = fresh;
+    out->keep_existing = keep;
+    out->stable = stable;
+    bool in_process = isolation != NULL && PyOS_stricmp(isolation, "in_process") == 0;
+    bool worker = isolation != NULL && PyOS_stricmp(isolation, "worker") == 0;
+    if (isolation != NULL && !in_process && !worker) {
+        PyErr_Format(PyExc_ValueError, "isolation is 'worker' or 'in_process', not '%s'", isolation);
+        return false;
+    }
+    out->isolation = in_process ? HONE_ISOLATION_IN_PROCESS : worker ? HONE_ISOLATION_WORKER : HONE_ISOLATION_DEFAULT;
+    return true;
+}
+
+// self->progress is then the exception.
+static PyObject *raise_kept(contest *self)
+{
+    PyErr_SetObject((PyObject *)Py_TYPE(self->progress), self->progress);
+    return NULL;
+}
+
+PyObject *native_tune_with(native_runtime *runtime, native_tuning *tuning, void *subject, PyObject *keywords)
+{
+    hone_tune_options options;
+    hone_result *result = NULL;
+    hone_context *context = NULL;
+    hone_status status;
+    hone_error err;
+    PyObject *entered = NULL, *made = NULL;
+    contest self = {.progress = Py_None};
+    if (!read_options(keywords, &options, &self.progress)) return NULL;
+    if (!native_context_current(&context, &entered)) return NULL;
+    Py_INCREF(self.progress);
+    options.progress = on_progress;
+    options.progress_ctx = &self;
+    options.cancel = &self.cancel;
+    Py_BEGIN_ALLOW_THREADS hone_context *previous = hone_context_enter(context);
+    status = tuning(subject, &options, &result, &err);
+    hone_context_enter(previous);
+    Py_END_ALLOW_THREADS if (self.raised) raise_kept(&self);
+    else if (status != HONE_OK) native_raise(&err);
+    else
+    {
+        made = native_result_new(runtime, result);
+        result = NULL;
+    }
+    hone_result_release(&result);
+    Py_DECREF(self.progress);
+    Py_XDECREF(entered);
+    return made;
+}
+
+static hone_status tune_call(void *subject, const hone_tune_options *options, hone_result **out, hone_error *err)
+{
+    const native_call *call = subject;
+    return hone_tune(call->operation->op, call->call, options, out, err);
+}
+
+static hone_status tune_recorded(void *subject, const hone_tune_options *options, hone_result **out, hone_error *err)
+{
+    return hone_tune_recorded(subject, options, out, err);
+}
+
+// tune(call or None, **options): None: what was recorded.
+PyObject *native_tune(native_runtime *runtime, PyObject *args, PyObject *options)
+{
+    PyObject *call;
+    if (!PyArg_ParseTuple(args, "O", &call)) return NULL;
+    if (call == Py_None) return native_tune_with(runtime, tune_recorded, runtime->rt, options);
+    if (Py_IS_TYPE(call, native.call_type)) return native_tune_with(runtime, tune_call, call, options);
+    PyErr_SetString(PyExc_TypeError, "a call is asked for");
+    return NULL;
+}

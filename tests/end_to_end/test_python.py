@@ -1,0 +1,59 @@
+"""The Python package: its tests in the build tree, and its wheel in a fresh virtual environment."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+from support import BUILD, DATA
+
+ROOT = DATA.parent
+PACKAGES = ROOT / "build-python"  # what scripts/setup installed: numpy, jax, build
+TESTS = DATA / "python"
+
+
+def run(*command, **environment):
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
+    process = subprocess.run([str(word) for word in command], cwd=TESTS, capture_output=True, text=True, timeout=500,
+                             env={**env, **{name: str(value) for name, value in environment.items()}})
+    return process.returncode, process.stdout + process.stderr
+
+
+class Python(unittest.TestCase):
+    def passes(self, *command, **environment):
+        code, out = run(*command, **environment)
+        self.assertEqual(code, 0, out)
+        return out
+
+    def test_the_package_passes_its_tests(self):
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose",
+                    PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone")
+
+    def test_the_page_runs_as_written(self):
+        page = (ROOT / "docs" / "python.md").read_text()
+        code = "\n".join(block for block in re.findall(r"```python\n(.*?)```", page, re.S))
+        with tempfile.TemporaryDirectory(prefix="hone-page-") as folder:
+            self.passes(sys.executable, "-B", "-c", code, HONE_STORE=f"sqlite:{folder}/store.db",
+                        PYTHONPATH=f"{BUILD}/python:{PACKAGES}")
+
+    def test_the_wheel_stands_alone(self):
+        with tempfile.TemporaryDirectory(prefix="hone-wheel-") as folder:
+            folder = pathlib.Path(folder)
+            self.passes(sys.executable, "-B", "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT,
+                        PYTHONPATH=PACKAGES, HONE_BUILD=BUILD.resolve())
+            wheel, = folder.glob("hone-*-cp311-abi3-linux_*.whl")
+            names = {pathlib.PurePath(name).name for name in zipfile.ZipFile(wheel).namelist()}
+            self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "hone-worker", "py.typed", "LICENSE"}, names)
+            self.passes(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
+            python = folder / "venv" / "bin" / "python"
+            site = self.passes(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+            self.passes(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-cache-dir",
+                        "--target", site, wheel)
+            out = self.passes(python, "-c", "import hone, sys; print(hone.__file__, hone.decide('softmax(f32[4,8])').kernel)",
+                              HONE_STORE="none", PYTHONPATH=PACKAGES)
+            self.assertTrue(out.startswith(site), out)
+            self.passes(python, "-B", "-m", "unittest", "test_run", "test_choose.Tune", PYTHONPATH=PACKAGES)

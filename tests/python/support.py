@@ -1,0 +1,43 @@
+"""Each test has a runtime of its own over a store of its own; nothing of the caller's environment comes in."""
+
+import os
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+for name in [name for name in os.environ if name.startswith("HONE_") and not name.startswith("HONE_TEST_")]:
+    del os.environ[name]
+os.environ["HONE_CUDA_DRIVER"] = "/nowhere/libcuda.so.1"  # a GPU of this machine is none of the tests'
+os.environ["HONE_STORE"] = "none"
+
+import numpy  # noqa: E402
+
+import hone  # noqa: E402
+
+QUICK = {"seconds": 1.0, "evaluations": 12, "progress": False}
+
+
+class HoneTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hone-python-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.store = f"sqlite:{self.folder}/store.db"
+        self.runtime = hone.Runtime(store=self.store)
+        before = hone.use(self.runtime)
+        self.addCleanup(self.restore, before)
+
+    def restore(self, before):
+        hone.use(before)
+        self.runtime.close()
+
+
+def norm(x, w, eps=1e-6):
+    """rms_norm in double."""
+    x = x.astype(numpy.float64)
+    return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + eps) * w.astype(numpy.float64)
+
+
+def arrays(rows=8, dim=64, dtype=numpy.float32):
+    generator = numpy.random.default_rng(1)
+    return generator.standard_normal((rows, dim)).astype(dtype), generator.standard_normal(dim).astype(dtype)

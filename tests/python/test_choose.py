@@ -1,0 +1,262 @@
+"""Contexts, tuning, results, the registry."""
+
+import asyncio
+import concurrent.futures
+import contextvars
+import json
+import os
+import pathlib
+import signal
+import sys
+import threading
+import unittest.mock
+
+import numpy
+
+import hone
+from support import QUICK, HoneTest, arrays
+
+NORM = "rms_norm(f32[8,64], f32[64])"
+
+
+def kernel():
+    return hone.decide(NORM).kernel
+
+
+class Contexts(HoneTest):
+    def test_an_override_holds_inside_and_nowhere_else(self):
+        before = kernel()
+        with hone.override("rms_norm", "portable"):
+            config = dict(hone.decide(NORM).config, threads=1)
+        with hone.override("rms_norm", "portable", config):
+            self.assertEqual((kernel(), hone.decide(NORM).source), ("portable", "override"))
+            self.assertEqual(hone.decide(NORM).config, config)
+            x, w = arrays()
+            plan = hone.bind("rms_norm", x, w)
+            self.assertEqual(plan.kernel, "portable")
+            with hone.override("rms_norm", "reference"):
+                self.assertEqual(kernel(), "reference")
+            self.assertEqual(kernel(), "portable")
+        self.assertEqual(kernel(), before)
+
+    def test_the_policy_holds_inside(self):
+        with hone.policy("fail"):
+            with self.assertRaisesRegex(hone.NotFoundError, "policy fail"):
+                hone.decide(NORM)
+        hone.decide(NORM)
+
+    def test_an_overlay_of_entries_answers_its_key(self):
+        call = hone.call("rms_norm", ("f32", (8, 64)), ("float32", (64,)))
+        with hone.overlay([{"algorithm": "rms_norm", "key": call.key, "kernel": "portable"}]):
+            self.assertEqual((kernel(), hone.decide(NORM).source), ("portable", "overlay"))
+            self.assertNotEqual(hone.decide("rms_norm(f32[9,64], f32[64])").source, "overlay")
+        with self.assertRaisesRegex(TypeError, "no kernal"):
+            hone.overlay([{"algorithm": "rms_norm", "kernal": "portable"}])
+
+    def test_contexts_are_joined_and_entered_again(self):
+        both = hone.override("rms_norm", "portable") | hone.override("softmax", "reference")
+        for _ in range(2):
+            with both, both:
+                self.assertEqual(kernel(), "portable")
+                self.assertEqual(hone.decide("softmax(f32[8,64])").kernel, "reference")
+            config = hone.decide(NORM).config
+        with hone.context(override={"rms_norm": ("portable", config)}, policy="heuristic", overlay=[]):
+            self.assertEqual(hone.decide(NORM).config, config)
+
+    def test_the_same_context_has_the_same_number(self):
+        numbers = set()
+        one = hone.override("rms_norm", "portable")
+        for _ in range(3):
+            with one:
+                numbers.add(hone._contexts.number())
+        self.assertEqual(len(numbers), 1)
+        self.assertEqual(hone._contexts.number(), 0)
+
+    def test_an_exception_leaves_the_context(self):
+        with self.assertRaises(KeyError), hone.override("rms_norm", "portable"):
+            raise KeyError
+        self.assertNotEqual(hone.decide(NORM).source, "override")
+
+    def test_a_wrong_override_fails_where_it_is_made_or_followed(self):
+        with self.assertRaises(hone.HoneError):
+            with hone.override("rms_norm", "nobody"):
+                hone.decide(NORM)
+        self.assertNotEqual(hone.decide(NORM).source, "override")
+
+    def test_threads_start_with_none_and_take_what_is_captured(self):
+        with hone.override("rms_norm", "portable"):
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                self.assertNotEqual(pool.submit(kernel).result(), "portable")
+                self.assertEqual(pool.submit(contextvars.copy_context().run, kernel).result(), "portable")
+                self.assertNotEqual(pool.submit(kernel).result(), "portable")
+
+    def test_coroutines_have_their_own(self):
+        async def one(name, turns):
+            seen = set()
+            with hone.override("rms_norm", name):
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                    seen.add(kernel())
+            return seen
+
+        async def all_of_them():
+            return await asyncio.gather(one("portable", 5), one("reference", 7), one("portable", 3))
+
+        self.assertEqual(asyncio.run(all_of_them()), [{"portable"}, {"reference"}, {"portable"}])
+
+
+class Tune(HoneTest):
+    def test_what_is_tuned_answers(self):
+        x, w = arrays()
+        result = hone.tune("rms_norm", x, w, **QUICK)
+        self.assertEqual([decision.call for decision in result], [NORM])
+        decision = hone.decide("rms_norm", x, w)
+        self.assertEqual((decision.source, decision.verified), ("memory", True))
+        self.assertEqual(decision.kernel, result[0].kernel)
+        self.assertGreater(result[0].time_ns, 0)
+        with hone.Runtime(store=self.store) as other:
+            self.assertEqual(other.decide("rms_norm", x, w).source, "store")
+        document = json.loads(hone.explain(NORM, json=True))
+        self.assertEqual(document["source"], "memory")
+        self.assertIn(result[0].kernel, hone.explain("rms_norm", x, w))
+
+    def test_options_and_scalars_are_told_apart(self):
+        x, w = arrays()
+        result = hone.tune("rms_norm", x, w, eps=0.25, kernel="portable", store=False, **QUICK)
+        self.assertIn("eps=0.25", result[0].call)
+        self.assertEqual(result[0].kernel, "portable")
+        with hone.Runtime(store=self.store) as other:
+            self.assertNotEqual(other.decide("rms_norm", x, w, eps=0.25).source, "store")
+        for wrong, words in (({"isolation": "none"}, "worker"), ({"second": 1}, "no parameter 'second'"),
+                             ({"seconds": "x"}, "")):
+            with self.assertRaisesRegex((TypeError, ValueError), words):
+                hone.tune("rms_norm", x, w, **wrong)
+
+    def test_a_result_is_a_context_and_goes_through_json(self):
+        result = hone.tune(NORM, store=False, kernel="portable", **QUICK)
+        path = self.folder / "result.json"
+        result.save(path)
+        with hone.Runtime(store="none") as other:
+            before = hone.use(other)
+            try:
+                again = hone.Result.load(path)
+                self.assertEqual(json.loads(again.to_json())["entries"], json.loads(result.to_json())["entries"])
+                self.assertNotEqual(kernel(), "portable")
+                with again:
+                    self.assertEqual((kernel(), hone.decide(NORM).source), ("portable", "overlay"))
+                self.assertNotEqual(kernel(), "portable")
+                softmax = hone.tune("softmax(f32[4,32])", store=False, **QUICK)
+                merged = again.merge(softmax)
+                self.assertEqual(len(merged), 2)
+                merged.store(f"sqlite:{self.folder}/other.db")
+            finally:
+                hone.use(before)
+        with hone.Runtime(store=f"sqlite:{self.folder}/other.db") as stored:
+            self.assertEqual(stored.decide(NORM).kernel, "portable")
+        self.assertIn("<html", result.report())
+        with self.assertRaises(hone.HoneError):
+            hone.Result.from_json("{")
+
+    def test_recorded_calls_are_tuned(self):
+        x, w = arrays()
+        self.runtime.record(True)
+        for _ in range(3):
+            hone.run("rms_norm", x, w)
+        rows = self.runtime.recorded()
+        self.assertEqual([(row["algorithm"], row["call"]) for row in rows], [("rms_norm", NORM)])
+        self.assertEqual([decision.call for decision in hone.tune(**QUICK)], [NORM])
+
+    def test_progress_is_told_and_its_exception_ends_the_contest(self):
+        seen = []
+        hone.tune(NORM, **dict(QUICK, progress=seen.append))
+        self.assertTrue(seen)
+        self.assertEqual(seen[-1]["call"], NORM)
+
+        def fail(progress):
+            raise KeyError("enough")
+
+        with self.assertRaisesRegex(KeyError, "enough"):
+            hone.tune("softmax(f32[64,64])", **dict(QUICK, progress=fail))
+
+    def test_a_signal_ends_the_contest(self):
+        def interrupt(progress):
+            os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            hone.tune("softmax(f32[64,64])", seconds=30, evaluations=500, progress=interrupt)
+
+    def test_tqdm_is_used_where_it_is(self):
+        bars = []
+
+        class Bar:
+            def __init__(self, **options):
+                self.options, self.closed, self.n = options, False, 0
+                bars.append(self)
+
+            def set_postfix_str(self, text, refresh):
+                self.text = text
+
+            def refresh(self):
+                pass
+
+            def close(self):
+                self.closed = True
+
+        tqdm = unittest.mock.Mock(tqdm=Bar)
+        modules = {"tqdm": tqdm, "tqdm.auto": tqdm}
+        with unittest.mock.patch.dict(sys.modules, modules):
+            hone.tune(NORM, **dict(QUICK, progress=True))
+            self.assertEqual([bar.options["desc"] for bar in bars], [NORM])
+            self.assertTrue(bars[0].closed and bars[0].n > 0)
+            hone.tune("softmax(f32[4,32])", seconds=1, evaluations=4)  # no terminal: no bar
+            self.assertEqual(len(bars), 1)
+        with unittest.mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}):
+            with self.assertRaises(ImportError):
+                hone.tune(NORM, **dict(QUICK, progress=True))
+
+    def test_calls_go_on_while_another_thread_tunes(self):
+        x, w = arrays()
+        ran = threading.Event()
+
+        def wait(progress):
+            self.assertTrue(ran.wait(60))
+
+        thread = threading.Thread(target=hone.tune, args=("softmax(f32[16,16])",), kwargs=dict(QUICK, progress=wait))
+        thread.start()
+        hone.run("rms_norm", x, w)
+        ran.set()
+        thread.join()
+
+    def test_a_lowered_program_is_tuned(self):
+        program = pathlib.Path(__file__).parents[2] / "examples" / "programs" / "many.debug.mlir"
+        operations = self.runtime.read(program).operations
+        self.assertEqual(len(operations), 9)
+        result = hone.offline(program, seconds=0.5, evaluations=4, progress=False)
+        self.assertEqual({decision.call for decision in result}, {row["call"] for row in operations if row["tunable"]})
+
+
+class Registry(HoneTest):
+    def test_it_lists_what_there_is(self):
+        names = hone.registry.algorithms()
+        self.assertIn("matmul", names)
+        self.assertEqual(list(hone.list()), names)
+        kernels = hone.registry.kernels("rms_norm")
+        self.assertEqual(sorted(kernels, key=lambda one: -one.priority), kernels)
+        self.assertTrue(kernels[-1].is_reference)
+        self.assertEqual(hone.registry.kernels("nothing"), [])
+        self.assertIn("rms_norm(x: T[..., dim]", hone.registry.signature("RMS_Norm"))
+        self.assertEqual(hone.registry.validate(), [])
+        self.assertTrue(any(device["platform"] == "native" for device in hone.registry.devices()))
+
+    def test_a_kernel_is_got_by_platform_and_backend(self):
+        self.assertEqual(hone.registry.get("rms_norm", "native", "cpu").platform, "native")
+        with self.assertRaisesRegex(hone.NotFoundError, "rms_norm"):
+            hone.registry.get("rms_norm", "triton", "gpu")
+        with self.assertRaises(hone.InvalidArgumentError):
+            hone.registry.get("rms_norm", "Native")
+
+    def test_wrong_settings_are_refused(self):
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "heuristic"):
+            hone.Runtime(policy="sometimes")
+        with self.assertRaises(TypeError):
+            hone.use("a store")

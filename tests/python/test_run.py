@@ -1,0 +1,231 @@
+"""hone.run and hone.bind on numpy's arrays and on anything else that speaks DLPack."""
+
+import ctypes
+import gc
+import sys
+import threading
+
+import ml_dtypes
+import numpy
+
+import hone
+from support import HoneTest, arrays, norm
+
+
+class Exporter:
+    """An array of another library: DLPack is all it has."""
+
+    def __init__(self, array, versioned=False, read_only=False):
+        self.array, self.versioned, self.read_only = array, versioned, read_only
+        self.exported = 0
+
+    def __dlpack__(self, *, max_version=None, **others):
+        self.exported += 1
+        if self.versioned and max_version is None:
+            raise BufferError("only with versions")
+        array = self.array
+        if self.read_only:
+            array = array.view()
+            array.flags.writeable = False
+        return array.__dlpack__(max_version=max_version) if self.versioned else array.__dlpack__()
+
+
+class Newer:
+    def __dlpack__(self, *, max_version=None):
+        """A capsule that says version 2."""
+
+        class Managed(ctypes.Structure):
+            _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("rest", ctypes.c_uint64 * 16)]
+
+        self.managed = Managed(2, 0)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.managed), b"dltensor_versioned", None)
+
+
+class Run(HoneTest):
+    def test_a_result_that_is_left_out_is_made(self):
+        x, w = arrays()
+        y = hone.run("rms_norm", x, w)
+        self.assertEqual((y.shape, y.dtype), (x.shape, x.dtype))
+        numpy.testing.assert_allclose(y, norm(x, w), rtol=1e-5)
+
+    def test_a_result_that_is_given_is_written_and_given_back(self):
+        x, w = arrays()
+        for give in (lambda y: hone.run("rms_norm", x, w, y), lambda y: hone.run("rms_norm", weight=w, x=x, y=y)):
+            y = numpy.zeros_like(x)
+            self.assertIs(give(y), y)
+            numpy.testing.assert_allclose(y, norm(x, w), rtol=1e-5)
+
+    def test_scalars_come_by_name_and_count(self):
+        x, w = arrays()
+        for eps in (0.5, numpy.float32(0.5), numpy.float64(0.5)):
+            numpy.testing.assert_allclose(hone.run("rms_norm", x, w, eps=eps), norm(x, w, 0.5), rtol=1e-5)
+        a, b = arrays(6, 4)[0], arrays(5, 4)[0]
+        numpy.testing.assert_allclose(hone.run("matmul", a, b, transpose_b=True), a @ b.T, rtol=1e-4, atol=1e-5)
+
+    def test_several_results_come_as_a_tuple(self):
+        q = arrays(2 * 8 * 2, 16)[0].reshape(2, 8, 2, 16)
+        out, weights = hone.run("attention", q, q, q, causal=True)
+        self.assertEqual((out.shape, weights.shape), ((2, 8, 2, 16), (2, 2, 8, 8)))
+        numpy.testing.assert_allclose(weights.sum(-1), numpy.ones((2, 2, 8)), rtol=1e-5)
+
+    def test_nothing_is_copied(self):
+        x, w = arrays()
+        wide = numpy.zeros((8, 128), numpy.float32)
+        y = wide[:, :64]
+        hone.run("rms_norm", x[::2][:4], w, y[:4])
+        numpy.testing.assert_allclose(wide[:4, :64], norm(x[::2], w), rtol=1e-5)
+        self.assertFalse(wide[:, 64:].any())
+
+    def test_arrays_that_speak_dlpack_are_taken_with_and_without_versions(self):
+        x, w = arrays()
+        for versioned in (False, True):
+            given = Exporter(x, versioned)
+            numpy.testing.assert_allclose(hone.run("rms_norm", given, w), norm(x, w), rtol=1e-5)
+            self.assertGreater(given.exported, 0)
+
+    def test_bfloat16_and_float16_are_taken(self):
+        for dtype, name in ((ml_dtypes.bfloat16, "bfloat16"), (numpy.float16, "float16")):
+            x, w = arrays(dtype=dtype)
+            y = hone.run("rms_norm", x, w)
+            self.assertEqual(y.dtype.name, name)
+            numpy.testing.assert_allclose(y.astype(numpy.float32), norm(x, w), rtol=2e-2, atol=1e-2)
+            strided = numpy.zeros((16, 64), dtype)
+            hone.run("rms_norm", x, w, strided[::2])
+            self.assertEqual(strided[::2].tobytes(), y.tobytes())
+
+    def test_read_only_arrays_are_parameters_and_no_results(self):
+        x, w = arrays()
+        for array in (x, w):
+            array.flags.writeable = False
+        numpy.testing.assert_allclose(hone.run("rms_norm", x, w), norm(x, w), rtol=1e-5)
+        with self.assertRaisesRegex(ValueError, "y is a result.*read-only"):
+            hone.run("rms_norm", x, w, x)
+        with self.assertRaisesRegex(ValueError, "read-only"):
+            hone.run("rms_norm", x, w, Exporter(numpy.zeros_like(x), versioned=True, read_only=True))
+
+    def test_a_wrong_call_says_what_came_and_what_is_asked(self):
+        x, w = arrays()
+        with self.assertRaisesRegex(hone.InvalidArgumentError, r"weight\[0\] is 63 but dim is 64"):
+            hone.run("rms_norm", x, w[:63])
+        with self.assertRaisesRegex(ValueError, "f64"):
+            hone.run("rms_norm", x.astype(numpy.float64), w)
+        with self.assertRaisesRegex(TypeError, "no parameter 'epsilon'.*eps: f64"):
+            hone.run("rms_norm", x, w, epsilon=1)
+        with self.assertRaisesRegex(TypeError, "eps asks for a float"):
+            hone.run("rms_norm", x, w, eps="small")
+        with self.assertRaisesRegex(TypeError, "transpose_b asks for a bool"):
+            hone.run("matmul", x, x, transpose_b=1)
+        with self.assertRaisesRegex(TypeError, "4 arguments came by position"):
+            hone.run("rms_norm", x, w, x, x)
+        with self.assertRaisesRegex(TypeError, "x is given twice"):
+            hone.run("rms_norm", x, w, x=x)
+        with self.assertRaisesRegex(TypeError, "__dlpack__.*list"):
+            hone.run("rms_norm", x.tolist(), w)
+        with self.assertRaisesRegex(BufferError, "DLPack 2.0"):
+            hone.run("rms_norm", Newer(), w)
+        with self.assertRaisesRegex(BufferError, "dimensions"):
+            hone.run("rms_norm", x.reshape(1, 1, 1, 1, 1, 1, 1, 8, 64).astype(ml_dtypes.bfloat16), w)
+        with self.assertRaises(hone.InvalidArgumentError):
+            hone.run("rms_norm", x, w, x)  # the result over the parameter
+        with self.assertRaisesRegex(hone.NotFoundError, "rms_norm"):
+            hone.run("rms_nrom", x, w)
+        with self.assertRaises(TypeError):
+            hone.run(3, x)
+        with self.assertRaises(TypeError):
+            hone.run()
+
+    def test_errors_carry_what_c_says(self):
+        x, w = arrays()
+        with self.assertRaises(hone.HoneError) as caught:
+            hone.run("rms_norm", x, w[:63])
+        self.assertEqual(caught.exception.where, "call.bind")
+        self.assertEqual(caught.exception.system_code, 0)
+
+    def test_no_reference_is_lost_or_kept(self):
+        x, w = arrays()
+        y = numpy.zeros_like(x)
+        bad = w[:63]
+        plan = hone.bind("rms_norm", x, w, y)
+
+        def round_trip():
+            hone.run("rms_norm", x, w, y)
+            hone.run("rms_norm", x, w)
+            plan(x, w, y)
+            for call in (lambda: hone.run("rms_norm", x, bad), lambda: hone.run("rms_norm", x, w, eps="x"),
+                         lambda: plan(x, bad, y), lambda: hone.call("rms_norm", ("float32", (2, 3)), w)):
+                try:
+                    call()
+                except (TypeError, ValueError):
+                    pass
+
+        round_trip()
+        objects = (x, w, y, bad, plan, hone._hone.Operation)
+        before = [sys.getrefcount(one) for one in objects]
+        for _ in range(100):
+            round_trip()
+        gc.collect()
+        self.assertEqual([sys.getrefcount(one) for one in objects], before)
+
+    def test_threads_run_at_the_same_time(self):
+        x, w = arrays(64, 256)
+        failures = []
+
+        def work():
+            for _ in range(50):
+                y = hone.run("rms_norm", x, w)
+                if not numpy.allclose(y, norm(x, w), rtol=1e-4):
+                    failures.append(y)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+
+class Bind(HoneTest):
+    def test_a_plan_runs_on_other_arrays_of_the_same_kind(self):
+        x, w = arrays()
+        plan = hone.bind("rms_norm", x, w, numpy.zeros_like(x), eps=0.5)
+        y = numpy.zeros_like(x)
+        self.assertIs(plan(x + 1, w, y), y)
+        numpy.testing.assert_allclose(y, norm(x + 1, w, 0.5), rtol=1e-5)
+        self.assertIn("eps=0.5", plan.text)
+        self.assertIn(plan.kernel, [kernel.name for kernel in hone.registry.kernels("rms_norm")])
+
+    def test_a_plan_bound_without_results_makes_them(self):
+        x, w = arrays()
+        plan = hone.bind("rms_norm", x, w)
+        numpy.testing.assert_allclose(plan(x, w), norm(x, w), rtol=1e-5)
+        y = numpy.zeros_like(x)
+        self.assertIs(plan(x, w, y), y)
+
+    def test_a_plan_refuses_what_it_was_not_bound_for(self):
+        x, w = arrays()
+        y = numpy.zeros_like(x)
+        plan = hone.bind("rms_norm", x, w, y)
+        memory = numpy.zeros(8 * 64 * 4 + 64, numpy.uint8)
+        start = (16 - memory.ctypes.data % 16) % 16 + 4
+        unaligned = memory[start:start + 8 * 64 * 4].view(numpy.float32).reshape(8, 64)
+        wide = numpy.zeros((8, 128), numpy.float32)
+        for bad in (x[:4], x.astype(numpy.float16), x.reshape(8, 8, 8), wide[:, ::2], unaligned):
+            with self.assertRaisesRegex(ValueError, "x is not as it was bound"):
+                plan(bad, w, y)
+        for over in (x, wide.reshape(-1)[32:32 + 512].reshape(8, 64)):
+            with self.assertRaisesRegex(ValueError, "y lies over x"):
+                plan(over if over is not x else x, w, x if over is x else wide.reshape(-1)[:512].reshape(8, 64))
+        with self.assertRaisesRegex(TypeError, "takes 3 arrays, and 1 came"):
+            plan(x)
+        with self.assertRaisesRegex(TypeError, "arrays alone"):
+            plan(x, w, y, eps=1.0)
+
+    def test_a_plan_outlives_its_runtime(self):
+        x, w = arrays()
+        with hone.Runtime(store="none") as runtime:
+            plan = runtime.bind("rms_norm", x, w)
+        del runtime
+        gc.collect()
+        numpy.testing.assert_allclose(plan(x, w), norm(x, w), rtol=1e-5)
