@@ -26,7 +26,9 @@ static const struct {
     {"HONE_DEVICE_LOCKS", "folder of the locks by which processes take turns on a device, or none; unset: /tmp"},
     {"HONE_PROVENANCE", "1: what is tuned says by which user on which host"},
     {"HONE_CUTLASS_PATH", "not there yet: CUTLASS headers"},
-    {"HONE_NVRTC", "not there yet: path of libnvrtc"},
+    {"HONE_CUDA_DRIVER", "the file to open in place of libcuda.so.1"},
+    {"HONE_NVRTC", "the file to open in place of the libnvrtc that is found"},
+    {"HONE_CUBLASLT", "the file to open in place of the libcublasLt that is found"},
     {"HONE_PJRT_PLUGIN", "not there yet: paths of PJRT plugins"},
     {"HONE_REQUIRE", "for the tests: names of what must not be skipped, or all"},
 };

@@ -11,6 +11,7 @@ CALL = "rms_norm(f32[4,256], f32[256]) @cuda:0"
 class Cuda(CommandTest):
     def gpu(self, **changes):
         env = {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(FAKES / "fake_nvrtc.so"),
+               "HONE_CUBLASLT": "/nowhere/libcublasLt.so.13",
                "FAKE_CUDA_LOG": str(self.folder / "log")}
         env.update(changes)
         return env

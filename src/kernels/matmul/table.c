@@ -1,5 +1,6 @@
 // matmul: the algorithm and its kernels.
 #include "kernels/matmul/kernels.h"
+#include "kernels/rivals/cublaslt.h"
 #include "kernels/rivals/rivals.h"
 #include "kernels/tables.h"
 
@@ -121,6 +122,10 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "portable_decode", .priority = 12, .space = streams, .user = (void *)&decoding_portable, DECODING},
     {NATIVE, .name = "portable", .priority = 10, .space = tiles_of_any_machine, .user = (void *)&blocked_portable,
      BLOCKED},
+    {HONE_KERNEL, .algorithm = "matmul", .name = "cublaslt", .library = HONE_CUBLASLT_SONAME, .platform = HONE_CUDA,
+     .backend = HONE_GPU, .priority = 70, .signature = hone_cublaslt_signature, .space = hone_cublaslt_space,
+     .supports = hone_cublaslt_supports, .prepare = hone_cublaslt_prepare, .release = hone_cublaslt_release,
+     .run = hone_cublaslt_run, .digest = hone_cublaslt_digest},
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_tensor_core", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 60, .signature = hone_tensor_core_signature, .space = hone_tensor_core_space,
      .code = &hone_tensor_core_code},

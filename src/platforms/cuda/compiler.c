@@ -2,13 +2,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "platforms/cuda/toolkit.h"
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPTIONS = 128, MAX_NAMES = 64, MAX_ARCHS = 64, PATH_SIZE = 1024 };
+enum { MAX_OPTIONS = 128, MAX_ARCHS = 64, PATH_SIZE = 1024 };
 
 static const char where[] = "cuda.compiler";
 
@@ -26,35 +26,6 @@ void hone_cuda_compiler_deinit(cuda_compiler *compiler)
 }
 
 // Opening ----------------------------------------------------------------------------------------------------------
-
-// The names to try, in order; texts in the arena.
-typedef struct names {
-    const char *name[MAX_NAMES + 1];
-    size_t count;
-    hone_arena arena;
-} names;
-
-static void add_name(names *list, const char *folder, const char *file)
-{
-    char path[PATH_SIZE];
-    int size = snprintf(path, sizeof path, "%s%s", folder, file);
-    if (list->count == MAX_NAMES || size <= 0 || (size_t)size >= sizeof path) return;
-    const char *copy = hone_arena_text(&list->arena, path, (size_t)size);
-    if (copy != NULL) list->name[list->count++] = copy;
-}
-
-static bool add_folder(void *ctx, const char *folder)
-{
-    static const char *const files[] = {
-        "/lib64/libnvrtc.so.13", "/lib64/libnvrtc.so.12", "/lib/libnvrtc.so.13", "/lib/libnvrtc.so.12"};
-    names *list = ctx;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        char path[PATH_SIZE];
-        snprintf(path, sizeof path, "%s%s", folder, files[i]);
-        if (hone_os_is_file(path)) add_name(list, folder, files[i]);
-    }
-    return true;
-}
 
 static bool take_include(void *ctx, const char *folder)
 {
@@ -105,18 +76,9 @@ static hone_status find_symbols(cuda_compiler *compiler, hone_error *err)
 
 static hone_status open_library(cuda_compiler *compiler, hone_error *err)
 {
-    names list = {.arena = {.allocator = compiler->allocator}};
-    const char *named = getenv("HONE_NVRTC");
+    static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
     hone_error why = {.message = ""};
-    if (named != NULL && named[0] != '\0') {
-        add_name(&list, named, "");
-    } else {
-        add_name(&list, "libnvrtc.so.13", "");
-        add_name(&list, "libnvrtc.so.12", "");
-        hone_cuda_toolkit_folders(add_folder, &list);
-    }
-    hone_status status = hone_library_open(&compiler->allocator, list.name, &compiler->library, &why);
-    hone_arena_destroy(&list.arena);
+    hone_status status = hone_cuda_open_library(&compiler->allocator, "HONE_NVRTC", files, &compiler->library, &why);
     if (status == HONE_UNAVAILABLE)
         return hone_fail(
             err, status, where,

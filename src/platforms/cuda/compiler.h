@@ -62,8 +62,4 @@ bool hone_compiled_find(const char *key, hone_buffer *out);
 // Readers see the whole file or none. That it cannot be written is no failure.
 void hone_compiled_keep(const char *key, const hone_buffer *bytes);
 
-// toolkit.c: where NVIDIA's toolkit and the packages of PyPI lie. Calls visit with each folder of them that may hold
-// `relative` ("lib64", "nvidia/cu13/lib") until it returns false.
-void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), void *ctx);
-
 #endif

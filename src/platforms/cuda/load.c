@@ -271,6 +271,25 @@ hone_status hone_cuda_load(
     return status;
 }
 
+// A kernel that is a library's, say: it finds the device's context current, and remembers it for its runs.
+static hone_status prepare_own(
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    void **out_state,
+    size_t *out_scratch_bytes,
+    hone_error *err)
+{
+    cuda_gpu *gpu = NULL;
+    cuda_context *before = NULL;
+    if (plan->kernel->prepare == NULL) return HONE_OK;
+    hone_status status = hone_cuda_gpu_of(instance, plan->device, &gpu, err);
+    if (status == HONE_OK) status = hone_cuda_enter(instance, gpu, &before, err);
+    if (status != HONE_OK) return status;
+    status = plan->kernel->prepare(plan, out_state, out_scratch_bytes, err);
+    hone_cuda_leave(instance, before);
+    return status;
+}
+
 hone_status hone_cuda_prepare(
     hone_platform_instance *instance,
     const hone_plan *plan,
@@ -282,7 +301,7 @@ hone_status hone_cuda_prepare(
     *out_state = NULL;
     *out_scratch_bytes = 0;
     if (kernel->code != NULL) return hone_cuda_load(instance, plan, read_plainly, out_state, err);
-    return kernel->prepare == NULL ? HONE_OK : kernel->prepare(plan, out_state, out_scratch_bytes, err);
+    return prepare_own(instance, plan, out_state, out_scratch_bytes, err);
 }
 
 void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state)

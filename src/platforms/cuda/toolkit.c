@@ -1,6 +1,6 @@
 // Where a toolkit may lie: named by the environment, in its usual place, or in a Python environment, whose packages
 // nvidia-cuda-nvrtc and nvidia-cuda-runtime bring libraries and headers without a toolkit.
-#include "platforms/cuda/compiler.h"
+#include "platforms/cuda/toolkit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void offer(search *s, const char *format, const char *a, const char *b)
 // A folder of Python packages has a folder of NVIDIA's for each release of CUDA.
 static void offer_packages(search *s, const char *packages)
 {
-    static const char *const folders[] = {"nvidia/cu13", "nvidia/cuda_nvrtc", "nvidia/cuda_runtime"};
+    static const char *const folders[] = {"nvidia/cu13", "nvidia/cuda_nvrtc", "nvidia/cuda_runtime", "nvidia/cublas"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         offer(s, "%s/%s", packages, folders[i]);
 }
@@ -67,4 +67,71 @@ void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), voi
     if (home != NULL && home[0] == '/') look_in_prefix(&s, home, "/.local/lib");
     look_in_prefix(&s, "/usr/local", "/lib");
     look_in_prefix(&s, "/usr", "/lib");
+}
+
+// Libraries --------------------------------------------------------------------------------------------------------
+
+enum { MAX_NAMES = 64 };
+
+// The names to try, in order; texts in the arena. Or whether one of the files is in a folder.
+typedef struct names {
+    const char *name[MAX_NAMES + 1];
+    size_t count;
+    hone_arena arena;
+    const char *const *files;
+    bool only_look, found;
+} names;
+
+static void add_name(names *list, const char *path)
+{
+    const char *copy = list->count < MAX_NAMES ? hone_arena_text(&list->arena, path, strlen(path)) : NULL;
+    if (copy != NULL) list->name[list->count++] = copy;
+}
+
+static bool add_folder(void *ctx, const char *folder)
+{
+    static const char *const parts[] = {"lib64", "lib"};
+    names *list = ctx;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (const char *const *file = list->files; *file != NULL; file++) {
+            char path[PATH_SIZE];
+            int size = snprintf(path, sizeof path, "%s/%s/%s", folder, parts[i], *file);
+            if (size <= 0 || (size_t)size >= sizeof path || !hone_os_is_file(path)) continue;
+            list->found = true;
+            if (!list->only_look) add_name(list, path);
+        }
+    return !(list->only_look && list->found);
+}
+
+hone_status hone_cuda_open_library(
+    const hone_allocator *allocator,
+    const char *variable,
+    const char *const *files,
+    hone_library **out,
+    hone_error *err)
+{
+    names list = {.arena = {.allocator = *allocator}, .files = files};
+    const char *named = getenv(variable);
+    if (named != NULL && named[0] != '\0') {
+        add_name(&list, named);
+    } else {
+        for (const char *const *file = files; *file != NULL; file++)
+            add_name(&list, *file);
+        hone_cuda_toolkit_folders(add_folder, &list);
+    }
+    hone_status status = hone_library_open(allocator, list.name, out, err);
+    hone_arena_destroy(&list.arena);
+    return status;
+}
+
+bool hone_cuda_has_library(const char *variable, const char *const *files)
+{
+    const char *named = getenv(variable);
+    if (named != NULL && named[0] != '\0') return hone_os_is_file(named);
+    char path[PATH_SIZE];
+    for (const char *const *file = files; *file != NULL; file++)
+        if (hone_library_find(*file, path, sizeof path)) return true;
+    names list = {.files = files, .only_look = true};
+    hone_cuda_toolkit_folders(add_folder, &list);
+    return list.found;
 }

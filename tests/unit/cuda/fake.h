@@ -31,6 +31,7 @@ static inline void fake_choose(fake *f, const char *driver)
     snprintf(path, sizeof path, "%s/%s", HONE_TEST_FAKES, driver);
     setenv("HONE_CUDA_DRIVER", path, 1);
     setenv("HONE_NVRTC", HONE_TEST_FAKES "/fake_nvrtc.so", 1);
+    setenv("HONE_CUBLASLT", HONE_TEST_FAKES "/fake_cublaslt.so", 1);
     setenv("FAKE_CUDA_LOG", f->log, 1);
     setenv("HONE_COMPILE_CACHE", f->cache, 1);
     static const char *const faults[] = {

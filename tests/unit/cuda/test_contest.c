@@ -64,6 +64,7 @@ static int setup(void **state)
     if (on_gpu()) {
         unsetenv("HONE_CUDA_DRIVER");
         unsetenv("HONE_NVRTC");
+        unsetenv("HONE_CUBLASLT");
     }
     *state = f;
     return 0;

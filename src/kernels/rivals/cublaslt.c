@@ -1,0 +1,248 @@
+// A product of row-major matrices is one of column-major matrices the other way round: c' = b' a'.
+#include "kernels/rivals/cublaslt.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "call/call.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/rivals/cublaslt_library.h"
+#include "platforms/cuda/driver.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static const char where[] = "rivals.cublaslt";
+
+enum { ALGORITHM, WORKSPACE_MIB, PROPOSALS = 16 };
+
+const char hone_cublaslt_signature[] =
+    "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
+    "where T in f32, f16, bf16";
+
+// Which of its proposals, the one that it thinks the fastest first; and how much memory it may take for parts of sums.
+const char hone_cublaslt_space[] = "algorithm: 0..15\n"
+                                   "workspace_mib: 0 | 32 default 32\n";
+
+typedef struct state {
+    hone_allocator allocator;
+    cublaslt library;
+    cuda_driver driver;
+    cuda_context *context;
+    cublaslt_handle *handle;
+    cublaslt_product *product;
+    cublaslt_layout *a, *b, *c;
+    cublaslt_preference *preference;
+    cublaslt_proposal proposal;
+    cuda_address workspace;
+    // The stream that the workspace is for: runs on one stream follow each other, those on another take memory from that.
+    atomic_uintptr_t owner; // 0: nobody yet
+} state;
+
+bool hone_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    (void)kernel;
+    const hone_matmul product = hone_matmul_of_call(call);
+    if (!hone_matmul_rows_are_dense(call, why)) return false;
+    if (product.m > 0 && product.n > 0 && product.k > 0) return hone_cublaslt_is_here(why);
+    hone_fail(why, HONE_UNSUPPORTED, where, "cuBLASLt multiplies matrices that have elements");
+    return false;
+}
+
+static hone_status check(int result, const char *what, hone_error *err)
+{
+    if (result == CUBLASLT_SUCCESS) return HONE_OK;
+    hone_status status = result == CUBLASLT_NOT_SUPPORTED ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
+    hone_fail(err, status, where, "%s answers status %d", what, result);
+    if (err != NULL) err->system_code = result;
+    return status;
+}
+
+static int type_of(hone_dtype_id dtype)
+{
+    return dtype == HONE_F32 ? CUBLASLT_F32 : dtype == HONE_F16 ? CUBLASLT_F16 : CUBLASLT_BF16;
+}
+
+// One that is accepted also for a matrix of one row, whose stride says nothing.
+static int64_t leading(int64_t stride, int64_t columns)
+{
+    return stride > columns ? stride : columns;
+}
+
+// Its first matrix is hone's b, its second a.
+static int describe(state *s, const hone_matmul *product)
+{
+    const int32_t form = product->transpose_b ? CUBLASLT_TRANSPOSED : CUBLASLT_PLAIN;
+    const uint64_t m = (uint64_t)product->m, n = (uint64_t)product->n, k = (uint64_t)product->k;
+    const int type = type_of(product->dtype);
+    int result = s->library.product_create(&s->product, CUBLASLT_COMPUTE_F32, CUBLASLT_F32);
+    if (result == 0) result = s->library.product_set(s->product, CUBLASLT_TRANSPOSE_A, &form, sizeof form);
+    if (result == 0)
+        result = s->library.layout_create(
+            &s->b, type, product->transpose_b ? k : n, product->transpose_b ? n : k,
+            leading(product->b_stride, product->transpose_b ? product->k : product->n));
+    if (result == 0) result = s->library.layout_create(&s->a, type, k, m, leading(product->a_stride, product->k));
+    if (result == 0) result = s->library.layout_create(&s->c, type, n, m, leading(product->c_stride, product->n));
+    return result;
+}
+
+static uint32_t least_alignment(const hone_call *call)
+{
+    uint32_t least = HONE_ORDINARY_ALIGN;
+    for (size_t i = 0; i <= MATMUL_C; i++) {
+        uint32_t own = hone_call_align(call, i);
+        if (own != 0 && own < least) least = own;
+    }
+    return least;
+}
+
+static int prefer(state *s, const hone_plan *plan)
+{
+    const size_t most = (size_t)plan->config[WORKSPACE_MIB] << 20;
+    const uint32_t alignment = least_alignment(plan->call);
+    int result = s->library.preference_create(&s->preference);
+    if (result == 0) result = s->library.preference_set(s->preference, CUBLASLT_MAX_WORKSPACE, &most, sizeof most);
+    for (int i = CUBLASLT_LEAST_ALIGNMENT_A; result == 0 && i <= CUBLASLT_LEAST_ALIGNMENT_D; i++)
+        result = s->library.preference_set(s->preference, i, &alignment, sizeof alignment);
+    return result;
+}
+
+static hone_status choose(state *s, const hone_plan *plan, hone_error *err)
+{
+    cublaslt_proposal proposals[PROPOSALS];
+    int count = 0;
+    const int64_t wanted = plan->config[ALGORITHM];
+    hone_status status = check(
+        s->library.propose(s->handle, s->product, s->b, s->a, s->c, s->c, s->preference, PROPOSALS, proposals, &count),
+        "cublasLtMatmulAlgoGetHeuristic", err);
+    if (status != HONE_OK) return status;
+    if (wanted >= count || proposals[wanted].status != CUBLASLT_SUCCESS)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where, "cuBLASLt %zu proposes %d algorithms for this product, not %lld",
+            s->library.version(), count, (long long)wanted + 1);
+    s->proposal = proposals[wanted];
+    return HONE_OK;
+}
+
+static hone_status take_workspace(state *s, hone_error *err)
+{
+    if (s->proposal.workspace_bytes == 0) return HONE_OK;
+    cuda_result result = s->driver.memory_allocate(&s->workspace, s->proposal.workspace_bytes);
+    if (result == CUDA_SUCCESS) return HONE_OK;
+    s->workspace = 0;
+    return hone_fail(
+        err, result == CUDA_OUT_OF_MEMORY ? HONE_OUT_OF_MEMORY : HONE_KERNEL_FAILED, where,
+        "the GPU has no %zu bytes for the workspace (%d)", s->proposal.workspace_bytes, result);
+}
+
+static hone_status make_ready(state *s, const hone_plan *plan, hone_error *err)
+{
+    const hone_matmul product = hone_matmul_of_call(plan->call);
+    hone_status status = hone_cuda_driver_open(&s->allocator, &s->driver, err);
+    if (status == HONE_OK) status = hone_cublaslt_open(&s->allocator, &s->library, err);
+    if (status != HONE_OK) return status;
+    (void)s->driver.context_get_current(&s->context);
+    status = check(s->library.create(&s->handle), "cublasLtCreate", err);
+    if (status == HONE_OK) status = check(describe(s, &product), "describing the product", err);
+    if (status == HONE_OK) status = check(prefer(s, plan), "cublasLtMatmulPreferenceSetAttribute", err);
+    if (status == HONE_OK) status = choose(s, plan, err);
+    return status == HONE_OK ? take_workspace(s, err) : status;
+}
+
+// Makes the state's context this thread's; false when that fails.
+static bool enter(const state *s, cuda_context **out_before)
+{
+    *out_before = NULL;
+    (void)s->driver.context_get_current(out_before);
+    return *out_before == s->context || s->driver.context_set_current(s->context) == CUDA_SUCCESS;
+}
+
+static void leave(const state *s, cuda_context *before)
+{
+    if (before != s->context) (void)s->driver.context_set_current(before);
+}
+
+static void destroy(state *s)
+{
+    cuda_context *before = NULL;
+    bool entered = s->driver.library != NULL && s->context != NULL && enter(s, &before);
+    if (s->workspace != 0 && entered) (void)s->driver.memory_free(s->workspace);
+    if (s->preference != NULL) (void)s->library.preference_destroy(s->preference);
+    cublaslt_layout *const layouts[] = {s->a, s->b, s->c};
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (layouts[i] != NULL) (void)s->library.layout_destroy(layouts[i]);
+    if (s->product != NULL) (void)s->library.product_destroy(s->product);
+    if (s->handle != NULL) (void)s->library.destroy(s->handle);
+    if (entered) leave(s, before);
+    hone_cublaslt_close(&s->allocator, &s->library);
+    hone_cuda_driver_close(&s->allocator, &s->driver);
+    hone_allocator allocator = s->allocator;
+    hone_free(&allocator, s);
+}
+
+hone_status hone_cublaslt_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    const hone_allocator allocator = hone_allocator_system();
+    state *s = hone_alloc(&allocator, sizeof *s);
+    *out_scratch_bytes = 0;
+    if (s == NULL) return hone_fail_memory(err, where);
+    s->allocator = allocator;
+    hone_status status = make_ready(s, plan, err);
+    if (status == HONE_OK)
+        *out_state = s;
+    else
+        destroy(s);
+    return status;
+}
+
+void hone_cublaslt_release(const hone_kernel *kernel, void *given)
+{
+    (void)kernel;
+    if (given != NULL) destroy(given);
+}
+
+// Whose proposals are the same runs the same.
+uint64_t hone_cublaslt_digest(const hone_plan *plan)
+{
+    const state *s = plan->state;
+    return hone_hash64((const char *)&s->proposal.algorithm, sizeof s->proposal.algorithm);
+}
+
+static bool owns_workspace(state *s, const void *stream)
+{
+    uintptr_t owner = 0;
+    const uintptr_t own = (uintptr_t)stream + 1; // the default stream is NULL
+    return atomic_compare_exchange_strong(&s->owner, &owner, own) || owner == own;
+}
+
+static int multiply(const state *s, const hone_matmul *product, cuda_address workspace, void *stream)
+{
+    static const float one = 1, zero = 0;
+    return s->library.multiply(
+        s->handle, s->product, &one, product->b, s->b, product->a, s->a, &zero, product->c, s->c, product->c, s->c,
+        &s->proposal.algorithm, (void *)(uintptr_t)workspace, s->proposal.workspace_bytes, stream);
+}
+
+static int multiply_elsewhere(const state *s, const hone_matmul *product, void *stream)
+{
+    cuda_address workspace = 0;
+    if (s->driver.allocate_async == NULL ||
+        s->driver.allocate_async(&workspace, s->proposal.workspace_bytes, stream) != CUDA_SUCCESS)
+        return CUBLASLT_NOT_SUPPORTED;
+    int result = multiply(s, product, workspace, stream);
+    (void)s->driver.free_async(workspace, stream);
+    return result;
+}
+
+hone_status hone_cublaslt_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    state *s = plan->state;
+    cuda_context *before = NULL;
+    void *stream = execution != NULL ? execution->stream : NULL;
+    const hone_matmul product = hone_matmul_of(plan, args);
+    if (!enter(s, &before)) return HONE_KERNEL_FAILED;
+    int result = s->workspace == 0 || owns_workspace(s, stream) ? multiply(s, &product, s->workspace, stream)
+                                                                : multiply_elsewhere(s, &product, stream);
+    leave(s, before);
+    if (result == CUBLASLT_SUCCESS) return HONE_OK;
+    return result == CUBLASLT_NOT_SUPPORTED ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
+}

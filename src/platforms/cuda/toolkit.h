@@ -1,0 +1,25 @@
+// Where NVIDIA's toolkit and the packages of PyPI lie, and the libraries in them.
+#ifndef HONE_PLATFORMS_CUDA_TOOLKIT_H
+#define HONE_PLATFORMS_CUDA_TOOLKIT_H
+
+#include "base/memory.h"
+#include "os/os.h"
+
+// Calls visit with the folder of each toolkit, and each folder of PyPI's that is laid out like one ("lib", "include"), until
+// it returns false.
+void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), void *ctx);
+
+// Opens the first that is there: the file that the environment's variable names and nothing else, or each of files by its
+// name alone, then in the folders above.
+//   files  {"libnvrtc.so.13", "libnvrtc.so.12", NULL}
+// Returns: HONE_OK; HONE_UNAVAILABLE with what was tried; HONE_OUT_OF_MEMORY.
+hone_status hone_cuda_open_library(
+    const hone_allocator *allocator,
+    const char *variable,
+    const char *const *files,
+    hone_library **out,
+    hone_error *err);
+// Whether it is there to be opened. Opens nothing.
+bool hone_cuda_has_library(const char *variable, const char *const *files);
+
+#endif

@@ -1,0 +1,215 @@
+// cuBLASLt without a GPU: proposes three algorithms, of which the third needs a workspace, and multiplies in the host's
+// memory. It checks what the real one would read out of bounds with.
+#include "fake_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { OK = 0, INVALID_VALUE = 7, NOT_SUPPORTED = 15, F32 = 0, BF16 = 14, NEEDED = 1024 };
+
+typedef struct product {
+    int32_t transposed[2];
+} product;
+
+typedef struct layout {
+    int type;
+    uint64_t rows, columns;
+    int64_t leading;
+} layout;
+
+typedef struct preference {
+    size_t workspace;
+} preference;
+
+typedef struct proposal {
+    uint64_t algorithm[8];
+    size_t workspace;
+    int state;
+    float waves;
+    int reserved[4];
+} proposal;
+
+EXPORT size_t cublasLtGetVersion(void);
+EXPORT int cublasLtCreate(void **);
+EXPORT int cublasLtDestroy(void *);
+EXPORT int cublasLtMatmulDescCreate(product **, int, int);
+EXPORT int cublasLtMatmulDescSetAttribute(product *, int, const void *, size_t);
+EXPORT int cublasLtMatmulDescDestroy(product *);
+EXPORT int cublasLtMatrixLayoutCreate(layout **, int, uint64_t, uint64_t, int64_t);
+EXPORT int cublasLtMatrixLayoutDestroy(layout *);
+EXPORT int cublasLtMatmulPreferenceCreate(preference **);
+EXPORT int cublasLtMatmulPreferenceSetAttribute(preference *, int, const void *, size_t);
+EXPORT int cublasLtMatmulPreferenceDestroy(preference *);
+EXPORT int cublasLtMatmulAlgoGetHeuristic(
+    void *, product *, layout *, layout *, layout *, layout *, preference *, int, proposal *, int *);
+EXPORT int cublasLtMatmul(
+    void *,
+    product *,
+    const float *,
+    const void *,
+    layout *,
+    const void *,
+    layout *,
+    const float *,
+    const void *,
+    layout *,
+    void *,
+    layout *,
+    const uint64_t *,
+    void *,
+    size_t,
+    void *);
+
+size_t cublasLtGetVersion(void)
+{
+    return 130000;
+}
+
+int cublasLtCreate(void **handle)
+{
+    *handle = malloc(1);
+    return OK;
+}
+
+int cublasLtDestroy(void *handle)
+{
+    free(handle);
+    return OK;
+}
+
+int cublasLtMatmulDescCreate(product **out, int compute, int scale)
+{
+    if (compute != 68 || scale != F32) return INVALID_VALUE;
+    *out = calloc(1, sizeof **out);
+    return OK;
+}
+
+int cublasLtMatmulDescSetAttribute(product *p, int attribute, const void *value, size_t size)
+{
+    if ((attribute != 3 && attribute != 4) || size != sizeof p->transposed[0]) return INVALID_VALUE;
+    memcpy(&p->transposed[attribute - 3], value, size);
+    return OK;
+}
+
+int cublasLtMatmulDescDestroy(product *p)
+{
+    free(p);
+    return OK;
+}
+
+int cublasLtMatrixLayoutCreate(layout **out, int type, uint64_t rows, uint64_t columns, int64_t leading)
+{
+    if ((uint64_t)leading < rows) return INVALID_VALUE;
+    *out = malloc(sizeof **out);
+    **out = (layout){type, rows, columns, leading};
+    return OK;
+}
+
+int cublasLtMatrixLayoutDestroy(layout *l)
+{
+    free(l);
+    return OK;
+}
+
+int cublasLtMatmulPreferenceCreate(preference **out)
+{
+    *out = calloc(1, sizeof **out);
+    return OK;
+}
+
+int cublasLtMatmulPreferenceSetAttribute(preference *p, int attribute, const void *value, size_t size)
+{
+    if (attribute == 1 && size == sizeof p->workspace) memcpy(&p->workspace, value, size);
+    return attribute == 1 || (attribute >= 5 && attribute <= 8 && size == 4) ? OK : INVALID_VALUE;
+}
+
+int cublasLtMatmulPreferenceDestroy(preference *p)
+{
+    free(p);
+    return OK;
+}
+
+int cublasLtMatmulAlgoGetHeuristic(
+    void *handle,
+    product *p,
+    layout *a,
+    layout *b,
+    layout *c,
+    layout *d,
+    preference *wanted,
+    int asked,
+    proposal *out,
+    int *count)
+{
+    (void)handle;
+    (void)d;
+    uint64_t m = p->transposed[0] ? a->columns : a->rows, k = p->transposed[0] ? a->rows : a->columns;
+    if (m != c->rows || b->rows != k || b->columns != c->columns) return INVALID_VALUE;
+    int there = wanted->workspace >= NEEDED ? 3 : 2;
+    *count = asked < there ? asked : there;
+    for (int i = 0; i < *count; i++)
+        out[i] = (proposal){.algorithm = {(uint64_t)i + 1}, .workspace = i == 2 ? NEEDED : 0, .state = OK};
+    return OK;
+}
+
+static double get(const void *from, const layout *l, uint64_t row, uint64_t column)
+{
+    uint64_t at = row + column * (uint64_t)l->leading;
+    uint32_t bits = 0;
+    float value;
+    if (l->type == F32) return ((const float *)from)[at];
+    bits = (uint32_t)((const uint16_t *)from)[at] << 16;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void put(void *to, const layout *l, uint64_t row, uint64_t column, double sum)
+{
+    uint64_t at = row + column * (uint64_t)l->leading;
+    float value = (float)sum;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (l->type == F32)
+        ((float *)to)[at] = value;
+    else
+        ((uint16_t *)to)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+int cublasLtMatmul(
+    void *handle,
+    product *p,
+    const float *alpha,
+    const void *a,
+    layout *a_layout,
+    const void *b,
+    layout *b_layout,
+    const float *beta,
+    const void *c,
+    layout *c_layout,
+    void *d,
+    layout *d_layout,
+    const uint64_t *algorithm,
+    void *workspace,
+    size_t size,
+    void *stream)
+{
+    (void)handle;
+    (void)stream;
+    if (*alpha != 1 || *beta != 0 || c != d || c_layout != d_layout) return INVALID_VALUE;
+    if (a_layout->type != F32 && a_layout->type != BF16) return NOT_SUPPORTED;
+    if (algorithm[0] == 3 && (workspace == NULL || size < NEEDED)) return INVALID_VALUE;
+    if (workspace != NULL) memset(workspace, 0xee, size);
+    fake_log("multiply algorithm %d workspace %zu", (int)algorithm[0], size);
+    uint64_t k = b_layout->rows;
+    for (uint64_t column = 0; column < d_layout->columns; column++)
+        for (uint64_t row = 0; row < d_layout->rows; row++) {
+            double sum = 0;
+            for (uint64_t i = 0; i < k; i++)
+                sum += get(a, a_layout, p->transposed[0] ? i : row, p->transposed[0] ? row : i) *
+                       get(b, b_layout, i, column);
+            put(d, d_layout, row, column, sum);
+        }
+    return OK;
+}
