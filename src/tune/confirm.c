@@ -24,7 +24,7 @@ enum {
 static const double hopeless = 1.5;         // over the best: no finalist
 static const double near = 1.2;             // over the best: a further kernel's best is one
 static const double hopeless_default = 3.0; // the default may be slower: its time is shown
-static const double tie = 1.005, undecided_tie = 1.02;
+static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 static const double least_share = 0.15; // of the contest's time, also when the race has spent all
 static const uint64_t pause_ns = 50000000;
 static const double turn_ns = 1e6; // beside its sample, until threads rest and it is warm again
@@ -104,11 +104,11 @@ static bool is_simpler(const hone_contest_state *state, const hone_candidate *a,
     return false;
 }
 
-static double median_of(const double *samples, uint32_t count)
+static double center_of(const double *samples, uint32_t count)
 {
     double copy[HONE_MAX_ROUNDS];
     memcpy(copy, samples, count * sizeof copy[0]);
-    return hone_median(copy, count).middle;
+    return hone_center(copy, count);
 }
 
 static uint32_t fastest(const hone_finals *finals)
@@ -116,7 +116,7 @@ static uint32_t fastest(const hone_finals *finals)
     uint32_t best = 0;
     double best_ns = INFINITY;
     for (uint32_t i = 0; i < finals->count; i++) {
-        double time_ns = median_of(finals->samples[i], finals->rounds);
+        double time_ns = center_of(finals->samples[i], finals->rounds);
         if (time_ns < best_ns) {
             best = i;
             best_ns = time_ns;
@@ -132,7 +132,7 @@ static bool is_certain(const hone_finals *finals, uint64_t seed)
     for (uint32_t i = 0; i < finals->count; i++) {
         if (i == best) continue;
         hone_interval ratio = hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, seed);
-        if (ratio.low <= 1 && ratio.high > undecided_tie) return false;
+        if (ratio.low <= 1 && ratio.high > near_enough) return false;
     }
     return true;
 }

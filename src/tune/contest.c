@@ -274,6 +274,7 @@ hone_status hone_contest_create(
     state->out = out;
     state->best = -1;
     state->drift = 1;
+    state->reference = -1;
     state->key = (hone_store_key){
         environment->device->fingerprint, algorithm->name, algorithm->version, call ? hone_call_key(call) : "",
         call ? hone_call_spec(call) : ""};

@@ -86,9 +86,11 @@ typedef struct hone_contest_state {
     bool heated; // the second heat was run: who was not in it is no finalist
     uint32_t since_gain;
     double gain_ns; // best time at the last gain
-    double drift;   // how much slower the machine is now than when the best was measured
+    double drift;   // how much slower the machine is now than at the beginning
     uint32_t since_drift;
-    hone_noise noise; // of samples, so far
+    int64_t reference;   // the candidate that shows the drift; -1: none yet
+    double reference_ns; // its least time with the drift taken out
+    hone_noise noise;    // of samples, so far
     uint64_t started_ns, race_until_ns, end_ns;
     bool store_warned;
     bool any_environment; // measurements of another environment are read too

@@ -5,7 +5,6 @@
 enum { BEST_COUNT = 12, LEAST_HEATED = 4 };
 
 static const double near = 2.0;        // over the best: a kernel's best is worth a second look
-static const double longest_ns = 5e6;  // longer runs are hardly disturbed, and dear
 static const double least_left = 0.15; // of the contest's time, for the finals
 
 static bool is_time_left(const hone_contest_state *state)
@@ -50,7 +49,6 @@ hone_status hone_contest_heat(hone_contest_state *state, hone_error *err)
 {
     if (state->best < 0 || state->candidate_count <= BEST_COUNT) return HONE_OK;
     const double best_ns = state->candidates[state->best].rank_ns;
-    if (best_ns > longest_ns) return HONE_OK;
     hone_candidate *candidate = hone_contest_standard(state);
     hone_status status = candidate ? heat(state, candidate, err) : HONE_OK;
     uint32_t heated = 0;

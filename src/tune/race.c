@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,8 +15,9 @@ enum {
     LOST_LIMIT = 3    // crashes and time-outs in a row that put a kernel aside
 };
 
-static const double drift_least = 0.8, drift_most = 1.25;
-static const double gain_counts = 0.995; // of the best time: what patience waits for
+static const double drift_least = 0.8, drift_most = 1.25, drift_deviations = 3;
+static const double reference_reach = 1.5; // over the best: slower ones take too long to look at
+static const double gain_counts = 0.995;   // of the best time: what patience waits for
 static const char where[] = "tune.race";
 
 bool hone_contest_cancelled(const hone_contest_state *state)
@@ -179,24 +181,48 @@ static double best_now(const hone_contest_state *state)
     return state->best >= 0 ? state->candidates[state->best].rank_ns * state->drift : 0;
 }
 
-// The machine's speed by the best candidate: also a second look at whether it still works.
+// Little is noise, and would put those that were tried later before or behind the others; much is no drift either: one of
+// the two measurements was disturbed.
+static double believed_drift(const hone_contest_state *state, double drift)
+{
+    double noise = hone_noise_level(&state->noise), change = fabs(drift - 1);
+    return drift > drift_least && drift < drift_most && change > drift_deviations * noise ? drift : 1;
+}
+
+// Who shows the machine's speed: the same one as long as it is not far behind. True: another one from now on.
+static bool choose_reference(hone_contest_state *state)
+{
+    const hone_candidate *best = &state->candidates[state->best];
+    const hone_candidate *now = state->reference >= 0 ? &state->candidates[state->reference] : NULL;
+    if (now && !now->out && now->rank_ns <= reference_reach * best->rank_ns) return false;
+    state->reference = state->best;
+    return true;
+}
+
+// The machine's speed by a candidate that is measured again and again: also a second look at whether it still works. What
+// crowned it was luck in part, so that its first second look, and not its rank, is what later ones are compared with.
 static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
 {
     if (state->best < 0 || ++state->since_drift < DRIFT_PERIOD) return HONE_OK;
     state->since_drift = 0;
-    hone_candidate *best = &state->candidates[state->best];
-    const hone_contestant *contestant = &state->contestants[best->kernel];
+    bool is_new = choose_reference(state);
+    hone_candidate *reference = &state->candidates[state->reference];
+    const hone_contestant *contestant = &state->contestants[reference->kernel];
     hone_trial trial;
     bool cut;
-    hone_status status = hone_contest_try(state, contestant->ref, &best->config, 0, &trial, &cut, err);
-    if (status != HONE_OK || cut || trial.refused) return status;
+    hone_status status = hone_contest_try(state, contestant->ref, &reference->config, 0, &trial, &cut, err);
+    if (status != HONE_OK || cut || trial.refused) {
+        if (is_new) state->reference = -1;
+        return status;
+    }
     if (trial.failure != HONE_FAILURE_NONE) {
-        hone_contest_reject(state, best, trial.failure, trial.reason);
+        hone_contest_reject(state, reference, trial.failure, trial.reason);
         return HONE_OK;
     }
-    double drift = trial.low_ns / best->rank_ns;
-    // More than this is no drift: one of the two measurements was disturbed.
-    state->drift = drift > drift_least && drift < drift_most ? drift : 1;
+    if (is_new)
+        state->reference_ns = trial.low_ns / state->drift;
+    else
+        state->drift = believed_drift(state, trial.low_ns / state->reference_ns);
     return HONE_OK;
 }
 

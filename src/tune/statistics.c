@@ -6,6 +6,8 @@
 
 enum { RESAMPLES = 1000, MAX_SAMPLES = 256 };
 
+static const double fence_deviations = 5;
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -26,19 +28,38 @@ hone_interval hone_median(double *samples, size_t count)
     return (hone_interval){middle_of(samples, count), samples[first], samples[count - 1 - first]};
 }
 
-static double median_of(const double *samples, const uint32_t *picked, size_t count)
+double hone_center(double *samples, size_t count)
 {
-    double sorted[MAX_SAMPLES];
+    // 1.4826 times the median absolute deviation is the standard deviation of a normal distribution.
+    double distances[MAX_SAMPLES], sum = 0;
+    if (count > MAX_SAMPLES) count = MAX_SAMPLES;
+    qsort(samples, count, sizeof *samples, compare);
+    double middle = middle_of(samples, count);
     for (size_t i = 0; i < count; i++)
-        sorted[i] = samples[picked[i]];
-    qsort(sorted, count, sizeof sorted[0], compare);
-    return middle_of(sorted, count);
+        distances[i] = fabs(samples[i] - middle);
+    qsort(distances, count, sizeof distances[0], compare);
+    double fence = fence_deviations * 1.4826 * middle_of(distances, count);
+    size_t inside = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (fabs(samples[i] - middle) > fence) continue;
+        sum += samples[i];
+        inside++;
+    }
+    return inside > 0 ? sum / (double)inside : middle;
+}
+
+static double center_of(const double *samples, const uint32_t *picked, size_t count)
+{
+    double copy[MAX_SAMPLES];
+    for (size_t i = 0; i < count; i++)
+        copy[i] = samples[picked[i]];
+    return hone_center(copy, count);
 }
 
 static double ratio_of(const double *a, const double *b, const uint32_t *picked, size_t count)
 {
-    double below = median_of(a, picked, count);
-    return below > 0 ? median_of(b, picked, count) / below : 1;
+    double below = center_of(a, picked, count);
+    return below > 0 ? center_of(b, picked, count) / below : 1;
 }
 
 hone_interval hone_ratio(const double *a, const double *b, size_t count, uint64_t seed)

@@ -2,6 +2,8 @@
 import gzip
 import json
 import os
+import random
+import statistics
 import unittest
 
 from support import NO, USAGE, CommandTest
@@ -91,6 +93,17 @@ class Simulate(CommandTest):
             ran = sum(samples[i % 4] for i in range(step["runs"])) * step["time"]
             self.assertAlmostEqual(step["paid_ms"], 111 + ran, places=6)
             self.assertLess(step["runs"], 4)
+
+    def test_noise_does_not_put_those_that_were_tried_late_before_the_others(self):
+        rng = random.Random(1)
+        rows = []
+        for x in range(200):
+            times = [150 * (1 + 0.0004 * x) * (1 + rng.uniform(-0.015, 0.015)) for _ in range(32)]
+            rows.append({**row(x, 0, 1.0), "time": statistics.mean(times), "times": times})
+        space = write_space(os.path.join(self.folder, "noisy.json"), rows)
+        regrets = [self.simulate("--racing", "--evals", "200", "--seed", str(seed), space=space)["best"]["regret"]
+                   for seed in range(8)]
+        self.assertLess(statistics.mean(regrets), 0.003, regrets)
 
     def test_seconds_end_it(self):
         document = self.simulate("--evals", "1000", "--seconds", "3")

@@ -19,6 +19,15 @@ static void medians_of_odd_and_even_counts(void **state)
     assert_true(single.middle == 6 && single.low == 6 && single.high == 6);
 }
 
+static void a_center_is_the_mean_without_what_was_disturbed(void **state)
+{
+    (void)state;
+    double skewed[] = {10, 10, 11, 10, 14, 10.5, 13}, disturbed[] = {10, 11, 12, 500, 13, 14}, equal[] = {7, 7, 7, 90};
+    assert_true(fabs(hone_center(skewed, 7) - 78.5 / 7) < 1e-9);
+    assert_true(fabs(hone_center(disturbed, 6) - 12) < 1e-9);
+    assert_true(hone_center(equal, 4) == 7);
+}
+
 static void the_interval_of_a_median_holds_it_and_narrows(void **state)
 {
     (void)state;
@@ -70,6 +79,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(medians_of_odd_and_even_counts),
+        cmocka_unit_test(a_center_is_the_mean_without_what_was_disturbed),
         cmocka_unit_test(the_interval_of_a_median_holds_it_and_narrows),
         cmocka_unit_test(a_clear_ratio_excludes_one_and_an_unclear_one_does_not),
         cmocka_unit_test(random_orders_are_permutations),
