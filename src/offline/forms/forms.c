@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/gzip.h"
-#include "offline/cursor.h"
+#include "offline/forms/bytecode.h"
 
 static const char where[] = "offline.read";
 
@@ -11,6 +11,9 @@ enum { UNPACKED_MAX_SIZE = 1 << 30, WRAPPINGS_MAX = 4 };
 
 static const hone_form stablehlo_text = {"stablehlo", "StableHLO text", true, hone_stablehlo_read};
 static const hone_form hlo_text = {"hlo", "HLO text", true, hone_hlo_read};
+static const hone_form mlir_bytecode = {"stablehlo", "MLIR bytecode", false, hone_bytecode_read};
+static const hone_form portable_artifact = {"stablehlo", "StableHLO portable artifact", false, hone_bytecode_read};
+static const hone_form jax_export = {"stablehlo", "jax.export blob", false, hone_bytecode_read};
 static const hone_form hlo_proto = {"hlo", "HLO proto", false, hone_hlo_proto_read};
 
 // What begins with bytes of its own and is no program, or not one that can be read.
@@ -21,7 +24,6 @@ typedef struct magic {
 } magic;
 
 static const magic other_forms[] = {
-    {"ML\xefR", 4, "MLIR bytecode"},
     {"\x28\xb5\x2f\xfd", 4, "compressed by zstd"},
     {"\xfd"
      "7zXZ",
@@ -78,10 +80,49 @@ static const hone_form *find_text_form(hone_view text)
     return find_text(text, "metadata={") ? &hlo_text : NULL;
 }
 
-static const hone_form *find_form(hone_view bytes)
+// Bytecode by itself or in a blob, which out->bytes is narrowed to. NULL: it is none.
+static const hone_form *find_bytecode_form(hone_program_bytes *out)
 {
-    if (hone_hlo_proto_module(bytes).size > 0) return &hlo_proto;
-    return is_binary(bytes) ? NULL : find_text_form(bytes);
+    uint64_t version;
+    hone_view producer;
+    if (hone_bytecode_head(out->bytes, &version, &producer))
+        return starts_with(producer, "StableHLO_v") ? &portable_artifact : &mlir_bytecode;
+    bool cut;
+    hone_view module = hone_jax_export_module(out->bytes, &cut);
+    if (module.size == 0) return NULL;
+    out->bytes = module;
+    out->cut |= cut;
+    return &jax_export;
+}
+
+static const hone_form *find_form(hone_program_bytes *out)
+{
+    const hone_form *found = find_bytecode_form(out);
+    if (found) return found;
+    if (hone_hlo_proto_module(out->bytes).size > 0) return &hlo_proto;
+    return is_binary(out->bytes) ? NULL : find_text_form(out->bytes);
+}
+
+// Newer bytecode is laid out in a way that nobody here knows; so are newer major versions of portable artifacts.
+static hone_status check_version(const char *name, const hone_program_bytes *bytes, hone_error *err)
+{
+    uint64_t version;
+    hone_view producer;
+    if (!hone_bytecode_head(bytes->bytes, &version, &producer)) return HONE_OK;
+    if (version > HONE_BYTECODE_NEWEST)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where,
+            "%s is MLIR bytecode of version %llu; versions up to %d are read: export it for an older version, or as "
+            "StableHLO text",
+            name, (unsigned long long)version, HONE_BYTECODE_NEWEST);
+    if (starts_with(producer, "StableHLO_v") && !starts_with(producer, "StableHLO_v1.") &&
+        !starts_with(producer, "StableHLO_v0."))
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where,
+            "%s is a portable artifact of %.*s; versions 0 and 1 are read: export it for an older version, or as "
+            "StableHLO text",
+            name, (int)(producer.size < 64 ? producer.size : 64), producer.data);
+    return HONE_OK;
 }
 
 // Unpacks what is compressed, also more than once: someone compresses what was.
@@ -141,9 +182,11 @@ hone_status hone_program_open(
             other);
     if (out->bytes.size >= UINT32_MAX)
         return hone_fail(err, HONE_UNSUPPORTED, where, "%s is larger than 4 GiB, which is not read", name);
-    out->form = find_form(out->bytes);
-    if (out->form) return HONE_OK;
+    out->form = find_form(out);
+    if (out->form) return check_version(name, out, err);
     return hone_fail(
         err, HONE_CORRUPT, where,
-        "%s is none of the forms that a lowered program has: StableHLO text, HLO text, HLO proto", name);
+        "%s is none of the forms that a lowered program has: StableHLO text, MLIR bytecode, portable artifact, "
+        "jax.export blob, HLO text, HLO proto",
+        name);
 }

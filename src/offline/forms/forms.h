@@ -34,6 +34,11 @@ bool hone_form_names_place(hone_view text, const char *label);
 void hone_stablehlo_read(hone_view text, hone_graph *graph);
 void hone_hlo_read(hone_view text, hone_graph *graph);
 void hone_hlo_proto_read(hone_view bytes, hone_graph *graph);
+void hone_bytecode_read(hone_view bytes, hone_graph *graph);
+// What an operation of StableHLO does with its region of that number.
+graph_role hone_stablehlo_role(hone_view opcode, uint32_t number);
+// The bytecode that a blob of jax.export holds; empty: it is none. out_cut: its end is not there.
+hone_view hone_jax_export_module(hone_view bytes, bool *out_cut);
 // True for the line that HLO text begins with.
 bool hone_graph_is_hlo_head(hone_view line);
 // The HloModuleProto in bytes: they themselves, or what a HloProto or a snapshot around it holds. Empty: there is none.

@@ -384,7 +384,7 @@ static const char *const applied_opcodes[] = {
     "reduce", "reduce_window", "scatter", "select_and_scatter", "sort", "map", "all_reduce", "reduce_scatter",
 };
 
-static graph_role region_role(hone_view opcode, uint32_t number)
+graph_role hone_stablehlo_role(hone_view opcode, uint32_t number)
 {
     if (hone_view_is(opcode, "while")) return number == 0 ? GRAPH_CONDITION : GRAPH_LOOP;
     if (hone_view_is(opcode, "case") || hone_view_is(opcode, "if")) return GRAPH_BRANCH;
@@ -422,7 +422,7 @@ static void open_region(reader *r, statement *s)
     }
     hone_graph *g = r->graph;
     uint32_t body = hone_graph_add_body(g, (hone_view){0});
-    hone_graph_add_edge(g, s->op, body, region_role(g->ops[s->op].opcode, s->region_count));
+    hone_graph_add_edge(g, s->op, body, hone_stablehlo_role(g->ops[s->op].opcode, s->region_count));
     s->region_count++;
     if (s->states.size > 0) name_states(r, s, body);
     push_frame(r, s, body);
