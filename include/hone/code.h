@@ -1,4 +1,4 @@
-// Code that a platform compiles or loads: what a kernel of cuda or opencl has in place of functions.
+// Code that a platform compiles or loads: what a kernel of cuda or opencl, or of a pack, has in place of functions.
 //
 // Texts are expressions of the language of spaces (docs/spaces.md) over the kernel's parameters, the call's dims and
 // scalars, and the device. docs/cuda.md and docs/opencl.md have the whole with an example. What is said of NVIDIA's GPUs
@@ -38,6 +38,9 @@ typedef struct hone_code {
                            // 1.2 or later; NULL: any
     uint32_t align;        // of every tensor's data, in bytes; 0: its element's
     uint32_t flags;        // HONE_CODE_*
+    const char *scratch; // bytes of memory that a run needs beside its tensors: "4 * n"; "scratch" among the arguments
+                         // is where they are; NULL: none
+    const struct hone_pack_kernel *pack; // of a kernel that hone_pack_load has brought; a program leaves it NULL
 } hone_code;
 
 // First in an initialiser: {HONE_CODE, .source = text, ...}.

@@ -86,6 +86,9 @@ typedef struct hone_algorithm {
     // some of them: "m" (rows of a product), "batch heads:kv_heads" (dims split alike are joined by ':'), "..." (the leading
     // dims). NULL: results are always verified whole. Static text.
     const char *independent;
+    // In place of `reference`: the name of a kernel of this algorithm, registered before the first contest, that takes
+    // tensors of the CPU and has no space. Static text, or that of a pack. NULL: there is none.
+    const char *reference_kernel;
 } hone_algorithm;
 
 struct hone_kernel {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "call/call.h"
+#include "registry/origin.h"
 #include "space/term.h"
 
 #include <inttypes.h>
@@ -104,7 +105,7 @@ hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *p
     // Of every NVIDIA GPU that a driver of today knows; the device's own limits are asked when the code is loaded.
     static const uint32_t most_grid[] = {INT32_MAX, 65535, 65535}, most_block[] = {1024, 1024, 64},
                           most_cluster[] = {16, 16, 16};
-    const hone_code *code = plan->kernel->code;
+    const hone_code *code = hone_code_of_plan(plan);
     reader r;
     memset(out, 0, sizeof *out);
     hone_status status = open_reader(&r, allocator, plan, err);
@@ -293,7 +294,7 @@ hone_status hone_launch_arguments(
     reader r;
     *out_count = 0;
     hone_status status = open_reader(&r, allocator, plan, err);
-    if (status == HONE_OK) start_field(&r, "arguments", plan->kernel->code->arguments, err);
+    if (status == HONE_OK) start_field(&r, "arguments", hone_code_of_plan(plan)->arguments, err);
     while (status == HONE_OK && !at_end(&r)) {
         if (*out_count == HONE_MAX_ARGUMENTS) {
             status = hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS);
@@ -364,7 +365,7 @@ hone_status hone_launch_macros(
         put_macro(out, hone_view_of(hone_space_parameter_name(r.space, i)), &value);
     }
     if (status == HONE_OK) put_dtypes(plan->call, out);
-    const char *constants = plan->kernel->code->constants;
+    const char *constants = hone_code_of_plan(plan)->constants;
     if (status == HONE_OK && constants != NULL) status = put_constants(&r, constants, out, err);
     close_reader(&r);
     return status == HONE_OK && out->failed ? hone_fail_memory(err, where) : status;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "hone/kernel.h"
+#include "registry/origin.h"
 
 typedef struct hone_platform_instance hone_platform_instance;
 
@@ -87,6 +88,10 @@ typedef struct hone_platform_ops {
     // What allocate gives is a handle and no address: a tensor's data is the handle, its byte_offset a multiple of this
     // many bytes. 0: it is an address.
     uint32_t view_align;
+    // What is wrong with a variant of a kernel of a pack, as far as its texts, facts and files tell without a device
+    // (hone_pack_judge of pack/pack.h). NULL: the platform takes no packs.
+    hone_status (*check)(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
+    bool stands_alone; // prepare, release and run need no instance
     // version 1 ends here
 } hone_platform_ops;
 
@@ -104,6 +109,8 @@ extern const size_t hone_platforms_count;
 const hone_platform_ops *hone_platform_ops_of(hone_platform platform);
 // What plan->run is for a kernel: its own function, else its platform's.
 hone_run_function *hone_platform_run_of(const hone_kernel *kernel);
+// The check of a kernel's platform: a hone_pack_judge.
+hone_status hone_platform_check(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 // Prepares a plan as its platform does, else as its kernel does; and releases what came of it. instance may be NULL when
 // the platform has no prepare of its own.
 hone_status hone_platform_prepare(

@@ -4,6 +4,10 @@
 #include "platforms/null/null.h"
 #include "platforms/platform.h"
 
+#include "base/error.h"
+#include "base/memory.h"
+#include "space/term.h"
+
 #define LATER "not there yet in this version of hone"
 
 const hone_platform_row hone_platforms[] = {
@@ -43,6 +47,41 @@ hone_run_function *hone_platform_run_of(const hone_kernel *kernel)
     return kernel->run != NULL || ops == NULL ? kernel->run : ops->run;
 }
 
+hone_status hone_platform_check(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
+{
+    const hone_platform_ops *ops = hone_platform_ops_of(kernel->platform);
+    if (ops != NULL && ops->check != NULL) return ops->check(kernel, variant, err);
+    return hone_fail(
+        err, HONE_UNSUPPORTED, "platforms.check", "platform %s takes no packs in this version of hone",
+        hone_platform_name(kernel->platform));
+}
+
+// A variant's own condition may read its config, so it is asked for when there is one.
+static hone_status check_variant(const hone_plan *plan, hone_error *err)
+{
+    static const char where[] = "platforms.prepare";
+    const hone_pack_kernel *kernel = plan->kernel->code->pack;
+    const hone_pack_variant *variant = hone_pack_variant_of(kernel, plan->config);
+    const hone_term_scope scope = {
+        .space = kernel->space, .config = plan->config, .call = plan->call, .device = plan->device};
+    hone_scalar holds;
+    if (kernel->refusal != NULL) return hone_fail(err, kernel->status, where, "%s", kernel->refusal);
+    if (variant == NULL)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where, "pack %s has no code of kernel %s for this config", kernel->pack,
+            kernel->name);
+    if (variant->code.condition == NULL) return HONE_OK;
+    hone_status status = hone_term_of(hone_allocator_system(), variant->code.condition, &scope, &holds, err);
+    if (status != HONE_OK) return hone_fail_prefix(err, status, "condition");
+    if (hone_scalar_truth(&holds)) return HONE_OK;
+    return hone_fail(err, HONE_UNSUPPORTED, where, "asks for %s", variant->code.condition);
+}
+
+static bool serves(const hone_platform_instance *instance, const hone_platform_ops *ops)
+{
+    return ops != NULL && (instance != NULL || ops->stands_alone);
+}
+
 hone_status hone_platform_prepare(
     hone_platform_instance *instance,
     const hone_plan *plan,
@@ -54,7 +93,11 @@ hone_status hone_platform_prepare(
     const hone_platform_ops *ops = hone_platform_ops_of(kernel->platform);
     *out_state = NULL;
     *out_scratch_bytes = 0;
-    if (instance != NULL && ops != NULL && ops->prepare != NULL)
+    if (kernel->code != NULL && kernel->code->pack != NULL) {
+        hone_status status = check_variant(plan, err);
+        if (status != HONE_OK) return status;
+    }
+    if (serves(instance, ops) && ops->prepare != NULL)
         return ops->prepare(instance, plan, out_state, out_scratch_bytes, err);
     return kernel->prepare == NULL ? HONE_OK : kernel->prepare(plan, out_state, out_scratch_bytes, err);
 }
@@ -63,7 +106,7 @@ void hone_platform_release(hone_platform_instance *instance, const hone_kernel *
 {
     const hone_platform_ops *ops = hone_platform_ops_of(kernel->platform);
     if (state == NULL) return;
-    if (instance != NULL && ops != NULL && ops->release != NULL)
+    if (serves(instance, ops) && ops->release != NULL)
         ops->release(instance, kernel, state);
     else if (kernel->release != NULL)
         kernel->release(kernel, state);

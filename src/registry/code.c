@@ -6,6 +6,7 @@
 #include "base/structs.h"
 #include "call/call.h"
 #include "os/os.h"
+#include "registry/origin.h"
 #include "space/term.h"
 
 #include <stdio.h>
@@ -23,6 +24,7 @@ static hone_status refuse(const hone_kernel *kernel, const char *words, hone_err
 
 static hone_status check_code(const hone_kernel *kernel, const hone_code *code, hone_error *err)
 {
+    if (code->pack != NULL) return HONE_OK; // was checked when it was read
     int given = (code->source != NULL) + (code->file != NULL) + (code->binary != NULL);
     if (kernel->platform != HONE_CUDA)
         return hone_fail(
@@ -39,18 +41,6 @@ static hone_status check_code(const hone_kernel *kernel, const hone_code *code, 
     return HONE_OK;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
-// PTX is text, too, but not for the compiler of sources.
-static bool is_loaded_as_it_is(const char *file)
-{
-    return ends_with(file, ".cubin") || ends_with(file, ".fatbin") || ends_with(file, ".ptx");
-}
-
 static hone_status read_file(hone_arena *arena, const hone_kernel *kernel, hone_code *code, hone_error *err)
 {
     hone_buffer bytes;
@@ -64,7 +54,7 @@ static hone_status read_file(hone_arena *arena, const hone_kernel *kernel, hone_
         return hone_fail(err, status, where, "%s: kernel '%s': %s", kernel->algorithm, kernel->name, why.message);
     if (copy == NULL) return hone_fail_memory(err, where);
     if (size == 0) return refuse(kernel, "is an empty file", err);
-    if (is_loaded_as_it_is(code->file)) {
+    if (hone_code_is_binary(code->file)) {
         code->binary = copy;
         code->binary_size = size;
     } else {
@@ -86,9 +76,9 @@ typedef const char *text_field;
 
 static bool copy_texts(hone_arena *arena, hone_code *code)
 {
-    text_field *const fields[] = {&code->source,    &code->file,    &code->entry,     &code->arguments,
-                                  &code->grid,      &code->block,   &code->cluster,   &code->shared,
-                                  &code->constants, &code->options, &code->condition, &code->target};
+    text_field *const fields[] = {&code->source,    &code->file,    &code->entry,  &code->arguments, &code->grid,
+                                  &code->block,     &code->cluster, &code->shared, &code->constants, &code->options,
+                                  &code->condition, &code->target,  &code->scratch};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (*fields[i] == NULL) continue;
         *fields[i] = hone_arena_text(arena, *fields[i], strlen(*fields[i]));
@@ -111,6 +101,7 @@ static const char *digest(hone_arena *arena, const hone_code *code)
     }
     if (code->binary != NULL) hone_buffer_append(&all, code->binary, code->binary_size);
     hone_buffer_format(&all, "%u %u", (unsigned)code->align, (unsigned)code->flags);
+    if (code->scratch != NULL) hone_buffer_text(&all, code->scratch);
     hone_hash_key(hone_buffer_string(&all), all.size, key);
     const char *kept = all.failed ? NULL : hone_arena_text(arena, key, strlen(key));
     hone_buffer_deinit(&all);
@@ -127,7 +118,8 @@ hone_status hone_registry_copy_code(hone_arena *arena, hone_kernel *kernel, hone
     if (status == HONE_OK) status = check_code(kernel, code, err);
     if (status != HONE_OK) return status;
     if (!copy_texts(arena, code) || !copy_bytes(arena, code)) return hone_fail_memory(err, where);
-    if (code->file != NULL) status = read_file(arena, kernel, code, err);
+    // The files of a pack are read when a plan is prepared.
+    if (code->file != NULL && code->pack == NULL) status = read_file(arena, kernel, code, err);
     if (status != HONE_OK) return status;
     kernel->code = code;
     if (kernel->revision == NULL) kernel->revision = digest(arena, code);
@@ -136,10 +128,16 @@ hone_status hone_registry_copy_code(hone_arena *arena, hone_kernel *kernel, hone
 
 // Calls ------------------------------------------------------------------------------------------------------------
 
+// Targets of other platforms are for them to read.
+static bool is_of_nvidia(hone_platform platform)
+{
+    return platform == HONE_CUDA || platform == HONE_TRITON || platform == HONE_CUTE;
+}
+
 static hone_status check_target(const hone_code *code, const hone_device_info *device, hone_error *err)
 {
     int wanted = 0, used = 0;
-    if (code->target == NULL) return HONE_OK;
+    if (code->target == NULL || !is_of_nvidia(device->platform)) return HONE_OK;
     if (sscanf(code->target, "sm_%d%n", &wanted, &used) != 1 || wanted <= 0)
         return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write sm_80, sm_90a", code->target);
     bool exact = code->target[used] != '\0';
@@ -188,6 +186,8 @@ hone_status hone_registry_check_code(
     const hone_code *code = ref->kernel.code;
     hone_status status = HONE_OK;
     if (code == NULL) return HONE_OK;
+    if (code->pack != NULL && code->pack->refusal != NULL)
+        return hone_fail(err, code->pack->status, where, "%s", code->pack->refusal);
     if (device != NULL) status = check_target(code, device, err);
     if (call == NULL || status != HONE_OK) return status;
     const hone_signature *signature = hone_call_signature(call);

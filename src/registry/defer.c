@@ -84,8 +84,29 @@ hone_status hone_registry_load_held(hone_registry *registry, const char *name, h
     return status;
 }
 
+void hone_registry_set_late(hone_registry *registry, void (*load)(void *ctx), void *ctx)
+{
+    registry->late = load;
+    registry->late_ctx = ctx;
+    atomic_store_explicit(&registry->late_done, load == NULL, memory_order_release);
+}
+
+void hone_registry_load_late(hone_registry *registry)
+{
+    if (atomic_load_explicit(&registry->late_done, memory_order_acquire)) return;
+    pthread_mutex_lock(&registry->late_mutex);
+    if (!registry->late_running && !atomic_load_explicit(&registry->late_done, memory_order_relaxed)) {
+        registry->late_running = true;
+        registry->late(registry->late_ctx);
+        registry->late_running = false;
+        atomic_store_explicit(&registry->late_done, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&registry->late_mutex);
+}
+
 hone_status hone_registry_load_name(hone_registry *registry, const char *name, hone_error *err)
 {
+    hone_registry_load_late(registry);
     const deferred *item = atomic_load_explicit(&registry->deferred, memory_order_acquire);
     while (item != NULL && !is_wanted(item, name))
         item = item->next;

@@ -36,6 +36,11 @@ static const char *after_name(const hone_signature *signature)
     return strchr(hone_signature_text(signature), '(');
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
 static hone_status refuse_other(
     const hone_algorithm_entry *there, const hone_signature *came, const hone_algorithm *algorithm, hone_error *err)
 {
@@ -44,7 +49,8 @@ static hone_status refuse_other(
             err, HONE_INVALID_ARGUMENT, in_algorithm,
             "'%s@v%s' is registered already with another signature, '%s'; this one is '%s': give it another version",
             there->name, there->version, hone_signature_text(there->signature), hone_signature_text(came));
-    if (there->algorithm.reference != algorithm->reference)
+    if (there->algorithm.reference != algorithm->reference ||
+        !same_text(there->algorithm.reference_kernel, algorithm->reference_kernel))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_algorithm,
             "'%s@v%s' is registered already with another reference: give it another version", there->name,

@@ -65,6 +65,11 @@ hone_status hone_registry_defer(
     const hone_kernel *kernels,
     size_t count,
     hone_error *err);
+// load(ctx) is called once, by the first that looks any name up, and registers what it wants. Look-ups of its own, on the
+// same thread, find what is there; those of other threads wait. Before the first look-up.
+void hone_registry_set_late(hone_registry *registry, void (*load)(void *ctx), void *ctx);
+// Has it called now, unless it was.
+void hone_registry_load_late(hone_registry *registry);
 // Registers everything that was deferred. Call it before hone_registry_all where a failure must be seen.
 hone_status hone_registry_load(hone_registry *registry, hone_error *err);
 

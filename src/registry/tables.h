@@ -59,6 +59,11 @@ struct hone_registry {
     void *owner;
     pthread_mutex_t mutex; // of writers
     const algorithm_list *_Atomic algorithms;
+    void (*late)(void *ctx); // NULL: nothing comes late
+    void *late_ctx;
+    atomic_bool late_done;
+    bool late_running;          // under late_mutex
+    pthread_mutex_t late_mutex; // recursive, and taken before the other
     deferred *_Atomic deferred; // the newest; a list that only grows at this end
     batch *batches;
     uint32_t next_order;

@@ -159,6 +159,11 @@ static hone_status read_platforms(hone_runtime *rt, const char *value, hone_erro
     return HONE_OK;
 }
 
+static hone_status read_pack_path(hone_runtime *rt, const char *value, hone_error *err)
+{
+    return keep_text(rt, &rt->pack_path, value, err);
+}
+
 static const struct {
     const char *name;
     hone_status (*read)(hone_runtime *rt, const char *value, hone_error *err);
@@ -172,6 +177,7 @@ static const struct {
     {"HONE_DEVICE_LOCKS", read_device_locks},
     {"HONE_PROVENANCE", read_provenance},
     {"HONE_STABLE", read_stable},
+    {"HONE_PACK_PATH", read_pack_path},
 };
 
 // $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.

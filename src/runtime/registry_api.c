@@ -27,7 +27,7 @@ static bool is_outdated(void *ctx, const hone_plan_entry *entry)
     return true;
 }
 
-static void drop_outdated(hone_runtime *rt)
+void hone_runtime_kernels_changed(hone_runtime *rt)
 {
     hone_runtime_answers_changed(rt);
     hone_plan_table_drop(&rt->plans, is_outdated, NULL);
@@ -36,16 +36,18 @@ static void drop_outdated(hone_runtime *rt)
 hone_status hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)
 {
     hone_status status = need_runtime(rt, "registry.add_kernels", err);
+    if (status == HONE_OK) hone_registry_load_late(rt->registry);
     if (status == HONE_OK) status = hone_registry_add_kernels(rt->registry, kernels, count, false, false, err);
-    if (status == HONE_OK) drop_outdated(rt);
+    if (status == HONE_OK) hone_runtime_kernels_changed(rt);
     return status;
 }
 
 hone_status hone_replace_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)
 {
     hone_status status = need_runtime(rt, "registry.replace_kernels", err);
+    if (status == HONE_OK) hone_registry_load_late(rt->registry);
     if (status == HONE_OK) status = hone_registry_add_kernels(rt->registry, kernels, count, true, false, err);
-    if (status == HONE_OK) drop_outdated(rt);
+    if (status == HONE_OK) hone_runtime_kernels_changed(rt);
     return status;
 }
 

@@ -27,6 +27,7 @@ static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *opti
     status = hone_registry_create(&rt->allocator, 1u << HONE_CPU, HONE_CPU, rt, &rt->registry, err);
     if (status == HONE_OK && (options->flags & HONE_RUNTIME_NO_BUILTINS) == 0)
         status = hone_kernels_register(rt->registry, err);
+    if (status == HONE_OK) hone_runtime_await_packs(rt);
     if (status == HONE_OK) status = hone_recorder_create(&rt->allocator, 0, &rt->recorder, err);
     if (status == HONE_OK) hone_recorder_set_spill(rt->recorder, spill_store, rt);
     size_t cap = options->plan_cache_bytes != 0 ? options->plan_cache_bytes : (size_t)DEFAULT_PLAN_BYTES;
@@ -58,6 +59,7 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
     pthread_mutex_init(&rt->store.mutex, NULL);
     pthread_mutex_init(&rt->system_store.mutex, NULL);
     pthread_mutex_init(&rt->discovery, NULL);
+    pthread_mutex_init(&rt->packs_mutex, NULL);
     hone_flights_init(&rt->flights);
     hone_decisions_init(&rt->cache, allocator);
     status = open_parts(rt, options, err);
@@ -107,6 +109,7 @@ static void destroy(hone_runtime *rt)
     hone_store_close(&rt->system_store.store);
     hone_recorder_destroy(&rt->recorder);
     hone_registry_destroy(&rt->registry);
+    hone_runtime_close_packs(rt);
     hone_runtime_close_platforms(rt);
     hone_pool_destroy(&rt->pool);
     free_ops(rt);
@@ -116,6 +119,7 @@ static void destroy(hone_runtime *rt)
     pthread_mutex_destroy(&rt->store.mutex);
     pthread_mutex_destroy(&rt->system_store.mutex);
     pthread_mutex_destroy(&rt->discovery);
+    pthread_mutex_destroy(&rt->packs_mutex);
     pthread_mutex_destroy(&rt->mutex);
     hone_free(&allocator, rt->store.url);
     hone_free(&allocator, rt->system_store.url);

@@ -48,6 +48,8 @@ typedef struct hone_device_list {
     size_t count;
 } hone_device_list;
 
+typedef struct hone_loaded_pack hone_loaded_pack;
+
 struct hone_runtime {
     atomic_size_t references; // the user's, and one a bound plan
     hone_allocator allocator;
@@ -82,6 +84,9 @@ struct hone_runtime {
     hone_transfer *transfer;             // made when it is first asked
     hone_lock *lock;                     // NULL: none
     char *lock_path;
+    pthread_mutex_t packs_mutex;  // packs
+    char *pack_path;              // HONE_PACK_PATH; NULL: none
+    hone_loaded_pack *packs;      // in the order of loading
     uint32_t platforms_asked;     // bit i: somebody named platform i
     atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
 };
@@ -99,6 +104,11 @@ hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err);
 hone_status hone_runtime_find_device(
     hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err);
 void hone_runtime_close_platforms(hone_runtime *rt);
+// packs.c: has the packs of HONE_PACK_PATH read by the first look-up of an algorithm; and closes them, after the registry.
+void hone_runtime_await_packs(hone_runtime *rt);
+void hone_runtime_close_packs(hone_runtime *rt);
+// After kernels were registered or replaced: plans that did not know them go.
+void hone_runtime_kernels_changed(hone_runtime *rt);
 // The URL of the store where nobody names one; "" when there is none, or it does not fit.
 void hone_default_store_url(char *out, size_t size);
 // The store, opened now if it was not yet; NULL when there is none.

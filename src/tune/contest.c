@@ -102,7 +102,7 @@ hone_status hone_call_fits(const hone_call *call, const hone_device_info *device
 
 static hone_status check_inputs(const hone_contest_state *state, hone_error *err)
 {
-    if (!state->algorithm->algorithm.reference)
+    if (!state->algorithm->algorithm.reference && !state->algorithm->algorithm.reference_kernel)
         return hone_fail(
             err, HONE_NOT_FOUND, where,
             "%s@v%s has no reference, so nothing can be verified and nobody can win: register one with the algorithm",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { PATH_SIZE = 1024 };
+enum { BY_NAME, BY_VALUE, BY_PACK }; // how a kernel travels
 
 static const char where[] = "tune.worker";
 
@@ -253,8 +254,26 @@ static uintptr_t get_address(hone_wire_reader *reader, bool strict, const char *
     return 0;
 }
 
+static const hone_kernel_ref *reference_of(const hone_algorithm_entry *entry)
+{
+    const char *name = entry->algorithm.reference_kernel;
+    return name && !entry->algorithm.reference ? hone_kernel_by_name(entry, name, HONE_PLATFORM_NONE) : NULL;
+}
+
+bool hone_message_is_told(const hone_algorithm_entry *entry)
+{
+    const hone_algorithm *algorithm = &entry->algorithm;
+    const hone_kernel_ref *reference = reference_of(entry);
+    return entry->builtin || (!algorithm->reference && !algorithm->model && !algorithm->make_input && reference &&
+                              hone_message_is_content(&reference->kernel));
+}
+
 void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *entry, bool by_value)
 {
+    const hone_kernel_ref *reference = reference_of(entry);
+    if (!entry->builtin) by_value = true;
+    hone_wire_put_u8(out, reference != NULL);
+    if (reference) hone_message_put_kernel(out, reference, by_value);
     hone_wire_put_u8(out, by_value);
     if (!by_value) {
         hone_wire_put_text(out, entry->name);
@@ -299,11 +318,20 @@ static void algorithm_by_value(hone_wire_reader *reader, bool strict, hone_algor
 }
 
 hone_status hone_message_get_algorithm(
-    hone_wire_reader *reader, const hone_kernel_reader *how, hone_algorithm *out, hone_error *err)
+    hone_wire_reader *reader,
+    const hone_kernel_reader *how,
+    hone_algorithm *out,
+    hone_kernel *out_reference,
+    hone_error *err)
 {
     hone_error local = {0};
     if (!err) err = &local;
     err->status = HONE_OK;
+    memset(out_reference, 0, sizeof *out_reference);
+    if (hone_wire_get_u8(reader) != 0) {
+        hone_status status = hone_message_get_kernel(reader, how, out_reference, err);
+        if (status != HONE_OK) return hone_fail_prefix(err, status, "the reference");
+    }
     if (hone_wire_get_u8(reader) == 0) return algorithm_by_name(reader, how, out, err);
     algorithm_by_value(reader, how->strict, out, err);
     hone_status status = err->status;
@@ -312,8 +340,10 @@ hone_status hone_message_get_algorithm(
 
 bool hone_message_is_content(const hone_kernel *kernel)
 {
-    return kernel->code && !kernel->user && !kernel->supports && !kernel->heuristic && !kernel->candidates &&
-           !kernel->prepare && !kernel->release && !kernel->run && !kernel->digest;
+    if (!kernel->code) return false;
+    if (kernel->code->pack) return true;
+    return !kernel->user && !kernel->supports && !kernel->heuristic && !kernel->candidates && !kernel->prepare &&
+           !kernel->release && !kernel->run && !kernel->digest;
 }
 
 // The texts of a hone_code, in one order for both ends. A file was read when the kernel was registered.
@@ -365,15 +395,17 @@ static const hone_code *get_code(hone_wire_reader *reader)
 void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *ref, bool by_value)
 {
     const hone_kernel *kernel = &ref->kernel;
+    const hone_pack_kernel *pack = kernel->code ? kernel->code->pack : NULL;
     if (!ref->builtin && hone_message_is_content(kernel)) by_value = true;
-    hone_wire_put_u8(out, by_value);
+    hone_wire_put_u8(out, pack ? BY_PACK : by_value ? BY_VALUE : BY_NAME);
     hone_wire_put_text(out, ref->algorithm->name);
     hone_wire_put_text(out, ref->algorithm->version);
     hone_wire_put_text(out, kernel->name);
     hone_wire_put_u32(out, (uint32_t)kernel->platform);
     hone_wire_put_u32(out, (uint32_t)kernel->backend);
     hone_wire_put_text(out, kernel->revision);
-    if (!by_value) return;
+    if (pack) hone_wire_put_text(out, pack->folder);
+    if (pack || !by_value) return;
     hone_wire_put_text(out, kernel->algorithm);
     hone_wire_put_text(out, kernel->signature);
     hone_wire_put_text(out, kernel->space);
@@ -417,6 +449,21 @@ static hone_status find_kernel(
         wanted->name);
 }
 
+static hone_status kernel_of_pack(
+    const hone_kernel_reader *how, const char *folder, const char *algorithm, hone_kernel *wanted, hone_error *err)
+{
+    const hone_kernel *found = NULL;
+    if (!how->packs || !folder || !algorithm || !wanted->revision)
+        return hone_fail(err, HONE_IO, where, "a kernel of a pack came without its pack");
+    hone_status status = hone_pack_shelf_find(
+        how->packs, folder, algorithm, wanted->name, wanted->platform, wanted->revision, &found, err);
+    if (status != HONE_OK) return status;
+    *wanted = *found;
+    // The tuner has asked already, and lists what is tried.
+    wanted->supports = NULL;
+    return HONE_OK;
+}
+
 static void kernel_by_value(hone_wire_reader *reader, bool strict, hone_kernel *out, hone_error *err)
 {
     out->struct_size = sizeof *out;
@@ -443,17 +490,19 @@ hone_status hone_message_get_kernel(
     if (!err) err = &local;
     err->status = HONE_OK;
     memset(out, 0, sizeof *out);
-    bool by_value = hone_wire_get_u8(reader) != 0;
+    const uint8_t by = hone_wire_get_u8(reader);
     const char *algorithm = hone_wire_get_text(reader), *version = hone_wire_get_text(reader);
     out->name = hone_wire_get_text(reader);
     out->platform = (hone_platform)hone_wire_get_u32(reader);
     out->backend = (hone_backend)hone_wire_get_u32(reader);
     out->revision = hone_wire_get_text(reader);
-    if (by_value) kernel_by_value(reader, how->strict, out, err);
+    const char *folder = by == BY_PACK ? hone_wire_get_text(reader) : NULL;
+    if (by == BY_VALUE) kernel_by_value(reader, how->strict, out, err);
     hone_status status = err->status;
     if (reader->failed) return hone_wire_check(reader, err);
     if (!out->name) return hone_fail(err, HONE_IO, where, "a kernel came without a name");
-    return by_value ? status : find_kernel(how, algorithm, version, out, err);
+    if (by == BY_PACK) return kernel_of_pack(how, folder, algorithm, out, err);
+    return by == BY_VALUE ? status : find_kernel(how, algorithm, version, out, err);
 }
 
 void hone_message_put_racing(hone_buffer *out, const hone_racing *racing)

@@ -7,6 +7,7 @@
 #ifndef HONE_TUNE_MESSAGE_H
 #define HONE_TUNE_MESSAGE_H
 
+#include "pack/pack.h"
 #include "registry/registry.h"
 #include "tune/wire.h"
 
@@ -85,23 +86,32 @@ void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint
 
 // Kernels and algorithms go by name to a worker that has them in its own registry, or by value: strings, code, and addresses
 // of functions, which mean something only in a process that shares this one's address space as of a fork. A kernel of code
-// alone goes by value to anybody.
+// alone goes by value to anybody, and one of a pack as its folder and revision. An algorithm whose reference is a kernel
+// takes that along.
 void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *entry, bool by_value);
 void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *kernel, bool by_value);
 
 // Whether a kernel is told by texts alone: it has code, and no function of this process.
 bool hone_message_is_content(const hone_kernel *kernel);
+// The same of an algorithm with its reference.
+bool hone_message_is_told(const hone_algorithm_entry *entry);
 
 // How a reader takes addresses: as they are, or (strict: in a zygote's child, forked long ago) only when they lie in the
 // same library or program as they did for the writer.
 typedef struct hone_kernel_reader {
     hone_registry *registry; // for names; NULL: there is none
     bool strict;
+    hone_pack_shelf *packs; // of which kernels of packs come; NULL: there are none
 } hone_kernel_reader;
 
-// Fills *out, with strings in the reader's arena (by value) or the registry (by name).
+// Fills *out, with strings in the reader's arena (by value), the registry (by name) or the pack.
+//   out_reference  the kernel that stands for the reference's function; its struct_size is 0 when there is none
 hone_status hone_message_get_algorithm(
-    hone_wire_reader *reader, const hone_kernel_reader *how, hone_algorithm *out, hone_error *err);
+    hone_wire_reader *reader,
+    const hone_kernel_reader *how,
+    hone_algorithm *out,
+    hone_kernel *out_reference,
+    hone_error *err);
 hone_status hone_message_get_kernel(
     hone_wire_reader *reader, const hone_kernel_reader *how, hone_kernel *out, hone_error *err);
 

@@ -47,8 +47,12 @@ static void fill_reference_row(const hone_contest_state *state, size_t kernel)
 {
     hone_contest_kernel *row = &state->out->kernels[kernel];
     bool runs = hone_kernel_eligible(row->kernel, state->call, state->environment->device, NULL) == HONE_OK;
-    if (!runs || state->opened.reference_ns <= 0 || row->kernel->kernel.run != state->algorithm->algorithm.reference)
-        return;
+    const hone_algorithm *algorithm = &state->algorithm->algorithm;
+    const hone_kernel *described = &row->kernel->kernel;
+    const bool is_it = algorithm->reference
+                           ? described->run == algorithm->reference
+                           : algorithm->reference_kernel && strcmp(described->name, algorithm->reference_kernel) == 0;
+    if (!runs || state->opened.reference_ns <= 0 || !is_it) return;
     row->time_ns = row->low_ns = row->high_ns = row->default_time_ns = state->opened.reference_ns;
     row->tried = 1;
 }

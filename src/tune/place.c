@@ -9,7 +9,7 @@ static const char where[] = "tune.place";
 static bool is_hosts(const hone_contest_state *state, const hone_contestant *contestant)
 {
     const hone_kernel_ref *ref = contestant->ref;
-    return !state->algorithm->builtin || (!ref->builtin && !hone_message_is_content(&ref->kernel));
+    return !hone_message_is_told(state->algorithm) || (!ref->builtin && !hone_message_is_content(&ref->kernel));
 }
 
 static bool any_hosts(const hone_contest_state *state)

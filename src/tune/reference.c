@@ -1,6 +1,7 @@
 #include "tune/reference.h"
 
 #include "base/error.h"
+#include "platforms/platform.h"
 #include "tune/statistics.h"
 #include "tune/verify.h"
 
@@ -49,10 +50,30 @@ static void choose_parts(hone_reference *reference, const hone_call *call, uint6
     reference->part_count = (uint32_t)count;
 }
 
+// A kernel that stands for the reference's function has to be prepared.
+static hone_status run_plan(hone_plan *plan, const hone_value *values, double *out_ns, hone_error *err)
+{
+    hone_status status = hone_platform_prepare(NULL, plan, &plan->state, &plan->scratch_bytes, err);
+    if (status != HONE_OK) return status;
+    hone_allocator allocator = hone_allocator_system();
+    hone_execution execution = {.struct_size = sizeof execution, .scratch_bytes = plan->scratch_bytes};
+    if (plan->scratch_bytes > 0) execution.scratch = hone_alloc(&allocator, plan->scratch_bytes);
+    uint64_t start = hone_os_now_ns();
+    if (plan->scratch_bytes > 0 && !execution.scratch)
+        status = hone_fail_memory(err, where);
+    else
+        status = plan->run(plan, values, &execution);
+    *out_ns = (double)(hone_os_now_ns() - start);
+    hone_free(&allocator, execution.scratch);
+    hone_platform_release(NULL, plan->kernel, plan->state);
+    return status;
+}
+
 static hone_status run_call(
-    const hone_reference *reference, const hone_call *call, const hone_value *values, hone_error *err)
+    const hone_reference *reference, const hone_call *call, const hone_value *values, double *out_ns, hone_error *err)
 {
     static const int64_t no_config[HONE_MAX_PARAMETERS];
+    hone_error why = {.message = ""};
     hone_kernel kernel;
     hone_kernel_init(&kernel);
     kernel.name = "reference";
@@ -61,8 +82,9 @@ static hone_status run_call(
     kernel.backend = HONE_ANY;
     kernel.is_reference = true;
     kernel.run = reference->algorithm->reference;
+    if (reference->stand_in) kernel = *reference->stand_in;
     hone_plan plan = {
-        .run = kernel.run,
+        .run = hone_platform_run_of(&kernel),
         .config = no_config,
         .kernel = &kernel,
         .call = call,
@@ -70,11 +92,11 @@ static hone_status run_call(
         .parallel_for = reference->pool ? hone_pool_run : NULL,
         .pool = reference->pool,
     };
-    hone_status status = plan.run(&plan, values, NULL);
+    hone_status status = run_plan(&plan, values, out_ns, &why);
     if (status == HONE_OK) return HONE_OK;
     return hone_fail(
-        err, HONE_KERNEL_FAILED, where, "the reference of %s answers '%s' for %s", kernel.algorithm,
-        hone_status_name(status), hone_call_text(call));
+        err, HONE_KERNEL_FAILED, where, "the reference of %s answers '%s' for %s%s%s", kernel.algorithm,
+        hone_status_name(status), hone_call_text(call), why.message[0] ? ": " : "", why.message);
 }
 
 // The values of one part: views of the inputs and of the reference's own results.
@@ -109,6 +131,7 @@ static hone_status compute_part(
     part_values *values = hone_alloc(&reference->allocator, sizeof *values);
     if (!values) return hone_fail_memory(err, where);
     fill_part(reference, buffers, &part, values);
+    double unused_ns = 0;
     hone_call *call = NULL;
     hone_signature *signature = hone_signature_retain((hone_signature *)hone_call_signature(whole));
     hone_status status =
@@ -117,7 +140,7 @@ static hone_status compute_part(
         status = hone_fail_prefix(
             err, status, "a part of the call, cut along '%s', is no call", reference->algorithm->independent);
     else
-        status = run_call(reference, call, values->values, err);
+        status = run_call(reference, call, values->values, &unused_ns, err);
     hone_call_release(&call);
     hone_signature_release(&signature);
     hone_free(&reference->allocator, values);
@@ -130,9 +153,7 @@ static hone_status compute_whole(
     part_values *values = hone_alloc(&reference->allocator, sizeof *values);
     if (!values) return hone_fail_memory(err, where);
     fill_part(reference, buffers, NULL, values);
-    uint64_t start = hone_os_now_ns();
-    hone_status status = run_call(reference, call, values->values, err);
-    reference->time_ns = (double)(hone_os_now_ns() - start);
+    hone_status status = run_call(reference, call, values->values, &reference->time_ns, err);
     hone_free(&reference->allocator, values);
     return status;
 }
@@ -205,6 +226,7 @@ static hone_status measure_results(hone_reference *reference, hone_error *err)
 hone_status hone_reference_compute(
     hone_reference *reference,
     const hone_algorithm *algorithm,
+    const hone_kernel *stand_in,
     const hone_call *call,
     const hone_buffers *buffers,
     const hone_device_info *device,
@@ -215,6 +237,7 @@ hone_status hone_reference_compute(
     memset(reference, 0, sizeof *reference);
     reference->allocator = buffers->allocator;
     reference->algorithm = algorithm;
+    reference->stand_in = stand_in;
     reference->signature = buffers->signature;
     reference->device = device;
     reference->pool = pool;

@@ -11,6 +11,7 @@ enum { HONE_MAX_PARTS = 256 };
 typedef struct hone_reference {
     hone_allocator allocator;
     const hone_algorithm *algorithm;
+    const hone_kernel *stand_in; // for the function; NULL: it is the function
     const hone_signature *signature;
     const hone_device_info *device;
     hone_pool *pool;
@@ -23,10 +24,11 @@ typedef struct hone_reference {
 } hone_reference;
 
 // Computes the results of buffers' first set. A call of more operations than a second or two takes is computed in parts,
-// when its algorithm says how it falls apart. device and pool are borrowed for the call.
+// when its algorithm says how it falls apart. stand_in (NULL: there is none) computes in place of the algorithm's function. device and pool are borrowed for the call.
 hone_status hone_reference_compute(
     hone_reference *reference,
     const hone_algorithm *algorithm,
+    const hone_kernel *stand_in,
     const hone_call *call,
     const hone_buffers *buffers,
     const hone_device_info *device,

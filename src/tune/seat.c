@@ -23,7 +23,7 @@ static hone_status init_session(hone_seat *seat, hone_error *err)
     const hone_allocator *allocator = &seat->environment->allocator;
     seat->session = hone_alloc(allocator, sizeof *seat->session);
     if (!seat->session) return hone_fail_memory(err, "tune.seat");
-    hone_session_init(seat->session, *allocator, &(hone_kernel_reader){NULL, false}, seat->environment->pool);
+    hone_session_init(seat->session, *allocator, &(hone_kernel_reader){0}, seat->environment->pool);
     seat->warm = true;
     return HONE_OK;
 }

@@ -20,6 +20,8 @@ void hone_session_init(hone_session *session, hone_allocator allocator, const ho
     session->arena.allocator = allocator;
     hone_variants_init(&session->variants, allocator);
     session->how = *how;
+    session->packs.allocator = allocator;
+    session->how.packs = &session->packs;
     session->given_pool = pool;
 }
 
@@ -44,6 +46,7 @@ void hone_session_deinit(hone_session *session)
     close_call(session);
     hone_site_close(&session->site);
     hone_pool_destroy(&session->own_pool);
+    hone_pack_shelf_empty(&session->packs);
 }
 
 // Open -----------------------------------------------------------------------------------------------------------
@@ -91,14 +94,19 @@ static hone_status make_call(hone_session *session, const char *key, hone_error 
     return hone_buffers_fill(&session->buffers, session->call, session->seed, err);
 }
 
+static const hone_kernel *stand_in_of(const hone_session *session)
+{
+    return session->stand_in.struct_size != 0 ? &session->stand_in : NULL;
+}
+
 static hone_status make_data(hone_session *session, const char *key, hone_error *err)
 {
     hone_status status = make_call(session, key, err);
     if (status == HONE_OK) status = make_cold(session, err);
     if (status != HONE_OK) return status;
     return hone_reference_compute(
-        &session->reference, &session->algorithm, session->call, &session->buffers, &session->device,
-        session->given_pool ? session->given_pool : session->own_pool, session->seed, err);
+        &session->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
+        &session->device, session->given_pool ? session->given_pool : session->own_pool, session->seed, err);
 }
 
 const hone_reference *hone_session_reference(const hone_session *session)
@@ -123,8 +131,8 @@ static void add_reference(hone_session *session)
 {
     hone_variant *variant = &session->variants.variants[HONE_VARIANT_OTHER];
     hone_status status = hone_reference_compute(
-        &variant->reference, &session->algorithm, session->call, &session->buffers, &session->device,
-        session->given_pool ? session->given_pool : session->own_pool, session->seed, NULL);
+        &variant->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
+        &session->device, session->given_pool ? session->given_pool : session->own_pool, session->seed, NULL);
     variant->has_reference = status == HONE_OK;
     if (!session->stable) variant->there = variant->has_reference;
 }
@@ -188,7 +196,7 @@ static hone_status open_place(hone_session *session, hone_error *err)
 
 static hone_status open_call(hone_session *session, const char *key, hone_error *err)
 {
-    if (!session->algorithm.reference)
+    if (!session->algorithm.reference && session->stand_in.struct_size == 0)
         return hone_fail(err, HONE_NOT_FOUND, where, "the algorithm has no reference: nothing can be verified");
     hone_status status = take_pool(session, err);
     if (status == HONE_OK) status = open_place(session, err);
@@ -225,7 +233,8 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     hone_error err = {0};
     hone_opened opened = {0};
     hone_message_get_device(reader, &session->device);
-    hone_status status = hone_message_get_algorithm(reader, &session->how, &session->algorithm, &err);
+    hone_status status =
+        hone_message_get_algorithm(reader, &session->how, &session->algorithm, &session->stand_in, &err);
     hone_message_get_call(reader, &session->values, &session->count);
     const char *key = hone_wire_get_text(reader);
     uint8_t regime = hone_wire_get_u8(reader);

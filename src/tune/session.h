@@ -11,6 +11,7 @@
 typedef struct hone_session {
     hone_allocator allocator;
     hone_kernel_reader how;
+    hone_pack_shelf packs;
     hone_pool *given_pool; // of the host; NULL: the session makes its own
     hone_pool *own_pool;
     // The open call.
@@ -19,6 +20,7 @@ typedef struct hone_session {
     hone_device_info device;
     hone_site site; // stays open from call to call on one device
     hone_algorithm algorithm;
+    hone_kernel stand_in; // for the algorithm's reference; struct_size 0: there is none
     hone_signature *signature;
     hone_wire_value *values;
     uint32_t count;

@@ -63,7 +63,7 @@ int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_
     int code = 2;
     if (setup(registry, &err) == HONE_OK) {
         hone_session session;
-        hone_session_init(&session, allocator, &(hone_kernel_reader){registry, false}, NULL);
+        hone_session_init(&session, allocator, &(hone_kernel_reader){.registry = registry}, NULL);
         code = hone_worker_serve(fd, &session);
         hone_session_deinit(&session);
     }
@@ -75,7 +75,7 @@ int hone_worker_forked(int fd, bool strict)
 {
     hone_worker_seclude(fd);
     hone_session session;
-    hone_session_init(&session, hone_allocator_system(), &(hone_kernel_reader){NULL, strict}, NULL);
+    hone_session_init(&session, hone_allocator_system(), &(hone_kernel_reader){.strict = strict}, NULL);
     int code = hone_worker_serve(fd, &session);
     hone_session_deinit(&session);
     return code;

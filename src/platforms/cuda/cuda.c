@@ -1,3 +1,4 @@
+#include "platforms/cuda/cuda.h"
 #include "platforms/cuda/instance.h"
 
 #include "base/error.h"
@@ -62,4 +63,5 @@ const hone_platform_ops hone_cuda_platform = {
     .is_lost = cuda_is_lost,
     .run = hone_cuda_run,
     .wakes = true,
+    .check = hone_cuda_check_pack,
 };

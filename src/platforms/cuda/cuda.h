@@ -5,5 +5,7 @@
 #include "platforms/platform.h"
 
 extern const hone_platform_ops hone_cuda_platform;
+// The platform's word on a kernel of a pack.
+hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "platforms/cuda/loaded.h"
 
 #include "base/error.h"
+#include "pack/pack.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,22 +68,35 @@ static hone_status load(
 
 // Reading ----------------------------------------------------------------------------------------------------------
 
-static hone_status compile(
-    const cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_buffer *out, hone_error *err)
+// Headers of a pack's sources lie in its folder.
+static void put_options(const hone_code *code, const char *options, hone_buffer *out)
 {
-    const hone_code *code = plan->kernel->code;
+    hone_buffer_format(out, "%s %s", options != NULL ? options : "", code->options != NULL ? code->options : "");
+    if (code->pack != NULL && strchr(code->pack->folder, ' ') == NULL)
+        hone_buffer_format(out, " -I%s", code->pack->folder);
+}
+
+static hone_status compile(
+    const cuda_loaded *loaded,
+    const hone_plan *plan,
+    const char *text,
+    const char *options,
+    hone_buffer *out,
+    hone_error *err)
+{
+    const hone_code *code = hone_code_of_plan(plan);
     hone_platform_instance *instance = loaded->instance;
     char name[HONE_NAME_SIZE + 8];
     hone_buffer macros, all;
     hone_buffer_init(&macros, instance->allocator);
     hone_buffer_init(&all, instance->allocator);
-    hone_buffer_format(&all, "%s %s", options != NULL ? options : "", code->options != NULL ? code->options : "");
+    put_options(code, options, &all);
     snprintf(name, sizeof name, "%.*s.cu", HONE_NAME_SIZE - 1, plan->kernel->name);
     hone_status status = hone_launch_macros(&instance->allocator, plan, &macros, err);
     if (status == HONE_OK && all.failed) status = hone_fail_memory(err, where);
     if (status == HONE_OK) {
         const cuda_source source = {
-            .text = code->source,
+            .text = text,
             .name = name,
             .macros = hone_buffer_string(&macros),
             .macros_size = macros.size,
@@ -96,14 +110,31 @@ static hone_status compile(
     return status;
 }
 
+// The file of a pack, whose bytes are compared with their digest each time.
+static hone_status read_pack(
+    const cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_buffer *out, hone_error *err)
+{
+    const hone_pack_variant *variant = hone_pack_variant_of(plan->kernel->code->pack, plan->config);
+    hone_buffer text;
+    if (hone_code_is_binary(variant->file->name)) return hone_pack_read_file(variant->file, out, err);
+    hone_buffer_init(&text, out->allocator);
+    hone_status status = hone_pack_read_file(variant->file, &text, err);
+    if (status == HONE_OK) status = compile(loaded, plan, hone_buffer_string(&text), options, out, err);
+    hone_buffer_deinit(&text);
+    return status;
+}
+
 hone_status hone_cuda_read_code(
     cuda_loaded *loaded, const hone_plan *plan, const char *options, cuda_image *image, hone_error *err)
 {
-    const hone_code *code = plan->kernel->code;
+    const hone_code *code = hone_code_of_plan(plan);
     const hone_allocator *allocator = &loaded->instance->allocator;
     hone_status status = hone_launch_read(allocator, plan, &loaded->launch, err);
     if (status == HONE_OK) status = hone_launch_arguments(allocator, plan, loaded->arguments, &loaded->count, err);
-    if (status == HONE_OK && code->binary == NULL) status = compile(loaded, plan, options, &image->owned, err);
+    if (status == HONE_OK && code->pack != NULL)
+        status = read_pack(loaded, plan, options, &image->owned, err);
+    else if (status == HONE_OK && code->binary == NULL)
+        status = compile(loaded, plan, code->source, options, &image->owned, err);
     image->entry = code->entry;
     image->bytes = code->binary != NULL ? code->binary : hone_buffer_string(&image->owned);
     return status;

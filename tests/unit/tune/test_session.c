@@ -43,7 +43,7 @@ static void messages_that_are_none_and_calls_that_are_not_open_are_answered(void
     (void)state;
     hone_allocator allocator = hone_allocator_system();
     hone_session session;
-    hone_session_init(&session, allocator, &(hone_kernel_reader){NULL, false}, NULL);
+    hone_session_init(&session, allocator, &(hone_kernel_reader){.strict = false}, NULL);
     hone_buffer message, answer;
     hone_buffer_init(&message, allocator);
     hone_buffer_init(&answer, allocator);

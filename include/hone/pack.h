@@ -1,0 +1,89 @@
+// Packs: kernels that come as a folder with a pack.json, with nothing to compile into the program. docs/packs.md tells how to
+// write one, docs/formats.md has the format.
+//
+// Packs are named by HONE_PACK_PATH, folders separated by ':' (each a pack, or a folder of packs), or by hone_pack_load. Those
+// of HONE_PACK_PATH are read when an algorithm is first looked up: a program that calls none pays nothing.
+//
+// What a pack holds is checked before it is used: texts, sizes, the SHA-256 of each file, that none lies outside the folder.
+// A kernel that fails a check loses alone: it stands in the registry where it can be named, never runs, and says why in
+// hone_explain, hone list and hone pack check. A pack is code: who loads one runs it.
+#ifndef HONE_PACK_H
+#define HONE_PACK_H
+
+#include "hone/kernel.h"
+#include "hone/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Reads a pack and registers its algorithms and kernels. They stay until the runtime is closed; loading the same folder
+// again does nothing.
+//   folder  borrowed; has pack.json in it. Files are read again when a kernel is prepared, and must then be as they were.
+// Threads: any, while others call.
+// Returns: HONE_OK, also when some or all of the kernels were refused (hone_pack_list says which and why); HONE_NOT_FOUND (no
+// such folder, or no pack.json in it); HONE_CORRUPT (no JSON, or not that of a pack); HONE_INCOMPATIBLE (a later format);
+// HONE_IO; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status hone_pack_load(hone_runtime *rt, const char *folder, hone_error *err);
+
+// One kernel of a pack. Texts are borrowed for the visit.
+typedef struct hone_pack_entry {
+    size_t struct_size;
+    const char *pack;      // its name, else that of its folder
+    const char *folder;    // without links
+    const char *algorithm; // "matmul", "saxpy@v2"
+    const char *kernel;    // "": this is an algorithm of the pack that was refused, or the pack itself
+    hone_platform platform;
+    hone_backend backend;
+    size_t variants;      // explicit configs, each with code of its own; 0: the space's
+    size_t files;         // that the kernel is made of
+    const char *revision; // the digest of all of them, and of what is said of the kernel
+    hone_status status;   // HONE_OK: nothing is wrong with it, as far as that shows without its device
+    const char *reason;   // in words; NULL with HONE_OK
+} hone_pack_entry;
+
+// Visits every kernel of the packs that are loaded, those of HONE_PACK_PATH first, and every pack that could not be.
+// Threads: any. Returns: HONE_OK; HONE_INVALID_ARGUMENT.
+HONE_API HONE_MUST_CHECK hone_status
+hone_pack_list(hone_runtime *rt, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err);
+// Reads a pack and visits its kernels without registering anything. rt tells which algorithms there are beside the pack's.
+// Returns as hone_pack_load.
+HONE_API HONE_MUST_CHECK hone_status hone_pack_check(
+    hone_runtime *rt,
+    const char *folder,
+    void (*visit)(void *ctx, const hone_pack_entry *entry),
+    void *ctx,
+    hone_error *err);
+
+// Shared libraries of packs ------------------------------------------------------------------------------------------
+//
+// A library of a pack for platform native has one function that is looked for, and that answers with a table. It needs
+// these headers and links nothing of hone.
+
+enum { HONE_PACK_ABI = 1 };
+
+// Functions of one kernel: the kernel of pack.json whose entry is this name. As in hone_kernel.
+typedef struct hone_pack_function {
+    size_t struct_size;
+    const char *name;
+    hone_run_function *run;
+    hone_status (*prepare)(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
+    void (*release)(const hone_kernel *kernel, void *state);
+} hone_pack_function;
+
+typedef struct hone_pack_library {
+    size_t struct_size;
+    uint32_t abi; // HONE_PACK_ABI of the headers that it was compiled with
+    uint32_t count;
+    const hone_pack_function *functions; // in steps of the first one's struct_size
+} hone_pack_library;
+
+// Exported as hone_pack_query, extern "C".
+//   abi   the newest that the caller knows
+// Returns a table that stays, or NULL when it has none that old.
+typedef const hone_pack_library *hone_pack_query_function(uint32_t abi);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,79 @@
+// A pack's algorithms and kernels in a registry, each alone: one that is refused keeps none of the others out.
+#include "pack/reading.h"
+
+#include "base/error.h"
+#include "call/call.h"
+
+#include <string.h>
+
+// The algorithm that has this signature already, whoever registered it; NULL: it is new. A kernel's reference is taken from
+// whoever came first.
+static const hone_algorithm_entry *same_algorithm(
+    const hone_kernel_pack *pack, hone_registry *registry, const hone_algorithm *algorithm)
+{
+    hone_signature *signature = NULL;
+    if (hone_signature_parse(pack->allocator, algorithm->signature, &signature, NULL) != HONE_OK) return NULL;
+    const hone_algorithm_entry *there =
+        hone_registry_find(registry, hone_signature_name(signature), hone_signature_version(signature));
+    const bool same =
+        there != NULL && strcmp(hone_signature_text(there->signature), hone_signature_text(signature)) == 0;
+    hone_signature_release(&signature);
+    return same ? there : NULL;
+}
+
+static hone_status refuse_kernel(
+    hone_kernel_pack *pack, hone_pack_kernel *details, hone_status status, const hone_error *why)
+{
+    hone_buffer words;
+    hone_buffer_init(&words, pack->allocator);
+    hone_buffer_format(&words, "pack %s: kernel %s: %s", pack->name, details->name, why->message);
+    details->refusal = words.failed ? NULL : hone_arena_text(&pack->arena, hone_buffer_string(&words), words.size);
+    details->status = status;
+    hone_buffer_deinit(&words);
+    return details->refusal != NULL ? HONE_OK : HONE_OUT_OF_MEMORY;
+}
+
+static hone_status add_algorithms(hone_kernel_pack *pack, hone_registry *registry)
+{
+    for (size_t i = 0; i < pack->algorithm_count; i++) {
+        hone_error why = {.message = ""};
+        const hone_algorithm *algorithm = &pack->algorithms[i];
+        if (same_algorithm(pack, registry, algorithm) != NULL) continue;
+        hone_status status = hone_registry_add_algorithm(registry, algorithm, false, &why);
+        if (status == HONE_OUT_OF_MEMORY) return status;
+        if (status != HONE_OK && hone_pack_note(pack, algorithm->signature, status, why.message) != HONE_OK)
+            return HONE_OUT_OF_MEMORY;
+    }
+    return HONE_OK;
+}
+
+hone_status hone_pack_register(hone_kernel_pack *pack, hone_registry *registry, hone_error *err)
+{
+    hone_status status = add_algorithms(pack, registry);
+    for (size_t i = 0; status == HONE_OK && i < pack->count; i++) {
+        hone_error why = {.message = ""};
+        hone_status one = hone_registry_add_kernels(registry, &pack->kernels[i], 1, false, false, &why);
+        if (one == HONE_OUT_OF_MEMORY)
+            status = one;
+        else if (one != HONE_OK && pack->details[i].refusal == NULL)
+            status = refuse_kernel(pack, &pack->details[i], one, &why);
+    }
+    return status == HONE_OK ? HONE_OK : hone_fail_memory(err, "pack.register");
+}
+
+hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < pack->count; i++) {
+        hone_pack_kernel *details = &pack->details[i];
+        if (details->refusal != NULL || hone_registry_find(registry, details->algorithm, NULL) != NULL) continue;
+        bool own = false;
+        for (size_t j = 0; j < pack->algorithm_count && !own; j++)
+            own = hone_pack_is_algorithm(details->algorithm, pack->algorithms[j].signature);
+        if (own) continue;
+        hone_error why;
+        const hone_status unknown = hone_registry_fail_unknown(registry, details->algorithm, &why);
+        status = refuse_kernel(pack, details, unknown, &why);
+    }
+    return status == HONE_OK ? HONE_OK : hone_fail_memory(err, "pack.check");
+}

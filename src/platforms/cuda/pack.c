@@ -1,0 +1,64 @@
+// What is wrong with a kernel of cuda in a pack, as far as that shows without a GPU.
+#include "pack/pack.h"
+#include "base/error.h"
+#include "platforms/cuda/cubin.h"
+#include "platforms/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "cuda.pack";
+
+static hone_status refuse(hone_error *err, const char *words)
+{
+    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s", words);
+}
+
+// A cubin runs on GPUs of its own major version, from its own minor one on; with an "a" on its own alone.
+static hone_status check_capability(const hone_code *code, int capability, hone_error *err)
+{
+    int target = 0;
+    if (code->target == NULL || sscanf(code->target, "sm_%d", &target) != 1) return HONE_OK;
+    if (target / 10 == capability / 10 && target >= capability) return HONE_OK;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where, "its cubin is code for sm_%d, and its target is %s", capability, code->target);
+}
+
+static hone_status check_cubin(const hone_pack_variant *variant, const hone_buffer *bytes, hone_error *err)
+{
+    hone_cubin_function function;
+    if (!hone_cubin_is_one(bytes->data, bytes->size))
+        return hone_fail(
+            err, HONE_CORRUPT, where, "'%.120s' is called a cubin, and does not begin as one", variant->file->name);
+    hone_status status = hone_cubin_find(bytes->data, bytes->size, variant->code.entry, &function, err);
+    return status == HONE_OK ? check_capability(&variant->code, function.capability, err) : status;
+}
+
+static hone_status check_file(const hone_pack_variant *variant, hone_error *err)
+{
+    const char *name = variant->file->name, *dot = strrchr(name, '.');
+    if (dot == NULL || strcmp(dot, ".cubin") != 0) return HONE_OK;
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, hone_allocator_system());
+    hone_status status = hone_pack_read_file(variant->file, &bytes, err);
+    if (status == HONE_OK) status = check_cubin(variant, &bytes, err);
+    hone_buffer_deinit(&bytes);
+    return status;
+}
+
+hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
+{
+    const hone_code *code = &variant->code;
+    int target = 0;
+    if (kernel->backend != HONE_GPU && kernel->backend != HONE_ANY)
+        return refuse(err, "backend: a kernel of cuda is for gpu");
+    if (variant->file == NULL) return refuse(err, "file: is missing: a source, a .cubin, a .fatbin or a .ptx");
+    if (code->entry == NULL || code->entry[0] == '\0') return refuse(err, "entry: is missing: the function's name");
+    if (code->arguments == NULL) return refuse(err, "arguments: is missing: what the function takes, in order");
+    if (code->scratch != NULL) return refuse(err, "scratch: kernels of cuda take none");
+    if (strcmp(variant->facts, "{}") != 0) return refuse(err, "facts: platform cuda has none");
+    if (code->target != NULL && (sscanf(code->target, "sm_%d", &target) != 1 || target <= 0))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "target: '%.40s' is none: write sm_80, sm_90a", code->target);
+    return check_file(variant, err);
+}
