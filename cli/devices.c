@@ -1,23 +1,38 @@
 // hone devices
 #include "cli.h"
 
+#include "call/call.h"
+
 #include <stdio.h>
+
+// "opencl:0", as call text names it; "" for a type without a name.
+static void name_place(const hone_device_info *device, char *out, size_t size)
+{
+    const char *type = hone_device_type_name(device->device.type);
+    out[0] = '\0';
+    if (type != NULL) snprintf(out, size, "%s:%d", type, (int)device->device.id);
+}
+
+static json_t *describe(const hone_device_info *device)
+{
+    char place[64];
+    name_place(device, place, sizeof place);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:i, s:s?, s:s?, s:s?, s:s?}", "name", device->name, "device",
+        place, "fingerprint", device->fingerprint, "backend", hone_backend_name(device->backend), "threads",
+        (int)device->threads, "l1_bytes", (json_int_t)device->l1_bytes, "l2_bytes", (json_int_t)device->l2_bytes,
+        "l3_bytes", (json_int_t)device->l3_bytes, "memory_bytes", (json_int_t)device->memory_bytes, "clock_mhz",
+        (int)device->clock_mhz, "architecture", device->architecture, "driver", device->driver, "runtime",
+        device->runtime, "compiler", device->compiler);
+}
 
 static json_t *devices_of(hone_cli *cli, hone_platform platform)
 {
     json_t *list = json_array();
     size_t count = 0;
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (devices[i]->platform != platform) continue;
-        json_array_append_new(
-            list, json_pack(
-                      "{s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "name", devices[i]->name, "fingerprint",
-                      devices[i]->fingerprint, "backend", hone_backend_name(devices[i]->backend), "threads",
-                      (int)devices[i]->threads, "l1_bytes", (json_int_t)devices[i]->l1_bytes, "l2_bytes",
-                      (json_int_t)devices[i]->l2_bytes, "l3_bytes", (json_int_t)devices[i]->l3_bytes, "memory_bytes",
-                      (json_int_t)devices[i]->memory_bytes));
-    }
+    for (size_t i = 0; i < count; i++)
+        if (devices[i]->platform == platform) json_array_append_new(list, describe(devices[i]));
     return list;
 }
 
@@ -36,6 +51,28 @@ static json_t *document(hone_cli *cli)
     return json_pack("{s:o}", "platforms", platforms);
 }
 
+static void print_detail(const json_t *device, const char *name)
+{
+    const char *words = json_string_value(json_object_get(device, name));
+    if (words != NULL && words[0] != '\0') printf("  %s %s\n", name, words);
+}
+
+static void print_device(const json_t *device)
+{
+    static const char *const details[] = {"architecture", "driver", "runtime", "compiler", "fingerprint"};
+    const double gib = (double)json_integer_value(json_object_get(device, "memory_bytes")) / (1 << 30);
+    const json_int_t clock = json_integer_value(json_object_get(device, "clock_mhz"));
+    printf(
+        "  %s, %s, %s, %d threads", json_string_value(json_object_get(device, "name")),
+        json_string_value(json_object_get(device, "backend")), json_string_value(json_object_get(device, "device")),
+        (int)json_integer_value(json_object_get(device, "threads")));
+    if (gib > 0) printf(", %.1f GiB", gib);
+    if (clock > 0) printf(", %d MHz", (int)clock);
+    printf("\n");
+    for (size_t i = 0; i < sizeof details / sizeof *details; i++)
+        print_detail(device, details[i]);
+}
+
 static void print_text(const json_t *root)
 {
     size_t i, j;
@@ -44,11 +81,7 @@ static void print_text(const json_t *root)
     {
         const char *reason = json_string_value(json_object_get(platform, "reason"));
         printf("%-9s %s\n", json_string_value(json_object_get(platform, "platform")), reason == NULL ? "" : reason);
-        json_array_foreach(json_object_get(platform, "devices"), j, device) printf(
-            "  %s, %s, %d threads\n  fingerprint %s\n", json_string_value(json_object_get(device, "name")),
-            json_string_value(json_object_get(device, "backend")),
-            (int)json_integer_value(json_object_get(device, "threads")),
-            json_string_value(json_object_get(device, "fingerprint")));
+        json_array_foreach(json_object_get(platform, "devices"), j, device) print_device(device);
     }
 }
 

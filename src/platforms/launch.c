@@ -18,12 +18,14 @@ typedef struct reader {
     hone_arena arena;
     hone_lexer lexer;
     const char *field; // "grid"
+    bool has_local;    // local memory is an argument
 } reader;
 
 static hone_status open_reader(reader *r, const hone_allocator *allocator, const hone_plan *plan, hone_error *err)
 {
     memset(r, 0, sizeof *r);
     r->arena.allocator = *allocator;
+    r->has_local = plan->kernel->platform == HONE_OPENCL;
     hone_status status = hone_space_parse(*allocator, plan->kernel->space, &r->space, err);
     r->scope = (hone_term_scope){.space = r->space, .config = plan->config, .call = plan->call, .device = plan->device};
     return status;
@@ -100,27 +102,33 @@ static hone_status read_extent(
     return status == HONE_OK && !at_end(r) ? fail_at(r, "at most three numbers", err) : status;
 }
 
+// Of every device that a driver of today knows; the device's own limits are asked when the code is loaded.
+typedef struct limits {
+    uint32_t grid[3], block[3], cluster[3], threads;
+} limits;
+
+static const limits of_cuda = {{INT32_MAX, 65535, 65535}, {1024, 1024, 64}, {16, 16, 16}, 1024};
+static const limits of_opencl = {{INT32_MAX, INT32_MAX, INT32_MAX}, {65536, 65536, 65536}, {1, 1, 1}, 65536};
+
 hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *plan, hone_launch *out, hone_error *err)
 {
-    // Of every NVIDIA GPU that a driver of today knows; the device's own limits are asked when the code is loaded.
-    static const uint32_t most_grid[] = {INT32_MAX, 65535, 65535}, most_block[] = {1024, 1024, 64},
-                          most_cluster[] = {16, 16, 16};
+    const limits *most = plan->kernel->platform == HONE_OPENCL ? &of_opencl : &of_cuda;
     const hone_code *code = hone_code_of_plan(plan);
     reader r;
     memset(out, 0, sizeof *out);
     hone_status status = open_reader(&r, allocator, plan, err);
-    if (status == HONE_OK) status = read_extent(&r, "grid", code->grid, most_grid, out->grid, err);
-    if (status == HONE_OK) status = read_extent(&r, "block", code->block, most_block, out->block, err);
-    if (status == HONE_OK) status = read_extent(&r, "cluster", code->cluster, most_cluster, out->cluster, err);
+    if (status == HONE_OK) status = read_extent(&r, "grid", code->grid, most->grid, out->grid, err);
+    if (status == HONE_OK) status = read_extent(&r, "block", code->block, most->block, out->block, err);
+    if (status == HONE_OK) status = read_extent(&r, "cluster", code->cluster, most->cluster, out->cluster, err);
     if (status == HONE_OK && code->shared != NULL) {
         start_field(&r, "shared", code->shared, err);
         status = read_count(&r, 0, INT32_MAX, &out->shared_bytes, err);
         if (status == HONE_OK && !at_end(&r)) status = fail_at(&r, "the end", err);
     }
-    if (status == HONE_OK && (uint64_t)out->block[0] * out->block[1] * out->block[2] > 1024)
+    if (status == HONE_OK && (uint64_t)out->block[0] * out->block[1] * out->block[2] > most->threads)
         status = hone_fail(
-            err, HONE_UNSUPPORTED, where, "block is %u x %u x %u threads, and may have 1024", (unsigned)out->block[0],
-            (unsigned)out->block[1], (unsigned)out->block[2]);
+            err, HONE_UNSUPPORTED, where, "block is %u x %u x %u threads, and may have %u", (unsigned)out->block[0],
+            (unsigned)out->block[1], (unsigned)out->block[2], (unsigned)most->threads);
     out->flags = code->flags;
     close_reader(&r);
     return status;
@@ -215,6 +223,18 @@ static hone_status read_scalar(reader *r, hone_argument *argument, hone_error *e
     return HONE_OK;
 }
 
+static hone_status read_local(reader *r, hone_argument *argument, hone_error *err)
+{
+    uint32_t bytes = 0;
+    if (!hone_lexer_accept(&r->lexer, "(")) return fail_at(r, "'(' and a number of bytes", err);
+    hone_status status = read_count(r, 1, INT32_MAX, &bytes, err);
+    if (status != HONE_OK) return status;
+    if (!hone_lexer_accept(&r->lexer, ")")) return fail_at(r, "')'", err);
+    *argument =
+        (hone_argument){.kind = HONE_ARGUMENT_LOCAL, .type = HONE_ARGUMENT_POINTER, .size = bytes, .as.bits = bytes};
+    return HONE_OK;
+}
+
 static hone_status read_argument(reader *r, hone_argument *argument, hone_error *err)
 {
     char name[HONE_NAME_SIZE] = {0};
@@ -229,6 +249,7 @@ static hone_status read_argument(reader *r, hone_argument *argument, hone_error 
         argument->size = types[i].size;
         return read_scalar(r, argument, err);
     }
+    if (r->has_local && strcmp(name, "local") == 0) return read_local(r, argument, err);
     int index = hone_signature_find(hone_call_signature(r->scope.call), name);
     if (index < 0)
         return hone_fail(

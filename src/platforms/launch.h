@@ -19,6 +19,7 @@ typedef enum hone_argument_kind {
     HONE_ARGUMENT_TENSOR, // the address of a tensor's element [0, 0, ...]
     HONE_ARGUMENT_BITS,   // a scalar that the plan fixes
     HONE_ARGUMENT_SCALAR, // a scalar that each run brings: one that the call key ignores
+    HONE_ARGUMENT_LOCAL,  // local memory of a work-group, bits bytes; on opencl
 } hone_argument_kind;
 
 typedef enum hone_argument_type {
@@ -41,7 +42,7 @@ typedef struct hone_argument {
     uint32_t value; // TENSOR, SCALAR: index of the run's value
     uint32_t size;  // bytes
     union {
-        uint64_t bits; // BITS
+        uint64_t bits; // BITS, LOCAL
         int32_t i32;
         float f32;
         double f64;

@@ -2,6 +2,7 @@
 #include "platforms/cuda/cuda.h"
 #include "platforms/native/native.h"
 #include "platforms/null/null.h"
+#include "platforms/opencl/opencl.h"
 #include "platforms/platform.h"
 
 #include "base/error.h"
@@ -12,9 +13,7 @@
 
 const hone_platform_row hone_platforms[] = {
     {HONE_NATIVE, &hone_native_platform, NULL, NULL},
-    {HONE_OPENCL, NULL, NULL,
-     "the opencl platform is " LATER "; it will need the OpenCL loader (ocl-icd-libopencl1) and a driver, on a machine "
-     "without a GPU PoCL (pocl-opencl-icd)"},
+    {HONE_OPENCL, &hone_opencl_platform, NULL, NULL},
     {HONE_CUDA, &hone_cuda_platform, NULL, NULL},
     {HONE_TRITON, NULL, NULL,
      "the triton platform is " LATER "; it will need an NVIDIA GPU and its driver (libcuda.so.1) and kernels that "

@@ -22,11 +22,22 @@ static hone_status refuse(const hone_kernel *kernel, const char *words, hone_err
         err, HONE_INVALID_ARGUMENT, where, "%.80s: the code of kernel '%s' %s", kernel->algorithm, kernel->name, words);
 }
 
+// What NVIDIA's GPUs have and OpenCL does not.
+static hone_status check_opencl(const hone_kernel *kernel, const hone_code *code, hone_error *err)
+{
+    if (code->cluster != NULL) return refuse(kernel, "asks for clusters, which opencl does not have", err);
+    if (code->shared != NULL)
+        return refuse(kernel, "names shared memory: on opencl it is an argument, local(BYTES)", err);
+    if (code->flags != 0) return refuse(kernel, "has flags, and opencl knows none", err);
+    if (code->scratch != NULL) return refuse(kernel, "asks for scratch memory, which opencl does not give", err);
+    return HONE_OK;
+}
+
 static hone_status check_code(const hone_kernel *kernel, const hone_code *code, hone_error *err)
 {
     if (code->pack != NULL) return HONE_OK; // was checked when it was read
     int given = (code->source != NULL) + (code->file != NULL) + (code->binary != NULL);
-    if (kernel->platform != HONE_CUDA)
+    if (kernel->platform != HONE_CUDA && kernel->platform != HONE_OPENCL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "%.80s: kernel '%s' has code, which platform %s does not take",
             kernel->algorithm, kernel->name, hone_platform_name(kernel->platform));
@@ -38,7 +49,7 @@ static hone_status check_code(const hone_kernel *kernel, const hone_code *code, 
         return refuse(kernel, "asks for an alignment that is no power of two up to 4096", err);
     if ((code->flags & ~(uint32_t)(HONE_CODE_COOPERATIVE | HONE_CODE_PROGRAMMATIC_LAUNCH)) != 0)
         return refuse(kernel, "has flags that this version of hone does not know", err);
-    return HONE_OK;
+    return kernel->platform == HONE_OPENCL ? check_opencl(kernel, code, err) : HONE_OK;
 }
 
 static hone_status read_file(hone_arena *arena, const hone_kernel *kernel, hone_code *code, hone_error *err)
@@ -134,10 +145,23 @@ static bool is_of_nvidia(hone_platform platform)
     return platform == HONE_CUDA || platform == HONE_TRITON || platform == HONE_CUTE;
 }
 
+static hone_status check_version(const hone_code *code, const hone_device_info *device, hone_error *err)
+{
+    int wanted = 0, used = 0;
+    if (sscanf(code->target, "cl_%d%n", &wanted, &used) != 1 || wanted <= 0 || code->target[used] != '\0')
+        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write cl_12, cl_30", code->target);
+    if (device->capability >= wanted) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "is for OpenCL %d.%d and later, %s has %d.%d", wanted / 10, wanted % 10,
+        device->name, (int)device->capability / 10, (int)device->capability % 10);
+}
+
 static hone_status check_target(const hone_code *code, const hone_device_info *device, hone_error *err)
 {
     int wanted = 0, used = 0;
-    if (code->target == NULL || !is_of_nvidia(device->platform)) return HONE_OK;
+    if (code->target == NULL) return HONE_OK;
+    if (device->platform == HONE_OPENCL) return check_version(code, device, err);
+    if (!is_of_nvidia(device->platform)) return HONE_OK;
     if (sscanf(code->target, "sm_%d%n", &wanted, &used) != 1 || wanted <= 0)
         return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write sm_80, sm_90a", code->target);
     bool exact = code->target[used] != '\0';

@@ -42,7 +42,7 @@ typedef struct hone_pack_kernel {
     const char *refusal; // why it cannot run anywhere; NULL: nothing is wrong with it
 } hone_pack_kernel;
 
-// Whether a file is loaded as it is (.cubin, .fatbin, .ptx), by its name; else it is a source.
+// Whether a file is loaded as it is (.clbin, .cubin, .fatbin, .ptx), by its name; else it is a source.
 bool hone_code_is_binary(const char *name);
 // The code of a plan: its kernel's, or that of the variant which has its config. NULL: no variant has.
 const hone_code *hone_code_of_plan(const hone_plan *plan);

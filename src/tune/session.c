@@ -65,7 +65,8 @@ static hone_status make_cold(hone_session *session, hone_error *err)
 {
     if (session->regime != HONE_COLD) return HONE_OK;
     bool is_host = hone_site_is_host(&session->site);
-    int64_t last_cache = is_host ? session->device.l3_bytes : session->device.l2_bytes;
+    const hone_device_info *device = &session->device;
+    int64_t last_cache = is_host || device->l3_bytes > 0 ? device->l3_bytes : device->l2_bytes;
     size_t cache = last_cache > 0 ? (size_t)last_cache : CACHE_GUESS;
     if (cache > FLOOD_LIMIT / 2) cache = FLOOD_LIMIT / 2;
     hone_status status = hone_buffers_rotate(&session->buffers, session->values, 2 * cache, err);

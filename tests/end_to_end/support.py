@@ -64,7 +64,8 @@ class CommandTest(unittest.TestCase):
         env = {name: value for name, value in os.environ.items() if not name.startswith("HONE_")}
         env.update({"HONE_STORE": self.store, "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache"),
                     "HONE_DEVICE_LOCKS": str(BUILD.resolve()),
-                    "HONE_CUDA_DRIVER": "/nowhere/libcuda.so.1"})  # a GPU of this machine is none of the tests'
+                    "HONE_CUDA_DRIVER": "/nowhere/libcuda.so.1",  # a GPU of this machine is none of the tests'
+                    "HONE_OPENCL": "/nowhere/libOpenCL.so.1"})
         env.update(changes)
         return {name: value for name, value in env.items() if value is not None}
 

@@ -46,4 +46,8 @@ extern const hone_code hone_tensor_core_code, hone_simt_code;
 extern const char hone_tensor_core_space[], hone_simt_space[];
 extern const char hone_tensor_core_signature[], hone_simt_signature[];
 
+// opencl.c: the kernel of OpenCL's devices.
+extern const hone_code hone_matmul_opencl_code;
+extern const char hone_matmul_opencl_space[];
+
 #endif

@@ -131,6 +131,8 @@ static const hone_kernel kernels[] = {
      .code = &hone_tensor_core_code},
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_simt", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 50, .signature = hone_simt_signature, .space = hone_simt_space, .code = &hone_simt_code},
+    {HONE_KERNEL, .algorithm = "matmul", .name = "opencl", .platform = HONE_OPENCL, .backend = HONE_ANY, .priority = 50,
+     .space = hone_matmul_opencl_space, .code = &hone_matmul_opencl_code},
     {NATIVE, .name = "reference", .is_reference = true, .run = hone_matmul_reference},
 };
 

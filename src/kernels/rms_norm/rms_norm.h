@@ -14,4 +14,8 @@ hone_run_function hone_rms_norm_reference, hone_rms_norm_portable, hone_rms_norm
 extern const hone_code hone_rms_norm_cuda_code;
 extern const char hone_rms_norm_cuda_space[];
 
+// opencl.c: the kernel of OpenCL's devices.
+extern const hone_code hone_rms_norm_opencl_code;
+extern const char hone_rms_norm_opencl_space[];
+
 #endif

@@ -62,6 +62,8 @@ static const hone_kernel kernels[] = {
      .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_portable},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
      .space = hone_rms_norm_cuda_space, .code = &hone_rms_norm_cuda_code},
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "opencl", .platform = HONE_OPENCL, .backend = HONE_ANY,
+     .priority = 50, .space = hone_rms_norm_opencl_space, .code = &hone_rms_norm_opencl_code},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_rms_norm_reference},
 };

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "platforms/compiled.h"
 #include "platforms/cuda/toolkit.h"
 
 #include <stddef.h>

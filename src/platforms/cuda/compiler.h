@@ -57,9 +57,4 @@ typedef struct cuda_source {
 // Threads: any.
 hone_status hone_cuda_compile(cuda_compiler *compiler, const cuda_source *source, hone_buffer *out, hone_error *err);
 
-// compiled.c: the cache. key: 64 hex digits.
-bool hone_compiled_find(const char *key, hone_buffer *out);
-// Readers see the whole file or none. That it cannot be written is no failure.
-void hone_compiled_keep(const char *key, const hone_buffer *bytes);
-
 #endif

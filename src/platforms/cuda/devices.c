@@ -76,6 +76,8 @@ static hone_status read_gpu(hone_platform_instance *instance, int ordinal, cuda_
             10 * attribute(instance, gpu, CUDA_CAPABILITY_MAJOR) + attribute(instance, gpu, CUDA_CAPABILITY_MINOR),
         .clock_mhz = attribute(instance, gpu, CUDA_CLOCK_KHZ) / 1000,
     };
+    snprintf(gpu->architecture, sizeof gpu->architecture, "sm_%d", (int)gpu->info.capability);
+    gpu->info.architecture = gpu->architecture;
     write_fingerprint(gpu);
     if (gpu->fingerprint.failed) return hone_fail_memory(err, where);
     gpu->info.fingerprint = hone_buffer_string(&gpu->fingerprint);

@@ -13,7 +13,7 @@
 typedef struct cuda_gpu {
     hone_device_info info;
     cuda_device device;
-    char name[128], driver[64];
+    char name[128], driver[64], architecture[16];
     hone_buffer fingerprint;
     pthread_mutex_t mutex;
     cuda_context *_Atomic context; // the primary one; NULL until somebody needs it

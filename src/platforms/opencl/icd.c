@@ -1,0 +1,158 @@
+#include "platforms/opencl/icd.h"
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char where[] = "opencl.icd";
+
+// All of OpenCL 1.2, which every driver of today has.
+static const struct {
+    const char *name;
+    size_t offset;
+} symbols[] = {
+    {"clGetPlatformIDs", offsetof(opencl_icd, get_platforms)},
+    {"clGetPlatformInfo", offsetof(opencl_icd, get_platform_info)},
+    {"clGetDeviceIDs", offsetof(opencl_icd, get_devices)},
+    {"clGetDeviceInfo", offsetof(opencl_icd, get_device_info)},
+    {"clCreateContext", offsetof(opencl_icd, create_context)},
+    {"clRetainContext", offsetof(opencl_icd, retain_context)},
+    {"clReleaseContext", offsetof(opencl_icd, release_context)},
+    {"clCreateCommandQueue", offsetof(opencl_icd, create_queue)},
+    {"clReleaseCommandQueue", offsetof(opencl_icd, release_queue)},
+    {"clGetCommandQueueInfo", offsetof(opencl_icd, get_queue_info)},
+    {"clCreateBuffer", offsetof(opencl_icd, create_buffer)},
+    {"clCreateSubBuffer", offsetof(opencl_icd, create_view)},
+    {"clReleaseMemObject", offsetof(opencl_icd, release_memory)},
+    {"clGetMemObjectInfo", offsetof(opencl_icd, get_memory_info)},
+    {"clEnqueueReadBuffer", offsetof(opencl_icd, read)},
+    {"clEnqueueWriteBuffer", offsetof(opencl_icd, write)},
+    {"clEnqueueCopyBuffer", offsetof(opencl_icd, copy)},
+    {"clEnqueueFillBuffer", offsetof(opencl_icd, fill)},
+    {"clCreateProgramWithSource", offsetof(opencl_icd, create_with_source)},
+    {"clCreateProgramWithBinary", offsetof(opencl_icd, create_with_binary)},
+    {"clBuildProgram", offsetof(opencl_icd, build)},
+    {"clGetProgramInfo", offsetof(opencl_icd, get_program_info)},
+    {"clGetProgramBuildInfo", offsetof(opencl_icd, get_build_info)},
+    {"clReleaseProgram", offsetof(opencl_icd, release_program)},
+    {"clCreateKernel", offsetof(opencl_icd, create_kernel)},
+    {"clReleaseKernel", offsetof(opencl_icd, release_kernel)},
+    {"clGetKernelInfo", offsetof(opencl_icd, get_kernel_info)},
+    {"clGetKernelWorkGroupInfo", offsetof(opencl_icd, get_group_info)},
+    {"clGetKernelArgInfo", offsetof(opencl_icd, get_argument_info)},
+    {"clSetKernelArg", offsetof(opencl_icd, set_argument)},
+    {"clEnqueueNDRangeKernel", offsetof(opencl_icd, launch)},
+    {"clFlush", offsetof(opencl_icd, flush)},
+    {"clFinish", offsetof(opencl_icd, finish)},
+    {"clWaitForEvents", offsetof(opencl_icd, wait)},
+    {"clGetEventInfo", offsetof(opencl_icd, get_event_info)},
+    {"clGetEventProfilingInfo", offsetof(opencl_icd, get_profiling_info)},
+    {"clReleaseEvent", offsetof(opencl_icd, release_event)},
+};
+
+static hone_status find_symbols(opencl_icd *icd, hone_error *err)
+{
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        void *function = hone_library_symbol(icd->library, symbols[i].name);
+        if (function == NULL)
+            return hone_fail(
+                err, HONE_UNAVAILABLE, where,
+                "the OpenCL loader has no %s: it is older than OpenCL 1.2, or broken; install ocl-icd-libopencl1",
+                symbols[i].name);
+        memcpy((char *)icd + symbols[i].offset, &function, sizeof function);
+    }
+    return HONE_OK;
+}
+
+hone_status hone_opencl_icd_open(const hone_allocator *allocator, opencl_icd *icd, hone_error *err)
+{
+    const char *named = getenv("HONE_OPENCL");
+    const char *const usual[] = {"libOpenCL.so.1", NULL}, *const chosen[] = {named, NULL};
+    hone_error why = {.message = ""};
+    memset(icd, 0, sizeof *icd);
+    hone_status status =
+        hone_library_open(allocator, named != NULL && named[0] != '\0' ? chosen : usual, &icd->library, &why);
+    if (status == HONE_UNAVAILABLE)
+        return hone_fail(
+            err, status, where,
+            "the opencl platform needs the OpenCL loader (libOpenCL.so.1, package ocl-icd-libopencl1) and a driver, on "
+            "a "
+            "machine without a GPU PoCL (package pocl-opencl-icd): %s",
+            why.message);
+    if (status != HONE_OK) return hone_fail_memory(err, where);
+    status = find_symbols(icd, err);
+    if (status != HONE_OK) hone_opencl_icd_close(allocator, icd);
+    return status;
+}
+
+void hone_opencl_icd_close(const hone_allocator *allocator, opencl_icd *icd)
+{
+    if (icd->library != NULL) hone_library_close(allocator, &icd->library);
+}
+
+// Errors -----------------------------------------------------------------------------------------------------------
+
+static const struct {
+    opencl_result result;
+    const char *name;
+    hone_status status;
+} errors[] = {
+    {-1, "CL_DEVICE_NOT_FOUND", HONE_UNAVAILABLE},
+    {-2, "CL_DEVICE_NOT_AVAILABLE", HONE_KERNEL_FAILED},
+    {-3, "CL_COMPILER_NOT_AVAILABLE", HONE_UNAVAILABLE},
+    {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE", HONE_OUT_OF_MEMORY},
+    {-5, "CL_OUT_OF_RESOURCES", HONE_KERNEL_FAILED},
+    {-6, "CL_OUT_OF_HOST_MEMORY", HONE_OUT_OF_MEMORY},
+    {-7, "CL_PROFILING_INFO_NOT_AVAILABLE", HONE_KERNEL_FAILED},
+    {-11, "CL_BUILD_PROGRAM_FAILURE", HONE_INVALID_ARGUMENT},
+    {-13, "CL_MISALIGNED_SUB_BUFFER_OFFSET", HONE_UNSUPPORTED},
+    {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", HONE_KERNEL_FAILED},
+    {-19, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE", HONE_KERNEL_FAILED},
+    {-30, "CL_INVALID_VALUE", HONE_KERNEL_FAILED},
+    {-33, "CL_INVALID_DEVICE", HONE_KERNEL_FAILED},
+    {-34, "CL_INVALID_CONTEXT", HONE_KERNEL_FAILED},
+    {-36, "CL_INVALID_COMMAND_QUEUE", HONE_KERNEL_FAILED},
+    {-38, "CL_INVALID_MEM_OBJECT", HONE_KERNEL_FAILED},
+    {-42, "CL_INVALID_BINARY", HONE_INCOMPATIBLE},
+    {-43, "CL_INVALID_BUILD_OPTIONS", HONE_INVALID_ARGUMENT},
+    {-44, "CL_INVALID_PROGRAM", HONE_KERNEL_FAILED},
+    {-45, "CL_INVALID_PROGRAM_EXECUTABLE", HONE_KERNEL_FAILED},
+    {-46, "CL_INVALID_KERNEL_NAME", HONE_NOT_FOUND},
+    {-48, "CL_INVALID_KERNEL", HONE_KERNEL_FAILED},
+    {-49, "CL_INVALID_ARG_INDEX", HONE_INCOMPATIBLE},
+    {-50, "CL_INVALID_ARG_VALUE", HONE_INCOMPATIBLE},
+    {-51, "CL_INVALID_ARG_SIZE", HONE_INCOMPATIBLE},
+    {-52, "CL_INVALID_KERNEL_ARGS", HONE_INCOMPATIBLE},
+    {-54, "CL_INVALID_WORK_GROUP_SIZE", HONE_UNSUPPORTED},
+    {-55, "CL_INVALID_WORK_ITEM_SIZE", HONE_UNSUPPORTED},
+    {-58, "CL_INVALID_EVENT", HONE_KERNEL_FAILED},
+    {-61, "CL_INVALID_BUFFER_SIZE", HONE_OUT_OF_MEMORY},
+    {-63, "CL_INVALID_GLOBAL_WORK_SIZE", HONE_UNSUPPORTED},
+    {-1001, "CL_PLATFORM_NOT_FOUND_KHR", HONE_UNAVAILABLE},
+    {-9999, "a fault of the kernel", HONE_KERNEL_FAILED},
+};
+
+const char *hone_opencl_error_name(opencl_result result)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].result == result) return errors[i].name;
+    return "an unknown error";
+}
+
+hone_status hone_opencl_fail(opencl_result result, const char *from, const char *what, hone_error *err)
+{
+    hone_status status = HONE_KERNEL_FAILED;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].result == result) status = errors[i].status;
+    hone_fail(err, status, from, "%s: %s (%d)", what, hone_opencl_error_name(result), (int)result);
+    if (err != NULL) err->system_code = result;
+    return status;
+}
+
+bool hone_opencl_is_sticky(opencl_result result)
+{
+    return result == OPENCL_DEVICE_NOT_AVAILABLE || result == OPENCL_INVALID_COMMAND_QUEUE ||
+           result == OPENCL_DRIVER_FAULT;
+}

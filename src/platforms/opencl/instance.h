@@ -1,0 +1,94 @@
+// What one open opencl platform owns; shared by the files of this folder only.
+#ifndef HONE_PLATFORMS_OPENCL_INSTANCE_H
+#define HONE_PLATFORMS_OPENCL_INSTANCE_H
+
+#include "base/buffer.h"
+#include "platforms/opencl/icd.h"
+#include "platforms/opencl/opencl.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+// Views into buffers begin at multiples of this: more than any device asks for.
+enum { OPENCL_VIEW_ALIGN = 4096, OPENCL_TIMED_EVENTS = 256 };
+
+// One device.
+typedef struct opencl_device {
+    hone_device_info info;
+    opencl_platform *platform;
+    opencl_id *id;
+    char name[256], driver[256], architecture[256], runtime[256], compiler[128];
+    hone_buffer fingerprint;
+    size_t view_align;  // bytes, of the device itself
+    size_t group_items; // the most of a work-group, whatever the kernel
+    size_t item_sizes[3];
+    uint64_t largest_buffer;
+    pthread_mutex_t mutex;           // of making the context
+    opencl_context *_Atomic context; // NULL until somebody needs it
+    opencl_queue *queue;             // in order, with times; stands when context does
+    pthread_mutex_t timing;          // of one sample
+    atomic_bool timed;               // runs on the queue leave their events below
+    uint32_t event_count;
+    opencl_event *events[OPENCL_TIMED_EVENTS];
+} opencl_device;
+
+struct hone_platform_instance {
+    hone_allocator allocator;
+    const hone_log *log;
+    opencl_icd icd;
+    opencl_device *all;
+    hone_device_info *devices; // copies of their info, side by side
+    size_t count;
+    atomic_int lost;   // the sticky error that ended it; 0: none
+    atomic_int failed; // the last launch that did not succeed; 0: none
+};
+
+// devices.c
+hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_error *err);
+void hone_opencl_forget_devices(hone_platform_instance *instance);
+// What is behind a device's info, also behind a copy of it from another process; its context stands then.
+hone_status hone_opencl_device_of(
+    hone_platform_instance *instance, const hone_device_info *info, opencl_device **out, hone_error *err);
+// Fails in OpenCL's words, and remembers a sticky one. HONE_OK for OPENCL_SUCCESS.
+hone_status hone_opencl_check(
+    hone_platform_instance *instance, opencl_result result, const char *what, hone_error *err);
+
+// memory.c
+hone_status hone_opencl_allocate(
+    hone_platform_instance *instance, const hone_device_info *info, size_t size, void **out, hone_error *err);
+void hone_opencl_deallocate(hone_platform_instance *instance, const hone_device_info *info, void *memory, size_t size);
+hone_status hone_opencl_copy(
+    hone_platform_instance *instance,
+    const hone_device_info *info,
+    hone_copy way,
+    hone_place to,
+    hone_place from,
+    size_t size,
+    hone_error *err);
+hone_status hone_opencl_fill(
+    hone_platform_instance *instance,
+    const hone_device_info *info,
+    hone_place to,
+    unsigned char byte,
+    size_t size,
+    hone_error *err);
+hone_status hone_opencl_synchronize(
+    hone_platform_instance *instance, const hone_device_info *info, void *stream, hone_error *err);
+
+// timing.c
+hone_status hone_opencl_time(
+    hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err);
+
+// load.c
+hone_status hone_opencl_prepare(
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    void **out_state,
+    size_t *out_scratch_bytes,
+    hone_error *err);
+void hone_opencl_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
+
+// run.c
+hone_status hone_opencl_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+
+#endif

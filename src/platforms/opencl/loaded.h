@@ -1,0 +1,36 @@
+// A kernel that is compiled, with its launch: the state of a plan.
+#ifndef HONE_PLATFORMS_OPENCL_LOADED_H
+#define HONE_PLATFORMS_OPENCL_LOADED_H
+
+#include "platforms/launch.h"
+#include "platforms/opencl/program.h"
+
+// The kernel in one context: hone's own, or that of a caller's queue or buffers.
+typedef struct opencl_binding {
+    opencl_context *context;
+    opencl_queue *queue; // for runs that bring none
+    opencl_program *program;
+    opencl_kernel *kernel;
+    pthread_mutex_t mutex; // arguments are set and the kernel started by one thread at a time
+    struct opencl_binding *_Atomic next;
+} opencl_binding;
+
+typedef struct opencl_loaded {
+    hone_platform_instance *instance;
+    opencl_device *device;
+    opencl_source source;
+    hone_buffer options, file; // file: of a pack
+    const char *entry;
+    size_t global[3], local[3];
+    uint32_t count;
+    hone_argument arguments[HONE_MAX_ARGUMENTS];
+    pthread_mutex_t growing; // of the list of bindings
+    opencl_binding first;    // hone's own
+} opencl_loaded;
+
+// Compiles for a context, of which it takes hold, and sets the arguments that no run changes.
+hone_status hone_opencl_bind(
+    const opencl_loaded *loaded, opencl_context *context, opencl_binding *binding, hone_error *err);
+void hone_opencl_unbind(const opencl_loaded *loaded, opencl_binding *binding);
+
+#endif

@@ -1,0 +1,64 @@
+#include "platforms/opencl/instance.h"
+
+#include "base/error.h"
+
+static void opencl_close(hone_platform_instance **instance)
+{
+    hone_platform_instance *gone = *instance;
+    if (gone == NULL) return;
+    *instance = NULL;
+    hone_opencl_forget_devices(gone);
+    hone_opencl_icd_close(&gone->allocator, &gone->icd);
+    hone_allocator allocator = gone->allocator;
+    hone_free(&allocator, gone);
+}
+
+static hone_status opencl_open(
+    const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err)
+{
+    hone_platform_instance *instance = hone_alloc(allocator, sizeof *instance);
+    if (instance == NULL) return hone_fail_memory(err, "opencl.open");
+    instance->allocator = *allocator;
+    instance->log = log;
+    hone_status status = hone_opencl_icd_open(allocator, &instance->icd, err);
+    if (status == HONE_OK) status = hone_opencl_find_devices(instance, err);
+    if (status == HONE_OK)
+        *out = instance;
+    else
+        opencl_close(&instance);
+    return status;
+}
+
+static const hone_device_info *opencl_devices(hone_platform_instance *instance, size_t *out_count)
+{
+    *out_count = instance->count;
+    return instance->devices;
+}
+
+static bool opencl_is_lost(const hone_platform_instance *instance)
+{
+    return atomic_load_explicit(&instance->lost, memory_order_relaxed) != 0;
+}
+
+// No streams of its own: runs without one go to the device's queue, where copies and fills are in order with them.
+const hone_platform_ops hone_opencl_platform = {
+    .struct_size = sizeof(hone_platform_ops),
+    .platform = HONE_OPENCL,
+    .name = "opencl",
+    .open = opencl_open,
+    .close = opencl_close,
+    .devices = opencl_devices,
+    .prepare = hone_opencl_prepare,
+    .release = hone_opencl_release,
+    .allocate = hone_opencl_allocate,
+    .deallocate = hone_opencl_deallocate,
+    .synchronize = hone_opencl_synchronize,
+    .copy = hone_opencl_copy,
+    .fill = hone_opencl_fill,
+    .time = hone_opencl_time,
+    .is_lost = opencl_is_lost,
+    .run = hone_opencl_run,
+    .wakes = true,
+    .view_align = OPENCL_VIEW_ALIGN,
+    .check = hone_opencl_check_pack,
+};

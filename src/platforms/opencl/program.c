@@ -1,0 +1,145 @@
+#include "platforms/opencl/program.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "platforms/compiled.h"
+
+#include <string.h>
+
+static const char where[] = "opencl.program";
+
+// Everything that makes another binary, the driver's version included.
+static bool key_of(
+    const hone_platform_instance *instance, const opencl_device *device, const opencl_source *source, char *key)
+{
+    const char *const parts[] = {"opencl",       device->name,    device->architecture, device->runtime,
+                                 device->driver, source->options, source->text};
+    hone_buffer all;
+    hone_buffer_init(&all, instance->allocator);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        hone_buffer_append(&all, parts[i], strlen(parts[i]) + 1);
+    hone_hash_sha256(hone_buffer_string(&all), all.size, key);
+    bool whole = !all.failed;
+    hone_buffer_deinit(&all);
+    return whole;
+}
+
+// The first line of the log that says what is wrong.
+static hone_status fail_log(
+    const hone_platform_instance *instance,
+    const opencl_device *device,
+    opencl_program *program,
+    const opencl_source *source,
+    opencl_result result,
+    hone_error *err)
+{
+    const opencl_icd *icd = &instance->icd;
+    size_t size = 0;
+    char *log = NULL;
+    if (icd->get_build_info(program, device->id, OPENCL_PROGRAM_LOG, 0, NULL, &size) == OPENCL_SUCCESS && size > 1)
+        log = hone_alloc(&instance->allocator, size + 1);
+    if (log != NULL && icd->get_build_info(program, device->id, OPENCL_PROGRAM_LOG, size, log, NULL) != OPENCL_SUCCESS)
+        log[0] = '\0';
+    const char *first = log != NULL ? strstr(log, "error:") : NULL;
+    if (first == NULL) first = log;
+    while (first != NULL && first > log && first[-1] != '\n')
+        first--;
+    const char *words = first != NULL && first[0] != '\0' ? first : hone_opencl_error_name(result);
+    hone_status status = hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "%s does not compile: %.*s", source->name, (int)strcspn(words, "\n"), words);
+    hone_free(&instance->allocator, log);
+    return status;
+}
+
+static void keep_binary(const hone_platform_instance *instance, opencl_program *program, const char *key)
+{
+    const opencl_icd *icd = &instance->icd;
+    size_t size = 0;
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, instance->allocator);
+    // Of the one device that the program was built for; a context of several has a list of them, and is not asked.
+    opencl_result result = icd->get_program_info(program, OPENCL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL);
+    unsigned char *binary = result == OPENCL_SUCCESS && size > 0 ? hone_alloc(&instance->allocator, size) : NULL;
+    if (binary != NULL && icd->get_program_info(program, OPENCL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == 0) {
+        hone_buffer_append(&bytes, binary, size);
+        if (!bytes.failed) hone_compiled_keep(key, &bytes);
+    }
+    hone_free(&instance->allocator, binary);
+    hone_buffer_deinit(&bytes);
+}
+
+static hone_status load_binary(
+    hone_platform_instance *instance,
+    const opencl_device *device,
+    opencl_context *context,
+    const void *binary,
+    size_t size,
+    const char *options,
+    opencl_program **out,
+    hone_error *err)
+{
+    const opencl_icd *icd = &instance->icd;
+    const unsigned char *bytes = binary;
+    opencl_result each = OPENCL_SUCCESS, result = OPENCL_SUCCESS;
+    opencl_program *program = icd->create_with_binary(context, 1, &device->id, &size, &bytes, &each, &result);
+    if (result == OPENCL_SUCCESS) result = each;
+    if (result == OPENCL_SUCCESS) result = icd->build(program, 1, &device->id, options, NULL, NULL);
+    if (result == OPENCL_SUCCESS) {
+        *out = program;
+        return HONE_OK;
+    }
+    if (program != NULL) (void)icd->release_program(program);
+    return hone_opencl_check(instance, result, "the driver does not take the binary", err);
+}
+
+static hone_status compile(
+    hone_platform_instance *instance,
+    const opencl_device *device,
+    opencl_context *context,
+    const opencl_source *source,
+    opencl_program **out,
+    hone_error *err)
+{
+    const opencl_icd *icd = &instance->icd;
+    const char *text = source->text;
+    opencl_result result = OPENCL_SUCCESS;
+    opencl_program *program = icd->create_with_source(context, 1, &text, NULL, &result);
+    if (program == NULL || result != OPENCL_SUCCESS)
+        return hone_opencl_check(instance, result, "clCreateProgramWithSource", err);
+    result = icd->build(program, 1, &device->id, source->options, NULL, NULL);
+    if (result == OPENCL_SUCCESS) {
+        *out = program;
+        return HONE_OK;
+    }
+    hone_status status = hone_opencl_is_sticky(result) ? hone_opencl_check(instance, result, "clBuildProgram", err)
+                                                       : fail_log(instance, device, program, source, result, err);
+    (void)icd->release_program(program);
+    return status;
+}
+
+hone_status hone_opencl_build(
+    hone_platform_instance *instance,
+    const opencl_device *device,
+    opencl_context *context,
+    const opencl_source *source,
+    opencl_program **out,
+    hone_error *err)
+{
+    char key[HONE_SHA256_HEX_SIZE];
+    hone_buffer kept;
+    *out = NULL;
+    if (source->text == NULL)
+        return load_binary(instance, device, context, source->binary, source->binary_size, source->options, out, err);
+    bool keyed = key_of(instance, device, source, key);
+    hone_buffer_init(&kept, instance->allocator);
+    bool found = keyed && hone_compiled_find(key, &kept);
+    hone_status status = HONE_NOT_FOUND;
+    if (found)
+        status =
+            load_binary(instance, device, context, hone_buffer_string(&kept), kept.size, source->options, out, NULL);
+    hone_buffer_deinit(&kept);
+    if (status == HONE_OK) return HONE_OK;
+    status = compile(instance, device, context, source, out, err);
+    if (status == HONE_OK && keyed && context == atomic_load(&device->context)) keep_binary(instance, *out, key);
+    return status;
+}

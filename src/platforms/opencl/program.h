@@ -1,0 +1,24 @@
+// A program of one context, from a source that is compiled or from the binary that it was compiled to before.
+#ifndef HONE_PLATFORMS_OPENCL_PROGRAM_H
+#define HONE_PLATFORMS_OPENCL_PROGRAM_H
+
+#include "platforms/opencl/instance.h"
+
+typedef struct opencl_source {
+    const char *name; // for messages
+    const char *text; // NULL: there is a binary
+    const void *binary;
+    size_t binary_size;
+    const char *options; // of the compiler, the macros among them
+} opencl_source;
+
+// HONE_INVALID_ARGUMENT with the compiler's first error.
+hone_status hone_opencl_build(
+    hone_platform_instance *instance,
+    const opencl_device *device,
+    opencl_context *context,
+    const opencl_source *source,
+    opencl_program **out,
+    hone_error *err);
+
+#endif

@@ -1,0 +1,169 @@
+// A launch: what a plan of opencl costs over clEnqueueNDRangeKernel.
+//
+// A kernel of OpenCL holds its arguments, so threads that run one plan set them and start it one after the other. Its program
+// belongs to a context. A tensor's buffer belongs to one, too, the caller's: the first run in a context that the plan has not
+// seen compiles (or takes from the cache) for that one.
+#include "platforms/opencl/loaded.h"
+
+static hone_status fail_launch(hone_platform_instance *instance, opencl_result result)
+{
+    atomic_store(&instance->failed, result);
+    if (hone_opencl_is_sticky(result)) atomic_store(&instance->lost, result);
+    bool too_large = result == OPENCL_OUT_OF_RESOURCES || result == OPENCL_MEMORY_ALLOCATION_FAILURE ||
+                     result == OPENCL_INVALID_WORK_GROUP_SIZE || result == OPENCL_INVALID_WORK_ITEM_SIZE;
+    return too_large ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
+}
+
+// Contexts ---------------------------------------------------------------------------------------------------------
+
+// Whose context a run is in: its queue's, else its buffers', else hone's.
+static opencl_result find_context(
+    const opencl_loaded *loaded, const hone_value *args, opencl_queue *queue, opencl_context **out)
+{
+    const opencl_icd *icd = &loaded->instance->icd;
+    *out = loaded->first.context;
+    if (queue == loaded->device->queue) return OPENCL_SUCCESS;
+    if (queue != NULL) return icd->get_queue_info(queue, OPENCL_QUEUE_CONTEXT, sizeof *out, out, NULL);
+    for (uint32_t i = 0; i < loaded->count; i++) {
+        if (loaded->arguments[i].kind != HONE_ARGUMENT_TENSOR) continue;
+        opencl_memory *memory = args[loaded->arguments[i].value].as.tensor->data;
+        if (memory != NULL) return icd->get_memory_info(memory, OPENCL_MEMORY_CONTEXT, sizeof *out, out, NULL);
+    }
+    return OPENCL_SUCCESS;
+}
+
+static opencl_binding *find_binding(opencl_loaded *loaded, const opencl_context *context, opencl_binding **out_last)
+{
+    opencl_binding *binding = &loaded->first;
+    while (binding != NULL && binding->context != context) {
+        *out_last = binding;
+        binding = atomic_load_explicit(&binding->next, memory_order_acquire);
+    }
+    return binding;
+}
+
+static hone_status make_binding(
+    opencl_loaded *loaded, opencl_context *context, opencl_binding *last, opencl_binding **out)
+{
+    const opencl_icd *icd = &loaded->instance->icd;
+    const hone_allocator *allocator = &loaded->instance->allocator;
+    opencl_result result = OPENCL_SUCCESS;
+    opencl_binding *binding = hone_alloc(allocator, sizeof *binding);
+    hone_status status = binding == NULL ? HONE_OUT_OF_MEMORY : hone_opencl_bind(loaded, context, binding, NULL);
+    if (status == HONE_OK) {
+        binding->queue = icd->create_queue(context, loaded->device->id, OPENCL_PROFILING, &result);
+        if (binding->queue == NULL || result != OPENCL_SUCCESS) {
+            hone_opencl_unbind(loaded, binding);
+            status = fail_launch(loaded->instance, result);
+        }
+    }
+    if (status != HONE_OK) {
+        hone_free(allocator, binding);
+        return status;
+    }
+    atomic_store_explicit(&last->next, binding, memory_order_release);
+    *out = binding;
+    return HONE_OK;
+}
+
+static hone_status need_binding(opencl_loaded *loaded, opencl_context *context, opencl_binding **out)
+{
+    opencl_binding *last = &loaded->first;
+    *out = find_binding(loaded, context, &last);
+    if (*out != NULL) return HONE_OK;
+    pthread_mutex_lock(&loaded->growing);
+    *out = find_binding(loaded, context, &last);
+    hone_status status = *out != NULL ? HONE_OK : make_binding(loaded, context, last, out);
+    pthread_mutex_unlock(&loaded->growing);
+    return status;
+}
+
+// Launching --------------------------------------------------------------------------------------------------------
+
+// A tensor that begins inside its buffer is handed over as a view, which lives as long as the launch needs it.
+static opencl_result view_of(const opencl_icd *icd, const hone_tensor *tensor, opencl_memory **out)
+{
+    int64_t bytes = 0, below = 0;
+    opencl_result result = OPENCL_SUCCESS;
+    if (hone_tensor_span(tensor, &bytes, &below) != HONE_OK) return OPENCL_INVALID_MEMORY;
+    const opencl_region region = {tensor->byte_offset, bytes > 0 ? (size_t)bytes : 1};
+    *out = icd->create_view(tensor->data, OPENCL_READ_WRITE, OPENCL_BUFFER_REGION, &region, &result);
+    return result;
+}
+
+static opencl_result set_tensor(
+    const opencl_icd *icd, opencl_kernel *kernel, uint32_t index, const hone_tensor *tensor, opencl_memory **out_view)
+{
+    opencl_memory *memory = tensor->data;
+    *out_view = NULL;
+    if (memory != NULL && tensor->byte_offset > 0) {
+        opencl_result result = view_of(icd, tensor, out_view);
+        if (result != OPENCL_SUCCESS) return result;
+        memory = *out_view;
+    }
+    return icd->set_argument(kernel, index, sizeof memory, &memory);
+}
+
+static opencl_result set_arguments(
+    const opencl_loaded *loaded, opencl_kernel *kernel, const hone_value *args, opencl_memory **views, uint32_t *count)
+{
+    const opencl_icd *icd = &loaded->instance->icd;
+    opencl_result result = OPENCL_SUCCESS;
+    for (uint32_t i = 0; result == OPENCL_SUCCESS && i < loaded->count; i++) {
+        const hone_argument *argument = &loaded->arguments[i];
+        if (argument->kind == HONE_ARGUMENT_TENSOR) {
+            result = set_tensor(icd, kernel, i, args[argument->value].as.tensor, &views[*count]);
+            *count += views[*count] != NULL;
+        } else if (argument->kind == HONE_ARGUMENT_SCALAR) {
+            uint64_t bits = hone_argument_bits(argument->type, &args[argument->value]);
+            result = icd->set_argument(kernel, i, argument->size, &bits);
+        }
+    }
+    return result;
+}
+
+static opencl_result launch(const opencl_loaded *loaded, opencl_kernel *kernel, opencl_queue *queue)
+{
+    opencl_device *device = loaded->device;
+    const opencl_icd *icd = &loaded->instance->icd;
+    bool timed = queue == device->queue && atomic_load_explicit(&device->timed, memory_order_relaxed) &&
+                 device->event_count < OPENCL_TIMED_EVENTS;
+    opencl_event **event = timed ? &device->events[device->event_count] : NULL;
+    opencl_result result = icd->launch(queue, kernel, 3, NULL, loaded->global, loaded->local, 0, NULL, event);
+    if (timed && result == OPENCL_SUCCESS) device->event_count++;
+    return result;
+}
+
+static opencl_result start(
+    const opencl_loaded *loaded, opencl_binding *binding, const hone_value *args, opencl_queue *queue)
+{
+    const opencl_icd *icd = &loaded->instance->icd;
+    opencl_memory *views[HONE_MAX_ARGUMENTS];
+    uint32_t count = 0;
+    pthread_mutex_lock(&binding->mutex);
+    opencl_result result = set_arguments(loaded, binding->kernel, args, views, &count);
+    if (result == OPENCL_SUCCESS) result = launch(loaded, binding->kernel, queue);
+    pthread_mutex_unlock(&binding->mutex);
+    for (uint32_t i = 0; i < count; i++)
+        (void)icd->release_memory(views[i]);
+    return result;
+}
+
+hone_status hone_opencl_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    opencl_loaded *loaded = plan->state;
+    const opencl_icd *icd = &loaded->instance->icd;
+    opencl_queue *queue = execution != NULL ? execution->stream : NULL;
+    opencl_context *context = NULL;
+    opencl_binding *binding = NULL;
+    opencl_result result = find_context(loaded, args, queue, &context);
+    if (result != OPENCL_SUCCESS) return fail_launch(loaded->instance, result);
+    hone_status status = need_binding(loaded, context, &binding);
+    if (status != HONE_OK) return status;
+    const bool is_own = binding == &loaded->first;
+    const bool waits = queue == NULL && !is_own; // nobody else could wait for that queue
+    if (queue == NULL) queue = is_own ? loaded->device->queue : binding->queue;
+    result = start(loaded, binding, args, queue);
+    if (result == OPENCL_SUCCESS && waits) result = icd->finish(queue);
+    return result == OPENCL_SUCCESS ? HONE_OK : fail_launch(loaded->instance, result);
+}

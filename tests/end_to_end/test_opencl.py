@@ -1,0 +1,65 @@
+"""Calls on a device of OpenCL, from the command: on PoCL, which is OpenCL on this machine's CPU."""
+
+import unittest
+
+from support import CommandTest
+
+CALL = "rms_norm(f32[4,64], f32[64]) @opencl:0"
+SHORT = ["--seconds", "5", "--evals", "3"]
+
+
+class OpenCL(CommandTest):
+    def pocl(self, **changes):
+        # PoCL links what it compiles with ld, and keeps it in a cache of its own.
+        env = {"HONE_OPENCL": None, "POCL_CACHE_DIR": str(self.folder), "POCL_MAX_PTHREAD_COUNT": "2"}
+        env.update(changes)
+        return env
+
+    def platform(self, env):
+        rows = self.hone("devices", "--json", env=env).json["platforms"]
+        return {row["platform"]: row for row in rows}["opencl"]
+
+    def compiled(self):
+        folder = self.folder / "cache" / "hone" / "compiled"
+        return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+    def test_devices_shows_what_the_device_is(self):
+        opencl = self.platform(self.pocl())
+        self.assertTrue(opencl["available"], opencl["reason"])
+        device = opencl["devices"][0]
+        self.assertEqual((device["backend"], device["device"]), ("cpu", "opencl:0"))
+        self.assertTrue(device["fingerprint"].startswith("opencl|Portable%20Computing%20Language,"))
+        for name in ("name", "architecture", "driver", "runtime", "compiler"):
+            self.assertTrue(device[name], name)
+        self.assertGreater(device["memory_bytes"], 0)
+
+    def test_devices_says_which_package_is_missing(self):
+        opencl = self.platform({})
+        self.assertFalse(opencl["available"])
+        self.assertIn("ocl-icd-libopencl1", opencl["reason"])
+        opencl = self.platform(self.pocl(OCL_ICD_VENDORS=str(self.folder)))
+        self.assertFalse(opencl["available"])
+        self.assertIn("pocl-opencl-icd", opencl["reason"])
+
+    def test_tune_chooses_a_verified_kernel_and_the_store_answers(self):
+        self.hone("tune", CALL, *SHORT, env=self.pocl())
+        answer = self.hone("explain", CALL, "--json", env=self.pocl()).json
+        self.assertEqual((answer["platform"], answer["source"], answer["verified"]), ("opencl", "store", True))
+
+    def test_a_second_tune_compiles_nothing(self):
+        arguments = ["tune", CALL, "--seconds", "2", "--evals", "1", "--fresh"]
+        self.hone(*arguments, env=self.pocl())
+        once = self.compiled()
+        self.assertGreater(len(once), 0)
+        self.hone(*arguments, env=self.pocl(), code=None)
+        self.assertEqual(self.compiled(), once)
+
+    def test_a_product_in_half_precision_is_verified(self):
+        call = "matmul(bf16[17,30], bf16[21,30], transpose_b=true) @opencl:0"
+        self.hone("tune", call, "--seconds", "5", "--evals", "2", env=self.pocl())
+        answer = self.hone("explain", call, "--json", env=self.pocl()).json
+        self.assertEqual((answer["kernel"], answer["verified"]), ("opencl", True))
+
+
+if __name__ == "__main__":
+    unittest.main()
