@@ -1,12 +1,12 @@
 // The prepared statements of SQLite that somebody would write by hand: the file format, the pragmas, the columns and the
-// statements of hone's store, and nothing else.
+// statements of hone's store, and nothing else: no checksum, and no look at whether two keys have one hash.
 #include "stores.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { COLUMNS = 17, KEY_COLUMNS = 5 };
+enum { COLUMNS = 17 };
 
 typedef struct raw {
     sqlite3 *db;
@@ -16,18 +16,16 @@ typedef struct raw {
 static const char schema[] =
     "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16384;"
     "CREATE TABLE IF NOT EXISTS decision("
-    " device TEXT NOT NULL, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL,"
+    " id INTEGER PRIMARY KEY, device TEXT NOT NULL, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL,"
     " regime INTEGER NOT NULL, spec TEXT, call TEXT, kernel TEXT NOT NULL, platform TEXT NOT NULL,"
     " config TEXT NOT NULL, source TEXT, revision TEXT, verified INTEGER NOT NULL, time_ns REAL NOT NULL,"
-    " evidence TEXT, environment TEXT, checksum INTEGER NOT NULL,"
-    " PRIMARY KEY(device, algorithm, version, key, regime)) WITHOUT ROWID;";
+    " evidence TEXT, environment TEXT, checksum INTEGER NOT NULL);";
 static const char get_sql[] =
     "SELECT device, algorithm, version, key, regime, spec, call, kernel, platform, config, source, revision, verified,"
-    " time_ns, evidence, environment, checksum FROM decision"
-    " WHERE device = ?1 AND algorithm = ?2 AND version = ?3 AND key = ?4 AND regime = ?5";
+    " time_ns, evidence, environment, checksum FROM decision WHERE id = ?1";
 static const char put_sql[] =
-    "INSERT INTO decision VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-    " ON CONFLICT(device, algorithm, version, key, regime) DO UPDATE SET spec = excluded.spec, call = excluded.call,"
+    "INSERT INTO decision VALUES(?18,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"
+    " ON CONFLICT(id) DO UPDATE SET spec = excluded.spec, call = excluded.call,"
     " kernel = excluded.kernel, platform = excluded.platform, config = excluded.config, source = excluded.source,"
     " revision = excluded.revision, verified = excluded.verified, time_ns = excluded.time_ns,"
     " evidence = excluded.evidence, environment = excluded.environment, checksum = excluded.checksum";
@@ -67,13 +65,15 @@ static void bind_text(sqlite3_stmt *statement, int index, const char *text)
     sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
-static void bind_key(sqlite3_stmt *statement, const hone_store_key *key)
+// FNV-1a of the key's columns.
+static sqlite3_int64 number_of(const hone_store_key *key)
 {
-    bind_text(statement, 1, key->device);
-    bind_text(statement, 2, key->algorithm);
-    bind_text(statement, 3, key->version);
-    bind_text(statement, 4, key->key);
-    sqlite3_bind_int64(statement, KEY_COLUMNS, HONE_WARM);
+    const char *const texts[] = {key->device, key->algorithm, key->version, key->key};
+    uint64_t hash = 0xcbf29ce484222325ull;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *c = texts[i]; *c != '\0'; c++)
+            hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+    return (sqlite3_int64)(hash >> 1);
 }
 
 // Every column of the row, as its type is.
@@ -99,7 +99,7 @@ static uint64_t read_row(sqlite3_stmt *statement)
 static int raw_get(void *store, const hone_store_key *key, uint64_t *seen)
 {
     raw *self = store;
-    bind_key(self->get, key);
+    sqlite3_bind_int64(self->get, 1, number_of(key));
     int failed = sqlite3_step(self->get) != SQLITE_ROW;
     if (!failed) *seen += read_row(self->get);
     sqlite3_reset(self->get);
@@ -109,7 +109,11 @@ static int raw_get(void *store, const hone_store_key *key, uint64_t *seen)
 static int raw_put(void *store, const hone_store_decision *row)
 {
     sqlite3_stmt *put = ((raw *)store)->put;
-    bind_key(put, &row->key);
+    bind_text(put, 1, row->key.device);
+    bind_text(put, 2, row->key.algorithm);
+    bind_text(put, 3, row->key.version);
+    bind_text(put, 4, row->key.key);
+    sqlite3_bind_int64(put, 5, HONE_WARM);
     bind_text(put, 6, row->key.spec);
     bind_text(put, 7, row->call);
     bind_text(put, 8, row->kernel);
@@ -122,6 +126,7 @@ static int raw_put(void *store, const hone_store_decision *row)
     bind_text(put, 15, row->evidence);
     bind_text(put, 16, row->environment);
     sqlite3_bind_int64(put, COLUMNS, 0x123456789abcdef); // where hone's checksum stands
+    sqlite3_bind_int64(put, COLUMNS + 1, number_of(&row->key));
     int failed = sqlite3_step(put) != SQLITE_DONE;
     sqlite3_reset(put);
     return failed;

@@ -13,7 +13,8 @@
 
 #include <pthread.h>
 
-// The schema that this hone writes. A store with a newer one is refused and left as it was.
+// The schema of the records that this hone writes; SQLite files have one of their own (store/sqlite/connection.h). A store with
+// a newer one is refused and left as it was.
 enum { HONE_STORE_SCHEMA = 3 };
 
 typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *decision);
@@ -103,6 +104,9 @@ typedef struct hone_store_ops {
     // After HONE_CORRUPT, and outside of a transaction: makes of what is damaged a store that works. HONE_OK: try again. NULL:
     // there is nothing that could be mended.
     hone_status (*mend)(hone_store *store, hone_error *err);
+    // As scan, in the order that costs least: for who ends a scan early. NULL: as scan.
+    hone_status (*scan_any)(
+        hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -133,6 +137,10 @@ extern const hone_store_ops hone_json_store_ops;
 // (algorithm, version, key) up, whatever the device.
 hone_status hone_store_find_invocations(
     hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err);
+
+// hone_store_scan in the order that costs the store least, for who needs none: ended early, it has not read the rest.
+hone_status hone_store_scan_any(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
 
 // Records of all kinds that are put together.
 typedef struct hone_store_batch {

@@ -82,10 +82,11 @@ hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone
     return hone_store_unlock(store, store->ops->remove(store, key, err));
 }
 
-hone_status hone_store_scan(
+static hone_status scan(
     hone_store *store,
     const hone_store_key *filter,
-    bool (*visit)(void *ctx, const hone_store_decision *decision),
+    bool in_order,
+    hone_store_visit_decision *visit,
     void *ctx,
     hone_error *err)
 {
@@ -93,7 +94,27 @@ hone_status hone_store_scan(
     hone_status status = hone_check_handles(store, visit != NULL, where, err);
     if (status == HONE_OK) status = hone_store_lock(store, where, err);
     if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->scan(store, filter == NULL ? &all_keys : filter, visit, ctx, err));
+    const hone_store_ops *ops = store->ops;
+    const hone_store_key *wanted = filter == NULL ? &all_keys : filter;
+    status = in_order || ops->scan_any == NULL ? ops->scan(store, wanted, visit, ctx, err)
+                                               : ops->scan_any(store, wanted, visit, ctx, err);
+    return hone_store_unlock(store, status);
+}
+
+hone_status hone_store_scan(
+    hone_store *store,
+    const hone_store_key *filter,
+    bool (*visit)(void *ctx, const hone_store_decision *decision),
+    void *ctx,
+    hone_error *err)
+{
+    return scan(store, filter, true, visit, ctx, err);
+}
+
+hone_status hone_store_scan_any(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err)
+{
+    return scan(store, filter, false, visit, ctx, err);
 }
 
 // Measurements -------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "os/os.h"
+#include "store/ops.h"
 
 #include <string.h>
 
@@ -83,7 +84,7 @@ static hone_status read_store(reader *r, hone_store *store, hone_error *out_fail
     const hone_store_key filter = {.algorithm = r->table->algorithm, .device = r->own ? r->table->device : NULL};
     hone_error why = {.message = ""};
     if (store == NULL) return HONE_OK;
-    hone_status status = hone_store_scan(store, &filter, add_decision, r, &why);
+    hone_status status = hone_store_scan_any(store, &filter, add_decision, r, &why);
     if (r->failed || status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
     if (status != HONE_OK && status != HONE_NOT_FOUND) *out_failure = why;
     return HONE_OK;

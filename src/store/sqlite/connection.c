@@ -2,6 +2,7 @@
 #include "store/sqlite/connection.h"
 
 #include "base/error.h"
+#include "store/sqlite/place.h"
 
 #include <string.h>
 
@@ -50,6 +51,13 @@ hone_status hone_connection_fail(
         hone_fail(err, known->status, where, "%s: %s: %s; %s", connection->path, operation, words, known->advice);
     if (err != NULL) err->system_code = code;
     return known->status;
+}
+
+hone_status hone_connection_execute(
+    hone_connection *connection, const char *sql, const char *operation, const char *where, hone_error *err)
+{
+    int code = sqlite3_exec(connection->db, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? HONE_OK : hone_connection_fail(connection, code, where, operation, err);
 }
 
 // Queries ------------------------------------------------------------------------------------------------------
@@ -160,13 +168,22 @@ bool hone_query_read(hone_query *query, const hone_row_shape *shape, hone_row *o
     return true;
 }
 
+// Decisions of before schema 4 stand under no number.
+static bool is_in_place(const hone_query *query, const hone_row *decision)
+{
+    const int number_at = (int)decision->count + 1;
+    return sqlite3_column_type(query->statement, number_at) == SQLITE_NULL ||
+           hone_place_has(hone_place_of(decision), sqlite3_column_int64(query->statement, number_at));
+}
+
 hone_status hone_query_row(hone_query *query, const hone_row_shape *shape, hone_row *out, const char **out_reason)
 {
     if (!hone_query_read(query, shape, out)) return HONE_OUT_OF_MEMORY;
     int64_t checksum = sqlite3_column_int64(query->statement, (int)shape->count);
-    if ((uint64_t)checksum == hone_row_checksum(out)) return HONE_OK;
     *out_reason = "does not match its checksum";
-    return HONE_CORRUPT;
+    if ((uint64_t)checksum != hone_row_checksum(out)) return HONE_CORRUPT;
+    *out_reason = "stands under a number that is not its key's";
+    return shape != &hone_row_decision || is_in_place(query, out) ? HONE_OK : HONE_CORRUPT;
 }
 
 hone_status hone_query_end(hone_query *query, const char *operation, hone_error *err)

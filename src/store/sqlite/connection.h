@@ -17,7 +17,9 @@ typedef enum hone_sql {
     HONE_SQL_DECISION_PUT,
     HONE_SQL_DECISION_REMOVE,
     HONE_SQL_DECISION_SCAN,
-    HONE_SQL_DECISION_SCAN_DEVICE,
+    HONE_SQL_DECISION_SCAN_ANY,
+    HONE_SQL_DECISION_CLOSE_GAPS,
+    HONE_SQL_DECISION_BEFORE_4,
     HONE_SQL_CALL_FIND,
     HONE_SQL_CALL_ADD,
     HONE_SQL_CALL_REMOVE,
@@ -65,8 +67,8 @@ typedef enum hone_sql {
 // How long another process is waited for.
 enum { HONE_CONNECTION_PATIENCE_MS = 5000 };
 
-// The first schemas that have these tables.
-enum { HONE_SQL_FOREIGN_SCHEMA = 2, HONE_SQL_QUARANTINE_SCHEMA = 2 };
+// The schema that is written, and the first ones that have these tables, and decisions under numbers (place.h).
+enum { HONE_SQL_SCHEMA = 4, HONE_SQL_FOREIGN_SCHEMA = 2, HONE_SQL_QUARANTINE_SCHEMA = 2, HONE_SQL_PLACE_SCHEMA = 4 };
 
 typedef struct hone_connection {
     hone_allocator allocator;
@@ -83,9 +85,9 @@ typedef struct hone_connection {
     sqlite3_stmt *statements[HONE_SQL_COUNT];
 } hone_connection;
 
-// The text of a statement for a file of a schema (schema.c).
+// The text of a statement for a file of a schema (statements.c).
 const char *hone_sql_text(hone_sql id, int schema);
-// What makes schema number version out of the one before; 0 is a file without tables.
+// What makes schema number version out of the one before; 0 is a file without tables (schema.c).
 const char *hone_sql_schema(int version);
 // How many tables a file of that schema has, and whether the text of one is, word for word, what hone makes.
 int hone_sql_table_count(int version);
@@ -120,6 +122,10 @@ void hone_connection_drop(hone_connection *connection);
 hone_status hone_connection_fail(
     const hone_connection *connection, int code, const char *where, const char *operation, hone_error *err);
 
+// Runs statements that have no parameters and no rows.
+hone_status hone_connection_execute(
+    hone_connection *connection, const char *sql, const char *operation, const char *where, hone_error *err);
+
 // A statement in use: from hone_query_begin to hone_query_end, which also tells how it went.
 typedef struct hone_query {
     hone_connection *connection;
@@ -142,8 +148,8 @@ bool hone_query_step(hone_query *query);
 bool hone_cell_of_column(sqlite3_stmt *statement, int index, hone_cell *out);
 // The current row. False when there was no memory, which the query then fails with. Its texts live until the next step.
 bool hone_query_read(hone_query *query, const hone_row_shape *shape, hone_row *out);
-// The same of a row whose last column is the checksum of all others. HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT when it was
-// not written so, with the reason: "does not match its checksum".
+// The same of a row whose next column is the checksum of all others, and, of a decision, the one behind it its number, or
+// NULL. HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT when it was not written so, with the reason: "does not match its checksum".
 hone_status hone_query_row(hone_query *query, const hone_row_shape *shape, hone_row *out, const char **out_reason);
 // Resets the statement, so that no transaction stays open behind it.
 hone_status hone_query_end(hone_query *query, const char *operation, hone_error *err);

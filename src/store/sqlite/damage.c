@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "store/quarantine.h"
+#include "store/sqlite/place.h"
 #include "store/sqlite/put.h"
 
 #include <stdlib.h>
@@ -16,10 +17,9 @@ static hone_sql statement_to_drop(const hone_row_shape *shape)
         const hone_row_shape *shape;
         hone_sql id;
     } rows[] = {
-        {&hone_row_decision, HONE_SQL_DECISION_DROP},     {&hone_row_measurement, HONE_SQL_MEASUREMENT_MOVE},
-        {&hone_row_failure, HONE_SQL_FAILURE_MOVE},       {&hone_row_invocation, HONE_SQL_INVOCATION_DROP},
-        {&hone_row_alias, HONE_SQL_ALIAS_DROP},           {&hone_row_foreign, HONE_SQL_FOREIGN_DROP},
-        {&hone_row_quarantine, HONE_SQL_QUARANTINE_DROP},
+        {&hone_row_measurement, HONE_SQL_MEASUREMENT_MOVE}, {&hone_row_failure, HONE_SQL_FAILURE_MOVE},
+        {&hone_row_invocation, HONE_SQL_INVOCATION_DROP},   {&hone_row_alias, HONE_SQL_ALIAS_DROP},
+        {&hone_row_foreign, HONE_SQL_FOREIGN_DROP},         {&hone_row_quarantine, HONE_SQL_QUARANTINE_DROP},
     };
     size_t i = 0;
     while (rows[i].shape != shape)
@@ -27,9 +27,22 @@ static hone_sql statement_to_drop(const hone_row_shape *shape)
     return rows[i].id;
 }
 
+// By its number.
+static hone_status drop_decision(hone_query *query, hone_error *err)
+{
+    const int64_t number = sqlite3_column_int64(query->statement, (int)hone_row_decision.count + 1);
+    hone_query drop;
+    hone_query_begin(&drop, query->connection, HONE_SQL_DECISION_DROP, where);
+    hone_query_integer(&drop, number);
+    hone_status status = hone_query_run(&drop, "set a record aside", err);
+    if (status != HONE_OK) return status;
+    return hone_close_gaps(query->connection, hone_place_around(number), where, err);
+}
+
 static hone_status drop_row(hone_query *query, const hone_row_shape *shape, hone_error *err)
 {
     hone_query drop;
+    if (shape == &hone_row_decision) return drop_decision(query, err);
     hone_query_begin(&drop, query->connection, statement_to_drop(shape), where);
     for (int i = 0; i < (int)shape->key_count; i++)
         hone_query_value(&drop, sqlite3_column_value(query->statement, i));
@@ -63,23 +76,43 @@ static void tell(
         shape->name, words_of(row, 0), words_of(row, 1), words_of(row, 2), reason, outcome);
 }
 
+// What is damaged in the quarantine itself is not worth a place there.
+static hone_status put_aside(
+    hone_connection *connection, const hone_row_shape *shape, const hone_row *row, const char *reason, hone_error *err)
+{
+    hone_buffer text;
+    if (shape == &hone_row_quarantine) return HONE_OK;
+    hone_buffer_init(&text, connection->allocator);
+    const hone_store_quarantined quarantined = hone_quarantine_row(shape, row, reason, &text);
+    hone_status status = text.failed ? hone_fail_memory(err, where) : hone_damage_put(connection, &quarantined, err);
+    hone_buffer_deinit(&text);
+    return status;
+}
+
+static void count_and_tell(
+    hone_connection *connection, const hone_row_shape *shape, const hone_row *row, const char *reason)
+{
+    connection->moved++;
+    tell(connection, shape, row, reason, "it was set aside");
+}
+
+hone_status hone_damage_keep(
+    hone_connection *connection, const hone_row_shape *shape, const hone_row *row, const char *reason, hone_error *err)
+{
+    hone_status status = put_aside(connection, shape, row, reason, err);
+    if (status == HONE_OK) count_and_tell(connection, shape, row, reason);
+    return status;
+}
+
 hone_status hone_damage_move(hone_query *query, const hone_row_shape *shape, const char *reason, hone_error *err)
 {
     hone_connection *connection = query->connection;
     hone_row row;
-    hone_buffer text;
     if (!hone_query_read(query, shape, &row)) return hone_fail_memory(err, where);
-    hone_buffer_init(&text, connection->allocator);
-    const hone_store_quarantined quarantined = hone_quarantine_row(shape, &row, reason, &text);
-    hone_status status = text.failed ? hone_fail_memory(err, where) : HONE_OK;
-    // What is damaged in the quarantine itself is not worth a place there.
-    if (status == HONE_OK && shape != &hone_row_quarantine) status = hone_damage_put(connection, &quarantined, err);
+    hone_status status = put_aside(connection, shape, &row, reason, err);
     if (status == HONE_OK) status = drop_row(query, shape, err);
-    hone_buffer_deinit(&text);
-    if (status != HONE_OK) return status;
-    connection->moved++;
-    tell(connection, shape, &row, reason, "it was set aside");
-    return HONE_OK;
+    if (status == HONE_OK) count_and_tell(connection, shape, &row, reason);
+    return status;
 }
 
 static hone_status move_rows(hone_query *query, const hone_row_shape *shape)
@@ -137,12 +170,29 @@ static hone_status judge(hone_connection *connection, const char *words, hone_er
     return hone_fail(err, HONE_CORRUPT, check_where, "%s: its pages are damaged: %s", connection->path, words);
 }
 
+// Of some pages SQLite says the same when it could not read them and when there are none: what was a failure of the moment is
+// not said twice.
+static bool is_doubtful(const char *words)
+{
+    return words != NULL && strstr(words, "failed to get page") != NULL;
+}
+
 hone_status hone_damage_check_file(hone_connection *connection, hone_error *err)
 {
-    hone_query query;
+    enum { TRIES = 2 };
     hone_status status = HONE_OK;
-    hone_query_begin(&query, connection, HONE_SQL_CHECK, check_where);
-    if (hone_query_step(&query)) status = judge(connection, (const char *)sqlite3_column_text(query.statement, 0), err);
-    hone_status ended = hone_query_end(&query, "check the file", status == HONE_OK ? err : NULL);
-    return status != HONE_OK ? status : ended;
+    bool is_doubted = true;
+    for (int i = 0; i < TRIES && is_doubted; i++) {
+        hone_query query;
+        is_doubted = false;
+        hone_query_begin(&query, connection, HONE_SQL_CHECK, check_where);
+        if (hone_query_step(&query)) {
+            const char *words = (const char *)sqlite3_column_text(query.statement, 0);
+            status = judge(connection, words, err);
+            is_doubted = is_doubtful(words);
+        }
+        hone_status ended = hone_query_end(&query, "check the file", status == HONE_OK ? err : NULL);
+        if (status == HONE_OK) status = ended;
+    }
+    return status;
 }

@@ -1,6 +1,7 @@
-// Opening a file soundly: whose it is, which schema it has, how it is journaled, and what to do when it is damaged.
+// Opening a file soundly: whether it is one, how it is journaled, and what to do when it is damaged.
 #include "store/sqlite/aside.h"
 #include "store/sqlite/connection.h"
+#include "store/sqlite/migrate.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -12,34 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    APPLICATION_ID = 0x686f6e65, // "hone", in the file's header
-    PATH_LIMIT = 500             // SQLite's is 512, with "-journal" behind it
-};
+enum { PATH_LIMIT = 500 }; // SQLite's is 512, with "-journal" behind it
 
 static const char open_where[] = "store.sqlite.open";
-
-static hone_status execute(hone_connection *connection, const char *sql, const char *operation, hone_error *err)
-{
-    int code = sqlite3_exec(connection->db, sql, NULL, NULL, NULL);
-    if (code == SQLITE_OK) return HONE_OK;
-    return hone_connection_fail(connection, code, open_where, operation, err);
-}
-
-// The integer that a query answers with.
-static hone_status read_integer(hone_connection *connection, const char *sql, int64_t *out, hone_error *err)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
-    if (code == SQLITE_OK) code = sqlite3_step(statement);
-    hone_status status = HONE_OK;
-    if (code == SQLITE_ROW)
-        *out = sqlite3_column_int64(statement, 0);
-    else
-        status = hone_connection_fail(connection, code, open_where, "read the header", err);
-    sqlite3_finalize(statement);
-    return status;
-}
 
 static hone_status read_sync(const char **out_pragma, hone_error *err)
 {
@@ -84,109 +60,6 @@ static hone_status choose_journal(hone_connection *connection, hone_error *err)
     return code == SQLITE_OK ? HONE_OK : hone_connection_fail(connection, code, open_where, "set the journal", err);
 }
 
-// Refuses what is not hone's or is newer. *out_version is 0 for a file without tables.
-static hone_status check_schema(hone_connection *connection, int64_t *out_version, hone_error *err)
-{
-    int64_t application = 0, tables = 0;
-    hone_status status = read_integer(connection, "PRAGMA user_version", out_version, err);
-    if (status == HONE_OK) status = read_integer(connection, "PRAGMA application_id", &application, err);
-    if (status == HONE_OK && application != APPLICATION_ID)
-        status = read_integer(connection, "SELECT count(*) FROM sqlite_master", &tables, err);
-    if (status != HONE_OK) return status;
-    if (application != APPLICATION_ID && (tables != 0 || application != 0 || *out_version != 0))
-        return hone_fail(
-            err, HONE_INCOMPATIBLE, open_where,
-            "%s: an SQLite database of something else; it was left as it was: name another path", connection->path);
-    if (*out_version > HONE_STORE_SCHEMA)
-        return hone_fail(
-            err, HONE_INCOMPATIBLE, open_where,
-            "%s: its schema is %lld and this hone knows up to %d; it was left as it was: use the newer hone, or name "
-            "another path",
-            connection->path, (long long)*out_version, (int)HONE_STORE_SCHEMA);
-    return HONE_OK;
-}
-
-// Counts the tables that are word for word what hone wrote. A view or a trigger is none of hone's, and would run.
-static hone_status count_tables(hone_connection *connection, int version, int *out, bool *out_strange, hone_error *err)
-{
-    sqlite3_stmt *statement = NULL;
-    const char *sql = "SELECT type, sql FROM sqlite_master WHERE sql IS NOT NULL";
-    int code = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
-    while (code == SQLITE_OK || code == SQLITE_ROW) {
-        code = sqlite3_step(statement);
-        if (code != SQLITE_ROW) break;
-        const char *type = (const char *)sqlite3_column_text(statement, 0);
-        const char *text = (const char *)sqlite3_column_text(statement, 1);
-        if (type == NULL || text == NULL || strcmp(type, "table") != 0)
-            *out_strange = true;
-        else
-            *out += hone_sql_is_table(text, version);
-    }
-    hone_status status = HONE_OK;
-    if (code != SQLITE_DONE) status = hone_connection_fail(connection, code, open_where, "read the tables", err);
-    sqlite3_finalize(statement);
-    return status;
-}
-
-// The tables must be those that hone makes, so that no statement meets another shape.
-static hone_status check_tables(hone_connection *connection, int64_t version, hone_error *err)
-{
-    int count = 0;
-    bool strange = false;
-    // A version that was lost does not make the tables new ones.
-    hone_status status =
-        count_tables(connection, version == 0 ? HONE_STORE_SCHEMA : (int)version, &count, &strange, err);
-    if (status != HONE_OK || (count == hone_sql_table_count((int)version) && !strange)) return status;
-    return hone_fail(err, HONE_CORRUPT, open_where, "%s: its tables are not as hone makes them", connection->path);
-}
-
-// In one read transaction: another process may be making the tables between two looks.
-static hone_status look_at_schema(hone_connection *connection, int64_t *out_version, hone_error *err)
-{
-    hone_status status = execute(connection, "BEGIN", "read the header", err);
-    if (status != HONE_OK) return status;
-    status = check_schema(connection, out_version, err);
-    if (status == HONE_OK) status = check_tables(connection, *out_version, err);
-    // Ends a transaction that only read: it has nothing to lose, and the words of a refusal are kept.
-    hone_status ended = execute(connection, "ROLLBACK", "read the header", status == HONE_OK ? err : NULL);
-    return status != HONE_OK ? status : ended;
-}
-
-static hone_status write_version(hone_connection *connection, bool is_new, hone_error *err)
-{
-    char *pragmas = sqlite3_mprintf(
-        "INSERT OR REPLACE INTO meta VALUES('schema', '%d'), ('%s', 'hone %q');"
-        "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-        (int)HONE_STORE_SCHEMA, is_new ? "created_by" : "migrated_by", hone_version(), (int)APPLICATION_ID,
-        (int)HONE_STORE_SCHEMA);
-    if (pragmas == NULL) return hone_fail_memory(err, open_where);
-    hone_status status = execute(connection, pragmas, "write the schema's version", err);
-    sqlite3_free(pragmas);
-    return status;
-}
-
-static hone_status write_schema(hone_connection *connection, int from, hone_error *err)
-{
-    hone_status status = HONE_OK;
-    for (int version = from + 1; status == HONE_OK && version <= HONE_STORE_SCHEMA; version++)
-        status = execute(connection, hone_sql_schema(version), "create the tables", err);
-    return status == HONE_OK ? write_version(connection, from == 0, err) : status;
-}
-
-// Makes the tables of a new file, or those that an older one lacks, in one transaction. Looks again under the write
-// lock: another process may have made them meanwhile.
-static hone_status update_schema(hone_connection *connection, hone_error *err)
-{
-    int64_t version = 0;
-    hone_status status = hone_connection_begin(connection, open_where, err);
-    if (status != HONE_OK) return status;
-    status = check_schema(connection, &version, err);
-    if (status == HONE_OK && version < HONE_STORE_SCHEMA) status = write_schema(connection, (int)version, err);
-    status = hone_connection_end(connection, status, open_where, err);
-    if (status == HONE_OK) connection->schema = HONE_STORE_SCHEMA;
-    return status;
-}
-
 static hone_status make_folders(const char *path, const hone_allocator *allocator, hone_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -229,7 +102,8 @@ static hone_status open_file(hone_connection *connection, int access, const char
     if (status == HONE_OK) sqlite3_busy_timeout(connection->db, HONE_CONNECTION_PATIENCE_MS);
     // What a file holds is data: sizes are checked as they are read, and its schema may call nothing.
     if (status == HONE_OK)
-        status = execute(connection, "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF", "open", err);
+        status = hone_connection_execute(
+            connection, "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF", "open", open_where, err);
     return status;
 }
 
@@ -246,17 +120,19 @@ static hone_status check_place(hone_connection *connection, hone_error *err)
 static hone_status prepare_file(hone_connection *connection, const char *sync, hone_error *err)
 {
     int64_t version = 0;
-    hone_status status = look_at_schema(connection, &version, err);
+    hone_status status = hone_migrate_look(connection, &version, err);
     if (status == HONE_OK) status = check_place(connection, err);
     if (status != HONE_OK) return status;
     connection->schema = (int)version;
     connection->read_only = sqlite3_db_readonly(connection->db, "main") == 1;
     status = choose_journal(connection, err);
-    if (status == HONE_OK) status = execute(connection, sync, "set synchronous", err);
+    if (status == HONE_OK) status = hone_connection_execute(connection, sync, "set synchronous", open_where, err);
     // 16 MiB of pages hold 20,000 decisions: with SQLite's own 2 MiB a put into a large store takes a third longer.
-    if (status == HONE_OK) status = execute(connection, "PRAGMA cache_size=-16384", "set the size of the cache", err);
-    if (status != HONE_OK || version == HONE_STORE_SCHEMA || (connection->read_only && version > 0)) return status;
-    return update_schema(connection, err);
+    if (status == HONE_OK)
+        status = hone_connection_execute(
+            connection, "PRAGMA cache_size=-16384", "set the size of the cache", open_where, err);
+    if (status != HONE_OK || version == HONE_SQL_SCHEMA || (connection->read_only && version > 0)) return status;
+    return hone_migrate(connection, err);
 }
 
 static hone_status try_open(hone_connection *connection, const char *sync, const char *query, hone_error *err)
@@ -416,7 +292,7 @@ static hone_status look_at_file(hone_connection *connection, hone_error *err)
     const char *query = has_wal(connection) ? "" : "?immutable=1";
     connection->read_only = connection->is_fixed = true;
     hone_status status = open_file(connection, SQLITE_OPEN_READONLY, query, err);
-    if (status == HONE_OK) status = look_at_schema(connection, &version, err);
+    if (status == HONE_OK) status = hone_migrate_look(connection, &version, err);
     if (status == HONE_OK && version == 0)
         status = hone_fail(err, HONE_INCOMPATIBLE, open_where, "%s: it is no store yet", connection->path);
     connection->schema = (int)version;

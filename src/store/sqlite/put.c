@@ -1,5 +1,8 @@
 #include "store/sqlite/put.h"
 
+#include "base/error.h"
+#include "store/sqlite/place.h"
+
 // The columns of a call's key that a measurement leaves to its measured_call.
 enum { CALL_CELLS = 5 };
 
@@ -10,7 +13,6 @@ typedef struct destination {
 } destination;
 
 static const destination destinations[] = {
-    {&hone_row_decision, HONE_SQL_DECISION_PUT, HONE_SQL_BEGIN},
     {&hone_row_measurement, HONE_SQL_MEASUREMENT_PUT, HONE_SQL_FAILURE_DROP},
     {&hone_row_failure, HONE_SQL_FAILURE_PUT, HONE_SQL_MEASUREMENT_DROP},
     {&hone_row_invocation, HONE_SQL_INVOCATION_PUT, HONE_SQL_BEGIN},
@@ -71,9 +73,59 @@ static hone_status put_measured(
     return hone_query_run(&query, "replace", err);
 }
 
+// Decisions ----------------------------------------------------------------------------------------------------
+
+// Puts a decision under a number of its place, unless another key stands there.
+static hone_status put_in_slot(
+    hone_connection *connection, const hone_row *row, int64_t number, const char *where, bool *out_put, hone_error *err)
+{
+    hone_query query;
+    hone_query_begin(&query, connection, HONE_SQL_DECISION_PUT, where);
+    hone_query_cells(&query, row, 0);
+    hone_query_integer(&query, (int64_t)hone_row_checksum(row));
+    hone_query_integer(&query, number);
+    hone_status status = hone_query_run(&query, "put", err);
+    *out_put = status == HONE_OK && sqlite3_changes(connection->db) > 0;
+    return status;
+}
+
+// Under the write lock, since numbers may be closed up between two looks.
+static hone_status put_beside(
+    hone_connection *connection, const hone_row *row, int64_t place, const char *where, hone_error *err)
+{
+    bool put = false;
+    hone_status status = hone_connection_begin(connection, where, err);
+    if (status != HONE_OK) return status;
+    for (int slot = 0; status == HONE_OK && !put && slot < HONE_PLACE_SLOTS; slot++)
+        status = put_in_slot(connection, row, place + slot, where, &put, err);
+    if (status == HONE_OK && !put)
+        status = hone_fail(
+            err, HONE_IO, where, "%s: %d other keys have the same hash as '%.60s': the store cannot take it",
+            connection->path, (int)HONE_PLACE_SLOTS, row->cells[3].as.text);
+    return hone_connection_end(connection, status, where, err);
+}
+
+static hone_status put_decision(hone_connection *connection, const hone_row *row, const char *where, hone_error *err)
+{
+    const int64_t place = hone_place_of(row);
+    bool put = false;
+    hone_status status = put_in_slot(connection, row, place, where, &put, err);
+    return status != HONE_OK || put ? status : put_beside(connection, row, place, where, err);
+}
+
+hone_status hone_close_gaps(hone_connection *connection, int64_t place, const char *where, hone_error *err)
+{
+    hone_query query;
+    hone_query_begin(&query, connection, HONE_SQL_DECISION_CLOSE_GAPS, where);
+    hone_query_integer(&query, place);
+    hone_query_integer(&query, place + HONE_PLACE_SLOTS - 1);
+    return hone_query_run(&query, "close a gap", err);
+}
+
 hone_status hone_put_row(
     hone_connection *connection, const hone_row_shape *shape, const hone_row *row, const char *where, hone_error *err)
 {
+    if (shape == &hone_row_decision) return put_decision(connection, row, where, err);
     const destination *to = destination_of(shape);
     hone_query query;
     if (to->drop != HONE_SQL_BEGIN) return put_measured(connection, to, row, where, err);

@@ -99,12 +99,18 @@ static size_t first_count_of(const hone_row_shape *shape)
     return shape->first_count > 0 ? shape->first_count : shape->count;
 }
 
+// Decisions stand under numbers since schema 4, whose column is the first.
+static size_t number_cells(const hone_page_record *record)
+{
+    return record->is_of_table ? 1 : 0;
+}
+
 // A row of the cells of a call, where there is one, and of a record, whose checksum stands behind the columns of the first
 // schema. SQLite keeps a real number that is whole as an integer.
 static bool make_row(
     const hone_row_shape *shape, const hone_page_record *record, const measured_call *call, hone_row *out)
 {
-    const size_t lead = call != NULL ? CALL_CELLS : 0, skip = call != NULL ? 1 : 0;
+    const size_t lead = call != NULL ? CALL_CELLS : 0, skip = call != NULL ? 1 : number_cells(record);
     const size_t first = first_count_of(shape), checksum_at = first - lead + skip;
     *out = (hone_row){.count = shape->count, .first_count = shape->first_count};
     for (size_t i = 0; i < lead; i++)
@@ -122,10 +128,11 @@ static bool make_row(
 // Whether a record may be a row of a shape, by how many columns it has and of what kind the first is.
 static bool is_of(const hone_row_shape *shape, const hone_page_record *record, bool is_measured)
 {
-    const size_t least = first_count_of(shape) + 1 - (is_measured ? CALL_CELLS - 1 : 0);
-    return !record->is_of_table && record->count >= least &&
+    const size_t lead = number_cells(record);
+    const size_t least = lead + first_count_of(shape) + 1 - (is_measured ? CALL_CELLS - 1 : 0);
+    return (!record->is_of_table || shape == &hone_row_decision) && record->count >= least &&
            record->count <= least + shape->count - first_count_of(shape) &&
-           record->cells[0].kind == (is_measured ? HONE_CELL_INTEGER : HONE_CELL_TEXT);
+           record->cells[lead].kind == (is_measured ? HONE_CELL_INTEGER : HONE_CELL_TEXT);
 }
 
 static void carry(salvage *s, const hone_row_shape *shape, const hone_row *row)
@@ -187,8 +194,9 @@ static void walk_table(
     snprintf(sql, sizeof sql, "SELECT * FROM %s%s", table, is_calls ? " NOT INDEXED" : "");
     if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) return;
     while (s->status == HONE_OK && sqlite3_step(statement) == SQLITE_ROW) {
-        hone_page_record record = {.is_of_table = is_calls, .number = sqlite3_column_int64(statement, 0)};
+        hone_page_record record = {.number = sqlite3_column_int64(statement, 0)};
         record.count = (size_t)sqlite3_column_count(statement);
+        record.is_of_table = is_calls || record.count > hone_row_decision.count + 1;
         for (size_t i = 0; i < record.count && i < HONE_PAGE_CELLS; i++)
             if (!hone_cell_of_column(statement, (int)i, &record.cells[i])) s->status = hone_fail_memory(s->err, where);
         if (s->status == HONE_OK) visit(s, &record);

@@ -249,8 +249,8 @@ static void a_newer_schema_is_refused_and_left(void **state)
 {
     fixture *f = *state;
     make_store(f);
-    run_sql(f, "PRAGMA user_version=4; PRAGMA journal_mode=DELETE;");
-    assert_refused_and_left(f, HONE_INCOMPATIBLE, "schema is 4");
+    run_sql(f, "PRAGMA user_version=5; PRAGMA journal_mode=DELETE;");
+    assert_refused_and_left(f, HONE_INCOMPATIBLE, "schema is 5");
 }
 
 static void another_database_is_refused_and_left(void **state)
@@ -353,22 +353,37 @@ static void every_older_schema_is_migrated_with_all_that_it_holds(void **state)
 {
     fixture *f = *state;
     copy_golden(f, "schema_1.db");
-    assert_golden(f, 3, 0);
+    assert_golden(f, 4, 0);
     hone_store *store = open_store(f);
     hone_store_foreign foreign = sample_foreign();
     assert_int_equal(hone_store_put_foreign(store, &foreign, 1, &f->err), HONE_OK);
     hone_store_close(&store);
-    assert_golden(f, 3, 1);
+    assert_golden(f, 4, 1);
     copy_golden(f, "schema_2.db");
-    assert_golden(f, 3, 1);
+    assert_golden(f, 4, 1);
     assert_int_equal(count_measured(f, count_unknown), 2);
+    copy_golden(f, "schema_3.db");
+    assert_golden(f, 4, 1);
+    assert_int_equal(count_measured(f, count_known), 2);
+}
+
+static void a_damaged_decision_is_set_aside_by_a_migration(void **state)
+{
+    fixture *f = *state;
+    copy_golden(f, "schema_3.db");
+    run_sql(f, "UPDATE decision SET time_ns = time_ns + 1 WHERE regime = 1");
+    hone_store *store = open_store(f);
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(store, &stat, &f->err), HONE_OK);
+    assert_true(stat.decisions == 1 && stat.quarantined == 1);
+    hone_store_close(&store);
 }
 
 static void a_file_of_this_schema_reads_as_it_was_written(void **state)
 {
     fixture *f = *state;
-    copy_golden(f, "schema_3.db");
-    assert_golden(f, 3, 1);
+    copy_golden(f, "schema_4.db");
+    assert_golden(f, 4, 1);
     assert_int_equal(count_measured(f, count_known), 2);
 }
 
@@ -379,7 +394,7 @@ static void a_migration_that_fails_leaves_the_older_schema(void **state)
     run_sql(f, "CREATE TABLE quarantine(x)");
     assert_int_equal(try_open(f, f->url), HONE_IO);
     run_sql(f, "DROP TABLE quarantine; CREATE TABLE foreign_config(x); DROP TABLE foreign_config");
-    assert_golden(f, 3, 0);
+    assert_golden(f, 4, 0);
 }
 
 static void an_older_store_that_cannot_be_written_is_read(void **state)
@@ -716,6 +731,7 @@ int main(void)
         FILE_TEST(another_database_is_refused_and_left),
         FILE_TEST(an_empty_file_becomes_a_store),
         FILE_TEST(every_older_schema_is_migrated_with_all_that_it_holds),
+        FILE_TEST(a_damaged_decision_is_set_aside_by_a_migration),
         FILE_TEST(a_file_of_this_schema_reads_as_it_was_written),
         FILE_TEST(a_migration_that_fails_leaves_the_older_schema),
         FILE_TEST(an_older_store_that_cannot_be_written_is_read),

@@ -33,6 +33,15 @@ static void key_of(char kind, int number, char out[20])
     snprintf(out, 20, "%02x%013xe", (unsigned)kind, (unsigned)number * 2654435u);
 }
 
+// What is removed stands together, so that its pages are free afterwards.
+static hone_store_key key_with(char kind, const char *text)
+{
+    hone_store_key key = sample_key();
+    key.key = text;
+    if (kind == 'z') key.device = "a device that is gone";
+    return key;
+}
+
 static hone_store *open_store(fixture *f)
 {
     hone_store *store = NULL;
@@ -46,7 +55,7 @@ static void put_decisions(fixture *f, hone_store *store, char kind, int count)
         char key[20];
         key_of(kind, i, key);
         hone_store_decision put = sample_decision();
-        put.key.key = key;
+        put.key = key_with(kind, key);
         put.time_ns = i;
         assert_int_equal(hone_store_put(store, &put, &f->err), HONE_OK);
     }
@@ -58,8 +67,7 @@ static void remove_decisions(fixture *f, hone_store *store)
     for (int i = 0; i < REMOVED; i++) {
         char key[20];
         key_of('z', i, key);
-        hone_store_key gone = sample_key();
-        gone.key = key;
+        const hone_store_key gone = key_with('z', key);
         assert_int_equal(hone_store_remove(store, &gone, &f->err), HONE_OK);
     }
 }
@@ -222,9 +230,9 @@ static void check_decisions(fixture *f, hone_store *store, size_t page)
     for (int i = 0; i < DECISIONS + REMOVED; i++) {
         char text[20];
         double time = -1;
-        key_of(i < DECISIONS ? 'd' : 'z', i < DECISIONS ? i : i - DECISIONS, text);
-        hone_store_key key = sample_key();
-        key.key = text;
+        const char kind = i < DECISIONS ? 'd' : 'z';
+        key_of(kind, i < DECISIONS ? i : i - DECISIONS, text);
+        const hone_store_key key = key_with(kind, text);
         hone_status status = hone_store_get(store, &key, HONE_WARM, check_time, &time, &f->err);
         if (i < DECISIONS)
             check_status(f, page, text, status, time >= i && time <= i);

@@ -1,0 +1,52 @@
+// What was measured, and what failed.
+#include "store/sqlite/put.h"
+#include "store/sqlite/store.h"
+
+hone_status hone_sqlite_put_measurement(
+    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
+{
+    static const char where[] = "store.put_measurement";
+    hone_connection *connection = hone_sqlite_connection(store);
+    const hone_store_measured measured = {*key, *measurement};
+    const hone_row_shape *shape = measurement->failure != HONE_FAILURE_NONE ? &hone_row_failure : &hone_row_measurement;
+    hone_row row;
+    hone_row_of(shape, &measured, &row);
+    hone_status status = hone_connection_begin(connection, where, err);
+    if (status != HONE_OK) return status;
+    status = hone_put_row(connection, shape, &row, where, err);
+    return hone_connection_end(connection, status, where, err);
+}
+
+typedef struct measured_visit {
+    hone_store_visit_measured *visit;
+    void *ctx;
+} measured_visit;
+
+static bool visit_measured(void *ctx, const void *record)
+{
+    measured_visit *visit = ctx;
+    return visit->visit(visit->ctx, record);
+}
+
+hone_status hone_sqlite_measurements(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
+{
+    static const struct {
+        hone_sql scan, scan_call;
+        const hone_row_shape *shape;
+    } parts[] = {
+        {HONE_SQL_MEASUREMENT_SCAN, HONE_SQL_MEASUREMENT_SCAN_CALL, &hone_row_measurement},
+        {HONE_SQL_FAILURE_SCAN, HONE_SQL_FAILURE_SCAN_CALL, &hone_row_failure},
+    };
+    measured_visit target = {visit, ctx};
+    bool ended = false;
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && !ended && i < sizeof parts / sizeof *parts; i++) {
+        hone_query query;
+        hone_sql id = hone_key_is_whole(filter) ? parts[i].scan_call : parts[i].scan;
+        hone_query_begin(&query, hone_sqlite_following(store), id, "store.measurements");
+        hone_bind_key_and_spec(&query, filter);
+        status = hone_walk(&query, parts[i].shape, visit_measured, &target, &ended, err);
+    }
+    return status;
+}
