@@ -158,38 +158,62 @@ hone_label_walk hone_graph_labels(const hone_graph *graph, hone_view string)
     return walk;
 }
 
+static graph_label *add_label(hone_graph *graph, graph_place *place)
+{
+    uint32_t i = take(graph, &graph->labels, &graph->label_count, &graph->label_capacity, sizeof *graph->labels);
+    if (i == HONE_GRAPH_NONE) return NULL;
+    place->label_count++;
+    return &graph->labels[i];
+}
+
 static void add_labels(hone_graph *graph, graph_place *place, hone_view text)
 {
     hone_label_walk walk = hone_graph_labels(graph, text);
     hone_label label;
     while (text.size > 0 && place->label_count < LABELS_OF_PLACE && hone_label_next(&walk, &label)) {
-        uint32_t i = take(graph, &graph->labels, &graph->label_count, &graph->label_capacity, sizeof *graph->labels);
-        if (i == HONE_GRAPH_NONE) return;
+        graph_label *added = add_label(graph, place);
+        if (!added) return;
         const char *start = start_of_path(text, label.text.data);
-        graph->labels[i] = (graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
-        read_wrappers(&graph->labels[i]);
-        place->label_count++;
+        *added = (graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
+        read_wrappers(added);
     }
 }
 
-static uint32_t find_place(hone_graph *graph, uint32_t scope, hone_view name, hone_view path, hone_view attribute)
+// The place of a name within a scope: the one that is there, or a new one without labels yet.
+static uint32_t find_place(hone_graph *graph, uint32_t scope, hone_view name, hone_view path, bool *out_new)
 {
     uint32_t known = hone_names_get(&graph->place_names, scope, name);
-    if (known != HONE_GRAPH_NONE) return known;
+    *out_new = known == HONE_GRAPH_NONE;
+    if (!*out_new) return known;
     uint32_t place = take(graph, &graph->places, &graph->place_count, &graph->place_capacity, sizeof *graph->places);
-    if (place == HONE_GRAPH_NONE) return place;
+    *out_new = place != HONE_GRAPH_NONE;
+    if (!*out_new) return place;
     graph->places[place] = (graph_place){.path = path, .first_label = (uint32_t)graph->label_count};
-    add_labels(graph, &graph->places[place], path);
-    add_labels(graph, &graph->places[place], attribute);
     hone_names_put(&graph->place_names, scope, name, place);
     return place;
 }
 
 uint32_t hone_graph_place(hone_graph *graph, hone_view path, hone_view attribute)
 {
-    uint32_t place = find_place(graph, 0, path, path, (hone_view){0});
+    bool added;
+    uint32_t place = find_place(graph, 0, path, path, &added);
+    if (added) add_labels(graph, &graph->places[place], path);
     if (attribute.size == 0 || place == HONE_GRAPH_NONE) return place;
-    return find_place(graph, place + 1, attribute, path, attribute);
+    place = find_place(graph, place + 1, attribute, path, &added);
+    if (added) add_labels(graph, &graph->places[place], path);
+    if (added) add_labels(graph, &graph->places[place], attribute);
+    return place;
+}
+
+uint32_t hone_graph_place_named(hone_graph *graph, hone_view operation)
+{
+    bool added;
+    uint32_t place = find_place(graph, HONE_GRAPH_NONE, operation, operation, &added);
+    graph_label *label = added ? add_label(graph, &graph->places[place]) : NULL;
+    if (!label) return place;
+    label->label = (hone_label){.kind = HONE_LABEL_CUT, .text = operation, .operation = operation};
+    label->prefix = (hone_view){operation.data, 0};
+    return place;
 }
 
 void hone_graph_add_loose(hone_graph *graph, hone_view name)

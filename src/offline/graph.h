@@ -75,9 +75,10 @@ typedef struct hone_names {
 
 typedef struct hone_graph {
     hone_allocator allocator;
-    const char *end;        // of the program's text
-    hone_arena texts;       // what the program does not hold as text: types of binary forms, call texts
-    hone_names place_names; // places by path (scope 0) and by attribute (scope: 1 + the path's place)
+    const char *end;  // of the program's text
+    hone_arena texts; // what the program does not hold as text: types of binary forms, call texts
+    hone_names
+        place_names; // places by path (scope 0), by attribute (scope: 1 + the path's place), by operation (the largest scope)
     graph_op *ops;
     graph_value *values;
     graph_body *bodies;
@@ -109,6 +110,10 @@ uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type); /
 void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, graph_role role);
 // The place of a path and of an attribute that holds labels too (empty: none), with the labels of both read; the same for equal ones.
 uint32_t hone_graph_place(hone_graph *graph, hone_view path, hone_view attribute);
+// The place of calls that are known by the name of what they call alone: as if their label had been cut.
+uint32_t hone_graph_place_named(hone_graph *graph, hone_view operation);
+// Gives calls of functions whose name is known to the caller a place, where they have none. After hone_graph_finish.
+void hone_graph_place_calls(hone_graph *graph, bool (*is_known)(void *ctx, hone_view name), void *ctx);
 // A walk over the labels of a string of the program.
 hone_label_walk hone_graph_labels(const hone_graph *graph, hone_view string);
 // Remembers a name whose labels count as seen although no operation stands there.

@@ -9,6 +9,7 @@ enum { KEY_DIGITS = 16, NAME_MAX_SIZE = 256, PAYLOAD_MAX_SIZE = 1 << 20 };
 static const char hash_word[] = "ejkernel_ops";
 static const char hone_word[] = "hone";
 static const char json_mark[] = "_ops:{";
+static const char tokamax_mark[] = "tokamax:";
 
 static bool is_lower_hex(char c)
 {
@@ -161,7 +162,9 @@ static payload_step step(const char *at, const char *end, bool bare)
 typedef struct payload_scan {
     const char *at, *end;
     bool bare;
-    hone_view operation; // the value of "op_id", the last field: behind it, HLO text has cut the rest
+    const char *name;    // of the field that names the operation
+    int depth;           // of that field; the outermost is 1
+    hone_view operation; // its value. ejkernel's is the last field: behind it, HLO text has cut the rest
     bool cut;
 } payload_scan;
 
@@ -221,24 +224,67 @@ static void scan_payload(payload_scan *s)
         if (next.plain == '{') depth++;
         if (next.plain == '}' && --depth == 0) return;
         if (!next.quote) continue;
-        bool last = hone_view_is(scan_string(s), "op_id") && depth == 1;
-        if (last && scan_value_follows(s)) scan_operation(s);
+        bool names = hone_view_is(scan_string(s), s->name) && depth == s->depth && s->operation.size == 0;
+        if (names && scan_value_follows(s)) scan_operation(s);
         if (s->cut) return;
     }
+}
+
+static payload_scan payload_scan_of(hone_view text, const char *brace)
+{
+    const char *end = text.data + text.size;
+    if (end - brace > PAYLOAD_MAX_SIZE) end = brace + PAYLOAD_MAX_SIZE;
+    return (payload_scan){.at = brace, .end = end, .bare = end - brace > 1 && brace[1] == '"'};
 }
 
 static bool read_json(hone_view text, const char *mark, hone_label *out)
 {
     *out = (hone_label){.kind = HONE_LABEL_JSON};
-    const char *brace = mark + sizeof json_mark - 2, *end = text.data + text.size;
-    if (end - brace > PAYLOAD_MAX_SIZE) end = brace + PAYLOAD_MAX_SIZE;
+    const char *brace = mark + sizeof json_mark - 2;
     hone_view word = word_before(text, brace - 1);
-    payload_scan s = {.at = brace, .end = end, .bare = end - brace > 1 && brace[1] == '"'};
+    payload_scan s = payload_scan_of(text, brace);
+    s.name = "op_id";
+    s.depth = 1;
     scan_payload(&s);
     out->payload = (hone_view){brace, (size_t)(s.at - brace)};
     out->text = (hone_view){word.data, (size_t)(s.at - word.data)};
     if (!split_version(s.operation, &out->operation, &out->version)) out->operation = s.operation;
     return s.operation.size > 0;
+}
+
+// What stands behind the last dot: a class without its module.
+static hone_view last_part(hone_view name)
+{
+    const char *start = name.data + name.size;
+    while (start > name.data && start[-1] != '.')
+        start--;
+    return (hone_view){start, (size_t)(name.data + name.size - start)};
+}
+
+// True when the payload is there as a whole: its last brace was read.
+static bool is_whole(const payload_scan *s, const char *brace)
+{
+    return s->at > brace && s->at[-1] == '}' && !s->cut;
+}
+
+static bool read_tokamax(hone_view text, const char *mark, hone_label *out)
+{
+    *out = (hone_label){.kind = HONE_LABEL_TOKAMAX, .text = {mark, sizeof tokamax_mark - 1}};
+    const char *at = mark + sizeof tokamax_mark - 1, *end = text.data + text.size, *name = at;
+    while (at < end && at - name < NAME_MAX_SIZE && (is_word(*at) || *at == '.'))
+        at++;
+    hone_view class = {name, (size_t)(at - name)};
+    bool first = class.size > 0; // the first generation names the class in front of the arguments
+    if (first && (at == end || *at++ != '(')) return false;
+    if (at == end || *at != '{') return false;
+    payload_scan s = payload_scan_of(text, at);
+    s.name = first ? "" : "__type";
+    s.depth = 2;
+    scan_payload(&s);
+    out->payload = (hone_view){at, (size_t)(s.at - at)};
+    out->text = (hone_view){mark, (size_t)(s.at - mark)};
+    out->operation = last_part(first ? class : s.operation);
+    return is_whole(&s, at) && out->operation.size > 0;
 }
 
 static const char *find_byte(const char *from, const char *end, char byte)
@@ -247,9 +293,9 @@ static const char *find_byte(const char *from, const char *end, char byte)
     return found ? found : end;
 }
 
-static const char *find_mark(const char *from, const char *end)
+static const char *find_mark(const char *from, const char *end, const char *mark)
 {
-    const char *found = from < end ? memmem(from, (size_t)(end - from), json_mark, sizeof json_mark - 1) : NULL;
+    const char *found = from < end ? memmem(from, (size_t)(end - from), mark, strlen(mark)) : NULL;
     return found ? found : end;
 }
 
@@ -263,11 +309,14 @@ bool hone_label_next(hone_label_walk *walk, hone_label *out)
     const char *end = walk->text.data + walk->text.size;
     while (walk->at < end) {
         if (!walk->hash || walk->hash < walk->at) walk->hash = find_byte(walk->at, end, '#');
-        if (!walk->json || walk->json < walk->at) walk->json = find_mark(walk->at, end);
-        bool hash = walk->hash < walk->json;
-        const char *mark = hash ? walk->hash : walk->json;
+        if (!walk->json || walk->json < walk->at) walk->json = find_mark(walk->at, end, json_mark);
+        if (!walk->tokamax || walk->tokamax < walk->at) walk->tokamax = find_mark(walk->at, end, tokamax_mark);
+        bool hash = walk->hash < walk->json && walk->hash < walk->tokamax, json = walk->json < walk->tokamax;
+        const char *mark = hash ? walk->hash : json ? walk->json : walk->tokamax;
         if (mark == end) break;
-        bool found = hash ? read_hash(walk, mark, out) : read_json(walk->text, mark, out);
+        bool found = hash   ? read_hash(walk, mark, out)
+                     : json ? read_json(walk->text, mark, out)
+                            : read_tokamax(walk->text, mark, out);
         // A payload that turned out to be none is not searched again from within.
         walk->at = found || !hash ? out->text.data + out->text.size : mark + 1;
         if (found) return true;

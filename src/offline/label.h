@@ -4,6 +4,8 @@
 //   ejkernel_ops#OP@vVERSION:KEY      whole in MLIR locations, cut at '@' in HLO text: the operation is known, its key lost
 //   ejkernel_ops#OP.vVERSION:KEY      the same without '@'
 //   ejkernel_ops:{"args":...,"cfg":...,"kwargs":...,"op_id":"OP@vVERSION"}   brings its arguments; cut in op_id in HLO text
+//   tokamax:MODULE.CLASS({...})       tokamax's first generation: the arguments
+//   tokamax:{"op":{"__type":"MODULE.CLASS",...},"arguments":{...}}           its second, in a scope, and its third, in XLA's payload
 //
 // KEY is 16 lower-case hex digits and is followed by a byte that cannot continue it. Another word may stand in
 // place of ejkernel_ops where the label is whole, since ejkernel lets its users choose it.
@@ -17,14 +19,15 @@ typedef enum hone_label_kind {
     HONE_LABEL_HONE, // hone's own: operation, version and key are there
     HONE_LABEL_HASH, // ejkernel's with its key
     HONE_LABEL_CUT,  // ejkernel's, cut at '@'
-    HONE_LABEL_JSON  // ejkernel's with its arguments
+    HONE_LABEL_JSON, // ejkernel's with its arguments
+    HONE_LABEL_TOKAMAX
 } hone_label_kind;
 
 // One label in a text. Views into the text; those that the form does not have are empty.
 typedef struct hone_label {
     hone_label_kind kind;
     hone_view text;      // the whole label as it stands
-    hone_view operation; // without the version
+    hone_view operation; // without the version; tokamax's class
     hone_view version;
     hone_view key;
     hone_view payload; // JSON: from '{' to its '}', or to where it was cut
@@ -33,7 +36,7 @@ typedef struct hone_label {
 // A walk over the labels of a text. Where its marks stand next is remembered, so that a walk is linear.
 typedef struct hone_label_walk {
     hone_view text;
-    const char *at, *hash, *json;
+    const char *at, *hash, *json, *tokamax;
     bool closed; // the text is a whole string: a name that ends with it is no less whole
 } hone_label_walk;
 

@@ -8,6 +8,7 @@
 #include "call/ejkernel.h"
 #include "offline/operands.h"
 #include "offline/prove.h"
+#include "offline/tokamax.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,13 +83,45 @@ static bool write_payload_spec(matcher *m, const json_t *payload)
     return !m->failed;
 }
 
-static bool match_payload(matcher *m)
+// The payload of a label. NULL: it is no JSON, or memory was short.
+static json_t *read_payload(matcher *m)
 {
     const char *json = hone_label_json(m->arena, m->label);
     json_t *payload = NULL;
     if (!json) m->failed = true;
-    if (m->failed) return false;
-    if (hone_spec_json(&m->environment->allocator, json, strlen(json), &payload, &m->why) != HONE_OK) return false;
+    if (m->failed) return NULL;
+    hone_status status = hone_spec_json(&m->environment->allocator, json, strlen(json), &payload, &m->why);
+    return status == HONE_OK ? payload : NULL;
+}
+
+// tokamax's words are not hone's: the algorithm is another too. What cannot be said in hone's words is known all the same.
+static bool match_tokamax(matcher *m)
+{
+    json_t *payload = read_payload(m);
+    const char *algorithm = NULL;
+    hone_call *call = NULL;
+    if (!payload) return false;
+    bool said = hone_tokamax_call(m->label->operation, payload, &algorithm, &m->spec);
+    json_decref(payload);
+    m->failed |= m->spec.failed;
+    if (algorithm) m->entry = hone_registry_find(m->environment->registry, algorithm, NULL);
+    m->out->shown.matched = HONE_MATCH_LABEL;
+    if (!m->entry || m->failed) return true;
+    if (!said) {
+        m->why.status = HONE_UNSUPPORTED;
+        snprintf(m->why.message, sizeof m->why.message, "%s", hone_buffer_string(&m->spec));
+        return true;
+    }
+    hone_status status =
+        hone_call_parse(m->environment->allocator, m->entry->signature, hone_buffer_string(&m->spec), &call, &m->why);
+    m->failed |= status == HONE_OUT_OF_MEMORY;
+    return status == HONE_OK ? take_call(m, call, HONE_MATCH_LABEL) : true;
+}
+
+static bool match_payload(matcher *m)
+{
+    json_t *payload = read_payload(m);
+    if (!payload) return false;
     bool written = write_payload_spec(m, payload);
     json_decref(payload);
     if (!written) return false;
@@ -101,6 +134,7 @@ static bool match_payload(matcher *m)
 static bool match_label(matcher *m)
 {
     if (m->label->kind == HONE_LABEL_JSON) return match_payload(m);
+    if (m->label->kind == HONE_LABEL_TOKAMAX) return match_tokamax(m);
     if (!is_hone(m) || m->found->call.size == 0 || !m->entry) return false;
     const char *text = hone_arena_text(m->arena, m->found->call.data, m->found->call.size);
     hone_call *call = NULL;
@@ -221,7 +255,8 @@ static void show(matcher *m)
     }
     say_why_not(m);
     shown->tunable = m->out->call != NULL && shown->reason == NULL;
-    if (!is_hone(m) && m->spec.size > 0) m->out->foreign_spec = keep(m, hone_buffer_string(&m->spec), m->spec.size);
+    bool theirs = !is_hone(m) && m->label->kind != HONE_LABEL_TOKAMAX;
+    if (theirs && m->spec.size > 0) m->out->foreign_spec = keep(m, hone_buffer_string(&m->spec), m->spec.size);
 }
 
 static void name_operation(matcher *m)
@@ -249,6 +284,8 @@ static void identify(matcher *m)
     hone_buffer_init(&name, m->environment->allocator);
     hone_buffer_format(&name, "%s\n%s\n", is_hone(m) ? "hone" : "", shown->algorithm);
     hone_buffer_text(&name, shown->key ? shown->key : shown->call ? shown->call : "");
+    bool payload = m->label->kind == HONE_LABEL_TOKAMAX && !shown->call;
+    if (payload) hone_buffer_append(&name, m->label->payload.data, m->label->payload.size);
     m->failed |= name.failed;
     m->out->identity = keep(m, hone_buffer_string(&name), name.size);
     hone_buffer_deinit(&name);

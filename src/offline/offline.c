@@ -198,7 +198,7 @@ static bool is_part(const hone_matched *part, const hone_matched *whole, bool op
 
 static bool is_fragment(const hone_program *p, const hone_matched *item, bool optimised)
 {
-    if (item->shown.key) return false;
+    if (item->shown.key || item->shown.matched == HONE_MATCH_LABEL) return false;
     for (size_t i = 0; i < p->count; i++)
         if (is_part(item, &p->items[i], optimised)) return true;
     return false;
@@ -254,11 +254,22 @@ static hone_status write_note(reading *r)
     return failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
 }
 
+static bool is_algorithm(void *ctx, hone_view name)
+{
+    const reading *r = ctx;
+    char text[64];
+    if (name.size == 0 || name.size >= sizeof text) return false;
+    memcpy(text, name.data, name.size);
+    text[name.size] = '\0';
+    return hone_registry_find(r->environment->registry, text, NULL) != NULL;
+}
+
 static hone_status read_program(reading *r)
 {
     r->source.form->read(r->source.bytes, &r->graph);
     r->graph.cut |= r->source.cut;
     if (!r->graph.failed) hone_graph_finish(&r->graph);
+    if (!r->graph.failed && r->graph.unlocated) hone_graph_place_calls(&r->graph, is_algorithm, r);
     if (r->graph.failed || !hone_find_calls(&r->graph, &r->finds)) return hone_fail_memory(r->err, where_read);
     hone_status status = match_finds(r);
     if (status == HONE_OK) status = match_loose_labels(r);

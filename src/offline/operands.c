@@ -245,18 +245,25 @@ static void keep_distinct(reading *r)
     r->count = kept;
 }
 
-// Reads a view's arrays with `batches` dims taken out at axis; scalars are no arrays.
-static void read_view(const hone_operands *view, uint32_t batches, int32_t axis, reading *out)
+// Adds a view's arrays with `batches` dims taken out at axis; scalars are no arrays.
+static void add_view(const hone_operands *view, uint32_t batches, int32_t axis, reading *out)
 {
-    out->count = 0;
-    out->exact = view->exact;
-    for (uint32_t i = 0; i < view->count; i++) {
+    for (uint32_t i = 0; i < view->count && out->count < HONE_TYPES_MAX; i++) {
         hone_array *array = &out->arrays[out->count];
         if (!hone_array_read(view->types[i], array)) continue;
         for (uint32_t b = 0; b < batches && array->ndim > axis; b++)
             remove_dim(array, axis);
         out->count += array->ndim > 0;
     }
+}
+
+// Where vmap did not map every argument, some arrays have its dims and others do not: behind those without them stand all as they are.
+static void read_view(const hone_operands *view, uint32_t batches, int32_t axis, reading *out)
+{
+    out->count = 0;
+    out->exact = view->exact;
+    add_view(view, batches, axis, out);
+    if (batches > 0 && !view->exact) add_view(view, 0, 0, out);
 }
 
 static bool try_reading(search *s, reading *r, bool exhaustive)

@@ -230,6 +230,144 @@ static void labels_stand_in_payloads_and_attributes_too(void **state)
     fixture_close(&f);
 }
 
+// --- programs that do not say where they come from, and labels of others
+
+static void functions_are_known_by_their_names_where_nothing_else_is(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        // StableHLO without locations; a call of a function of the user's own counts as none
+        "module @m {\n"
+        "  func.func public @main(%arg0: tensor<2x64x24xf32>) -> tensor<2x24xf32> {\n"
+        "    %0 = call @mine(%arg0) : (tensor<2x64x24xf32>) -> tensor<2x24xf32>\n"
+        "    %1 = call @mean_pooling_0(%arg0) : (tensor<2x64x24xf32>) -> tensor<2x24xf32>\n"
+        "    return %1 : tensor<2x24xf32>\n"
+        "  }\n"
+        "  func.func private @mine(%arg0: tensor<2x64x24xf32>) -> tensor<2x24xf32> {\n"
+        "    %0 = call @mean_pooling_0(%arg0) : (tensor<2x64x24xf32>) -> tensor<2x24xf32>\n"
+        "    return %0 : tensor<2x24xf32>\n"
+        "  }\n"
+        "  func.func private @mean_pooling_0(%arg0: tensor<2x64x24xf32>) -> tensor<2x24xf32> {\n"
+        "    %0 = stablehlo.custom_call @x(%arg0) : (tensor<2x64x24xf32>) -> tensor<2x24xf32>\n"
+        "    return %0 : tensor<2x24xf32>\n"
+        "  }\n"
+        "}\n",
+        "HloModule jit_f\n\n"
+        "mean_pooling_0.2 {\n"
+        "  p = f32[2,64,24]{2,1,0} parameter(0)\n"
+        "  ROOT c = f32[2,24]{1,0} custom-call(p), custom_call_target=\"x\"\n"
+        "}\n\n"
+        "ENTRY main.5 {\n"
+        "  q = f32[2,64,24]{2,1,0} parameter(0)\n"
+        "  a = f32[2,24]{1,0} call(q), to_apply=mean_pooling_0.2\n"
+        "  ROOT b = f32[2,24]{1,0} call(q), to_apply=mean_pooling_0.2\n"
+        "}\n"};
+    fixture f;
+    fixture_open(&f);
+    for (size_t i = 0; i < 2; i++) {
+        hone_program *program = fixture_read(&f, forms[i]);
+        assert_int_equal(hone_program_operations(program), 1);
+        const hone_operation *o = hone_program_operation(program, 0);
+        assert_string_equal(o->call, "mean_pooling(f32[2,64,24])");
+        assert_int_equal(o->matched, HONE_MATCH_OPERANDS); // a guess: it is tuned only when asked
+        assert_int_equal(o->count, 2);
+        assert_null(o->key);
+        assert_non_null(strstr(hone_program_note(program), "debug_info=True"));
+        hone_program_release(&program);
+    }
+    fixture_close(&f);
+}
+
+#define TOKAMAX_ARGUMENTS                                                                                              \
+    "{\\22is_causal\\22:true,\\22k\\22:\\22bf16[1,128,8,32]\\22,\\22logits_scale\\22:0.125,\\22mask\\22:null,"         \
+    "\\22q\\22:"                                                                                                       \
+    "\\22bf16[1,128,8,32]\\22,\\22v\\22:\\22bf16[1,128,8,32]\\22}"
+#define TOKAMAX_CLASS "tokamax._src.ops.attention.base.DotProductAttention"
+#define TOKAMAX_OP                                                                                                     \
+    "{\\22op\\22:{\\22__type\\22:\\22" TOKAMAX_CLASS "\\22,\\22config\\22:{}},\\22arguments\\22:" TOKAMAX_ARGUMENTS "}"
+
+static void labels_of_tokamax_bring_their_arguments(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {
+        "loc(\"jit(f)/tokamax:" TOKAMAX_CLASS "(" TOKAMAX_ARGUMENTS ")/dot\")",
+        "loc(\"vmap(head)/tokamax:" TOKAMAX_OP "/dot\")",
+        "{mhlo.frontend_attributes = {xla_metadata_payload = \"tokamax:" TOKAMAX_OP "\"}} loc(\"jit(f)/dot\")",
+    };
+    fixture f;
+    fixture_open(&f);
+    for (size_t i = 0; i < 3; i++) {
+        hone_buffer text;
+        hone_buffer_init(&text, f.allocator);
+        const char *attributes = pieces[i][0] == '{' ? pieces[i] : "", *location = pieces[i][0] == '{' ? "" : pieces[i];
+        size_t brace = strlen(attributes) > 0 ? (size_t)(strstr(attributes, "}} ") - attributes) + 2 : 0;
+        hone_buffer_format(
+            &text,
+            "module @m {\n  func.func public @main(%%arg0: tensor<1x128x8x32xbf16>) -> tensor<1x128x8x32xbf16> {\n    "
+            "%%0 "
+            "= stablehlo.sine %%arg0 %.*s : tensor<1x128x8x32xbf16> %s%s\n    return %%0 : tensor<1x128x8x32xbf16>\n  "
+            "}\n}\n",
+            (int)brace, attributes, attributes + brace, location);
+        hone_program *program = fixture_read(&f, hone_buffer_string(&text));
+        assert_int_equal(hone_program_operations(program), 1);
+        const hone_operation *o = hone_program_operation(program, 0);
+        assert_string_equal(o->algorithm, "DotProductAttention");
+        assert_int_equal(o->matched, HONE_MATCH_LABEL);
+        assert_string_equal(
+            o->call, "flash_attention(bf16[1,128,8,32], bf16[1,128,8,32], bf16[1,128,8,32], softmax_scale=0.125, "
+                     "causal=true)");
+        assert_true(o->tunable);
+        hone_program_release(&program);
+        hone_buffer_deinit(&text);
+    }
+    fixture_close(&f);
+}
+
+static void what_of_tokamax_hone_cannot_say_is_listed(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "HloModule jit_f\n\nENTRY main.5 {\n"
+        "  q = f32[113,32,128]{2,1,0} parameter(0)\n"
+        "  a = f32[113,32,128]{2,1,0} sine(q), "
+        "metadata={op_name=\"tokamax:{\\\"op\\\":{\\\"__type\\\":\\\"tokamax._src.ops."
+        "gated_linear_unit.base.GatedLinearUnit\\\"},\\\"arguments\\\":{\\\"x\\\":\\\"f32[113,32,128]\\\"}}/sin\"}\n"
+        "  ROOT b = f32[113,32,128]{2,1,0} sine(a), metadata={op_name=\"jit(f)/sin\" "
+        "metadata_payload=\"tokamax:{\\\"op\\\":{\\\"__type\\\":\\\"tokamax.DotProductAttention\\\"},\\\"arguments\\\":"
+        "{\\\"bias"
+        "\\\":\\\"f32[1,8]\\\"}}\"}\n}\n";
+    fixture f;
+    fixture_open(&f);
+    hone_program *program = fixture_read(&f, text);
+    assert_int_equal(hone_program_operations(program), 2);
+    const hone_operation *unit = hone_program_operation(program, 0), *biased = hone_program_operation(program, 1);
+    assert_string_equal(unit->algorithm, "GatedLinearUnit");
+    assert_string_equal(unit->reason, "hone has no algorithm named 'GatedLinearUnit'");
+    assert_false(biased->tunable);
+    assert_string_equal(
+        biased->reason,
+        "tokamax's DotProductAttention has bias \"f32[1,8]\", which hone's flash_attention cannot hold");
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+static void labels_in_comments_and_other_strings_are_none(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_program *program = fixture_read(
+        &f, "module @m {\n"
+            "  // ejkernel_ops#mean_pooling@v0:0123456789abcdef \"loc(ejkernel_ops#mean_pooling@v0:0123456789abcdef\n"
+            "  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "    %0 = stablehlo.custom_call @x(%arg0) {note = \"ejkernel_ops#mean_pooling@v0:0123456789abcdef\"} : "
+            "(tensor<4xf32>) -> tensor<4xf32> loc(\"jit(f)/x\")\n"
+            "    return %0 : tensor<4xf32>\n  }\n}\n");
+    assert_int_equal(hone_program_operations(program), 0);
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
 // --- gzip
 
 static void compress_bytes(hone_buffer *bytes)
@@ -355,6 +493,10 @@ int main(void)
         cmocka_unit_test(bytecode_says_what_stablehlo_text_says),
         cmocka_unit_test(a_proto_is_read_in_its_wrapping),
         cmocka_unit_test(labels_stand_in_payloads_and_attributes_too),
+        cmocka_unit_test(functions_are_known_by_their_names_where_nothing_else_is),
+        cmocka_unit_test(labels_of_tokamax_bring_their_arguments),
+        cmocka_unit_test(what_of_tokamax_hone_cannot_say_is_listed),
+        cmocka_unit_test(labels_in_comments_and_other_strings_are_none),
         cmocka_unit_test(gzip_of_any_form_is_unpacked),
         cmocka_unit_test(what_is_no_program_is_refused_by_name),
         cmocka_unit_test(binary_forms_cut_anywhere_are_read_as_far_as_they_go),

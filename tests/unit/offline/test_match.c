@@ -292,6 +292,25 @@ static void types_of_both_dialects_are_read(void **state)
         assert_false(hone_array_read(hone_view_of(none[i]), &array));
 }
 
+static void arguments_that_vmap_did_not_map_keep_their_dims(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_program *program = fixture_read(
+        &f,
+        "module @m {\n"
+        "  func.func public @main(%arg0: tensor<3x4x8xf32>, %arg1: tensor<8x16xf32>) -> tensor<3x4x16xf32> {\n"
+        "    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [2] x [0] : (tensor<3x4x8xf32>, "
+        "tensor<8x16xf32>) -> tensor<3x4x16xf32> loc(\"jit(f)/vmap(hone#matmul.v1:e1782c2c165c8739)/dot_general\")\n"
+        "    return %0 : tensor<3x4x16xf32>\n  }\n}\n");
+    assert_int_equal(hone_program_operations(program), 1);
+    assert_int_equal(hone_program_operation(program, 0)->matched, HONE_MATCH_PROVED);
+    assert_string_equal(hone_program_operation(program, 0)->call, "matmul(f32[4,8], f32[8,16])");
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
 static void a_program_without_labels_says_so(void **state)
 {
     (void)state;
@@ -319,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_gradient_is_counted_forwards),
         cmocka_unit_test(arguments_in_another_order_are_sorted_by_what_the_call_gives),
         cmocka_unit_test(types_of_both_dialects_are_read),
+        cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
         cmocka_unit_test(a_program_without_labels_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
