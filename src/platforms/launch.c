@@ -333,8 +333,9 @@ hone_status hone_launch_arguments(
 
 // Macros -----------------------------------------------------------------------------------------------------------
 
-static void put_macro(hone_buffer *out, hone_view name, const hone_scalar *value)
+static void put_macro(void *ctx, hone_view name, const hone_scalar *value)
 {
+    hone_buffer *out = ctx;
     hone_buffer_text(out, "-D");
     hone_buffer_append(out, name.data, name.size);
     hone_buffer_char(out, '=');
@@ -347,20 +348,42 @@ static void put_macro(hone_buffer *out, hone_view name, const hone_scalar *value
     hone_buffer_char(out, '\0');
 }
 
-static hone_status put_constants(reader *r, const char *constants, hone_buffer *out, hone_error *err)
+static hone_status read_pairs(
+    reader *r,
+    const char *field,
+    const char *text,
+    void (*put)(void *ctx, hone_view name, const hone_scalar *value),
+    void *ctx,
+    hone_error *err)
 {
     hone_status status = HONE_OK;
-    start_field(r, "constants", constants, err);
+    start_field(r, field, text, err);
     while (status == HONE_OK && !at_end(r)) {
         hone_view name = r->lexer.token.text;
         hone_scalar value;
-        if (r->lexer.token.kind != HONE_TOKEN_NAME) return fail_at(r, "a macro's name", err);
+        if (r->lexer.token.kind != HONE_TOKEN_NAME) return fail_at(r, "a name", err);
         hone_lexer_next(&r->lexer);
         if (!hone_lexer_accept(&r->lexer, "=")) return fail_at(r, "'='", err);
         status = read_term(r, &value, err);
-        if (status == HONE_OK) put_macro(out, name, &value);
+        if (status == HONE_OK) put(ctx, name, &value);
         if (status == HONE_OK) status = pass_comma(r, err);
     }
+    return status;
+}
+
+hone_status hone_launch_pairs(
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    const char *field,
+    const char *text,
+    void (*put)(void *ctx, hone_view name, const hone_scalar *value),
+    void *ctx,
+    hone_error *err)
+{
+    reader r;
+    hone_status status = open_reader(&r, allocator, plan, err);
+    if (status == HONE_OK) status = read_pairs(&r, field, text, put, ctx, err);
+    close_reader(&r);
     return status;
 }
 
@@ -387,7 +410,7 @@ hone_status hone_launch_macros(
     }
     if (status == HONE_OK) put_dtypes(plan->call, out);
     const char *constants = hone_code_of_plan(plan)->constants;
-    if (status == HONE_OK && constants != NULL) status = put_constants(&r, constants, out, err);
+    if (status == HONE_OK && constants != NULL) status = read_pairs(&r, "constants", constants, put_macro, out, err);
     close_reader(&r);
     return status == HONE_OK && out->failed ? hone_fail_memory(err, where) : status;
 }

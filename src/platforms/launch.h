@@ -5,7 +5,10 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "hone/kernel.h"
+
+struct hone_scalar; // base/scalar.h
 
 enum { HONE_MAX_ARGUMENTS = 64 };
 
@@ -61,6 +64,15 @@ hone_status hone_launch_arguments(
 // call "-Dhone_x_f32=1" (its dtype).
 hone_status hone_launch_macros(
     const hone_allocator *allocator, const hone_plan *plan, hone_buffer *out, hone_error *err);
+// Reads "NAME = EXPRESSION, ..." and hands each pair to put. field: what the text is called in errors.
+hone_status hone_launch_pairs(
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    const char *field,
+    const char *text,
+    void (*put)(void *ctx, hone_view name, const struct hone_scalar *value),
+    void *ctx,
+    hone_error *err);
 // A scalar as a run brings it, in the bits of its type.
 uint64_t hone_argument_bits(hone_argument_type type, const hone_value *value);
 

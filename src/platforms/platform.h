@@ -2,6 +2,7 @@
 #ifndef HONE_PLATFORMS_PLATFORM_H
 #define HONE_PLATFORMS_PLATFORM_H
 
+#include "base/buffer.h"
 #include "base/log.h"
 #include "hone/kernel.h"
 #include "registry/origin.h"
@@ -84,6 +85,11 @@ typedef struct hone_platform_ops {
     bool (*is_lost)(const hone_platform_instance *instance);
     // What runs a kernel that has code and no function of its own. NULL: there is no such kernel.
     hone_run_function *run;
+    // Whether this platform, which has no devices itself, can run kernels on one of another's, or what is missing. Its
+    // instance is opened when the first of its kernels is looked at, beside the device's own. NULL: its devices are its own.
+    hone_status (*visits)(hone_platform_instance *instance, const hone_device_info *device, hone_error *err);
+    // Appends a line for people: what runs its kernels, and of which version. NULL: its devices say it.
+    void (*describe)(hone_platform_instance *instance, hone_buffer *out);
     bool wakes; // open takes long: it waits until a call or a question needs this platform
     // What allocate gives is a handle and no address: a tensor's data is the handle, its byte_offset a multiple of this
     // many bytes. 0: it is an address.

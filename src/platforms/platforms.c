@@ -4,6 +4,7 @@
 #include "platforms/null/null.h"
 #include "platforms/opencl/opencl.h"
 #include "platforms/platform.h"
+#include "platforms/xla/xla.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -22,10 +23,8 @@ const hone_platform_row hone_platforms[] = {
      "the cute platform is " LATER "; it will need an NVIDIA GPU, its driver (libcuda.so.1), NVRTC and the headers of "
      "CUTLASS"},
     {HONE_TILELANG, NULL, NULL, "tilelang is a known name without a loader: its kernels cannot be run by hone"},
-    {HONE_XLA, NULL, NULL, "the xla platform is " LATER "; it will need a PJRT plugin, for CPU or for an accelerator"},
-    {HONE_PALLAS, NULL, NULL,
-     "the pallas platform is " LATER
-     "; it will need a PJRT plugin for the TPU or GPU that the kernels were exported for"},
+    {HONE_XLA, &hone_xla_platform, NULL, NULL},
+    {HONE_PALLAS, &hone_pallas_platform, NULL, NULL},
     {HONE_NULL, NULL, &hone_null_platform,
      "null is the skeleton that new platforms are copied from: it runs only when named"},
 };

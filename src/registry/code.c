@@ -33,23 +33,49 @@ static hone_status check_opencl(const hone_kernel *kernel, const hone_code *code
     return HONE_OK;
 }
 
+static bool is_module(const hone_kernel *kernel)
+{
+    return kernel->platform == HONE_XLA || kernel->platform == HONE_PALLAS;
+}
+
+// A module of StableHLO is one function, main, whose launch is the plugin's business.
+static hone_status check_module(const hone_kernel *kernel, const hone_code *code, hone_error *err)
+{
+    if (code->entry != NULL && strcmp(code->entry, "main") != 0)
+        return refuse(kernel, "names an entry: a module of StableHLO has main", err);
+    if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL || code->flags != 0)
+        return refuse(kernel, "describes a launch: grid, block, cluster, shared and flags are not for modules", err);
+    if (code->constants != NULL || code->target != NULL)
+        return refuse(kernel, "has constants or a target: write ${...} into the source, and a backend", err);
+    return HONE_OK;
+}
+
 static hone_status check_code(const hone_kernel *kernel, const hone_code *code, hone_error *err)
 {
     if (code->pack != NULL) return HONE_OK; // was checked when it was read
     int given = (code->source != NULL) + (code->file != NULL) + (code->binary != NULL);
-    if (kernel->platform != HONE_CUDA && kernel->platform != HONE_OPENCL)
+    if (kernel->platform != HONE_CUDA && kernel->platform != HONE_OPENCL && !is_module(kernel))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "%.80s: kernel '%s' has code, which platform %s does not take",
             kernel->algorithm, kernel->name, hone_platform_name(kernel->platform));
     if (given != 1) return refuse(kernel, "needs one of source, file and binary", err);
     if (code->binary != NULL && code->binary_size == 0) return refuse(kernel, "has a binary of no bytes", err);
-    if (code->entry == NULL || code->entry[0] == '\0') return refuse(kernel, "does not name its entry", err);
+    if (!is_module(kernel) && (code->entry == NULL || code->entry[0] == '\0'))
+        return refuse(kernel, "does not name its entry", err);
     if (code->arguments == NULL) return refuse(kernel, "does not list its arguments", err);
     if (code->align > 4096 || (code->align & (code->align - 1)) != 0)
         return refuse(kernel, "asks for an alignment that is no power of two up to 4096", err);
     if ((code->flags & ~(uint32_t)(HONE_CODE_COOPERATIVE | HONE_CODE_PROGRAMMATIC_LAUNCH)) != 0)
         return refuse(kernel, "has flags that this version of hone does not know", err);
-    return kernel->platform == HONE_OPENCL ? check_opencl(kernel, code, err) : HONE_OK;
+    if (kernel->platform == HONE_OPENCL) return check_opencl(kernel, code, err);
+    return is_module(kernel) ? check_module(kernel, code, err) : HONE_OK;
+}
+
+// Bytecode of MLIR is told by how it begins.
+static bool is_loaded_as_it_is(const char *file, const hone_buffer *bytes)
+{
+    static const char bytecode[] = "ML\xefR";
+    return hone_code_is_binary(file) || (bytes->size >= 4 && memcmp(bytes->data, bytecode, 4) == 0);
 }
 
 static hone_status read_file(hone_arena *arena, const hone_kernel *kernel, hone_code *code, hone_error *err)
@@ -60,12 +86,13 @@ static hone_status read_file(hone_arena *arena, const hone_kernel *kernel, hone_
     hone_status status = hone_os_read_file(code->file, FILE_LIMIT, &bytes, &why);
     char *copy = status == HONE_OK ? hone_arena_text(arena, hone_buffer_string(&bytes), bytes.size) : NULL;
     size_t size = bytes.size;
+    bool as_it_is = is_loaded_as_it_is(code->file, &bytes);
     hone_buffer_deinit(&bytes);
     if (status != HONE_OK && status != HONE_OUT_OF_MEMORY)
         return hone_fail(err, status, where, "%s: kernel '%s': %s", kernel->algorithm, kernel->name, why.message);
     if (copy == NULL) return hone_fail_memory(err, where);
     if (size == 0) return refuse(kernel, "is an empty file", err);
-    if (hone_code_is_binary(code->file)) {
+    if (as_it_is) {
         code->binary = copy;
         code->binary_size = size;
     } else {

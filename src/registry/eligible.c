@@ -15,10 +15,16 @@ static hone_status check_hardware(const hone_kernel_ref *ref, const hone_device_
         return hone_fail(
             err, HONE_UNAVAILABLE, where, "is a kernel of platform %s, which HONE_PLATFORMS does not name",
             hone_platform_name(kernel->platform));
-    if (hone_platform_home(kernel->platform) != device->platform)
+    if (!hone_platform_runs_on(kernel->platform, device->platform))
         return hone_fail(
             err, HONE_UNAVAILABLE, where, "is a kernel of platform %s, the device is one of %s",
             hone_platform_name(kernel->platform), hone_platform_name(device->platform));
+    if (kernel->backend == HONE_TPU && device->backend != HONE_TPU)
+        return hone_fail(
+            err, HONE_UNAVAILABLE, where,
+            "is for a TPU, and hone finds none here: its module is kept and checked, and needs a machine with a TPU "
+            "and "
+            "PyPI's libtpu to run");
     if (kernel->backend != HONE_ANY && kernel->backend != device->backend)
         return hone_fail(
             err, HONE_UNAVAILABLE, where, "is for backend %s, the device is a %s", hone_backend_name(kernel->backend),

@@ -106,7 +106,14 @@ const char *hone_platform_name(hone_platform platform)
 
 hone_platform hone_platform_home(hone_platform platform)
 {
+    if (platform == HONE_PALLAS) return HONE_XLA;
     return platform == HONE_TRITON || platform == HONE_CUTE ? HONE_CUDA : platform;
+}
+
+bool hone_platform_runs_on(hone_platform platform, hone_platform of_device)
+{
+    hone_platform home = hone_platform_home(platform);
+    return home == HONE_XLA ? of_device == HONE_NATIVE || of_device == HONE_CUDA : home == of_device;
 }
 
 const char *hone_backend_name(hone_backend backend)

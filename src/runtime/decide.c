@@ -115,6 +115,7 @@ hone_status hone_request_admits(const hone_request *request, const hone_kernel_r
     if (hone_rules_match(&request->rt->deny, kernel->algorithm->name, kernel->kernel.name))
         return hone_fail(why, HONE_UNSUPPORTED, "decide", "HONE_DENY names it");
     hone_status status = hone_kernel_eligible(kernel, request->call, request->device, why);
+    if (status == HONE_OK) status = hone_runtime_visit(request->rt, kernel, request->device, why);
     return status == HONE_OK ? check_aside(request, kernel, why) : status;
 }
 

@@ -21,28 +21,35 @@ static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform pla
     return NULL;
 }
 
+// Opens one platform, or keeps the reason why it is not here.
+static hone_status open_platform(hone_runtime *rt, const hone_platform_row *row, hone_error *err)
+{
+    const hone_platform_ops *ops = ops_of(rt, row->platform);
+    hone_error why = {.message = ""};
+    if (rt->reasons[row->platform] != NULL || rt->instances[row->platform] != NULL) return HONE_OK;
+    if (ops == NULL) {
+        snprintf(why.message, sizeof why.message, "%s", row->reason);
+    } else {
+        hone_status status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
+        if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+        if (status == HONE_OK) return HONE_OK;
+    }
+    rt->reasons[row->platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
+    return rt->reasons[row->platform] != NULL ? HONE_OK : hone_fail_memory(err, where);
+}
+
 // Asks the platforms that take long to open, or the others, for their devices, or why they have none. One with a reason
 // already was left out by the environment.
 static hone_status open_platforms(hone_runtime *rt, bool waking, hone_error *err)
 {
-    for (size_t i = 0; i < hone_platforms_count; i++) {
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < hone_platforms_count; i++) {
         const hone_platform_row *row = &hone_platforms[i];
         const hone_platform_ops *ops = ops_of(rt, row->platform);
-        hone_error why = {.message = ""};
         bool is_guest = ops != NULL && ops->open == NULL;
-        if (is_guest || (ops != NULL && ops->wakes) != waking) continue;
-        if (rt->reasons[row->platform] != NULL || rt->instances[row->platform] != NULL) continue;
-        if (ops == NULL) {
-            snprintf(why.message, sizeof why.message, "%s", row->reason);
-        } else {
-            hone_status status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
-            if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
-            if (status == HONE_OK) continue;
-        }
-        rt->reasons[row->platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
-        if (rt->reasons[row->platform] == NULL) return hone_fail_memory(err, where);
+        if (!is_guest && (ops != NULL && ops->wakes) == waking) status = open_platform(rt, row, err);
     }
-    return HONE_OK;
+    return status;
 }
 
 // A list of its own for each of the two times: who reads the first goes on while the second is made.
@@ -109,6 +116,20 @@ hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err)
     }
     pthread_mutex_unlock(&rt->discovery);
     return status;
+}
+
+hone_status hone_runtime_visit(
+    hone_runtime *rt, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *err)
+{
+    hone_platform home = hone_platform_home(kernel->kernel.platform);
+    const hone_platform_ops *ops = ops_of(rt, home);
+    if (ops == NULL || ops->visits == NULL || device == NULL) return HONE_OK;
+    pthread_mutex_lock(&rt->discovery);
+    hone_status status = open_platform(rt, &hone_platforms[home - HONE_NATIVE], err);
+    pthread_mutex_unlock(&rt->discovery);
+    if (status != HONE_OK) return status;
+    if (rt->instances[home] == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", rt->reasons[home]);
+    return ops->visits(rt->instances[home], device, err);
 }
 
 hone_status hone_runtime_find_device(

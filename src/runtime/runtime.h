@@ -103,6 +103,10 @@ hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err);
 // The device that tensors say they are on; *out NULL when there is none. Only a device that is not the CPU wakes others.
 hone_status hone_runtime_find_device(
     hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err);
+// Whether the platform of a kernel can run on a device that another platform found; opens that platform at the first
+// question. HONE_OK for kernels of the device's own platform. HONE_UNAVAILABLE with what is missing.
+hone_status hone_runtime_visit(
+    hone_runtime *rt, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *err);
 void hone_runtime_close_platforms(hone_runtime *rt);
 // packs.c: has the packs of HONE_PACK_PATH read by the first look-up of an algorithm; and closes them, after the registry.
 void hone_runtime_await_packs(hone_runtime *rt);

@@ -45,11 +45,12 @@ static hone_status keep(
 }
 
 // What HONE_DENY names does not compete. Kernels put aside do: the contest finds out for itself.
-static hone_status admits(void *ctx, const hone_kernel_ref *kernel, hone_error *why)
+static hone_status admits(void *ctx, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *why)
 {
-    const hone_runtime *rt = ctx;
-    if (!hone_rules_match(&rt->deny, kernel->algorithm->name, kernel->kernel.name)) return HONE_OK;
-    return hone_fail(why, HONE_UNSUPPORTED, "tune", "HONE_DENY names it");
+    hone_runtime *rt = ctx;
+    if (hone_rules_match(&rt->deny, kernel->algorithm->name, kernel->kernel.name))
+        return hone_fail(why, HONE_UNSUPPORTED, "tune", "HONE_DENY names it");
+    return hone_runtime_visit(rt, kernel, device, why);
 }
 
 hone_status hone_runtime_contest_environment(

@@ -41,9 +41,9 @@ static hone_status admit(hone_contest_state *state, hone_contestant *contestant,
     const hone_device_info *device = state->environment->device;
     const hone_tune_environment *environment = state->environment;
     hone_status status = asked_for(state, &contestant->ref->kernel, err);
-    if (status == HONE_OK && environment->admits)
-        status = environment->admits(environment->admits_ctx, contestant->ref, err);
     if (status == HONE_OK) status = hone_kernel_eligible(contestant->ref, state->call, device, err);
+    if (status == HONE_OK && environment->admits)
+        status = environment->admits(environment->admits_ctx, contestant->ref, device, err);
     if (status == HONE_OK)
         status = hone_kernel_default_config(contestant->ref, state->call, device, &contestant->default_config, err);
     if (status == HONE_OK)

@@ -74,8 +74,10 @@ hone_failure hone_runner_init(
         runner->execution.struct_size = sizeof runner->execution;
         runner->execution.stream = session->site.stream;
     }
-    hone_status status = hone_platform_prepare(
-        session->site.instance, &runner->plan, &runner->plan.state, &runner->plan.scratch_bytes, &why);
+    hone_status status = hone_site_instance_for(&session->site, kernel->platform, &runner->instance, &why);
+    if (status == HONE_OK)
+        status = hone_platform_prepare(
+            runner->instance, &runner->plan, &runner->plan.state, &runner->plan.scratch_bytes, &why);
     if (status != HONE_OK) {
         hone_fail(err, status, where, "%s", why.message[0] ? why.message : hone_status_name(status));
         return status == HONE_UNSUPPORTED ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_PREPARE;
@@ -91,7 +93,7 @@ uint64_t hone_runner_digest(const hone_runner *runner)
 
 void hone_runner_deinit(hone_runner *runner)
 {
-    if (runner->prepared) hone_platform_release(runner->session->site.instance, &runner->kernel, runner->plan.state);
+    if (runner->prepared) hone_platform_release(runner->instance, &runner->kernel, runner->plan.state);
     if (runner->session) hone_free(&runner->session->allocator, runner->scratch_block);
     memset(runner, 0, sizeof *runner);
 }
@@ -319,9 +321,12 @@ static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_e
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
 {
     hone_session *session = runner->session;
-    if (session->site.instance && session->site.ops->time) return sample_on_device(runner, out_ns, err);
-    if (session->flood) flood(session);
     hone_status status = HONE_OK;
+    bool visits = hone_site_is_visited_by(&session->site, runner->kernel.platform);
+    if (session->site.instance && session->site.ops->time && !visits) return sample_on_device(runner, out_ns, err);
+    if (session->flood) flood(session);
+    if (session->floods) status = hone_site_overwrite(&session->site, err);
+    if (status != HONE_OK) return HONE_FAILURE_RUN;
     size_t set = session->next_set, sets = session->buffers.set_count;
     uint64_t start = hone_os_now_ns();
     for (uint32_t i = 0; i < runner->batch; i++) {

@@ -61,6 +61,7 @@ typedef struct hone_runner {
     hone_config config;
     hone_plan plan;
     bool prepared;
+    hone_platform_instance *instance; // that it is prepared with; NULL: none
     char *scratch_block;
     hone_execution execution;
     uint32_t batch;   // runs a sample

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "registry/names.h"
 
 #include <string.h>
 
@@ -54,8 +55,39 @@ hone_status hone_site_open(
     return status;
 }
 
+static const hone_platform_ops *visitor_ops(hone_platform platform)
+{
+    const hone_platform_ops *ops = hone_platform_ops_of(hone_platform_home(platform));
+    return ops != NULL && ops->visits != NULL ? ops : NULL;
+}
+
+bool hone_site_is_visited_by(const hone_site *site, hone_platform platform)
+{
+    return site->instance != NULL && visitor_ops(platform) != NULL;
+}
+
+hone_status hone_site_instance_for(
+    hone_site *site, hone_platform platform, hone_platform_instance **out, hone_error *err)
+{
+    const hone_platform_ops *ops = visitor_ops(platform);
+    hone_platform_instance **visitor = &site->visitors[hone_platform_home(platform)];
+    *out = site->instance;
+    if (ops == NULL) return HONE_OK;
+    hone_status status = *visitor != NULL ? HONE_OK : ops->open(&site->allocator, &silent, visitor, err);
+    *out = *visitor;
+    return status;
+}
+
+static void close_visitors(hone_site *site)
+{
+    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++)
+        if (site->visitors[platform] != NULL)
+            hone_platform_ops_of((hone_platform)platform)->close(&site->visitors[platform]);
+}
+
 void hone_site_close(hone_site *site)
 {
+    close_visitors(site);
     if (site->instance == NULL) return;
     hone_site_free(site, site->flood, site->flood_bytes);
     if (site->stream != NULL) site->ops->destroy_stream(site->instance, site->device, site->stream);
@@ -116,4 +148,10 @@ hone_status hone_site_make_flood(hone_site *site, size_t bytes, hone_error *err)
     site->flood = NULL;
     site->flood_bytes = bytes;
     return site->ops->allocate(site->instance, site->device, bytes, &site->flood, err);
+}
+
+hone_status hone_site_overwrite(const hone_site *site, hone_error *err)
+{
+    hone_status status = hone_site_fill(site, (hone_place){site->flood, 0}, 1, site->flood_bytes, err);
+    return status == HONE_OK ? hone_site_wait(site, err) : status;
 }

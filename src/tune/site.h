@@ -13,12 +13,19 @@ typedef struct hone_site {
     void *stream;
     void *flood; // memory that is overwritten between cold samples; NULL: none
     size_t flood_bytes;
+    hone_platform_instance *visitors[HONE_PLATFORM_COUNT]; // platforms without devices, which run on this one
 } hone_site;
 
 // Opens the platform of a device; a native one is the host. HONE_UNAVAILABLE: it is not here, or is another one.
 hone_status hone_site_open(
     hone_site *site, const hone_allocator *allocator, const hone_device_info *device, hone_error *err);
 void hone_site_close(hone_site *site);
+// The instance that a kernel of a platform is prepared with: the site's own, or that of a platform without devices, which is
+// opened at its first kernel. *out NULL: it needs none. Borrowed.
+hone_status hone_site_instance_for(
+    hone_site *site, hone_platform platform, hone_platform_instance **out, hone_error *err);
+// Whether a platform's kernels run beside the site's own streams and clock: they are done when their function returns.
+bool hone_site_is_visited_by(const hone_site *site, hone_platform platform);
 // True when kernels read the host's memory.
 bool hone_site_is_host(const hone_site *site);
 // Nothing that is tried in this process will succeed any more.
@@ -40,6 +47,8 @@ hone_status hone_site_copy(
 hone_status hone_site_fill(const hone_site *site, hone_place to, unsigned char byte, size_t size, hone_error *err);
 // Waits for the runs that were started. HONE_OK on the host.
 hone_status hone_site_wait(const hone_site *site, hone_error *err);
+// Overwrites the memory of the flood, and waits until that is done.
+hone_status hone_site_overwrite(const hone_site *site, hone_error *err);
 // Takes memory for the flood, which the caches then hold instead of data.
 hone_status hone_site_make_flood(hone_site *site, size_t bytes, hone_error *err);
 

@@ -23,7 +23,7 @@ typedef struct hone_tune_environment {
     hone_worker_pool *workers;
     hone_zygote *zygote; // NULL: there is none
     // Kernels that the host's rules shut out do not compete: not HONE_OK, with the reason. NULL: all may.
-    hone_status (*admits)(void *ctx, const hone_kernel_ref *kernel, hone_error *why);
+    hone_status (*admits)(void *ctx, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *why);
     void *admits_ctx;
     // Waits until nobody else measures on the device; and lets the next one. Around all runs of a contest. NULL: nobody does.
     hone_status (*begin_measuring)(void *ctx, hone_error *err);

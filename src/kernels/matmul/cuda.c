@@ -24,7 +24,7 @@ const char hone_tensor_core_space[] =
 
 const hone_code hone_tensor_core_code = {
     HONE_CODE,
-    .source = hone_source_matmul_tensor_core,
+    .source = hone_source_matmul_tensor_core_cu,
     .entry = "matmul",
     .arguments = "a, b, c, i32(m), i32(n), i32(k)",
     .constants = "TRANSPOSE_B = transpose_b",
@@ -52,7 +52,7 @@ const char hone_simt_space[] = "block_m: 32 | 64 | 128 default 64\n"
 
 const hone_code hone_simt_code = {
     HONE_CODE,
-    .source = hone_source_matmul_simt,
+    .source = hone_source_matmul_simt_cu,
     .entry = "matmul",
     .arguments = "a, b, c, i32(m), i32(n), i32(k)",
     .constants = "TRANSPOSE_B = transpose_b",

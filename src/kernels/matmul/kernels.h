@@ -50,4 +50,8 @@ extern const char hone_tensor_core_signature[], hone_simt_signature[];
 extern const hone_code hone_matmul_opencl_code;
 extern const char hone_matmul_opencl_space[];
 
+// xla.c: the kernels of XLA.
+extern const hone_code hone_matmul_xla_cpu_code, hone_matmul_xla_gpu_code;
+extern const char hone_matmul_xla_cpu_space[], hone_matmul_xla_gpu_space[];
+
 #endif

@@ -133,6 +133,10 @@ static const hone_kernel kernels[] = {
      .priority = 50, .signature = hone_simt_signature, .space = hone_simt_space, .code = &hone_simt_code},
     {HONE_KERNEL, .algorithm = "matmul", .name = "opencl", .platform = HONE_OPENCL, .backend = HONE_ANY, .priority = 50,
      .space = hone_matmul_opencl_space, .code = &hone_matmul_opencl_code},
+    {HONE_KERNEL, .algorithm = "matmul", .name = "xla", .platform = HONE_XLA, .backend = HONE_GPU, .priority = 40,
+     .space = hone_matmul_xla_gpu_space, .code = &hone_matmul_xla_gpu_code},
+    {HONE_KERNEL, .algorithm = "matmul", .name = "xla", .platform = HONE_XLA, .backend = HONE_CPU, .priority = 5,
+     .space = hone_matmul_xla_cpu_space, .code = &hone_matmul_xla_cpu_code},
     {NATIVE, .name = "reference", .is_reference = true, .run = hone_matmul_reference},
 };
 

@@ -15,7 +15,7 @@ const char hone_rms_norm_cuda_space[] = "threads_per_row: 32..1024 *2 default 25
 
 const hone_code hone_rms_norm_cuda_code = {
     HONE_CODE,
-    .source = hone_source_rms_norm_rms_norm,
+    .source = hone_source_rms_norm_rms_norm_cu,
     .entry = "rms_norm",
     .arguments = "x, weight, y, i32(x.size / max(dim, 1)), i32(dim), f32(eps)",
     .grid = "max(1, ceildiv(x.size / max(dim, 1), rows_per_block))",

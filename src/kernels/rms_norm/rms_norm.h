@@ -18,4 +18,8 @@ extern const char hone_rms_norm_cuda_space[];
 extern const hone_code hone_rms_norm_opencl_code;
 extern const char hone_rms_norm_opencl_space[];
 
+// xla.c: the kernels of XLA.
+extern const hone_code hone_rms_norm_xla_cpu_code, hone_rms_norm_xla_gpu_code;
+extern const char hone_rms_norm_xla_cpu_space[];
+
 #endif

@@ -64,6 +64,10 @@ static const hone_kernel kernels[] = {
      .space = hone_rms_norm_cuda_space, .code = &hone_rms_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "opencl", .platform = HONE_OPENCL, .backend = HONE_ANY,
      .priority = 50, .space = hone_rms_norm_opencl_space, .code = &hone_rms_norm_opencl_code},
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "xla", .platform = HONE_XLA, .backend = HONE_GPU, .priority = 40,
+     .code = &hone_rms_norm_xla_gpu_code},
+    {HONE_KERNEL, .algorithm = "rms_norm", .name = "xla", .platform = HONE_XLA, .backend = HONE_CPU, .priority = 5,
+     .space = hone_rms_norm_xla_cpu_space, .code = &hone_rms_norm_xla_cpu_code},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_rms_norm_reference},
 };

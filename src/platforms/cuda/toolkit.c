@@ -1,6 +1,7 @@
 // Where a toolkit may lie: named by the environment, in its usual place, or in a Python environment, whose packages
 // nvidia-cuda-nvrtc and nvidia-cuda-runtime bring libraries and headers without a toolkit.
 #include "platforms/cuda/toolkit.h"
+#include "platforms/packages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,6 @@ enum { PATH_SIZE = 1024 };
 typedef struct search {
     bool (*visit)(void *ctx, const char *folder);
     void *ctx;
-    const char *folder; // whose pythonX.Y are looked at
     bool done;
 } search;
 
@@ -24,33 +24,13 @@ static void offer(search *s, const char *format, const char *a, const char *b)
 }
 
 // A folder of Python packages has a folder of NVIDIA's for each release of CUDA.
-static void offer_packages(search *s, const char *packages)
+static bool offer_packages(void *ctx, const char *packages)
 {
+    search *s = ctx;
     static const char *const folders[] = {"nvidia/cu13", "nvidia/cuda_nvrtc", "nvidia/cuda_runtime", "nvidia/cublas"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         offer(s, "%s/%s", packages, folders[i]);
-}
-
-static bool look_at_python(void *ctx, const char *name)
-{
-    static const char *const places[] = {"site-packages", "dist-packages"};
-    search *s = ctx;
-    if (strncmp(name, "python3", strlen("python3")) != 0) return true;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char packages[PATH_SIZE];
-        int size = snprintf(packages, sizeof packages, "%s/%s/%s", s->folder, name, places[i]);
-        if (size > 0 && (size_t)size < sizeof packages) offer_packages(s, packages);
-    }
     return !s->done;
-}
-
-static void look_in_prefix(search *s, const char *prefix, const char *below)
-{
-    char folder[PATH_SIZE];
-    int size = snprintf(folder, sizeof folder, "%s%s", prefix, below);
-    if (s->done || size <= 0 || (size_t)size >= sizeof folder) return;
-    s->folder = folder;
-    (void)hone_os_list_folder(folder, look_at_python, s, NULL);
 }
 
 void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), void *ctx)
@@ -62,11 +42,7 @@ void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), voi
         if (value != NULL && value[0] == '/') offer(&s, "%s%s", value, "");
     }
     offer(&s, "%s%s", "/usr/local/cuda", "");
-    const char *environment = getenv("VIRTUAL_ENV"), *home = getenv("HOME");
-    if (environment != NULL && environment[0] == '/') look_in_prefix(&s, environment, "/lib");
-    if (home != NULL && home[0] == '/') look_in_prefix(&s, home, "/.local/lib");
-    look_in_prefix(&s, "/usr/local", "/lib");
-    look_in_prefix(&s, "/usr", "/lib");
+    if (!s.done) hone_python_packages(offer_packages, &s);
 }
 
 // Libraries --------------------------------------------------------------------------------------------------------

@@ -402,8 +402,9 @@ static void configs_that_come_to_one_code_are_measured_once(void **state)
     assert_int_equal(ground_row(g, "clipped")->rejected[HONE_FAILURE_RUN], 1);
 }
 
-static hone_status shut_out(void *ctx, const hone_kernel_ref *kernel, hone_error *why)
+static hone_status shut_out(void *ctx, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *why)
 {
+    (void)device;
     if (strcmp(kernel->kernel.name, ctx) != 0) return HONE_OK;
     why->status = HONE_UNSUPPORTED;
     snprintf(why->message, sizeof why->message, "denied by a rule");

@@ -1,0 +1,11 @@
+// Where Python's packages lie, whose libraries hone opens without Python.
+#ifndef HONE_PLATFORMS_PACKAGES_H
+#define HONE_PLATFORMS_PACKAGES_H
+
+#include <stdbool.h>
+
+// Calls visit with each folder of packages (".../lib/python3.12/site-packages") that there is, until it answers false:
+// those of VIRTUAL_ENV, ~/.local, /usr/local and /usr.
+void hone_python_packages(bool (*visit)(void *ctx, const char *folder), void *ctx);
+
+#endif

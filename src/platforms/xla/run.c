@@ -1,0 +1,169 @@
+// A run: tensors become buffers of the plugin, the module runs, and what it gives lies in the caller's memory.
+//
+// On the CPU nothing is copied: a buffer is the tensor's memory, and where the module takes a result as an argument that it
+// may overwrite (tf.aliasing_output), its result is that memory, too. A result that is not such an argument, one whose memory
+// is also an argument's, and memory that is not aligned to 64 bytes are copied once. On a GPU arguments are views of their
+// memory, and results are copied within the GPU's. A run is over when its function returns.
+#include "platforms/xla/loaded.h"
+
+#include <string.h>
+
+// Buffers of one run, each destroyed at its end.
+typedef struct in_flight {
+    const xla_loaded *loaded;
+    pjrt_buffer *arguments[HONE_MAX_ARGUMENTS];
+    pjrt_buffer *results[HONE_MAX_ARGUMENTS];
+    uint64_t scalars[HONE_MAX_ARGUMENTS];
+} in_flight;
+
+static void keep_memory(void *data, void *context)
+{
+    (void)data;
+    (void)context;
+}
+
+static hone_status make_view(const xla_loaded *loaded, const xla_argument *argument, void *data, pjrt_buffer **out)
+{
+    pjrt_view arguments = {
+        PJRT_HEAD(pjrt_view),     .client = loaded->client->client, .data = data,
+        .dims = argument->dims,   .dim_count = argument->rank,      .type = argument->type,
+        .device = loaded->device, .on_delete = keep_memory,
+    };
+    hone_status status = hone_xla_call_quietly(&loaded->client->plugin, PJRT_CLIENT_VIEW_OF_DEVICE_BUFFER, &arguments);
+    *out = arguments.buffer;
+    return status;
+}
+
+static hone_status make_buffer(
+    const xla_loaded *loaded,
+    const xla_argument *argument,
+    const void *data,
+    pjrt_host_semantics semantics,
+    pjrt_buffer **out)
+{
+    const xla_plugin *plugin = &loaded->client->plugin;
+    pjrt_buffer_from_host arguments = {
+        PJRT_HEAD(pjrt_buffer_from_host), .client = loaded->client->client, .data = data,
+        .type = argument->type,           .dims = argument->dims,           .dim_count = argument->rank,
+        .semantics = semantics,           .device = loaded->device,
+    };
+    hone_status status = hone_xla_call_quietly(plugin, PJRT_CLIENT_BUFFER_FROM_HOST, &arguments);
+    if (status != HONE_OK) return status;
+    hone_xla_destroy(plugin, PJRT_EVENT_DESTROY, arguments.done);
+    *out = arguments.buffer;
+    return HONE_OK;
+}
+
+// Whether a result lies where an argument lies: the module may write the one before it has read the other.
+static bool is_shared(const xla_loaded *loaded, const xla_argument *result, const hone_value *args)
+{
+    const void *memory = hone_tensor_data(args[result->value].as.tensor);
+    for (uint32_t i = 0; i < loaded->argument_count; i++) {
+        const xla_argument *other = &loaded->arguments[i];
+        if (other->kind == HONE_ARGUMENT_TENSOR && other->value != result->value &&
+            hone_tensor_data(args[other->value].as.tensor) == memory)
+            return true;
+    }
+    return false;
+}
+
+static hone_status make_argument(in_flight *flight, uint32_t index, const hone_value *args)
+{
+    const xla_loaded *loaded = flight->loaded;
+    const xla_argument *argument = &loaded->arguments[index];
+    pjrt_buffer **out = &flight->arguments[index];
+    if (argument->kind != HONE_ARGUMENT_TENSOR) {
+        flight->scalars[index] = argument->kind == HONE_ARGUMENT_BITS
+                                     ? argument->bits
+                                     : hone_argument_bits(argument->scalar, &args[argument->value]);
+        return make_buffer(loaded, argument, &flight->scalars[index], PJRT_HOST_COPY, out);
+    }
+    void *data = hone_tensor_data(args[argument->value].as.tensor);
+    if (!loaded->on_host) return make_view(loaded, argument, data, out);
+    pjrt_host_semantics semantics = PJRT_HOST_IMMUTABLE;
+    if (argument->is_result) semantics = is_shared(loaded, argument, args) ? PJRT_HOST_COPY : PJRT_HOST_MUTABLE;
+    return make_buffer(loaded, argument, data, semantics, out);
+}
+
+static hone_status execute(in_flight *flight)
+{
+    const xla_loaded *loaded = flight->loaded;
+    const xla_plugin *plugin = &loaded->client->plugin;
+    pjrt_execute_options options = {PJRT_HEAD(pjrt_execute_options)};
+    pjrt_buffer *const *const argument_lists[] = {flight->arguments};
+    pjrt_buffer **const output_lists[] = {flight->results};
+    pjrt_event *complete[] = {NULL};
+    pjrt_execute arguments = {
+        PJRT_HEAD(pjrt_execute),
+        .loaded = loaded->loaded,
+        .options = &options,
+        .argument_lists = argument_lists,
+        .device_count = 1,
+        .argument_count = loaded->argument_count,
+        .output_lists = output_lists,
+        .complete = complete,
+        .device = loaded->device == loaded->client->devices[0] ? NULL : loaded->device,
+    };
+    hone_status status = hone_xla_call_quietly(plugin, PJRT_LOADED_EXECUTE, &arguments);
+    if (status != HONE_OK || complete[0] == NULL) return status;
+    pjrt_one await = {PJRT_HEAD(pjrt_one), .object = complete[0]};
+    status = hone_xla_call_quietly(plugin, PJRT_EVENT_AWAIT, &await);
+    hone_xla_destroy(plugin, PJRT_EVENT_DESTROY, complete[0]);
+    return status;
+}
+
+static hone_status copy_result(const xla_loaded *loaded, void *to, void *from, size_t bytes)
+{
+    const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
+    if (to == from || bytes == 0) return HONE_OK;
+    if (!loaded->on_host)
+        return cuda->copy(
+            loaded->instance->cuda, loaded->info, HONE_COPY_WITHIN, (hone_place){to, 0}, (hone_place){from, 0}, bytes,
+            NULL);
+    memcpy(to, from, bytes);
+    return HONE_OK;
+}
+
+static hone_status take_results(const in_flight *flight, const hone_value *args)
+{
+    const xla_loaded *loaded = flight->loaded;
+    hone_status status = HONE_OK;
+    for (uint32_t i = 0; status == HONE_OK && i < loaded->result_count; i++) {
+        const xla_result *result = &loaded->results[i];
+        pjrt_get get = {PJRT_HEAD(pjrt_get), .object = flight->results[i]};
+        status = hone_xla_call_quietly(&loaded->client->plugin, PJRT_BUFFER_DEVICE_POINTER, &get);
+        if (status == HONE_OK)
+            status = copy_result(loaded, hone_tensor_data(args[result->value].as.tensor), get.value, result->bytes);
+    }
+    return status;
+}
+
+static void land(in_flight *flight)
+{
+    const xla_loaded *loaded = flight->loaded;
+    for (uint32_t i = 0; i < loaded->argument_count; i++)
+        hone_xla_destroy(&loaded->client->plugin, PJRT_BUFFER_DESTROY, flight->arguments[i]);
+    for (uint32_t i = 0; i < loaded->result_count; i++)
+        hone_xla_destroy(&loaded->client->plugin, PJRT_BUFFER_DESTROY, flight->results[i]);
+}
+
+hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const xla_loaded *loaded = plan->state;
+    const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
+    in_flight flight;
+    hone_status status = HONE_OK;
+    flight.loaded = loaded;
+    memset(flight.arguments, 0, loaded->argument_count * sizeof flight.arguments[0]);
+    memset(flight.results, 0, loaded->result_count * sizeof flight.results[0]);
+    // The plugin has streams of its own: what was started on the caller's comes first.
+    if (!loaded->on_host)
+        status =
+            cuda->synchronize(loaded->instance->cuda, loaded->info, execution != NULL ? execution->stream : NULL, NULL);
+    for (uint32_t i = 0; status == HONE_OK && i < loaded->argument_count; i++)
+        status = make_argument(&flight, i, args);
+    if (status == HONE_OK) status = execute(&flight);
+    if (status == HONE_OK) status = take_results(&flight, args);
+    land(&flight);
+    return status == HONE_OK ? HONE_OK : HONE_KERNEL_FAILED;
+}

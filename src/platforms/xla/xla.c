@@ -1,0 +1,127 @@
+#include "platforms/xla/xla.h"
+
+#include "base/error.h"
+#include "platforms/cuda/cuda.h"
+#include "platforms/xla/instance.h"
+
+static const char where[] = "xla.open";
+
+static void xla_close(hone_platform_instance **instance)
+{
+    hone_platform_instance *gone = *instance;
+    if (gone == NULL) return;
+    *instance = NULL;
+    for (int kind = 0; kind < XLA_KIND_COUNT; kind++) {
+        hone_xla_forget_client(gone, &gone->clients[kind]);
+        hone_buffer_deinit(&gone->paths[kind]);
+    }
+    if (gone->cuda != NULL) hone_cuda_platform.close(&gone->cuda);
+    pthread_mutex_destroy(&gone->mutex);
+    hone_allocator allocator = gone->allocator;
+    hone_free(&allocator, gone);
+}
+
+static hone_status find_plugins(hone_platform_instance *instance, hone_error *err)
+{
+    bool any = false;
+    hone_status status = hone_xla_find_plugins(instance->paths, err);
+    if (status != HONE_OK) return status;
+    for (int kind = 0; kind < XLA_KIND_COUNT; kind++) {
+        any = any || instance->paths[kind].size > 0;
+        instance->clients[kind].plugin.kind = (xla_kind)kind;
+        instance->clients[kind].plugin.path = hone_buffer_string(&instance->paths[kind]);
+    }
+    if (any) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "xla and pallas need a PJRT plugin: PyPI's xla-cpu-pjrt for the CPU, jax-cuda13-pjrt for NVIDIA's GPUs; "
+        "HONE_PJRT_PLUGIN names one that lies elsewhere");
+}
+
+// No plugin is opened here: it starts threads, and whoever forks wants none.
+static hone_status xla_open(
+    const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err)
+{
+    hone_platform_instance *instance = hone_alloc(allocator, sizeof *instance);
+    if (instance == NULL) return hone_fail_memory(err, where);
+    instance->allocator = *allocator;
+    instance->log = log;
+    pthread_mutex_init(&instance->mutex, NULL);
+    for (int kind = 0; kind < XLA_KIND_COUNT; kind++)
+        hone_buffer_init(&instance->paths[kind], *allocator);
+    hone_status status = find_plugins(instance, err);
+    if (status == HONE_OK)
+        *out = instance;
+    else
+        xla_close(&instance);
+    return status;
+}
+
+static const hone_device_info *xla_devices(hone_platform_instance *instance, size_t *out_count)
+{
+    (void)instance;
+    *out_count = 0;
+    return NULL;
+}
+
+static hone_status xla_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err)
+{
+    xla_kind kind = hone_xla_kind_of(device);
+    if (kind < XLA_KIND_COUNT && instance->paths[kind].size > 0) return HONE_OK;
+    if (kind == XLA_KIND_COUNT)
+        return hone_fail(err, HONE_UNAVAILABLE, where, "there is no PJRT plugin for %s", device->name);
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "there is no PJRT plugin for %s here: install PyPI's %s, or name one in HONE_PJRT_PLUGIN",
+        hone_xla_kind_name(kind), hone_xla_kind_package(kind));
+}
+
+static void describe_plugin(hone_platform_instance *instance, xla_kind kind, hone_buffer *out)
+{
+    const xla_plugin *plugin = &instance->clients[kind].plugin;
+    hone_error why = {.message = ""};
+    if (plugin->path[0] == '\0') {
+        hone_buffer_format(
+            out, "%s: no plugin, PyPI's %s brings one", hone_xla_kind_name(kind), hone_xla_kind_package(kind));
+    } else if (hone_xla_need_plugin(instance, kind, &why) != HONE_OK) {
+        hone_buffer_format(out, "%s: %s", hone_xla_kind_name(kind), why.message);
+    } else {
+        hone_buffer_format(
+            out, "%s: %s, PJRT %d.%d%s%s", hone_xla_kind_name(kind), plugin->path, plugin->api->version.major,
+            plugin->api->version.minor, plugin->stablehlo[0] != '\0' ? ", StableHLO " : "", plugin->stablehlo);
+    }
+}
+
+static void xla_describe(hone_platform_instance *instance, hone_buffer *out)
+{
+    for (int kind = 0; kind < XLA_KIND_COUNT; kind++) {
+        if (kind > 0) hone_buffer_char(out, '\n');
+        describe_plugin(instance, (xla_kind)kind, out);
+    }
+}
+
+const hone_platform_ops hone_xla_platform = {
+    .struct_size = sizeof(hone_platform_ops),
+    .platform = HONE_XLA,
+    .name = "xla",
+    .open = xla_open,
+    .close = xla_close,
+    .devices = xla_devices,
+    .prepare = hone_xla_prepare,
+    .release = hone_xla_release,
+    .run = hone_xla_run,
+    .visits = xla_visits,
+    .describe = xla_describe,
+    .check = hone_xla_check_pack,
+    .wakes = true,
+};
+
+const hone_platform_ops hone_pallas_platform = {
+    .struct_size = sizeof(hone_platform_ops),
+    .platform = HONE_PALLAS,
+    .name = "pallas",
+    .prepare = hone_xla_prepare,
+    .release = hone_xla_release,
+    .run = hone_xla_run,
+    .check = hone_xla_check_pack,
+};
