@@ -81,7 +81,10 @@ static void read_store(const hone_cli *cli, hone_store *store, cli_check *out)
     hone_store_health health;
     hone_store_stat stat;
     hone_error err;
-    if (hone_store_verify(store, &health, &err) != HONE_OK || hone_store_get_stat(store, &stat, &err) != HONE_OK) {
+    hone_status status = hone_store_verify(store, &health, &err);
+    // Damaged pages: what is sound was carried into a new file, as the log says.
+    if (status == HONE_CORRUPT) status = hone_store_verify(store, &health, &err);
+    if (status != HONE_OK || hone_store_get_stat(store, &stat, &err) != HONE_OK) {
         add(out, "%.500s", err.message);
         out->advice = "hone store export what can still be read, and move the file away: hone makes a new one";
         return;

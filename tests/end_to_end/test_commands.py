@@ -360,6 +360,22 @@ class Doctor(CommandTest):
         self.assertIn("damaged", self.check(first, "store")["detail"])
         self.assertIn("1 files moved aside, one is store.db.damaged-", self.check(self.doctor(), "damage")["detail"])
 
+    # The roots of the tables stand on the first page; their pages are looked through without it.
+    def test_what_a_damaged_file_still_holds_is_carried_over_and_told_once(self):
+        for begin, size in ((0, 4096), (4096 * 6, 4096)):
+            self.hone("tune", NORM, *QUICK)
+            path = self.folder / "store.db"
+            data = bytearray(path.read_bytes())
+            data[begin:begin + size] = bytes(size)
+            path.write_bytes(data)
+            first = self.check(self.doctor(), "store")
+            self.assertFalse(first["ok"])
+            self.assertIn("a new store was begun with what is sound of it", first["detail"])
+            self.assertIn("tune those calls again", first["advice"])
+            second = self.check(self.doctor(), "store")
+            self.assertTrue(second["ok"])
+            self.assertIn("1 decisions", second["detail"])
+
     def test_without_a_lock_file_there_is_nothing_to_say(self):
         self.assertTrue(self.check(self.doctor(), "lock file")["ok"])
 

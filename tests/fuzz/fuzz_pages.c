@@ -28,8 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (stream == NULL) return 0;
     fwrite(data, 1, size, stream);
     fclose(stream);
-    hone_status status = hone_pages_read(path, &allocator, read_record, NULL, &err);
+    hone_status status = hone_pages_read(path, HONE_PAGES_IN_USE, &allocator, read_record, NULL, &err);
     if (status != HONE_OK && status != HONE_CORRUPT) abort();
+    if (hone_pages_read(path, HONE_PAGES_ALL, &allocator, read_record, NULL, &err) != HONE_OK) abort();
     unlink(path);
     return 0;
 }

@@ -12,6 +12,7 @@ static const char where[] = "store.sqlite.pages";
 enum {
     FILE_HEADER_SIZE = 100,
     LEAST_PAGE = 512,
+    USUAL_PAGE = 4096, // what SQLite makes where nothing else is asked for
     MOST_PAGE = 65536,
     RECORD_LIMIT = 64 << 20,
     INTERIOR_INDEX = 2,
@@ -88,16 +89,22 @@ static hone_status read_header(file *f, const char *path, hone_error *err)
     unsigned char header[FILE_HEADER_SIZE];
     if (fread(header, 1, sizeof header, f->stream) != sizeof header || memcmp(header, magic, sizeof magic) != 0)
         return hone_fail(err, HONE_CORRUPT, where, "%s: it is no SQLite file", path);
-    f->page_size = big_16(header + 16) == 1 ? MOST_PAGE : big_16(header + 16);
-    f->usable = f->page_size - header[20];
-    if (f->page_size < LEAST_PAGE || (f->page_size & (f->page_size - 1)) != 0 || header[20] > 32)
-        return hone_fail(err, HONE_CORRUPT, where, "%s: its pages cannot have %zu bytes", path, f->page_size);
+    const size_t size = big_16(header + 16) == 1 ? MOST_PAGE : big_16(header + 16);
+    if (size < LEAST_PAGE || (size & (size - 1)) != 0 || header[20] > 32)
+        return hone_fail(err, HONE_CORRUPT, where, "%s: its pages cannot have %zu bytes", path, size);
+    f->page_size = size;
+    f->usable = size - header[20];
+    f->first_free = big_32(header + 32);
+    f->free_count = big_32(header + 36);
+    return HONE_OK;
+}
+
+static hone_status count_pages(file *f, const char *path, hone_error *err)
+{
     if (fseeko(f->stream, 0, SEEK_END) != 0 || ftello(f->stream) < 0)
         return hone_fail_system(err, HONE_IO, where, errno, "%s: its size cannot be told", path);
     const uint64_t count = (uint64_t)ftello(f->stream) / f->page_size;
     f->count = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
-    f->first_free = big_32(header + 32);
-    f->free_count = big_32(header + 36);
     return HONE_OK;
 }
 
@@ -123,19 +130,22 @@ static bool find_free(file *f)
     return found == f->free_count;
 }
 
-static hone_status open_file(file *f, const char *path, const hone_allocator *allocator, hone_error *err)
+static hone_status open_file(
+    file *f, const char *path, hone_pages which, const hone_allocator *allocator, hone_error *err)
 {
     hone_buffer_init(&f->payload, *allocator);
     hone_buffer_init(&f->texts, *allocator);
     f->stream = fopen(path, "rb");
     if (f->stream == NULL) return hone_fail_system(err, HONE_IO, where, errno, "%s: it cannot be read", path);
+    f->page_size = f->usable = USUAL_PAGE;
     hone_status status = read_header(f, path, err);
+    if (status == HONE_OK || which == HONE_PAGES_ALL) status = count_pages(f, path, err);
     if (status != HONE_OK) return status;
     f->page = hone_alloc(allocator, f->page_size);
     f->next = hone_alloc(allocator, f->page_size);
     f->is_free = hone_alloc_array(allocator, f->count, sizeof *f->is_free);
     if (f->page == NULL || f->next == NULL || f->is_free == NULL) return hone_fail_memory(err, where);
-    if (find_free(f)) return HONE_OK;
+    if (which == HONE_PAGES_ALL || find_free(f)) return HONE_OK;
     return hone_fail(err, HONE_CORRUPT, where, "%s: its list of free pages is damaged", path);
 }
 
@@ -280,13 +290,14 @@ static bool visit_page(file *f, uint32_t number, bool (*visit)(void *ctx, const 
 
 hone_status hone_pages_read(
     const char *path,
+    hone_pages which,
     const hone_allocator *allocator,
     bool (*visit)(void *ctx, const hone_page_record *record),
     void *ctx,
     hone_error *err)
 {
     file f = {.stream = NULL};
-    hone_status status = open_file(&f, path, allocator, err);
+    hone_status status = open_file(&f, path, which, allocator, err);
     for (uint32_t number = 1; status == HONE_OK && number <= f.count; number++) {
         if (f.is_free[number - 1] || !read_page(&f, number, f.page)) continue;
         if (!visit_page(&f, number, visit, ctx)) break;

@@ -11,4 +11,10 @@
 // Returns: HONE_OK: the connection is open on a file that is sound; else the connection is as it was.
 hone_status hone_salvage(hone_connection *connection, hone_error *err);
 
+// The same for a file that SQLite does not open, under the lock of aside.h: what its pages hold. The connection has no file.
+//   damage  what is wrong with it, for the log
+// Returns: HONE_OK: a sound file lies under the name; HONE_NOT_FOUND: nothing of the file is a record, and it lies where it was.
+hone_status hone_salvage_unopened(
+    const hone_connection *connection, const char *file, const char *damage, hone_error *err);
+
 #endif

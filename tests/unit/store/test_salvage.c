@@ -21,7 +21,7 @@ enum { PAGE = 4096, DECISIONS = 600, CALLS = 120, INVOCATIONS = 150, ALIASES = 8
 typedef struct fixture {
     temporary_folder folder;
     char path[TEMPORARY_PATH_SIZE], url[TEMPORARY_PATH_SIZE];
-    unsigned char *file;
+    unsigned char *file, *wiped; // with what was deleted still on free pages, and as hone leaves it
     size_t size;
     char log[4000];
     hone_error err;
@@ -177,6 +177,7 @@ static int set_up(void **state)
     remove_decisions(f, store);
     hone_store_close(&store);
     f->file = read_file(f, &f->size);
+    f->wiped = read_file(f, &f->size);
     unwipe(f, before);
     free(before);
     return 0;
@@ -187,6 +188,7 @@ static int tear_down(void **state)
     fixture *f = *state;
     temporary_folder_remove(&f->folder);
     free(f->file);
+    free(f->wiped);
     free(f);
     return 0;
 }
@@ -391,6 +393,23 @@ static void a_damaged_list_of_free_pages_brings_nothing_back(void **state)
     }
 }
 
+// Not even SQLite opens it: its first bytes say that it is a database, and its first page where the tables begin.
+static void a_file_without_its_first_page_keeps_the_others(void **state)
+{
+    fixture *f = *state;
+    const unsigned char zeros[PAGE] = {0};
+    const struct {
+        size_t offset, size;
+    } holes[] = {{0, PAGE}, {0, 100}, {0, 16}, {16, 2}, {100, 8}, {100, PAGE - 100}};
+    for (size_t i = 0; i < sizeof holes / sizeof *holes; i++) {
+        restore(f);
+        write_at(f, 0, f->wiped, f->size);
+        write_at(f, holes[i].offset, zeros, holes[i].size);
+        check_after(f, 0);
+        assert_non_null(strstr(f->log, "a new store was begun with what is sound of it"));
+    }
+}
+
 static size_t count_names(const fixture *f, const char *part)
 {
     char command[TEMPORARY_PATH_SIZE + 64], line[32] = "";
@@ -494,6 +513,7 @@ int main(void)
         SALVAGE_TEST(a_page_of_noise_costs_what_stood_on_it),
         SALVAGE_TEST(a_flip_in_the_head_of_a_page_costs_no_other_page),
         SALVAGE_TEST(a_damaged_list_of_free_pages_brings_nothing_back),
+        SALVAGE_TEST(a_file_without_its_first_page_keeps_the_others),
         SALVAGE_TEST(the_call_that_meets_the_damage_goes_on),
         SALVAGE_TEST(who_had_the_damaged_file_open_goes_on_in_the_new_one),
     };
