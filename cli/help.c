@@ -25,7 +25,7 @@ static const struct {
     {"HONE_WORKER", "the program that candidates run in; unset: hone-worker beside the library or command"},
     {"HONE_DEVICE_LOCKS", "folder of the locks by which processes take turns on a device, or none; unset: /tmp"},
     {"HONE_PROVENANCE", "1: what is tuned says by which user on which host"},
-    {"HONE_CUTLASS_PATH", "not there yet: CUTLASS headers"},
+    {"HONE_CUTLASS_PATH", "folder of CUTLASS, whose headers sources in CuTe include; unset: PyPI's nvidia-cutlass"},
     {"HONE_CUDA_DRIVER", "the file to open in place of libcuda.so.1"},
     {"HONE_NVRTC", "the file to open in place of the libnvrtc that is found"},
     {"HONE_CUBLASLT", "the file to open in place of the libcublasLt that is found"},

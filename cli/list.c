@@ -1,5 +1,6 @@
 // hone list
 #include "cli.h"
+#include "registry/names.h"
 
 #include "runtime/dispatch.h"
 
@@ -13,7 +14,7 @@ static const hone_device_info *device_for(hone_cli *cli, const hone_kernel *kern
     size_t count = 0;
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
     for (size_t i = 0; i < count; i++)
-        if (devices[i]->platform == kernel->platform) return devices[i];
+        if (devices[i]->platform == hone_platform_home(kernel->platform)) return devices[i];
     return NULL;
 }
 

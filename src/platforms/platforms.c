@@ -1,9 +1,11 @@
 // Every platform in one table. A new one is a folder beside native/ and its ops in its row.
 #include "platforms/cuda/cuda.h"
+#include "platforms/cute/cute.h"
 #include "platforms/native/native.h"
 #include "platforms/null/null.h"
 #include "platforms/opencl/opencl.h"
 #include "platforms/platform.h"
+#include "platforms/triton/triton.h"
 #include "platforms/xla/xla.h"
 
 #include "base/error.h"
@@ -16,12 +18,8 @@ const hone_platform_row hone_platforms[] = {
     {HONE_NATIVE, &hone_native_platform, NULL, NULL},
     {HONE_OPENCL, &hone_opencl_platform, NULL, NULL},
     {HONE_CUDA, &hone_cuda_platform, NULL, NULL},
-    {HONE_TRITON, NULL, NULL,
-     "the triton platform is " LATER "; it will need an NVIDIA GPU and its driver (libcuda.so.1) and kernels that "
-     "Triton has compiled"},
-    {HONE_CUTE, NULL, NULL,
-     "the cute platform is " LATER "; it will need an NVIDIA GPU, its driver (libcuda.so.1), NVRTC and the headers of "
-     "CUTLASS"},
+    {HONE_TRITON, &hone_triton_platform, NULL, NULL},
+    {HONE_CUTE, &hone_cute_platform, NULL, NULL},
     {HONE_TILELANG, NULL, NULL, "tilelang is a known name without a loader: its kernels cannot be run by hone"},
     {HONE_XLA, &hone_xla_platform, NULL, NULL},
     {HONE_PALLAS, &hone_pallas_platform, NULL, NULL},

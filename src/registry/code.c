@@ -54,7 +54,8 @@ static hone_status check_code(const hone_kernel *kernel, const hone_code *code, 
 {
     if (code->pack != NULL) return HONE_OK; // was checked when it was read
     int given = (code->source != NULL) + (code->file != NULL) + (code->binary != NULL);
-    if (kernel->platform != HONE_CUDA && kernel->platform != HONE_OPENCL && !is_module(kernel))
+    if (kernel->platform != HONE_CUDA && kernel->platform != HONE_CUTE && kernel->platform != HONE_OPENCL &&
+        !is_module(kernel))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "%.80s: kernel '%s' has code, which platform %s does not take",
             kernel->algorithm, kernel->name, hone_platform_name(kernel->platform));

@@ -103,6 +103,15 @@ static int scale_by(const fake_launch *launch, float factor, int more)
     return 0;
 }
 
+// (x, y, o, n) and what Triton adds behind
+static int vadd(const fake_launch *launch)
+{
+    array x = array_at(launch, 0, false), y = array_at(launch, 1, false), o = array_at(launch, 2, false);
+    for (int64_t i = 0; i < int_at(launch, 3); i++)
+        put(o, i, get(x, i) + get(y, i));
+    return 0;
+}
+
 static int triple(const fake_launch *launch)
 {
     return scale_by(launch, 3, 0);
@@ -142,10 +151,18 @@ int fake_run(const fake_launch *launch)
     static const struct {
         const char *name;
         int (*run)(const fake_launch *launch);
-    } kernels[] = {{"rms_norm", rms_norm}, {"rms_norm_whole", rms_norm}, {"rms_norm_twice", rms_norm},
-                   {"matmul", matmul},     {"triple", triple},           {"wrong", wrong},
-                   {"overrun", overrun},   {"illegal", illegal},         {"hang", hang},
-                   {"hone_wait", nothing}};
+    } kernels[] = {
+        {"rms_norm", rms_norm},
+        {"rms_norm_whole", rms_norm},
+        {"rms_norm_twice", rms_norm},
+        {"matmul", matmul},
+        {"vadd", vadd},
+        {"triple", triple},
+        {"wrong", wrong},
+        {"overrun", overrun},
+        {"illegal", illegal},
+        {"hang", hang},
+        {"hone_wait", nothing}};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (strcmp(kernels[i].name, launch->function->name) == 0) return kernels[i].run(launch);
     return 719;

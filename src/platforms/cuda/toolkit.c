@@ -27,7 +27,8 @@ static void offer(search *s, const char *format, const char *a, const char *b)
 static bool offer_packages(void *ctx, const char *packages)
 {
     search *s = ctx;
-    static const char *const folders[] = {"nvidia/cu13", "nvidia/cuda_nvrtc", "nvidia/cuda_runtime", "nvidia/cublas"};
+    static const char *const folders[] = {
+        "nvidia/cu13", "nvidia/cuda_nvrtc", "nvidia/cuda_runtime", "nvidia/cuda_cccl", "nvidia/cublas"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         offer(s, "%s/%s", packages, folders[i]);
     return !s->done;

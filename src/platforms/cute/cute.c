@@ -1,0 +1,116 @@
+// What a source in CuTe is compiled with, beside what one in CUDA C++ is: CUTLASS's headers and the C++ library of the toolkit,
+// and functions that are the device's unless they say otherwise.
+#include "platforms/cute/cute.h"
+
+#include "base/error.h"
+#include "platforms/cuda/loaded.h"
+#include "platforms/cuda/toolkit.h"
+#include "platforms/packages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_SIZE = 1024 };
+
+static const char where[] = "cute.headers";
+
+typedef struct finding {
+    const char *header; // below the folder that is looked for
+    const char *below;  // of the folder that is offered
+    char found[PATH_SIZE];
+} finding;
+
+static bool look(void *ctx, const char *folder)
+{
+    finding *f = ctx;
+    char path[PATH_SIZE];
+    int size = snprintf(path, sizeof path, "%s%s%s", folder, f->below, f->header);
+    if (size <= 0 || (size_t)size >= sizeof path || !hone_os_is_file(path)) return true;
+    snprintf(f->found, sizeof f->found, "%s%s", folder, f->below);
+    return false;
+}
+
+static bool look_in_packages(void *ctx, const char *packages)
+{
+    char folder[PATH_SIZE];
+    int size = snprintf(folder, sizeof folder, "%s/cutlass_library/source", packages);
+    return size <= 0 || (size_t)size >= sizeof folder || look(ctx, folder);
+}
+
+// HONE_CUTLASS_PATH may name a checkout of CUTLASS, or its include folder.
+static hone_status find_cutlass(finding *f, hone_error *err)
+{
+    const char *named = getenv("HONE_CUTLASS_PATH");
+    *f = (finding){.header = "/cute/tensor.hpp", .below = "/include"};
+    if (named == NULL || named[0] == '\0') {
+        hone_python_packages(look_in_packages, f);
+    } else if (look(f, named)) {
+        f->below = "";
+        (void)look(f, named);
+    }
+    if (f->found[0] != '\0') return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "sources in CuTe need CUTLASS's headers: install PyPI's nvidia-cutlass, or name CUTLASS's folder in "
+        "HONE_CUTLASS_PATH%s%s",
+        named != NULL ? ", which is " : "", named != NULL ? named : "");
+}
+
+static bool has_space(const char *path)
+{
+    return strpbrk(path, " \t\n") != NULL;
+}
+
+static hone_status find_options(hone_buffer *out, hone_error *err)
+{
+    finding cutlass, library = {.header = "/cuda/std/type_traits", .below = "/include/cccl"};
+    hone_status status = find_cutlass(&cutlass, err);
+    if (status != HONE_OK) return status;
+    if (has_space(cutlass.found))
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s has a space in it", cutlass.found);
+    hone_cuda_toolkit_folders(look, &library);
+    if (library.found[0] == '\0')
+        return hone_fail(
+            err, HONE_UNAVAILABLE, where,
+            "sources in CuTe need the C++ library of CUDA: install the CUDA toolkit or PyPI's nvidia-cuda-cccl");
+    hone_buffer_format(out, "-default-device -I%s", cutlass.found);
+    if (!has_space(library.found)) hone_buffer_format(out, " -I%s", library.found);
+    return out->failed ? hone_fail_memory(err, where) : HONE_OK;
+}
+
+static hone_status read_cute(cuda_loaded *loaded, const hone_plan *plan, cuda_image *image, hone_error *err)
+{
+    const hone_code *code = hone_code_of_plan(plan);
+    hone_buffer options;
+    hone_buffer_init(&options, loaded->instance->allocator);
+    bool is_source = code != NULL && code->binary == NULL && (code->file == NULL || !hone_code_is_binary(code->file));
+    hone_status status = is_source ? find_options(&options, err) : HONE_OK;
+    if (status == HONE_OK) status = hone_cuda_read_code(loaded, plan, hone_buffer_string(&options), image, err);
+    hone_buffer_deinit(&options);
+    return status;
+}
+
+static hone_status cute_prepare(
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    void **out_state,
+    size_t *out_scratch_bytes,
+    hone_error *err)
+{
+    *out_state = NULL;
+    *out_scratch_bytes = 0;
+    if (plan->kernel->code != NULL) return hone_cuda_load(instance, plan, read_cute, out_state, err);
+    return hone_cuda_prepare(instance, plan, out_state, out_scratch_bytes, err);
+}
+
+const hone_platform_ops hone_cute_platform = {
+    .struct_size = sizeof(hone_platform_ops),
+    .platform = HONE_CUTE,
+    .name = "cute",
+    .prepare = cute_prepare,
+    .release = hone_cuda_release,
+    .run = hone_cuda_run,
+    .check = hone_cuda_check_pack,
+    .wakes = true,
+};

@@ -1,0 +1,161 @@
+// From a variant of a pack to a launch as Triton's own launcher makes it.
+#include "platforms/triton/triton.h"
+
+#include "base/error.h"
+#include "pack/pack.h"
+#include "platforms/cuda/cubin.h"
+#include "platforms/cuda/loaded.h"
+#include "platforms/triton/metadata.h"
+
+#include <string.h>
+
+static const char where[] = "triton.prepare";
+
+// Checks that need no device ----------------------------------------------------------------------------------------
+
+// How many arguments a list has: its commas that are in no brackets, and one.
+static uint32_t count_arguments(const char *list)
+{
+    uint32_t count = list[strspn(list, " ")] != '\0';
+    int depth = 0;
+    for (const char *at = list; *at != '\0'; at++) {
+        if (*at == '(') depth++;
+        if (*at == ')') depth--;
+        if (*at == ',' && depth == 0) count++;
+    }
+    return count;
+}
+
+static hone_status check_count(
+    const hone_cubin_function *function, const hone_triton_metadata *metadata, const char *arguments, hone_error *err)
+{
+    uint32_t listed = count_arguments(arguments);
+    if (!function->says || function->count == listed + metadata->trailing) return HONE_OK;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where,
+        "the binary takes %u parameters, and %u are listed, with %u that Triton %s adds (constexprs and integers that "
+        "were specialised to 1 are none)",
+        (unsigned)function->count, (unsigned)(listed + metadata->trailing), (unsigned)metadata->trailing,
+        metadata->version);
+}
+
+static hone_status check_binary(
+    const hone_code *code, const hone_triton_metadata *metadata, const hone_buffer *bytes, hone_error *err)
+{
+    hone_cubin_function function;
+    hone_status status = hone_cubin_find(bytes->data, bytes->size, metadata->name, &function, err);
+    if (status != HONE_OK) return status;
+    if (function.capability != metadata->capability)
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, where, "the binary is for sm_%d, its metadata says sm_%d", function.capability,
+            metadata->capability);
+    return check_count(&function, metadata, code->arguments, err);
+}
+
+static hone_status triton_check(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
+{
+    hone_triton_metadata metadata;
+    hone_buffer bytes;
+    (void)kernel;
+    hone_status status = hone_triton_metadata_read(variant->facts, &metadata, err);
+    if (status == HONE_OK && variant->file == NULL)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "has no file: name the cubin that Triton has written");
+    if (status == HONE_OK && variant->code.arguments == NULL)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "does not list its arguments");
+    if (status != HONE_OK) return status;
+    hone_buffer_init(&bytes, hone_allocator_system());
+    status = hone_pack_read_file(variant->file, &bytes, err);
+    if (status == HONE_OK) status = check_binary(&variant->code, &metadata, &bytes, err);
+    hone_buffer_deinit(&bytes);
+    return status;
+}
+
+// The launch --------------------------------------------------------------------------------------------------------
+
+// A binary runs on the generation that it is for; from 9.0 on Triton uses what only the one chip has.
+static hone_status check_device(const hone_triton_metadata *metadata, const hone_device_info *device, hone_error *err)
+{
+    const int own = metadata->capability, here = device->capability;
+    if (own == here || (own < 90 && own / 10 == here / 10 && own <= here)) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "was compiled by Triton for sm_%d, %s is sm_%d: pack it for that one, too", own,
+        device->name, here);
+}
+
+static void add_trailing(const hone_triton_metadata *metadata, cuda_loaded *loaded)
+{
+    const uint32_t *grid = loaded->launch.grid;
+    if (metadata->scratch_bytes > 0) {
+        loaded->scratch_bytes = (size_t)metadata->scratch_bytes * grid[0] * grid[1] * grid[2];
+        loaded->scratch_index = loaded->count;
+    }
+    for (uint32_t i = 0; i < metadata->trailing; i++)
+        loaded->arguments[loaded->count++] =
+            (hone_argument){.kind = HONE_ARGUMENT_BITS, .type = HONE_ARGUMENT_POINTER, .size = sizeof(void *)};
+}
+
+static hone_status set_launch(const hone_triton_metadata *metadata, cuda_loaded *loaded, hone_error *err)
+{
+    hone_launch *launch = &loaded->launch;
+    launch->block[0] = metadata->threads;
+    launch->block[1] = launch->block[2] = 1;
+    launch->shared_bytes = metadata->shared_bytes;
+    launch->cluster[0] = metadata->blocks;
+    launch->cluster[1] = launch->cluster[2] = 1;
+    launch->flags |= (metadata->cooperative ? (uint32_t)HONE_CODE_COOPERATIVE : 0) |
+                     (metadata->programmatic ? (uint32_t)HONE_CODE_PROGRAMMATIC_LAUNCH : 0);
+    if (launch->grid[0] > INT32_MAX / metadata->blocks)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where, "its grid of %u programs is too large", (unsigned)launch->grid[0]);
+    // What Triton calls a program is a cluster of blocks.
+    launch->grid[0] *= metadata->blocks;
+    if (loaded->count + metadata->trailing > HONE_MAX_ARGUMENTS)
+        return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS);
+    add_trailing(metadata, loaded);
+    if (loaded->scratch_bytes > 0 && loaded->instance->driver.allocate_async == NULL)
+        return hone_fail(err, HONE_UNAVAILABLE, where, "its scratch memory needs a driver of CUDA 11.2 or later");
+    return HONE_OK;
+}
+
+static hone_status read_variant(cuda_loaded *loaded, const hone_plan *plan, cuda_image *image, hone_error *err)
+{
+    hone_triton_metadata metadata;
+    const hone_allocator *allocator = &loaded->instance->allocator;
+    const hone_pack_variant *variant = hone_pack_variant_of(plan->kernel->code->pack, plan->config);
+    if (variant == NULL) return hone_fail(err, HONE_NOT_FOUND, where, "the pack has no variant of this config");
+    hone_status status = hone_triton_metadata_read(variant->facts, &metadata, err);
+    if (status == HONE_OK) status = check_device(&metadata, plan->device, err);
+    if (status == HONE_OK) status = hone_launch_read(allocator, plan, &loaded->launch, err);
+    if (status == HONE_OK) status = hone_launch_arguments(allocator, plan, loaded->arguments, &loaded->count, err);
+    if (status == HONE_OK) status = set_launch(&metadata, loaded, err);
+    if (status == HONE_OK) status = hone_pack_read_file(variant->file, &image->owned, err);
+    if (status != HONE_OK) return status;
+    hone_buffer_text(&image->text, metadata.name);
+    image->entry = hone_buffer_string(&image->text);
+    image->bytes = hone_buffer_string(&image->owned);
+    return image->text.failed ? hone_fail_memory(err, where) : HONE_OK;
+}
+
+static hone_status triton_prepare(
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    void **out_state,
+    size_t *out_scratch_bytes,
+    hone_error *err)
+{
+    *out_state = NULL;
+    *out_scratch_bytes = 0;
+    if (plan->kernel->code != NULL) return hone_cuda_load(instance, plan, read_variant, out_state, err);
+    return hone_cuda_prepare(instance, plan, out_state, out_scratch_bytes, err);
+}
+
+const hone_platform_ops hone_triton_platform = {
+    .struct_size = sizeof(hone_platform_ops),
+    .platform = HONE_TRITON,
+    .name = "triton",
+    .prepare = triton_prepare,
+    .release = hone_cuda_release,
+    .run = hone_cuda_run,
+    .check = triton_check,
+    .wakes = true,
+};

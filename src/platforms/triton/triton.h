@@ -1,0 +1,10 @@
+// Kernels that Triton has compiled, launched by NVIDIA's driver without Python. They come in packs; devices, memory and timing
+// are those of cuda.
+#ifndef HONE_PLATFORMS_TRITON_H
+#define HONE_PLATFORMS_TRITON_H
+
+#include "platforms/platform.h"
+
+extern const hone_platform_ops hone_triton_platform;
+
+#endif
