@@ -11,7 +11,8 @@ static bool ends_with(const char *text, const char *end)
 // PTX is text, too, but not for the compiler of sources.
 bool hone_code_is_binary(const char *name)
 {
-    return ends_with(name, ".clbin") || ends_with(name, ".cubin") || ends_with(name, ".fatbin") || ends_with(name, ".ptx");
+    return ends_with(name, ".clbin") || ends_with(name, ".cubin") || ends_with(name, ".fatbin") ||
+           ends_with(name, ".ptx");
 }
 
 const hone_pack_variant *hone_pack_variant_of(const hone_pack_kernel *kernel, const int64_t *config)
