@@ -59,6 +59,8 @@ HONE_API hone_context *hone_context_retain(hone_context *context);
 HONE_API void hone_context_release(hone_context **context);
 // A number that no other context of this process ever has; 0 for NULL.
 HONE_API uint64_t hone_context_number(const hone_context *context);
+// The policy of calls that are made under a context, which may be NULL.
+HONE_API hone_policy hone_policy_of(hone_runtime *rt, const hone_context *context);
 // Makes context (NULL: none) the calling thread's and returns what was current before. Both are borrowed: the
 // caller keeps a reference for as long as a context is current anywhere. Entering one twice is fine.
 HONE_API hone_context *hone_context_enter(hone_context *context);

@@ -68,6 +68,8 @@ hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error 
 // The same, NULL when there is none.
 HONE_API const hone_op *hone_op_find(hone_runtime *rt, const char *name, hone_error *err);
 HONE_API hone_signature *hone_op_signature(const hone_op *op);
+// Dims along which its parts do not touch each other (hone_algorithm.independent); NULL: none are known.
+HONE_API const char *hone_op_independent(const hone_op *op);
 
 #ifdef __cplusplus
 }

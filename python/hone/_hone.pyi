@@ -46,6 +46,8 @@ class Operation:
     name: str
     version: str
     signature: str
+    independent: str | None
+    address: int
     parameters: list[dict[str, Any]]
     def run(self, *arrays: Any, **scalars: Any) -> Any: ...
     def bind(self, *arrays: Any, **scalars: Any) -> Plan: ...
@@ -61,6 +63,7 @@ class Call:
     text: str
     key: str
     spec: str
+    address: int
     operation: Operation
     values: tuple[Any, ...]
     def explain(self, json: bool) -> str: ...

@@ -40,6 +40,13 @@ static PyObject *get_spec(PyObject *self, void *closure)
     return native_text(hone_call_spec(((native_call *)self)->call));
 }
 
+// For libhone_xla.so.
+static PyObject *get_address(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromVoidPtr(((native_call *)self)->call);
+}
+
 static PyObject *get_operation(PyObject *self, void *closure)
 {
     (void)closure;
@@ -155,6 +162,7 @@ static PyGetSetDef fields[] = {
     {"text", get_text, NULL, "Canonical call text.", NULL},
     {"key", get_key, NULL, "Call key, 16 hex digits.", NULL},
     {"spec", get_spec, NULL, "Canonical JSON.", NULL},
+    {"address", get_address, NULL, "The address of the hone_call.", NULL},
     {"operation", get_operation, NULL, "The operation that is called.", NULL},
     {"values", get_values, NULL, "One value per parameter and result; an array is a pair (dtype, shape).", NULL},
     {0},

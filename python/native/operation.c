@@ -110,6 +110,19 @@ static PyObject *get_name(PyObject *self, void *closure)
     return name;
 }
 
+static PyObject *get_independent(PyObject *self, void *closure)
+{
+    (void)closure;
+    return native_text(hone_op_independent(((native_operation *)self)->op));
+}
+
+// For libhone_xla.so.
+static PyObject *get_address(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromVoidPtr((void *)(uintptr_t)((native_operation *)self)->op);
+}
+
 static PyObject *default_of(const hone_parameter *parameter)
 {
     const hone_value *value = &parameter->default_value;
@@ -241,6 +254,8 @@ static PyGetSetDef fields[] = {
     {"name", get_name, NULL, "Name of the algorithm.", NULL},
     {"version", get_version, NULL, "Version of the algorithm.", NULL},
     {"signature", get_signature, NULL, "The signature, normalised.", NULL},
+    {"independent", get_independent, NULL, "Dims along which its parts do not touch each other, or None.", NULL},
+    {"address", get_address, NULL, "The address of the hone_op.", NULL},
     {"parameters", get_parameters, NULL, "Parameters and results in the order of values.", NULL},
     {0},
 };

@@ -215,6 +215,11 @@ hone_signature *hone_op_signature(const hone_op *op)
     return op->algorithm->signature;
 }
 
+const char *hone_op_independent(const hone_op *op)
+{
+    return op->algorithm->algorithm.independent;
+}
+
 static void log_of_store(void *ctx, int level, const char *message)
 {
     const hone_runtime *rt = ctx;
@@ -297,4 +302,9 @@ hone_status hone_runtime_tune_environment(
         .zygote = rt->zygote,
     };
     return HONE_OK;
+}
+
+hone_policy hone_policy_of(hone_runtime *rt, const hone_context *context)
+{
+    return hone_context_policy(context, rt->policy);
 }

@@ -1,0 +1,442 @@
+"""hone inside JAX: operations that XLA calls, and tuning of the programs that hold them.
+
+    import hone.jax
+
+    @jax.jit
+    def block(x, w):
+        return hone.jax.call("rms_norm", x, w, eps=1e-6)
+
+    with hone.jax.tune(block, x, w, seconds=5):   # lowers, tunes every operation, stores it
+        y = block(x, w)                           # traced again, with what was tuned
+
+An execution never tunes, waits or compiles for long: what was not decided when a program was lowered runs by the heuristic
+and is noted for ``hone tune --recorded``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import pathlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jaxlib.mlir import ir
+
+from hone import _hone, contexts, errors, runtimes
+from hone.results import Result
+
+__all__ = ["call", "jit", "lower", "tune"]
+
+TARGET = "hone_call"
+# A gradient is an algorithm of its own: rms_norm's is rms_norm_vjp.
+GRADIENT_SUFFIX = "_vjp"
+
+_lock = threading.Lock()
+_library: Any = None
+_kept: list[Any] = []  # runtimes and contexts that compiled programs name
+
+
+class _Error(ctypes.Structure):
+    """hone_error, include/hone/status.h."""
+
+    _fields_ = [("status", ctypes.c_int), ("system_code", ctypes.c_int32), ("where", ctypes.c_char_p),
+                ("message", ctypes.c_char * 1000)]
+
+
+def _load() -> Any:
+    """libhone_xla.so with its handlers registered; once."""
+    global _library
+    with _lock:
+        if _library is None:
+            library = ctypes.CDLL(str(pathlib.Path(__file__).with_name("libhone_xla.so")))
+            for platform, handler in (("cpu", library.hone_xla_call_cpu), ("CUDA", library.hone_xla_call_cuda)):
+                capsule = jax.ffi.pycapsule(handler)
+                jax.ffi.register_ffi_target(
+                    TARGET, {"instantiate": capsule, "execute": capsule}, platform=platform, api_version=1)
+            library.hone_xla_use.argtypes = [ctypes.c_void_p]
+            library.hone_xla_use.restype = None
+            library.hone_xla_add_context.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Error)]
+            library.hone_xla_prepare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(_Error)]
+            _library = library
+        return _library
+
+
+def _check(status: int, error: _Error) -> None:
+    if status == 0:
+        return
+    raise errors.BY_STATUS[status](error.message.decode("utf-8", "replace"))
+
+
+def _runtime() -> Any:
+    """The default runtime, which XLA's calls use from now on and which therefore stays open."""
+    runtime = runtimes.default()
+    library = _load()
+    if not any(runtime is one for one in _kept):
+        _kept.append(runtime)
+    library.hone_xla_use(runtime.address)
+    return runtime
+
+
+# --- contexts: their number is part of what JAX keeps programs by
+
+_trace = jax.make_user_context(0)
+_thread = threading.local()
+_addresses: dict[int, int] = {}
+
+
+def _follow(native: Any) -> None:
+    """Tells JAX which context is current in this thread."""
+    manager = getattr(_thread, "manager", None)
+    if manager is not None:
+        _thread.manager = None
+        manager.__exit__(None, None, None)
+    if native is not None:
+        _thread.manager = _trace(native.number)
+        _thread.manager.__enter__()
+
+
+contexts._observers.append(_follow)
+if contexts.current() is not None:
+    _follow(contexts.current())
+
+
+def _context_number() -> int:
+    """The number of the current context, known to the handlers from now on."""
+    native = contexts.current()
+    number = 0 if native is None else native.number
+    if _trace.value != number:
+        raise RuntimeError(
+            "a context of hone was entered by another coroutine or taken along by copy_context, where JAX cannot see it: "
+            "call the function through hone.jax.jit")
+    if native is not None and number not in _addresses:
+        error = _Error()
+        _addresses[number] = native.retain()
+        _check(_load().hone_xla_add_context(_addresses[number], ctypes.byref(error)), error)
+    return number
+
+
+def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """``jax.jit`` for functions that are called from coroutines: each call is made under its own task's context.
+
+    Args:
+        function: what to compile.
+        options: those of ``jax.jit``.
+    """
+    jitted = jax.jit(function, **options)
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **keywords: Any) -> Any:
+        with _trace(contexts.number()):
+            return jitted(*args, **keywords)
+
+    wrapped.lower = jitted.lower  # type: ignore[attr-defined]
+    return wrapped
+
+
+# --- the primitive
+
+_call_p = Primitive("hone_call")
+_call_p.multiple_results = True
+
+
+def _pair(aval: Any) -> tuple[str, tuple[int, ...]]:
+    return str(aval.dtype), tuple(aval.shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def _operation(runtime: Any, name: str) -> tuple[Any, tuple[dict[str, Any], ...]]:
+    operation = runtime.operation(name)
+    return operation, tuple(operation.parameters)
+
+
+class _Site:
+    """One call: operation, which of its tensors are there, scalars."""
+
+    def __init__(self, algorithm: str, given: tuple[bool, ...], scalars: tuple[tuple[str, Any], ...]):
+        self.operation, self.parameters = _operation(_runtime(), algorithm)
+        self.given, self.scalars = given, scalars
+        self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
+        self.results = [row for row in self.parameters if row["is_result"]]
+
+    def describe(self, avals: Sequence[Any]) -> Any:
+        """The call of these operands; wrong ones are refused in hone's words."""
+        pairs = iter(_pair(aval) for aval in avals)
+        named = {row["name"]: next(pairs) for row, there in zip(self.tensors, self.given) if there}
+        return self.operation.call(**named, **dict(self.scalars))
+
+    def results_of(self, call: Any) -> list[tuple[str, tuple[int, ...]]]:
+        return [value for row, value in zip(self.parameters, call.values) if row["is_result"]]
+
+
+def _abstract(*avals: Any, algorithm: str, given: Any, scalars: Any, context: int) -> list[Any]:
+    site = _Site(algorithm, given, scalars)
+    return [jax.core.ShapedArray(shape, jnp.dtype(dtype)) for dtype, shape in site.results_of(site.describe(avals))]
+
+
+_call_p.def_abstract_eval(_abstract)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(**parameters: Any) -> Callable[..., Any]:
+    return jax.jit(lambda *operands: _call_p.bind(*operands, **parameters))
+
+
+_call_p.def_impl(lambda *operands, **parameters: _compiled(**parameters)(*operands))
+
+
+def _attribute(value: Any, kind: str) -> Any:
+    as_kind = {"bool": numpy.bool_, "int": numpy.int64, "float": numpy.float64, "str": str}
+    return as_kind[kind](value)
+
+
+def _prepare(site: _Site, call: Any, context: int, device: int) -> None:
+    """Decides the call now, so that its first execution is a hit. What cannot be decided says so when it runs."""
+    on_device = [(*value, device, 0) if isinstance(value, tuple) else value for value in call.values]
+    if device != 1:
+        named = {row["name"]: value for row, value in zip(site.parameters, on_device)
+                 if not (row["kind"] == "tensor" and value is None)}
+        try:
+            call = site.operation.call(**named)
+        except errors.HoneError:
+            return
+    error = _Error()
+    _load().hone_xla_prepare(site.operation.address, call.address, _addresses.get(context), ctypes.byref(error))
+
+
+def _lower(ctx: Any, *operands: Any, algorithm: str, given: Any, scalars: Any, context: int, device: int) -> Any:
+    site = _Site(algorithm, given, scalars)
+    call = site.describe(ctx.avals_in)
+    _prepare(site, call, context, device)
+    kinds = {row["name"]: row["kind"] for row in site.parameters}
+    name, version = site.operation.name, site.operation.version
+    label = f"hone#{name}.v{version}:{call.key}"
+    attributes: dict[str, Any] = {
+        "hone_algorithm": name, "hone_version": version, "hone_label": label, "hone_call": call.text,
+        "hone_context": numpy.int64(context),
+        **{key: _attribute(value, kinds[key]) for key, value in scalars},
+    }
+    if not all(given):
+        attributes["hone_given"] = numpy.int64(sum(1 << i for i, there in enumerate(given) if there))
+    # The label stands in the location too: the name under which the operation goes in HLO and in profiles.
+    scope = str(getattr(ctx, "name_stack", ""))
+    with ir.Location.name(f"{scope}/{label}/{TARGET}" if scope else f"{label}/{TARGET}", ir.Location.current):
+        return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, **attributes)
+
+
+mlir.register_lowering(_call_p, functools.partial(_lower, device=1), platform="cpu")
+mlir.register_lowering(_call_p, functools.partial(_lower, device=2), platform="cuda")
+
+
+def _no_gradient(primals: Any, tangents: Any, *, algorithm: str, **parameters: Any) -> Any:
+    raise TypeError(
+        f"{algorithm} has no gradient: hone has no algorithm named {algorithm}{GRADIENT_SUFFIX}, which would take its "
+        "arrays, its results' cotangents and its scalars, and give its arrays' cotangents. Differentiate another form of "
+        "it, or wrap it in jax.custom_vjp")
+
+
+ad.primitive_jvps[_call_p] = _no_gradient
+
+
+# --- vmap
+
+
+def _dims(type_text: str) -> list[str] | None:
+    """The dims of "T[batch, kv_len ~pow2, dim]"; None where they depend on something."""
+    if " if " in type_text or "[" not in type_text:
+        return None
+    inside = type_text[type_text.index("[") + 1:type_text.rindex("]")]
+    return [dim.split("~")[0].strip() for dim in inside.split(",") if dim.strip()]
+
+
+def _alternatives(type_text: str) -> list[list[str]] | None:
+    """The dims of each form of a type: "T[n, k] if transpose_b else [k, n]" has two."""
+    forms = []
+    for form in type_text.split(" else "):
+        dims = _dims(form.split(" if ")[0])
+        if dims is None:
+            return None
+        forms.append(dims)
+    return forms
+
+
+def _leads(row: dict[str, Any], dim: str) -> bool | None:
+    """Whether a dim stands in front and nowhere else; None where it does not stand at all."""
+    forms = _alternatives(row["type"])
+    if forms is None:
+        return False
+    uses = [[one for one in form if dim == one or (dim != "..." and dim in one.replace("*", " ").split())] for form in forms]
+    if not any(uses):
+        return None
+    return all(form and form[0] == dim and len(used) == 1 for form, used in zip(forms, uses))
+
+
+def _folding_dim(site: _Site, batched: Sequence[bool]) -> str | None:
+    """The leading dim that a batch may be put into: parts along it do not touch each other, by the algorithm's own word."""
+    rows = [row for row, there in zip(site.tensors, site.given) if there]
+    for dim in (site.operation.independent or "").replace(":", " ").split():
+        leads = [_leads(row, dim) for row in rows]
+        results = [_leads(row, dim) for row in site.results]
+        sound = all(lead is not False for lead in leads) and all(results)
+        if sound and all(lead for lead, of_batch in zip(leads, batched) if of_batch):
+            return dim
+    return None
+
+
+def _spread(operand: Any, axis: Any, size: int) -> Any:
+    """The batch in front."""
+    if axis is batching.not_mapped:
+        return jnp.broadcast_to(operand, (size, *operand.shape))
+    return jnp.moveaxis(operand, axis, 0)
+
+
+def _fold(site: _Site, dim: str, operands: Sequence[Any], axes: Sequence[Any], size: int, bind: Any) -> list[Any]:
+    rows = [row for row, there in zip(site.tensors, site.given) if there]
+    given = []
+    for row, operand, axis in zip(rows, operands, axes):
+        if not _leads(row, dim):
+            given.append(operand)
+            continue
+        spread = _spread(operand, axis, size)
+        given.append(spread if dim == "..." else spread.reshape(-1, *spread.shape[2:]))
+    results = bind(*given)
+    return [out if dim == "..." else out.reshape(size, out.shape[0] // size, *out.shape[1:]) for out in results]
+
+
+def _batch(operands: Sequence[Any], axes: Sequence[Any], **parameters: Any) -> Any:
+    """Into a leading dim where the signature allows it, else one call after the other."""
+    site = _Site(parameters["algorithm"], parameters["given"], parameters["scalars"])
+    bind = functools.partial(_call_p.bind, **parameters)
+    batched = [axis is not batching.not_mapped for axis in axes]
+    size = next(operand.shape[axis] for operand, axis in zip(operands, axes) if axis is not batching.not_mapped)
+    dim = _folding_dim(site, batched) if size > 0 else None
+    if dim is not None:
+        results = _fold(site, dim, operands, axes, size, bind)
+    else:
+        mapped = [_spread(operand, axis, size) for operand, axis in zip(operands, axes)]
+        results = jax.lax.map(lambda one: tuple(bind(*one)), tuple(mapped))
+    return list(results), [0] * len(results)
+
+
+batching.primitive_batchers[_call_p] = _batch
+
+
+# --- calling
+
+
+def _parted(site_rows: Any, arrays: Sequence[Any], keywords: dict[str, Any], name: str) -> tuple[list[Any], dict[str, Any]]:
+    """Tensors in order, None where one is not there, and scalars."""
+    rows = [row for row in site_rows if not row["is_result"]]
+    by_place = [row for row in rows if not row["keyword_only"]]
+    if len(arrays) > len(by_place):
+        raise TypeError(f"{name} takes {len(by_place)} arguments by position, and {len(arrays)} came")
+    values = {row["name"]: value for row, value in zip(by_place, arrays)}
+    for key, value in keywords.items():
+        if key not in {row["name"] for row in rows}:
+            raise TypeError(f"{name} has no parameter {key!r}; it has {', '.join(row['name'] for row in rows)}")
+        if key in values:
+            raise TypeError(f"{name}: {key} is given twice")
+        values[key] = value
+    tensors = [values.pop(row["name"], None) for row in rows if row["kind"] == "tensor"]
+    return tensors, {key: value for key, value in values.items() if value is not None}
+
+
+def _scalar(value: Any, key: str, name: str) -> Any:
+    if isinstance(value, jax.core.Tracer):
+        raise TypeError(f"{name}: {key} is part of the call and must be known when the function is traced")
+    return value.item() if isinstance(value, (numpy.generic, jax.Array)) else value
+
+
+def call(operation: str, *arrays: Any, **scalars: Any) -> Any:
+    """An operation of hone in a JAX program: under ``jit``, ``vmap``, and ``grad`` where it has a gradient.
+
+    Args:
+        operation: a name, with a version where one is meant, ``"rms_norm@v1"``.
+        arrays: the operation's arrays in the order of its signature (``hone.registry.signature``), with the dtypes and
+            shapes that it asks for; by name as well.
+        scalars: the rest, known when the function is traced.
+
+    Returns:
+        The result, or a tuple of them, with the dtypes and shapes that the signature infers.
+
+    Raises:
+        InvalidArgumentError: while tracing: names the parameter, what came, and what the signature asks.
+        TypeError: differentiated, and there is no algorithm of the same name with ``_vjp`` behind it.
+
+    ``vmap`` puts the batch into a leading dim along which the algorithm's parts do not touch each other; where there is
+    none, the calls are made one after the other.
+    """
+    runtime = _runtime()
+    known, rows = _operation(runtime, operation)
+    tensors, values = _parted(rows, arrays, scalars, known.name)
+    given = tuple(tensor is not None for tensor in tensors)
+    fixed = tuple(sorted((key, _scalar(value, key, known.name)) for key, value in values.items()))
+    parameters = dict(algorithm=f"{known.name}@v{known.version}", given=given, scalars=fixed, context=_context_number())
+    operands = [jnp.asarray(tensor) for tensor in tensors if tensor is not None]
+    results = _differentiable(runtime, known.name, parameters)(*operands)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _differentiable(runtime: Any, name: str, parameters: dict[str, Any]) -> Callable[..., Any]:
+    """The call with the gradient that the registry has for it, if any: NAME_vjp(arrays, cotangents of the results, *,
+    scalars) -> cotangents of the arrays."""
+    def bind(*operands: Any) -> Any:
+        return tuple(_call_p.bind(*operands, **parameters))
+
+    if name + GRADIENT_SUFFIX not in runtime.algorithms():
+        return bind
+    backward = dict(parameters, algorithm=name + GRADIENT_SUFFIX)
+    gradient, rows = _operation(runtime, backward["algorithm"])
+    taken = {row["name"] for row in rows}
+    backward["scalars"] = tuple((key, value) for key, value in parameters["scalars"] if key in taken)
+
+    def forward(*operands: Any) -> Any:
+        return bind(*operands), operands
+
+    def reverse(operands: Any, cotangents: Any) -> Any:
+        given = parameters["given"] + (True,) * len(cotangents)
+        return tuple(_call_p.bind(*operands, *cotangents, **dict(backward, given=given)))
+
+    function = jax.custom_vjp(bind)
+    function.defvjp(forward, reverse)
+    return function
+
+
+# --- tuning
+
+
+def lower(function: Callable[..., Any], *args: Any, **keywords: Any) -> str:
+    """A function's program as ``hone offline`` reads it: StableHLO text with locations.
+
+    Args:
+        function: jitted or not.
+        args, keywords: as the function is called; ``jax.ShapeDtypeStruct`` in place of arrays will do.
+    """
+    lowered = function if hasattr(function, "lower") else jax.jit(function)
+    return lowered.lower(*args, **keywords).as_text(debug_info=True)
+
+
+def tune(function: Callable[..., Any], *args: Any, options: dict[str, Any] | None = None, **keywords: Any) -> Result:
+    """Lowers a function and tunes every operation in it: hone's own, and those of ejkernel that hone has.
+
+    Args:
+        function: jitted or not; not executed.
+        args: as the function is called, or ``jax.ShapeDtypeStruct``.
+        options: of :func:`hone.tune`; what stands among ``keywords`` under the name of one is one.
+        keywords: arguments of the function, and options.
+
+    Returns:
+        What was found, stored already. Entered with ``with``, it answers, and JAX traces anew.
+    """
+    from hone.tuning import OPTIONS
+
+    own = {name: value for name, value in keywords.items() if name in OPTIONS}
+    rest = {name: value for name, value in keywords.items() if name not in OPTIONS}
+    text = lower(function, *args, **rest)
+    return _runtime().offline(text, **{**own, **(options or {})})

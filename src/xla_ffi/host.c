@@ -1,0 +1,97 @@
+#include "xla_ffi/host.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+// A context that a program may name, and what its calls run under: itself, or where it would tune, one derived from it.
+typedef struct known_context {
+    struct known_context *next;
+    hone_runtime *rt;
+    uint64_t number;
+    hone_context *context, *quiet;
+} known_context;
+
+static _Atomic(hone_runtime *) runtime;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static known_context *contexts;
+
+void hone_xla_use(hone_runtime *rt)
+{
+    atomic_store_explicit(&runtime, rt, memory_order_release);
+}
+
+hone_runtime *hone_xla_runtime_now(void)
+{
+    return atomic_load_explicit(&runtime, memory_order_acquire);
+}
+
+hone_runtime *hone_xla_runtime(hone_error *err)
+{
+    hone_runtime *rt = hone_xla_runtime_now();
+    if (rt != NULL) return rt;
+    pthread_mutex_lock(&mutex);
+    rt = hone_xla_runtime_now();
+    if (rt == NULL && hone_runtime_open(NULL, &rt, err) == HONE_OK) hone_xla_use(rt);
+    pthread_mutex_unlock(&mutex);
+    return rt;
+}
+
+static known_context *find(const hone_runtime *rt, uint64_t number)
+{
+    known_context *known = contexts;
+    while (known != NULL && !(known->rt == rt && known->number == number))
+        known = known->next;
+    return known;
+}
+
+static known_context *add(hone_runtime *rt, hone_context *context)
+{
+    known_context *known = find(rt, hone_context_number(context));
+    if (known != NULL) return known;
+    known = calloc(1, sizeof *known);
+    if (known == NULL) return NULL;
+    *known = (known_context){contexts, rt, hone_context_number(context), hone_context_retain(context), NULL};
+    contexts = known;
+    return known;
+}
+
+static hone_status fail_memory(hone_error *err)
+{
+    if (err != NULL) *err = (hone_error){HONE_OUT_OF_MEMORY, 0, "xla", "out of memory"};
+    return HONE_OUT_OF_MEMORY;
+}
+
+// Under the mutex. rt's contexts are all of rt, so a number alone would do; but a number 0 stands for none of each.
+static hone_status quieten(known_context *known, hone_error *err)
+{
+    if (known->quiet != NULL || hone_policy_of(known->rt, known->context) != HONE_POLICY_TUNE) return HONE_OK;
+    return hone_context_derive(known->rt, known->context, NULL, NULL, HONE_POLICY_HEURISTIC, &known->quiet, err);
+}
+
+hone_status hone_xla_quiet(hone_runtime *rt, hone_context *context, hone_context **out, hone_error *err)
+{
+    pthread_mutex_lock(&mutex);
+    known_context *known = add(rt, context);
+    hone_status status = known != NULL ? quieten(known, err) : fail_memory(err);
+    if (status == HONE_OK) *out = known->quiet != NULL ? known->quiet : known->context;
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+hone_status hone_xla_context(hone_runtime *rt, uint64_t number, hone_context **out, hone_error *err)
+{
+    pthread_mutex_lock(&mutex);
+    const known_context *known = find(rt, number);
+    hone_context *context = known != NULL ? known->context : NULL;
+    pthread_mutex_unlock(&mutex);
+    return hone_xla_quiet(rt, context, out, err);
+}
+
+hone_status hone_xla_add_context(hone_context *context, hone_error *err)
+{
+    hone_context *quiet;
+    hone_runtime *rt = hone_xla_runtime(err);
+    if (rt == NULL) return err != NULL ? err->status : HONE_UNAVAILABLE;
+    return hone_xla_quiet(rt, context, &quiet, err);
+}
