@@ -27,7 +27,6 @@ import jax.numpy as jnp
 import numpy
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-from jaxlib.mlir import ir
 
 from hone import _hone, contexts, errors, runtimes
 from hone.results import Result
@@ -131,12 +130,16 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """
     jitted = jax.jit(function, **options)
 
-    @functools.wraps(function)
-    def wrapped(*args: Any, **keywords: Any) -> Any:
-        with _trace(contexts.number()):
-            return jitted(*args, **keywords)
+    def under_context(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **keywords: Any) -> Any:
+            with _trace(contexts.number()):
+                return method(*args, **keywords)
 
-    wrapped.lower = jitted.lower  # type: ignore[attr-defined]
+        return wrapped
+
+    wrapped = under_context(jitted)
+    wrapped.lower = under_context(jitted.lower)  # type: ignore[attr-defined]
     return wrapped
 
 
@@ -216,18 +219,14 @@ def _lower(ctx: Any, *operands: Any, algorithm: str, given: Any, scalars: Any, c
     _prepare(site, call, context, device)
     kinds = {row["name"]: row["kind"] for row in site.parameters}
     name, version = site.operation.name, site.operation.version
-    label = f"hone#{name}.v{version}:{call.key}"
     attributes: dict[str, Any] = {
-        "hone_algorithm": name, "hone_version": version, "hone_label": label, "hone_call": call.text,
+        "hone_algorithm": name, "hone_version": version, "hone_label": f"hone#{name}.v{version}:{call.key}", "hone_call": call.text,
         "hone_context": numpy.int64(context),
         **{key: _attribute(value, kinds[key]) for key, value in scalars},
     }
     if not all(given):
         attributes["hone_given"] = numpy.int64(sum(1 << i for i, there in enumerate(given) if there))
-    # The label stands in the location too: the name under which the operation goes in HLO and in profiles.
-    scope = str(getattr(ctx, "name_stack", ""))
-    with ir.Location.name(f"{scope}/{label}/{TARGET}" if scope else f"{label}/{TARGET}", ir.Location.current):
-        return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, **attributes)
+    return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, **attributes)
 
 
 mlir.register_lowering(_call_p, functools.partial(_lower, device=1), platform="cpu")
@@ -235,6 +234,7 @@ mlir.register_lowering(_call_p, functools.partial(_lower, device=2), platform="c
 
 
 def _no_gradient(primals: Any, tangents: Any, *, algorithm: str, **parameters: Any) -> Any:
+    algorithm = algorithm.split("@")[0]
     raise TypeError(
         f"{algorithm} has no gradient: hone has no algorithm named {algorithm}{GRADIENT_SUFFIX}, which would take its "
         "arrays, its results' cotangents and its scalars, and give its arrays' cotangents. Differentiate another form of "
@@ -291,7 +291,7 @@ def _folding_dim(site: _Site, batched: Sequence[bool]) -> str | None:
 
 def _spread(operand: Any, axis: Any, size: int) -> Any:
     """The batch in front."""
-    if axis is batching.not_mapped:
+    if axis is None:
         return jnp.broadcast_to(operand, (size, *operand.shape))
     return jnp.moveaxis(operand, axis, 0)
 
@@ -313,8 +313,8 @@ def _batch(operands: Sequence[Any], axes: Sequence[Any], **parameters: Any) -> A
     """Into a leading dim where the signature allows it, else one call after the other."""
     site = _Site(parameters["algorithm"], parameters["given"], parameters["scalars"])
     bind = functools.partial(_call_p.bind, **parameters)
-    batched = [axis is not batching.not_mapped for axis in axes]
-    size = next(operand.shape[axis] for operand, axis in zip(operands, axes) if axis is not batching.not_mapped)
+    batched = [axis is not None for axis in axes]
+    size = next(operand.shape[axis] for operand, axis in zip(operands, axes) if axis is not None)
     dim = _folding_dim(site, batched) if size > 0 else None
     if dim is not None:
         results = _fold(site, dim, operands, axes, size, bind)

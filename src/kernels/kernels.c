@@ -13,6 +13,8 @@ static const hone_kernel_table *const tables[] = {
     &hone_rwkv4_table,
     &hone_stencil_table,
     &hone_reduction_table,
+    &hone_silu_mul_table,
+    &hone_silu_mul_vjp_table,
 };
 
 hone_status hone_kernels_register(hone_registry *registry, hone_error *err)

@@ -14,5 +14,7 @@ extern const hone_kernel_table hone_mean_pooling_table;
 extern const hone_kernel_table hone_rwkv4_table;
 extern const hone_kernel_table hone_stencil_table;
 extern const hone_kernel_table hone_reduction_table;
+extern const hone_kernel_table hone_silu_mul_table;
+extern const hone_kernel_table hone_silu_mul_vjp_table;
 
 #endif

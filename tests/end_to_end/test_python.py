@@ -30,7 +30,7 @@ class Python(unittest.TestCase):
         return out
 
     def test_the_package_passes_its_tests(self):
-        self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose",
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_jax",
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone")
 
     def test_the_page_runs_as_written(self):
@@ -47,7 +47,7 @@ class Python(unittest.TestCase):
                         PYTHONPATH=PACKAGES, HONE_BUILD=BUILD.resolve())
             wheel, = folder.glob("hone-*-cp311-abi3-linux_*.whl")
             names = {pathlib.PurePath(name).name for name in zipfile.ZipFile(wheel).namelist()}
-            self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "hone-worker", "py.typed", "LICENSE"}, names)
+            self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "libhone_xla.so", "hone-worker", "py.typed", "LICENSE"}, names)
             self.passes(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
             python = folder / "venv" / "bin" / "python"
             site = self.passes(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
@@ -56,4 +56,5 @@ class Python(unittest.TestCase):
             out = self.passes(python, "-c", "import hone, sys; print(hone.__file__, hone.decide('softmax(f32[4,8])').kernel)",
                               HONE_STORE="none", PYTHONPATH=PACKAGES)
             self.assertTrue(out.startswith(site), out)
-            self.passes(python, "-B", "-m", "unittest", "test_run", "test_choose.Tune", PYTHONPATH=PACKAGES)
+            self.passes(python, "-B", "-m", "unittest", "test_run", "test_choose.Tune", "test_jax.Handler",
+                        PYTHONPATH=PACKAGES)

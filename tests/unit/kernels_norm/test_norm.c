@@ -45,6 +45,21 @@ static void every_softmax_meets_its_reference(void **state)
     each_shape(&hone_softmax_table, "softmax(%s[%d,%d,%d], scale=-3.5)", 2);
 }
 
+static void every_silu_mul_and_its_gradient_meet_their_references(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+            char array[60], text[300];
+            const int a = (int)shapes[i][0], b = (int)shapes[i][1], c = (int)shapes[i][2];
+            snprintf(array, sizeof array, "%s[%d,%d,%d]", dtypes[k], a, b, c);
+            snprintf(text, sizeof text, "silu_mul(%s, %s)", array, array);
+            contest_once(&hone_silu_mul_table, text, 4);
+            snprintf(text, sizeof text, "silu_mul_vjp(%s, %s, %s)", array, array, array);
+            contest_once(&hone_silu_mul_vjp_table, text, 4);
+        }
+}
+
 static void rms_norm_divides_by_the_root_of_the_mean_square(void **state)
 {
     (void)state;
@@ -155,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rms_norm_meets_its_reference),
         cmocka_unit_test(every_softmax_meets_its_reference),
+        cmocka_unit_test(every_silu_mul_and_its_gradient_meet_their_references),
         cmocka_unit_test(rms_norm_divides_by_the_root_of_the_mean_square),
         cmocka_unit_test(softmax_of_equal_elements_is_even_and_scale_sharpens),
         cmocka_unit_test(softmax_gives_masked_elements_nothing),

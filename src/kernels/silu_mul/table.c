@@ -1,0 +1,106 @@
+// silu_mul and silu_mul_vjp: their signatures, their kernels, and what is known of them without running them.
+#include "kernels/silu_mul/silu_mul.h"
+#include "kernels/tables.h"
+#include "kernels/vector/arguments.h"
+
+static const char space[] = "unroll: 1..4 *2 default 2\n"
+                            "rows_per_task: 1..256 *4 default 4\n"
+                            "store: cached | streamed\n"
+                            "threads: 1..64 *2\n"
+                            "where threads <= device.threads";
+
+static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    (void)kernel;
+    size_t count = hone_signature_count(hone_call_signature(call));
+    for (size_t i = 0; i < count; i++)
+        if (!hone_last_axis_is_dense(call, i, why)) return false;
+    return true;
+}
+
+// The exponential counted as one.
+static void count_work(const hone_call *call, double operations, hone_cost *out_cost)
+{
+    double elements = (double)hone_tensor_elements(hone_call_tensor(call, SILU_MUL_GATE));
+    double arrays = (double)hone_signature_count(hone_call_signature(call));
+    out_cost->bytes = arrays * elements * hone_call_dtype(call, "T")->bits / 8.0;
+    out_cost->operations = operations * elements;
+}
+
+static void model(const hone_call *call, hone_cost *out_cost)
+{
+    count_work(call, 5, out_cost);
+}
+
+static void model_vjp(const hone_call *call, hone_cost *out_cost)
+{
+    count_work(call, 10, out_cost);
+}
+
+// A task worth the price of handing it over is some 32 KiB; what is larger than the last cache need not go through it.
+static bool heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    int64_t dim = hone_dim_of(call, "dim"), bytes = hone_tensor_elements(hone_call_tensor(call, SILU_MUL_GATE)) * 4;
+    int64_t rows_per_task = 1;
+    while (rows_per_task < 256 && rows_per_task * dim * 4 < 1 << 15)
+        rows_per_task *= 4;
+    out_config->count = 4;
+    out_config->values[SILU_MUL_UNROLL] = 2;
+    out_config->values[SILU_MUL_ROWS_PER_TASK] = rows_per_task;
+    out_config->values[SILU_MUL_STORE] = device && device->l3_bytes > 0 && bytes > device->l3_bytes;
+    out_config->values[SILU_MUL_THREADS] = hone_threads_for(device, bytes >> 17);
+    return true;
+}
+
+static const hone_algorithm algorithm = {
+    .struct_size = sizeof algorithm,
+    .signature = "silu_mul(gate: T[..., dim], up: T[..., dim]) -> y: T[..., dim] where T in f32, f16, bf16",
+    .reference = hone_silu_mul_reference,
+    .tolerance = {.relative = 1e-5, .scale = 1},
+    .model = model,
+    .independent = "...",
+};
+
+static const hone_algorithm algorithm_vjp = {
+    .struct_size = sizeof algorithm_vjp,
+    .signature = "silu_mul_vjp(gate: T[..., dim], up: T[..., dim], d_y: T[..., dim]) -> "
+                 "(d_gate: T[..., dim], d_up: T[..., dim]) where T in f32, f16, bf16",
+    .reference = hone_silu_mul_vjp_reference,
+    .tolerance = {.relative = 1e-5, .scale = 1},
+    .model = model_vjp,
+    .independent = "...",
+};
+
+#define AVX512 (HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ)
+#define AVX2   (HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C)
+
+static const hone_kernel kernels[] = {
+    {HONE_KERNEL, .algorithm = "silu_mul", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 30, .needs = AVX512, .space = space, .supports = supports, .heuristic = heuristic,
+     .run = hone_silu_mul_avx512},
+    {HONE_KERNEL, .algorithm = "silu_mul", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
+     .needs = AVX2, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_avx2},
+    {HONE_KERNEL, .algorithm = "silu_mul", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_portable},
+    {HONE_KERNEL, .algorithm = "silu_mul", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .is_reference = true, .run = hone_silu_mul_reference},
+};
+
+static const hone_kernel kernels_vjp[] = {
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 30, .needs = AVX512, .space = space, .supports = supports, .heuristic = heuristic,
+     .run = hone_silu_mul_vjp_avx512},
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 20, .needs = AVX2, .space = space, .supports = supports, .heuristic = heuristic,
+     .run = hone_silu_mul_vjp_avx2},
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_vjp_portable},
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .is_reference = true, .run = hone_silu_mul_vjp_reference},
+};
+
+const hone_kernel_table hone_silu_mul_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};
+const hone_kernel_table hone_silu_mul_vjp_table = {
+    &algorithm_vjp, kernels_vjp, sizeof kernels_vjp / sizeof *kernels_vjp};

@@ -1,0 +1,292 @@
+"""hone inside real JAX on the CPU."""
+
+import asyncio
+import ctypes
+import functools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
+
+import jax
+import jax.numpy as jnp
+import numpy
+
+import hone
+from support import QUICK, HoneTest, norm
+
+import hone.jax  # noqa: E402  (support cleans the environment first)
+from block import Hone, Plain, block, made  # noqa: E402
+
+X = jnp.asarray(numpy.random.default_rng(3).standard_normal((4, 8, 64)), jnp.float32)
+W = jnp.asarray(numpy.random.default_rng(4).standard_normal(64), jnp.float32)
+
+
+def rms(x, w, **scalars):
+    return hone.jax.call("rms_norm", x, w, **scalars)
+
+
+def close(actual, expected, rtol=1e-4, atol=1e-4):
+    numpy.testing.assert_allclose(numpy.asarray(actual, numpy.float64), numpy.asarray(expected, numpy.float64), rtol, atol)
+
+
+class Call(HoneTest):
+    def test_it_runs_with_and_without_jit(self):
+        expected = norm(numpy.asarray(X), numpy.asarray(W), 0.5)
+        for function in (rms, jax.jit(rms, static_argnames="eps")):
+            close(function(X, W, eps=0.5), expected)
+            close(function(X, W, eps=numpy.float32(0.5)), expected)
+
+    def test_bfloat16_and_several_results(self):
+        y = jax.jit(rms)(X.astype(jnp.bfloat16), W.astype(jnp.bfloat16))
+        self.assertEqual(y.dtype, jnp.bfloat16)
+        close(y, norm(numpy.asarray(X), numpy.asarray(W)), 5e-2, 5e-2)
+        q = X.reshape(1, 8, 4, 64)
+        out, weights = jax.jit(lambda q: hone.jax.call("attention", q, q, q, causal=True))(q)
+        self.assertEqual((out.shape, weights.shape), ((1, 8, 4, 64), (1, 4, 8, 8)))
+        close(weights.sum(-1), jnp.ones((1, 4, 8)))
+
+    def test_a_wrong_call_is_refused_while_tracing(self):
+        for wrong, kind, words in (
+                (lambda: rms(X, W[:5]), hone.InvalidArgumentError, r"weight\[0\] is 5 but dim is 64"),
+                (lambda: rms(X, W.astype(jnp.float16)), hone.InvalidArgumentError, "f16"),
+                (lambda: rms(X, W, epsilon=1), TypeError, "no parameter 'epsilon'"),
+                (lambda: hone.jax.call("rms_norm", X, W, x=X), TypeError, "given twice"),
+                (lambda: hone.jax.call("rms_norm", X, W, X), TypeError, "3 came"),
+                (lambda: hone.jax.call("nothing", X), hone.NotFoundError, "nothing"),
+                (lambda: hone.jax.call("rms_norm@v7", X, W), hone.NotFoundError, "rms_norm")):
+            with self.assertRaisesRegex(kind, words):
+                wrong()
+            with self.assertRaisesRegex(kind, words):
+                jax.jit(wrong)()
+        with self.assertRaisesRegex(TypeError, "must be known when"):
+            jax.jit(rms)(X, W, eps=0.5)
+
+    def test_vmap_puts_the_batch_into_a_leading_dim(self):
+        many = jnp.stack([X, 2 * X, 3 * X])
+        weights = jnp.stack([W, 2 * W, 3 * W])
+
+        def calls(function, *args):
+            program = hone.default().read(hone.jax.lower(function, *args))
+            return [(row["call"], row["count"]) for row in program.operations]
+
+        batched = jax.vmap(rms, (0, None))
+        close(batched(many, W), norm(numpy.asarray(many), numpy.asarray(W)))
+        self.assertEqual(calls(batched, many, W), [("rms_norm(f32[3,4,8,64], f32[64])", 1)])
+        close(jax.vmap(rms, (2, None), 1)(X.transpose(1, 2, 0), W), jnp.swapaxes(rms(X, W), 0, 1))
+        # A batch of weights has no dim of its own in the signature: one call after the other.
+        close(jax.vmap(rms)(many, weights), norm(numpy.asarray(many), numpy.asarray(weights)[:, None, None]))
+        self.assertEqual(calls(jax.vmap(rms), many, weights)[0][0], "rms_norm(f32[4,8,64], f32[64])")
+        product = functools.partial(hone.jax.call, "matmul")
+        rows, matrix = X, jnp.asarray(numpy.random.default_rng(5).standard_normal((64, 16)), jnp.float32)
+        close(jax.vmap(product, (0, None))(rows, matrix), rows @ matrix, 1e-3, 1e-3)
+        self.assertEqual(calls(jax.vmap(product, (0, None)), rows, matrix), [("matmul(f32[32,64], f32[64,16])", 1)])
+        matrices = jnp.stack([matrix, 2 * matrix, 3 * matrix, -matrix])
+        close(jax.vmap(product)(rows, matrices), rows @ matrices, 1e-3, 1e-3)
+        attention = jax.vmap(lambda q, k: hone.jax.call("flash_attention", q, k, k, causal=True), (0, None))
+        q = X.reshape(2, 2, 4, 2, 64)
+        close(attention(q, q[0]), jnp.stack([Plain.attention(one * 64 ** -0.5 * 8, q[0], q[0]) for one in q]))
+        self.assertEqual(calls(attention, q, q[0])[0][0].split(",")[0], "flash_attention(f32[4")
+
+    def test_a_gradient_that_is_not_there_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "rms_norm has no gradient.*rms_norm_vjp"):
+            jax.grad(lambda x: rms(x, W).sum())(X)
+
+    def test_a_gradient_that_is_there_is_taken(self):
+        def loss(call):
+            return lambda x, y: (call(x, y) * W).sum()
+
+        gate = functools.partial(hone.jax.call, "silu_mul")
+        x, y = X[0], X[1]
+        for ours, plain in zip(jax.jit(jax.grad(loss(gate), (0, 1)))(x, y), jax.grad(loss(Plain.gate), (0, 1))(x, y)):
+            close(ours, plain)
+        close(jax.vmap(jax.grad(loss(gate)))(X, X[::-1]), jax.vmap(jax.grad(loss(Plain.gate)))(X, X[::-1]))
+
+    def test_calls_run_in_loops_and_at_the_same_time(self):
+        looped = jax.jit(lambda x: jax.lax.fori_loop(0, 5, lambda i, x: rms(x, W) * 0.5, x))
+        expected = functools.reduce(lambda x, _: norm(x, numpy.asarray(W)) * 0.5, range(5), numpy.asarray(X))
+        failures = []
+
+        def work():
+            for _ in range(20):
+                if not numpy.allclose(looped(X), expected, 1e-3, 1e-3):
+                    failures.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_xlas_own_threads_do_the_work(self):
+        a = jnp.asarray(numpy.random.default_rng(5).standard_normal((256, 256)), jnp.float32)
+        with hone.override("matmul", "portable"):
+            config = dict(hone.decide("matmul", ("f32", (256, 256)), ("f32", (256, 256))).config, threads=2)
+        with hone.override("matmul", "portable", config):
+            product = jax.jit(lambda a: hone.jax.call("matmul", hone.jax.call("matmul", a, a), a))
+            for _ in range(20):
+                close(product(a), a @ a @ a, 1e-2, 0.5)
+
+
+class Contexts(HoneTest):
+    def test_a_context_makes_jax_trace_again_and_travels_in_the_program(self):
+        traced = []
+
+        @jax.jit
+        def function(x):
+            traced.append(hone._contexts.number())
+            return rms(x, W)
+
+        one = hone.override("rms_norm", "portable")
+        for _ in range(2):
+            function(X)
+            with one:
+                function(X)
+                text = hone.jax.lower(function, X)
+                self.assertIn(f"hone_context = {traced[-1]} : i64", text)
+        self.assertEqual(len(traced), 2)
+        self.assertEqual(traced[0], 0)
+        self.assertGreater(traced[1], 0)
+
+    def test_what_runs_is_what_the_context_says(self):
+        function = jax.jit(lambda x: rms(x, W))
+        with hone.policy("fail"):
+            with self.assertRaisesRegex(Exception, "NOT_FOUND: hone: rms_norm.*policy fail"):
+                function(X).block_until_ready()
+        close(function(X), norm(numpy.asarray(X), numpy.asarray(W)))
+        with hone.override("rms_norm", "reference"):
+            close(function(X), norm(numpy.asarray(X), numpy.asarray(W)))
+
+    def test_execution_never_tunes(self):
+        with hone.policy("tune"):
+            close(jax.jit(rms)(X, W), norm(numpy.asarray(X), numpy.asarray(W)))
+        self.assertNotIn(self.runtime.decide("rms_norm", ("f32", X.shape), ("f32", W.shape)).source, ("memory", "store"))
+        self.assertEqual([row["algorithm"] for row in self.runtime.recorded()], ["rms_norm"])  # noted for later
+
+    def test_coroutines_go_through_jit_of_hone(self):
+        function = hone.jax.jit(lambda x: rms(x, W))
+        plain = jax.jit(lambda x: rms(x, W))
+
+        async def one(kernel, turns):
+            with hone.override("rms_norm", kernel):
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                    close(function(X), norm(numpy.asarray(X), numpy.asarray(W)))
+                    text = function.lower(X).as_text()
+                return f"hone_context = {hone._contexts.number()} : i64" in text
+
+        async def hidden():
+            with hone.override("rms_norm", "portable"):
+                await asyncio.sleep(0.01)
+                return plain(X)
+
+        async def everybody():
+            self.assertEqual(await asyncio.gather(one("portable", 3), one("reference", 5)), [True, True])
+            failures = await asyncio.gather(hidden(), hidden(), return_exceptions=True)
+            self.assertTrue(all(isinstance(one, RuntimeError) and "hone.jax.jit" in str(one) for one in failures[:1]))
+
+        asyncio.run(everybody())
+
+
+class Handler(HoneTest):
+    """Frames that no hone.jax.call would make."""
+
+    def call(self, *arrays, result=None, **attributes):
+        hone.jax._runtime()
+        shape = jax.ShapeDtypeStruct(X.shape, X.dtype) if result is None else result
+        return jax.jit(lambda *given: jax.ffi.ffi_call("hone_call", shape)(*given, **attributes))(*arrays)
+
+    def refused(self, words, *arrays, **attributes):
+        with self.assertRaisesRegex(Exception, words):
+            jax.block_until_ready(self.call(*arrays, **attributes))
+
+    def test_a_program_of_others_may_call_hone(self):
+        close(self.call(X, W, hone_algorithm="rms_norm", eps=numpy.float32(0.5)), rms(X, W, eps=0.5))
+        close(self.call(X, W, hone_algorithm="rms_norm", hone_version="1", hone_context=numpy.int64(12345)), rms(X, W))
+
+    def test_wrong_frames_are_errors_of_xla_in_hones_words(self):
+        name = {"hone_algorithm": "rms_norm"}
+        self.refused("INVALID_ARGUMENT: hone: .*hone_algorithm", X, W)
+        self.refused("NOT_FOUND: hone: .*nothing", X, W, hone_algorithm="nothing")
+        self.refused("NOT_FOUND: hone: ", X, W, hone_version="9", **name)
+        self.refused("no parameter epsilon; it is rms_norm", X, W, epsilon=numpy.float32(1), **name)
+        self.refused("eps is of another kind than f64", X, W, eps="small", **name)
+        self.refused("neither a string nor a scalar", X, W, eps=numpy.ones(3), **name)
+        self.refused("1 arrays came, and 2 are asked for", X, **name)
+        self.refused("results came, and 1 are asked for", X, W, result=[jax.ShapeDtypeStruct((1,), X.dtype)] * 2, **name)
+        self.refused(r"INVALID_ARGUMENT: hone: rms_norm: weight\[0\] is 5", X, W[:5], **name)
+        self.refused("INVALID_ARGUMENT: hone: rms_norm: y", X, W, result=jax.ShapeDtypeStruct((3,), X.dtype), **name)
+        self.refused("XLA's type 21", X, jnp.ones(64, jnp.int4), **name)
+        self.refused("dimensions; it is asked for", X.reshape(1, 1, 1, 1, 1, 1, 1, 4, 8, 64), W, **name)
+
+    def test_the_layouts_are_those_of_jaxlib(self):
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        source = pathlib.Path(__file__).parents[1] / "xla_ffi" / "layout.c"
+        root = source.parents[2]
+        process = subprocess.run(
+            [compiler, "-std=c11", "-fsyntax-only", f"-I{root}/src", f"-I{root}/include", "-isystem", jax.ffi.include_dir(),
+             str(source)], capture_output=True, text=True)
+        self.assertEqual(process.returncode, 0, process.stderr)
+
+
+class Tune(HoneTest):
+    def test_what_is_tuned_answers(self):
+        function = jax.jit(lambda x, w: rms(x, w, eps=0.25))
+        before = function(X, W)
+        result = hone.jax.tune(function, X, W, **QUICK)
+        self.assertEqual([decision.call for decision in result], ["rms_norm(f32[4,8,64], f32[64], eps=0.25)"])
+        with result:
+            close(function(X, W), before)
+        abstract = hone.jax.tune(lambda x: hone.jax.call("softmax", x), jax.ShapeDtypeStruct((4, 32), jnp.float32), **QUICK)
+        self.assertEqual([decision.call for decision in abstract], ["softmax(f32[4,32])"])
+
+    def command(self, *arguments):
+        return [os.environ["HONE_TEST_COMMAND"], *arguments, "--store", self.store]
+
+    def test_a_block_is_tuned_by_the_command_from_its_file(self):
+        x, p = made()
+        step = jax.jit(functools.partial(block, Hone, heads=4))
+        expected = block(Plain, x, p, 4)
+        close(step(x, p), expected)
+        forms = {"block.mlir": step.lower(x, p).as_text(debug_info=True).encode(),
+                 "plain.mlir": step.lower(x, p).as_text().encode(),
+                 "block.hlo": step.lower(x, p).as_text("hlo", debug_info=True).encode(),
+                 "optimised.hlo": step.lower(x, p).compile().as_text().encode()}
+        found = {}
+        for name, data in forms.items():
+            (self.folder / name).write_bytes(data)
+            out = subprocess.run(self.command("offline", "--list", "--json", str(self.folder / name)), check=True,
+                                 capture_output=True, text=True).stdout
+            found[name] = {row["call"]: row for row in json.loads(out)["operations"]}
+        calls = found["block.mlir"]
+        self.assertEqual({call.split("(")[0] for call in calls},
+                         {"rms_norm", "matmul", "flash_attention", "softmax", "silu_mul"})
+        self.assertEqual({row["matched"] for row in calls.values()}, {"label"})
+        self.assertEqual({name: set(rows) for name, rows in found.items()}, {name: set(calls) for name in forms})
+        tuning = self.command("offline", "--json", "--seconds", "1", "--evals", "6", str(self.folder / "block.mlir"))
+        # Two processes at once: they share the work through the store.
+        processes = [subprocess.Popen(tuning, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        for process in processes:
+            out, err = process.communicate(timeout=240)
+            self.assertEqual(process.returncode, 0, err)
+            self.assertEqual({entry["call"] for entry in json.loads(out)["entries"]}, set(calls))
+        stat = json.loads(subprocess.run(self.command("store", "stat", "--json"), check=True, capture_output=True,
+                                         text=True).stdout)
+        self.assertEqual(stat["decisions"], len(calls))
+        self.assertLessEqual(stat["measurements"], 12 * len(calls))
+        with hone.Runtime(store=self.store) as tuned:
+            before = hone.use(tuned)
+            try:
+                for call in calls:
+                    self.assertEqual(hone.decide(call).source, "store", call)
+                with hone.policy("fail"):  # what is not in the store would be an error
+                    close(step(x, p), expected)
+            finally:
+                hone.use(before)
