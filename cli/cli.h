@@ -24,7 +24,7 @@ typedef struct cli_options {
     const char *store, *platform, *kernel, *spec, *format, *device, *lock, *report, *at, *rank, *neighbours, *t4;
     double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
-    cli_names warm;
+    cli_names warm, packs;
     int64_t evals, patience, seed, sample, calls;
 } cli_options;
 
@@ -126,6 +126,7 @@ int cli_store_diff(hone_cli *cli, hone_store *store);
 int cli_store_prune(hone_cli *cli, hone_store *store);
 int cli_space(hone_cli *cli);
 int cli_simulate(hone_cli *cli);
+int cli_pack(hone_cli *cli);
 int cli_doctor(hone_cli *cli);
 int cli_help(hone_cli *cli);
 

@@ -31,6 +31,15 @@ static int check_store(const hone_cli *cli)
     return hone_store_check_url(url, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
+// Those of --pack.
+static int load_packs(const hone_cli *cli)
+{
+    hone_error err;
+    for (size_t i = 0; i < cli->options.packs.count; i++)
+        if (hone_pack_load(cli->rt, cli->options.packs.items[i], &err) != HONE_OK) return cli_fail(&err);
+    return 0;
+}
+
 static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
 {
     const char *environment = getenv("HONE_POLICY");
@@ -44,7 +53,7 @@ static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
         .lock_file = lock,
     };
     hone_error err;
-    if (hone_runtime_open(&options, &cli->rt, &err) == HONE_OK) return 0;
+    if (hone_runtime_open(&options, &cli->rt, &err) == HONE_OK) return load_packs(cli);
     // A lock file that is not there is no answer to what was asked.
     int status = cli_fail(&err);
     return status == EXIT_NO ? EXIT_WORLD : status;

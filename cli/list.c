@@ -2,6 +2,8 @@
 #include "cli.h"
 #include "registry/names.h"
 
+#include "registry/origin.h"
+#include "registry/registry.h"
 #include "runtime/dispatch.h"
 
 #include <inttypes.h>
@@ -19,31 +21,37 @@ static const hone_device_info *device_for(hone_cli *cli, const hone_kernel *kern
 }
 
 // Whether a kernel can run here at all, whatever the call.
-static bool runs_here(hone_cli *cli, const hone_kernel *kernel, char *reason, size_t size)
+static bool runs_here(hone_cli *cli, const hone_kernel_ref *ref, char *reason, size_t size)
 {
+    const hone_kernel *kernel = &ref->kernel;
     const char *why = NULL;
     if (!hone_runtime_platform(cli->rt, kernel->platform, &why)) {
         snprintf(reason, size, "%s", why);
         return false;
     }
     const hone_device_info *device = device_for(cli, kernel);
-    if (device == NULL || (kernel->needs & ~device->features) != 0) {
-        snprintf(reason, size, "needs instruction sets that this CPU does not have");
-        return false;
-    }
-    return true;
+    hone_error err = {.message = "there is no device for it"};
+    if (device != NULL && hone_kernel_eligible(ref, NULL, device, &err) == HONE_OK) return true;
+    snprintf(reason, size, "%s", err.message);
+    return false;
+}
+
+// The folder of the pack that brought it; NULL: none did.
+static const char *pack_of(const hone_kernel *kernel)
+{
+    return kernel->code != NULL && kernel->code->pack != NULL ? kernel->code->pack->folder : NULL;
 }
 
 static json_t *kernel_row(hone_cli *cli, const hone_kernel_ref *ref)
 {
-    char reason[256] = "";
-    bool here = runs_here(cli, &ref->kernel, reason, sizeof reason);
+    char reason[400] = "";
+    bool here = runs_here(cli, ref, reason, sizeof reason);
     uint64_t size = hone_space_cartesian(ref->space);
     return json_pack(
-        "{s:s, s:s, s:s, s:i, s:I, s:b, s:s?, s:s?}", "name", ref->kernel.name, "platform",
+        "{s:s, s:s, s:s, s:i, s:I, s:b, s:s?, s:s?, s:s?}", "name", ref->kernel.name, "platform",
         hone_platform_name(ref->kernel.platform), "backend", hone_backend_name(ref->kernel.backend), "priority",
         (int)ref->kernel.priority, "space", (json_int_t)(size > INT64_MAX ? INT64_MAX : size), "runs_here", here,
-        "reason", here ? NULL : reason, "revision", ref->kernel.revision);
+        "reason", here ? NULL : reason, "revision", ref->kernel.revision, "pack", pack_of(&ref->kernel));
 }
 
 static json_t *algorithm_row(hone_cli *cli, const hone_algorithm_entry *algorithm)
@@ -72,11 +80,16 @@ static void print_text(const json_t *root)
             char priority[24], space[24];
             snprintf(priority, sizeof priority, "%d", (int)json_integer_value(json_object_get(kernel, "priority")));
             snprintf(space, sizeof space, "%" PRId64, (int64_t)json_integer_value(json_object_get(kernel, "space")));
+            char note[1200];
             const char *reason = json_string_value(json_object_get(kernel, "reason"));
+            const char *pack = json_string_value(json_object_get(kernel, "pack"));
+            snprintf(
+                note, sizeof note, "%s%s%s%s", pack != NULL ? "pack " : "", pack != NULL ? pack : "",
+                pack != NULL && reason != NULL ? ": " : "", reason != NULL ? reason : "");
             cli_table_row(
                 table, " ", json_string_value(json_object_get(kernel, "name")),
                 json_string_value(json_object_get(kernel, "platform")),
-                json_string_value(json_object_get(kernel, "backend")), priority, space, reason == NULL ? "" : reason);
+                json_string_value(json_object_get(kernel, "backend")), priority, space, note);
         }
         cli_table_print(table);
     }

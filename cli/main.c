@@ -15,14 +15,14 @@ volatile int cli_cancel;
 const cli_command cli_commands[] = {
     {"devices", "", "platforms, their devices and fingerprints, or what is missing", "json",
      "A platform that cannot run here is shown with the reason and what to install.", 0, 0, cli_devices},
-    {"list", "[ALGORITHM]", "algorithms with their signatures and kernels", "json validate verbose",
+    {"list", "[ALGORITHM]", "algorithms with their signatures and kernels", "json validate verbose pack",
      "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.", 0, 1,
      cli_list},
     {"tune", "CALL...", "find the fastest correct kernel and config for each call",
      "json store seconds batch-seconds evals patience calls wait platform kernel cold stable seed recorded fresh "
      "no-store "
      "in-process "
-     "report t4 audit threshold update",
+     "report t4 audit threshold update pack",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured now: multiply-adds on all threads, or reading memory;\n"
      "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval.\n"
@@ -38,12 +38,12 @@ const cli_command cli_commands[] = {
      "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
      "--unproved tunes also what was matched by operands alone.",
      1, 0, cli_offline},
-    {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed",
+    {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed pack",
      "A call that nobody has tuned is tuned first (HONE_POLICY=heuristic: is not).", 1, 1, cli_run},
     {"bench", "CALL...", "every kernel side by side, interleaved: default, heuristic and chosen",
-     "json store seed seconds wait", "Nothing is stored. Kernels run in this process.", 1, 0, cli_bench},
-    {"explain", "CALL", "why a call gets the kernel it gets", "json store", "Never tunes. Exit 1 when nothing answers.",
-     1, 1, cli_explain},
+     "json store seed seconds wait pack", "Nothing is stored. Kernels run in this process.", 1, 0, cli_bench},
+    {"explain", "CALL", "why a call gets the kernel it gets", "json store pack",
+     "Never tunes. Exit 1 when nothing answers.", 1, 1, cli_explain},
     {"key", "CALL", "canonical JSON and call key", "json spec",
      "--spec FILE prints the key of a canonical text (- is standard input).", 0, 1, cli_key},
     {"lock", "[CALL...]", "pin the stored choices in hone.lock, or see whether they drifted",
@@ -95,6 +95,12 @@ const cli_command cli_commands[] = {
      "and what that would cost. Each config is paid for whole, unless --racing stops losers and pays run by run.\n"
      "--warm OTHER... hands on the 8 best configs of each other recorded space.",
      1, 0, cli_simulate},
+    {"pack", "list|check [DIR...]", "kernels that come as folders: what they hold, and what is wrong", "json",
+     "list          the packs of HONE_PACK_PATH, and those that are named: every kernel, and why one does not run "
+     "here\n"
+     "check DIR...  reads packs and their files without using them; exit 1 when something of them is refused\n"
+     "A kernel that is refused never runs; the others of its pack do. hone tune --pack DIR tunes with a pack.",
+     1, 0, cli_pack},
     {"doctor", "", "stores, lock file, clock, governor, libraries: what to do", "json store lock",
      "Reads every record of the store, and sets damaged ones aside. Exit 1 when a check fails.", 0, 0, cli_doctor},
     {"help", "[COMMAND|environment]", "this page, a command's page, or the environment variables", "", "", 0, 1,
@@ -144,6 +150,7 @@ static const struct {
     {"neighbours", TEXT, AT(neighbours)},
     {"t4", TEXT, AT(t4)},
     {"warm", LIST, AT(warm)},
+    {"pack", LIST, AT(packs)},
     {"racing", FLAG, AT(racing)},
     {"seconds", SECONDS, AT(seconds)},
     {"batch-seconds", SECONDS, AT(batch_seconds)},

@@ -39,6 +39,7 @@ _hone() {
         help) words="$(_hone_commands) environment" ;;
         list) words=$(_hone_algorithms) ;;
         store) [ "$COMP_CWORD" -eq 2 ] && words='list get put remove stat verify export import merge diff prune' ;;
+        pack) [ "$COMP_CWORD" -eq 2 ] && words='list check' ;;
         record) [ "$COMP_CWORD" -eq 2 ] && words='list clear import export' ;;
         esac
     fi

@@ -61,6 +61,10 @@ hone_status hone_os_list_folder(
 bool hone_os_object_path(const void *address, char *out, size_t size);
 bool hone_os_is_executable(const char *path);
 
+// A new folder of this process's own in TMPDIR, else /tmp (mode 0700); and its removal with the files in it.
+bool hone_os_make_private_folder(char *out, size_t size);
+void hone_os_remove_private_folder(const char *folder);
+
 // The permission bits of a file; `otherwise` when there is none.
 unsigned hone_os_file_mode(const char *path, unsigned otherwise);
 
@@ -84,6 +88,9 @@ typedef struct hone_library hone_library;
 // HONE_UNAVAILABLE with the loader's words for each name.
 hone_status hone_library_open(
     const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
+// A library of which nothing stays mapped when it is closed: its file may be gone by then.
+hone_status hone_library_open_file(
+    const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err);
 // Path of the library that the loader would take for a soname, links followed, so that the file's name tells its version.
 // Loads nothing. False: there is none.
 bool hone_library_find(const char *soname, char *out, size_t size);
@@ -165,6 +172,14 @@ typedef struct hone_process {
 } hone_process;
 // Starts program with arguments (NULL-ended, first is the program's name); the child finds its end as file descriptor 3.
 hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err);
+// Runs a program to its end, found as a shell finds it, and appends what it prints, at most limit bytes.
+//   arguments    NULL-ended, the program first
+//   out_exit     its exit code; 127: it was not found
+// Returns: HONE_OK; HONE_BUSY: the deadline passed, and it was ended; HONE_KERNEL_FAILED: a signal ended it; HONE_IO.
+hone_status hone_process_run(
+    const char *const *arguments, uint64_t deadline_ns, size_t limit, hone_buffer *out, int *out_exit, hone_error *err);
+// Path of a program that a shell would find, without links; false when there is none.
+bool hone_os_find_program(const char *name, char *out, size_t size);
 // Forks; the child calls body(ctx, fd) and leaves with its return value. Only from a single-threaded process.
 hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_process *out, hone_error *err);
 // Splits the calling process, which has one thread, into a keeper and its child, and returns in the child only. When the

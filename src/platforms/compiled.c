@@ -62,3 +62,76 @@ void hone_compiled_keep(const char *key, const hone_buffer *bytes)
     if (!file.failed) (void)!hone_os_replace_file(path, file.data, file.size, NULL);
     hone_buffer_deinit(&file);
 }
+
+// Files -------------------------------------------------------------------------------------------------------------
+
+// Appends "DIGEST path\n" of a file as it is now.
+static bool put_file(const char *path, hone_buffer *list)
+{
+    char digest[HONE_SHA256_HEX_SIZE];
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, list->allocator);
+    bool read = hone_os_read_file(path, LIMIT, &bytes, NULL) == HONE_OK;
+    if (read) hone_hash_sha256(hone_buffer_string(&bytes), bytes.size, digest);
+    hone_buffer_deinit(&bytes);
+    if (read) hone_buffer_format(list, "%s %s\n", digest, path);
+    return read && !list->failed;
+}
+
+static bool second_key(const char *key, const hone_buffer *list, char out[HONE_SHA256_HEX_SIZE])
+{
+    hone_buffer all;
+    hone_buffer_init(&all, list->allocator);
+    hone_buffer_format(&all, "%s\n", key);
+    hone_buffer_append(&all, hone_buffer_string(list), list->size);
+    hone_hash_sha256(hone_buffer_string(&all), all.size, out);
+    bool whole = !all.failed;
+    hone_buffer_deinit(&all);
+    return whole;
+}
+
+// The list of names of a list of digests and names, with digests of now.
+static bool list_again(const hone_buffer *old, hone_buffer *out)
+{
+    const char *at = hone_buffer_string(old);
+    while (*at != '\0') {
+        char path[PATH_SIZE];
+        const size_t size = strcspn(at, "\n");
+        const size_t length = size > HONE_SHA256_HEX_SIZE ? size - HONE_SHA256_HEX_SIZE : 0;
+        if (length == 0 || length >= sizeof path || at[HONE_SHA256_HEX_SIZE - 1] != ' ') return false;
+        memcpy(path, at + HONE_SHA256_HEX_SIZE, length);
+        path[length] = '\0';
+        if (!put_file(path, out)) return false;
+        at += size + (at[size] == '\n');
+    }
+    return true;
+}
+
+bool hone_compiled_find_with_files(const char *key, hone_buffer *out)
+{
+    char second[HONE_SHA256_HEX_SIZE];
+    hone_buffer old, now;
+    hone_buffer_init(&old, out->allocator);
+    hone_buffer_init(&now, out->allocator);
+    bool found = hone_compiled_find(key, &old) && list_again(&old, &now) && second_key(key, &now, second) &&
+                 hone_compiled_find(second, out);
+    hone_buffer_deinit(&now);
+    hone_buffer_deinit(&old);
+    return found;
+}
+
+void hone_compiled_keep_with_files(const char *key, const char *files, size_t files_size, const hone_buffer *bytes)
+{
+    char second[HONE_SHA256_HEX_SIZE];
+    hone_buffer list;
+    hone_buffer_init(&list, bytes->allocator);
+    bool whole = true;
+    for (const char *at = files; whole && at < files + files_size; at += strlen(at) + 1)
+        whole = strchr(at, '\n') == NULL && put_file(at, &list);
+    // A source is always among its own files, so that no list is empty.
+    if (whole && list.size > 0 && second_key(key, &list, second)) {
+        hone_compiled_keep(second, bytes);
+        hone_compiled_keep(key, &list);
+    }
+    hone_buffer_deinit(&list);
+}

@@ -134,6 +134,27 @@ hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *p
     return status;
 }
 
+hone_status hone_launch_scratch(
+    const hone_allocator *allocator, const hone_plan *plan, size_t *out_bytes, hone_error *err)
+{
+    const hone_code *code = hone_code_of_plan(plan);
+    hone_scalar value = {.kind = HONE_SCALAR_INT};
+    reader r;
+    *out_bytes = 0;
+    if (code->scratch == NULL) return HONE_OK;
+    hone_status status = open_reader(&r, allocator, plan, err);
+    if (status == HONE_OK) {
+        start_field(&r, "scratch", code->scratch, err);
+        status = read_term(&r, &value, err);
+    }
+    if (status == HONE_OK && !at_end(&r)) status = fail_at(&r, "the end", err);
+    if (status == HONE_OK && (value.kind != HONE_SCALAR_INT || value.as.i64 < 0))
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "scratch: a number of bytes is asked for");
+    if (status == HONE_OK) *out_bytes = (size_t)value.as.i64;
+    close_reader(&r);
+    return status;
+}
+
 // Arguments --------------------------------------------------------------------------------------------------------
 
 static const struct {
@@ -251,6 +272,11 @@ static hone_status read_argument(reader *r, hone_argument *argument, hone_error 
     }
     if (r->has_local && strcmp(name, "local") == 0) return read_local(r, argument, err);
     int index = hone_signature_find(hone_call_signature(r->scope.call), name);
+    if (index < 0 && strcmp(name, "scratch") == 0) {
+        *argument =
+            (hone_argument){.kind = HONE_ARGUMENT_SCRATCH, .type = HONE_ARGUMENT_POINTER, .size = sizeof(void *)};
+        return HONE_OK;
+    }
     if (index < 0)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is no tensor of the call, and no type", name);

@@ -19,10 +19,11 @@ typedef struct hone_launch {
 } hone_launch;
 
 typedef enum hone_argument_kind {
-    HONE_ARGUMENT_TENSOR, // the address of a tensor's element [0, 0, ...]
-    HONE_ARGUMENT_BITS,   // a scalar that the plan fixes
-    HONE_ARGUMENT_SCALAR, // a scalar that each run brings: one that the call key ignores
-    HONE_ARGUMENT_LOCAL,  // local memory of a work-group, bits bytes; on opencl
+    HONE_ARGUMENT_TENSOR,  // the address of a tensor's element [0, 0, ...]
+    HONE_ARGUMENT_BITS,    // a scalar that the plan fixes
+    HONE_ARGUMENT_SCALAR,  // a scalar that each run brings: one that the call key ignores
+    HONE_ARGUMENT_SCRATCH, // the address of the run's scratch memory
+    HONE_ARGUMENT_LOCAL,   // local memory of a work-group, bits bytes; on opencl
 } hone_argument_kind;
 
 typedef enum hone_argument_type {
@@ -60,6 +61,9 @@ hone_status hone_launch_arguments(
     hone_argument out[HONE_MAX_ARGUMENTS],
     uint32_t *out_count,
     hone_error *err);
+// Bytes of scratch memory that a run needs; 0 when its code asks for none.
+hone_status hone_launch_scratch(
+    const hone_allocator *allocator, const hone_plan *plan, size_t *out_bytes, hone_error *err);
 // Appends "-DNAME=VALUE" and a NUL for each parameter of the space, each constant of the code, and for each tensor x of the
 // call "-Dhone_x_f32=1" (its dtype).
 hone_status hone_launch_macros(

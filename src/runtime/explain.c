@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "registry/names.h"
+#include "registry/origin.h"
 #include "runtime/nearest.h"
 #include "runtime/negatives.h"
 #include "runtime/runtime.h"
@@ -108,6 +109,13 @@ static const char *place(const explanation *e, const hone_kernel_ref *kernel)
     if (!is_miss(e)) return "could run it; the chosen one was faster or was asked for";
     return e->answer->source == HONE_SOURCE_TRANSFER ? "could run it; near calls took the chosen one"
                                                      : "could run it; the heuristic takes the first by priority";
+}
+
+// The folder of the pack that brought a kernel; NULL: none did.
+static const char *pack_of(const hone_kernel_ref *kernel)
+{
+    const hone_code *code = kernel->kernel.code;
+    return code != NULL && code->pack != NULL ? code->pack->folder : NULL;
 }
 
 // Text -------------------------------------------------------------------------------------------------------------
@@ -233,6 +241,8 @@ static void json_kernels(explanation *e, hone_buffer *out)
         hone_json_field(out, "why", reason != NULL ? reason : place(e, e->kernels[i]));
         hone_buffer_text(out, ",\"failures\":");
         hone_negatives_json(&e->negatives, e->kernels[i]->kernel.name, out);
+        hone_buffer_char(out, ',');
+        hone_json_field(out, "pack", pack_of(e->kernels[i]));
         hone_buffer_char(out, '}');
     }
     hone_buffer_char(out, ']');

@@ -52,6 +52,23 @@ hone_status hone_library_open(
     return status;
 }
 
+hone_status hone_library_open_file(
+    const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err)
+{
+    static const char where[] = "os.library.open_file";
+    *out = NULL;
+    hone_library *library = hone_alloc(allocator, sizeof *library);
+    if (!library) return hone_fail_memory(err, where);
+    library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library->handle) {
+        const char *reason = dlerror();
+        hone_free(allocator, library);
+        return hone_fail(err, HONE_UNAVAILABLE, where, "%s", reason ? reason : path);
+    }
+    *out = library;
+    return HONE_OK;
+}
+
 void *hone_library_symbol(hone_library *library, const char *name)
 {
     return dlsym(library->handle, name);

@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "platforms/compiled.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
-// The native platform: one device, the CPU. Kernels are functions of this process, so there is nothing to load, copy
-// or wait for.
+// The native platform: one device, the CPU. Kernels are functions of this process, or of packs (load.c), so there is
+// nothing to copy or wait for.
 #include "platforms/native/native.h"
 
 #include "base/error.h"
@@ -75,4 +75,9 @@ const hone_platform_ops hone_native_platform = {
     .open = native_open,
     .close = native_close,
     .devices = native_devices,
+    .prepare = hone_native_prepare,
+    .release = hone_native_release,
+    .run = hone_native_run,
+    .check = hone_native_check_pack,
+    .stands_alone = true,
 };

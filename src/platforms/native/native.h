@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "os/os.h"
+#include "platforms/native/kernel.h"
 #include "platforms/platform.h"
 
 extern const hone_platform_ops hone_native_platform;

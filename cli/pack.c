@@ -1,0 +1,135 @@
+// hone pack: what packs hold, and what is wrong with them.
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct listing {
+    hone_cli *cli;
+    json_t *packs;
+    size_t refused;
+} listing;
+
+static json_t *pack_of(listing *all, const hone_pack_entry *entry)
+{
+    size_t i;
+    json_t *pack;
+    json_array_foreach(all->packs, i, pack)
+    {
+        if (strcmp(json_string_value(json_object_get(pack, "folder")), entry->folder) == 0) return pack;
+    }
+    pack = json_pack("{s:s, s:s, s:[]}", "pack", entry->pack, "folder", entry->folder, "kernels");
+    json_array_append_new(all->packs, pack);
+    return pack;
+}
+
+// Why a kernel that is in order does not run on this machine; NULL: it does.
+static const char *absent(const listing *all, const hone_pack_entry *entry)
+{
+    const char *why = NULL;
+    return hone_runtime_platform(all->cli->rt, entry->platform, &why) ? NULL : why;
+}
+
+static void take(void *ctx, const hone_pack_entry *entry)
+{
+    listing *all = ctx;
+    const bool is_kernel = entry->kernel[0] != '\0';
+    const bool refused = entry->status != HONE_OK;
+    const char *why = refused ? entry->reason : absent(all, entry);
+    all->refused += refused;
+    json_array_append_new(
+        json_object_get(pack_of(all, entry), "kernels"),
+        json_pack(
+            "{s:s?, s:s, s:s?, s:s?, s:I, s:I, s:s?, s:b, s:b, s:s?}", "name", is_kernel ? entry->kernel : NULL,
+            "algorithm", entry->algorithm, "platform", is_kernel ? hone_platform_name(entry->platform) : NULL,
+            "backend", is_kernel ? hone_backend_name(entry->backend) : NULL, "variants", (json_int_t)entry->variants,
+            "files", (json_int_t)entry->files, "revision", entry->revision, "refused", refused, "runs_here",
+            why == NULL, "reason", why));
+}
+
+static const char *text_of(const json_t *row, const char *field)
+{
+    const char *text = json_string_value(json_object_get(row, field));
+    return text != NULL ? text : "";
+}
+
+static void print_text(const json_t *packs)
+{
+    size_t i, j;
+    const json_t *pack, *row;
+    json_array_foreach(packs, i, pack)
+    {
+        printf("%s%s  %s\n", i == 0 ? "" : "\n", text_of(pack, "pack"), text_of(pack, "folder"));
+        cli_table *table = cli_table_new(9);
+        cli_table_row(table, " ", "kernel", "algorithm", "platform", "backend", "variants", "files", "revision", "");
+        json_array_foreach(json_object_get(pack, "kernels"), j, row)
+        {
+            char variants[24], files[24];
+            snprintf(
+                variants, sizeof variants, "%lld", (long long)json_integer_value(json_object_get(row, "variants")));
+            snprintf(files, sizeof files, "%lld", (long long)json_integer_value(json_object_get(row, "files")));
+            cli_table_row(
+                table, " ", text_of(row, "name"), text_of(row, "algorithm"), text_of(row, "platform"),
+                text_of(row, "backend"), variants, files, text_of(row, "revision"),
+                json_is_true(json_object_get(row, "refused")) ? "REFUSED" : text_of(row, "reason"));
+        }
+        cli_table_print(table);
+        json_array_foreach(json_object_get(pack, "kernels"), j, row)
+        {
+            if (json_is_true(json_object_get(row, "refused"))) printf("   %s\n", text_of(row, "reason"));
+        }
+    }
+}
+
+static int print(listing *all)
+{
+    if (all->cli->options.json) {
+        cli_print_json(json_pack("{s:o, s:I}", "packs", all->packs, "refused", (json_int_t)all->refused));
+        return EXIT_DONE;
+    }
+    if (json_array_size(all->packs) == 0) printf("no packs: name folders in HONE_PACK_PATH, or here\n");
+    print_text(all->packs);
+    json_decref(all->packs);
+    return EXIT_DONE;
+}
+
+static int list_packs(listing *all)
+{
+    hone_error err;
+    for (size_t i = 1; i < all->cli->count; i++)
+        if (hone_pack_load(all->cli->rt, all->cli->arguments[i], &err) != HONE_OK) {
+            json_decref(all->packs);
+            return cli_fail(&err);
+        }
+    (void)!hone_pack_list(all->cli->rt, take, all, &err);
+    return print(all);
+}
+
+// A pack that is none is an answer, too: no.
+static int check_packs(listing *all)
+{
+    hone_error err;
+    int worst = EXIT_DONE;
+    for (size_t i = 1; i < all->cli->count; i++) {
+        hone_status status = hone_pack_check(all->cli->rt, all->cli->arguments[i], take, all, &err);
+        if (status == HONE_OK) continue;
+        worst = cli_fail(&err);
+        if (status == HONE_CORRUPT || status == HONE_INCOMPATIBLE) worst = EXIT_NO;
+    }
+    const size_t refused = all->refused;
+    int printed = print(all);
+    if (worst != EXIT_DONE || printed != EXIT_DONE) return worst != EXIT_DONE ? worst : printed;
+    return refused > 0 ? EXIT_NO : EXIT_DONE;
+}
+
+int cli_pack(hone_cli *cli)
+{
+    const char *verb = cli->arguments[0];
+    const bool lists = strcmp(verb, "list") == 0, checks = strcmp(verb, "check") == 0;
+    if (!lists && !checks) return cli_usage("there is no pack %s: expected list or check (hone help pack)", verb);
+    if (checks && cli->count < 2) return cli_usage("pack check needs a folder (hone help pack)");
+    int status = cli_open(cli, HONE_POLICY_TUNE);
+    if (status != 0) return status;
+    listing all = {.cli = cli, .packs = json_array()};
+    return lists ? list_packs(&all) : check_packs(&all);
+}

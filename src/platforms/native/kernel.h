@@ -1,0 +1,39 @@
+// Kernels of packs on the CPU: functions of C sources, compiled here, and of shared libraries.
+#ifndef HONE_PLATFORMS_NATIVE_KERNEL_H
+#define HONE_PLATFORMS_NATIVE_KERNEL_H
+
+#include "os/os.h"
+#include "pack/pack.h"
+#include "platforms/launch.h"
+#include "platforms/platform.h"
+
+// A C function behind the shim that source.c writes: its arguments by address, pointers as they are. 0: it went well.
+typedef int native_entry(void *const *arguments);
+
+// pack.c: the platform's word on a kernel of a pack.
+hone_status hone_native_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
+bool hone_native_is_library(const hone_pack_file *file);
+
+// source.c: compiles a plan's C source, or takes what was compiled before, and loads it.
+hone_status hone_native_compile(
+    const hone_plan *plan,
+    const hone_argument *arguments,
+    uint32_t count,
+    hone_library **out_library,
+    native_entry **out_entry,
+    hone_error *err);
+
+// load.c: prepare, release and run of the platform's ops.
+hone_status hone_native_prepare(
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    void **out_state,
+    size_t *out_scratch_bytes,
+    hone_error *err);
+void hone_native_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
+hone_status hone_native_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+// The function of a library of a pack. The library stays loaded.
+hone_status hone_native_find_function(
+    const hone_pack_file *file, const char *entry, const hone_pack_function **out, hone_error *err);
+
+#endif

@@ -1,0 +1,270 @@
+"""Packs: kernels that come as folders, from pack.json to a tuned choice."""
+
+import hashlib
+import json
+import shutil
+import stat
+import subprocess
+import unittest
+
+from support import DATA, NO, USAGE, CommandTest
+
+EXAMPLE = DATA.parent / "examples" / "packs" / "saxpy"
+CALL = "saxpy(f32[4096], f32[4096])"
+QUICK = ["--seconds", "2", "--evals", "4"]
+
+LIBRARY = """
+#include <hone/hone.h>
+#include <stdlib.h>
+static hone_status run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    const float *x = hone_tensor_data(args[0].as.tensor), *y = hone_tensor_data(args[1].as.tensor);
+    float *z = hone_tensor_data(args[2].as.tensor), alpha = (float)args[3].as.f64;
+    const int64_t n = args[0].as.tensor->shape[0], step = plan->config[0];
+    for (int64_t from = 0; from < n; from += step)
+        for (int64_t i = from; i < n && i < from + step; i++)
+            z[i] = alpha * x[i] + y[i];
+    return HONE_OK;
+}
+static const hone_pack_function functions[] = {{.struct_size = sizeof functions[0], .name = "saxpy", .run = run}};
+static const hone_pack_library library = {.struct_size = sizeof library, .abi = ABI, .count = 1, .functions = functions};
+const hone_pack_library *QUERY(uint32_t abi);
+const hone_pack_library *QUERY(uint32_t abi)
+{
+    (void)abi;
+    CRASH;
+    return &library;
+}
+"""
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Packs(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.pack = self.folder / "packs" / "mine"
+        shutil.copytree(EXAMPLE, self.pack)
+        self.env = {"HONE_COMPILE_CACHE": str(self.folder / "compiled")}
+
+    def document(self):
+        return json.loads((self.pack / "pack.json").read_text())
+
+    def write(self, document):
+        (self.pack / "pack.json").write_text(json.dumps(document))
+
+    def change(self, name, **fields):
+        document = self.document()
+        kernel = next(row for row in document["kernels"] if row["name"] == name)
+        kernel.update(fields)
+        self.write(document)
+
+    def replace(self, file, old, new):
+        """Changes a source, and its digest in pack.json."""
+        path = self.pack / file
+        path.write_text(path.read_text().replace(old, new))
+        document = self.document()
+        for kernel in document["kernels"]:
+            for row in [kernel, *kernel.get("files", [])]:
+                if row.get("file") == file:
+                    row["sha256"] = digest(path)
+        self.write(document)
+
+    def pack_hone(self, *arguments, **more):
+        return self.hone(*arguments, env={**self.env, **more.pop("env", {})}, **more)
+
+    def counting_compiler(self):
+        """A compiler that notes each time that it is called."""
+        script, log = self.folder / "counting-cc", self.folder / "cc.log"
+        script.write_text(f'#!/bin/sh\necho called >> "{log}"\nexec cc "$@"\n')
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        self.env["HONE_CC"] = str(script)
+        return lambda: len(log.read_text().splitlines()) if log.exists() else 0
+
+    def refusal(self, kernel="blocked"):
+        answer = self.pack_hone("pack", "check", str(self.pack), "--json", code=NO)
+        rows = {row["name"]: row for row in answer.json["packs"][0]["kernels"]}
+        self.assertTrue(rows[kernel]["refused"])
+        return rows[kernel]["reason"]
+
+    # A pack that is in order
+
+    def test_check_says_that_a_pack_is_in_order(self):
+        answer = self.pack_hone("pack", "check", str(self.pack), "--json").json
+        self.assertEqual(answer["refused"], 0)
+        rows = answer["packs"][0]["kernels"]
+        self.assertEqual([row["name"] for row in rows], ["plain", "blocked"])
+        self.assertTrue(all(row["runs_here"] for row in rows))
+
+    def test_tune_finds_the_best_config_of_a_pack_and_the_store_answers(self):
+        result = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, "--json").json
+        self.assertEqual(result["entries"][0]["kernel"], "blocked")
+        self.assertEqual(set(result["entries"][0]["config"]), {"block", "lanes"})
+        path = {"HONE_PACK_PATH": str(self.folder / "packs")}
+        answer = self.pack_hone("explain", CALL, "--json", env=path).json
+        self.assertEqual((answer["source"], answer["kernel"], answer["verified"]), ("store", "blocked", True))
+        self.assertEqual(answer["kernels"][0]["pack"], str(self.pack.resolve()))
+        self.assertTrue(self.pack_hone("run", CALL, "--json", env=path).json["verified"])
+
+    def test_a_second_tune_compiles_nothing(self):
+        calls = self.counting_compiler()
+        arguments = ["tune", "--pack", str(self.pack), CALL, *QUICK, "--fresh", "--seed", "1"]
+        self.pack_hone(*arguments)
+        compiled = calls()
+        self.assertGreater(compiled, 1)
+        self.pack_hone(*arguments)
+        self.assertEqual(calls(), compiled)
+
+    def test_a_header_that_has_changed_is_compiled_again(self):
+        calls = self.counting_compiler()
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "outside.h").write_text("enum { outside = 1 };\n")
+        self.change("blocked", options=["-I" + str(other), "-include", "outside.h"])
+        arguments = ["run", "--pack", str(self.pack), CALL]
+        self.pack_hone(*arguments)
+        compiled = calls()
+        self.pack_hone(*arguments)
+        self.assertEqual(calls(), compiled)
+        (other / "outside.h").write_text("enum { outside = 2 };\n")
+        self.pack_hone(*arguments)
+        self.assertEqual(calls(), compiled + 1)
+
+    def test_a_changed_kernel_makes_stale_what_was_measured_of_it(self):
+        self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK)
+        self.replace("blocked.c", "alpha * x[i] + y[i]", "y[i] + alpha * x[i]")
+        answer = self.pack_hone("explain", "--pack", str(self.pack), CALL, "--json").json
+        self.assertNotEqual(answer["source"], "store")
+
+    def test_list_says_where_a_kernel_is_from(self):
+        rows = self.pack_hone("list", "saxpy", "--pack", str(self.pack), "--json").json["algorithms"][0]["kernels"]
+        self.assertEqual({row["pack"] for row in rows}, {str(self.pack.resolve())})
+
+    def test_a_list_of_variants_is_tuned(self):
+        # Each has a source of its own, as a producer would write them.
+        kernels = []
+        for lanes in (4, 8):
+            path = self.pack / f"lanes{lanes}.c"
+            path.write_text((self.pack / "blocked.c").read_text().replace("lanes", str(lanes)).replace("block)", "512)")
+                            .replace("+= block", "+= 512"))
+            kernels.append({"config": {"lanes": lanes}, "file": path.name, "sha256": digest(path)})
+        header = self.pack / "blocks.h"
+        header.write_text(header.read_text().replace("block", "512").replace("end_of_512", "end_of_block"))
+        document = self.document()
+        blocked = document["kernels"][1]
+        for field in ("file", "sha256", "space"):
+            del blocked[field]
+        blocked["files"] = [{"file": "blocks.h", "sha256": digest(header)}]
+        blocked["variants"] = kernels
+        self.write(document)
+        result = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, "--json").json
+        row = next(row for row in result["entries"][0]["evidence"]["kernels"] if row["kernel"] == "blocked")
+        self.assertEqual(row["tried"], 2)
+        self.assertIn(row["config"]["lanes"], (4, 8))
+
+    # What goes wrong
+
+    def test_a_source_that_does_not_compile_loses_with_the_first_error(self):
+        self.replace("blocked.c", "int64_t i = from;", "int64_t i = nowhere;")
+        answer = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=None)
+        self.assertNotEqual(answer.code, 0)
+        self.assertIn("blocked.c does not compile: blocked.c:", answer.err)
+        self.assertIn("nowhere", answer.err)
+
+    def test_a_wrong_kernel_never_wins(self):
+        self.replace("blocked.c", "z[i] = alpha * x[i] + y[i]", "z[i] = alpha * x[i]")
+        self.replace("blocked.c", "alpha * x[i + lane] + y[i + lane]", "x[i + lane]")
+        answer = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=None)
+        self.assertNotEqual(answer.code, 0)
+        self.assertIn("the reference says", answer.err)
+
+    def test_without_a_compiler_it_is_said_what_to_install(self):
+        self.env["HONE_CC"] = "/nowhere/cc"
+        answer = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=None)
+        self.assertIn("install gcc or clang, or name one in HONE_CC", answer.err)
+
+    def test_a_changed_file_is_refused_and_explain_says_so(self):
+        (self.pack / "blocked.c").write_text("int x;\n")
+        self.assertIn("it was changed", self.refusal())
+        answer = self.pack_hone("explain", "--pack", str(self.pack), CALL, "--json").json
+        why = {row["name"]: row["why"] for row in answer["kernels"]}
+        self.assertIn("it was changed", why["blocked"])
+        self.assertEqual(answer["kernel"], "plain")
+
+    def test_a_missing_file_a_link_and_a_way_out_are_refused(self):
+        (self.pack / "blocked.c").unlink()
+        self.assertIn("there is no 'blocked.c'", self.refusal())
+        (self.pack / "blocked.c").symlink_to("/etc/passwd")
+        self.assertIn("is a link that leaves the folder", self.refusal())
+        self.change("blocked", file="../../secret.c")
+        self.assertIn("has '.' or '..' in it", self.refusal())
+
+    def test_what_is_no_pack_is_refused(self):
+        (self.pack / "pack.json").write_text("{")
+        self.assertIn("pack.json: no JSON: line 1, column 2", self.pack_hone("pack", "check", str(self.pack), code=NO).err)
+        self.assertIn("there is no pack.json", self.pack_hone("pack", "check", str(self.folder), code=NO).err)
+        self.pack_hone("pack", "check", code=USAGE)
+        self.pack_hone("pack", "mend", str(self.pack), code=USAGE)
+
+    def test_a_broken_pack_on_the_path_keeps_no_other_out(self):
+        broken = self.folder / "packs" / "broken"
+        broken.mkdir()
+        (broken / "pack.json").write_text("{")
+        path = {"HONE_PACK_PATH": f"{self.folder / 'packs'}:/nowhere"}
+        answer = self.pack_hone("pack", "list", "--json", env=path)
+        self.assertIn("going on without a pack", answer.err)
+        rows = {row["pack"]: row["kernels"] for row in answer.json["packs"]}
+        self.assertTrue(rows["broken"][0]["refused"] and rows["nowhere"][0]["refused"])
+        self.assertFalse(rows["saxpy"][1]["refused"])
+
+    # Shared libraries
+
+    def library(self, abi="HONE_PACK_ABI", query="hone_pack_query", crash="(void)0"):
+        source, path = self.folder / "library.c", self.pack / "mine.so"
+        source.write_text(LIBRARY.replace("ABI,", abi + ",").replace("QUERY", query).replace("CRASH", crash))
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-I", str(DATA.parent / "include"), str(source), "-o",
+                        str(path)], check=True)
+        document = self.document()
+        document["kernels"][1] = {
+            "algorithm": "saxpy", "name": "library", "platform": "native", "backend": "cpu", "priority": 10,
+            "file": "mine.so", "sha256": digest(path), "entry": "saxpy", "space": "step: 64 | 256 | 1024"}
+        self.write(document)
+
+    def test_a_library_is_tuned(self):
+        self.library()
+        result = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, "--json").json
+        self.assertEqual(result["entries"][0]["kernel"], "library")
+        self.assertTrue(self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json["verified"])
+
+    def tune_error(self):
+        return self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=None).err
+
+    def test_a_library_of_a_later_abi_loses(self):
+        self.library(abi="HONE_PACK_ABI + 1")
+        self.assertIn("answers with ABI 2", self.tune_error())
+
+    def test_a_library_without_the_query_loses(self):
+        self.library(query="something_else")
+        self.assertIn("does not export hone_pack_query", self.tune_error())
+
+    def test_a_library_that_crashes_when_it_is_asked_harms_nobody(self):
+        self.library(crash="abort()")
+        answer = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=None)
+        self.assertNotEqual(answer.code, -6)
+        self.assertIn("library", answer.err)
+
+    def test_a_library_for_another_machine_is_refused(self):
+        self.library()
+        path = self.pack / "mine.so"
+        data = bytearray(path.read_bytes())
+        data[18:20] = (8).to_bytes(2, "little")
+        path.write_bytes(data)
+        self.change("library", sha256=digest(path))
+        self.assertIn("is for another machine: ELF machine 8", self.refusal("library"))
+
+
+if __name__ == "__main__":
+    unittest.main()
