@@ -19,6 +19,7 @@ typedef struct reader {
     hone_lexer lexer;
     const char *field; // "grid"
     bool has_local;    // local memory is an argument
+    bool has_scratch;  // scratch memory is one: of a kernel of the CPU that asks for some
 } reader;
 
 static hone_status open_reader(reader *r, const hone_allocator *allocator, const hone_plan *plan, hone_error *err)
@@ -27,6 +28,8 @@ static hone_status open_reader(reader *r, const hone_allocator *allocator, const
     r->arena.allocator = *allocator;
     r->has_local = plan->kernel->platform == HONE_OPENCL;
     hone_status status = hone_space_parse(*allocator, plan->kernel->space, &r->space, err);
+    const hone_code *code = hone_code_of_plan(plan);
+    r->has_scratch = plan->kernel->platform == HONE_NATIVE && code != NULL && code->scratch != NULL;
     r->scope = (hone_term_scope){.space = r->space, .config = plan->config, .call = plan->call, .device = plan->device};
     return status;
 }
@@ -272,7 +275,7 @@ static hone_status read_argument(reader *r, hone_argument *argument, hone_error 
     }
     if (r->has_local && strcmp(name, "local") == 0) return read_local(r, argument, err);
     int index = hone_signature_find(hone_call_signature(r->scope.call), name);
-    if (index < 0 && strcmp(name, "scratch") == 0) {
+    if (index < 0 && r->has_scratch && strcmp(name, "scratch") == 0) {
         *argument =
             (hone_argument){.kind = HONE_ARGUMENT_SCRATCH, .type = HONE_ARGUMENT_POINTER, .size = sizeof(void *)};
         return HONE_OK;

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import unittest
 
-from support import DATA, NO, USAGE, CommandTest
+from support import BUILD, DATA, NO, USAGE, CommandTest
 
 EXAMPLE = DATA.parent / "examples" / "packs" / "saxpy"
 CALL = "saxpy(f32[4096], f32[4096])"
@@ -160,7 +160,8 @@ class Packs(CommandTest):
         blocked["files"] = [{"file": "blocks.h", "sha256": digest(header)}]
         blocked["variants"] = kernels
         self.write(document)
-        result = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, "--json").json
+        result = self.pack_hone(
+            "tune", "--pack", str(self.pack), CALL, "--seconds", "30", "--evals", "2", "--json").json
         row = next(row for row in result["entries"][0]["evidence"]["kernels"] if row["kernel"] == "blocked")
         self.assertEqual(row["tried"], 2)
         self.assertIn(row["config"]["lanes"], (4, 8))
@@ -264,6 +265,76 @@ class Packs(CommandTest):
         path.write_bytes(data)
         self.change("library", sha256=digest(path))
         self.assertIn("is for another machine: ELF machine 8", self.refusal("library"))
+
+
+FAKES = BUILD.resolve() / "tests" / "fakes"
+GPU_CALL = "rms_norm(f32[4,256], f32[256]) @cuda:0"
+
+
+class CudaPacks(CommandTest):
+    """On the fake driver and compiler."""
+
+    def setUp(self):
+        super().setUp()
+        self.pack = self.folder / "pack"
+        self.pack.mkdir()
+        self.env = {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(FAKES / "fake_nvrtc.so"),
+                    "HONE_CUBLASLT": "/nowhere/libcublasLt.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"),
+                    "HONE_COMPILE_CACHE": str(self.folder / "compiled")}
+
+    def write(self, name, data, **fields):
+        (self.pack / name).write_bytes(data)
+        kernel = {"algorithm": "rms_norm", "name": "packed", "platform": "cuda", "backend": "gpu", "priority": 50,
+                  "file": name, "sha256": hashlib.sha256(data).hexdigest(), "entry": "rms_norm", "target": "sm_80",
+                  "arguments": ["x", "weight", "y", "i32(x.size / max(dim, 1))", "i32(dim)", "f32(eps)"],
+                  "grid": "max(1, x.size / max(dim, 1))", "block": "threads_per_row", "align": 16,
+                  "space": "threads_per_row: 64 | 128"}
+        kernel.update(fields)
+        (self.pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "gpu", "kernels": [kernel]}))
+
+    def tune(self):
+        return self.hone("tune", "--pack", str(self.pack), GPU_CALL, "--kernel", "packed", "--seconds", "2", "--evals",
+                         "4", "--json", env=self.env).json["entries"][0]
+
+    def log(self, start):
+        path = self.folder / "log"
+        return [line for line in path.read_text().splitlines() if line.startswith(start)] if path.exists() else []
+
+    def source(self):
+        return (DATA.parent / "src" / "kernels" / "rms_norm" / "rms_norm.cu").read_bytes()
+
+    def test_a_source_is_compiled_for_each_config_and_wins(self):
+        self.write("norm.cu", self.source(), constants="rows_per_block = 1, vector = 1, keep = 0")
+        self.assertEqual(self.tune()["kernel"], "packed")
+        compiled = self.log("compile")
+        self.assertEqual(len(compiled), 2)
+        self.assertTrue(self.log("launch rms_norm"))
+
+    def test_a_binary_is_loaded_as_it_is(self):
+        self.write("norm.fatbin", b"fake cubin\nfunction rms_norm 8 8 8 4 4 4\n")
+        self.assertEqual(self.tune()["kernel"], "packed")
+        self.assertEqual(self.log("compile"), [])
+
+    def refusal(self, *arguments, **fields):
+        self.write(*arguments, **fields)
+        answer = self.hone("pack", "check", str(self.pack), "--json", env=self.env, code=NO).json
+        return answer["packs"][0]["kernels"][0]["reason"]
+
+    def test_what_is_wrong_is_said_without_a_gpu(self):
+        self.env["HONE_CUDA_DRIVER"] = "/nowhere/libcuda.so.1"
+        self.assertIn("is called a cubin", self.refusal("norm.cubin", b"text"))
+        self.assertIn("target: 'gfx90a' is none", self.refusal("norm.cu", b"x", target="gfx90a"))
+        self.assertIn("arguments: is missing", self.refusal("norm.cu", b"x", arguments=None))
+        self.assertIn("is for gpu", self.refusal("norm.cu", b"x", backend="cpu"))
+
+    def test_a_grid_that_overflows_and_a_wrong_list_lose(self):
+        binary = b"fake cubin\nfunction rms_norm 8 8 8 4 4 4\n"
+        self.write("norm.fatbin", binary, grid="9223372036854775807 * x.size")
+        error = self.hone("tune", "--pack", str(self.pack), GPU_CALL, "--kernel", "packed", env=self.env, code=None).err
+        self.assertIn("overflow", error)
+        self.write("norm.fatbin", binary, arguments="x, weight, y, i32(dim)")
+        error = self.hone("tune", "--pack", str(self.pack), GPU_CALL, "--kernel", "packed", env=self.env, code=None).err
+        self.assertIn("the function takes more arguments than the 4 that are listed", error)
 
 
 if __name__ == "__main__":
