@@ -207,8 +207,11 @@ static void scan_operation(payload_scan *s)
 static bool scan_value_follows(payload_scan *s)
 {
     if (s->at == s->end || *s->at != ':') return false;
-    payload_step quote = step(s->at + 1, s->end, s->bare);
-    if (quote.quote) s->at += 1 + quote.size;
+    const char *at = s->at + 1;
+    while (at < s->end && *at == ' ')
+        at++;
+    payload_step quote = step(at, s->end, s->bare);
+    if (quote.quote) s->at = at + quote.size;
     return quote.quote;
 }
 
