@@ -168,9 +168,9 @@ class _Site:
         self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
         self.results = [row for row in self.parameters if row["is_result"]]
 
-    def describe(self, avals: Sequence[Any]) -> Any:
-        """The call of these operands; wrong ones are refused in hone's words."""
-        pairs = iter(_pair(aval) for aval in avals)
+    def describe(self, avals: Sequence[Any], device: int = 1) -> Any:
+        """The call of these operands on the first device of a type of DLPack's; wrong ones are refused in hone's words."""
+        pairs = iter((*_pair(aval), device, 0) for aval in avals)
         named = {row["name"]: next(pairs) for row, there in zip(self.tensors, self.given) if there}
         return self.operation.call(**named, **dict(self.scalars))
 
@@ -199,24 +199,16 @@ def _attribute(value: Any, kind: str) -> Any:
     return as_kind[kind](value)
 
 
-def _prepare(site: _Site, call: Any, context: int, device: int) -> None:
+def _prepare(site: _Site, call: Any, context: int) -> None:
     """Decides the call now, so that its first execution is a hit. What cannot be decided says so when it runs."""
-    on_device = [(*value, device, 0) if isinstance(value, tuple) else value for value in call.values]
-    if device != 1:
-        named = {row["name"]: value for row, value in zip(site.parameters, on_device)
-                 if not (row["kind"] == "tensor" and value is None)}
-        try:
-            call = site.operation.call(**named)
-        except errors.HoneError:
-            return
     error = _Error()
     _load().hone_xla_prepare(site.operation.address, call.address, _addresses.get(context), ctypes.byref(error))
 
 
 def _lower(ctx: Any, *operands: Any, algorithm: str, given: Any, scalars: Any, context: int, device: int) -> Any:
     site = _Site(algorithm, given, scalars)
-    call = site.describe(ctx.avals_in)
-    _prepare(site, call, context, device)
+    call = site.describe(ctx.avals_in, device)
+    _prepare(site, call, context)
     kinds = {row["name"]: row["kind"] for row in site.parameters}
     name, version = site.operation.name, site.operation.version
     attributes: dict[str, Any] = {

@@ -33,12 +33,16 @@ class Python(unittest.TestCase):
         self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_jax",
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone")
 
-    def test_the_page_runs_as_written(self):
-        page = (ROOT / "docs" / "python.md").read_text()
-        code = "\n".join(block for block in re.findall(r"```python\n(.*?)```", page, re.S))
-        with tempfile.TemporaryDirectory(prefix="hone-page-") as folder:
-            self.passes(sys.executable, "-B", "-c", code, HONE_STORE=f"sqlite:{folder}/store.db",
-                        PYTHONPATH=f"{BUILD}/python:{PACKAGES}")
+    def test_the_pages_run_as_written(self):
+        for name in ("python.md", "tune-a-jax-program.md"):
+            blocks = re.findall(r"```(python)?\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)
+            with self.subTest(name), tempfile.TemporaryDirectory(prefix="hone-page-") as folder:
+                settings = {"HONE_STORE": f"sqlite:{folder}/store.db", "JAX_PLATFORMS": "cpu"}
+                code = f"import os; os.chdir({folder!r})\n" + "\n".join(text for kind, text in blocks if kind)
+                self.passes(sys.executable, "-B", "-c", code, PYTHONPATH=f"{BUILD}/python:{PACKAGES}", **settings)
+                lines = [line for kind, text in blocks if not kind for line in text.splitlines()]
+                for line in filter(lambda line: line.startswith("hone "), lines):
+                    self.passes("sh", "-c", f"cd {folder} && {BUILD}/{line}", **settings)
 
     def test_the_wheel_stands_alone(self):
         with tempfile.TemporaryDirectory(prefix="hone-wheel-") as folder:
