@@ -1,6 +1,7 @@
 // hone's store beside prepared SQLite, LMDB and ejkernel's PersistentCache: get and put of random keys among 100, 1,000,
 // 10,000 and 1,000,000, in one run.
 //   bench_store [EJKERNEL_CACHE.PY PERSISTENT.PY]   the program that times ejkernel's cache, and the file with the cache
+//   bench_store --in FOLDER                         keeps the stores there, which a second run measures without filling them
 #include "bench.h"
 #include "folder.h"
 #include "stores.h"
@@ -92,12 +93,22 @@ static int fill(const bench_store *of, void *store, uint32_t count)
     return failed;
 }
 
+// What was filled by a run before has its last entry.
+static int is_filled(const bench_store *of, void *store, uint32_t count)
+{
+    bench_entry last;
+    uint64_t seen = 0;
+    bench_entry_make(&last, count - 1);
+    const hone_store_decision wanted = bench_entry_decision(&last);
+    return store != NULL && of->get(store, &wanted.key, &seen) == 0;
+}
+
 // Filled, closed, and opened again, so that what the filling left behind is not measured.
 static int open_filled(const bench_store *of, const char *folder, uint32_t count, opened *out)
 {
     *out = (opened){.of = of};
     void *store = of->open(folder, count);
-    int failed = fill(of, store, count);
+    int failed = is_filled(of, store, count) ? 0 : fill(of, store, count);
     if (store != NULL) of->close(store);
     if (failed || bench_walk_init(&out->walk, count) != 0) return 1;
     out->store = of->open(folder, count);
@@ -243,6 +254,7 @@ static int measure_in(const char *folder, int argc, char **argv)
 int main(int argc, char **argv)
 {
     char folder[BENCH_PATH_SIZE];
+    if (argc == 3 && strcmp(argv[1], "--in") == 0) return measure_in(argv[2], 1, argv);
     if (bench_folder_make(folder) != 0) return 1;
     int failed = measure_in(folder, argc, argv);
     if (failed) fprintf(stderr, "bench_store: a get or put failed in %s\n", folder);

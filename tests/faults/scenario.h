@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,6 +91,54 @@ static inline void scenario_prepare(const char *url)
     hone_store_close(&store);
 }
 
+// A store of many pages of which one is gone, with nothing on it that a scenario asks for.
+typedef struct scenario_damaged {
+    unsigned char bytes[1 << 18];
+    size_t size;
+} scenario_damaged;
+
+enum { SCENARIO_PAGE = 4096, SCENARIO_LEAF = 13, SCENARIO_FILLERS = 60 };
+
+static inline void scenario_fill(const char *url)
+{
+    hone_store *store = NULL;
+    hone_error err;
+    if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK) fail_msg("%s", err.message);
+    for (unsigned i = 0; i < SCENARIO_FILLERS; i++) {
+        char key[20];
+        snprintf(key, sizeof key, "f%015x", i);
+        const hone_store_decision filler = scenario_decision(key);
+        if (hone_store_put(store, &filler, &err) != HONE_OK) fail_msg("%s", err.message);
+    }
+    hone_store_close(&store);
+}
+
+static inline void scenario_write(const scenario_damaged *damaged, const char *url)
+{
+    FILE *file = fopen(url + strlen("sqlite:"), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(damaged->bytes, 1, damaged->size, file), damaged->size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void scenario_make_damaged(scenario_damaged *out, const char *url)
+{
+    scenario_prepare(url);
+    scenario_fill(url);
+    FILE *file = fopen(url + strlen("sqlite:"), "rb");
+    assert_non_null(file);
+    out->size = fread(out->bytes, 1, sizeof out->bytes, file);
+    assert_int_equal(fclose(file), 0);
+    for (size_t at = SCENARIO_PAGE; at < out->size; at += SCENARIO_PAGE) {
+        unsigned char *page = out->bytes + at;
+        bool is_of_fillers = page[0] == SCENARIO_LEAF && memmem(page, SCENARIO_PAGE, "f00000000000", 12) != NULL;
+        if (!is_of_fillers || memmem(page, SCENARIO_PAGE, SCENARIO_OLD, strlen(SCENARIO_OLD)) != NULL) continue;
+        memset(page, 0, SCENARIO_PAGE);
+        return;
+    }
+    fail_msg("no page has fillers alone");
+}
+
 static inline void scenario_assert_there(hone_store *store, const char *text)
 {
     hone_error err;
@@ -99,6 +148,14 @@ static inline void scenario_assert_there(hone_store *store, const char *text)
         fail_msg("'%s' was acknowledged and is gone: %s", text, err.message);
 }
 
+// What was acknowledged is there.
+static inline void scenario_assert_kept(const scenario *s, hone_store *store)
+{
+    scenario_assert_there(store, SCENARIO_OLD);
+    if (s->put) scenario_assert_there(store, SCENARIO_PUT);
+    if (s->merged) scenario_assert_there(store, SCENARIO_MERGED);
+}
+
 // After the fault: nothing that was acknowledged is missing, nothing is damaged, no file was moved aside.
 static inline void scenario_check(const scenario *s, const char *url)
 {
@@ -106,13 +163,41 @@ static inline void scenario_check(const scenario *s, const char *url)
     hone_store_health health;
     hone_error err;
     if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK) fail_msg("%s", err.message);
-    scenario_assert_there(store, SCENARIO_OLD);
-    if (s->put) scenario_assert_there(store, SCENARIO_PUT);
-    if (s->merged) scenario_assert_there(store, SCENARIO_MERGED);
+    scenario_assert_kept(s, store);
     if (hone_store_verify(store, &health, &err) != HONE_OK) fail_msg("%s", err.message);
     assert_true(health.set_aside == 0 && health.quarantined == 0);
     assert_true(health.records >= 1u + s->put + s->merged + s->measured);
     hone_store_close(&store);
+}
+
+// Whether a file of the folder has a part of a name.
+static inline bool scenario_has_file(const char *folder, const char *part)
+{
+    DIR *list = opendir(folder);
+    assert_non_null(list);
+    bool has = false;
+    for (const struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list))
+        has = has || strstr(entry->d_name, part) != NULL;
+    closedir(list);
+    return has;
+}
+
+// The same of a damaged store: it is mended at the latest now, what was acknowledged is in the new one, the old one is kept,
+// and nothing of the work lies about, but where it was the removing that failed.
+static inline void scenario_check_mended(const scenario *s, const char *url, const char *folder, bool may_lie_about)
+{
+    hone_store *store = NULL;
+    hone_store_health health;
+    hone_error err;
+    if (hone_store_open(hone_allocator_system(), url, &store, &err) != HONE_OK) fail_msg("%s", err.message);
+    hone_status status = hone_store_verify(store, &health, &err);
+    if (status == HONE_CORRUPT) status = hone_store_verify(store, &health, &err);
+    if (status != HONE_OK) fail_msg("%s", err.message);
+    scenario_assert_kept(s, store);
+    hone_store_close(&store);
+    assert_true(scenario_has_file(folder, ".damaged-"));
+    if (may_lie_about) return;
+    assert_false(scenario_has_file(folder, ".mended") || scenario_has_file(folder, ".salvage"));
 }
 
 // Removes the files of a folder, so that each run begins alike.

@@ -87,6 +87,40 @@ static void *hone_reallocate(void *ctx, void *block, size_t old_size, size_t siz
     return block == NULL ? allocate(size) : reallocate(block, size);
 }
 
+// SQLite does without some of its memory; what it cannot do without is told.
+static void assert_answers(const scenario *s, long long number, bool is_damaged)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const hone_status status = s->statuses[i];
+        if (status == HONE_OK || status == HONE_OUT_OF_MEMORY || (is_damaged && status == HONE_CORRUPT)) continue;
+        fail_msg("allocation %lld, step %zu: %s: %s", number, i, hone_status_name(status), s->err.message);
+    }
+}
+
+// Returns how many there were. damaged: what each run begins with; NULL: a sound store.
+static long long fail_each(const char *folder, const char *url, const scenario_damaged *damaged)
+{
+    long long number = 0;
+    for (bool failed = true; failed; number++) {
+        scenario s = {.allocator = {NULL, hone_reallocate}};
+        scenario_clear(folder);
+        if (damaged == NULL)
+            scenario_prepare(url);
+        else
+            scenario_write(damaged, url);
+        left = number;
+        scenario_run(&s, url);
+        failed = left < 0;
+        left = -1;
+        assert_answers(&s, number, damaged != NULL);
+        if (damaged == NULL)
+            scenario_check(&s, url);
+        else
+            scenario_check_mended(&s, url, folder, false);
+    }
+    return number;
+}
+
 static void each_allocation_fails_once(void **state)
 {
     (void)state;
@@ -94,22 +128,20 @@ static void each_allocation_fails_once(void **state)
     char url[TEMPORARY_PATH_SIZE];
     assert_int_equal(temporary_folder_make(&folder), 0);
     snprintf(url, sizeof url, "sqlite:%s/store.db", folder.path);
-    long long number = 0;
-    for (bool failed = true; failed; number++) {
-        scenario s = {.allocator = {NULL, hone_reallocate}};
-        scenario_clear(folder.path);
-        scenario_prepare(url);
-        left = number;
-        scenario_run(&s, url);
-        failed = left < 0;
-        left = -1;
-        // SQLite does without some of its memory; what it cannot do without is told.
-        for (size_t i = 0; i < s.count; i++)
-            if (s.statuses[i] != HONE_OK && s.statuses[i] != HONE_OUT_OF_MEMORY)
-                fail_msg("allocation %lld, step %zu: %s", number, i, s.err.message);
-        scenario_check(&s, url);
-    }
-    assert_true(number > 100);
+    assert_true(fail_each(folder.path, url, NULL) > 100);
+    temporary_folder_remove(&folder);
+}
+
+static void each_allocation_of_a_salvage_fails_once(void **state)
+{
+    (void)state;
+    static scenario_damaged damaged;
+    temporary_folder folder;
+    char url[TEMPORARY_PATH_SIZE];
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    snprintf(url, sizeof url, "sqlite:%s/store.db", folder.path);
+    scenario_make_damaged(&damaged, url);
+    assert_true(fail_each(folder.path, url, &damaged) > 1000);
     temporary_folder_remove(&folder);
 }
 
@@ -117,7 +149,10 @@ int main(void)
 {
     static const sqlite3_mem_methods methods = {sqlite_allocate, release,      sqlite_reallocate, sqlite_size,
                                                 sqlite_round,    sqlite_start, sqlite_stop,       NULL};
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_fails_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_allocation_fails_once),
+        cmocka_unit_test(each_allocation_of_a_salvage_fails_once),
+    };
     // Without its own pools, so that every small block is asked for.
     if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK ||
         sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) != SQLITE_OK ||

@@ -69,20 +69,39 @@ static void run_apart(place *p, int code, long long number, shared *out)
     if (!WIFEXITED(how)) fail_msg("signal %d when call %lld failed", WTERMSIG(how), number);
 }
 
-// Returns how many calls there were. is_new: the store is made while they fail.
-static long long fail_each(place *p, int code, bool is_new)
+// What a scenario begins with: a sound store, none, or a damaged one.
+typedef enum ground { SOUND, NONE, DAMAGED } ground;
+
+static void prepare(place *p, ground on, const scenario_damaged *damaged)
 {
+    scenario_clear(p->folder.path);
+    if (on == SOUND) scenario_prepare(p->url);
+    if (on == DAMAGED) scenario_write(damaged, p->url);
+}
+
+static void check(place *p, ground on, const shared *told)
+{
+    if (on == NONE) scenario_prepare(p->url);
+    if (on == DAMAGED)
+        scenario_check_mended(&told->s, p->url, p->folder.path, strcmp(told->failed, "unlink") == 0);
+    else
+        scenario_check(&told->s, p->url);
+}
+
+// Returns how many calls there were.
+static long long fail_each(place *p, int code, ground on)
+{
+    static scenario_damaged damaged;
     long long number = 0;
     shared *told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(told != MAP_FAILED);
+    if (on == DAMAGED) scenario_make_damaged(&damaged, p->url);
     for (bool failed = true; failed; number++) {
-        scenario_clear(p->folder.path);
-        if (!is_new) scenario_prepare(p->url);
+        prepare(p, on, &damaged);
         run_apart(p, code, number, told);
         failed = told->left < 0;
         assert_answers(&told->s);
-        if (is_new) scenario_prepare(p->url);
-        scenario_check(&told->s, p->url);
+        check(p, on, told);
     }
     munmap(told, sizeof *told);
     return number;
@@ -90,23 +109,33 @@ static long long fail_each(place *p, int code, bool is_new)
 
 static void a_disk_that_fails_once_loses_nothing_acknowledged(void **state)
 {
-    assert_true(fail_each(*state, EIO, false) > 100);
+    assert_true(fail_each(*state, EIO, SOUND) > 100);
 }
 
 static void a_disk_that_is_full_once_loses_nothing_acknowledged(void **state)
 {
-    assert_true(fail_each(*state, ENOSPC, false) > 100);
+    assert_true(fail_each(*state, ENOSPC, SOUND) > 100);
 }
 
 static void a_new_store_whose_making_fails_is_made_the_next_time(void **state)
 {
-    assert_true(fail_each(*state, EIO, true) > 100);
+    assert_true(fail_each(*state, EIO, NONE) > 100);
 }
 
 static void with_sync_full_the_same(void **state)
 {
     assert_int_equal(setenv("HONE_STORE_SYNC", "full", 1), 0);
-    assert_true(fail_each(*state, EIO, false) > 100);
+    assert_true(fail_each(*state, EIO, SOUND) > 100);
+}
+
+static void a_salvage_that_fails_once_loses_nothing_and_is_made_the_next_time(void **state)
+{
+    assert_true(fail_each(*state, EIO, DAMAGED) > 200);
+}
+
+static void a_salvage_on_a_full_disk_loses_nothing_and_is_made_the_next_time(void **state)
+{
+    assert_true(fail_each(*state, ENOSPC, DAMAGED) > 200);
 }
 
 // Durability ---------------------------------------------------------------------------------------------------
@@ -145,6 +174,8 @@ int main(void)
         CALL_TEST(a_disk_that_is_full_once_loses_nothing_acknowledged),
         CALL_TEST(a_new_store_whose_making_fails_is_made_the_next_time),
         CALL_TEST(with_sync_full_the_same),
+        CALL_TEST(a_salvage_that_fails_once_loses_nothing_and_is_made_the_next_time),
+        CALL_TEST(a_salvage_on_a_full_disk_loses_nothing_and_is_made_the_next_time),
         CALL_TEST(with_sync_full_each_put_waits_for_the_disk_and_with_normal_none),
     };
     if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);

@@ -25,6 +25,13 @@ static hone_status fill(hone_connection *fresh, hone_harvest *s, const char *fil
     return hone_connection_end(fresh, status, where, s->err);
 }
 
+// All into the file itself, since it is renamed without its WAL. Closing does the same, and says nothing when it cannot.
+static hone_status flush(hone_connection *fresh, hone_error *err)
+{
+    int code = sqlite3_wal_checkpoint_v2(fresh->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return code == SQLITE_OK ? HONE_OK : hone_connection_fail(fresh, code, where, "write the new store", err);
+}
+
 // Page by page, as the file and its WAL stand: SQLite looks at none of them.
 static hone_status copy_pages(hone_connection *connection, const char *file, const char *copy, hone_error *err)
 {
@@ -64,7 +71,7 @@ static bool has_sound_list(hone_connection *connection)
 
 static void remove_files(const char *path)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", ".lock"};
     char name[HONE_ASIDE_SIZE];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) < (int)sizeof name) hone_os_remove_file(name);
@@ -107,11 +114,12 @@ static hone_status replace(
     if (status != HONE_OK) return status;
     hone_harvest_init(&s, &fresh, err);
     status = fill(&fresh, &s, from, is_open, has_sound_list);
+    if (status == HONE_OK) status = flush(&fresh, err);
     hone_connection_close(&fresh);
     if (status == HONE_OK && !is_open && s.carried == 0) status = HONE_NOT_FOUND;
     if (status == HONE_OK) status = hone_aside_replace(file, path, moved, err);
     if (status == HONE_OK) tell(&old->log, &s, damage, moved);
-    if (status != HONE_OK) remove_files(path);
+    remove_files(path); // what is left of it, or beside it
     hone_harvest_deinit(&s);
     return status;
 }
