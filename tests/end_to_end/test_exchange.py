@@ -75,6 +75,21 @@ class RealEjkernel(ExchangeTest):
         self.assertTrue(same(again._data, cache._data))
         self.assertEqual(again.get("cpu|cpu", "flash_attention@v2", KEY), Config(64))
 
+    def test_it_loads_what_was_tuned_for_a_program(self):
+        program = str(DATA / "golden" / "lowered" / "one_json.mlir")
+        tuned = self.hone("offline", program, "--seconds", "1", "--evals", "4", "--json").json["entries"]
+        out = self.folder / "out"
+        out.mkdir()
+        self.hone("store", "export", str(out), "--format", "ejkernel")
+        for entry in tuned:
+            cache = self.cache(out / f"{entry['algorithm']}.json")
+            (name,) = cache._data
+            device, operation, key = name.rsplit("|", 2)
+            self.assertEqual((operation, key), (f"{entry['algorithm']}@v{entry['version']}", entry["key"]))
+            config = cache.get(device, operation, key)
+            self.assertEqual((config.kernel, config.config), (entry["kernel"], entry["config"]))
+        self.assertEqual(len(tuned), 1)
+
     def test_every_sample_comes_back_as_it_was(self):
         self.imported(GOLDEN)
         out = self.folder / "out"
