@@ -310,6 +310,22 @@ class CudaPacks(CommandTest):
         self.assertEqual(len(compiled), 2)
         self.assertTrue(self.log("launch rms_norm"))
 
+    def test_a_header_that_has_changed_is_compiled_again(self):
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "outer.h").write_text('#include "inner.h"\n')
+        inner = other / "inner.h"
+        inner.write_text("enum { inner = 1 };\n")
+        self.write("norm.cu", b'#include <outer.h>\n' + self.source(), options="-I" + str(other),
+                   space="threads_per_row: 64", constants="rows_per_block = 1, vector = 1, keep = 0")
+        arguments = ["tune", "--pack", str(self.pack), GPU_CALL, "--kernel", "packed", "--seconds", "1", "--evals", "1",
+                     "--fresh"]
+        for count, text in ((1, "enum { inner = 1 };\n"), (2, "enum { inner = 2 };\n")):
+            inner.write_text(text)
+            self.hone(*arguments, env=self.env)
+            self.hone(*arguments, env=self.env)
+            self.assertEqual(len(self.log("compile")), count)
+
     def test_a_binary_is_loaded_as_it_is(self):
         self.write("norm.fatbin", b"fake cubin\nfunction rms_norm 8 8 8 4 4 4\n")
         self.assertEqual(self.tune()["kernel"], "packed")

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "platforms/compiled.h"
 #include "platforms/cuda/toolkit.h"
+#include "platforms/includes.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -173,6 +174,9 @@ static bool key_of(const cuda_compiler *compiler, const cuda_source *source, con
     for (int i = 0; i < list->count; i++)
         hone_buffer_append(&all, list->option[i], strlen(list->option[i]) + 1);
     hone_buffer_text(&all, source->text);
+    // The toolkit's own headers go with the version.
+    hone_includes_digest(
+        source->text, list->option, (size_t)list->count, compiler->include[0] != '\0' ? compiler->include : NULL, &all);
     hone_hash_sha256(hone_buffer_string(&all), all.size, key);
     bool whole = !all.failed;
     hone_buffer_deinit(&all);
