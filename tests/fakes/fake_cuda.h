@@ -10,6 +10,8 @@
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
+#include "fake_log.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +40,5 @@ typedef struct fake_launch {
 int fake_run(const fake_launch *launch);
 // Whether the image was compiled with an option, "-Dhone_x_bf16=1".
 bool fake_has_option(const char *image, const char *option);
-// Appends a line to the log.
-void fake_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,4 +1,4 @@
-#include "fake_cuda.h"
+#include "fake_log.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@ void fake_log(const char *format, ...)
 {
     char line[4096];
     const char *path = getenv("FAKE_CUDA_LOG");
+    if (!path) path = getenv("FAKE_OPENCL_LOG");
     if (!path) return;
     va_list list;
     va_start(list, format);

@@ -1,0 +1,92 @@
+// A contest on PoCL, in a worker: what is right wins, and what is wrong, writes too far, ends its process, hangs or does not
+// compile loses with its reason and harms nobody.
+#include "fake.h"
+
+#define SOURCE(entry, body) "__kernel void " entry "(__global const float *x, __global float *y, int n) {" body "}"
+#define CALL                "rms_norm(f32[4,64], f32[64]) @opencl:0"
+
+static void add(hone_runtime *rt, const char *entry, const char *source)
+{
+    hone_error err;
+    const hone_code code = {HONE_CODE, .source = source, .entry = entry, .arguments = "x, y, i32(x.size)"};
+    const hone_kernel kernel = {HONE_KERNEL,         .algorithm = "rms_norm", .name = entry, .platform = HONE_OPENCL,
+                                .backend = HONE_ANY, .priority = 1,           .code = &code};
+    if (hone_register_kernels(rt, &kernel, 1, &err) != HONE_OK) fail_msg("%s", err.message);
+}
+
+static hone_runtime *open_runtime(void)
+{
+    hone_runtime *rt = NULL;
+    hone_error err;
+    hone_runtime_options options = {.struct_size = sizeof options, .store = "memory:", .device_locks = "none"};
+    assert_int_equal(hone_runtime_open(&options, &rt, &err), HONE_OK);
+    return rt;
+}
+
+static void assert_chosen(hone_runtime *rt, const hone_tune_options *options, const char *const *reasons, size_t count)
+{
+    hone_error err = {.message = ""};
+    hone_result *result = NULL;
+    char *json = NULL;
+    if (hone_tune_text(rt, CALL, options, &result, &err) != HONE_OK) fail_msg("%s", err.message);
+    assert_int_equal(hone_result_json(result, &json, &err), HONE_OK);
+    assert_non_null(strstr(json, "\"kernel\":\"opencl\""));
+    for (size_t i = 0; i < count; i++)
+        if (strstr(json, reasons[i]) == NULL) fail_msg("'%s' is not in %s", reasons[i], json);
+    hone_text_free(json);
+    hone_result_release(&result);
+}
+
+static void only_what_is_right_wins(void **state)
+{
+    // Each candidate may wait long for a compiler that shares two processors with whatever else runs.
+    const hone_tune_options patient = {
+        .struct_size = sizeof patient, .seconds = 100, .evaluations = 6, .candidate_seconds = 90};
+    static const char *const reasons[] = {"past the end of y", "the reference says", "signal", "nonsense"};
+    hone_runtime *rt = open_runtime();
+    (void)state;
+    add(rt, "wrong", SOURCE("wrong", "for (int i = 0; i < n; i++) y[i] = 2 * x[i];"));
+    add(rt, "overrun", SOURCE("overrun", "for (int i = 0; i < n + 5; i++) y[i] = 3;"));
+    add(rt, "crash", SOURCE("crash", "*(volatile __global int *)(ulong)(n & 15) = n;"));
+    add(rt, "broken", SOURCE("broken", "nonsense;"));
+    assert_chosen(rt, &patient, reasons, sizeof reasons / sizeof *reasons);
+    hone_runtime_close(&rt);
+}
+
+static void what_hangs_is_ended(void **state)
+{
+    // The one that wins was compiled by the test before: only the one that hangs is waited for.
+    const hone_tune_options quick = {
+        .struct_size = sizeof quick, .seconds = 60, .evaluations = 2, .candidate_seconds = 4};
+    static const char *const reasons[] = {"no answer within"};
+    hone_runtime *rt = open_runtime();
+    (void)state;
+    add(rt, "hang", SOURCE("hang", "volatile int busy = 1; while (busy) y[0] += 1;"));
+    assert_chosen(rt, &quick, reasons, 1);
+    hone_runtime_close(&rt);
+}
+
+static int setup(void **state)
+{
+    fake *f = calloc(1, sizeof *f);
+    fake_choose(f, NULL);
+    setenv("HONE_WORKER", HONE_TEST_WORKER, 0);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fake_forget(*state);
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_what_is_right_wins),
+        cmocka_unit_test(what_hangs_is_ended),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

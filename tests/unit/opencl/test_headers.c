@@ -1,0 +1,92 @@
+// What hone declares of OpenCL in its own words is what OpenCL's headers say.
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+#include "platforms/opencl/icd.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void numbers_are_those_of_the_headers(void **state)
+{
+    (void)state;
+    static const long long pairs[][2] = {
+        {OPENCL_SUCCESS, CL_SUCCESS},
+        {OPENCL_DEVICE_NOT_FOUND, CL_DEVICE_NOT_FOUND},
+        {OPENCL_DEVICE_NOT_AVAILABLE, CL_DEVICE_NOT_AVAILABLE},
+        {OPENCL_MEMORY_ALLOCATION_FAILURE, CL_MEM_OBJECT_ALLOCATION_FAILURE},
+        {OPENCL_OUT_OF_RESOURCES, CL_OUT_OF_RESOURCES},
+        {OPENCL_OUT_OF_HOST_MEMORY, CL_OUT_OF_HOST_MEMORY},
+        {OPENCL_BUILD_FAILURE, CL_BUILD_PROGRAM_FAILURE},
+        {OPENCL_INVALID_VALUE, CL_INVALID_VALUE},
+        {OPENCL_INVALID_COMMAND_QUEUE, CL_INVALID_COMMAND_QUEUE},
+        {OPENCL_INVALID_MEMORY, CL_INVALID_MEM_OBJECT},
+        {OPENCL_INVALID_BINARY, CL_INVALID_BINARY},
+        {OPENCL_INVALID_KERNEL_NAME, CL_INVALID_KERNEL_NAME},
+        {OPENCL_INVALID_ARGUMENT_SIZE, CL_INVALID_ARG_SIZE},
+        {OPENCL_INVALID_WORK_GROUP_SIZE, CL_INVALID_WORK_GROUP_SIZE},
+        {OPENCL_INVALID_WORK_ITEM_SIZE, CL_INVALID_WORK_ITEM_SIZE},
+        {OPENCL_INVALID_BUFFER_SIZE, CL_INVALID_BUFFER_SIZE},
+        {OPENCL_PLATFORM_NOT_FOUND, CL_PLATFORM_NOT_FOUND_KHR},
+        {OPENCL_TYPE_CPU, CL_DEVICE_TYPE_CPU},
+        {OPENCL_TYPE_GPU, CL_DEVICE_TYPE_GPU},
+        {(long long)OPENCL_TYPE_ALL, CL_DEVICE_TYPE_ALL},
+        {OPENCL_READ_WRITE, CL_MEM_READ_WRITE},
+        {OPENCL_PROFILING, CL_QUEUE_PROFILING_ENABLE},
+        {OPENCL_PLATFORM_VERSION, CL_PLATFORM_VERSION},
+        {OPENCL_PLATFORM_NAME, CL_PLATFORM_NAME},
+        {OPENCL_DEVICE_TYPE, CL_DEVICE_TYPE},
+        {OPENCL_DEVICE_UNITS, CL_DEVICE_MAX_COMPUTE_UNITS},
+        {OPENCL_DEVICE_GROUP_SIZE, CL_DEVICE_MAX_WORK_GROUP_SIZE},
+        {OPENCL_DEVICE_ITEM_SIZES, CL_DEVICE_MAX_WORK_ITEM_SIZES},
+        {OPENCL_DEVICE_CLOCK_MHZ, CL_DEVICE_MAX_CLOCK_FREQUENCY},
+        {OPENCL_DEVICE_LARGEST_BUFFER, CL_DEVICE_MAX_MEM_ALLOC_SIZE},
+        {OPENCL_DEVICE_VIEW_ALIGN_BITS, CL_DEVICE_MEM_BASE_ADDR_ALIGN},
+        {OPENCL_DEVICE_CACHE_BYTES, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE},
+        {OPENCL_DEVICE_MEMORY_BYTES, CL_DEVICE_GLOBAL_MEM_SIZE},
+        {OPENCL_DEVICE_LOCAL_BYTES, CL_DEVICE_LOCAL_MEM_SIZE},
+        {OPENCL_DEVICE_NAME, CL_DEVICE_NAME},
+        {OPENCL_DEVICE_VENDOR, CL_DEVICE_VENDOR},
+        {OPENCL_DRIVER_VERSION, CL_DRIVER_VERSION},
+        {OPENCL_DEVICE_VERSION, CL_DEVICE_VERSION},
+        {OPENCL_DEVICE_C_VERSION, CL_DEVICE_OPENCL_C_VERSION},
+        {OPENCL_CONTEXT_PROPERTY_PLATFORM, CL_CONTEXT_PLATFORM},
+        {OPENCL_QUEUE_CONTEXT, CL_QUEUE_CONTEXT},
+        {OPENCL_QUEUE_DEVICE, CL_QUEUE_DEVICE},
+        {OPENCL_MEMORY_CONTEXT, CL_MEM_CONTEXT},
+        {OPENCL_PROGRAM_BINARY_SIZES, CL_PROGRAM_BINARY_SIZES},
+        {OPENCL_PROGRAM_BINARIES, CL_PROGRAM_BINARIES},
+        {OPENCL_PROGRAM_LOG, CL_PROGRAM_BUILD_LOG},
+        {OPENCL_KERNEL_ARGUMENT_COUNT, CL_KERNEL_NUM_ARGS},
+        {OPENCL_KERNEL_ARGUMENT_SPACE, CL_KERNEL_ARG_ADDRESS_QUALIFIER},
+        {OPENCL_KERNEL_GROUP_SIZE, CL_KERNEL_WORK_GROUP_SIZE},
+        {OPENCL_KERNEL_LOCAL_BYTES, CL_KERNEL_LOCAL_MEM_SIZE},
+        {OPENCL_SPACE_GLOBAL, CL_KERNEL_ARG_ADDRESS_GLOBAL},
+        {OPENCL_SPACE_LOCAL, CL_KERNEL_ARG_ADDRESS_LOCAL},
+        {OPENCL_SPACE_CONSTANT, CL_KERNEL_ARG_ADDRESS_CONSTANT},
+        {OPENCL_SPACE_PRIVATE, CL_KERNEL_ARG_ADDRESS_PRIVATE},
+        {OPENCL_BUFFER_REGION, CL_BUFFER_CREATE_TYPE_REGION},
+        {OPENCL_EVENT_STATUS, CL_EVENT_COMMAND_EXECUTION_STATUS},
+        {OPENCL_PROFILING_START, CL_PROFILING_COMMAND_START},
+        {OPENCL_PROFILING_END, CL_PROFILING_COMMAND_END},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        assert_int_equal(pairs[i][0], pairs[i][1]);
+}
+
+_Static_assert(sizeof(opencl_result) == sizeof(cl_int), "a result");
+_Static_assert(sizeof(opencl_name) == sizeof(cl_device_info), "a name");
+_Static_assert(sizeof(opencl_flags) == sizeof(cl_mem_flags), "flags");
+_Static_assert(sizeof(intptr_t) == sizeof(cl_context_properties), "properties");
+_Static_assert(sizeof(opencl_region) == sizeof(cl_buffer_region), "a region");
+_Static_assert(offsetof(opencl_region, size) == offsetof(cl_buffer_region, size), "a region's size");
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_are_those_of_the_headers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
