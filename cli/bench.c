@@ -116,11 +116,13 @@ static const hone_kernel_ref *chosen_kernel(const bench_field *field, hone_decis
     return hone_kernel_by_name(field->op->algorithm, decision->kernel, decision->platform);
 }
 
+// On a device with what starting the runs costs, as a program pays it: `hone tune` measures without.
 static double time_batch(const bench_field *field, const bench_lane *lane, uint32_t batch)
 {
     uint64_t start = hone_os_now_ns();
     for (uint32_t i = 0; i < batch; i++)
         if (lane->plan->run(lane->plan, field->inputs.values, NULL) != HONE_OK) return INFINITY;
+    if (cli_inputs_wait(&field->inputs, NULL) != HONE_OK) return INFINITY;
     return (double)(hone_os_now_ns() - start) / batch;
 }
 
@@ -130,7 +132,9 @@ static void measure(bench_field *field, double seconds)
     for (size_t i = 0; i < field->count; i++) {
         (void)time_batch(field, &field->lanes[i], 1);
         double once = time_batch(field, &field->lanes[i], 1);
-        field->lanes[i].batch = once < 20000 ? (uint32_t)(20000 / (once + 1)) + 1 : 1;
+        // Waiting for a device takes its time, too.
+        const double whole = field->inputs.ops != NULL ? 200000 : 20000;
+        field->lanes[i].batch = once < whole ? (uint32_t)(whole / (once + 1)) + 1 : 1;
     }
     uint64_t end = hone_os_now_ns() + (uint64_t)(seconds * 1e9);
     while (field->rounds < MAX_ROUNDS && (field->rounds < 3 || hone_os_now_ns() < end) && !cli_cancel) {
@@ -218,8 +222,8 @@ static int bench_call(hone_cli *cli, const char *text, json_t *all)
     field.op = op;
     field.call = call;
     size_t count = 0;
-    if (status == 0) field.device = hone_runtime_devices(cli->rt, &count)[0];
-    if (status == 0) status = cli_inputs_make(&field.inputs, op, call, (uint64_t)cli->options.seed);
+    if (status == 0) status = cli_inputs_make(&field.inputs, op, call, CLI_ON_DEVICE, (uint64_t)cli->options.seed);
+    field.device = field.inputs.device;
     field.lanes = calloc(MAX_LANES, sizeof *field.lanes);
     if (status == 0 && field.lanes != NULL) {
         hone_store *store = NULL;

@@ -55,8 +55,10 @@ static hone_status run_both(
     for (int i = 0; i < 2 && status == HONE_OK; i++) {
         uint64_t start = hone_os_now_ns();
         status = hone_run(op, ours->values, ours->count, NULL, err);
+        if (status == HONE_OK) status = cli_inputs_wait(ours, err);
         out->time_ns = (double)(hone_os_now_ns() - start);
     }
+    if (status == HONE_OK) status = cli_inputs_fetch(ours, err);
     const hone_kernel_ref *kernel = reference_of(op);
     if (status != HONE_OK || kernel == NULL) return status;
     out->has_reference = out->verified = true;
@@ -95,8 +97,8 @@ int cli_run(hone_cli *cli)
     hone_call *call = NULL;
     status = cli_parse_call(cli, cli->arguments[0], &op, &call);
     cli_inputs ours = {0}, reference = {0};
-    if (status == 0) status = cli_inputs_make(&ours, op, call, (uint64_t)cli->options.seed);
-    if (status == 0) status = cli_inputs_make(&reference, op, call, (uint64_t)cli->options.seed);
+    if (status == 0) status = cli_inputs_make(&ours, op, call, CLI_ON_DEVICE, (uint64_t)cli->options.seed);
+    if (status == 0) status = cli_inputs_make(&reference, op, call, CLI_ON_HOST, (uint64_t)cli->options.seed);
     if (status == 0) {
         outcome out = {.max_error = 0};
         hone_error err;

@@ -33,7 +33,7 @@ typedef struct hone_tune_options {
     uint32_t evaluations;     // at most so many candidates; 0: 500
     double seconds;           // at most so long for a call; 0: 30
     uint32_t patience;        // candidates without a gain over 0.5 %; 0: the larger of 30 and 15 % of evaluations
-    double candidate_seconds; // limit of one candidate's prepare and first run; 0: 10
+    double candidate_seconds; // limit of one candidate's prepare and first run; 0: 10, 60 of one with code
     double wait_seconds; // at most so long for one other process that tunes the same or measures on the device; 0: 600
     hone_isolation isolation;
     hone_regime regime;

@@ -24,7 +24,8 @@ static void fill_options(hone_contest_state *state, const hone_tune_options *opt
     state->patience_given = to->patience > 0;
     if (to->evaluations == 0) to->evaluations = DEFAULT_EVALUATIONS;
     if (!(to->seconds > 0)) to->seconds = default_seconds;
-    if (!(to->candidate_seconds > 0)) to->candidate_seconds = default_candidate_seconds;
+    state->candidate_seconds_given = to->candidate_seconds > 0;
+    if (!state->candidate_seconds_given) to->candidate_seconds = default_candidate_seconds;
     if (to->patience == 0) {
         uint32_t share = (uint32_t)(0.15 * to->evaluations);
         to->patience = share > LEAST_PATIENCE ? share : LEAST_PATIENCE;

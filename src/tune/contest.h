@@ -61,6 +61,7 @@ typedef struct hone_contest_state {
     const char *title;         // the call's text, or the recorded space's name
     hone_tune_options options; // defaults filled in
     bool patience_given;
+    bool candidate_seconds_given;
     hone_contest *out;
     hone_store_key key;
     hone_seat seat;

@@ -123,9 +123,13 @@ static double run_seconds(double limit, double best_ns)
     return best_ns > 0 && enough < limit ? enough : limit;
 }
 
+static const double compile_seconds = 60;
+
 static double candidate_seconds(const hone_contest_state *state, const hone_kernel_ref *kernel, double best_ns)
 {
     double limit = state->options.candidate_seconds;
+    // On a machine that has other work a compiler takes many times its second.
+    if (kernel->kernel.code && !state->candidate_seconds_given) limit = compile_seconds;
     return kernel->kernel.prepare || kernel->kernel.code ? limit : run_seconds(limit, best_ns);
 }
 

@@ -126,7 +126,7 @@ hone_failure hone_watch_end(hone_watch *watch, hone_pool *pool, hone_error *err)
     hone_os_thread_mode_restore(&watch->mode);
     if (failure == HONE_FAILURE_NONE) failure = find_leak(watch, err);
     if (failure == HONE_FAILURE_NONE && !watch->shared) failure = compare_pool(pool, err);
-    if (failure == HONE_FAILURE_NONE && !watch->shared) failure = await_rest(err);
+    if (failure == HONE_FAILURE_NONE && !watch->shared && !watch->driven) failure = await_rest(err);
     return failure;
 }
 

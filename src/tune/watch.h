@@ -9,6 +9,7 @@
 
 typedef struct hone_watch {
     bool shared; // with a host, whose other threads do as they please: only what is this thread's own is looked at
+    bool driven; // by a device's driver, whose threads come to rest when it likes
     hone_os_state before;
     hone_os_thread_mode mode;
     uint64_t resident;  // bytes, at the start

@@ -60,8 +60,17 @@ class Cuda(CommandTest):
         self.assertNotEqual(answer.code, 0)
         self.assertIn("memory", answer.err)
 
-    def test_run_refuses_what_it_cannot_place(self):
-        self.refused("run", CALL, env=self.gpu(), code=None, says="host's memory")
+    def test_run_places_its_inputs_in_the_gpus_memory(self):
+        answer = self.hone("run", CALL, "--json", env=self.gpu(HONE_POLICY="heuristic")).json
+        self.assertEqual((answer["platform"], answer["verified"]), ("cuda", True))
+
+    def test_bench_measures_kernels_of_the_gpu(self):
+        call = self.hone("bench", CALL, "--json", "--seconds", "0.2", env=self.gpu()).json["calls"][0]
+        self.assertEqual({row["kernel"] for row in call["rows"]}, {"cuda"})
+        self.assertTrue(all(row["time_ns"] > 0 for row in call["rows"]))
+
+    def test_run_says_which_device_is_not_there(self):
+        self.refused("run", CALL.replace("cuda:0", "cuda:7"), env=self.gpu(), code=None, says="device")
 
 
 if __name__ == "__main__":

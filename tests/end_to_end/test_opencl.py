@@ -1,5 +1,7 @@
 """Calls on a device of OpenCL, from the command: on PoCL, which is OpenCL on this machine's CPU."""
 
+import shutil
+import tempfile
 import unittest
 
 from support import CommandTest
@@ -9,9 +11,14 @@ SHORT = ["--seconds", "5", "--evals", "3"]
 
 
 class OpenCL(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        # PoCL keeps what it compiles, which takes seconds on a busy machine: once for all tests.
+        cls.cache = tempfile.mkdtemp(prefix="hone-pocl-")
+        cls.addClassCleanup(shutil.rmtree, cls.cache, ignore_errors=True)
+
     def pocl(self, **changes):
-        # PoCL links what it compiles with ld, and keeps it in a cache of its own.
-        env = {"HONE_OPENCL": None, "POCL_CACHE_DIR": str(self.folder), "POCL_MAX_PTHREAD_COUNT": "2"}
+        env = {"HONE_OPENCL": None, "POCL_CACHE_DIR": self.cache}
         env.update(changes)
         return env
 
@@ -59,6 +66,12 @@ class OpenCL(CommandTest):
         self.hone("tune", call, "--seconds", "5", "--evals", "2", env=self.pocl())
         answer = self.hone("explain", call, "--json", env=self.pocl()).json
         self.assertEqual((answer["kernel"], answer["verified"]), ("opencl", True))
+
+    def test_run_and_bench_place_their_inputs_on_the_device(self):
+        answer = self.hone("run", CALL, "--json", env=self.pocl(HONE_POLICY="heuristic")).json
+        self.assertEqual((answer["platform"], answer["verified"]), ("opencl", True))
+        rows = self.hone("bench", CALL, "--json", "--seconds", "0.2", env=self.pocl()).json["calls"][0]["rows"]
+        self.assertEqual({row["kernel"] for row in rows}, {"opencl"})
 
 
 if __name__ == "__main__":
