@@ -1,0 +1,85 @@
+"""Compilers for GPUs for real, without a GPU: Triton, NVRTC with and without CuTe. What they make is launched on the fake driver, which
+reads from each binary what it takes, and computes by the name of its function."""
+
+import json
+import os
+import subprocess
+import sys
+
+from support import BUILD, DATA, CommandTest, unittest
+
+ROOT = DATA.resolve().parent
+FAKES = BUILD.resolve() / "tests" / "fakes"
+PACKAGES = ROOT / "build-python"
+TOOLKIT = PACKAGES / "cuda" / "nvidia" / "cu13"
+
+
+class Compilers(CommandTest):
+    def need(self, path):
+        self.assertTrue(path.exists(), f"{path} is missing: run scripts/setup tests")
+
+    def gpu(self, options, **changes):
+        env = {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(TOOLKIT / "lib" / "libnvrtc.so.13"),
+               "HONE_CUBLASLT": "/nowhere/libcublasLt.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"),
+               "FAKE_CUDA_OPTIONS": options, "CUDA_HOME": str(TOOLKIT)}
+        env.update({name: str(value) for name, value in changes.items()})
+        return env
+
+    def pack(self, script, *arguments, **changes):
+        """Runs a packer; its folder."""
+        folder = self.folder / "pack"
+        env = {**os.environ, "TRITON_CACHE_DIR": str(self.folder / "triton"), "CUDA_HOME": str(TOOLKIT),
+               "HONE_NVRTC": str(TOOLKIT / "lib" / "libnvrtc.so.13")}
+        env.update({name: str(value) for name, value in changes.items()})
+        done = subprocess.run([sys.executable, "-B", ROOT / "scripts" / script, folder, *arguments], env=env, text=True,
+                              capture_output=True, timeout=540)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return folder
+
+    def assert_wins(self, call, kernel, platform, env):
+        self.hone("tune", call, "--kernel", kernel, "--seconds", "60", "--evals", "1", env=env)
+        answer = self.hone("explain", call, "--json", env=env).json
+        self.assertEqual((answer["kernel"], answer["platform"], answer["verified"]), (kernel, platform, True))
+
+    def launches(self, name):
+        return [line for line in (self.folder / "log").read_text().splitlines() if line.startswith(f"launch {name} ")]
+
+    def test_triton_compiles_a_pack_whose_kernels_are_launched_with_its_pointers(self):
+        self.need(PACKAGES / "triton")
+        folder = self.pack("pack-triton", ROOT / "src/kernels/rms_norm/triton_kernels.py", "--configs", "1", HONE_TRITON_PATH=PACKAGES)
+        kernels = json.loads((folder / "pack.json").read_text())["kernels"]
+        self.assertEqual({kernel["platform"] for kernel in kernels}, {"triton"})
+        env = self.gpu("-Dhone_x_f32=1", HONE_PACK_PATH=folder)
+        self.assert_wins("rms_norm(f32[8,256], f32[256]) @cuda:0", "triton_whole_f32", "triton", env)
+        self.assertRegex(self.launches("rms_norm_whole")[0],
+                         "grid 2,1,1 block 128,1,1 .* 08000000 00010000 bd378635 0{16} 0{16}$")
+
+    def test_nvrtc_compiles_a_source_for_the_gpu(self):
+        self.need(TOOLKIT)
+        self.assert_wins("rms_norm(f32[8,256], f32[256]) @cuda:0", "cuda", "cuda", self.gpu("-Dhone_x_f32=1"))
+        self.assertTrue(self.launches("rms_norm"))
+
+    def test_cute_is_compiled_with_cutlass_into_a_pack(self):
+        self.need(TOOLKIT)
+        cutlass = PACKAGES / "cuda" / "cutlass_library" / "source"
+        one = self.write("one.py", f"import sys\nsys.path.insert(0, {str(ROOT / 'src/kernels/matmul')!r})\n"
+                                   "import cute_kernels\nKERNELS = cute_kernels.KERNELS[:1]\n")
+        folder = self.pack("pack-cute", one, "--configs", "1", HONE_CUTLASS_PATH=cutlass)
+        env = self.gpu("-Dhone_a_bf16=1", HONE_PACK_PATH=folder)
+        self.assert_wins("matmul(bf16[40,64], bf16[64,72]) @cuda:0", "cute_bf16", "cute", env)
+        self.assertIn("grid 1,1,1 block 256,1,1 shared 131072", self.launches("matmul")[0])
+
+    def test_a_source_in_cute_is_refused_without_cutlass(self):
+        folder = self.pack("pack-cute", "--sources")
+        pack = json.loads((folder / "pack.json").read_text())
+        pack["kernels"][0]["priority"] = 99  # the first in the list of reasons
+        (folder / "pack.json").write_text(json.dumps(pack))
+        env = self.gpu("-Dhone_a_bf16=1", HONE_PACK_PATH=folder, HONE_CUTLASS_PATH="/nowhere")
+        call = "matmul(bf16[40,64], bf16[64,72]) @cuda:0"
+        answer = self.hone("tune", call, "--kernel", "cute_bf16_source", "--seconds", "5", "--evals", "1", env=env, code=None)
+        self.assertNotEqual(answer.code, 0)
+        self.assertIn("nvidia-cutlass", answer.out + answer.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
