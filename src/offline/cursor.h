@@ -106,8 +106,9 @@ static inline const char *find_text(hone_view in, const char *what)
 // The inside of the first string behind a mark; empty: there is none.
 static inline hone_view string_behind(hone_view in, const char *mark)
 {
-    const char *found = find_text(in, mark), *end = in.data + in.size;
-    const char *quote = found ? memchr(found, '"', (size_t)(end - found)) : NULL;
+    const char *found = find_text(in, mark);
+    if (!found) return (hone_view){0};
+    const char *end = in.data + in.size, *quote = memchr(found, '"', (size_t)(end - found));
     cursor c = {quote, end};
     return quote ? take_string(&c) : (hone_view){0};
 }

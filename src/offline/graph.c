@@ -153,8 +153,9 @@ static const char *start_of_path(hone_view path, const char *label)
 hone_label_walk hone_graph_labels(const hone_graph *graph, hone_view string)
 {
     hone_label_walk walk = hone_label_walk_of(string);
+    if (string.size == 0) return walk;
     const char *behind = string.data + string.size;
-    walk.closed = graph->bare || (string.size > 0 && behind < graph->end && *behind == '"');
+    walk.closed = graph->bare || (behind < graph->end && *behind == '"');
     return walk;
 }
 

@@ -309,6 +309,7 @@ hone_label_walk hone_label_walk_of(hone_view text)
 
 bool hone_label_next(hone_label_walk *walk, hone_label *out)
 {
+    if (walk->text.size == 0) return false;
     const char *end = walk->text.data + walk->text.size;
     while (walk->at < end) {
         if (!walk->hash || walk->hash < walk->at) walk->hash = find_byte(walk->at, end, '#');

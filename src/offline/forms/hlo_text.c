@@ -90,14 +90,16 @@ static void read_metadata(reader *r, hone_view value)
 
 int64_t hone_hlo_trip_count(hone_view config)
 {
-    const char *at = find_text(config, "known_trip_count"), *end = config.data + config.size;
-    while (at && at < end && !(*at >= '0' && *at <= '9') && *at != '}')
+    const char *at = find_text(config, "known_trip_count");
+    if (!at) return -1;
+    const char *end = config.data + config.size;
+    while (at < end && !(*at >= '0' && *at <= '9') && *at != '}')
         at++;
     const char *stop = at;
-    while (stop && stop < end && *stop >= '0' && *stop <= '9')
+    while (stop < end && *stop >= '0' && *stop <= '9')
         stop++;
     int64_t trips;
-    return at && hone_integer_parse(at, (size_t)(stop - at), &trips) ? trips : -1;
+    return hone_integer_parse(at, (size_t)(stop - at), &trips) ? trips : -1;
 }
 
 // What hone's own calls carry. A configuration may be a string, its own strings then escaped within.
