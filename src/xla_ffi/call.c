@@ -65,7 +65,7 @@ static hone_status fail_buffer(const hone_xla_site *site, size_t value, const xl
 static bool take_buffer(const xla_ffi_buffer *buffer, hone_device device, hone_tensor *out)
 {
     hone_dtype dtype = hone_xla_dtype(buffer->dtype);
-    if (dtype.lanes == 0 || buffer->rank > HONE_MAX_RANK) return false;
+    if (dtype.lanes == 0 || buffer->rank < 0 || buffer->rank > HONE_MAX_RANK) return false;
     *out = (hone_tensor){
         .data = buffer->data,
         .device = device,

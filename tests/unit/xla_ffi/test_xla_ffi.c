@@ -1,0 +1,215 @@
+// The handler of hone_call, called as XLA calls it.
+#include "fake_xla.h"
+#include "xla_ffi/threads.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 4, DIM = 64 };
+
+static hone_runtime *rt;
+static _Alignas(64) float x[ROWS][DIM], w[DIM], y[ROWS][DIM];
+static int64_t matrix[] = {ROWS, DIM}, vector[] = {DIM};
+
+// A frame of rms_norm. eps stays the caller's.
+static void norm_frame(fake_xla_frame *out, const float *eps)
+{
+    fake_xla_init(out);
+    fake_xla_argument(out, XLA_FFI_F32, x, 2, matrix);
+    fake_xla_argument(out, XLA_FFI_F32, w, 1, vector);
+    fake_xla_result(out, XLA_FFI_F32, y, 2, matrix);
+    if (eps) fake_xla_scalar(out, "eps", XLA_FFI_F32, eps);
+    fake_xla_string(out, "hone_algorithm", "rms_norm");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    hone_runtime_options options = {
+        .struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_ENVIRONMENT};
+    for (int i = 0; i < DIM; i++) {
+        w[i] = 1;
+        for (int row = 0; row < ROWS; row++)
+            x[row][i] = (float)(row + 1);
+    }
+    if (hone_runtime_open(&options, &rt, NULL) != HONE_OK) return -1;
+    hone_xla_use(rt);
+    return 0;
+}
+
+// The runtime stays open: sites are for ever.
+static int tear_down(void **state)
+{
+    (void)state;
+    fake_xla_join();
+    return 0;
+}
+
+static void a_call_runs_and_reads_its_attributes(void **state)
+{
+    (void)state;
+    fake_xla_frame frame;
+    for (float eps = 0; eps < 4; eps += 1) {
+        norm_frame(&frame, &eps);
+        assert_null(hone_xla_call_cpu(&frame.frame));
+        for (int row = 0; row < ROWS; row++) {
+            float value = (float)(row + 1);
+            assert_float_equal(y[row][5], value / sqrtf(value * value + eps), 1e-5f);
+        }
+    }
+}
+
+static void another_call_at_the_same_address_is_another_call(void **state)
+{
+    (void)state;
+    fake_xla_frame frame;
+    float eps = 8;
+    norm_frame(&frame, &eps);
+    assert_null(hone_xla_call_cpu(&frame.frame));
+    assert_float_equal(y[0][0], 1.0f / 3, 1e-5f);
+    eps = 3; // the same memory says something else
+    assert_null(hone_xla_call_cpu(&frame.frame));
+    assert_float_equal(y[0][0], 1.0f / 2, 1e-5f);
+}
+
+static void the_metadata_are_answered(void **state)
+{
+    (void)state;
+    xla_ffi_metadata metadata = {.struct_size = sizeof metadata, .traits = 7};
+    xla_ffi_metadata_extension extension = {{sizeof extension, XLA_FFI_EXTENSION_METADATA, NULL}, &metadata};
+    xla_ffi_frame frame = {.struct_size = sizeof frame, .extension = &extension.extension};
+    xla_ffi_handler *const handlers[] = {hone_xla_call_cpu, hone_xla_call_cuda};
+    for (int i = 0; i < 2; i++) {
+        metadata.api_version.minor = -1;
+        assert_null(handlers[i](&frame));
+        assert_int_equal(metadata.api_version.major, 0);
+        assert_int_equal(metadata.api_version.minor, 1);
+        assert_int_equal(metadata.traits, 0);
+    }
+}
+
+static void to_instantiate_looks_at_attributes_alone(void **state)
+{
+    (void)state;
+    fake_xla_frame frame;
+    fake_xla_init(&frame);
+    frame.frame.stage = XLA_FFI_INSTANTIATE;
+    fake_xla_string(&frame, "hone_algorithm", "rms_norm");
+    assert_null(hone_xla_call_cpu(&frame.frame));
+    fake_xla_string(&frame, "hone_version", "9");
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_int_equal(fake_xla_code, XLA_FFI_NOT_FOUND);
+}
+
+static void wrong_frames_say_what_is_asked(void **state)
+{
+    (void)state;
+    fake_xla_frame frame;
+    norm_frame(&frame, NULL);
+    frame.frame.arguments.size = 1;
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_int_equal(fake_xla_code, XLA_FFI_INVALID_ARGUMENT);
+    assert_non_null(strstr(fake_xla_message, "1 arrays came, and 2 are asked for: rms_norm(x: T[..., dim]"));
+    norm_frame(&frame, NULL);
+    frame.buffers[1].dtype = 99;
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_non_null(strstr(fake_xla_message, "weight is an array of XLA's type 99"));
+    norm_frame(&frame, NULL);
+    frame.buffers[0].rank = -1;
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    norm_frame(&frame, NULL);
+    frame.attribute_types[0] = XLA_FFI_ARRAY;
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_non_null(strstr(fake_xla_message, "hone_algorithm is neither a string nor a scalar"));
+    norm_frame(&frame, NULL);
+    frame.frame.attributes.size = 65; // not one of them is looked at
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_non_null(strstr(fake_xla_message, "65 attributes"));
+}
+
+static void a_context_is_found_by_its_number_and_never_tunes(void **state)
+{
+    (void)state;
+    hone_override reference = {.algorithm = "rms_norm", .kernel = "nobody"};
+    hone_context *context = NULL, *tuning = NULL;
+    assert_int_not_equal(hone_context_derive(rt, NULL, NULL, &reference, HONE_POLICY_DEFAULT, &context, NULL), HONE_OK);
+    assert_int_equal(hone_context_derive(rt, NULL, NULL, NULL, HONE_POLICY_FAIL, &context, NULL), HONE_OK);
+    assert_int_equal(hone_context_derive(rt, NULL, NULL, NULL, HONE_POLICY_TUNE, &tuning, NULL), HONE_OK);
+    assert_int_equal(hone_xla_add_context(context, NULL), HONE_OK);
+    assert_int_equal(hone_xla_add_context(tuning, NULL), HONE_OK);
+    int64_t number = (int64_t)hone_context_number(context);
+    fake_xla_frame frame;
+    norm_frame(&frame, NULL);
+    fake_xla_scalar(&frame, "hone_context", XLA_FFI_S64, &number);
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_int_equal(fake_xla_code, XLA_FFI_NOT_FOUND);
+    number = (int64_t)hone_context_number(tuning);
+    assert_null(hone_xla_call_cpu(&frame.frame)); // the heuristic: a contest would take seconds and need a worker
+    number = 1000000;
+    assert_null(hone_xla_call_cpu(&frame.frame));
+    hone_context_release(&context);
+    hone_context_release(&tuning);
+}
+
+static void what_was_prepared_is_what_runs(void **state)
+{
+    (void)state;
+    hone_call *call = NULL;
+    const hone_op *op = hone_op_find(rt, "rms_norm", NULL);
+    assert_int_equal(
+        hone_call_parse((hone_allocator){0}, hone_op_signature(op), "rms_norm(f32[4,64], f32[64])", &call, NULL),
+        HONE_OK);
+    assert_int_equal(hone_xla_prepare(op, call, NULL, NULL), HONE_OK);
+    hone_call_release(&call);
+    fake_xla_frame frame;
+    norm_frame(&frame, NULL);
+    assert_null(hone_xla_call_cpu(&frame.frame));
+}
+
+typedef struct counted {
+    atomic_int each[100];
+} counted;
+
+static void count(void *ctx, int64_t index)
+{
+    atomic_fetch_add(&((counted *)ctx)->each[index], 1);
+}
+
+// Threads, none, an error in place of their number, and a pool that refuses its tasks.
+static void every_index_is_run_once_whatever_xla_lends(void **state)
+{
+    (void)state;
+    const int64_t lends[] = {3, 1, 0, -4};
+    fake_xla_frame frame;
+    fake_xla_init(&frame);
+    hone_xla_pool pool = {frame.frame.api, NULL};
+    for (int i = 0; i < 4; i++)
+        for (int round = 0; round < 20; round++) {
+            counted all = {0};
+            fake_xla_threads = lends[i];
+            hone_xla_parallel_for(&pool, 100, count, &all);
+            for (int k = 0; k < 100; k++)
+                assert_int_equal(all.each[k], 1);
+            fake_xla_join();
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_runs_and_reads_its_attributes),
+        cmocka_unit_test(another_call_at_the_same_address_is_another_call),
+        cmocka_unit_test(the_metadata_are_answered),
+        cmocka_unit_test(to_instantiate_looks_at_attributes_alone),
+        cmocka_unit_test(wrong_frames_say_what_is_asked),
+        cmocka_unit_test(a_context_is_found_by_its_number_and_never_tunes),
+        cmocka_unit_test(what_was_prepared_is_what_runs),
+        cmocka_unit_test(every_index_is_run_once_whatever_xla_lends),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
