@@ -36,7 +36,7 @@ typedef struct campaign {
     hone_zygote *zygote;
     bool builtin; // in spawned workers; else functions of this program, in the zygote's children
     uint64_t seed;
-    uint32_t injected;
+    uint32_t injected, won;
     uint32_t rejected[HONE_FAILURE_COUNT];
 } campaign;
 
@@ -65,6 +65,18 @@ static void count_rows(campaign *c, const hone_contest *contest)
     }
 }
 
+// On a machine with much else to do the honest one too may overstep its limit; then nobody wins.
+static bool was_too_late(const hone_contest *contest)
+{
+    for (size_t i = 0; i < contest->count; i++) {
+        const hone_contest_kernel *row = &contest->kernels[i];
+        if (strcmp(row->kernel->kernel.name, "honest") != 0) continue;
+        print_message("  the honest one: %s\n", row->reason);
+        return row->rejected[HONE_FAILURE_TIMEOUT] > 0;
+    }
+    return false;
+}
+
 static void run_contest(campaign *c)
 {
     hone_registry *registry = make_registry(c);
@@ -88,13 +100,14 @@ static void run_contest(campaign *c)
     assert_int_equal(
         hone_call_parse(environment.allocator, algorithm->signature, "injected(f32[1000])", &call, &err), HONE_OK);
     hone_status status = hone_contest_run(&environment, algorithm, call, &options, &contest, &err);
-    for (size_t i = 0; i < contest.count && status != HONE_OK; i++)
-        if (strcmp(contest.kernels[i].kernel->kernel.name, "honest") == 0)
-            print_message("%.80s; honest: %s\n", err.message, contest.kernels[i].reason);
-    assert_int_equal(status, HONE_OK);
-    assert_string_equal(contest.decision.kernel, "honest");
-    assert_true(contest.decision.verified);
-    assert_true(contest.decision.evidence.isolated);
+    if (status == HONE_OK) {
+        assert_string_equal(contest.decision.kernel, "honest");
+        assert_true(contest.decision.verified);
+        assert_true(contest.decision.evidence.isolated);
+        c->won++;
+    } else {
+        assert_true(was_too_late(&contest));
+    }
     count_rows(c, &contest);
     hone_contest_deinit(&contest);
     hone_call_release(&call);
@@ -151,6 +164,7 @@ static void run_campaign(campaign *c, uint32_t injected)
         if (c->rejected[kind] > 0) print_message(" %s %u", hone_failure_name((hone_failure)kind), c->rejected[kind]);
     print_message("\n");
     assert_true(c->injected >= injected);
+    assert_true(c->won > 0);
     for (int tries = 0; count_marked() > 0 && tries < 500; tries++)
         hone_os_sleep_ns(10000000); // a keeper that is no child of ours takes its own time
     assert_int_equal(count_marked(), 0);
