@@ -115,9 +115,9 @@ static int64_t choose(hone_contest_state *state, hone_error *err, hone_status *o
     return chosen;
 }
 
-static hone_status next_of(hone_contestant *contestant, hone_config *out, hone_error *err)
+static hone_status next_of(hone_contest_state *state, hone_contestant *contestant, hone_config *out, hone_error *err)
 {
-    hone_status status = hone_search_next(contestant->search, out, err);
+    hone_status status = hone_contest_next_config(state, contestant, out, err);
     if (status == HONE_NOT_FOUND) contestant->exhausted = true;
     return status;
 }
@@ -131,8 +131,9 @@ hone_status hone_contest_next(hone_contest_state *state, uint32_t *out_kernel, h
         if (chosen < 0) return HONE_NOT_FOUND;
         hone_error why = {0};
         *out_kernel = (uint32_t)chosen;
-        status = next_of(&state->contestants[chosen], out_config, &why);
+        status = next_of(state, &state->contestants[chosen], out_config, &why);
         if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+        if (status == HONE_CANCELLED) return hone_fail(err, status, where, "%s", why.message);
         if (status == HONE_OK) {
             state->turn++;
             return HONE_OK;

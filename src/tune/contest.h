@@ -32,8 +32,12 @@ typedef struct hone_contestant {
     size_t config_count;
     const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
     size_t prior_count;
-    hone_search *search; // NULL: there is nothing but the default
-    bool exhausted;      // the search has come to its end
+    hone_search *search;                // NULL: there is nothing but the default
+    bool exhausted;                     // the search has come to its end
+    double prepare_ns;                  // the longest that preparing a config took
+    bool prepares_alone;                // preparing several at once went wrong
+    hone_config ahead[HONE_MOST_AHEAD]; // proposed and prepared before their turns
+    uint32_t ahead_count, ahead_next;
     uint32_t tried, passed;
     uint32_t lost_in_row; // crashes and time-outs since the last that answered
     bool put_aside;
@@ -150,6 +154,10 @@ struct hone_measurer {
         double seconds,
         hone_confirmation *out,
         hone_error *err);
+    // Prepares what stands in contestant->ahead, at once; how each fares shows when it is tried. NULL: there is nothing to
+    // prepare. *out_answered false: the worker was lost, or took too long. HONE_CANCELLED, HONE_OUT_OF_MEMORY.
+    hone_status (*prepare)(
+        hone_contest_state *state, const hone_contestant *contestant, bool *out_answered, hone_error *err);
     uint64_t (*now_ns)(const hone_contest_state *state);
     void (*pause)(hone_contest_state *state, uint64_t ns);
 };
@@ -186,6 +194,10 @@ bool hone_contest_evaluations_left(const hone_contest_state *state);
 bool hone_contest_time_left(const hone_contest_state *state);
 bool hone_contest_goes_on(const hone_contest_state *state);
 // The next one to try after the defaults, of the kernel where a step is worth most. HONE_NOT_FOUND: there is none.
+// ahead.c: the next config of one kernel, those after it prepared where that is worth it. As hone_search_next, and
+// HONE_CANCELLED.
+hone_status hone_contest_next_config(
+    hone_contest_state *state, hone_contestant *contestant, hone_config *out, hone_error *err);
 hone_status hone_contest_next(
     hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config, hone_error *err);
 // What the next step is expected to take off the best time, relative.

@@ -71,6 +71,7 @@ void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
     hone_wire_put_u8(out, trial->spoiled);
     hone_wire_put_u8(out, trial->same);
     hone_wire_put_u64(out, trial->digest);
+    hone_wire_put_f64(out, trial->prepare_ns);
     hone_wire_put_u8(out, trial->retired);
     hone_wire_put_text(out, trial->reason);
 }
@@ -91,6 +92,7 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
     out->spoiled = hone_wire_get_u8(reader) != 0;
     out->same = hone_wire_get_u8(reader) != 0;
     out->digest = hone_wire_get_u64(reader);
+    out->prepare_ns = hone_wire_get_f64(reader);
     out->retired = hone_wire_get_u8(reader) != 0;
     get_words(reader, out->reason, sizeof out->reason);
 }

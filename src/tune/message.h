@@ -1,6 +1,7 @@
 // What the tuner and its workers say to each other. The tuner asks, the worker notes and answers:
 //   OPEN     a call: device, algorithm, arguments, regime; the worker makes data and computes the reference
 //   TRY      one candidate: prepare, verify, race against the best so far
+//   PREPARE  several configs of one kernel at once, so that what is compiled is cached when they are tried
 //   CONFIRM  the finalists, interleaved
 //   PING     are you there?
 // A NOTE in between says that a phase has passed and that the limit starts anew.
@@ -11,11 +12,18 @@
 #include "registry/registry.h"
 #include "tune/wire.h"
 
-enum { HONE_MAX_FINALISTS = 8, HONE_MAX_ROUNDS = 64, HONE_KEPT_SAMPLES = 15, HONE_REASON_SIZE = 256 };
+enum {
+    HONE_MAX_FINALISTS = 8,
+    HONE_MAX_ROUNDS = 64,
+    HONE_KEPT_SAMPLES = 15,
+    HONE_REASON_SIZE = 256,
+    HONE_MOST_AHEAD = 16
+};
 
 typedef enum hone_message {
     HONE_MESSAGE_OPEN = 1,
     HONE_MESSAGE_TRY,
+    HONE_MESSAGE_PREPARE,
     HONE_MESSAGE_CONFIRM,
     HONE_MESSAGE_PING,
     HONE_MESSAGE_COUNT,
@@ -45,6 +53,7 @@ typedef struct hone_trial {
     bool spoiled; // the worker is not to be used any more
     bool same;    // the digest was among those that the tuner knew: nothing was run
     uint64_t digest;
+    double prepare_ns; // what preparing took
     char reason[HONE_REASON_SIZE];
 } hone_trial;
 

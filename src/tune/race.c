@@ -249,6 +249,7 @@ static hone_status measure(
     }
     status = enter(state, kernel, config, is_default, &trial, false, err);
     if (status != HONE_OK) return status;
+    if (trial.prepare_ns > contestant->prepare_ns) contestant->prepare_ns = trial.prepare_ns;
     const hone_candidate *candidate = &state->candidates[state->candidate_count - 1];
     hone_contest_tell(contestant, config, candidate->rank_ns, trial.failure);
     hone_contest_store(state, candidate);

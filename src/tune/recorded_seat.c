@@ -185,4 +185,4 @@ static void pause_for(hone_contest_state *state, uint64_t ns)
     ((hone_recorded_seat *)state->measurer_ctx)->clock_ns += (double)ns;
 }
 
-const hone_measurer hone_recorded_measurer = {attempt, confirm, now_ns, pause_for};
+const hone_measurer hone_recorded_measurer = {attempt, confirm, NULL, now_ns, pause_for};

@@ -316,7 +316,9 @@ static hone_failure try_candidate(hone_session *session, const question *q, hone
 {
     hone_runner runner;
     hone_watch_begin(&session->watch);
+    uint64_t start = hone_os_now_ns();
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
+    out->prepare_ns = (double)(hone_os_now_ns() - start);
     hone_watch_prepared(&session->watch);
     pass_phase(session);
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
@@ -483,6 +485,8 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
         handle_open(session, &reader, answer);
     else if (kind == HONE_MESSAGE_TRY)
         handle_try(session, &reader, answer);
+    else if (kind == HONE_MESSAGE_PREPARE)
+        hone_session_prepare(session, &reader, answer);
     else if (kind == HONE_MESSAGE_CONFIRM)
         status = handle_confirm(session, &reader, answer);
     else if (kind == HONE_MESSAGE_PING)

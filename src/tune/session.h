@@ -51,6 +51,9 @@ void hone_session_deinit(hone_session *session);
 // Answers one message; appends the answer. HONE_IO when the message is none.
 hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer);
 
+// preparing.c: answers PREPARE with how many configs could be prepared.
+void hone_session_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
+
 // Of the values that are loaded; NULL: there is none, only bits are compared.
 const hone_reference *hone_session_reference(const hone_session *session);
 

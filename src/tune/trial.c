@@ -295,6 +295,30 @@ static hone_status attempt_here(
     return status;
 }
 
+// Preparing ahead ------------------------------------------------------------------------------------------------
+
+static hone_status prepare_here(
+    hone_contest_state *state, const hone_contestant *contestant, bool *out_answered, hone_error *err)
+{
+    hone_status status = hone_contest_open(state, err);
+    if (status != HONE_OK) return status;
+    hone_buffer *message = &state->message;
+    hone_buffer_clear(message);
+    hone_message_put_kernel(message, contestant->ref, state->seat.by_value);
+    hone_wire_put_u32(message, contestant->ahead_count);
+    for (uint32_t i = 0; i < contestant->ahead_count; i++)
+        hone_message_put_config(message, &contestant->ahead[i]);
+    double seconds = candidate_seconds(state, contestant->ref, 0), left = seconds_left(state) + grace_seconds;
+    uint64_t limit = limit_ns(left < seconds ? left : seconds);
+    hone_outcome outcome = hone_seat_ask(
+        &state->seat, HONE_MESSAGE_PREPARE, message, &(hone_limits){limit, limit}, state->options.cancel,
+        &state->answer);
+    *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED;
+    if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
+        return fail_outcome(&outcome, "preparing", seconds, err);
+    return HONE_OK;
+}
+
 // Confirming -----------------------------------------------------------------------------------------------------
 
 // The longest that one phase of the finals can honestly take.
@@ -363,7 +387,7 @@ static void pause_here(hone_contest_state *state, uint64_t ns)
     hone_os_sleep_ns(ns);
 }
 
-const hone_measurer hone_machine_measurer = {attempt_here, confirm_here, now_here, pause_here};
+const hone_measurer hone_machine_measurer = {attempt_here, confirm_here, prepare_here, now_here, pause_here};
 
 uint64_t hone_contest_now(const hone_contest_state *state)
 {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -105,10 +106,21 @@ static const char *put_function(const char *head, char *out, size_t *used)
     return close;
 }
 
+// FAKE_NVRTC_MS: what a compilation takes. FAKE_NVRTC_ABORTS: the option that it does not survive.
+static void work(int count, const char *const *options)
+{
+    const char *ms = getenv("FAKE_NVRTC_MS"), *aborts = getenv("FAKE_NVRTC_ABORTS");
+    if (ms) nanosleep(&(struct timespec){atol(ms) / 1000, atol(ms) % 1000 * 1000000}, NULL);
+    for (int i = 0; i < count && aborts; i++)
+        if (strcmp(options[i], aborts) == 0) abort();
+}
+
 int nvrtcCompileProgram(program *p, int count, const char *const *options)
 {
     static const char mark[] = "__global__ void";
     fake_log("compile %d", count);
+    work(count, options);
+    fake_log("done");
     if (strstr(p->source, "does not compile")) {
         snprintf(p->log, 256, "a.cu(3): error: identifier \"nonsense\" is undefined\n1 error detected\n");
         return COMPILATION;

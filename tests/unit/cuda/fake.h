@@ -34,8 +34,8 @@ static inline void fake_choose(fake *f, const char *driver)
     setenv("HONE_CUBLASLT", HONE_TEST_FAKES "/fake_cublaslt.so", 1);
     setenv("FAKE_CUDA_LOG", f->log, 1);
     setenv("HONE_COMPILE_CACHE", f->cache, 1);
-    static const char *const faults[] = {
-        "FAKE_CUDA_DEVICES", "FAKE_CUDA_MEMORY", "FAKE_CUDA_INIT", "FAKE_CUDA_CAPABILITY"};
+    static const char *const faults[] = {"FAKE_CUDA_DEVICES",    "FAKE_CUDA_MEMORY", "FAKE_CUDA_INIT",
+                                         "FAKE_CUDA_CAPABILITY", "FAKE_NVRTC_MS",    "FAKE_NVRTC_ABORTS"};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         unsetenv(faults[i]);
 }

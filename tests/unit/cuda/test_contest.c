@@ -56,6 +56,60 @@ static void only_what_is_right_wins(void **state)
     if (!on_gpu()) assert_true(fake_count(f, "launch rms_norm") > 10);
 }
 
+static const char product[] = "matmul(f32[64,64], f32[64,64]) @cuda:0";
+
+static void tune_slowly_compiled(hone_runtime *rt, hone_result **out)
+{
+    hone_error err = {.message = ""};
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .seconds = 20, .evaluations = 10, .patience = 10, .kernel = "cuda_simt"};
+    setenv("FAKE_NVRTC_MS", "60", 1);
+    if (hone_tune_text(rt, product, &options, out, &err) != HONE_OK) fail_msg("%s", err.message);
+}
+
+// How many compilations were at work at once; fails when something was launched beside one.
+static int most_at_once(fake *f)
+{
+    int now = 0, most = 0;
+    for (char *line = strtok((char *)(uintptr_t)fake_read(f), "\n"); line; line = strtok(NULL, "\n")) {
+        if (strncmp(line, "compile ", 8) == 0) now++;
+        if (strcmp(line, "done") == 0) now--;
+        if (strncmp(line, "launch", 6) == 0) assert_int_equal(now, 0);
+        if (now > most) most = now;
+    }
+    return most;
+}
+
+static void what_takes_long_to_compile_is_compiled_several_at_once_and_timed_alone(void **state)
+{
+    if (on_gpu()) return;
+    hone_result *result = NULL;
+    hone_runtime *rt = open_runtime();
+    tune_slowly_compiled(rt, &result);
+    hone_result_release(&result);
+    hone_runtime_close(&rt);
+    int most = most_at_once(*state);
+    assert_true(most <= 16);
+    if (sysconf(_SC_NPROCESSORS_ONLN) > 1) assert_true(most > 1);
+}
+
+static void a_compiler_that_dies_costs_the_config_that_it_died_of(void **state)
+{
+    (void)state;
+    if (on_gpu()) return;
+    char *json = NULL;
+    hone_error err;
+    hone_result *result = NULL;
+    hone_runtime *rt = open_runtime();
+    setenv("FAKE_NVRTC_ABORTS", "-Dblock_k=8", 1);
+    tune_slowly_compiled(rt, &result);
+    assert_int_equal(hone_result_json(result, &json, &err), HONE_OK);
+    assert_non_null(strstr(json, "\"crash\":"));
+    hone_text_free(json);
+    hone_result_release(&result);
+    hone_runtime_close(&rt);
+}
+
 static int setup(void **state)
 {
     fake *f = calloc(1, sizeof *f);
@@ -81,6 +135,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(only_what_is_right_wins, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            what_takes_long_to_compile_is_compiled_several_at_once_and_timed_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_compiler_that_dies_costs_the_config_that_it_died_of, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
