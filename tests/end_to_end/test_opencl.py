@@ -1,10 +1,11 @@
 """Calls on a device of OpenCL, from the command: on PoCL, which is OpenCL on this machine's CPU."""
 
+import json
 import shutil
 import tempfile
 import unittest
 
-from support import CommandTest
+from support import DATA, NO, CommandTest
 
 CALL = "rms_norm(f32[4,64], f32[64]) @opencl:0"
 SHORT = ["--seconds", "5", "--evals", "3"]
@@ -72,6 +73,24 @@ class OpenCL(CommandTest):
         self.assertEqual((answer["platform"], answer["verified"]), ("opencl", True))
         rows = self.hone("bench", CALL, "--json", "--seconds", "0.2", env=self.pocl()).json["calls"][0]["rows"]
         self.assertEqual({row["kernel"] for row in rows}, {"opencl"})
+
+    def test_a_pack_of_opencl_is_tuned_and_one_that_opencl_cannot_launch_is_refused(self):
+        pack = self.folder / "pack"
+        shutil.copytree(DATA.parent / "examples" / "packs" / "scale_opencl", pack)
+        self.hone("pack", "check", str(pack), env=self.pocl())
+        call = "scale(f32[100]) @opencl:0"
+        env = self.pocl(HONE_PACK_PATH=str(pack))
+        self.hone("tune", call, "--seconds", "5", "--evals", "1", env=env)
+        answer = self.hone("explain", call, "--json", env=env).json
+        self.assertEqual((answer["kernel"], answer["platform"], answer["verified"]), ("groups", "opencl", True))
+        for field, value, words in (("target", "sm_80", "write cl_12"), ("shared", "1024", "local(BYTES)")):
+            document = json.loads((pack / "pack.json").read_text())
+            document["kernels"][1][field] = value
+            changed = self.folder / field
+            shutil.copytree(pack, changed)
+            (changed / "pack.json").write_text(json.dumps(document))
+            answer = self.hone("pack", "check", str(changed), code=NO, env=self.pocl())
+            self.assertIn(words, answer.out + answer.err)
 
 
 if __name__ == "__main__":
