@@ -66,6 +66,8 @@ const hone_kernel *hone_pack_find(
 hone_status hone_pack_register(hone_kernel_pack *pack, hone_registry *registry, hone_error *err);
 // The same without registering: which algorithms are not there shows in refusals.
 hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_error *err);
+// Refuses a kernel that is not registered yet, with what somebody else found wrong. HONE_OUT_OF_MEMORY.
+hone_status hone_pack_refuse(hone_kernel_pack *pack, size_t index, const hone_error *why);
 // Visits refused algorithms, then kernels.
 void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx);
 

@@ -33,6 +33,11 @@ static hone_status refuse_kernel(
     return details->refusal != NULL ? HONE_OK : HONE_OUT_OF_MEMORY;
 }
 
+hone_status hone_pack_refuse(hone_kernel_pack *pack, size_t index, const hone_error *why)
+{
+    return refuse_kernel(pack, &pack->details[index], why->status, why);
+}
+
 static hone_status add_algorithms(hone_kernel_pack *pack, hone_registry *registry)
 {
     for (size_t i = 0; i < pack->algorithm_count; i++) {

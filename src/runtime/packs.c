@@ -44,6 +44,67 @@ static hone_status settle(hone_runtime *rt, hone_loaded_pack *loaded, hone_error
         hone_pack_folder(loaded->pack));
 }
 
+// Libraries -----------------------------------------------------------------------------------------------------------
+//
+// A library is code that runs when it is loaded and asked for its functions. That is tried in a worker first, once for each
+// when its pack is read, so that one that crashes then is refused, and no program that would have taken its kernel by
+// priority goes down with it.
+
+static bool find_worker(hone_runtime *rt, char *out, size_t size)
+{
+    pthread_mutex_lock(&rt->mutex);
+    hone_status status =
+        rt->workers != NULL ? HONE_OK : hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, NULL);
+    pthread_mutex_unlock(&rt->mutex);
+    return status == HONE_OK && hone_worker_pool_program(rt->workers, out, size, NULL) == HONE_OK;
+}
+
+static hone_status try_library(
+    const hone_runtime *rt, const char *worker, const hone_pack_variant *variant, hone_error *err)
+{
+    enum { SECONDS = 20, LIMIT = 900 };
+    const char *const arguments[] = {worker, "query", variant->file->path, variant->file->sha256, variant->code.entry,
+                                     NULL};
+    int code = 0;
+    hone_buffer words;
+    hone_buffer_init(&words, rt->allocator);
+    hone_status status =
+        hone_process_run(arguments, hone_os_now_ns() + SECONDS * UINT64_C(1000000000), LIMIT, &words, &code, err);
+    if (status != HONE_OK)
+        status = hone_fail_prefix(err, status, "%.200s, when it is asked for its functions", variant->file->name);
+    else if (code != 0)
+        status = hone_fail(
+            err, HONE_INCOMPATIBLE, where, "%.*s", (int)strcspn(hone_buffer_string(&words), "\n"),
+            hone_buffer_string(&words));
+    hone_buffer_deinit(&words);
+    return status;
+}
+
+// The variant that comes with a library of its own; NULL: none does.
+static const hone_pack_variant *library_of(const hone_pack_kernel *kernel, size_t index)
+{
+    if (kernel->platform != HONE_NATIVE || kernel->refusal != NULL || index >= kernel->variant_count) return NULL;
+    const hone_pack_file *file = kernel->variants[index].file;
+    const char *dot = file != NULL ? strrchr(file->name, '.') : NULL;
+    return dot != NULL && strcmp(dot, ".so") == 0 ? &kernel->variants[index] : NULL;
+}
+
+// Where there is no worker nothing is tried: contests then have none either.
+static hone_status try_libraries(hone_runtime *rt, hone_kernel_pack *pack, hone_error *err)
+{
+    char worker[PATH_SIZE] = "";
+    for (size_t i = 0; i < hone_pack_size(pack); i++) {
+        const hone_pack_kernel *kernel = hone_pack_kernel_at(pack, i)->code->pack;
+        for (size_t j = 0; library_of(kernel, j) != NULL; j++) {
+            hone_error why = {.message = ""};
+            if (worker[0] == '\0' && !find_worker(rt, worker, sizeof worker)) return HONE_OK;
+            if (try_library(rt, worker, library_of(kernel, j), &why) == HONE_OK) continue;
+            if (hone_pack_refuse(pack, i, &why) != HONE_OK) return hone_fail_memory(err, where);
+        }
+    }
+    return HONE_OK;
+}
+
 // Under packs_mutex.
 static hone_status load(hone_runtime *rt, const char *folder, hone_error *err)
 {
@@ -51,6 +112,8 @@ static hone_status load(hone_runtime *rt, const char *folder, hone_error *err)
     if (loaded == NULL) return hone_fail_memory(err, where);
     hone_status status = hone_pack_open(&rt->allocator, folder, hone_platform_check, &loaded->pack, err);
     bool is_new = status == HONE_OK && find(rt, loaded->pack) == NULL;
+    if (is_new) status = try_libraries(rt, loaded->pack, err);
+    is_new = is_new && status == HONE_OK;
     if (status == HONE_OK) status = settle(rt, loaded, err);
     // What was registered before memory ran out stays in the registry, and so does its pack.
     if (is_new) {
@@ -228,6 +291,7 @@ hone_status hone_pack_check(
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "pack.check", "the runtime, the folder and visit must not be NULL");
     hone_status status = hone_pack_open(&rt->allocator, folder, hone_platform_check, &pack, err);
+    if (status == HONE_OK) status = try_libraries(rt, pack, err);
     if (status == HONE_OK) status = hone_pack_try(pack, rt->registry, err);
     if (status == HONE_OK) hone_pack_visit(pack, visit, ctx);
     hone_pack_close(&pack);

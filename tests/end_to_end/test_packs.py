@@ -245,6 +245,7 @@ class Packs(CommandTest):
 
     def test_a_library_of_a_later_abi_loses(self):
         self.library(abi="HONE_PACK_ABI + 1")
+        self.assertIn("answers with ABI 2", self.refusal("library"))
         self.assertIn("answers with ABI 2", self.tune_error())
 
     def test_a_library_without_the_query_loses(self):
@@ -253,9 +254,11 @@ class Packs(CommandTest):
 
     def test_a_library_that_crashes_when_it_is_asked_harms_nobody(self):
         self.library(crash="abort()")
-        answer = self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=None)
-        self.assertNotEqual(answer.code, -6)
-        self.assertIn("library", answer.err)
+        self.assertIn("ended by signal 6", self.refusal("library"))
+        # Nor a program that would have taken its kernel by priority.
+        answer = self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json
+        self.assertEqual((answer["kernel"], answer["verified"]), ("plain", True))
+        self.assertIn("ended by signal 6", self.tune_error())
 
     def test_a_library_for_another_machine_is_refused(self):
         self.library()
