@@ -286,8 +286,10 @@ static bool read_tokamax(hone_view text, const char *mark, hone_label *out)
     scan_payload(&s);
     out->payload = (hone_view){at, (size_t)(s.at - at)};
     out->text = (hone_view){mark, (size_t)(s.at - mark)};
-    out->operation = last_part(first ? class : s.operation);
-    return is_whole(&s, at) && out->operation.size > 0;
+    hone_view name_of_class = first ? class : s.operation;
+    if (!is_whole(&s, at) || name_of_class.size == 0) return false;
+    out->operation = last_part(name_of_class);
+    return out->operation.size > 0;
 }
 
 static const char *find_byte(const char *from, const char *end, char byte)

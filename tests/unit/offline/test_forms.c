@@ -1,5 +1,6 @@
 // Binary forms: each says the same of a program's calls as its text does, wrapped or packed as well; and what is damaged, of another
 // form or too large is refused with words.
+#include "failing_allocator.h"
 #include "fixture.h"
 #include "os/os.h"
 
@@ -486,6 +487,36 @@ static void binary_forms_cut_anywhere_are_read_as_far_as_they_go(void **state)
     fixture_close(&f);
 }
 
+static void every_allocation_may_fail_in_binary_forms(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"one.bc", "one.opt.hlo.pb"};
+    fixture f;
+    fixture_open(&f);
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, f.allocator);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        read_golden(names[i], &bytes);
+        compress_bytes(&bytes);
+        hone_status status = HONE_OUT_OF_MEMORY;
+        // One after another at first, where the readers allocate; then in growing steps, where arguments are tried.
+        for (long long left = 0; status != HONE_OK; left += left < 400 ? 1 : left / 10) {
+            failing_allocator failing;
+            hone_offline_environment environment = f.environment;
+            environment.allocator = failing_allocator_of(&failing, left);
+            hone_error err = {0};
+            hone_program *program = NULL;
+            status = hone_offline_read(&environment, "m", bytes.data, bytes.size, &program, &err);
+            if (status != HONE_OK) assert_int_equal(status, HONE_OUT_OF_MEMORY);
+            hone_program_release(&program);
+            assert_int_equal(atomic_load(&failing.live), 0);
+            assert_true(left < 10000000);
+        }
+    }
+    hone_buffer_deinit(&bytes);
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +529,7 @@ int main(void)
         cmocka_unit_test(what_of_tokamax_hone_cannot_say_is_listed),
         cmocka_unit_test(labels_in_comments_and_other_strings_are_none),
         cmocka_unit_test(gzip_of_any_form_is_unpacked),
+        cmocka_unit_test(every_allocation_may_fail_in_binary_forms),
         cmocka_unit_test(what_is_no_program_is_refused_by_name),
         cmocka_unit_test(binary_forms_cut_anywhere_are_read_as_far_as_they_go),
     };
