@@ -35,6 +35,16 @@ static hone_status asked_for(const hone_contest_state *state, const hone_kernel 
     return HONE_OK;
 }
 
+// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of it.
+static hone_status is_worth_timing(const hone_kernel *kernel, const hone_device_info *device, hone_error *err)
+{
+    if (kernel->platform != HONE_PALLAS || device->backend != HONE_CPU) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where,
+        "runs in interpret mode on a CPU, for correctness only: its time says nothing of the kernel, so it does not "
+        "compete");
+}
+
 // Why this kernel does not compete, or its space bound to the call.
 static hone_status admit(hone_contest_state *state, hone_contestant *contestant, hone_error *err)
 {
@@ -42,6 +52,7 @@ static hone_status admit(hone_contest_state *state, hone_contestant *contestant,
     const hone_tune_environment *environment = state->environment;
     hone_status status = asked_for(state, &contestant->ref->kernel, err);
     if (status == HONE_OK) status = hone_kernel_eligible(contestant->ref, state->call, device, err);
+    if (status == HONE_OK) status = is_worth_timing(&contestant->ref->kernel, device, err);
     if (status == HONE_OK && environment->admits)
         status = environment->admits(environment->admits_ctx, contestant->ref, device, err);
     if (status == HONE_OK)

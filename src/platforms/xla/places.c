@@ -74,7 +74,9 @@ static hone_status take_named(const char *item, size_t size, hone_buffer out[XLA
     }
     hone_buffer_clear(&out[kind]);
     hone_buffer_append(&out[kind], path, size);
-    return HONE_OK;
+    if (out[kind].failed || hone_os_is_file(hone_buffer_string(&out[kind]))) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "%s: there is no file %.160s", variable, hone_buffer_string(&out[kind]));
 }
 
 hone_status hone_xla_find_plugins(hone_buffer out[XLA_KIND_COUNT], hone_error *err)

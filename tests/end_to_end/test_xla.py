@@ -1,0 +1,42 @@
+"""Calls that XLA's plugin for the CPU competes for, from the command."""
+
+import unittest
+
+from support import DATA, CommandTest
+
+PLUGIN = DATA.resolve().parent / "build-python" / "xla_plugins" / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
+
+
+class Xla(CommandTest):
+    def with_plugin(self, **changes):
+        self.assertTrue(PLUGIN.exists(), f"{PLUGIN} is missing: scripts/setup tests brings it")
+        return {"HONE_PJRT_PLUGIN": str(PLUGIN), "HONE_COMPILE_CACHE": str(self.folder / "cache"), **changes}
+
+    def kernels(self, call, *options):
+        answer = self.hone("tune", call, "--seconds", "20", "--evals", "16", "--json", *options, env=self.with_plugin())
+        rows = answer.json["entries"][0]["evidence"]["kernels"]
+        return {(row["kernel"], row["platform"]): row for row in rows if row["tried"]}
+
+    def test_devices_says_that_the_plugin_is_here_or_what_is_missing(self):
+        for env, here in ((self.with_plugin(), True), ({"HONE_PJRT_PLUGIN": "/nowhere/plugin.so"}, False)):
+            rows = {row["platform"]: row for row in self.hone("devices", "--json", env=env).json["platforms"]}
+            self.assertEqual((rows["xla"]["available"], rows["pallas"]["available"]), (here, here))
+        self.assertIn("there is no file /nowhere/plugin.so", rows["xla"]["reason"])
+
+    def test_the_built_in_kernels_are_verified(self):
+        for call in ("matmul(f32[17,33], f32[33,9])", "matmul(bf16[8,64], bf16[24,64], transpose_b=true)",
+                     "rms_norm(f32[3,5,77], f32[77])", "rms_norm(f16[1,1], f16[1])"):
+            row = self.kernels(call, "--platform", "xla")[("xla", "xla")]
+            self.assertIsNotNone(row["time_ns"], (call, row))
+
+    def test_xla_competes_with_native_kernels_in_one_contest(self):
+        kernels = self.kernels("rms_norm(f32[16,256], f32[256])")
+        self.assertEqual({platform for _, platform in kernels}, {"native", "xla"})
+
+    def test_without_a_plugin_native_kernels_compete_alone(self):
+        env = {"HONE_PJRT_PLUGIN": "/nowhere/plugin.so"}
+        self.hone("tune", "rms_norm(f32[16,256], f32[256])", "--seconds", "5", "--evals", "2", env=env)
+
+
+if __name__ == "__main__":
+    unittest.main()
