@@ -4,6 +4,7 @@
 #include "call/call.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // "opencl:0", as call text names it; "" for a type without a name.
 static void name_place(const hone_device_info *device, char *out, size_t size)
@@ -42,11 +43,14 @@ static json_t *document(hone_cli *cli)
     for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++) {
         if (platform == HONE_NULL) continue; // the skeleton is for those who write one
         const char *reason = NULL;
+        char words[2048];
+        hone_runtime_describe(cli->rt, (hone_platform)platform, words, sizeof words);
         bool here = hone_runtime_platform(cli->rt, (hone_platform)platform, &reason);
         json_array_append_new(
-            platforms, json_pack(
-                           "{s:s, s:b, s:s?, s:o}", "platform", hone_platform_name((hone_platform)platform),
-                           "available", here, "reason", reason, "devices", devices_of(cli, (hone_platform)platform)));
+            platforms,
+            json_pack(
+                "{s:s, s:b, s:s?, s:s, s:o}", "platform", hone_platform_name((hone_platform)platform), "available",
+                here, "reason", reason, "plugins", words, "devices", devices_of(cli, (hone_platform)platform)));
     }
     return json_pack("{s:o}", "platforms", platforms);
 }
@@ -73,6 +77,15 @@ static void print_device(const json_t *device)
         print_detail(device, details[i]);
 }
 
+static void print_lines(const char *text)
+{
+    while (*text != '\0') {
+        size_t size = strcspn(text, "\n");
+        printf("  %.*s\n", (int)size, text);
+        text += size + (text[size] != '\0');
+    }
+}
+
 static void print_text(const json_t *root)
 {
     size_t i, j;
@@ -81,6 +94,7 @@ static void print_text(const json_t *root)
     {
         const char *reason = json_string_value(json_object_get(platform, "reason"));
         printf("%-9s %s\n", json_string_value(json_object_get(platform, "platform")), reason == NULL ? "" : reason);
+        print_lines(json_string_value(json_object_get(platform, "plugins")));
         json_array_foreach(json_object_get(platform, "devices"), j, device) print_device(device);
     }
 }

@@ -30,6 +30,7 @@ static const struct {
     {"HONE_CUDA_DRIVER", "the file to open in place of libcuda.so.1"},
     {"HONE_NVRTC", "the file to open in place of the libnvrtc that is found"},
     {"HONE_CUBLASLT", "the file to open in place of the libcublasLt that is found"},
+    {"HONE_PJRT_PLUGIN", "PJRT plugins, cpu=PATH,cuda=PATH; unset: those of Python packages"},
     {"HONE_OPENCL", "path of OpenCL's loader; unset: libOpenCL.so.1"},
     {"HONE_PJRT_PLUGIN", "not there yet: paths of PJRT plugins"},
     {"HONE_REQUIRE", "for the tests: names of what must not be skipped, or all"},

@@ -59,6 +59,9 @@ HONE_API void hone_runtime_close(hone_runtime **rt);
 HONE_API const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count);
 // Whether a platform can run here; *out_reason (may be NULL) says why not and what to install, else NULL. Static or runtime's memory.
 HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason);
+// What runs the kernels of a platform that has no devices itself, and of which version: lines for people, cut to size bytes
+// with a NUL. "": its devices say it, or it is not here. May load libraries. Returns the bytes that the whole takes without the NUL.
+HONE_API size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size);
 
 // An algorithm of the registry, ready to be called. Lives as long as the runtime.
 typedef struct hone_op hone_op;
