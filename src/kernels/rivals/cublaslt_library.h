@@ -1,4 +1,4 @@
-// The part of cuBLASLt that a product needs, declared in hone's own words: a test compares it with cublasLt.h where that is.
+// The part of cuBLASLt that a product needs, declared in hone's own words.
 #ifndef HONE_KERNELS_RIVALS_CUBLASLT_LIBRARY_H
 #define HONE_KERNELS_RIVALS_CUBLASLT_LIBRARY_H
 
