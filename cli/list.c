@@ -32,7 +32,7 @@ static bool runs_here(hone_cli *cli, const hone_kernel_ref *ref, char *reason, s
     const hone_device_info *device = device_for(cli, kernel);
     hone_error err = {.message = "there is no device for it"};
     if (device != NULL && hone_kernel_eligible(ref, NULL, device, &err) == HONE_OK) return true;
-    snprintf(reason, size, "%s", err.message);
+    snprintf(reason, size, "%.390s", err.message);
     return false;
 }
 
