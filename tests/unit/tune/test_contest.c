@@ -102,7 +102,8 @@ static void every_bad_kernel_loses_with_its_kind_and_harms_nobody(void **state)
     ground *g = *state;
     for (size_t i = 0; i < sizeof falls / sizeof falls[0]; i++) {
         print_message("  %s\n", falls[i].subject);
-        if (ground_tune(g, falls[i].subject) != HONE_OK) fail_msg("%s; good: %s", g->err.message, ground_row(g, "good")->reason);
+        if (ground_tune(g, falls[i].subject) != HONE_OK)
+            fail_msg("%s; good: %s", g->err.message, ground_row(g, "good")->reason);
         assert_winner(g, "good");
         assert_rejected(g, falls[i].subject, falls[i].failure);
         const char *reason = ground_row(g, falls[i].subject)->reason;
