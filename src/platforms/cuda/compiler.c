@@ -76,6 +76,26 @@ static hone_status find_symbols(cuda_compiler *compiler, hone_error *err)
     return HONE_OK;
 }
 
+// NVRTC opens its second library by name alone, which finds it only on the loader's path: opened before, from beside NVRTC, it
+// is there. In a place of its own NVRTC may not need it.
+static void open_builtins(const cuda_compiler *compiler)
+{
+    char folder[PATH_SIZE], path[PATH_SIZE + 64];
+    const void *inside;
+    memcpy(&inside, &compiler->get_version, sizeof inside);
+    if (!hone_os_object_path(inside, folder, sizeof folder)) return;
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL) return;
+    *slash = '\0';
+    snprintf(
+        path, sizeof path, "%s/libnvrtc-builtins.so.%d.%d", folder, compiler->version / 1000,
+        compiler->version % 1000 / 10);
+    const char *const names[] = {path, NULL};
+    hone_library *library = NULL;
+    if (hone_library_open(&compiler->allocator, names, &library, NULL) == HONE_OK)
+        hone_library_close(&compiler->allocator, &library); // it stays mapped
+}
+
 static hone_status open_library(cuda_compiler *compiler, hone_error *err)
 {
     static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
@@ -90,10 +110,12 @@ static hone_status open_library(cuda_compiler *compiler, hone_error *err)
             why.message);
     if (status != HONE_OK) return hone_fail_memory(err, where);
     status = find_symbols(compiler, err);
-    if (status == HONE_OK)
+    if (status == HONE_OK) {
+        open_builtins(compiler);
         hone_cuda_toolkit_folders(take_include, compiler);
-    else
+    } else {
         hone_library_close(&compiler->allocator, &compiler->library);
+    }
     return status;
 }
 
