@@ -176,11 +176,5 @@ PyTypeObject *native_call_make_type(PyObject *module)
         {Py_tp_getset, fields},
         {0},
     };
-    PyType_Spec spec = {
-        .name = "hone._hone.Call",
-        .basicsize = sizeof(native_call),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-        .slots = slots,
-    };
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return native_make_type(module, "hone._hone.Call", sizeof(native_call), slots);
 }

@@ -116,13 +116,7 @@ PyTypeObject *native_context_make_type(PyObject *module)
         {Py_tp_getset, context_fields},
         {0},
     };
-    PyType_Spec spec = {
-        .name = "hone._hone.Context",
-        .basicsize = sizeof(native_context),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-        .slots = slots,
-    };
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return native_make_type(module, "hone._hone.Context", sizeof(native_context), slots);
 }
 
 // --- overlays
@@ -160,11 +154,5 @@ PyTypeObject *native_overlay_make_type(PyObject *module)
         {Py_sq_length, (void *)overlay_length},
         {0},
     };
-    PyType_Spec spec = {
-        .name = "hone._hone.Overlay",
-        .basicsize = sizeof(native_overlay),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-        .slots = slots,
-    };
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return native_make_type(module, "hone._hone.Overlay", sizeof(native_overlay), slots);
 }

@@ -121,6 +121,17 @@ static bool make_names(void)
            native.versioned_arguments != NULL;
 }
 
+PyTypeObject *native_make_type(PyObject *module, const char *name, size_t size, PyType_Slot *slots)
+{
+    PyType_Spec spec = {
+        .name = name,
+        .basicsize = (int)size,
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        .slots = slots,
+    };
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+}
+
 static bool make_types(PyObject *module)
 {
     static const struct {

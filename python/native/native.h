@@ -124,6 +124,8 @@ bool native_context_current(hone_context **out, PyObject **out_owner);
 
 // --- the types, each made by its file
 
+// A type of which only C makes objects. Returns NULL with an exception set.
+PyTypeObject *native_make_type(PyObject *module, const char *name, size_t size, PyType_Slot *slots);
 PyTypeObject *native_runtime_make_type(PyObject *module);
 PyTypeObject *native_operation_make_type(PyObject *module);
 PyTypeObject *native_plan_make_type(PyObject *module);

@@ -268,11 +268,5 @@ PyTypeObject *native_operation_make_type(PyObject *module)
         {Py_tp_getset, fields},
         {0},
     };
-    PyType_Spec spec = {
-        .name = "hone._hone.Operation",
-        .basicsize = sizeof(native_operation),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-        .slots = slots,
-    };
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return native_make_type(module, "hone._hone.Operation", sizeof(native_operation), slots);
 }

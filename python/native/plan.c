@@ -278,11 +278,5 @@ PyTypeObject *native_plan_make_type(PyObject *module)
         {Py_tp_getset, fields},
         {0},
     };
-    PyType_Spec spec = {
-        .name = "hone._hone.Plan",
-        .basicsize = sizeof(native_plan),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-        .slots = slots,
-    };
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return native_make_type(module, "hone._hone.Plan", sizeof(native_plan), slots);
 }

@@ -114,11 +114,5 @@ PyTypeObject *native_program_make_type(PyObject *module)
         {Py_tp_getset, fields},
         {0},
     };
-    PyType_Spec spec = {
-        .name = "hone._hone.Program",
-        .basicsize = sizeof(native_program),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-        .slots = slots,
-    };
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return native_make_type(module, "hone._hone.Program", sizeof(native_program), slots);
 }

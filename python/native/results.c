@@ -138,11 +138,5 @@ PyTypeObject *native_result_make_type(PyObject *module)
         {Py_tp_methods, methods},
         {0},
     };
-    PyType_Spec spec = {
-        .name = "hone._hone.Result",
-        .basicsize = sizeof(native_result),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-        .slots = slots,
-    };
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return native_make_type(module, "hone._hone.Result", sizeof(native_result), slots);
 }
