@@ -111,7 +111,8 @@ class Packs(CommandTest):
 
     def test_a_second_tune_compiles_nothing(self):
         calls = self.counting_compiler()
-        arguments = ["tune", "--pack", str(self.pack), CALL, *QUICK, "--fresh", "--seed", "1"]
+        # Every config is tried: which ones a few seconds are enough for differs from time to time.
+        arguments = ["tune", "--pack", str(self.pack), CALL, "--seconds", "60", "--evals", "20", "--fresh"]
         self.pack_hone(*arguments)
         compiled = calls()
         self.assertGreater(compiled, 1)
