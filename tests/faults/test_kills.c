@@ -357,6 +357,6 @@ int main(int count, char **arguments)
     scheme = arguments[1];
     mode = arguments[2];
     choose_parent();
-    alarm(getenv("HONE_SOAK") != NULL ? 3600 : 280);
+    alarm(getenv("HONE_SOAK") != NULL ? 3600 : 580);
     return cmocka_run_group_tests_name("kills", tests, NULL, NULL);
 }

@@ -160,6 +160,6 @@ int main(void)
         return 2;
     json_set_alloc_funcs(allocate, release);
     if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
-    alarm(getenv("HONE_SOAK") != NULL ? 3600 : 280);
+    alarm(getenv("HONE_SOAK") != NULL ? 3600 : 580);
     return cmocka_run_group_tests_name("out of memory", tests, NULL, NULL);
 }

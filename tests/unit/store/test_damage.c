@@ -535,6 +535,6 @@ int main(void)
     };
     // Thousands of files are made: in memory, where there is a place for it.
     if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
-    alarm(getenv("HONE_SOAK") != NULL ? 3600 : 280);
+    alarm(getenv("HONE_SOAK") != NULL ? 3600 : 580);
     return cmocka_run_group_tests_name("store damage", tests, NULL, NULL);
 }
