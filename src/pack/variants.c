@@ -2,6 +2,7 @@
 #include "pack/reading.h"
 
 #include "base/error.h"
+#include "space/space.h"
 #include "space/term.h"
 
 #include <stddef.h>
@@ -129,9 +130,8 @@ static hone_status read_variant(
 
 static hone_status check_distinct(const reading *r, const hone_pack_variant *variants, size_t last)
 {
-    const hone_config *own = &variants[last].config;
     for (size_t i = 0; i < last; i++)
-        if (memcmp(own->values, variants[i].config.values, own->count * sizeof own->values[0]) == 0)
+        if (hone_config_equal(&variants[last].config, &variants[i].config))
             return hone_pack_fail(r, HONE_INVALID_ARGUMENT, "config", "is that of variants[%zu], too", i);
     return HONE_OK;
 }

@@ -214,3 +214,8 @@ hone_status hone_config_from_json(
     json_decref(document);
     return status;
 }
+
+bool hone_config_equal(const hone_config *a, const hone_config *b)
+{
+    return a->count == b->count && memcmp(a->values, b->values, a->count * sizeof a->values[0]) == 0;
+}

@@ -65,6 +65,8 @@ extern const char hone_space_device_limit_names[];
 
 // The position of a value that equals scalar; -1 when there is none. true is not 1 here.
 int64_t hone_space_find_value(const hone_space_parameter *parameter, const hone_scalar *scalar);
+// Whether two configs of one space are the same.
+bool hone_config_equal(const hone_config *a, const hone_config *b);
 // The position of a config's number.
 int64_t hone_space_find_number(const hone_space_parameter *parameter, int64_t number);
 // What a config holds for a position.

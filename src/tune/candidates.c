@@ -9,11 +9,6 @@
 
 static const char where[] = "tune.candidates";
 
-bool hone_config_equal(const hone_config *a, const hone_config *b)
-{
-    return a->count == b->count && memcmp(a->values, b->values, a->count * sizeof a->values[0]) == 0;
-}
-
 void hone_contest_exclude(hone_contest_state *state, size_t kernel, const char *reason)
 {
     hone_contest_kernel *row = &state->out->kernels[kernel];

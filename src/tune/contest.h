@@ -3,6 +3,7 @@
 #define HONE_TUNE_CONTEST_H
 
 #include "search/search.h"
+#include "space/space.h"
 #include "tune/racing.h"
 #include "tune/seat.h"
 #include "tune/tuner.h"
@@ -109,7 +110,6 @@ typedef struct hone_resumed {
     bool entered;
 } hone_resumed;
 
-bool hone_config_equal(const hone_config *a, const hone_config *b);
 bool hone_contest_cancelled(const hone_contest_state *state);
 
 // candidates.c: who competes, and with which configs.

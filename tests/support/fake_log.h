@@ -3,6 +3,7 @@
 #define HONE_TESTS_FAKE_LOG_H
 
 #include "hone/hone.h"
+#include "temporary_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 #include <cmocka.h>
 
 typedef struct fake {
-    char folder[64], log[96], cache[96];
+    temporary_folder folder;
+    char log[TEMPORARY_PATH_SIZE], cache[TEMPORARY_PATH_SIZE];
     char text[1 << 16]; // of the log
     hone_runtime *rt;
     hone_error err;
@@ -23,10 +25,9 @@ typedef struct fake {
 // Makes the folder. variable: which the fake takes the path of its log from; faults, NULL-ended: those that are not asked for.
 static inline void fake_begin(fake *f, const char *variable, const char *const *faults)
 {
-    strcpy(f->folder, "/tmp/hone-fake-XXXXXX");
-    assert_non_null(mkdtemp(f->folder));
-    snprintf(f->log, sizeof f->log, "%s/log", f->folder);
-    snprintf(f->cache, sizeof f->cache, "%s/cache", f->folder);
+    assert_int_equal(temporary_folder_make(&f->folder), 0);
+    snprintf(f->log, sizeof f->log, "%s/log", f->folder.path);
+    snprintf(f->cache, sizeof f->cache, "%s/cache", f->folder.path);
     setenv(variable, f->log, 1);
     setenv("HONE_COMPILE_CACHE", f->cache, 1);
     for (; *faults != NULL; faults++)
@@ -35,9 +36,7 @@ static inline void fake_begin(fake *f, const char *variable, const char *const *
 
 static inline void fake_forget(fake *f)
 {
-    char command[160];
-    snprintf(command, sizeof command, "rm -rf %s", f->folder);
-    assert_int_equal(system(command), 0);
+    temporary_folder_remove(&f->folder);
 }
 
 static inline const char *fake_read(fake *f)

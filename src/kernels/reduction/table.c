@@ -32,9 +32,7 @@ static bool heuristic(
 {
     (void)kernel;
     int64_t length = hone_dim_of(call, "length"), count = hone_dim_of(call, "count");
-    int64_t rows_per_task = 1, block = 256;
-    while (rows_per_task < 64 && rows_per_task * length * 4 < 1 << 16)
-        rows_per_task *= 4;
+    int64_t block = 256, rows_per_task = hone_rows_per_task(length * 4, 1 << 16, 64);
     while (block < 4096 && block < length)
         block *= 4;
     out_config->count = 6;

@@ -30,13 +30,10 @@ static bool heuristic(
 {
     (void)kernel;
     int64_t dim = hone_dim_of(call, "dim"), bytes = hone_tensor_elements(hone_call_tensor(call, RMS_NORM_X)) * 4;
-    int64_t rows_per_task = 1;
-    while (rows_per_task < 256 && rows_per_task * dim * 4 < 1 << 16)
-        rows_per_task *= 4;
     out_config->count = 4;
     out_config->values[RMS_NORM_UNROLL] = 4;
-    out_config->values[RMS_NORM_ROWS_PER_TASK] = rows_per_task;
-    out_config->values[RMS_NORM_STORE] = device && device->l3_bytes > 0 && bytes > device->l3_bytes;
+    out_config->values[RMS_NORM_ROWS_PER_TASK] = hone_rows_per_task(dim * 4, 1 << 16, 256);
+    out_config->values[RMS_NORM_STORE] = hone_exceeds_cache(device, bytes);
     out_config->values[RMS_NORM_THREADS] = hone_threads_for(device, bytes >> 18);
     return true;
 }

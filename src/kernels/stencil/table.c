@@ -51,7 +51,7 @@ static bool heuristic(
     values[STENCIL_ROWS] = 2;
     values[STENCIL_UNROLL] = 1;
     values[STENCIL_ORDER] = STENCIL_BY_PLANES;
-    values[STENCIL_STORE] = device && device->l3_bytes > 0 && bytes > device->l3_bytes;
+    values[STENCIL_STORE] = hone_exceeds_cache(device, bytes);
     values[STENCIL_PREFETCH] = 0;
     values[STENCIL_THREADS] = hone_threads_for(device, bytes >> 17);
     return true;

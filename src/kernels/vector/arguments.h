@@ -38,6 +38,21 @@ static inline int64_t hone_threads_for(const hone_device_info *device, int64_t u
     return threads;
 }
 
+// Rows of so many bytes that make a task worth its price: a power of four, at most `most`.
+static inline int64_t hone_rows_per_task(int64_t row_bytes, int64_t task_bytes, int64_t most)
+{
+    int64_t rows = 1;
+    while (rows < most && rows * row_bytes < task_bytes)
+        rows *= 4;
+    return rows;
+}
+
+// What is larger than the last cache need not go through it.
+static inline bool hone_exceeds_cache(const hone_device_info *device, int64_t bytes)
+{
+    return device && device->l3_bytes > 0 && bytes > device->l3_bytes;
+}
+
 // The value of a named dim; 0 when the call has none of this name.
 static inline int64_t hone_dim_of(const hone_call *call, const char *name)
 {

@@ -13,7 +13,7 @@ static inline void fake_choose(fake *f, const char *loader)
     fake_begin(f, "FAKE_OPENCL_LOG", faults);
     snprintf(path, sizeof path, "%s/%s", HONE_TEST_FAKES, loader != NULL ? loader : "");
     setenv("HONE_OPENCL", loader != NULL ? path : "", 1);
-    setenv("POCL_CACHE_DIR", f->folder, 1);
+    setenv("POCL_CACHE_DIR", f->folder.path, 1);
 }
 
 #endif
