@@ -167,7 +167,7 @@ static void a_file_of_the_cache_that_was_cut_is_compiled_anew(void **state)
 {
     launching *l = *state;
     hone_code code = plain();
-    char command[256];
+    char command[TEMPORARY_PATH_SIZE + 64];
     assert_int_equal(bind(l, &code), HONE_OK);
     snprintf(command, sizeof command, "for f in %s/*; do truncate -s -1 $f; done", l->fake.cache);
     assert_int_equal(system(command), 0);
