@@ -204,7 +204,7 @@ static void what_was_compiled_is_not_compiled_again(void **state)
 {
     launching *l = *state;
     hone_code code = plain();
-    char command[256];
+    char command[TEMPORARY_PATH_SIZE + 64];
     assert_int_equal(bind(l, &code), HONE_OK);
     assert_int_equal(fake_count(&l->fake, "binary of"), 0);
     assert_int_equal(bind(l, &code), HONE_OK);
