@@ -110,8 +110,10 @@ typedef struct hone_os_cpu {
 // Reads once a call; allocates nothing. About 50 us.
 void hone_os_cpu_read(hone_os_cpu *out);
 int hone_os_thread_count(void); // threads of this process now; 0 when not known
-// Whether another thread of this process is running, or waits for a processor to run on. Some 10 us a thread.
-bool hone_os_others_run(void);
+// How many other threads of this process are running, or wait for a processor to run on. Some 10 us a thread.
+int hone_os_others_run(void);
+// Processor time that all other threads of this process have had, those that ended included; exact to some us.
+uint64_t hone_os_others_ns(void);
 
 // What code leaves in its process ---------------------------------------------------------------------------
 // Signal mask and handlers, floating-point mode, folder, environment, locale, limits, priority, user, standard files,

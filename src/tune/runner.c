@@ -363,7 +363,7 @@ static uint32_t batch_for(const hone_session *session, double run_ns)
 static void settle(hone_session *session)
 {
     enum { LOOK_NS = 500 * 1000, MOST_LOOKS = 100 };
-    for (int look = 0; !session->restless && hone_os_others_run(); look++) {
+    for (int look = 0; !session->restless && hone_os_others_run() > 0; look++) {
         session->restless = look == MOST_LOOKS;
         hone_os_sleep_ns(LOOK_NS);
     }

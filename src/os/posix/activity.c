@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 // The state of a thread by its line in /proc, "12 (a name) R 1 ...": the name may hold anything. '?': not known.
@@ -16,15 +17,28 @@ static char state_of(const char *thread)
     return name_end && name_end[1] == ' ' ? name_end[2] : '?';
 }
 
-bool hone_os_others_run(void)
+int hone_os_others_run(void)
 {
     DIR *threads = opendir("/proc/self/task");
-    if (!threads) return false;
-    bool run = false;
+    if (!threads) return 0;
+    int count = 0;
     const struct dirent *entry;
-    while (!run && (entry = readdir(threads)) != NULL)
+    while ((entry = readdir(threads)) != NULL)
         if (entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != gettid())
-            run = state_of(entry->d_name) == 'R';
+            count += state_of(entry->d_name) == 'R';
     closedir(threads);
-    return run;
+    return count;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+uint64_t hone_os_others_ns(void)
+{
+    const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID), all = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    return all > own ? all - own : 0;
 }
