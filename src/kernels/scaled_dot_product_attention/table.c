@@ -1,23 +1,13 @@
 // scaled_dot_product_attention: flash_attention without a soft cap, under the name and with the parameters that it has in
 // ejkernel.
 #include "kernels/flash_attention/flash_attention.h"
-#include "kernels/rivals/rivals.h"
 #include "kernels/tables.h"
 
 static const hone_attention_form form = {
     .results = 1, .causal = 4, .softmax_scale = 5, .sliding_window = 6, .logits_soft_cap = -1};
 
-// As algorithm->reference, which has no kernel of its own to say the form.
-static hone_status reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
-{
-    hone_attention problem = hone_attention_of(plan, args, &form);
-    return hone_attention_in_double(&problem, plan, execution);
-}
-
-static void model(const hone_call *call, hone_cost *out_cost)
-{
-    hone_attention_model(call, &form, out_cost);
-}
+#define ATTENTION_ALGORITHM "scaled_dot_product_attention"
+#include "kernels/flash_attention/kernels_of_form.h"
 
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
@@ -30,46 +20,6 @@ static const hone_algorithm algorithm = {
     .tolerance = {.absolute = 2e-5, .scale = 1},
     .model = model,
     .independent = "batch heads:kv_heads",
-};
-
-static const hone_attention_choice tiles_avx512 = {.form = &form, .function = hone_attention_tiles_avx512};
-static const hone_attention_choice tiles_avx2 = {.form = &form, .function = hone_attention_tiles_avx2};
-static const hone_attention_choice tiles_portable = {.form = &form, .function = hone_attention_tiles_portable};
-static const hone_attention_choice stream_avx512 = {.form = &form, .function = hone_attention_stream_avx512};
-static const hone_attention_choice stream_avx2 = {.form = &form, .function = hone_attention_stream_avx2};
-static const hone_attention_choice stream_portable = {.form = &form, .function = hone_attention_stream_portable};
-static const hone_attention_choice composed_onednn = {.form = &form, .rival = &hone_rival_onednn};
-static const hone_attention_choice composed_openblas = {.form = &form, .rival = &hone_rival_openblas};
-static const hone_attention_choice composed_libxsmm = {
-    .form = &form, .rival = &hone_rival_libxsmm, .transposes_key = true};
-
-#define AVX512 (HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ)
-#define AVX2   (HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C)
-#define NATIVE HONE_KERNEL, .algorithm = "scaled_dot_product_attention", .platform = HONE_NATIVE, .backend = HONE_CPU
-#define TILES  .supports = hone_tiles_supports, .heuristic = hone_tiles_heuristic, .run = hone_attention_run
-#define STREAM .supports = hone_stream_supports, .heuristic = hone_stream_heuristic, .run = hone_attention_run
-#define COMPOSED                                                                                                       \
-    .supports = hone_composed_supports, .heuristic = hone_composed_heuristic, .prepare = hone_composed_prepare,        \
-    .release = hone_composed_release, .run = hone_composed_run
-
-static const hone_kernel kernels[] = {
-    {NATIVE, .name = "avx512_stream", .priority = 34, .needs = AVX512, .space = STREAM_SPACE,
-     .user = (void *)&stream_avx512, STREAM},
-    {NATIVE, .name = "avx512", .priority = 32, .needs = AVX512, .space = TILES_SPACE, .user = (void *)&tiles_avx512,
-     TILES},
-    {NATIVE, .name = "avx2_stream", .priority = 24, .needs = AVX2, .space = STREAM_SPACE, .user = (void *)&stream_avx2,
-     STREAM},
-    {NATIVE, .name = "avx2", .priority = 22, .needs = AVX2, .space = TILES_SPACE, .user = (void *)&tiles_avx2, TILES},
-    {NATIVE, .name = "onednn_composed", .library = HONE_ONEDNN_SONAME, .priority = 20, .space = COMPOSED_SPACE,
-     .user = (void *)&composed_onednn, COMPOSED},
-    {NATIVE, .name = "openblas_composed", .library = HONE_OPENBLAS_SONAME, .priority = 18, .space = COMPOSED_SPACE,
-     .user = (void *)&composed_openblas, COMPOSED},
-    {NATIVE, .name = "libxsmm_composed", .priority = 16, .space = COMPOSED_SPACE, .user = (void *)&composed_libxsmm,
-     COMPOSED},
-    {NATIVE, .name = "portable_stream", .priority = 12, .space = STREAM_SPACE, .user = (void *)&stream_portable,
-     STREAM},
-    {NATIVE, .name = "portable", .priority = 10, .space = TILES_SPACE, .user = (void *)&tiles_portable, TILES},
-    {NATIVE, .name = "reference", .is_reference = true, .run = reference},
 };
 
 const hone_kernel_table hone_scaled_dot_product_attention_table = {
