@@ -371,3 +371,20 @@ bool hone_json_decode(hone_view string, hone_buffer *out)
     if (out->data != NULL) out->data[before] = '\0';
     return false;
 }
+
+void hone_json_compact(hone_view value, hone_buffer *out)
+{
+    const char *end = value.data + value.size, *from = value.data;
+    bool in_string = false;
+    for (const char *at = value.data; at < end; at++) {
+        if (in_string && *at == '\\') {
+            at++; // what is escaped ends no string
+        } else if (*at == '"') {
+            in_string = !in_string;
+        } else if (!in_string && is_space(*at)) {
+            hone_buffer_append(out, from, (size_t)(at - from));
+            from = at + 1;
+        }
+    }
+    hone_buffer_append(out, from, (size_t)(end - from));
+}

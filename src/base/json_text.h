@@ -36,5 +36,7 @@ bool hone_json_is_null(hone_view value);
 // Appends what a string stands for. False, with nothing appended, when that is no C text: a NUL, or half of a surrogate pair.
 // Running out of memory shows as out->failed.
 bool hone_json_decode(hone_view string, hone_buffer *out);
+// Appends a checked value without the space between its parts.
+void hone_json_compact(hone_view value, hone_buffer *out);
 
 #endif

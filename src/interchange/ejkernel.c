@@ -14,8 +14,8 @@ static bool split_key(hone_importer *importer, const char *joined, hone_store_fo
     for (const char *at = joined; key != NULL && at < key; at++)
         if (*at == '|') operation = at;
     if (operation == NULL || operation + 1 == key || key[1] == '\0') return false;
-    out->device = hone_importer_text(importer, (hone_view){joined, (size_t)(operation - joined)});
-    out->operation = hone_importer_text(importer, (hone_view){operation + 1, (size_t)(key - operation - 1)});
+    out->device = hone_texts_keep(&importer->texts, (hone_view){joined, (size_t)(operation - joined)});
+    out->operation = hone_texts_keep(&importer->texts, (hone_view){operation + 1, (size_t)(key - operation - 1)});
     out->foreign_key = key + 1;
     return true;
 }
@@ -32,13 +32,14 @@ static bool read_own(
     *out = (hone_store_decision){
         .key =
             {.device = entry->device,
-             .algorithm = hone_importer_text(importer, (hone_view){entry->operation, (size_t)(at - entry->operation)}),
+             .algorithm =
+                 hone_texts_keep(&importer->texts, (hone_view){entry->operation, (size_t)(at - entry->operation)}),
              .version = at + 2,
              .key = entry->foreign_key,
-             .spec = hone_importer_string(importer, spec)},
-        .kernel = hone_importer_string(importer, kernel),
-        .platform = hone_importer_string(importer, platform),
-        .config = hone_importer_text(importer, config),
+             .spec = hone_texts_string(&importer->texts, spec)},
+        .kernel = hone_texts_string(&importer->texts, kernel),
+        .platform = hone_texts_string(&importer->texts, platform),
+        .config = hone_texts_keep(&importer->texts, config),
         .source = "store",
     };
     return true;
@@ -46,16 +47,17 @@ static bool read_own(
 
 static void read_entry(hone_importer *importer, const char *origin, hone_view name, hone_view value)
 {
-    const char *joined = hone_importer_string(importer, name);
+    const char *joined = hone_texts_string(&importer->texts, name);
     hone_store_foreign entry = {.scheme = scheme, .origin = origin};
     hone_store_decision own;
     if (joined == NULL || !split_key(importer, joined, &entry)) {
         hone_importer_refuse(
-            importer, origin, hone_importer_text(importer, (hone_view){name.data, name.size < 120 ? name.size : 120}),
+            importer, origin,
+            hone_texts_keep(&importer->texts, (hone_view){name.data, name.size < 120 ? name.size : 120}),
             "the key is not device|operation|key");
         return;
     }
-    entry.text = hone_importer_text(importer, value);
+    entry.text = hone_texts_keep(&importer->texts, value);
     if (read_own(importer, &entry, value, &own))
         hone_importer_take(importer, origin, &own);
     else
@@ -69,7 +71,7 @@ hone_status hone_read_ejkernel(hone_importer *importer, const char *origin, hone
     (void)err;
     hone_view name, value;
     hone_json_walk walk = hone_json_walk_of(document);
-    while (hone_json_walk_next(&walk, &name, &value) && !importer->failed)
+    while (hone_json_walk_next(&walk, &name, &value) && !importer->texts.failed)
         read_entry(importer, origin, name, value);
     return HONE_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef HONE_INTERCHANGE_IMPORTER_H
 #define HONE_INTERCHANGE_IMPORTER_H
 
-#include "base/json_text.h"
+#include "base/texts.h"
 #include "hone/interchange.h"
 #include "registry/registry.h"
 #include "store/ops.h"
@@ -14,7 +14,7 @@ typedef struct hone_import_entry {
 } hone_import_entry;
 
 struct hone_importer {
-    hone_arena arena; // texts of all that was read
+    hone_texts texts; // of all that was read
     hone_registry *registry;
     hone_import_options options;
     hone_codec codec;
@@ -29,8 +29,8 @@ struct hone_importer {
     size_t foreign_count, foreign_capacity;
     hone_import_entry *entries;
     size_t entry_count, entry_capacity;
-    bool is_trusting;          // records come from a store, which had them checked
-    bool is_committed, failed; // failed: no memory
+    bool is_trusting; // records come from a store, which had them checked
+    bool is_committed;
 };
 
 // registry may be NULL. Freed by hone_importer_destroy.
@@ -41,13 +41,6 @@ hone_status hone_importer_new(
     hone_importer **out,
     hone_error *err);
 
-// Texts in the importer's memory. When there is none they are "", and importer->failed says so.
-const char *hone_importer_text(hone_importer *importer, hone_view text);
-const char *hone_importer_format(hone_importer *importer, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-// What a JSON string stands for; NULL when it is no string or no C text.
-const char *hone_importer_string(hone_importer *importer, hone_view string);
-
 // Each entry goes one of these ways. Texts are the importer's.
 void hone_importer_refuse(hone_importer *importer, const char *origin, const char *what, const char *reason);
 // Checks a decision and takes it, or refuses it with the reason.
@@ -56,6 +49,8 @@ void hone_importer_take(hone_importer *importer, const char *origin, const hone_
 hone_store_decision hone_importer_copy_decision(hone_importer *importer, const hone_store_decision *decision);
 hone_store_key hone_importer_copy_key(hone_importer *importer, const hone_store_key *key);
 const char *hone_importer_copy(hone_importer *importer, const char *text); // NULL stays NULL
+// "flash_attention@v2" is algorithm flash_attention at version 2.
+void hone_importer_name_algorithm(hone_importer *importer, const char *operation, hone_store_key *out);
 // Hands an entry to the loader, where there is one, and keeps it as it came where it says nothing.
 void hone_importer_keep(hone_importer *importer, const hone_store_foreign *foreign, const char *reason);
 void hone_importer_take_measured(hone_importer *importer, const hone_store_measured *measured);

@@ -17,7 +17,7 @@ static bool copy_decision(void *ctx, const hone_store_decision *decision)
     hone_importer *importer = ctx;
     const hone_store_decision copy = hone_importer_copy_decision(importer, decision);
     hone_importer_take(importer, importer->origin, &copy);
-    return !importer->failed;
+    return !importer->texts.failed;
 }
 
 static hone_store_measurement copy_measurement(hone_importer *importer, const hone_store_measurement *measurement)
@@ -36,7 +36,7 @@ static bool copy_measured(void *ctx, const hone_store_key *key, const hone_store
     hone_importer *importer = ctx;
     const hone_store_measured copy = {hone_importer_copy_key(importer, key), copy_measurement(importer, measurement)};
     hone_importer_take_measured(importer, &copy);
-    return !importer->failed;
+    return !importer->texts.failed;
 }
 
 static bool copy_alias(void *ctx, const hone_store_alias *alias)
@@ -50,7 +50,7 @@ static bool copy_alias(void *ctx, const hone_store_alias *alias)
         .key = hone_importer_copy_key(importer, &alias->key),
     };
     hone_importer_take_alias(importer, &copy);
-    return !importer->failed;
+    return !importer->texts.failed;
 }
 
 static bool copy_foreign(void *ctx, const hone_store_foreign *foreign)
@@ -65,7 +65,7 @@ static bool copy_foreign(void *ctx, const hone_store_foreign *foreign)
         .origin = hone_importer_copy(importer, foreign->origin),
     };
     hone_importer_keep(importer, &copy, "kept as it came");
-    return !importer->failed;
+    return !importer->texts.failed;
 }
 
 // What a store holds, without the counts of its calls.
@@ -76,7 +76,7 @@ static hone_status copy_store(hone_importer *importer, hone_store *from, hone_er
     if (status == HONE_OK) status = hone_store_scan_measurements(from, NULL, copy_measured, importer, err);
     if (status == HONE_OK) status = hone_store_aliases(from, NULL, copy_alias, importer, err);
     if (status == HONE_OK) status = hone_store_foreigns(from, NULL, copy_foreign, importer, err);
-    return status == HONE_OK && importer->failed ? hone_fail_memory(err, where) : status;
+    return status == HONE_OK && importer->texts.failed ? hone_fail_memory(err, where) : status;
 }
 
 hone_status hone_store_merge_from(
@@ -153,7 +153,7 @@ static hone_status read_decisions(hone_store *store, hone_importer **out, hone_e
     if (status != HONE_OK) return status;
     (*out)->is_trusting = true;
     status = hone_store_scan(store, NULL, copy_decision, *out, err);
-    return status == HONE_OK && (*out)->failed ? hone_fail_memory(err, where) : status;
+    return status == HONE_OK && (*out)->texts.failed ? hone_fail_memory(err, where) : status;
 }
 
 hone_status hone_store_diff(hone_store *left, hone_store *right, visit_difference *visit, void *ctx, hone_error *err)
@@ -215,13 +215,13 @@ static bool measured_stays(const pruning *p, const hone_store_key *key, const ho
 static bool note_key(pruning *p, const hone_store_key *key)
 {
     if (p->key_count > 0 && compare_keys(&p->keys[p->key_count - 1], key) == 0) return true;
-    if (!hone_grow(&p->kept->arena.allocator, &p->keys, &p->key_capacity, p->key_count + 1, sizeof *p->keys)) {
-        p->kept->failed = true;
+    if (!hone_grow(&p->kept->texts.arena.allocator, &p->keys, &p->key_capacity, p->key_count + 1, sizeof *p->keys)) {
+        p->kept->texts.failed = true;
         return false;
     }
     p->keys[p->key_count] = hone_importer_copy_key(p->kept, key);
     p->keys[p->key_count++].spec = NULL; // every call of the key
-    return !p->kept->failed;
+    return !p->kept->texts.failed;
 }
 
 static bool find_decision(void *ctx, const hone_store_decision *decision)
@@ -288,7 +288,7 @@ static hone_status replace_keys(hone_store *store, void *ctx, hone_error *err)
     hone_status status = store->ops->scan(store, &all, keep_decision, p, err);
     if (status == HONE_OK) status = store->ops->measurements(store, &all, keep_measured, p, err);
     if (status != HONE_OK) return status;
-    if (p->kept->failed) return hone_fail_memory(err, prune_where);
+    if (p->kept->texts.failed) return hone_fail_memory(err, prune_where);
     const hone_store_batch batch = {
         .removed = p->keys,
         .removed_count = p->key_count,
@@ -305,7 +305,7 @@ static hone_status prune(pruning *p, hone_store *store, bool dry_run, hone_error
     hone_status status = hone_store_scan(store, NULL, find_decision, p, err);
     if (status == HONE_OK) status = hone_store_scan_measurements(store, NULL, find_measurement, p, err);
     if (status != HONE_OK) return status;
-    if (p->kept->failed) return hone_fail_memory(err, prune_where);
+    if (p->kept->texts.failed) return hone_fail_memory(err, prune_where);
     if (dry_run || p->key_count == 0) return HONE_OK;
     sort_keys(p);
     return hone_store_transact(store, replace_keys, p, err);

@@ -57,9 +57,9 @@ static const char *describe(hone_importer *importer, hone_view configs)
 {
     size_t count;
     hone_view winner = winner_of(configs, &count);
-    const char *config = winner.size > 0 ? hone_importer_string(importer, winner) : NULL;
+    const char *config = winner.size > 0 ? hone_texts_string(&importer->texts, winner) : NULL;
     if (config == NULL) return "it was never measured: a miss there too";
-    return hone_importer_format(importer, "kept as it came: %.100s is the best of %zu", config, count);
+    return hone_texts_format(&importer->texts, "kept as it came: %.100s is the best of %zu", config, count);
 }
 
 // Files --------------------------------------------------------------------------------------------------------
@@ -79,8 +79,8 @@ static void name_of_file(hone_importer *importer, const char *path, hone_store_f
     size_t folder_end = file.data > path ? (size_t)(file.data - path) - 1 : 0;
     hone_view folder = name_in(path, folder_end);
     if (file.size > 5 && memcmp(file.data + file.size - 5, ".json", 5) == 0) file.size -= 5;
-    out->operation = file.size > 0 ? hone_importer_text(importer, file) : "-";
-    out->device = hone_importer_text(importer, folder);
+    out->operation = file.size > 0 ? hone_texts_keep(&importer->texts, file) : "-";
+    out->device = hone_texts_keep(&importer->texts, folder);
 }
 
 hone_status hone_read_tokamax(hone_importer *importer, const char *origin, hone_view document, hone_error *err)
@@ -95,19 +95,19 @@ hone_status hone_read_tokamax(hone_importer *importer, const char *origin, hone_
             origin);
     name_of_file(importer, origin, &entry);
     hone_json_walk walk = hone_json_walk_of(document);
-    while (hone_json_walk_next(&walk, &name, &value) && !importer->failed) {
-        entry.foreign_key = hone_importer_string(importer, name);
+    while (hone_json_walk_next(&walk, &name, &value) && !importer->texts.failed) {
+        entry.foreign_key = hone_texts_string(&importer->texts, name);
         bool is_call =
             entry.foreign_key != NULL && entry.foreign_key[0] != '\0' && hone_json_is_object(value) &&
             hone_json_text_check(hone_view_of(entry.foreign_key), HONE_JSON_PYTHON, &checked, NULL) == HONE_OK &&
             hone_json_is_object(checked);
-        entry.text = hone_importer_text(importer, value);
+        entry.text = hone_texts_keep(&importer->texts, value);
         if (is_call)
             hone_importer_keep(importer, &entry, describe(importer, value));
         else
             hone_importer_refuse(
                 importer, origin,
-                hone_importer_text(importer, (hone_view){name.data, name.size < 120 ? name.size : 120}),
+                hone_texts_keep(&importer->texts, (hone_view){name.data, name.size < 120 ? name.size : 120}),
                 "arguments as JSON in a string, and an object of configs, are expected");
     }
     return HONE_OK;

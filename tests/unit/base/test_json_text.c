@@ -144,6 +144,24 @@ static void strings_are_decoded_or_no_texts(void **state)
     }
 }
 
+static void space_goes_but_not_from_strings(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{ \"a b\" : [ 1 ,\t2 ]\r\n}", "{\"a b\":[1,2]}"},
+        {"[ \"\\\" \", \" \\\\\" ]", "[\"\\\" \",\" \\\\\"]"},
+        {"{}", "{}"},
+        {"\" \"", "\" \""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hone_buffer out;
+        hone_buffer_init(&out, hone_allocator_system());
+        hone_json_compact(hone_view_of(cases[i][0]), &out);
+        assert_string_equal(hone_buffer_string(&out), cases[i][1]);
+        hone_buffer_deinit(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +172,7 @@ int main(void)
         cmocka_unit_test(failures_say_where),
         cmocka_unit_test(members_and_items_are_found_as_they_are_written),
         cmocka_unit_test(strings_are_decoded_or_no_texts),
+        cmocka_unit_test(space_goes_but_not_from_strings),
     };
     return cmocka_run_group_tests_name("json text", tests, NULL, NULL);
 }

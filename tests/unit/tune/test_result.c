@@ -10,6 +10,7 @@
 #include "tune/result.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int runtime; // its address stands for a runtime
@@ -84,6 +85,39 @@ static void a_document_survives_reading_and_writing(void **state)
     assert_null(result);
 }
 
+// Configs are compared as texts, so that space must not make another of one.
+static void a_document_that_was_laid_out_anew_reads_the_same(void **state)
+{
+    (void)state;
+    json_t *root = NULL;
+    assert_int_equal(hone_json_parse(document, strlen(document), &root, NULL), HONE_OK);
+    char *pretty = json_dumps(root, JSON_INDENT(4));
+    json_decref(root);
+    assert_non_null(strstr(pretty, "\"rows\": 4"));
+    hone_result *plain = read_text(document, HONE_OK), *laid_out = read_text(pretty, HONE_OK);
+    assert_string_equal(hone_result_decision(laid_out, 0)->config_json, "{\"rows\":4}");
+    char *text = text_of(plain), *same = text_of(laid_out);
+    assert_string_equal(text, same);
+    hone_text_free(text);
+    hone_text_free(same);
+    hone_result_release(&laid_out);
+    hone_result_release(&plain);
+    free(pretty);
+}
+
+static void what_an_export_says_aloud_goes_before_evidence(void **state)
+{
+    (void)state;
+    hone_result *result = read_text(
+        "{\"hone_result\":1,\"device\":\"d\",\"entries\":[{\"algorithm\":\"a\",\"key\":\"0123456789abcdef\","
+        "\"kernel\":\"k\",\"regime\":\"cold\",\"verified\":true,\"evidence\":{\"time_ns\":3}}]}",
+        HONE_OK);
+    const hone_decision *decision = hone_result_decision(result, 0);
+    assert_true(decision->verified);
+    assert_int_equal(decision->evidence.regime, HONE_COLD);
+    hone_result_release(&result);
+}
+
 static void only_the_time_is_required_of_evidence(void **state)
 {
     (void)state;
@@ -122,6 +156,9 @@ static void what_is_no_result_document_is_refused_with_the_place(void **state)
         {ENTRY(NAMED "\"platform\":\"abacus\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
         {ENTRY(NAMED "\"source\":\"rumour\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
         {ENTRY(NAMED "\"config\":[1],\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
+        {ENTRY(NAMED "\"device\":\"e\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
+        {ENTRY(NAMED "\"regime\":\"tepid\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
+        {ENTRY(NAMED "\"version\":\"sixteen bytes or more\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
         {ENTRY("\"algorithm\":\"a\",\"kernel\":\"k\",\"key\":\"XYZ\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -226,7 +263,7 @@ static void every_allocation_may_fail(void **state)
     for (long long allowed = 0;; allowed++) {
         hone_allocator allocator = failing_allocator_of(&memory, allowed);
         hone_result *result = NULL;
-        hone_status status = hone_result_read(allocator, NULL, NULL, document, strlen(document), &result, NULL);
+        hone_status status = hone_result_read(allocator, NULL, document, strlen(document), &result, NULL);
         hone_result_release(&result);
         assert_int_equal(memory.live, 0);
         if (status == HONE_OK) break;
@@ -238,6 +275,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_document_survives_reading_and_writing),
+        cmocka_unit_test(a_document_that_was_laid_out_anew_reads_the_same),
+        cmocka_unit_test(what_an_export_says_aloud_goes_before_evidence),
         cmocka_unit_test(only_the_time_is_required_of_evidence),
         cmocka_unit_test(what_is_no_result_document_is_refused_with_the_place),
         cmocka_unit_test(every_cut_of_a_document_is_refused),

@@ -1,0 +1,121 @@
+// The files of ejkernel and tokamax, written: one object of "key": value, as Python's json.dump lays it out.
+#include "interchange/exporter.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/json_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "interchange.export";
+
+static void put_string(hone_buffer *out, const char *text)
+{
+    hone_json_string(out, text, strlen(text));
+}
+
+static bool is_in_file(const hone_exporter *w, const char *file)
+{
+    return w->options->file == NULL || strcmp(w->options->file, file) == 0;
+}
+
+static void put_pair(hone_exporter *w, const char *key, const char *value)
+{
+    if (w->count++ > 0) hone_buffer_text(&w->text, ", ");
+    put_string(&w->text, key);
+    hone_buffer_text(&w->text, ": ");
+    hone_buffer_text(&w->text, value);
+}
+
+static void put_entry(hone_exporter *w, const hone_store_foreign *entry)
+{
+    char file[HONE_EXPORT_FILE_SIZE];
+    hone_name_foreign_file(entry, file);
+    if (!is_in_file(w, file)) return;
+    hone_buffer_clear(&w->scratch);
+    if (w->options->format == HONE_EXCHANGE_EJKERNEL)
+        hone_buffer_format(&w->scratch, "%s|%s|", entry->device != NULL ? entry->device : "", entry->operation);
+    hone_buffer_text(&w->scratch, entry->foreign_key);
+    put_pair(w, hone_buffer_string(&w->scratch), entry->text);
+}
+
+static bool put_as_it_came(void *ctx, const hone_store_foreign *foreign)
+{
+    put_entry(ctx, foreign);
+    return !hone_exporter_is_failed(ctx);
+}
+
+static void put_own_text(hone_buffer *out, const hone_store_decision *decision)
+{
+    hone_buffer_clear(out);
+    hone_buffer_text(out, "{\"kernel\": ");
+    put_string(out, decision->kernel);
+    hone_buffer_text(out, ", \"platform\": ");
+    put_string(out, decision->platform);
+    hone_buffer_format(out, ", \"config\": %s", decision->config);
+    if (decision->key.spec != NULL) {
+        hone_buffer_text(out, ", \"spec\": ");
+        put_string(out, decision->key.spec);
+    }
+    hone_buffer_char(out, '}');
+}
+
+// What the dumper gives must be JSON, or the whole file were none.
+static hone_status dump(hone_exporter *w, const hone_store_decision *decision, hone_store_foreign *entry)
+{
+    const hone_codec *codec = w->options->codec;
+    hone_view value;
+    hone_status status = codec->dump(codec->ctx, decision, entry, w->err);
+    if (status != HONE_OK) return status;
+    if (entry->text == NULL || entry->foreign_key == NULL || entry->operation == NULL)
+        return hone_fail(w->err, HONE_INVALID_ARGUMENT, where, "the dumper left text, operation or key NULL");
+    status = hone_json_text_check(hone_view_of(entry->text), HONE_JSON_PYTHON, &value, w->err);
+    return status == HONE_OK ? HONE_OK : hone_fail_prefix(w->err, status, "the dumper's text");
+}
+
+static bool put_ejkernel_decision(void *ctx, const hone_store_decision *decision)
+{
+    hone_exporter *w = ctx;
+    char operation[200];
+    hone_buffer own;
+    if (!hone_exporter_wants(w, decision->key.device)) return true;
+    if (!hone_is_object(decision->config)) {
+        hone_exporter_leave_out(w, decision, "its config is no JSON object");
+        return true;
+    }
+    snprintf(operation, sizeof operation, "%.120s@v%.60s", decision->key.algorithm, decision->key.version);
+    hone_store_foreign entry = {
+        .scheme = "ejkernel",
+        .operation = operation,
+        .device = decision->key.device,
+        .foreign_key = decision->key.key,
+    };
+    hone_buffer_init(&own, w->text.allocator);
+    hone_status status = HONE_OK;
+    if (w->options->codec->dump != NULL) {
+        status = dump(w, decision, &entry);
+    } else {
+        put_own_text(&own, decision);
+        entry.text = hone_buffer_string(&own);
+        w->text.failed |= own.failed;
+    }
+    if (status == HONE_OK)
+        put_entry(w, &entry);
+    else if (status == HONE_NOT_FOUND)
+        hone_exporter_leave_out(w, decision, "the dumper left it out");
+    else
+        w->status = status;
+    hone_buffer_deinit(&own);
+    return !hone_exporter_is_failed(w);
+}
+
+hone_status hone_write_pairs(hone_exporter *w, hone_error *err)
+{
+    hone_buffer_char(&w->text, '{');
+    hone_status status = hone_store_foreigns(w->store, hone_exchange_name(w->options->format), put_as_it_came, w, err);
+    if (status == HONE_OK && w->options->format == HONE_EXCHANGE_EJKERNEL)
+        status = hone_store_scan(w->store, NULL, put_ejkernel_decision, w, err);
+    hone_buffer_char(&w->text, '}');
+    return status;
+}

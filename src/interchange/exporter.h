@@ -1,0 +1,40 @@
+// An export on its way: what of a store is written, and the document so far.
+#ifndef HONE_INTERCHANGE_EXPORTER_H
+#define HONE_INTERCHANGE_EXPORTER_H
+
+#include "base/buffer.h"
+#include "hone/interchange.h"
+
+enum { HONE_EXPORT_FILE_SIZE = 400 };
+
+// The parts of a document are written side by side, since a store is walked kind by kind.
+typedef struct hone_exporter {
+    const hone_export_options *options;
+    hone_store *store;
+    hone_buffer text;
+    size_t count;               // of the list or object that is being written
+    char *device, *environment; // of the first decision; the document's
+    bool one_environment;       // all decisions have it
+    hone_buffer scratch;
+    hone_status status; // of a dumper
+    hone_error *err;
+} hone_exporter;
+
+// Whether there is no use in going on.
+bool hone_exporter_is_failed(const hone_exporter *w);
+bool hone_exporter_wants(const hone_exporter *w, const char *device);
+// Tells a decision that is not written, with the reason.
+void hone_exporter_leave_out(const hone_exporter *w, const hone_store_decision *decision, const char *reason);
+// Whether a text, which may be NULL, is a JSON object.
+bool hone_is_object(const char *text);
+
+// The formats: each writes the whole document.
+hone_status hone_write_bundle(hone_exporter *w, hone_error *err);
+hone_status hone_write_pairs(hone_exporter *w, hone_error *err);
+
+// The name of the file that an operation's decisions go to, and a foreign entry: as it was imported, else its operation's. What
+// could lead elsewhere is '_'.
+void hone_name_operation_file(const char *operation, char out[HONE_EXPORT_FILE_SIZE]);
+void hone_name_foreign_file(const hone_store_foreign *foreign, char out[HONE_EXPORT_FILE_SIZE]);
+
+#endif
