@@ -27,6 +27,8 @@ static const struct {
     {"HONE_DEVICE_LOCKS", "folder of the locks by which processes take turns on a device, or none; unset: /tmp"},
     {"HONE_PROVENANCE", "1: what is tuned says by which user on which host"},
     {"HONE_CUTLASS_PATH", "folder of CUTLASS, whose headers sources in CuTe include; unset: PyPI's nvidia-cutlass"},
+    {"HONE_TVM_FFI", "the file to open in place of the libtvm_ffi.so that is found, for exports of the CuTe DSL"},
+    {"HONE_CUTE_DSL_RUNTIME", "the file to open in place of the libcute_dsl_runtime.so that is found, likewise"},
     {"HONE_CUDA_DRIVER", "the file to open in place of libcuda.so.1"},
     {"HONE_NVRTC", "the file to open in place of the libnvrtc that is found"},
     {"HONE_CUBLASLT", "the file to open in place of the libcublasLt that is found"},

@@ -1,10 +1,11 @@
-"""Compilers for GPUs for real, without a GPU: Triton, NVRTC with and without CuTe. What they make is launched on the fake driver, which
+"""Compilers for GPUs for real, without a GPU: Triton, NVRTC with and without CuTe, the CuTe DSL. What they make is launched on the fake driver, which
 reads from each binary what it takes, and computes by the name of its function."""
 
 import json
 import os
 import subprocess
 import sys
+from ctypes.util import find_library
 
 from support import BUILD, DATA, CommandTest, unittest
 
@@ -79,6 +80,38 @@ class Compilers(CommandTest):
         answer = self.hone("tune", call, "--kernel", "cute_bf16_source", "--seconds", "5", "--evals", "1", env=env, code=None)
         self.assertNotEqual(answer.code, 0)
         self.assertIn("nvidia-cutlass", answer.out + answer.err)
+
+    def pack_dsl(self):
+        """A pack of hone's own kernels of the CuTe DSL: one config of an export, and one of a cubin."""
+        dsl = PACKAGES / "cute-dsl"
+        self.need(dsl)
+        two = self.write("two.py", f"import sys\nsys.path.insert(0, {str(ROOT / 'src/kernels/matmul')!r})\nimport cute_dsl_gemm\n"
+                                   "KERNELS = [cute_dsl_gemm.KERNELS[0], cute_dsl_gemm.KERNELS[-1]]\n")
+        folder = self.pack("pack-cute-dsl", two, "--configs", "1", HONE_CUTE_DSL_PATH=dsl)
+        env = self.gpu("-Dhone_a_bf16=1", HONE_PACK_PATH=folder, HONE_TVM_FFI=dsl / "tvm_ffi/lib/libtvm_ffi.so",
+                       HONE_CUTE_DSL_RUNTIME=dsl / "nvidia_cutlass_dsl/cu13/lib/libcute_dsl_runtime.so")
+        self.hone("pack", "check", str(folder))
+        return folder, env
+
+    def assert_export_loses(self, says, env):
+        answer = self.hone("tune", "matmul(bf16[136,72], bf16[72,264]) @cuda:0", "--kernel", "cute_dsl_bf16", "--seconds", "60",
+                           "--evals", "1", "--fresh", env=env, code=None)
+        self.assertNotEqual(answer.code, 0)
+        self.assertIn(says, answer.out + answer.err)
+
+    def test_the_cute_dsl_compiles_a_pack(self):
+        folder, env = self.pack_dsl()
+        self.assert_wins("matmul(bf16[136,64], bf16[64,264]) @cuda:0", "cute_dsl_bf16_cubin", "cute", env)
+        self.assertRegex(self.launches("matmul_0")[0],
+                         "grid 4,1,1 block 256,1,1 shared 196608 arguments [0-9a-f]{16} [0-9a-f]{16} [0-9a-f]{16} "
+                         "88000000 08010000 40000000$")
+        # The export is loaded and called; the library under it asks for a driver of its own.
+        if find_library("cuda") is None:
+            self.assert_export_loses("RuntimeError: Got Cuda Runtime Error", env)
+        pack = json.loads((folder / "pack.json").read_text())
+        pack["kernels"][0]["arguments"] = ["a", "c"]
+        (folder / "pack.json").write_text(json.dumps(pack))
+        self.assert_export_loses("TypeError: Expects 4 parameters", env)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ typedef struct cuda_gpu {
     bool waiter_tried;
 } cuda_gpu;
 
+enum { HONE_CUDA_WORDS_SIZE = 200 };
+
 struct hone_platform_instance {
     hone_allocator allocator;
     const hone_log *log;
@@ -34,6 +36,8 @@ struct hone_platform_instance {
     size_t count;
     atomic_int lost;   // the sticky error that ended it; 0: none
     atomic_int failed; // the last launch that did not succeed; 0: none
+    pthread_mutex_t words_mutex;
+    char words[HONE_CUDA_WORDS_SIZE]; // of the last run that said itself why it failed; empty: none
 };
 
 // devices.c
@@ -71,6 +75,8 @@ hone_status hone_cuda_fill(
 hone_status hone_cuda_create_stream(
     hone_platform_instance *instance, const hone_device_info *device, void **out_stream, hone_error *err);
 void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_device_info *device, void *stream);
+// A run that failed before anything of it reached the driver: its words are the next synchronisation's.
+void hone_cuda_keep_words(hone_platform_instance *instance, const char *words);
 hone_status hone_cuda_synchronize(
     hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err);
 

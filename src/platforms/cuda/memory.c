@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+#include <stdio.h>
+
 static const char where[] = "cuda.memory";
 
 static cuda_address address_of(const void *memory)
@@ -119,6 +121,23 @@ void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_devic
     hone_cuda_leave(instance, before);
 }
 
+void hone_cuda_keep_words(hone_platform_instance *instance, const char *words)
+{
+    pthread_mutex_lock(&instance->words_mutex);
+    snprintf(instance->words, sizeof instance->words, "%s", words);
+    pthread_mutex_unlock(&instance->words_mutex);
+}
+
+static hone_status say_words(hone_platform_instance *instance, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    pthread_mutex_lock(&instance->words_mutex);
+    if (instance->words[0] != '\0') status = hone_fail(err, HONE_KERNEL_FAILED, where, "%s", instance->words);
+    instance->words[0] = '\0';
+    pthread_mutex_unlock(&instance->words_mutex);
+    return status;
+}
+
 hone_status hone_cuda_synchronize(
     hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err)
 {
@@ -128,6 +147,7 @@ hone_status hone_cuda_synchronize(
     int failed = atomic_exchange(&instance->failed, 0);
     status = hone_cuda_check(instance, instance->driver.stream_synchronize(stream), "the kernel", err);
     if (status == HONE_OK && failed != 0) status = hone_cuda_check(instance, failed, "the launch", err);
+    if (status == HONE_OK) status = say_words(instance, err);
     hone_cuda_leave(instance, before);
     return status;
 }

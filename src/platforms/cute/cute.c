@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "platforms/cuda/loaded.h"
 #include "platforms/cuda/toolkit.h"
+#include "platforms/cute/export.h"
+#include "platforms/cute/pack.h"
 #include "platforms/packages.h"
 
 #include <stdio.h>
@@ -100,8 +102,23 @@ static hone_status cute_prepare(
 {
     *out_state = NULL;
     *out_scratch_bytes = 0;
+    if (hone_cute_is_export(plan->kernel)) return hone_cute_export_prepare(instance, plan, out_state, err);
     if (plan->kernel->code != NULL) return hone_cuda_load(instance, plan, read_cute, out_state, err);
     return hone_cuda_prepare(instance, plan, out_state, out_scratch_bytes, err);
+}
+
+static void cute_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state)
+{
+    if (hone_cute_is_export(kernel))
+        hone_cute_export_release(instance, state);
+    else
+        hone_cuda_release(instance, kernel, state);
+}
+
+static hone_status cute_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    return hone_cute_is_export(plan->kernel) ? hone_cute_export_run(plan, args, execution)
+                                             : hone_cuda_run(plan, args, execution);
 }
 
 const hone_platform_ops hone_cute_platform = {
@@ -109,8 +126,8 @@ const hone_platform_ops hone_cute_platform = {
     .platform = HONE_CUTE,
     .name = "cute",
     .prepare = cute_prepare,
-    .release = hone_cuda_release,
-    .run = hone_cuda_run,
-    .check = hone_cuda_check_pack,
+    .release = cute_release,
+    .run = cute_run,
+    .check = hone_cute_check,
     .wakes = true,
 };

@@ -13,6 +13,8 @@ typedef int native_entry(void *const *arguments);
 // pack.c: the platform's word on a kernel of a pack.
 hone_status hone_native_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 bool hone_native_is_library(const hone_pack_file *file);
+// Whether a file is a shared library for this machine, as its head tells.
+hone_status hone_native_check_library(const hone_pack_file *file, hone_error *err);
 
 // source.c: compiles a plan's C source, or takes what was compiled before, and loads it.
 hone_status hone_native_compile(
@@ -32,6 +34,8 @@ hone_status hone_native_prepare(
     hone_error *err);
 void hone_native_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
 hone_status hone_native_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+// Opens a library of a pack, in the system's memory. The bytes are compared with their digest first: what runs is what was meant.
+hone_status hone_native_open_library(const hone_pack_file *file, hone_library **out, hone_error *err);
 // The function of a library of a pack. The library stays loaded.
 hone_status hone_native_find_function(
     const hone_pack_file *file, const char *entry, const hone_pack_function **out, hone_error *err);

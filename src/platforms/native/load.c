@@ -61,8 +61,7 @@ static hone_status find_in_table(
         (unsigned)table->count);
 }
 
-// The bytes are compared with their digest first: what runs is what was meant.
-static hone_status open_library(const hone_pack_file *file, hone_library **out, hone_error *err)
+hone_status hone_native_open_library(const hone_pack_file *file, hone_library **out, hone_error *err)
 {
     const char *const names[] = {file->path, NULL};
     const hone_allocator allocator = hone_allocator_system();
@@ -96,7 +95,7 @@ hone_status hone_native_find_function(
 {
     const hone_allocator allocator = hone_allocator_system();
     hone_library *library = NULL;
-    hone_status status = open_library(file, &library, err);
+    hone_status status = hone_native_open_library(file, &library, err);
     if (status != HONE_OK) return status;
     status = ask_library(library, file, entry, out, err);
     hone_library_close(&allocator, &library); // its code stays mapped

@@ -27,7 +27,7 @@ bool hone_native_is_library(const hone_pack_file *file)
     return ends_with(file->name, ".so");
 }
 
-static hone_status check_library(const hone_pack_file *file, hone_error *err)
+hone_status hone_native_check_library(const hone_pack_file *file, hone_error *err)
 {
     static const unsigned char magic[] = {0x7f, 'E', 'L', 'F'};
     unsigned char head[ELF_HEAD] = {0};
@@ -83,7 +83,7 @@ hone_status hone_native_check_pack(const hone_pack_kernel *kernel, const hone_pa
                 "arguments, options, constants and scratch are for sources: a function of a library takes what "
                 "hone/pack.h "
                 "says");
-        return check_library(variant->file, err);
+        return hone_native_check_library(variant->file, err);
     }
     if (!ends_with(variant->file->name, ".c"))
         return hone_fail(
