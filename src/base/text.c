@@ -27,11 +27,41 @@ static size_t sound_prefix(const char *text, size_t size)
     return bad ? (size_t)(bad - (const uint8_t *)text) : size;
 }
 
+// Eight bytes at a time, each with what tells in its highest bit.
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+static uint64_t eight_bytes(const char *text)
+{
+    uint64_t bytes;
+    memcpy(&bytes, text, sizeof bytes);
+    return bytes;
+}
+
 static bool is_ascii(const char *text, size_t size)
 {
-    for (size_t i = 0; i < size; i++)
+    size_t i = 0;
+    for (; size - i >= 8; i += 8)
+        if ((eight_bytes(text + i) & EACH(0x80)) != 0) return false;
+    for (; i < size; i++)
         if ((unsigned char)text[i] >= 0x80) return false;
     return true;
+}
+
+// Whether one of eight bytes is a control character: below a space, or 0x7f. A borrow marks no byte but behind one that is.
+static bool have_control(uint64_t bytes)
+{
+    const uint64_t below = (bytes - EACH(0x20)) & ~bytes, other = bytes ^ EACH(0x7f);
+    return ((below | ((other - EACH(0x01)) & ~other)) & EACH(0x80)) != 0;
+}
+
+size_t hone_text_control(const char *text, size_t size)
+{
+    size_t i = 0;
+    while (size - i >= 8 && !have_control(eight_bytes(text + i)))
+        i += 8;
+    while (i < size && (unsigned char)text[i] >= 0x20 && text[i] != 0x7f)
+        i++;
+    return i;
 }
 
 static void lower_ascii(hone_buffer *out, const char *text, size_t size)
@@ -70,5 +100,5 @@ void hone_text_lower(hone_buffer *out, const char *text, size_t size)
 
 bool hone_text_is_utf8(const char *text, size_t size)
 {
-    return sound_prefix(text, size) == size;
+    return is_ascii(text, size) || sound_prefix(text, size) == size;
 }

@@ -17,6 +17,8 @@ bool hone_view_is(hone_view view, const char *text);
 // Appends the full Unicode lower case of text, as Python's str.lower gives it ("İ" becomes two code points).
 // Bytes that are no UTF-8 are kept as they are.
 void hone_text_lower(hone_buffer *out, const char *text, size_t size);
+// Where the first control character of a text is, 0x7f among them; size when there is none.
+size_t hone_text_control(const char *text, size_t size);
 // True when text is well-formed UTF-8.
 bool hone_text_is_utf8(const char *text, size_t size);
 

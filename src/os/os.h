@@ -47,6 +47,11 @@ bool hone_os_is_free(const char *path);    // nothing is there, nor in the way o
 bool hone_os_is_special(const char *path); // something that is neither: a folder, a pipe, a device
 // The folder that path stands in, "." for a bare name; false when it does not fit.
 bool hone_os_folder_of(const char *path, char *out, size_t out_size);
+// An open folder, for who asks again and again whether something in it changed; -1 when it cannot be opened.
+int hone_os_folder_open(const char *path);
+void hone_os_folder_close(int *folder); // which is -1 then, and may be before
+// When something in it was made, renamed or removed last, as coarse as its file system's times are. False: nobody can tell.
+bool hone_os_folder_changed(int folder, int64_t *out_ns);
 // Whether files can be made in it.
 bool hone_os_may_make_files_beside(const char *path);
 // Whether path lies, or would lie, where other machines may write to it too: on NFS, SMB and the like, and on any FUSE.

@@ -12,12 +12,11 @@ enum { NAME_LIMIT = 1024, TEXT_LIMIT = 16 << 20 };
 
 static hone_status check_printable(const hone_check_field *f, size_t size, const char *where, hone_error *err)
 {
-    for (size_t i = 0; i < size; i++)
-        if ((unsigned char)f->text[i] < ' ' || f->text[i] == 0x7f)
-            return hone_fail(
-                err, HONE_INVALID_ARGUMENT, where, "%s has a control character, 0x%02x, as byte %zu", f->name,
-                (unsigned)(unsigned char)f->text[i], i);
-    return HONE_OK;
+    const size_t i = hone_text_control(f->text, size);
+    if (i == size) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "%s has a control character, 0x%02x, as byte %zu", f->name,
+        (unsigned)(unsigned char)f->text[i], i);
 }
 
 static hone_status check_text(const hone_check_field *f, const char *where, hone_error *err)

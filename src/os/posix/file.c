@@ -14,6 +14,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+static int64_t time_ns_of(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
 bool hone_os_is_folder(const char *path)
 {
     struct stat info;
@@ -45,6 +50,25 @@ bool hone_os_folder_of(const char *path, char *out, size_t out_size)
     if (size >= out_size) return false;
     memcpy(out, slash == NULL ? "." : path, size);
     out[size] = '\0';
+    return true;
+}
+
+int hone_os_folder_open(const char *path)
+{
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+void hone_os_folder_close(int *folder)
+{
+    if (*folder >= 0) close(*folder);
+    *folder = -1;
+}
+
+bool hone_os_folder_changed(int folder, int64_t *out_ns)
+{
+    struct stat info;
+    if (folder < 0 || fstat(folder, &info) != 0) return false;
+    *out_ns = time_ns_of(&info.st_mtim);
     return true;
 }
 
@@ -183,7 +207,7 @@ hone_file_stamp hone_os_file_stamp(const char *path)
         .device = info.st_dev,
         .inode = info.st_ino,
         .size = (uint64_t)info.st_size,
-        .time_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec,
+        .time_ns = time_ns_of(&info.st_mtim),
     };
 }
 

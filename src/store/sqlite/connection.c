@@ -2,6 +2,7 @@
 #include "store/sqlite/connection.h"
 
 #include "base/error.h"
+#include "os/os.h"
 #include "store/sqlite/place.h"
 
 #include <string.h>
@@ -255,14 +256,6 @@ hone_status hone_connection_end(hone_connection *connection, hone_status status,
     return status;
 }
 
-bool hone_connection_is_moved(const hone_connection *connection)
-{
-    int moved = 1;
-    if (connection->is_fixed) return false;
-    if (connection->db != NULL) sqlite3_file_control(connection->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    return moved != 0;
-}
-
 // Closing ------------------------------------------------------------------------------------------------------
 
 void hone_connection_drop(hone_connection *connection)
@@ -273,11 +266,12 @@ void hone_connection_drop(hone_connection *connection)
     }
     sqlite3_close(connection->db);
     connection->db = NULL;
+    hone_os_folder_close(&connection->folder);
 }
 
 void hone_connection_close(hone_connection *connection)
 {
     hone_connection_drop(connection);
     hone_free(&connection->allocator, connection->path);
-    *connection = (hone_connection){.allocator = connection->allocator};
+    *connection = (hone_connection){.allocator = connection->allocator, .folder = -1};
 }

@@ -78,10 +78,12 @@ typedef struct hone_connection {
     uint32_t depth; // of transactions: one inside another is part of it
     int schema;     // of the file: an older one that cannot be written stays as it is
     bool read_only;
-    bool is_fixed;  // opened for reading alone: never opened anew
-    bool hopeless;  // nothing could be carried over from its damaged file
-    bool told;      // that damaged records cannot be set aside
-    uint64_t moved; // records that were
+    bool is_fixed;       // opened for reading alone: never opened anew
+    bool hopeless;       // nothing could be carried over from its damaged file
+    bool told;           // that damaged records cannot be set aside
+    uint64_t moved;      // records that were
+    int folder;          // the file's, open; -1: none, or one that other machines change
+    int64_t still_since; // when it had changed last, as of a look that found the file in its place (moved.c)
     sqlite3_stmt *statements[HONE_SQL_COUNT];
 } hone_connection;
 
@@ -112,8 +114,10 @@ hone_status hone_connection_open_read_only(
 // Opens the file that lies under the name now, which may be another than before. On failure there is no file, and queries say
 // so until it is called again.
 hone_status hone_connection_reopen(hone_connection *connection, hone_error *err);
-// Whether another file lies under the name: somebody moved the one that is open aside. Also when none is open.
-bool hone_connection_is_moved(const hone_connection *connection);
+// Whether another file lies under the name: somebody moved the one that is open aside. Also when none is open (moved.c).
+bool hone_connection_is_moved(hone_connection *connection);
+// Makes that cheap for a file that was opened.
+void hone_connection_watch(hone_connection *connection);
 void hone_connection_close(hone_connection *connection);
 // Closes the file, so that it can be opened again.
 void hone_connection_drop(hone_connection *connection);

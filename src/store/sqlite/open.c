@@ -146,10 +146,13 @@ static hone_status try_open(hone_connection *connection, const char *sync, const
     if (status == HONE_OK) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (status == HONE_OK) status = prepare_file(connection, sync, err);
     if (status == HONE_OK) status = check_place(connection, err);
-    if (status == HONE_OK) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
-    if (status == HONE_OK) return HONE_OK;
-    hone_connection_drop(connection);
-    return status;
+    if (status != HONE_OK) {
+        hone_connection_drop(connection);
+        return status;
+    }
+    sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    hone_connection_watch(connection);
+    return HONE_OK;
 }
 
 static bool has_wal(const hone_connection *connection)
@@ -276,7 +279,7 @@ hone_status hone_connection_open(
     const char *path,
     hone_error *err)
 {
-    *connection = (hone_connection){.allocator = *allocator, .log = *log};
+    *connection = (hone_connection){.allocator = *allocator, .log = *log, .folder = -1};
     if (path[0] == '\0')
         return hone_fail(err, HONE_INVALID_ARGUMENT, open_where, "'sqlite:' has no path: write sqlite:PATH");
     if (strlen(path) > PATH_LIMIT)
@@ -317,7 +320,7 @@ hone_status hone_connection_open_read_only(
     const char *path,
     hone_error *err)
 {
-    *connection = (hone_connection){.allocator = *allocator, .log = *log};
+    *connection = (hone_connection){.allocator = *allocator, .log = *log, .folder = -1};
     if (!hone_os_is_file(path))
         return hone_fail(err, HONE_IO, open_where, "%s: there is no such file to read: sqlite:PATH names one", path);
     connection->path = hone_copy_text(allocator, path, strlen(path));

@@ -254,6 +254,36 @@ static void take_message(void *ctx, int level, const char *message)
     snprintf(ctx, 64, "%d %s", level, message);
 }
 
+static void the_first_control_character_is_found(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size <= 20; size++) {
+        char text[20];
+        memset(text, '~', sizeof text);
+        assert_int_equal(hone_text_control(text, size), size);
+        for (size_t at = 0; at < size; at++)
+            for (int byte = 0; byte < 256; byte++) {
+                text[at] = (char)byte;
+                bool is_control = byte < ' ' || byte == 0x7f;
+                assert_int_equal(hone_text_control(text, size), is_control ? at : size);
+                text[at] = '~';
+            }
+    }
+}
+
+static void utf8_is_told_from_other_bytes(void **state)
+{
+    (void)state;
+    static const char sound[] = "plain text, then \xc3\xa9 and \xf0\x9f\x98\x80";
+    assert_true(hone_text_is_utf8("", 0));
+    for (size_t size = 0; size < sizeof sound; size++) {
+        bool is_cut = size == 18 || (size > 24 && size < 28);
+        assert_int_equal(hone_text_is_utf8(sound, size), !is_cut);
+    }
+    assert_false(hone_text_is_utf8("12345678\xff", 9));
+    assert_false(hone_text_is_utf8("\xc0\x80", 2));
+}
+
 static void a_log_takes_what_its_level_lets_through(void **state)
 {
     (void)state;
@@ -284,6 +314,8 @@ int main(void)
         cmocka_unit_test(damaged_json_is_refused_with_its_place),
         cmocka_unit_test(hashes_are_sha256s),
         cmocka_unit_test(a_key_is_16_lower_case_hex_digits),
+        cmocka_unit_test(the_first_control_character_is_found),
+        cmocka_unit_test(utf8_is_told_from_other_bytes),
         cmocka_unit_test(a_log_takes_what_its_level_lets_through),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
