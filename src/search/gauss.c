@@ -22,16 +22,20 @@ static inline float kernel(float squared)
     return (1 + r + r * r / 3) * decay(r);
 }
 
+// Adds to `sum` how far the first `count` observations are from x in one feature.
+static void add_distances(const hone_gauss *g, size_t feature, float x, size_t count, float *restrict sum)
+{
+    float w = g->weights[feature];
+    const float *p = g->points[feature];
+    for (size_t i = 0; i < count && w != 0; i++)
+        sum[i] += w * (p[i] - x) * (p[i] - x);
+}
+
 static void covariances(const hone_gauss *g, const float *point, size_t count, float *out)
 {
     float sum[HONE_GAUSS_MOST] = {0};
-    for (size_t d = 0; d < g->columns; d++) {
-        float w = g->weights[d], x = point[d];
-        const float *p = g->points[d];
-        if (w == 0) continue;
-        for (size_t i = 0; i < count; i++)
-            sum[i] += w * (p[i] - x) * (p[i] - x);
-    }
+    for (size_t d = 0; d < g->columns; d++)
+        add_distances(g, d, point[d], count, sum);
     for (size_t i = 0; i < count; i++)
         out[i] = kernel(sum[i]);
 }
@@ -143,6 +147,8 @@ void hone_gauss_fit(
     solve(g);
 }
 
+// Choosing ------------------------------------------------------------------------------------------------------------
+
 // Expected improvement over `target` of a guess.
 static double improvement(double target, double mean, double deviation)
 {
@@ -151,12 +157,36 @@ static double improvement(double target, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-static void covariances_of(const hone_gauss *g, const hone_features *features, uint32_t row, float *out)
+static void forget_parts(hone_gauss *g)
 {
-    float point[HONE_FEATURES_MOST];
+    for (size_t c = 0; c < g->own; c++)
+        for (size_t i = 0; i < HONE_GAUSS_SLOTS; i++)
+            g->parts_of[c][i] = -1;
+}
+
+static const float *part_of(hone_gauss *g, const hone_features *features, size_t column, uint16_t position)
+{
+    size_t slot = position % HONE_GAUSS_SLOTS;
+    float *part = g->parts[column][slot];
+    if (g->parts_of[column][slot] == position) return part;
+    g->parts_of[column][slot] = position;
+    memset(part, 0, sizeof g->parts[column][slot]);
     for (size_t d = 0; d < g->columns; d++)
-        point[d] = features->values[d][row];
-    covariances(g, point, g->count, out);
+        if (features->of_column[d] == column) add_distances(g, d, features->of_position[d][position], g->count, part);
+    return part;
+}
+
+static void covariances_of(hone_gauss *g, const hone_features *features, const uint16_t *positions, float *restrict out)
+{
+    size_t count = (g->count + 7) / 8 * 8;
+    memset(out, 0, count * sizeof *out);
+    for (size_t c = 0; c < g->own; c++) {
+        const float *part = part_of(g, features, c, positions[c]);
+        for (size_t i = 0; i < count; i++)
+            out[i] += part[i];
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = kernel(out[i]);
 }
 
 // No observation alone leaves more doubt than this.
@@ -179,8 +209,9 @@ static float deviation_of(const hone_gauss *g, const float *k)
 }
 
 double hone_gauss_choose(
-    const hone_gauss *g,
+    hone_gauss *g,
     const hone_features *features,
+    const hone_pool *pool,
     const uint32_t *rows,
     size_t count,
     double target,
@@ -190,8 +221,9 @@ double hone_gauss_choose(
     float k[HONE_GAUSS_MOST];
     double goal = (target - g->mean) / g->scale, most = -1, best = -1;
     size_t first = 0;
+    forget_parts(g);
     for (size_t i = 0; i < count; i++) {
-        covariances_of(g, features, rows[i], k);
+        covariances_of(g, features, hone_pool_row(pool, rows[i]), k);
         scratch[i] = (float)improvement(goal, dot(k, g->solution, g->count), deviation_bound(g, k));
         if (scratch[i] > most) {
             most = scratch[i];
@@ -201,7 +233,7 @@ double hone_gauss_choose(
     for (size_t j = 0; j < count; j++) {
         size_t i = j == 0 ? first : j == first ? 0 : j;
         if (scratch[i] <= best) continue;
-        covariances_of(g, features, rows[i], k);
+        covariances_of(g, features, hone_pool_row(pool, rows[i]), k);
         double expected = improvement(goal, dot(k, g->solution, g->count), deviation_of(g, k));
         if (expected > best) {
             best = expected;

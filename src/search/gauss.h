@@ -4,7 +4,10 @@
 
 #include "search/features.h"
 
-enum { HONE_GAUSS_MOST = 128 };
+enum {
+    HONE_GAUSS_MOST = 128,
+    HONE_GAUSS_SLOTS = 32 // values of a column whose part of the distances is kept, by their position's remainder
+};
 
 typedef struct hone_gauss {
     size_t count, columns, own;        // own: of them the pool's columns
@@ -15,6 +18,10 @@ typedef struct hone_gauss {
     float factor[HONE_GAUSS_MOST][HONE_GAUSS_MOST];    // of the covariance, lower, with inverse diagonal
     float solution[HONE_GAUSS_MOST];                   // covariance^-1 targets
     float targets[HONE_GAUSS_MOST];
+    // How far each value of a column is from every observation in the column's features: its part of the squared
+    // distance, worked out when a row first asks for it.
+    float parts[HONE_MAX_PARAMETERS][HONE_GAUSS_SLOTS][HONE_GAUSS_MOST];
+    int32_t parts_of[HONE_MAX_PARAMETERS][HONE_GAUSS_SLOTS]; // the position; negative: none yet
 } hone_gauss;
 
 // Fits lengths and noise (a few steps from where they were) when `search` is set, then solves for these observations.
@@ -28,8 +35,9 @@ void hone_gauss_fit(
 // Of these rows the one that is expected to fall farthest below `target`, and by how much.
 //   scratch  count numbers
 double hone_gauss_choose(
-    const hone_gauss *gauss,
+    hone_gauss *gauss,
     const hone_features *features,
+    const hone_pool *pool,
     const uint32_t *rows,
     size_t count,
     double target,

@@ -40,6 +40,7 @@ struct hone_search {
     hone_observation *told;
     size_t told_count, told_capacity;
     size_t best;     // of told; SIZE_MAX: none
+    double origin;   // logarithm of the first time: the models' zero, so that single precision holds small differences
     uint8_t *arm_of; // of each row: who proposed it, plus one
     size_t arm_capacity;
     double tries[HONE_ARMS], gains[HONE_ARMS];

@@ -70,7 +70,8 @@ hone_status hone_model_reserve(hone_model *model, const hone_pool *pool, size_t 
             return hone_fail_memory(err, where);
         model->row_capacity = pool->capacity;
     }
-    if (!hone_forest_reserve(&model->forest, &model->allocator, pool->capacity)) return hone_fail_memory(err, where);
+    if (!hone_forest_reserve(&model->forest, &model->allocator, pool->capacity, model->features.count))
+        return hone_fail_memory(err, where);
     return hone_features_update(&model->features, pool, err);
 }
 
@@ -164,8 +165,8 @@ uint32_t hone_model_choose_gauss(hone_model *model, const hone_pool *pool, uint3
     pick_candidates(model, pool, best, random);
     if (model->candidate_count == 0) return HONE_POOL_NONE;
     model->gain = hone_gauss_choose(
-        model->gauss, &model->features, model->candidates, model->candidate_count, model->sorted[0], model->scratch,
-        &row);
+        model->gauss, &model->features, pool, model->candidates, model->candidate_count, model->sorted[0],
+        model->scratch, &row);
     return row;
 }
 

@@ -9,7 +9,7 @@
 typedef struct hone_lesson {
     uint32_t row;
     bool failed;
-    float target; // the logarithm of its time; then what the model is shown
+    float target; // the logarithm of its time, from any zero; then what the model is shown
 } hone_lesson;
 
 typedef struct hone_model {

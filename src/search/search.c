@@ -122,7 +122,8 @@ static bool teach(hone_search *search)
     for (size_t i = first; i < search->told_count; i++) {
         const hone_observation *o = &search->told[i];
         bool failed = o->failure != HONE_FAILURE_NONE;
-        search->model.lessons[i - first] = (hone_lesson){o->row, failed, failed ? 0 : (float)log(o->time)};
+        float target = failed ? 0 : (float)(log(o->time) - search->origin);
+        search->model.lessons[i - first] = (hone_lesson){o->row, failed, target};
     }
     return hone_model_learn(&search->model, search->told_count - first);
 }
@@ -226,6 +227,7 @@ hone_status hone_search_tell(
     hone_pool_take(&search->pool, row);
     search->told[index] = (hone_observation){row, time_ns, failure};
     if (index == search->told_count) search->told_count++;
+    if (search->best == SIZE_MAX && failure == HONE_FAILURE_NONE) search->origin = log(time_ns);
     find_best(search);
     credit(search, row, search->best == index);
     return search->best == index ? hone_search_extend(search, row, err) : HONE_OK;

@@ -1,0 +1,177 @@
+// What the search's two models make of what they are shown.
+#include "base/random.h"
+#include "search/forest.h"
+#include "search/gauss.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LESSONS = 70 };
+
+// A pool of all configs of a space, and some of its rows with targets.
+typedef struct scene {
+    hone_allocator allocator;
+    hone_bound_space *bound;
+    hone_pool pool;
+    hone_features features;
+    uint64_t random;
+    uint32_t rows[LESSONS];
+    float targets[LESSONS];
+} scene;
+
+// Wavy, and another thing where the first two columns agree.
+static float target_of(const scene *s, uint32_t row)
+{
+    const uint16_t *x = hone_pool_row(&s->pool, row);
+    float sum = x[0] == x[1] ? 0.5f : 0;
+    for (size_t i = 0; i < s->pool.columns; i++)
+        sum += sinf((float)x[i] * 0.4f + (float)i);
+    return sum;
+}
+
+static void open_scene(scene *s, const char *text)
+{
+    hone_space *space;
+    *s = (scene){.allocator = hone_allocator_system(), .random = 5};
+    assert_int_equal(hone_space_parse(s->allocator, text, &space, NULL), HONE_OK);
+    assert_int_equal(hone_space_bind(space, NULL, NULL, &s->bound, NULL), HONE_OK);
+    hone_space_release(&space);
+    assert_int_equal(hone_pool_init(&s->pool, &s->allocator, s->bound, NULL, 0, 1, NULL), HONE_OK);
+    assert_int_equal(hone_features_init(&s->features, &s->allocator, &s->pool, NULL), HONE_OK);
+    for (size_t i = 0; i < LESSONS; i++) {
+        s->rows[i] = hone_pool_draw(&s->pool, &s->random);
+        hone_pool_take(&s->pool, s->rows[i]);
+        s->targets[i] = target_of(s, s->rows[i]);
+    }
+}
+
+static void close_scene(scene *s)
+{
+    hone_features_deinit(&s->features);
+    hone_pool_deinit(&s->pool);
+    hone_bound_space_release(&s->bound);
+}
+
+static void every_tree_knows_what_it_was_grown_on(void **state)
+{
+    (void)state;
+    scene s;
+    hone_forest *forest = calloc(1, sizeof *forest);
+    assert_non_null(forest);
+    open_scene(&s, "x: 0..12\ny: 0..12\nz: 1..16 *2");
+    assert_true(hone_forest_reserve(forest, &s.allocator, s.pool.capacity, s.features.count));
+    for (size_t count = 2; count <= LESSONS; count += 17) {
+        forest->grown = 0; // all trees anew
+        hone_forest_fit(forest, &s.features, s.rows, s.targets, count, &s.random);
+        for (size_t tree = 0; tree < HONE_FOREST_TREES; tree++)
+            for (size_t i = 0; i < count; i++)
+                assert_true(fabsf(forest->guesses[tree][s.rows[i]] - s.targets[i]) < 1e-5f);
+    }
+    hone_forest_deinit(forest);
+    free(forest);
+    close_scene(&s);
+}
+
+static void a_forest_chooses_the_lowest_of_what_is_not_taken(void **state)
+{
+    (void)state;
+    scene s;
+    hone_forest *forest = calloc(1, sizeof *forest);
+    assert_non_null(forest);
+    open_scene(&s, "x: 0..12\ny: 0..12");
+    assert_true(hone_forest_reserve(forest, &s.allocator, s.pool.capacity, s.features.count));
+    for (size_t tree = 0; tree < HONE_FOREST_TREES; tree++)
+        for (uint32_t row = 0; row < s.pool.count; row++)
+            forest->guesses[tree][row] = target_of(&s, row); // no doubt: all trees agree
+    uint32_t chosen = hone_forest_choose(forest, &s.pool, &s.random);
+    assert_false(s.pool.taken[chosen]);
+    for (uint32_t row = 0; row < s.pool.count; row++)
+        assert_true(s.pool.taken[row] || target_of(&s, chosen) <= target_of(&s, row) + 1e-3f);
+    hone_forest_deinit(forest);
+    free(forest);
+    close_scene(&s);
+}
+
+// The process once more, in the plainest way ---------------------------------------------------------------------------
+
+static double covariance(const scene *s, const hone_gauss *g, uint32_t a, uint32_t b)
+{
+    double squared = 0;
+    for (size_t d = 0; d < s->features.count; d++) {
+        double difference = s->features.values[d][a] - s->features.values[d][b];
+        squared += (double)g->weights[d] * difference * difference;
+    }
+    double r = sqrt(5 * squared);
+    return (1 + r + r * r / 3) * exp(-r);
+}
+
+// Expected improvement of a row, by elimination in the matrix of covariances.
+static double plain_improvement(const scene *s, const hone_gauss *g, size_t count, uint32_t row, double target)
+{
+    static double m[LESSONS][LESSONS + 2];
+    double mean = 0, left = 1;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++)
+            m[i][j] = covariance(s, g, s->rows[i], s->rows[j]) + (i == j ? g->noise : 0);
+        m[i][count] = (s->targets[i] - g->mean) / g->scale;
+        m[i][count + 1] = covariance(s, g, s->rows[i], row);
+    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++) {
+            double factor = m[j][i] / m[i][i];
+            for (size_t k = 0; k < count + 2 && j != i; k++)
+                m[j][k] -= factor * m[i][k];
+        }
+    for (size_t i = 0; i < count; i++) {
+        double k = covariance(s, g, s->rows[i], row);
+        mean += k * m[i][count] / m[i][i];
+        left -= k * m[i][count + 1] / m[i][i];
+    }
+    double deviation = sqrt(left), z = ((target - g->mean) / g->scale - mean) / deviation;
+    return g->scale * deviation * (z * 0.5 * erfc(-z / sqrt(2)) + exp(-0.5 * z * z) / sqrt(2 * acos(-1)));
+}
+
+// More values than slots: their parts take turns.
+static void the_process_chooses_by_expected_improvement(void **state)
+{
+    (void)state;
+    scene s;
+    uint32_t rows[LESSONS], chosen;
+    float scratch[LESSONS];
+    hone_gauss *gauss = calloc(1, sizeof *gauss);
+    assert_non_null(gauss);
+    open_scene(&s, "x: 0..79\ny: 0..4\nz: 1..16 *2");
+    for (size_t count = 5; count <= LESSONS; count += 13) {
+        double target = INFINITY, most = 0, of_chosen = 0;
+        hone_gauss_fit(gauss, &s.features, s.rows, s.targets, count, false);
+        for (size_t i = 0; i < count; i++)
+            target = fmin(target, s.targets[i]);
+        for (size_t i = 0; i < LESSONS; i++)
+            rows[i] = hone_pool_draw(&s.pool, &s.random);
+        double gain = hone_gauss_choose(gauss, &s.features, &s.pool, rows, LESSONS, target, scratch, &chosen);
+        for (size_t i = 0; i < LESSONS; i++) {
+            double expected = plain_improvement(&s, gauss, count, rows[i], target);
+            most = fmax(most, expected);
+            if (rows[i] == chosen) of_chosen = expected;
+        }
+        assert_true(fabs(gain - most) < 0.1 * most);
+        assert_true(of_chosen > 0.98 * most);
+    }
+    free(gauss);
+    close_scene(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_tree_knows_what_it_was_grown_on),
+        cmocka_unit_test(a_forest_chooses_the_lowest_of_what_is_not_taken),
+        cmocka_unit_test(the_process_chooses_by_expected_improvement),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
