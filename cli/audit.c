@@ -15,7 +15,7 @@ static const char *verdict_of(const hone_audited *audited, double threshold)
 {
     if (!audited->served) return "not served";
     if (audited->failure != HONE_FAILURE_NONE) return hone_failure_name(audited->failure);
-    if (!audited->passed) return 100 * audited->regret > threshold ? "slower than another" : "slower than it was";
+    if (!audited->passed) return 100 * audited->regret_low > threshold ? "slower than another" : "slower than it was";
     if (audited->flipped) return "right enough";
     return audited->regret > 0 && audited->regret_low <= 0 ? "not surely beaten" : "right";
 }

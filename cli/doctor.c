@@ -96,6 +96,7 @@ static const struct {
     {"pinning", cli_check_pinning},
     {"throttling", cli_check_throttling},
     {"load", cli_check_load},
+    {"contests", cli_check_contests},
     {"platforms", check_platforms},
     {"libraries", check_libraries},
 };

@@ -23,5 +23,6 @@ void cli_check_frequency(hone_cli *cli, cli_check *out);
 void cli_check_pinning(hone_cli *cli, cli_check *out);
 void cli_check_throttling(hone_cli *cli, cli_check *out);
 void cli_check_load(hone_cli *cli, cli_check *out);
+void cli_check_contests(hone_cli *cli, cli_check *out);
 
 #endif

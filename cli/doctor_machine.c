@@ -2,6 +2,8 @@
 #include "doctor.h"
 
 #include "os/conditions.h"
+#include "os/os.h"
+#include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +13,25 @@ static hone_os_conditions conditions(void)
     hone_os_conditions now;
     hone_os_conditions_read("", &now);
     return now;
+}
+
+static const double much_stolen = 0.02; // of the time: what is seen in times
+
+// What comes from outside while one processor is busy: counters since the start may tell of last month.
+static hone_os_disturbance watch(void)
+{
+    const uint64_t watched_ns = 250000000;
+    const hone_os_conditions before = conditions();
+    for (uint64_t start = hone_os_now_ns(); hone_os_now_ns() - start < watched_ns;) {
+    }
+    const hone_os_conditions after = conditions();
+    return hone_os_disturbance_between(&before, &after);
+}
+
+static hone_os_disturbance since_the_start(void)
+{
+    const hone_os_conditions start = {.ticks = 0}, now = conditions();
+    return hone_os_disturbance_between(&start, &now);
 }
 
 static const char *switch_word(hone_os_switch is)
@@ -58,34 +79,80 @@ void cli_check_pinning(hone_cli *cli, cli_check *out)
 void cli_check_throttling(hone_cli *cli, cli_check *out)
 {
     (void)cli;
-    const hone_os_conditions now = conditions();
+    const hone_os_disturbance all = since_the_start(), now = watch();
     out->ok = true;
-    if (now.throttled < 0) {
+    if (all.throttled < 0 || now.throttled < 0) {
         snprintf(out->detail, sizeof out->detail, "not visible here");
         return;
     }
     snprintf(
-        out->detail, sizeof out->detail, "heat or power slowed a core %lld times since the start",
-        (long long)now.throttled);
-    if (now.throttled > 0) out->advice = "look whether it grows while tuning: contests interleave, but cooling helps";
+        out->detail, sizeof out->detail, "heat or power slowed a core %lld times just now, %lld times since the start",
+        (long long)now.throttled, (long long)all.throttled);
+    if (now.throttled > 0)
+        out->advice = "let the machine cool before tuning: contests interleave, and write down how often it was";
 }
 
 // Half a processor's worth of other work is seen in times.
 void cli_check_load(hone_cli *cli, cli_check *out)
 {
     (void)cli;
-    const hone_os_conditions now = conditions();
-    const double busy = 0.5, much_stolen = 0.02;
+    const hone_os_disturbance all = since_the_start(), now = watch();
+    const double load = conditions().load, busy = 0.5;
     out->ok = true;
     size_t used = 0;
-    if (now.load < 0)
+    if (load < 0)
         used = (size_t)snprintf(out->detail, sizeof out->detail, "not visible here");
     else
-        used = (size_t)snprintf(out->detail, sizeof out->detail, "%.2f in the last minute", now.load);
-    if (now.stolen >= 0)
+        used = (size_t)snprintf(out->detail, sizeof out->detail, "%.2f in the last minute", load);
+    if (all.stolen >= 0 && now.stolen >= 0)
         snprintf(
-            out->detail + used, sizeof out->detail - used, ", %.2f %% of the time was the host's", 100 * now.stolen);
-    if (now.load > busy) out->advice = "stop other work while tuning: it costs time, and close calls";
+            out->detail + used, sizeof out->detail - used,
+            ", the host took %.1f %% of the time just now, %.2f %% since the start", 100 * now.stolen,
+            100 * all.stolen);
+    if (load > busy) out->advice = "stop other work while tuning: it costs time, and close calls";
     if (now.stolen > much_stolen)
         out->advice = "the host gives this machine's processors to others: tune when it is quieter, or elsewhere";
+}
+
+// Contests -----------------------------------------------------------------------------------------------------------
+
+typedef struct disturbed {
+    size_t decisions, count;
+    char first[200]; // call of the first that was disturbed
+} disturbed;
+
+static bool count_disturbed(void *ctx, const hone_store_decision *row)
+{
+    disturbed *found = ctx;
+    hone_evidence evidence;
+    found->decisions++;
+    if (row->evidence == NULL ||
+        hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL) != HONE_OK ||
+        (evidence.throttled == 0 && evidence.stolen <= much_stolen))
+        return true;
+    if (found->count++ == 0)
+        snprintf(found->first, sizeof found->first, "%s", row->call != NULL ? row->call : row->key.key);
+    return true;
+}
+
+// What stored choices had to stand while they were measured.
+void cli_check_contests(hone_cli *cli, cli_check *out)
+{
+    disturbed found = {.decisions = 0};
+    const hone_store_key all = {.algorithm = NULL};
+    hone_store *store = hone_runtime_store(cli->rt);
+    hone_error err;
+    out->ok = true;
+    if (store == NULL || hone_store_scan(store, &all, count_disturbed, &found, &err) != HONE_OK) {
+        snprintf(out->detail, sizeof out->detail, "no store that can be read");
+        return;
+    }
+    size_t used = (size_t)snprintf(
+        out->detail, sizeof out->detail,
+        "%zu of %zu stored choices were measured while a core was slowed or the host took more than %.0f %% of the "
+        "time",
+        found.count, found.decisions, 100 * much_stolen);
+    if (found.count == 0) return;
+    snprintf(out->detail + used, sizeof out->detail - used, ": %s%s", found.first, found.count > 1 ? ", ..." : "");
+    out->advice = "hone tune --audit looks whether they are right";
 }

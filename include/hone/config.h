@@ -74,6 +74,8 @@ typedef struct hone_evidence {
     uint32_t rejected[HONE_FAILURE_COUNT]; // candidates that fell out, by kind
     double seconds;                        // the contest took
     double load;                           // load average at the start
+    uint32_t throttled;                    // times that heat or power slowed a core during the contest
+    double stolen;                         // share of the contest's time that the host kept from this machine
     uint64_t seed;
     bool isolated; // candidates ran in a worker process
     char hone_version[16];

@@ -15,10 +15,19 @@ typedef struct hone_os_conditions {
     int32_t online, allowed; // processors; fewer allowed than online: this process is pinned. 0: not known
     int64_t throttled;       // times that heat or power slowed a core, since the start; -1: not known
     double load;             // of the last minute; negative: not known
-    double stolen; // share of the time that the host kept from this machine, since the start; negative: not known
+    // Of all processors since the start, in the system's ticks; stolen: that the host kept from this machine. Negative: not known.
+    double ticks, stolen_ticks;
 } hone_os_conditions;
+
+// What came from outside between two readings.
+typedef struct hone_os_disturbance {
+    int64_t throttled; // times that heat or power slowed a core; -1: not known
+    double stolen;     // share of the time that the host kept from this machine; negative: not known
+} hone_os_disturbance;
 
 // root: "" on a machine; a folder with such files in tests. Allocates nothing.
 void hone_os_conditions_read(const char *root, hone_os_conditions *out);
+// before all zero: since the start. What counters that went back would say (a processor was taken away) is not known.
+hone_os_disturbance hone_os_disturbance_between(const hone_os_conditions *before, const hone_os_conditions *after);
 
 #endif

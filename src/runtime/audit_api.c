@@ -181,11 +181,11 @@ static hone_status audit_item(
     return status;
 }
 
-static bool passes(const hone_audited *audited, double threshold)
+bool hone_audit_passes(const hone_audited *audited, double threshold)
 {
     if (!audited->served) return true;
     if (audited->failure != HONE_FAILURE_NONE) return false;
-    bool regrets = audited->regret > threshold && audited->regret_low > 0;
+    bool regrets = audited->regret_low > threshold;
     bool drifted =
         audited->changed[0] != '\0' && audited->stored_ns > 0 && audited->low_ns > (1 + threshold) * audited->stored_ns;
     return !regrets && !drifted;
@@ -206,7 +206,7 @@ static hone_status look(
 {
     hone_audit_item *item = &audit->items[index];
     hone_status status = item->audited.served ? audit_item(rt, item, audit->threshold, options, err) : HONE_OK;
-    if (status == HONE_OK) item->audited.passed = passes(&item->audited, audit->threshold);
+    if (status == HONE_OK) item->audited.passed = hone_audit_passes(&item->audited, audit->threshold);
     return status;
 }
 

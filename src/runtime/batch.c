@@ -68,7 +68,7 @@ static double worth_of(const hone_batch *batch, const hone_batch_call *call)
     return call->count * call->outlook.time_ns * call->outlook.expected_gain;
 }
 
-static hone_batch_call *worth_most(const hone_batch *batch)
+hone_batch_call *hone_batch_next(const hone_batch *batch)
 {
     hone_batch_call *best = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -104,7 +104,7 @@ hone_status hone_batch_spend_rest(hone_batch *batch, hone_error *err)
     hone_status status = HONE_OK;
     while (status == HONE_OK && batch->moves) {
         double left = seconds_left(batch);
-        hone_batch_call *call = worth_most(batch);
+        hone_batch_call *call = hone_batch_next(batch);
         if (!call || left < least_slice * batch->slice_seconds) break;
         status = give_slice(batch, call, fmin(left, batch->slice_seconds), err);
     }

@@ -16,6 +16,12 @@ typedef struct hone_transfer_entry {
     size_t choice_count;
 } hone_transfer_entry;
 
+// How far a store was read.
+typedef struct hone_transfer_pass {
+    size_t seen; // rows
+    bool done;
+} hone_transfer_pass;
+
 typedef struct hone_transfer_table {
     struct hone_transfer_table *next;
     char *algorithm, *device;
@@ -23,11 +29,15 @@ typedef struct hone_transfer_table {
     hone_arena arena; // of entries' texts and traits
     hone_transfer_entry *entries;
     size_t count, capacity;
-    uint64_t stamp, built_ns, cost_ns; // cost: what building took
+    size_t goal;                  // entries that reading stops at for now
+    hone_transfer_pass passes[4]; // the device's own decisions of both stores, then those of others
+    uint64_t stamp, built_ns;     // when reading began anew; 0: not yet
+    uint64_t read_ns, cost_ns;    // when something was read last, and how long that took
 } hone_transfer_table;
 
 void hone_transfer_table_destroy(const hone_allocator *allocator, hone_transfer_table *table);
-// Reads the stores when that was not done yet or what was read is too old. A store that fails has no decisions: *out_failure
+// Reads the stores when that was not done yet or what was read is too old. Of thousands of decisions some hundred are read, in
+// an order that has nothing to do with shapes, and with later questions the rest, so that no question waits for all. A store that fails has no decisions: *out_failure
 // says which and how, and is HONE_OK else.
 hone_status hone_transfer_table_refresh(
     hone_transfer_table *table, hone_store *const stores[2], uint64_t stamp, hone_error *out_failure, hone_error *err);

@@ -95,7 +95,8 @@ static bool is_same_call(const hone_transfer_entry *entry, const hone_store_key 
            strcmp(entry->device, key->device) == 0;
 }
 
-// The user's come before the system's, and of one call the first counts.
+// The user's come before the system's, and of one call the first counts. A row may have been read twice where others put
+// between two readings.
 static bool is_there(const nearest *list, const near *row)
 {
     const hone_store_key key = {.device = row->entry->device, .version = row->entry->version, .key = row->entry->key};
@@ -108,7 +109,7 @@ static void insert(nearest *list, const near *row)
 {
     size_t at = list->count;
     if (at == LOOKED_AT && list->rows[at - 1].distance <= row->distance) return;
-    if (row->entry->is_system && is_there(list, row)) return;
+    if (is_there(list, row)) return;
     if (at == LOOKED_AT)
         at--;
     else

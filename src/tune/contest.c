@@ -183,11 +183,24 @@ static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
         status = environment->begin_measuring(environment->measuring_ctx, err);
     if (status != HONE_OK) return status;
     start_clock(state);
-    double load = hone_os_load();
-    evidence->load = load > 0 ? load : 0;
+    hone_os_conditions_read("", &state->before);
+    evidence->load = fmax(state->before.load, 0);
     hone_os_format_utc(hone_os_now_utc(), evidence->started);
     if (environment->says_who) hone_os_who(evidence->who, sizeof evidence->who);
     return HONE_OK;
+}
+
+// Counters run since the machine started: only what they grew by says something of these times.
+static void end_measuring(hone_contest_state *state)
+{
+    const hone_tune_environment *environment = state->environment;
+    hone_evidence *evidence = &state->out->decision.evidence;
+    hone_os_conditions after;
+    hone_os_conditions_read("", &after);
+    hone_os_disturbance came = hone_os_disturbance_between(&state->before, &after);
+    evidence->throttled = came.throttled > 0 ? (uint32_t)fmin((double)came.throttled, UINT32_MAX) : 0;
+    evidence->stolen = fmax(came.stolen, 0);
+    if (environment->end_measuring) environment->end_measuring(environment->measuring_ctx);
 }
 
 // Everybody is there, and what was measured before is known.
@@ -223,13 +236,12 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
 
 static hone_status run(hone_contest_state *state, hone_contest_measure *measures, void *ctx, hone_error *err)
 {
-    const hone_tune_environment *environment = state->environment;
     hone_status status = gather(state, err);
     if (status != HONE_OK || hone_contest_keep(state)) return status;
     status = begin_measuring(state, err);
     if (status != HONE_OK) return status;
     status = measures(state, ctx, err);
-    if (environment->end_measuring) environment->end_measuring(environment->measuring_ctx);
+    end_measuring(state);
     return status;
 }
 

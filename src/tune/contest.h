@@ -2,6 +2,7 @@
 #ifndef HONE_TUNE_CONTEST_H
 #define HONE_TUNE_CONTEST_H
 
+#include "os/conditions.h"
 #include "search/search.h"
 #include "space/space.h"
 #include "tune/racing.h"
@@ -98,6 +99,7 @@ typedef struct hone_contest_state {
     double reference_ns; // its least time with the drift taken out
     hone_noise noise;    // of samples, so far
     uint64_t started_ns, race_until_ns, end_ns;
+    hone_os_conditions before; // as it began
     bool store_warned;
     bool any_environment; // measurements of another environment are read too
 } hone_contest_state;

@@ -38,6 +38,13 @@ FACT(hone)
     return keep(hone_version(), strlen(hone_version()), out);
 }
 
+FACT(kernels)
+{
+    (void)device;
+    (void)kernel;
+    return keep(HONE_KERNELS_DIGEST, strlen(HONE_KERNELS_DIGEST), out);
+}
+
 FACT(compiler)
 {
 #if defined(__clang__)
@@ -150,16 +157,6 @@ FACT(pinned)
     return true;
 }
 
-FACT(throttled)
-{
-    (void)device;
-    (void)kernel;
-    const hone_os_conditions now = conditions();
-    if (now.throttled < 0) return false;
-    snprintf(out, HONE_FACT_SIZE, "%lld times since the start", (long long)now.throttled);
-    return true;
-}
-
 FACT(load)
 {
     (void)device;
@@ -170,16 +167,6 @@ FACT(load)
     return true;
 }
 
-FACT(stolen)
-{
-    (void)device;
-    (void)kernel;
-    const hone_os_conditions now = conditions();
-    if (now.stolen < 0) return false;
-    snprintf(out, HONE_FACT_SIZE, "%.2f %% of the time since the start", 100 * now.stolen);
-    return true;
-}
-
 const hone_environment_fact hone_environment_facts[] = {
     {"fingerprint", "key", HONE_STALE, NULL},
     {"algorithm", "key", HONE_STALE, NULL},
@@ -187,6 +174,7 @@ const hone_environment_fact hone_environment_facts[] = {
     {"spec", "key", HONE_STALE, NULL},
     {"revision", "column", HONE_STALE, NULL},
     {"hone", "environment", HONE_CHECK_AGAIN, read_hone},
+    {"kernels", "environment", HONE_CHECK_AGAIN, read_kernels},
     {"compiler", "environment", HONE_CHECK_AGAIN, read_compiler},
     {"flags", "environment", HONE_CHECK_AGAIN, read_flags},
     {"library", "environment", HONE_CHECK_AGAIN, read_library},
@@ -199,9 +187,7 @@ const hone_environment_fact hone_environment_facts[] = {
     {"turbo", "environment", HONE_STANDS, read_turbo},
     {"smt", "environment", HONE_STANDS, read_smt},
     {"pinned", "environment", HONE_STANDS, read_pinned},
-    {"throttled", "environment", HONE_STANDS, read_throttled},
     {"load", "environment", HONE_STANDS, read_load},
-    {"stolen", "environment", HONE_STANDS, read_stolen},
 };
 const size_t hone_environment_fact_count = sizeof hone_environment_facts / sizeof hone_environment_facts[0];
 

@@ -51,6 +51,8 @@ static const field fields[] = {
     FIELD(rejected, FIELD_REJECTED, false),
     FIELD(seconds, FIELD_NUMBER, false),
     FIELD(load, FIELD_NUMBER, false),
+    FIELD(throttled, FIELD_COUNT, false),
+    FIELD(stolen, FIELD_NUMBER, false),
     FIELD(seed, FIELD_SEED, false),
     FIELD(isolated, FIELD_BOOL, true),
     FIELD(hone_version, FIELD_TEXT, false),

@@ -47,6 +47,7 @@ class Audit(CommandTest):
         self.assertEqual((row["kernel"], row["passed"], row["flipped"]), ("portable", False, True))
         self.assertGreater(row["regret_low"], 0)
         self.assertNotEqual(row["best_kernel"], "portable")
+        self.assertEqual((answer.json["summary"]["flipped"], answer.json["summary"]["flip_rate"]), (1, 1))
         text = self.hone("tune", *GATE, PRODUCT, code=NO).out
         self.assertIn("1 past the threshold of 60 %", text)
         # Another look may find another of those that are as fast.
@@ -80,6 +81,19 @@ class Audit(CommandTest):
         (row,) = self.hone("tune", *LENIENT, "--json", code=NO).json["choices"]
         self.assertFalse(row["passed"])
         self.assertIn("slower than it was", self.hone("tune", *LENIENT, code=NO).out)
+
+    @measured
+    def test_a_library_of_another_version_is_named_and_what_became_slower_with_it_fails(self):
+        (entry,) = (document := self.tune(PRODUCT, "--kernel", "openblas"))["entries"]
+        entry["environment"] = {**document["environment"], "library": "libopenblasp-r0.0.1.so"}
+        entry["evidence"]["time_ns"] /= 50
+        self.hone("store", "put", "--json", input=json.dumps(document))
+        audit = self.hone("tune", *LENIENT, "--json", code=NO).json
+        (row,) = audit["choices"]
+        self.assertRegex(row["changed"], r"library was libopenblasp-r0\.0\.1\.so, is libopenblas")
+        self.assertGreater(row["drift"], 5)
+        summary = audit["summary"]
+        self.assertEqual((summary["changed"], summary["past"], summary["median_drift"]), (1, 1, row["drift"]))
 
     def test_a_choice_of_another_revision_is_not_served_and_does_not_count(self):
         document = self.tune(NORM)

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from support import COMMAND, DATA, DONE, NO, NORM, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
+from support import COMMAND, DATA, DONE, NO, NORM, NORM_NEAR, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "explain", "key", "lock", "record", "store", "space",
             "doctor", "help"]
@@ -317,7 +317,7 @@ class Doctor(CommandTest):
         self.assertIn(answer.code, (DONE, NO))
         checks = answer.json["checks"]
         self.assertLessEqual({"store", "damage", "file system", "lock file", "worker", "clock", "governor", "frequency",
-                              "pinning", "throttling", "load", "platforms", "libraries"},
+                              "pinning", "throttling", "load", "contests", "platforms", "libraries"},
                              {row["name"] for row in checks})
         for row in checks:
             self.has_fields(row, {"name": str, "ok": bool, "detail": str, "advice": (str, NULL)})
@@ -340,6 +340,21 @@ class Doctor(CommandTest):
         self.assertTrue(store["ok"])
         self.assertIn("1 decisions", store["detail"])
         self.assertIn("write-ahead log", store["detail"])
+
+    def test_choices_that_were_measured_on_a_disturbed_machine_are_named(self):
+        document = self.hone("tune", NORM, NORM_NEAR, *QUICK, "--json").json
+        for entry in document["entries"]:
+            entry["evidence"].update({"throttled": 0, "stolen": 0.01})
+        self.hone("store", "put", "--json", input=json.dumps(document))
+        row = self.check(self.doctor(), "contests")
+        self.assertIn("0 of 2 stored choices", row["detail"])
+        self.assertIsNone(row["advice"])
+        document["entries"][1]["evidence"].update({"throttled": 3, "time_ns": 1})
+        self.hone("store", "put", "--json", input=json.dumps(document))
+        row = self.check(self.doctor(), "contests")
+        self.assertIn("1 of 2 stored choices", row["detail"])
+        self.assertIn(document["entries"][1]["call"], row["detail"])
+        self.assertIn("--audit", row["advice"])
 
     def test_a_damaged_record_is_told_once_and_then_remembered(self):
         self.hone("tune", NORM, *QUICK)

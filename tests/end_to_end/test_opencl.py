@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import unittest
 
-from support import DATA, NO, CommandTest
+from support import DATA, NO, CommandTest, measured
 
 CALL = "rms_norm(f32[4,64], f32[64]) @opencl:0"
 SHORT = ["--seconds", "5", "--evals", "3"]
@@ -53,6 +53,40 @@ class OpenCL(CommandTest):
         self.hone("tune", CALL, *SHORT, env=self.pocl())
         answer = self.hone("explain", CALL, "--json", env=self.pocl()).json
         self.assertEqual((answer["platform"], answer["source"], answer["verified"]), ("opencl", "store", True))
+
+    def test_a_stable_contest_compares_bits_on_the_device(self):
+        results = self.folder / "results.json"
+        answer = self.hone("tune", "rms_norm(f32[4,1000], f32[1000]) @opencl:0", "--stable", "--seconds", "30",
+                           "--evals", "12", "--t4", str(results), "--json", env=self.pocl())
+        (entry,) = answer.json["entries"]
+        self.assertEqual(entry["evidence"]["regime"], "warm-stable")
+        self.assertEqual(entry["evidence"]["verified_against"], "reference, and the default's bits")
+        tried = [(row["configuration"], row["invalidity"]) for row in json.loads(results.read_text())["results"]]
+        default, fate = tried[0]
+        self.assertEqual(fate, "correct")
+        # Rows beside each other change no sum; how many items share a row's sum does.
+        for config, fate in tried:
+            if all(config[name] == default[name] for name in ("items", "vector")):
+                self.assertEqual(fate, "correct", config)
+        (row,) = [row for row in entry["evidence"]["kernels"] if row["kernel"] == "opencl"]
+        self.assertGreater(row["rejected"]["unstable"], 0)
+        self.assertIn((entry["config"], "correct"), tried)
+        stable = self.pocl(HONE_STABLE="1")
+        served = self.hone("explain", "rms_norm(f32[4,1000], f32[1000]) @opencl:0", "--json", env=stable).json
+        self.assertEqual((served["source"], served["config"]), ("store", entry["config"]))
+
+    @measured
+    def test_an_audit_names_another_driver_and_what_became_slower_with_it(self):
+        document = self.hone("tune", CALL, *SHORT, "--json", env=self.pocl()).json
+        document["environment"]["driver"] = "0.1"
+        document["entries"][0]["evidence"]["time_ns"] /= 50
+        self.hone("store", "put", "--json", input=json.dumps(document), env=self.pocl())
+        audit = self.hone("tune", "--audit", CALL, "--threshold", "1000", "--seconds", "2", "--json", env=self.pocl(),
+                          code=NO).json
+        (row,) = audit["choices"]
+        self.assertTrue(row["changed"].startswith("driver was 0.1, is "), row)
+        self.assertGreater(row["drift"], 5)
+        self.assertEqual((row["passed"], audit["summary"]["changed"]), (False, 1))
 
     def test_a_second_tune_compiles_nothing(self):
         arguments = ["tune", CALL, "--seconds", "2", "--evals", "1", "--fresh"]

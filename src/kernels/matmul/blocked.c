@@ -63,6 +63,15 @@ hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t
     return HONE_OK;
 }
 
+// A small product has few ways to be cut: blocks larger than it are all the same.
+uint64_t hone_blocked_digest(const hone_plan *plan)
+{
+    const hone_blocked *blocked = plan->kernel->user;
+    hone_gemm_blocking blocking = blocking_of(blocked, plan->config);
+    hone_matmul product = hone_matmul_of_call(plan->call);
+    return hone_gemm_digest(blocked->set, &blocking, &product);
+}
+
 hone_status hone_blocked_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const hone_blocked *blocked = plan->kernel->user;

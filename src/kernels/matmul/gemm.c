@@ -1,5 +1,6 @@
 #include "kernels/matmul/gemm.h"
 
+#include "base/hash.h"
 #include "kernels/common/half.h"
 #include "kernels/common/scratch.h"
 
@@ -371,6 +372,34 @@ size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blo
     gemm_job job = {.set = set, .blocking = blocking, .product = product, .grid_rows = 1, .grid_columns = 1};
     choose_grid(&job);
     return (size_t)(job.grid_rows * job.grid_columns) * (piece_bytes(&job) + 64);
+}
+
+// How a part of so many rows falls into blocks and tiles: sizes follow from the counts.
+static void describe_rows(const gemm_job *job, int64_t rows, int64_t out[3])
+{
+    int64_t blocks = divide_up(rows, job->blocking->mc), mr = job->blocking->mr;
+    out[0] = blocks;
+    out[1] = divide_up(rows / blocks, mr);
+    out[2] = divide_up(divide_up(rows, blocks), mr);
+}
+
+uint64_t hone_gemm_digest(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product)
+{
+    if (product->m == 0 || product->n == 0 || product->k == 0) return 0;
+    gemm_job job = {.set = set, .blocking = blocking, .product = product, .grid_rows = 1, .grid_columns = 1};
+    choose_grid(&job);
+    struct {
+        int64_t grid[2], nr, columns, k_blocks, bytes, rows[2][3];
+    } is = {
+        .grid = {job.grid_rows, job.grid_columns},
+        .nr = blocking->nr,
+        .columns = block_columns(&job),
+        .k_blocks = k_blocks(&job),
+        .bytes = (int64_t)piece_bytes(&job),
+    };
+    describe_rows(&job, product->m / job.grid_rows, is.rows[0]);
+    describe_rows(&job, divide_up(product->m, job.grid_rows), is.rows[1]);
+    return hone_hash64(&is, sizeof is);
 }
 
 hone_status hone_gemm_run(

@@ -25,6 +25,7 @@ bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hon
 bool hone_blocked_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
 hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
+uint64_t hone_blocked_digest(const hone_plan *plan);
 hone_status hone_blocked_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
 bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);

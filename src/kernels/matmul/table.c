@@ -88,7 +88,7 @@ static const hone_decoding decoding_portable = {.set = &hone_decode_portable};
 #define NATIVE HONE_KERNEL, .algorithm = "matmul", .platform = HONE_NATIVE, .backend = HONE_CPU
 #define BLOCKED                                                                                                        \
     .supports = hone_blocked_supports, .heuristic = hone_blocked_heuristic, .prepare = hone_blocked_prepare,           \
-    .run = hone_blocked_run
+    .run = hone_blocked_run, .digest = hone_blocked_digest
 #define DECODING                                                                                                       \
     .supports = hone_decoding_supports, .heuristic = hone_decoding_heuristic, .prepare = hone_decoding_prepare,        \
     .run = hone_decoding_run

@@ -79,21 +79,23 @@ static double read_load(const char *root)
 }
 
 // "cpu  user nice system idle iowait irq softirq steal ...": guests' time is in user's already.
-static double read_stolen(const char *root)
+static void read_ticks(const char *root, hone_os_conditions *out)
 {
     enum { STEAL = 7 };
     char text[HONE_OS_TEXT_SIZE];
-    if (!hone_os_read_text(root, "/proc/stat", text) || strncmp(text, "cpu ", 4) != 0) return -1;
+    out->ticks = out->stolen_ticks = -1;
+    if (!hone_os_read_text(root, "/proc/stat", text) || strncmp(text, "cpu ", 4) != 0) return;
     double sum = 0, stolen = -1;
     char *at = text + 4;
     for (int i = 0; i <= STEAL; i++) {
         char *end;
         stolen = strtod(at, &end);
-        if (end == at || !(stolen >= 0)) return -1;
+        if (end == at || !(stolen >= 0)) return;
         sum += stolen;
         at = end;
     }
-    return sum > 0 ? stolen / sum : -1;
+    out->ticks = sum;
+    out->stolen_ticks = stolen;
 }
 
 void hone_os_conditions_read(const char *root, hone_os_conditions *out)
@@ -109,5 +111,15 @@ void hone_os_conditions_read(const char *root, hone_os_conditions *out)
     read_processors(root, out);
     out->throttled = count_throttled(root, out->online);
     out->load = read_load(root);
-    out->stolen = read_stolen(root);
+    read_ticks(root, out);
+}
+
+hone_os_disturbance hone_os_disturbance_between(const hone_os_conditions *before, const hone_os_conditions *after)
+{
+    hone_os_disturbance out = {.throttled = -1, .stolen = -1};
+    double ticks = after->ticks - before->ticks, stolen = after->stolen_ticks - before->stolen_ticks;
+    if (before->throttled >= 0 && after->throttled >= before->throttled)
+        out.throttled = after->throttled - before->throttled;
+    if (before->ticks >= 0 && ticks > 0 && stolen >= 0 && stolen <= ticks) out.stolen = stolen / ticks;
+    return out;
 }

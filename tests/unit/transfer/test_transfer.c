@@ -1,7 +1,7 @@
 // What is known of near calls, from a store in memory and one in a file.
 #include "failing_allocator.h"
 #include "temporary_folder.h"
-#include "transfer/transfer.h"
+#include "transfer/index.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -318,6 +318,55 @@ static void a_limit_keeps_the_own_device(void **state)
     assert_string_equal(answer->neighbours[1].device, HERE);
 }
 
+static size_t entries_of(const hone_transfer_table *table, int rows)
+{
+    char spec[256], key[20];
+    size_t count = 0;
+    make_spec(spec, key, rows, NULL);
+    for (size_t i = 0; i < table->count; i++)
+        count += strcmp(table->entries[i].key, key) == 0;
+    return count;
+}
+
+static void refresh(ground *g, hone_transfer_table *table)
+{
+    hone_store *const stores[] = {g->user, g->system};
+    hone_error failure;
+    assert_int_equal(hone_transfer_table_refresh(table, stores, g->stamp, &failure, &g->err), HONE_OK);
+    assert_int_equal(failure.status, HONE_OK);
+}
+
+static void of_thousands_the_first_question_reads_some_and_later_ones_the_rest(void **state)
+{
+    enum { USERS = 520, SYSTEMS = 90, MOST = 600 };
+    ground *g = *state;
+    char algorithm[] = "scale", device[] = HERE;
+    hone_transfer_table table = {
+        .arena = {.allocator = hone_allocator_system()}, .algorithm = algorithm, .device = device, .most = MOST};
+    for (int i = 0; i < USERS + SYSTEMS; i++)
+        store(g, i < USERS ? g->user : g->system, (known){.rows = 1 + i, .configs = {1}, .times = {100}});
+    refresh(g, &table);
+    size_t first = table.count;
+    assert_true(first < USERS);
+    table.cost_ns = UINT64_MAX / 16; // what is read may take a tenth of the time: for ever
+    refresh(g, &table);
+    assert_int_equal(table.count, first);
+    table.cost_ns = 0;
+    refresh(g, &table);
+    assert_int_equal(table.count, MOST);
+    size_t different = 0;
+    for (int i = 0; i < USERS + SYSTEMS; i++) {
+        size_t there = entries_of(&table, 1 + i);
+        assert_true(there <= 1 && (i >= USERS || there == 1));
+        different += there;
+    }
+    assert_int_equal(different, MOST);
+    refresh(g, &table);
+    assert_int_equal(table.count, MOST);
+    hone_arena_destroy(&table.arena);
+    hone_free(&table.arena.allocator, table.entries);
+}
+
 static void a_call_without_a_canonical_text_is_refused(void **state)
 {
     ground *g = *state;
@@ -425,6 +474,8 @@ static void threads_put_while_others_ask(void **state)
         cmocka_unit_test_setup_teardown(the_nearest_call_has_the_first_word, setup, teardown),                         \
         cmocka_unit_test_setup_teardown(                                                                               \
             a_config_that_is_good_everywhere_comes_before_the_best_of_one, setup, teardown),                           \
+        cmocka_unit_test_setup_teardown(                                                                               \
+            of_thousands_the_first_question_reads_some_and_later_ones_the_rest, setup, teardown),                      \
         cmocka_unit_test_setup_teardown(of_each_call_the_best_eight_are_kept, setup, teardown),                        \
         cmocka_unit_test_setup_teardown(other_devices_and_versions_answer_from_further_away, setup, teardown),         \
         cmocka_unit_test_setup_teardown(regimes_dtypes_and_what_was_not_verified_stay_apart, setup, teardown),         \

@@ -38,6 +38,7 @@ static void the_environment_is_an_object_of_texts(void **state)
     assert_string_equal(fact_of(root, "driver"), "driver 7");
     assert_string_equal(fact_of(root, "hone"), hone_version());
     assert_non_null(fact_of(root, "os_release"));
+    assert_int_equal(strlen(fact_of(root, "kernels")), 16);
     assert_non_null(fact_of(root, "compiler"));
     assert_non_null(strchr(fact_of(root, "flags"), '-'));
     assert_null(fact_of(root, "library"));

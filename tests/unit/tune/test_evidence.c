@@ -29,6 +29,8 @@ static hone_evidence full(void)
         .measured = 101,
         .seconds = 8.5,
         .load = 0.5,
+        .throttled = 3,
+        .stolen = 0.125,
         .seed = 12345678901u,
         .isolated = true,
         .hone_version = "0.1.0",

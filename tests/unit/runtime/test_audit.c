@@ -1,0 +1,87 @@
+// What an audit's figures mean: who passes, and the sums.
+#include "runtime/audit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static hone_audited looked_at(double regret, double low)
+{
+    return (hone_audited){
+        .served = true, .time_ns = 100, .low_ns = 95, .stored_ns = 100, .regret = regret, .regret_low = low};
+}
+
+static void only_a_regret_that_is_surely_past_the_threshold_fails(void **state)
+{
+    (void)state;
+    static const struct {
+        double regret, low;
+        bool passes;
+    } rows[] = {
+        {0, 0, true},        {0.40, -0.02, true}, // a neighbour took a processor for a while
+        {0.40, 0.03, true},                       // slower for sure, and not for sure by so much
+        {0.08, 0.049, true}, {0.08, 0.051, false}, {0.40, 0.30, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hone_audited audited = looked_at(rows[i].regret, rows[i].low);
+        assert_int_equal(hone_audit_passes(&audited, 0.05), rows[i].passes);
+    }
+}
+
+static void drift_fails_in_an_environment_that_has_changed_alone_and_when_it_is_sure(void **state)
+{
+    (void)state;
+    hone_audited audited = looked_at(0, 0);
+    audited.time_ns = 130;
+    audited.low_ns = 120;
+    assert_true(hone_audit_passes(&audited, 0.05));
+    snprintf(audited.changed, sizeof audited.changed, "driver was 5, is 6");
+    assert_false(hone_audit_passes(&audited, 0.05));
+    audited.low_ns = 104;
+    assert_true(hone_audit_passes(&audited, 0.05));
+}
+
+static void the_sum_has_the_share_that_flipped_and_the_middle_drift(void **state)
+{
+    (void)state;
+    static const double drifts[] = {0.30, -0.10, 0.02, 0.04};
+    hone_audit_item items[6] = {0};
+    for (size_t i = 0; i < 4; i++) {
+        items[i].audited = looked_at(0.1 * (double)i, 0);
+        items[i].audited.drift = drifts[i];
+        items[i].audited.passed = true;
+    }
+    items[3].audited.flipped = true;
+    items[3].audited.passed = false;
+    snprintf(items[0].audited.changed, sizeof items[0].audited.changed, "library was a, is b");
+    items[4].audited.failure = HONE_FAILURE_CRASH; // was not measured: counts in no mean
+    items[4].audited.served = true;
+    items[5].audited.passed = true; // nor was what is not served
+    const hone_audit audit = {.items = items, .count = 6};
+    hone_audit_summary sum;
+    hone_audit_sum(&audit, &sum);
+    assert_int_equal(sum.choices, 6);
+    assert_int_equal(sum.measured, 4);
+    assert_int_equal(sum.flipped, 1);
+    assert_true(sum.flip_rate == 0.25);
+    assert_true(sum.median_drift == 0.02);
+    assert_true(sum.worst_regret > 0.29 && sum.worst_regret < 0.31);
+    assert_int_equal(sum.changed, 1);
+    assert_int_equal(sum.failed, 1);
+    assert_int_equal(sum.not_served, 1);
+    assert_int_equal(sum.past, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_a_regret_that_is_surely_past_the_threshold_fails),
+        cmocka_unit_test(drift_fails_in_an_environment_that_has_changed_alone_and_when_it_is_sure),
+        cmocka_unit_test(the_sum_has_the_share_that_flipped_and_the_middle_drift),
+    };
+    return cmocka_run_group_tests_name("runtime_audit", tests, NULL, NULL);
+}
