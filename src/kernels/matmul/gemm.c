@@ -351,16 +351,29 @@ static void work(void *ctx, int64_t index)
     multiply_part(&part);
 }
 
-// Splits c over the workers so that what each packs, its rows of a and its columns of b, is least.
+// What the largest part of a grid takes, in multiply-adds for a step of k: an element that is packed takes as long as some
+// sixteen, one that is read in place a quarter of that.
+static int64_t grid_cost(const gemm_job *job, int64_t rows, int64_t columns)
+{
+    const hone_gemm_blocking *blocking = job->blocking;
+    const int64_t packed = 16, in_place = 4, nr = blocking->nr, n = job->product->n;
+    int64_t height = divide_up(job->product->m, rows);
+    int64_t width = smaller(n, divide_up(divide_up(n, nr), columns) * nr);
+    return height * width + height * (blocking->pack_a ? packed : in_place) +
+           width * (blocking->pack_b ? packed : in_place);
+}
+
+// Splits c over the workers so that the one with the largest part is done soonest.
 static void choose_grid(gemm_job *job)
 {
     int64_t m = job->product->m, n = job->product->n, best = INT64_MAX;
     for (int64_t rows = 1; rows <= job->blocking->threads; rows++) {
         int64_t columns = job->blocking->threads / rows;
-        int64_t packed = divide_up(m, rows) + divide_up(n, columns);
         bool fits = rows <= m && columns <= divide_up(n, job->blocking->nr);
-        if (rows * columns != job->blocking->threads || !fits || packed >= best) continue;
-        best = packed;
+        if (rows * columns != job->blocking->threads || !fits) continue;
+        int64_t cost = grid_cost(job, rows, columns);
+        if (cost >= best) continue;
+        best = cost;
         job->grid_rows = rows;
         job->grid_columns = columns;
     }

@@ -23,6 +23,14 @@ typedef struct job {
     int64_t count, chunk;
 } job;
 
+typedef struct worker {
+    hone_pool *pool;
+    pthread_t thread;
+    // Under the pool's mutex.
+    bool asleep, moved; // moved: kept off its caller's processor until it wakes
+    cpu_set_t allowed;  // what it may use else
+} worker;
+
 struct hone_pool {
     hone_allocator allocator;
     int32_t threads; // the caller's among them
@@ -39,10 +47,9 @@ struct hone_pool {
     _Atomic int32_t sleepers;
     _Atomic bool waiting; // the caller sleeps until the last worker has left
     _Atomic bool stop;
-    _Atomic int caller_cpu; // where the caller was that woke sleepers
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
-    pthread_t *workers;
+    worker *workers;
 };
 
 static void work(hone_pool *pool)
@@ -70,22 +77,46 @@ static bool worth_waking(hone_pool *pool)
     return atomic_load(&pool->tickets) > 0 || atomic_load(&pool->stop);
 }
 
-// The system often wakes a worker on the processor of its caller, which is busy, and moves it some milliseconds later.
-static void leave_callers_processor(const hone_pool *pool)
+// A virtual machine often wakes a worker on its caller's processor, since an idle one looks taken away by the host; it then
+// waits there behind the caller for some milliseconds. The caller holds the mutex.
+static void keep_off(worker *sleeper, int cpu)
 {
-    cpu_set_t allowed, others;
+    if (!sleeper->moved && pthread_getaffinity_np(sleeper->thread, sizeof sleeper->allowed, &sleeper->allowed) != 0)
+        return;
+    cpu_set_t others = sleeper->allowed;
+    CPU_CLR((size_t)cpu, &others);
+    if (CPU_COUNT(&others) == 0) return;
+    if (pthread_setaffinity_np(sleeper->thread, sizeof others, &others) == 0) sleeper->moved = true;
+}
+
+static void keep_sleepers_off_here(hone_pool *pool)
+{
     int here = sched_getcpu();
-    if (here < 0 || here >= CPU_SETSIZE || here != atomic_load(&pool->caller_cpu)) return;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    others = allowed;
-    CPU_CLR((size_t)here, &others);
-    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
-        (void)!sched_setaffinity(0, sizeof allowed, &allowed);
+    if (here < 0 || here >= CPU_SETSIZE) return;
+    for (int32_t i = 0; i < pool->started; i++)
+        if (pool->workers[i].asleep) keep_off(&pool->workers[i], here);
+}
+
+static void sleep_until_woken(worker *self)
+{
+    hone_pool *pool = self->pool;
+    pthread_mutex_lock(&pool->mutex);
+    atomic_fetch_add(&pool->sleepers, 1); // before the last look: a caller that missed it put its tickets out first
+    self->asleep = true;
+    while (!worth_waking(pool))
+        pthread_cond_wait(&pool->wake, &pool->mutex);
+    self->asleep = false;
+    atomic_fetch_sub(&pool->sleepers, 1);
+    bool moved = self->moved;
+    self->moved = false;
+    pthread_mutex_unlock(&pool->mutex);
+    if (moved) (void)!pthread_setaffinity_np(pthread_self(), sizeof self->allowed, &self->allowed);
 }
 
 // Waits for tickets: looks for a few microseconds, then sleeps.
-static void await_tickets(hone_pool *pool)
+static void await_tickets(worker *self)
 {
+    hone_pool *pool = self->pool;
     uint64_t end = hone_os_now_ns() + WORKER_SPIN_NS;
     do {
         for (int i = 0; i < 32; i++) {
@@ -93,13 +124,7 @@ static void await_tickets(hone_pool *pool)
             hone_os_pause();
         }
     } while (hone_os_now_ns() < end);
-    pthread_mutex_lock(&pool->mutex);
-    atomic_fetch_add(&pool->sleepers, 1); // before the last look: a caller that missed it put its tickets out first
-    while (!worth_waking(pool))
-        pthread_cond_wait(&pool->wake, &pool->mutex);
-    atomic_fetch_sub(&pool->sleepers, 1);
-    pthread_mutex_unlock(&pool->mutex);
-    leave_callers_processor(pool);
+    sleep_until_woken(self);
 }
 
 static void leave_job(hone_pool *pool)
@@ -113,10 +138,11 @@ static void leave_job(hone_pool *pool)
 
 static void *worker_main(void *ctx)
 {
-    hone_pool *pool = ctx;
+    worker *self = ctx;
+    hone_pool *pool = self->pool;
     while (!atomic_load(&pool->stop)) {
         if (!take_ticket(pool)) {
-            await_tickets(pool);
+            await_tickets(self);
             continue;
         }
         work(pool);
@@ -133,7 +159,9 @@ static void start_workers(hone_pool *pool)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool->started < pool->threads - 1 && !pool->starts_failed) {
-        if (pthread_create(&pool->workers[pool->started], NULL, worker_main, pool) != 0)
+        worker *next = &pool->workers[pool->started];
+        next->pool = pool;
+        if (pthread_create(&next->thread, NULL, worker_main, next) != 0)
             pool->starts_failed = true;
         else
             pool->started++;
@@ -145,8 +173,8 @@ static void wake_workers(hone_pool *pool, int32_t helpers)
 {
     int32_t sleepers = atomic_load(&pool->sleepers);
     if (sleepers == 0) return;
-    atomic_store(&pool->caller_cpu, sched_getcpu());
     pthread_mutex_lock(&pool->mutex);
+    keep_sleepers_off_here(pool);
     if (helpers >= sleepers)
         pthread_cond_broadcast(&pool->wake);
     else
@@ -230,7 +258,7 @@ hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, h
     *out = NULL;
     if (threads < 1) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a pool of %d threads: at least 1", threads);
     hone_pool *pool = hone_alloc(allocator, sizeof *pool);
-    pthread_t *workers = hone_alloc_array(allocator, (size_t)threads, sizeof *workers);
+    worker *workers = hone_alloc_array(allocator, (size_t)threads, sizeof *workers);
     if (!pool || !workers) {
         hone_free(allocator, pool);
         hone_free(allocator, workers);
@@ -256,7 +284,7 @@ void hone_pool_destroy(hone_pool **pool)
     pthread_cond_broadcast(&self->wake);
     pthread_mutex_unlock(&self->mutex);
     for (int32_t i = 0; i < self->started; i++)
-        pthread_join(self->workers[i], NULL);
+        pthread_join(self->workers[i].thread, NULL);
     pthread_cond_destroy(&self->done);
     pthread_cond_destroy(&self->wake);
     pthread_mutex_destroy(&self->mutex);

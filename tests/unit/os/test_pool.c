@@ -4,6 +4,7 @@
 #include "os/os.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -73,6 +74,29 @@ static void jobs_follow_each_other_quickly_and_after_sleeps(void **state)
         if (i % 100 == 0) hone_os_sleep_ns(200000); // long enough for the workers to go to sleep
     }
     assert_all_seen(&t, 5, 2000);
+    hone_pool_destroy(&pool);
+}
+
+static void compare_processors(void *ctx, int64_t index)
+{
+    const cpu_set_t *allowed = ctx;
+    cpu_set_t mine;
+    (void)index;
+    assert_int_equal(pthread_getaffinity_np(pthread_self(), sizeof mine, &mine), 0);
+    assert_true(CPU_EQUAL(&mine, allowed));
+}
+
+// Who wakes a worker keeps it off its own processor; at work it may use them all again.
+static void woken_workers_may_use_the_processors_that_they_could_before(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(3);
+    cpu_set_t allowed;
+    assert_int_equal(pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed), 0);
+    for (int i = 0; i < 30; i++) {
+        hone_pool_run_limited(pool, 2 + i % 2, 50, compare_processors, &allowed);
+        hone_os_sleep_ns(2000000); // long enough for the workers to go to sleep
+    }
     hone_pool_destroy(&pool);
 }
 
@@ -226,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_body_runs_once),
         cmocka_unit_test(jobs_follow_each_other_quickly_and_after_sleeps),
+        cmocka_unit_test(woken_workers_may_use_the_processors_that_they_could_before),
         cmocka_unit_test(a_limit_is_kept),
         cmocka_unit_test(a_body_may_call_back_in),
         cmocka_unit_test(several_threads_may_call_at_once),
