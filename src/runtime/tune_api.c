@@ -7,7 +7,9 @@
 #include <string.h>
 
 // Whether the chain answers a call, without tuning, with a verified decision of today's environment.
-static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *decision)
+// out_device: the call's, where it is known; may be NULL.
+static bool is_decided(
+    const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device)
 {
     hone_request request;
     hone_error why;
@@ -15,6 +17,7 @@ static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *
     if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
         decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
                   decision->verified && decision->changed[0] == '\0';
+    if (decided && out_device != NULL) *out_device = request.device;
     hone_request_deinit(&request);
     return decided;
 }
@@ -23,7 +26,7 @@ static bool is_decided(const hone_op *op, const hone_call *call, hone_decision *
 static bool serves_warm(const hone_op *op, const hone_call *call)
 {
     hone_decision served;
-    return is_decided(op, call, &served) && served.evidence.regime == HONE_WARM;
+    return is_decided(op, call, &served, NULL) && served.evidence.regime == HONE_WARM;
 }
 
 static hone_status keep(
@@ -63,11 +66,12 @@ hone_status hone_runtime_contest_environment(
 }
 
 static hone_status add_to_result(
-    hone_result *result, const hone_call *call, const hone_contest *contest, hone_status status, hone_error *err)
+    hone_result *result, const hone_turn *turn, const hone_contest *contest, hone_status status, hone_error *err)
 {
     bool won = contest->decision.kernel[0] != '\0';
     if (result == NULL || (!won && status != HONE_OK)) return status;
-    hone_status added = hone_result_add_contest(result, call, contest, status == HONE_OK ? err : NULL);
+    hone_status added =
+        hone_result_add_contest(result, turn->device, turn->call, contest, status == HONE_OK ? err : NULL);
     return status == HONE_OK ? added : status;
 }
 
@@ -97,7 +101,7 @@ hone_status hone_runtime_contest(
         }
         if (out != NULL) *out = contest.decision;
     }
-    status = add_to_result(result, turn->call, &contest, status, err);
+    status = add_to_result(result, turn, &contest, status, err);
     hone_contest_deinit(&contest);
     return status;
 }
@@ -125,9 +129,9 @@ static bool take_answer(
     hone_contest found = {.count = 0};
     bool is_found =
         takes_answers(turn->options) && (turn->key.waited ? read_again(request, &found.decision)
-                                                          : is_decided(request->op, turn->call, &found.decision));
+                                                          : is_decided(request->op, turn->call, &found.decision, NULL));
     if (!is_found || found.decision.evidence.regime != turn->options->regime) return false;
-    *out_status = add_to_result(result, turn->call, &found, HONE_OK, err);
+    *out_status = add_to_result(result, turn, &found, HONE_OK, err);
     return true;
 }
 
@@ -341,13 +345,14 @@ hone_status hone_runtime_tune_missing(
     hone_contest decided = {.count = 0};
     hone_status status = hone_request_bucket(call, &bucket, err);
     const hone_call *target = bucket != NULL ? bucket : call;
-    bool is_there = status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision);
+    const hone_device_info *device = NULL;
+    bool is_there = status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision, &device);
     // An answer of the other regime is none; the store may have one of this.
     bool is_others = is_there && decided.decision.evidence.regime != options->regime;
     hone_tune_options wanted = *options;
     wanted.keep_existing = wanted.keep_existing || is_others;
     if (is_there && !is_others)
-        status = hone_result_add_contest(result, target, &decided, err);
+        status = hone_result_add_contest(result, device, target, &decided, err);
     else if (status == HONE_OK)
         status = hone_runtime_tune(op, target, &wanted, result, outlook, err);
     hone_call_release(&bucket);

@@ -29,7 +29,7 @@ typedef struct hone_transfer_table {
     hone_arena arena; // of entries' texts and traits
     hone_transfer_entry *entries;
     size_t count, capacity;
-    size_t goal;                  // entries that reading stops at for now
+    size_t goal;                  // entries that reading stops at
     hone_transfer_pass passes[4]; // the device's own decisions of both stores, then those of others
     uint64_t stamp, built_ns;     // when reading began anew; 0: not yet
     uint64_t read_ns, cost_ns;    // when something was read last, and how long that took

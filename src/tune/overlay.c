@@ -6,7 +6,7 @@
 static void fill_entry(const hone_result *result, const hone_result_entry *from, hone_entry *out)
 {
     *out = (hone_entry){
-        .device = result->device,
+        .device = hone_result_entry_device(result, from),
         .algorithm = from->decision.algorithm,
         .version = from->decision.version,
         .key = from->decision.key,

@@ -53,6 +53,35 @@ hone_status hone_result_create(
     return status;
 }
 
+hone_status hone_result_of_device(
+    hone_result *result,
+    const hone_device_info *device,
+    hone_result_texts *texts,
+    hone_buffer *environment,
+    hone_error *err)
+{
+    if (strcmp(device->fingerprint, result->device) == 0) return HONE_OK;
+    hone_environment_json(device, NULL, environment);
+    if (environment->failed) return hone_fail_memory(err, where);
+    if (result->count > 0) {
+        texts->device = device->fingerprint;
+        texts->environment = hone_buffer_string(environment);
+        return HONE_OK;
+    }
+    char *fingerprint = copy(&result->allocator, device->fingerprint);
+    char *text = copy(&result->allocator, hone_buffer_string(environment));
+    if (fingerprint && text) {
+        hone_free(&result->allocator, result->device);
+        hone_free(&result->allocator, result->environment);
+        result->device = fingerprint;
+        result->environment = text;
+        return HONE_OK;
+    }
+    hone_free(&result->allocator, fingerprint);
+    hone_free(&result->allocator, text);
+    return hone_fail_memory(err, where);
+}
+
 static void free_entry(const hone_allocator *allocator, hone_result_entry *entry)
 {
     hone_free(allocator, entry->call);
@@ -60,6 +89,8 @@ static void free_entry(const hone_allocator *allocator, hone_result_entry *entry
     hone_free(allocator, entry->revision);
     hone_free(allocator, entry->kernels);
     hone_free(allocator, entry->trail);
+    hone_free(allocator, entry->device);
+    hone_free(allocator, entry->environment);
     memset(entry, 0, sizeof *entry);
 }
 
@@ -142,47 +173,61 @@ static bool is_better(const hone_decision *coming, const char *revision, const h
     return hone_merge_reason_outcome(hone_merge_rule(&there, &claim)) == HONE_MERGE_TAKEN;
 }
 
-static bool same_key(const hone_result_entry *entry, const hone_decision *decision, const char *spec)
+const char *hone_result_entry_device(const hone_result *result, const hone_result_entry *entry)
 {
+    return entry->device[0] ? entry->device : result->device;
+}
+
+static bool same_key(const hone_result *result, const hone_result_entry *entry, const hone_result_entry *like)
+{
+    const hone_decision *decision = &like->decision;
     return strcmp(entry->decision.key, decision->key) == 0 &&
            strcmp(entry->decision.algorithm, decision->algorithm) == 0 &&
            strcmp(entry->decision.version, decision->version) == 0 &&
            entry->decision.evidence.regime == decision->evidence.regime &&
-           (entry->spec[0] == '\0' || spec[0] == '\0' || strcmp(entry->spec, spec) == 0);
+           strcmp(hone_result_entry_device(result, entry), hone_result_entry_device(result, like)) == 0 &&
+           (entry->spec[0] == '\0' || like->spec[0] == '\0' || strcmp(entry->spec, like->spec) == 0);
 }
 
-static hone_result_entry *find_entry(const hone_result *result, const hone_decision *decision, const char *spec)
+static hone_result_entry *find_entry(const hone_result *result, const hone_result_entry *like)
 {
     for (size_t i = 0; i < result->count; i++)
-        if (same_key(&result->entries[i], decision, spec)) return &result->entries[i];
+        if (same_key(result, &result->entries[i], like)) return &result->entries[i];
     return NULL;
 }
 
-hone_status hone_result_add(
-    hone_result *result,
+static bool copy_entry(
+    const hone_allocator *allocator,
     const hone_decision *decision,
-    const char *call,
-    const char *spec,
-    const char *revision,
-    const char *kernels,
-    const char *trail,
-    hone_error *err)
+    const hone_result_texts *texts,
+    hone_result_entry *out)
+{
+    *out = (hone_result_entry){
+        .decision = *decision,
+        .call = copy(allocator, texts->call),
+        .spec = copy(allocator, texts->spec),
+        .revision = copy(allocator, texts->revision),
+        .kernels = copy(allocator, texts->kernels),
+        .trail = copy(allocator, texts->trail),
+        .device = copy(allocator, texts->device),
+        .environment = copy(allocator, texts->environment),
+    };
+    return out->call && out->spec && out->revision && out->kernels && out->trail && out->device && out->environment;
+}
+
+hone_status hone_result_add(
+    hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err)
 {
     const hone_allocator *allocator = &result->allocator;
-    hone_result_entry *old = find_entry(result, decision, spec ? spec : "");
-    if (old && !is_better(decision, revision, old)) return HONE_OK;
-    hone_result_entry entry = {
-        *decision,
-        copy(allocator, call),
-        copy(allocator, spec),
-        copy(allocator, revision),
-        copy(allocator, kernels),
-        copy(allocator, trail)};
-    bool room = entry.call && entry.spec && entry.revision && entry.kernels && entry.trail &&
-                (old || hone_grow(allocator, &result->entries, &result->capacity, result->count + 1, sizeof entry));
-    if (!room) {
+    hone_result_entry entry;
+    bool copied = copy_entry(allocator, decision, texts, &entry);
+    hone_result_entry *old = copied ? find_entry(result, &entry) : NULL;
+    bool kept = old && !is_better(decision, texts->revision, old);
+    bool room =
+        copied && (old || hone_grow(allocator, &result->entries, &result->capacity, result->count + 1, sizeof entry));
+    if (kept || !room) {
         free_entry(allocator, &entry);
-        return hone_fail_memory(err, where);
+        return kept ? HONE_OK : hone_fail_memory(err, where);
     }
     if (old)
         free_entry(allocator, old);
@@ -215,8 +260,9 @@ static hone_status add_all(hone_result *to, const hone_result *from, hone_error 
     hone_status status = HONE_OK;
     for (size_t i = 0; i < from->count && status == HONE_OK; i++) {
         const hone_result_entry *entry = &from->entries[i];
-        status = hone_result_add(
-            to, &entry->decision, entry->call, entry->spec, entry->revision, entry->kernels, entry->trail, err);
+        const hone_result_texts texts = {entry->call,  entry->spec,   entry->revision,   entry->kernels,
+                                         entry->trail, entry->device, entry->environment};
+        status = hone_result_add(to, &entry->decision, &texts, err);
     }
     for (size_t i = 0; i < from->failure_count && status == HONE_OK; i++) {
         const hone_result_failure *failure = &from->failures[i];
@@ -249,7 +295,7 @@ static void fill_row(
     const hone_decision *decision = &entry->decision;
     *out = (hone_store_decision){
         .key =
-            {result->device, decision->algorithm, decision->version, decision->key,
+            {hone_result_entry_device(result, entry), decision->algorithm, decision->version, decision->key,
              entry->spec[0] ? entry->spec : NULL},
         .call = entry->call[0] ? entry->call : NULL,
         .kernel = decision->kernel,
@@ -261,7 +307,7 @@ static void fill_row(
         .regime = decision->evidence.regime,
         .time_ns = decision->evidence.time_ns,
         .evidence = evidence,
-        .environment = result->environment,
+        .environment = entry->environment[0] ? entry->environment : result->environment,
     };
 }
 

@@ -15,7 +15,14 @@ typedef struct hone_result_entry {
     char *revision; // of the kernel; "" when not known
     char *kernels;  // JSON array of every kernel's best; "" when not known
     char *trail;    // JSON object of what was tried (trail.c); "" when not known
+    // Of a call on another device than the first one's: fingerprint, and environment as a JSON object; "" else.
+    char *device, *environment;
 } hone_result_entry;
+
+// What is known of an entry beside its decision, as in the entry; NULL is "".
+typedef struct hone_result_texts {
+    const char *call, *spec, *revision, *kernels, *trail, *device, *environment;
+} hone_result_texts;
 
 typedef struct hone_result_failure {
     char *call, *key, *reason;
@@ -25,7 +32,7 @@ struct hone_result {
     atomic_size_t references;
     hone_allocator allocator;
     void *owner;
-    char *device;      // fingerprint
+    char *device;      // fingerprint, of all entries that have none of their own
     char *environment; // JSON object
     hone_result_entry *entries;
     size_t count, capacity;
@@ -41,15 +48,19 @@ hone_status hone_result_new(
     void *owner,
     hone_result **out,
     hone_error *err);
-// Adds a copy; NULL texts are "". An entry of equal key is replaced when the new one is better by the store's rule.
+// The fingerprint of an entry's device.
+const char *hone_result_entry_device(const hone_result *result, const hone_result_entry *entry);
+// Adds a copy. An entry of equal key is replaced when the new one is better by the store's rule.
 hone_status hone_result_add(
+    hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err);
+
+// Says in the texts of an entry to come which device it is of; a result without entries becomes one of that device. environment:
+// an empty buffer that the texts may point into.
+hone_status hone_result_of_device(
     hone_result *result,
-    const hone_decision *decision,
-    const char *call,
-    const char *spec,
-    const char *revision,
-    const char *kernels,
-    const char *trail,
+    const hone_device_info *device,
+    hone_result_texts *texts,
+    hone_buffer *environment,
     hone_error *err);
 
 // The result document. trail: each entry also with what was tried for it, under "trail", as reports want it.

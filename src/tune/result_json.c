@@ -71,23 +71,39 @@ static const hone_kernel_ref *winner_of(const hone_contest *contest)
     return NULL;
 }
 
+static void put_kernels(hone_buffer *out, const hone_contest *contest)
+{
+    for (size_t i = 0; i < contest->count; i++) {
+        hone_buffer_char(out, i == 0 ? '[' : ',');
+        put_kernel(out, &contest->kernels[i]);
+    }
+    hone_buffer_text(out, contest->count > 0 ? "]" : "[]");
+}
+
 hone_status hone_result_add_contest(
-    hone_result *result, const hone_call *call, const hone_contest *contest, hone_error *err)
+    hone_result *result,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_contest *contest,
+    hone_error *err)
 {
     const hone_kernel_ref *winner = winner_of(contest);
-    hone_buffer kernels;
+    hone_buffer kernels, environment;
     hone_buffer_init(&kernels, result->allocator);
-    for (size_t i = 0; i < contest->count; i++) {
-        hone_buffer_char(&kernels, i == 0 ? '[' : ',');
-        put_kernel(&kernels, &contest->kernels[i]);
-    }
-    hone_buffer_text(&kernels, contest->count > 0 ? "]" : "[]");
-    const char *revision = winner ? winner->kernel.revision : "1";
-    hone_status status = kernels.failed ? hone_fail_memory(err, where)
-                                        : hone_result_add(
-                                              result, &contest->decision, hone_call_text(call), hone_call_spec(call),
-                                              revision, hone_buffer_string(&kernels), contest->trail, err);
+    hone_buffer_init(&environment, result->allocator);
+    put_kernels(&kernels, contest);
+    hone_result_texts texts = {
+        .call = hone_call_text(call),
+        .spec = hone_call_spec(call),
+        .revision = winner ? winner->kernel.revision : "1",
+        .kernels = hone_buffer_string(&kernels),
+        .trail = contest->trail,
+    };
+    hone_status status = kernels.failed ? hone_fail_memory(err, where) : HONE_OK;
+    if (status == HONE_OK) status = hone_result_of_device(result, device, &texts, &environment, err);
+    if (status == HONE_OK) status = hone_result_add(result, &contest->decision, &texts, err);
     hone_buffer_deinit(&kernels);
+    hone_buffer_deinit(&environment);
     return status;
 }
 
@@ -109,6 +125,7 @@ static void put_entry(hone_buffer *out, const hone_result_entry *entry, bool tra
 {
     const hone_decision *decision = &entry->decision;
     const char *const texts[][2] = {
+        {"device", entry->device},
         {"algorithm", decision->algorithm},
         {"version", decision->version},
         {"key", decision->key},
@@ -127,6 +144,7 @@ static void put_entry(hone_buffer *out, const hone_result_entry *entry, bool tra
     }
     hone_buffer_format(out, "\"config\":%s,", decision->config_json[0] ? decision->config_json : "{}");
     put_evidence(out, entry);
+    if (entry->environment[0]) hone_buffer_format(out, ",\"environment\":%s", entry->environment);
     if (trail && entry->trail[0]) hone_buffer_format(out, ",\"trail\":%s", entry->trail);
     hone_buffer_char(out, '}');
 }

@@ -50,8 +50,8 @@ static hone_status copy_texts(const reading *r, const hone_store_decision *row, 
 // What a bundle may leave open, and a decision not.
 static hone_status check_entry(const reading *r, const hone_store_decision *row)
 {
-    if (row->key.device == NULL || strcmp(row->key.device, r->result->device) != 0)
-        return fail_entry(r, "device: another than the document's: hone store import reads bundles of several");
+    if (row->key.device == NULL || row->key.device[0] == '\0')
+        return fail_entry(r, "device: the fingerprint, a text, is expected");
     if (row->key.key == NULL || !hone_is_key(row->key.key))
         return fail_entry(r, "key: 16 lower-case hex digits are expected");
     return row->time_ns > 0 ? HONE_OK : fail_entry(r, "evidence.time_ns: more than 0 is expected");
@@ -71,6 +71,26 @@ static hone_status make_decision(
     return hone_platform_parse(row->platform, &out->platform, &why) == HONE_OK ? HONE_OK : fail_entry(r, why.message);
 }
 
+// NULL where the document says the same.
+static const char *unless(const char *text, const char *of_document)
+{
+    return text == NULL || strcmp(text, of_document) == 0 ? NULL : text;
+}
+
+static hone_status keep_entry(
+    const reading *r, const hone_store_decision *row, const hone_decision *decision, const char *kernels)
+{
+    const hone_result_texts texts = {
+        .call = row->call,
+        .spec = row->key.spec,
+        .revision = row->revision,
+        .kernels = kernels,
+        .device = unless(row->key.device, r->result->device),
+        .environment = unless(row->environment, r->result->environment),
+    };
+    return hone_result_add(r->result, decision, &texts, r->err);
+}
+
 static hone_status read_entry(const reading *r, hone_view entry)
 {
     hone_store_decision row;
@@ -84,7 +104,7 @@ static hone_status read_entry(const reading *r, hone_view entry)
     hone_view kernels = hone_json_member(hone_view_of(row.evidence), "kernels");
     const char *best = hone_json_is_array(kernels) ? hone_texts_keep(r->bundle.texts, kernels) : NULL;
     if (r->bundle.texts->failed) return hone_fail_memory(r->err, where);
-    return hone_result_add(r->result, &decision, row.call, row.key.spec, row.revision, best, NULL, r->err);
+    return keep_entry(r, &row, &decision, best);
 }
 
 static hone_status read_failure(const reading *r, hone_view failed)

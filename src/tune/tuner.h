@@ -94,8 +94,13 @@ void hone_zygote_stop(hone_zygote **zygote);
 // context: opaque to the tuner; given back to make_overlay.
 hone_status hone_result_create(
     hone_allocator allocator, const hone_device_info *device, void *owner, hone_result **out, hone_error *err);
+// device: that the contest was on.
 hone_status hone_result_add_contest(
-    hone_result *result, const hone_call *call, const hone_contest *contest, hone_error *err);
+    hone_result *result,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_contest *contest,
+    hone_error *err);
 hone_status hone_result_add_failure(
     hone_result *result, const char *call, const char *key, const char *reason, hone_error *err);
 void *hone_result_owner(const hone_result *result);

@@ -78,6 +78,7 @@ class OpenCL(CommandTest):
     @measured
     def test_an_audit_names_another_driver_and_what_became_slower_with_it(self):
         document = self.hone("tune", CALL, *SHORT, "--json", env=self.pocl()).json
+        self.assertTrue(document["device"].startswith("opencl|"))
         document["environment"]["driver"] = "0.1"
         document["entries"][0]["evidence"]["time_ns"] /= 50
         self.hone("store", "put", "--json", input=json.dumps(document), env=self.pocl())

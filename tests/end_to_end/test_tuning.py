@@ -220,6 +220,13 @@ class Tune(CommandTest):
         self.tune(NORM_NEAR, env=env)
         self.assertEqual(lock.stat().st_mode & 0o777, 0o666)
 
+    def test_a_budget_of_nothing_is_refused_and_what_was_measured_is_kept(self):
+        self.tune(NORM)
+        before = self.stat()
+        for option in ("--evals", "--seconds", "--patience", "--calls"):
+            self.refused("tune", NORM, "--fresh", option, "0", says=[option, "'0'"])
+        self.assertEqual(self.stat(), before)
+
     def test_a_call_larger_than_the_machine_is_refused(self):
         huge = "matmul(f32[400000,400000], f32[400000,400000])"
         for command in ("tune", "run", "bench"):

@@ -24,7 +24,9 @@ static char *page_of(const char *call, const char *tried)
     decision.evidence.time_ns = 1000;
     assert_int_equal(
         hone_result_new(hone_allocator_system(), "cpu|a", "{\"os\":\"<b>\"}", NULL, &result, NULL), HONE_OK);
-    assert_int_equal(hone_result_add(result, &decision, call, "{}", "1", "[]", tried, NULL), HONE_OK);
+    assert_int_equal(
+        hone_result_add(result, &decision, &(hone_result_texts){call, "{}", "1", "[]", tried, NULL, NULL}, NULL),
+        HONE_OK);
     assert_int_equal(hone_result_add_failure(result, evil, "k", evil, NULL), HONE_OK);
     assert_int_equal(hone_result_report(result, &page, NULL), HONE_OK);
     hone_result_release(&result);

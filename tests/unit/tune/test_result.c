@@ -156,7 +156,7 @@ static void what_is_no_result_document_is_refused_with_the_place(void **state)
         {ENTRY(NAMED "\"platform\":\"abacus\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
         {ENTRY(NAMED "\"source\":\"rumour\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
         {ENTRY(NAMED "\"config\":[1],\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
-        {ENTRY(NAMED "\"device\":\"e\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
+        {ENTRY(NAMED "\"device\":\"\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
         {ENTRY(NAMED "\"regime\":\"tepid\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
         {ENTRY(NAMED "\"version\":\"sixteen bytes or more\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
         {ENTRY("\"algorithm\":\"a\",\"kernel\":\"k\",\"key\":\"XYZ\",\"evidence\":{\"time_ns\":1}"), HONE_CORRUPT},
@@ -217,6 +217,43 @@ static void results_of_two_devices_do_not_merge(void **state)
     assert_null(both);
     hone_result_release(&a);
     hone_result_release(&b);
+}
+
+#define OF_TWO                                                                                                         \
+    "{\"hone_result\":1,\"device\":\"cpu|a\",\"entries\":["                                                            \
+    "{" NAMED "\"evidence\":{\"time_ns\":5}},"                                                                         \
+    "{" NAMED "\"device\":\"gpu|b\",\"environment\":{\"driver\":\"7\"},\"evidence\":{\"time_ns\":3}}],"                \
+    "\"environment\":{\"driver\":\"none\"}}"
+
+static void look_at_driver(void *ctx, const hone_store_decision *decision)
+{
+    snprintf(ctx, 64, "%s", decision->environment);
+}
+
+static void a_call_on_another_device_keeps_device_and_environment_of_its_own(void **state)
+{
+    (void)state;
+    static const char *const environments[][2] = {{"cpu|a", "{\"driver\":\"none\"}"}, {"gpu|b", "{\"driver\":\"7\"}"}};
+    hone_result *read = read_text(OF_TWO, HONE_OK);
+    char *text = text_of(read);
+    hone_result *result = read_text(text, HONE_OK);
+    hone_overlay *overlay = NULL;
+    hone_store *store = NULL;
+    assert_int_equal(hone_result_size(result), 2); // of one key
+    assert_int_equal(hone_result_overlay(result, &overlay, NULL), HONE_OK);
+    assert_int_equal(hone_store_open(hone_allocator_system(), "memory:", &store, NULL), HONE_OK);
+    assert_int_equal(hone_result_store(result, store, NULL), HONE_OK);
+    for (size_t i = 0; i < 2; i++) {
+        char found[64] = "";
+        const hone_store_key key = {environments[i][0], "a", "1", "0123456789abcdef", NULL};
+        assert_int_equal(hone_store_get(store, &key, HONE_WARM, look_at_driver, found, NULL), HONE_OK);
+        assert_string_equal(found, environments[i][1]);
+        assert_string_equal(given[i].device, environments[i][0]);
+    }
+    hone_store_close(&store);
+    hone_text_free(text);
+    hone_result_release(&read);
+    hone_result_release(&result);
 }
 
 static void look(void *ctx, const hone_store_decision *decision)
@@ -282,6 +319,7 @@ int main(void)
         cmocka_unit_test(every_cut_of_a_document_is_refused),
         cmocka_unit_test(merging_takes_verified_then_samples_then_speed),
         cmocka_unit_test(results_of_two_devices_do_not_merge),
+        cmocka_unit_test(a_call_on_another_device_keeps_device_and_environment_of_its_own),
         cmocka_unit_test(a_result_is_stored_under_its_keys),
         cmocka_unit_test(a_result_becomes_an_overlay_of_its_owner),
         cmocka_unit_test(every_allocation_may_fail),
