@@ -159,7 +159,7 @@ static hone_status enter_all(hone_pool *pool, hone_error *err)
     return status == HONE_OK ? v.status : status;
 }
 
-static hone_status enter_sample(hone_pool *pool, size_t wanted, hone_error *err)
+static hone_status enter_sample(hone_pool *pool, size_t wanted, size_t *out_found, hone_error *err)
 {
     size_t count = 0;
     hone_config *configs = hone_alloc_array(&pool->allocator, wanted, sizeof *configs);
@@ -167,16 +167,19 @@ static hone_status enter_sample(hone_pool *pool, size_t wanted, hone_error *err)
     hone_status status =
         hone_bound_space_sample(pool->bound, hone_random_next(&pool->random), wanted, configs, &count, err);
     if (status == HONE_OK) status = enter_list(pool, configs, count, err);
+    if (status == HONE_UNSUPPORTED) status = HONE_OK; // none is met by chance: neighbours of the default are left
     hone_free(&pool->allocator, configs);
+    *out_found = count;
     return status;
 }
 
 hone_status hone_pool_refill(hone_pool *pool, hone_error *err)
 {
+    size_t found;
     for (size_t wanted = HONE_POOL_SAMPLE; !pool->complete && pool->left == 0; wanted *= 2) {
-        hone_status status = enter_sample(pool, wanted, err);
+        hone_status status = enter_sample(pool, wanted, &found, err);
         if (status != HONE_OK) return status;
-        pool->complete = pool->left == 0 && wanted > HONE_POOL_LARGEST + pool->count;
+        pool->complete = pool->left == 0 && (found < wanted || wanted > HONE_POOL_LARGEST + pool->count);
     }
     return HONE_OK;
 }
@@ -200,7 +203,8 @@ hone_status hone_pool_init(
     if (status != HONE_OK) return status;
     if (high <= HONE_POOL_LISTED) return enter_all(pool, err);
     pool->complete = false;
-    return enter_sample(pool, HONE_POOL_SAMPLE, err);
+    size_t found;
+    return enter_sample(pool, HONE_POOL_SAMPLE, &found, err);
 }
 
 void hone_pool_deinit(hone_pool *pool)

@@ -26,7 +26,7 @@ static hone_status start(hone_search *search, const hone_search_options *options
     if (status == HONE_OK) status = hone_model_init(&search->model, &search->allocator, &search->pool, err);
     if (status != HONE_OK || options->configs != NULL) return status;
     status = hone_bound_space_default(search->pool.bound, &config, err);
-    if (status == HONE_NOT_FOUND) return HONE_OK;
+    if (status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED) return HONE_OK;
     return status == HONE_OK ? hone_pool_enter(&search->pool, &config, &search->default_row, err) : status;
 }
 

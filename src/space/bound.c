@@ -57,6 +57,8 @@ hone_status hone_bound_space_check(const hone_bound_space *space, const hone_con
     return status;
 }
 
+enum { FIRST_TRIES = 20000000 }; // values: half a second
+
 static bool take_first(void *ctx, const hone_space_walk *walk)
 {
     (void)walk;
@@ -71,11 +73,20 @@ static hone_status first_of_component(
     hone_space_walk walk;
     bool found = false;
     hone_status status = hone_space_walk_init(&walk, space, &space->plan, (int)component, err);
+    walk.budget = FIRST_TRIES;
     if (status == HONE_OK) status = hone_space_walk_run(&walk, take_first, &found, err);
+    const bool given_up = walk.budget == 0;
     for (size_t i = 0; i < walk.depth; i++)
         config->values[walk.order[i]] = walk.point.config.values[walk.order[i]];
     hone_space_walk_deinit(&walk);
     if (status != HONE_OK || found) return status;
+    if (given_up)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, "space.default",
+            "the constraints refuse the default config, and %d values tried in the order of the text led to no other: "
+            "give "
+            "the parameters defaults that fulfil them",
+            FIRST_TRIES);
     return hone_fail(
         err, HONE_NOT_FOUND, "space.default", "no config fulfils every constraint of this call and device");
 }

@@ -2,7 +2,8 @@
 //
 // Where configs have ranks, distinct ranks are distinct configs: exact, and as quick for 10^9 configs as for ten. A
 // component that has none is drawn by rejection: uniform values until its constraints hold. When that finds too little, the
-// whole space is enumerated through a reservoir. All three are uniform; the same seed takes the same way.
+// whole space is enumerated through a reservoir, if it is small enough for that. All three are uniform; the same seed takes
+// the same way. Drawing and enumerating stop after so many tries, some seconds, not by a clock: what was drawn then counts.
 #include "space/ranking.h"
 
 #include "base/error.h"
@@ -16,7 +17,8 @@ static const char where[] = "space.sample";
 enum {
     TRIES_A_CONFIG = 10000, // of rejection
     TRIES_AT_LEAST = 1000000,
-    ENUMERATED_MAX = 1000000000 // values that the reservoir may try
+    TRIES_AT_MOST = 4000000,
+    ENUMERATED_MAX = 10000000 // values that the reservoir may try
 };
 
 // Uniform below limit > 0: numbers of the last, incomplete run of `limit` are drawn again.
@@ -158,7 +160,7 @@ static hone_status sample_drawn(sampler *s)
     size_t size = table_size(s->wanted);
     size_t *table = hone_alloc_array(&s->bound->allocator, size, sizeof *table);
     if (table == NULL) return hone_fail_memory(s->err, where);
-    s->tries = s->wanted < UINT32_MAX ? s->wanted * (uint64_t)TRIES_A_CONFIG : UINT64_MAX;
+    s->tries = s->wanted < TRIES_AT_MOST / TRIES_A_CONFIG ? s->wanted * (uint64_t)TRIES_A_CONFIG : TRIES_AT_MOST;
     if (s->tries < TRIES_AT_LEAST) s->tries = TRIES_AT_LEAST;
     while (s->count < s->wanted && status == HONE_OK) {
         hone_config *config = &s->out[s->count];
@@ -174,35 +176,46 @@ static hone_status sample_drawn(sampler *s)
 
 typedef struct reservoir {
     sampler *sampler;
+    hone_config *configs; // as many as are wanted
     uint64_t seen;
 } reservoir;
 
 static bool keep(void *ctx, const hone_space_walk *walk)
 {
     reservoir *r = ctx;
-    sampler *s = r->sampler;
     uint64_t place = r->seen++;
-    if (s->count < s->wanted)
-        s->count++;
-    else
-        place = random_below(&s->state, r->seen);
-    if (place < s->wanted) s->out[place] = walk->point.config;
+    if (r->seen > r->sampler->wanted) place = random_below(&r->sampler->state, r->seen);
+    if (place < r->sampler->wanted) r->configs[place] = walk->point.config;
     return true;
 }
 
+static hone_status nothing_drawn(sampler *s)
+{
+    return hone_fail(
+        s->err, HONE_UNSUPPORTED, where,
+        "the space is too large to be enumerated, and of %d random configs none was valid: write constraints that each "
+        "read few parameters, or values that fit by themselves",
+        TRIES_AT_LEAST);
+}
+
+// All of a space that is small enough for it. Of another one what was drawn stays as it is.
 static hone_status sample_reservoir(sampler *s)
 {
     hone_space_walk walk;
-    reservoir r = {s, 0};
-    s->count = 0;
+    const hone_allocator *allocator = &s->bound->allocator;
+    reservoir r = {s, hone_alloc_array(allocator, s->wanted, sizeof *r.configs), 0};
+    if (r.configs == NULL) return hone_fail_memory(s->err, where);
     hone_status status = hone_space_walk_init(&walk, s->bound, &s->bound->plan, HONE_ALL_COMPONENTS, s->err);
     walk.budget = ENUMERATED_MAX;
     if (status == HONE_OK) status = hone_space_walk_run(&walk, keep, &r, s->err);
-    if (status == HONE_OK && walk.budget == 0)
-        status = hone_fail(
-            s->err, HONE_UNSUPPORTED, where,
-            "the space is too large to be enumerated, and its valid configs are too few to be found by drawing");
+    if (status == HONE_OK && walk.budget > 0) {
+        s->count = r.seen < s->wanted ? (size_t)r.seen : s->wanted;
+        memcpy(s->out, r.configs, s->count * sizeof *s->out);
+    } else if (status == HONE_OK && s->count == 0) {
+        status = nothing_drawn(s);
+    }
     hone_space_walk_deinit(&walk);
+    hone_free(allocator, r.configs);
     return status;
 }
 

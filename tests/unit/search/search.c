@@ -108,6 +108,21 @@ static void a_contradictory_space_gives_nothing(void **state)
     hone_bound_space_release(&bound);
 }
 
+// Random configs meet none of its valid ones, and it is too large to be enumerated.
+static void of_a_space_that_cannot_be_sampled_the_default_is_tried(void **state)
+{
+    (void)state;
+    hone_config config;
+    hone_bound_space *bound = bound_to_nothing(
+        "a: 0..9999\nb: 0..9999\nc: 0..9999\nd: 0..9999 default 5\ne: 0..9999\nf: 0..9999\n"
+        "where a * b + c * d + e * f == 0 and (a + c * e) % 9973 == 0 and (b + d) * (f + 1) % 7919 == 5");
+    hone_search *search = created(bound, NULL);
+    assert_int_equal(hone_search_next(search, &config, NULL), HONE_OK);
+    assert_int_equal(config.values[3], 5);
+    hone_search_destroy(&search);
+    hone_bound_space_release(&bound);
+}
+
 static void the_default_comes_first_unless_it_was_told(void **state)
 {
     (void)state;
@@ -436,6 +451,7 @@ int main(void)
         cmocka_unit_test(a_small_space_is_proposed_whole_and_each_config_once),
         cmocka_unit_test(a_space_of_one_config_gives_its_default_and_then_nothing),
         cmocka_unit_test(a_contradictory_space_gives_nothing),
+        cmocka_unit_test(of_a_space_that_cannot_be_sampled_the_default_is_tried),
         cmocka_unit_test(the_default_comes_first_unless_it_was_told),
         cmocka_unit_test(equal_seeds_and_times_give_equal_configs),
         cmocka_unit_test(what_is_no_config_or_no_time_is_refused),

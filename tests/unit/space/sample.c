@@ -133,6 +133,38 @@ static void sparse_spaces_are_sampled_by_enumerating(void **state)
     hone_bound_space_release(&bound);
 }
 
+// One config in 99,991 of 10^12, and no two beginnings are alike.
+static void of_a_large_sparse_tangle_a_few_are_met(void **state)
+{
+    (void)state;
+    hone_config first[300], second[300];
+    hone_bound_space *bound =
+        bound_to_nothing("a: 1..1000\nb: 1..1000\nc: 1..1000\nd: 1..1000\nwhere (a * b + c * d) % 99991 == 3");
+    size_t count = sampled(bound, 5, first, 300);
+    assert_in_range(count, 1, 299);
+    assert_int_equal(sampled(bound, 5, second, 300), count);
+    for (size_t i = 0; i < count; i++)
+        assert_true(equal(&first[i], &second[i]));
+    hone_bound_space_release(&bound);
+}
+
+static void a_tangle_of_which_none_is_met_is_refused(void **state)
+{
+    (void)state;
+    size_t count = 7;
+    hone_error err = {0};
+    hone_config config;
+    hone_bound_space *bound =
+        bound_to_nothing("a: 0..9999\nb: 0..9999\nc: 0..9999\nd: 0..9999\ne: 0..9999\nf: 0..9999\n"
+                         "where a * b + c * d + e * f == 123456789 and (a + c * e) % 9973 == 5 and b * d % 7919 == 11");
+    assert_int_equal(hone_bound_space_sample(bound, 1, 1, &config, &count, &err), HONE_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "of 1000000 random configs none was valid"));
+    assert_int_equal(count, 7);
+    assert_int_equal(hone_bound_space_default(bound, &config, &err), HONE_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "give the parameters defaults that fulfil them"));
+    hone_bound_space_release(&bound);
+}
+
 static void a_constraint_that_cannot_be_evaluated_is_reported(void **state)
 {
     (void)state;
@@ -155,6 +187,8 @@ int main(void)
         cmocka_unit_test(every_config_is_as_likely_as_any_other),
         cmocka_unit_test(spaces_beyond_64_bits_are_sampled),
         cmocka_unit_test(sparse_spaces_are_sampled_by_enumerating),
+        cmocka_unit_test(of_a_large_sparse_tangle_a_few_are_met),
+        cmocka_unit_test(a_tangle_of_which_none_is_met_is_refused),
         cmocka_unit_test(a_constraint_that_cannot_be_evaluated_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
