@@ -207,7 +207,7 @@ static inline void scenario_clear(const char *folder)
     assert_non_null(list);
     for (const struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list)) {
         char path[TEMPORARY_PATH_SIZE * 2];
-        if (entry->d_name[0] == '.') continue;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         assert_int_equal(remove(path), 0);
     }
