@@ -3,6 +3,7 @@
 #include "config/context.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 
 #include <string.h>
 
@@ -46,6 +47,66 @@ static uint64_t next_number(void)
     return (uint64_t)atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
+// --- what a context says
+
+static uint64_t add_bytes(uint64_t digest, const void *bytes, size_t size)
+{
+    const uint64_t both[] = {digest, hone_hash64(bytes, size)};
+    return hone_hash64(both, sizeof both);
+}
+
+static uint64_t add_text(uint64_t digest, const char *text)
+{
+    return text == NULL ? digest : add_bytes(digest, text, strlen(text));
+}
+
+static uint64_t digest_of_row(const hone_decision_row *row)
+{
+    const hone_decision *decision = &row->decision;
+    const int32_t platform = (int32_t)decision->platform;
+    const char *const texts[] = {row->device,   row->spec,        decision->algorithm,  decision->version,
+                                 decision->key, decision->kernel, decision->config_json};
+    uint64_t digest = add_bytes(0, &platform, sizeof platform);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        digest = add_text(digest, texts[i]);
+    return digest;
+}
+
+// A sum: the order of rows says nothing, for each has a key of its own.
+static uint64_t digest_of_overlay(const hone_overlay *overlay)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < hone_overlay_size(overlay); i++)
+        digest += digest_of_row(overlay->decisions.rows[i]);
+    return digest;
+}
+
+static uint64_t digest_of_override(const hone_context_override *override_)
+{
+    const int32_t numbers[] = {(int32_t)override_->platform, override_->store};
+    uint64_t digest = add_bytes(1, numbers, sizeof numbers);
+    digest = add_text(digest, override_->algorithm);
+    digest = add_text(digest, override_->version);
+    digest = add_text(digest, override_->kernel);
+    return add_text(digest, override_->config);
+}
+
+// The parent's when nothing is said beside it.
+static uint64_t digest_of(const hone_context *context)
+{
+    uint64_t digest = hone_context_digest(context->parent);
+    const int32_t policy = (int32_t)context->policy;
+    if (hone_overlay_size(context->overlay) > 0) {
+        const uint64_t overlay = digest_of_overlay(context->overlay);
+        digest = add_bytes(digest + 1, &overlay, sizeof overlay);
+    }
+    if (context->override_.algorithm[0] != '\0') {
+        const uint64_t override_ = digest_of_override(&context->override_);
+        digest = add_bytes(digest + 2, &override_, sizeof override_);
+    }
+    return policy == HONE_POLICY_DEFAULT ? digest : add_bytes(digest + 3, &policy, sizeof policy);
+}
+
 hone_status hone_context_new(
     hone_allocator allocator,
     hone_context *parent,
@@ -73,6 +134,7 @@ hone_status hone_context_new(
     context->parent = hone_context_retain(parent);
     context->overlay = hone_overlay_retain(overlay);
     context->policy = policy;
+    context->digest = digest_of(context);
     *out = context;
     return HONE_OK;
 }
@@ -100,6 +162,11 @@ void hone_context_release(hone_context **context_pointer)
 uint64_t hone_context_number(const hone_context *context)
 {
     return context == NULL ? 0 : context->number;
+}
+
+uint64_t hone_context_digest(const hone_context *context)
+{
+    return context == NULL ? 0 : context->digest;
 }
 
 hone_context *hone_context_enter(hone_context *context)

@@ -26,7 +26,7 @@ typedef struct hone_context_override {
 struct hone_context {
     atomic_size_t references;
     hone_allocator allocator;
-    uint64_t number;
+    uint64_t number, digest;
     hone_context *parent; // retained
     hone_overlay *overlay;
     hone_context_override override_;

@@ -121,6 +121,80 @@ static void *look_for_a_context(void *out)
     return NULL;
 }
 
+static uint64_t digest_of(hone_overlay *overlay, const hone_context_override *override_, hone_policy policy)
+{
+    hone_context *context = derive(NULL, overlay, override_, policy);
+    uint64_t digest = hone_context_digest(context);
+    hone_context_release(&context);
+    return digest;
+}
+
+static void contexts_that_say_the_same_have_one_digest(void **state)
+{
+    (void)state;
+    hone_decision decision = {.algorithm = "scale", .version = "1", .key = "b", .kernel = "other"};
+    hone_error err;
+    hone_overlay *ab = overlay_of(hone_allocator_system(), "a", "one");
+    hone_overlay *ba = overlay_of(hone_allocator_system(), "b", "other");
+    assert_int_equal(hone_decisions_put(&ab->decisions, NULL, NULL, &decision, &err), HONE_OK);
+    snprintf(decision.key, sizeof decision.key, "a");
+    snprintf(decision.kernel, sizeof decision.kernel, "one");
+    decision.evidence.time_ns = 7; // how long it took changes no choice
+    assert_int_equal(hone_decisions_put(&ba->decisions, NULL, NULL, &decision, &err), HONE_OK);
+    const hone_context_override any = override_of("", "any", NULL), same = override_of("", "any", NULL);
+    uint64_t digest = digest_of(ab, &any, HONE_POLICY_FAIL);
+    assert_true(digest != 0);
+    assert_true(digest == digest_of(ab, &same, HONE_POLICY_FAIL));
+    assert_true(digest == digest_of(ba, &any, HONE_POLICY_FAIL));
+    hone_overlay_release(&ab);
+    hone_overlay_release(&ba);
+}
+
+static void contexts_that_say_something_else_have_another_digest(void **state)
+{
+    (void)state;
+    hone_overlay *one = overlay_of(hone_allocator_system(), "a", "one"),
+                 *two = overlay_of(hone_allocator_system(), "a", "two");
+    const hone_context_override any = override_of("", "any", NULL), second = override_of("2", "any", NULL),
+                                config = override_of("", "any", "a=1");
+    hone_context *fail = derive(NULL, NULL, NULL, HONE_POLICY_FAIL),
+                 *under = derive(fail, one, NULL, HONE_POLICY_DEFAULT);
+    const uint64_t all[] = {
+        0,
+        digest_of(one, NULL, HONE_POLICY_DEFAULT),
+        digest_of(two, NULL, HONE_POLICY_DEFAULT),
+        digest_of(NULL, &any, HONE_POLICY_DEFAULT),
+        digest_of(NULL, &second, HONE_POLICY_DEFAULT),
+        digest_of(NULL, &config, HONE_POLICY_DEFAULT),
+        digest_of(one, &any, HONE_POLICY_DEFAULT),
+        digest_of(NULL, NULL, HONE_POLICY_FAIL),
+        digest_of(NULL, NULL, HONE_POLICY_HEURISTIC),
+        hone_context_digest(under),
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(all[i] != all[j]);
+    hone_overlay_release(&one);
+    hone_overlay_release(&two);
+    hone_context_release(&fail);
+    hone_context_release(&under);
+}
+
+static void a_context_that_says_nothing_is_as_its_parent(void **state)
+{
+    (void)state;
+    hone_overlay *empty = NULL;
+    hone_error err;
+    assert_int_equal(hone_overlay_new(hone_allocator_system(), &empty, &err), HONE_OK);
+    hone_context *fail = derive(NULL, NULL, NULL, HONE_POLICY_FAIL),
+                 *silent = derive(fail, empty, NULL, HONE_POLICY_DEFAULT);
+    assert_true(digest_of(empty, NULL, HONE_POLICY_DEFAULT) == hone_context_digest(NULL));
+    assert_true(hone_context_digest(silent) == hone_context_digest(fail));
+    hone_overlay_release(&empty);
+    hone_context_release(&fail);
+    hone_context_release(&silent);
+}
+
 static void entering_is_of_the_thread_and_can_be_nested(void **state)
 {
     (void)state;
@@ -195,6 +269,9 @@ int main(void)
         cmocka_unit_test(the_innermost_policy_that_says_something_holds),
         cmocka_unit_test(an_override_of_a_version_is_for_that_one_alone),
         cmocka_unit_test(numbers_are_never_used_twice),
+        cmocka_unit_test(contexts_that_say_the_same_have_one_digest),
+        cmocka_unit_test(contexts_that_say_something_else_have_another_digest),
+        cmocka_unit_test(a_context_that_says_nothing_is_as_its_parent),
         cmocka_unit_test(entering_is_of_the_thread_and_can_be_nested),
         cmocka_unit_test(threads_may_share_a_context),
         cmocka_unit_test(no_memory_leaves_nothing_behind),
