@@ -27,6 +27,12 @@ typedef struct hone_execution {
     int32_t threads;                 // the most that may work at the same time; 1 means the calling thread alone
     hone_parallel_for *parallel_for; // the host's own pool in place of hone's
     void *pool;                      // its first argument
+    // The host's memory of the device, in the order of the stream, in place of the driver's: for a run that needs some beside
+    // its tensors and finds no scratch. NULL in both: there is none. `take` answers NULL when it has none left; what it gives
+    // is given back within the run, behind the launch.
+    void *(*take)(void *memory, size_t size);
+    void (*give_back)(void *memory, void *taken, size_t size);
+    void *memory; // their first argument
 } hone_execution;
 
 // A kernel of a GPU is started on the stream, and may still run when its function returns.

@@ -70,6 +70,7 @@ class Call:
     def decide(self) -> dict[str, Any]: ...
 
 class Context:
+    digest: int
     number: int
     def retain(self) -> int: ...
 

@@ -31,10 +31,10 @@ def current() -> Any:
     return _current.get()
 
 
-def number() -> int:
-    """The number of the current context: no other context of this process ever has it. 0: none is entered."""
+def digest() -> int:
+    """What the current context says, as a number: contexts that are alike have the same in every process. 0: nothing."""
     context = _current.get()
-    return 0 if context is None else context.number
+    return 0 if context is None else context.digest
 
 
 def _make_current(native: Any) -> None:
@@ -56,7 +56,7 @@ class Context:
         self._derived: dict[int, Any] = {}
 
     def _native(self, parent: Any) -> Any:
-        # Derived once for each parent: a new number would make hone decide anew, and JAX trace again.
+        # Derived once for each parent: a new number would make hone decide anew.
         parent_number = 0 if parent is None else parent.number
         native = self._derived.get(parent_number)
         if native is None:

@@ -83,7 +83,7 @@ def _runtime() -> Any:
     return runtime
 
 
-# --- contexts: their number is part of what JAX keeps programs by
+# --- contexts: what they say is part of what JAX keeps programs by, and of the programs that it writes to its cache
 
 _trace = jax.make_user_context(0)
 _thread = threading.local()
@@ -97,7 +97,7 @@ def _follow(native: Any) -> None:
         _thread.manager = None
         manager.__exit__(None, None, None)
     if native is not None:
-        _thread.manager = _trace(native.number)
+        _thread.manager = _trace(native.digest)
         _thread.manager.__enter__()
 
 
@@ -106,19 +106,20 @@ if contexts.current() is not None:
     _follow(contexts.current())
 
 
-def _context_number() -> int:
-    """The number of the current context, known to the handlers from now on."""
+def _context() -> int:
+    """The digest of the current context, known to the handlers from now on."""
     native = contexts.current()
-    number = 0 if native is None else native.number
-    if _trace.value != number:
+    digest = contexts.digest()
+    if _trace.value != digest:
         raise RuntimeError(
             "a context of hone was entered by another coroutine or taken along by copy_context, where JAX cannot see it: "
             "call the function through hone.jax.jit")
-    if native is not None and number not in _addresses:
+    if digest != 0 and digest not in _addresses:
         error = _Error()
-        _addresses[number] = native.retain()
-        _check(_load().hone_xla_add_context(_addresses[number], ctypes.byref(error)), error)
-    return number
+        address = native.retain()
+        _check(_load().hone_xla_add_context(address, ctypes.byref(error)), error)
+        _addresses[digest] = address
+    return digest
 
 
 def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -133,7 +134,7 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     def under_context(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapped(*args: Any, **keywords: Any) -> Any:
-            with _trace(contexts.number()):
+            with _trace(contexts.digest()):
                 return method(*args, **keywords)
 
         return wrapped
@@ -369,7 +370,7 @@ def call(operation: str, *arrays: Any, **scalars: Any) -> Any:
     tensors, values = _parted(rows, arrays, scalars, known.name)
     given = tuple(tensor is not None for tensor in tensors)
     fixed = tuple(sorted((key, _scalar(value, key, known.name)) for key, value in values.items()))
-    parameters = dict(algorithm=f"{known.name}@v{known.version}", given=given, scalars=fixed, context=_context_number())
+    parameters = dict(algorithm=f"{known.name}@v{known.version}", given=given, scalars=fixed, context=_context())
     operands = [jnp.asarray(tensor) for tensor in tensors if tensor is not None]
     results = _differentiable(runtime, known.name, parameters)(*operands)
     return results[0] if len(results) == 1 else tuple(results)

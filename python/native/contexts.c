@@ -91,7 +91,14 @@ static PyObject *get_number(PyObject *self, void *closure)
     return PyLong_FromUnsignedLongLong(hone_context_number(((native_context *)self)->context));
 }
 
-// A reference of C's for as long as the process lives: compiled programs name contexts by number.
+// Signed, as the attribute of a program is.
+static PyObject *get_digest(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLongLong((long long)hone_context_digest(((native_context *)self)->context));
+}
+
+// A reference of C's for as long as the process lives: compiled programs name contexts by their digests.
 static PyObject *method_retain(PyObject *self, PyObject *none)
 {
     (void)none;
@@ -104,6 +111,8 @@ static PyMethodDef context_methods[] = {
 };
 
 static PyGetSetDef context_fields[] = {
+    {"digest", get_digest, NULL, "What it says, as a number: the same in every process for contexts that are alike.",
+     NULL},
     {"number", get_number, NULL, "A number that no other context of this process ever has.", NULL},
     {0},
 };

@@ -1,5 +1,6 @@
 // The handlers: from XLA's frame to hone_run and back.
 #include "xla_ffi/host.h"
+#include "xla_ffi/memory.h"
 #include "xla_ffi/site.h"
 #include "xla_ffi/threads.h"
 
@@ -176,6 +177,12 @@ xla_ffi_error *hone_xla_call_cuda(xla_ffi_frame *frame)
     error = frame->api->stream_get(&stream);
     if (error == NULL && XLA_FFI_HAS(frame->api, ordinal_get)) error = frame->api->ordinal_get(&ordinal);
     if (error != NULL) return error;
-    hone_execution execution = {.struct_size = sizeof execution, .stream = stream.stream};
+    hone_execution execution = {
+        .struct_size = sizeof execution,
+        .stream = stream.stream,
+        .take = hone_xla_take,
+        .give_back = hone_xla_give_back,
+        .memory = frame,
+    };
     return call(frame, (hone_device){HONE_DEVICE_CUDA, ordinal.ordinal}, &execution, site);
 }

@@ -141,6 +141,22 @@ typedef struct xla_ffi_ordinal_get {
     int32_t ordinal;
 } xla_ffi_ordinal_get;
 
+typedef struct xla_ffi_memory_allocate {
+    size_t struct_size;
+    xla_ffi_extension *extension;
+    xla_ffi_context *context;
+    size_t size, alignment;
+    void *data;
+} xla_ffi_memory_allocate;
+
+typedef struct xla_ffi_memory_free {
+    size_t struct_size;
+    xla_ffi_extension *extension;
+    xla_ffi_context *context;
+    size_t size;
+    void *data;
+} xla_ffi_memory_free;
+
 typedef struct xla_ffi_schedule {
     size_t struct_size;
     xla_ffi_extension *extension;
@@ -168,7 +184,9 @@ typedef struct xla_ffi_api {
     void (*error_destroy)(xla_ffi_error_destroy *args);
     xla_ffi_unused *handler_register;
     xla_ffi_error *(*stream_get)(xla_ffi_stream_get *args);
-    xla_ffi_unused *type_register, *context_get, *state_set, *state_get, *memory_allocate, *memory_free;
+    xla_ffi_unused *type_register, *context_get, *state_set, *state_get;
+    xla_ffi_error *(*memory_allocate)(xla_ffi_memory_allocate *args);
+    xla_ffi_error *(*memory_free)(xla_ffi_memory_free *args);
     xla_ffi_error *(*schedule)(xla_ffi_schedule *args);
     xla_ffi_error *(*threads_get)(xla_ffi_threads_get *args);
     xla_ffi_unused *future_create, *future_set_available, *future_set_error, *run_id_get;

@@ -4,11 +4,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-// A context that a program may name, and what its calls run under: itself, or where it would tune, one derived from it.
+// A context that a program may name by its digest, and what its calls run under: itself, or where it would tune, one derived
+// from it.
 typedef struct known_context {
     struct known_context *next;
     hone_runtime *rt;
-    uint64_t number;
+    uint64_t digest;
     hone_context *context, *quiet;
 } known_context;
 
@@ -37,21 +38,22 @@ hone_runtime *hone_xla_runtime(hone_error *err)
     return rt;
 }
 
-static known_context *find(const hone_runtime *rt, uint64_t number)
+// rt NULL: of any runtime.
+static known_context *find(const hone_runtime *rt, uint64_t digest)
 {
     known_context *known = contexts;
-    while (known != NULL && !(known->rt == rt && known->number == number))
+    while (known != NULL && !((rt == NULL || known->rt == rt) && known->digest == digest))
         known = known->next;
     return known;
 }
 
 static known_context *add(hone_runtime *rt, hone_context *context)
 {
-    known_context *known = find(rt, hone_context_number(context));
+    known_context *known = find(rt, hone_context_digest(context));
     if (known != NULL) return known;
     known = calloc(1, sizeof *known);
     if (known == NULL) return NULL;
-    *known = (known_context){contexts, rt, hone_context_number(context), hone_context_retain(context), NULL};
+    *known = (known_context){contexts, rt, hone_context_digest(context), hone_context_retain(context), NULL};
     contexts = known;
     return known;
 }
@@ -62,7 +64,7 @@ static hone_status fail_memory(hone_error *err)
     return HONE_OUT_OF_MEMORY;
 }
 
-// Under the mutex. rt's contexts are all of rt, so a number alone would do; but a number 0 stands for none of each.
+// Under the mutex.
 static hone_status quieten(known_context *known, hone_error *err)
 {
     if (known->quiet != NULL || hone_policy_of(known->rt, known->context) != HONE_POLICY_TUNE) return HONE_OK;
@@ -79,10 +81,12 @@ hone_status hone_xla_quiet(hone_runtime *rt, hone_context *context, hone_context
     return status;
 }
 
-hone_status hone_xla_context(hone_runtime *rt, uint64_t number, hone_context **out, hone_error *err)
+// One that was made known under another runtime serves too: it says the same.
+hone_status hone_xla_context(hone_runtime *rt, uint64_t digest, hone_context **out, hone_error *err)
 {
     pthread_mutex_lock(&mutex);
-    const known_context *known = find(rt, number);
+    const known_context *known = find(rt, digest);
+    if (known == NULL && digest != 0) known = find(NULL, digest);
     hone_context *context = known != NULL ? known->context : NULL;
     pthread_mutex_unlock(&mutex);
     return hone_xla_quiet(rt, context, out, err);

@@ -3,7 +3,7 @@
 // An operation of a program is a custom call with target hone_call (typed FFI). Its operands are the algorithm's tensors in
 // order, its results the algorithm's results, and its attributes
 //   hone_algorithm  string, "rms_norm"          hone_version  string, "1"; may be left out: the newest
-//   hone_context    s64, number of the context that the program was traced under; 0 or left out: none
+//   hone_context    s64, hone_context_digest of what the program was traced under; 0 or left out: none
 //   hone_given      s64, bit i: the i-th tensor parameter is there; left out: all are
 //   hone_label, hone_call                       strings for whoever reads the program: label, call text
 //   and one scalar or string for each scalar parameter that is not its default.
@@ -22,7 +22,7 @@ HONE_API xla_ffi_handler hone_xla_call_cpu, hone_xla_call_cuda;
 // it, a runtime with the environment's settings is opened at the first call.
 HONE_API void hone_xla_use(hone_runtime *rt);
 
-// Makes a context known by its number (kept, for ever). Calls that name a number which is not known run under none.
+// Makes a context known by its digest (kept, for ever). Calls that name a digest which is not known run under none.
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_xla_add_context(hone_context *context, hone_error *err);
 

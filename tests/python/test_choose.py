@@ -63,14 +63,19 @@ class Contexts(HoneTest):
         with hone.context(override={"rms_norm": ("portable", config)}, policy="heuristic", overlay=[]):
             self.assertEqual(hone.decide(NORM).config, config)
 
-    def test_the_same_context_has_the_same_number(self):
-        numbers = set()
+    def test_contexts_that_say_the_same_have_the_same_digest(self):
+        def digest(context):
+            with context:
+                return hone._contexts.digest()
+
         one = hone.override("rms_norm", "portable")
-        for _ in range(3):
-            with one:
-                numbers.add(hone._contexts.number())
-        self.assertEqual(len(numbers), 1)
-        self.assertEqual(hone._contexts.number(), 0)
+        self.assertEqual(digest(one), digest(one))
+        self.assertEqual(digest(one), digest(hone.override("rms_norm", "portable")))
+        self.assertEqual(digest(hone.context()), 0)
+        self.assertEqual(hone._contexts.digest(), 0)
+        others = [hone.override("rms_norm", "reference"), hone.override("softmax", "portable"), hone.policy("fail"),
+                  one | hone.policy("fail")]
+        self.assertEqual(len({digest(context) for context in (one, *others)}), 5)
 
     def test_an_exception_leaves_the_context(self):
         with self.assertRaises(KeyError), hone.override("rms_norm", "portable"):
@@ -144,6 +149,9 @@ class Tune(HoneTest):
                 self.assertNotEqual(kernel(), "portable")
                 with again:
                     self.assertEqual((kernel(), hone.decide(NORM).source), ("portable", "overlay"))
+                    digest = hone._contexts.digest()
+                with result:
+                    self.assertEqual(hone._contexts.digest(), digest)
                 self.assertNotEqual(kernel(), "portable")
                 softmax = hone.tune("softmax(f32[4,32])", store=False, **QUICK)
                 merged = again.merge(softmax)

@@ -6,7 +6,7 @@
 #include "call/call.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/rivals/cublaslt_library.h"
-#include "platforms/cuda/driver.h"
+#include "platforms/cuda/borrowed.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -34,7 +34,7 @@ typedef struct state {
     cublaslt_preference *preference;
     cublaslt_proposal proposal;
     cuda_address workspace;
-    // The stream that the workspace is for: runs on one stream follow each other, those on another take memory from that.
+    // The stream that the workspace is for: runs on one stream follow each other, those on another borrow.
     atomic_uintptr_t owner; // 0: nobody yet
 } state;
 
@@ -222,14 +222,13 @@ static int multiply(const state *s, const hone_matmul *product, cuda_address wor
         &s->proposal.algorithm, (void *)(uintptr_t)workspace, s->proposal.workspace_bytes, stream);
 }
 
-static int multiply_elsewhere(const state *s, const hone_matmul *product, void *stream)
+static int multiply_elsewhere(const state *s, const hone_matmul *product, const hone_execution *execution, void *stream)
 {
-    cuda_address workspace = 0;
-    if (s->driver.allocate_async == NULL ||
-        s->driver.allocate_async(&workspace, s->proposal.workspace_bytes, stream) != CUDA_SUCCESS)
+    cuda_borrowed workspace;
+    if (hone_cuda_borrow(&s->driver, execution, s->proposal.workspace_bytes, &workspace) != CUDA_SUCCESS)
         return CUBLASLT_NOT_SUPPORTED;
-    int result = multiply(s, product, workspace, stream);
-    (void)s->driver.free_async(workspace, stream);
+    int result = multiply(s, product, workspace.address, stream);
+    (void)hone_cuda_return(&s->driver, execution, &workspace);
     return result;
 }
 
@@ -241,7 +240,7 @@ hone_status hone_cublaslt_run(const hone_plan *plan, const hone_value *args, con
     const hone_matmul product = hone_matmul_of(plan, args);
     if (!enter(s, &before)) return HONE_KERNEL_FAILED;
     int result = s->workspace == 0 || owns_workspace(s, stream) ? multiply(s, &product, s->workspace, stream)
-                                                                : multiply_elsewhere(s, &product, stream);
+                                                                : multiply_elsewhere(s, &product, execution, stream);
     leave(s, before);
     if (result == CUBLASLT_SUCCESS) return HONE_OK;
     return result == CUBLASLT_NOT_SUPPORTED ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;

@@ -1,4 +1,5 @@
 // A launch: what a plan of cuda costs over the driver's own call. Nothing here allocates, locks or waits.
+#include "platforms/cuda/borrowed.h"
 #include "platforms/cuda/loaded.h"
 
 static hone_status fail_launch(hone_platform_instance *instance, cuda_result result)
@@ -29,16 +30,16 @@ static cuda_result launch(const cuda_loaded *loaded, cuda_stream *stream, void *
 
 // In the order of the stream: a run that comes later on it may get the same memory.
 static cuda_result launch_with_scratch(
-    const cuda_loaded *loaded, cuda_stream *stream, uint64_t *values, void **arguments)
+    const cuda_loaded *loaded, const hone_execution *execution, uint64_t *values, void **arguments)
 {
     const cuda_driver *driver = &loaded->instance->driver;
-    cuda_address memory = 0;
-    cuda_result result = driver->allocate_async(&memory, loaded->scratch_bytes, stream);
+    cuda_borrowed memory;
+    cuda_result result = hone_cuda_borrow(driver, execution, loaded->scratch_bytes, &memory);
     if (result != CUDA_SUCCESS) return result;
-    values[loaded->scratch_index] = memory;
-    result = launch(loaded, stream, arguments);
-    cuda_result freed = driver->free_async(memory, stream);
-    return result != CUDA_SUCCESS ? result : freed;
+    values[loaded->scratch_index] = memory.address;
+    result = launch(loaded, execution != NULL ? execution->stream : NULL, arguments);
+    cuda_result returned = hone_cuda_return(driver, execution, &memory);
+    return result != CUDA_SUCCESS ? result : returned;
 }
 
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
@@ -62,7 +63,7 @@ hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const h
         return HONE_KERNEL_FAILED;
     cuda_stream *stream = execution != NULL ? execution->stream : NULL;
     cuda_result result = loaded->scratch_bytes == 0 ? launch(loaded, stream, arguments)
-                                                    : launch_with_scratch(loaded, stream, values, arguments);
+                                                    : launch_with_scratch(loaded, execution, values, arguments);
     if (before != loaded->context) (void)driver->context_set_current(before);
     return result == CUDA_SUCCESS ? HONE_OK : fail_launch(loaded->instance, result);
 }

@@ -1,5 +1,6 @@
 // cuBLASLt as a kernel of matmul, on a fake one: what it is asked, and what happens where it is not there.
 #include "fake.h"
+#include "lender.h"
 
 enum { M = 3, N = 4, K = 5 };
 
@@ -115,6 +116,12 @@ static void its_algorithms_are_the_space(void **state)
     // Another stream must not write into the same workspace meanwhile.
     hone_execution elsewhere = {.struct_size = sizeof elsewhere, .stream = &elsewhere};
     assert_int_equal(t->plan->run(t->plan, t->args, &elsewhere), HONE_OK);
+    assert_int_equal(fake_count(&t->fake, "allocate 1024"), 1);
+    lender host = {.empty = false};
+    hone_execution lent = lender_execution(&host, &elsewhere);
+    assert_int_equal(t->plan->run(t->plan, t->args, &lent), HONE_OK);
+    assert_int_equal(host.asked, 1);
+    assert_int_equal(host.out, 0);
     assert_int_equal(fake_count(&t->fake, "allocate 1024"), 1);
 }
 

@@ -1,5 +1,6 @@
 // A pack of what Triton 3.9 has compiled, data/pack.json, on the fake driver: what reaches it, and what is refused before.
 #include "../cuda/fake.h"
+#include "../cuda/lender.h"
 
 #define PACK HONE_TEST_DATA "/unit/triton/data"
 
@@ -122,6 +123,35 @@ static void scratch_comes_from_the_stream_and_programs_are_clusters(void **state
     assert_non_null(strstr(log, "grid 2,1,1 block 64,1,1 shared 0 cluster 2,1,1 attribute 6=1 arguments"));
 }
 
+// The host's memory is taken where it lends some that is aligned as the driver's, and given back behind the launch.
+static void scratch_is_the_hosts_where_it_lends_some(void **state)
+{
+    launching *l = *state;
+    lender host = {.empty = false};
+    hone_execution execution = lender_execution(&host, NULL), older = execution;
+    char address[17], wanted[64];
+    const void *memory = host.memory;
+    if (bind(l, "scratched") != HONE_OK) fail_msg("%s", l->err.message);
+    assert_int_equal(l->plan->run(l->plan, l->args, &execution), HONE_OK);
+    assert_int_equal(host.asked, 1);
+    assert_int_equal(host.out, 0);
+    put_bytes(address, &memory, sizeof memory);
+    snprintf(wanted, sizeof wanted, " %s 0000000000000000\n", address);
+    if (strstr(fake_read(&l->fake), wanted) == NULL) fail_msg("'%s' is not in: %s", wanted, l->fake.text);
+    assert_int_equal(fake_count(&l->fake, "allocate 256"), 0);
+    host.empty = true;
+    assert_int_equal(l->plan->run(l->plan, l->args, &execution), HONE_OK);
+    host.empty = false;
+    host.askew = true;
+    assert_int_equal(l->plan->run(l->plan, l->args, &execution), HONE_OK);
+    assert_int_equal(host.asked, 3);
+    older.struct_size = offsetof(hone_execution, take);
+    assert_int_equal(l->plan->run(l->plan, l->args, &older), HONE_OK);
+    assert_int_equal(host.asked, 3);
+    assert_int_equal(host.out, 0);
+    assert_int_equal(fake_count(&l->fake, "allocate 256"), 3);
+}
+
 static void what_was_taken_for_granted_is_looked_at(void **state)
 {
     launching *l = *state;
@@ -175,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(a_launch_is_tritons_byte_for_byte),
         test(scratch_comes_from_the_stream_and_programs_are_clusters),
+        test(scratch_is_the_hosts_where_it_lends_some),
         test(what_was_taken_for_granted_is_looked_at),
         test(a_list_or_metadata_that_do_not_fit_the_binary_are_refused_with_the_reason),
         test(another_chip_is_told),

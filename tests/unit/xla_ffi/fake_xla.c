@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TASKS = 256 };
@@ -9,6 +10,8 @@ enum { TASKS = 256 };
 xla_ffi_code fake_xla_code;
 char fake_xla_message[1200];
 int64_t fake_xla_threads;
+size_t fake_xla_memory = 1 << 20, fake_xla_lent;
+int fake_xla_allocations;
 
 static pthread_t tasks[TASKS];
 static int task_count;
@@ -57,6 +60,36 @@ static xla_ffi_error *threads_get(xla_ffi_threads_get *args)
     return fake_xla_threads == 0 ? &the_error : NULL;
 }
 
+static xla_ffi_error *memory_allocate(xla_ffi_memory_allocate *args)
+{
+    if (args->alignment > 16 || args->size > fake_xla_memory - fake_xla_lent) return &the_error;
+    args->data = aligned_alloc(256, (args->size + 255) / 256 * 256);
+    if (args->data == NULL) return &the_error;
+    fake_xla_lent += args->size;
+    fake_xla_allocations++;
+    return NULL;
+}
+
+static xla_ffi_error *memory_free(xla_ffi_memory_free *args)
+{
+    free(args->data);
+    fake_xla_lent -= args->size;
+    return NULL;
+}
+
+// The default stream of the first device.
+static xla_ffi_error *stream_get(xla_ffi_stream_get *args)
+{
+    args->stream = NULL;
+    return NULL;
+}
+
+static xla_ffi_error *ordinal_get(xla_ffi_ordinal_get *args)
+{
+    args->ordinal = 0;
+    return NULL;
+}
+
 void fake_xla_join(void)
 {
     while (task_count > 0)
@@ -67,8 +100,12 @@ static const xla_ffi_api api = {
     .struct_size = sizeof api,
     .error_create = error_create,
     .error_destroy = error_destroy,
+    .stream_get = stream_get,
+    .memory_allocate = memory_allocate,
+    .memory_free = memory_free,
     .schedule = schedule,
     .threads_get = threads_get,
+    .ordinal_get = ordinal_get,
 };
 
 void fake_xla_init(fake_xla_frame *out)

@@ -21,6 +21,9 @@ extern xla_ffi_code fake_xla_code;
 extern char fake_xla_message[1200];
 // What the fake lends: 0 threads and fewer means that it refuses.
 extern int64_t fake_xla_threads;
+// Device memory: what there is, what is lent at the moment, how often some was lent.
+extern size_t fake_xla_memory, fake_xla_lent;
+extern int fake_xla_allocations;
 
 void fake_xla_init(fake_xla_frame *out);
 void fake_xla_argument(fake_xla_frame *frame, int dtype, void *data, int64_t rank, int64_t *dims);

@@ -1,5 +1,6 @@
 // The handler of hone_call, called as XLA calls it.
 #include "fake_xla.h"
+#include "xla_ffi/memory.h"
 #include "xla_ffi/threads.h"
 
 #include <math.h>
@@ -132,7 +133,7 @@ static void wrong_frames_say_what_is_asked(void **state)
     assert_non_null(strstr(fake_xla_message, "65 attributes"));
 }
 
-static void a_context_is_found_by_its_number_and_never_tunes(void **state)
+static void a_context_is_found_by_its_digest_and_never_tunes(void **state)
 {
     (void)state;
     hone_override reference = {.algorithm = "rms_norm", .kernel = "nobody"};
@@ -142,18 +143,59 @@ static void a_context_is_found_by_its_number_and_never_tunes(void **state)
     assert_int_equal(hone_context_derive(rt, NULL, NULL, NULL, HONE_POLICY_TUNE, &tuning, NULL), HONE_OK);
     assert_int_equal(hone_xla_add_context(context, NULL), HONE_OK);
     assert_int_equal(hone_xla_add_context(tuning, NULL), HONE_OK);
-    int64_t number = (int64_t)hone_context_number(context);
+    int64_t digest = (int64_t)hone_context_digest(context);
     fake_xla_frame frame;
     norm_frame(&frame, NULL);
-    fake_xla_scalar(&frame, "hone_context", XLA_FFI_S64, &number);
+    fake_xla_scalar(&frame, "hone_context", XLA_FFI_S64, &digest);
     assert_non_null(hone_xla_call_cpu(&frame.frame));
     assert_int_equal(fake_xla_code, XLA_FFI_NOT_FOUND);
-    number = (int64_t)hone_context_number(tuning);
+    digest = (int64_t)hone_context_digest(tuning);
     assert_null(hone_xla_call_cpu(&frame.frame)); // the heuristic: a contest would take seconds and need a worker
-    number = 1000000;
+    digest = 1000000;
     assert_null(hone_xla_call_cpu(&frame.frame));
     hone_context_release(&context);
     hone_context_release(&tuning);
+}
+
+// XLA keeps programs for longer than a runtime may be the one that calls are made with.
+static void a_context_of_an_earlier_runtime_is_still_found(void **state)
+{
+    (void)state;
+    hone_runtime_options options = {
+        .struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_ENVIRONMENT};
+    hone_override choice = {.algorithm = "softmax", .kernel = "reference"};
+    hone_runtime *other = NULL;
+    hone_context *failing = NULL;
+    assert_int_equal(hone_context_derive(rt, NULL, NULL, &choice, HONE_POLICY_FAIL, &failing, NULL), HONE_OK);
+    assert_int_equal(hone_xla_add_context(failing, NULL), HONE_OK);
+    assert_int_equal(hone_runtime_open(&options, &other, NULL), HONE_OK);
+    hone_xla_use(other);
+    int64_t digest = (int64_t)hone_context_digest(failing);
+    fake_xla_frame frame;
+    norm_frame(&frame, NULL);
+    fake_xla_scalar(&frame, "hone_context", XLA_FFI_S64, &digest);
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_int_equal(fake_xla_code, XLA_FFI_NOT_FOUND);
+    hone_xla_use(rt);
+    hone_context_release(&failing);
+}
+
+// 256: what is lent now; then none is left; then XLA is too old to lend any.
+static void memory_is_xlas_while_it_lends_some(void **state)
+{
+    (void)state;
+    fake_xla_frame frame;
+    fake_xla_init(&frame);
+    void *memory = hone_xla_take(&frame.frame, 256);
+    assert_non_null(memory);
+    assert_int_equal(fake_xla_lent, 256);
+    hone_xla_give_back(&frame.frame, memory, 256);
+    assert_int_equal(fake_xla_lent, 0);
+    assert_null(hone_xla_take(&frame.frame, (size_t)1 << 40));
+    xla_ffi_api old = *frame.frame.api;
+    old.struct_size = offsetof(xla_ffi_api, memory_free);
+    frame.frame.api = &old;
+    assert_null(hone_xla_take(&frame.frame, 256));
 }
 
 static void what_was_prepared_is_what_runs(void **state)
@@ -207,7 +249,9 @@ int main(void)
         cmocka_unit_test(the_metadata_are_answered),
         cmocka_unit_test(to_instantiate_looks_at_attributes_alone),
         cmocka_unit_test(wrong_frames_say_what_is_asked),
-        cmocka_unit_test(a_context_is_found_by_its_number_and_never_tunes),
+        cmocka_unit_test(a_context_is_found_by_its_digest_and_never_tunes),
+        cmocka_unit_test(a_context_of_an_earlier_runtime_is_still_found),
+        cmocka_unit_test(memory_is_xlas_while_it_lends_some),
         cmocka_unit_test(what_was_prepared_is_what_runs),
         cmocka_unit_test(every_index_is_run_once_whatever_xla_lends),
     };
