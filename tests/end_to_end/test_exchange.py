@@ -233,12 +233,13 @@ class Bundle(ExchangeTest):
         self.assertEqual((bundle["device"], len(bundle["entries"])), ("cpu|other", 1))
         self.assertEqual(self.put(bundle, env={"HONE_STORE": self.url("other")}).json, {"stored": 1})
 
-    def test_put_takes_no_bundle_of_several_devices(self):
+    def test_put_takes_a_document_of_several_devices_and_keeps_each_under_its_own(self):
         self.put(self.document())
         self.put(dict(self.document(NORM_NEAR), device="cpu|other"))
         bundle = self.hone("store", "export", "-").json
-        answer = self.put(bundle, code=WORLD, env={"HONE_STORE": self.url("other")})
-        self.assertIn("store import", answer.err)
+        other = {"HONE_STORE": self.url("other")}
+        self.assertEqual(self.put(bundle, env=other).json, {"stored": 2})
+        self.assertEqual(self.hone("store", "export", "-", env=other).json["entries"], bundle["entries"])
 
 
 class Merge(ExchangeTest):
