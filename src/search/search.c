@@ -11,8 +11,9 @@
 static const char where[] = "search";
 
 enum {
-    FAR_FIRST = 6, // configs far from one another, before the model is asked
-    ALTERNATE = 2, // of the beginning, one in so many is a known config; the very first is one
+    FAR_FIRST = 6,    // configs far from one another, before the model is asked
+    ALTERNATE = 2,    // of the beginning, one in so many is a known config; the very first is one
+    ALONE_UNDER = 30, // results under which the process alone proposes
     LESSONS_MOST = 4000
 };
 
@@ -149,7 +150,7 @@ static uint32_t choose(hone_search *search, hone_arm *out_arm)
     uint32_t row = begin(search);
     *out_arm = HONE_ARMS;
     if (row != HONE_POOL_NONE) return row;
-    *out_arm = draw_arm(search);
+    *out_arm = search->told_count < ALONE_UNDER ? HONE_ARM_GAUSS : draw_arm(search);
     bool learnt = *out_arm > HONE_ARM_FOREST || teach(search);
     row = learnt ? ask_arm(search, *out_arm) : HONE_POOL_NONE;
     if (row != HONE_POOL_NONE) return row;

@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "search/forest.h"
 #include "search/gauss.h"
+#include "search/inside.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -166,12 +167,40 @@ static void the_process_chooses_by_expected_improvement(void **state)
     close_scene(&s);
 }
 
+// Arms ----------------------------------------------------------------------------------------------------------------
+
+static void the_process_alone_proposes_until_thirty_results_are_there(void **state)
+{
+    (void)state;
+    scene s;
+    size_t of_process = 0, of_others = 0;
+    hone_search *search;
+    open_scene(&s, "x: 0..12\ny: 0..12\nz: 1..16 *2");
+    assert_int_equal(hone_search_create(&s.allocator, s.bound, NULL, &search, NULL), HONE_OK);
+    for (size_t i = 0; i < 90; i++) {
+        hone_config config;
+        assert_int_equal(hone_search_next(search, &config, NULL), HONE_OK);
+        uint32_t row = hone_pool_find(&search->pool, &config);
+        size_t arm = search->arm_of[row] - 1u;
+        bool is_beginning = arm == HONE_ARMS;
+        of_process += arm == HONE_ARM_GAUSS && i < 30;
+        of_others += arm != HONE_ARM_GAUSS && i >= 30;
+        assert_true(i >= 30 || is_beginning || arm == HONE_ARM_GAUSS);
+        assert_int_equal(hone_search_tell(search, &config, exp(target_of(&s, row)), HONE_FAILURE_NONE, NULL), HONE_OK);
+    }
+    assert_true(of_process >= 20);
+    assert_true(of_others > 0);
+    hone_search_destroy(&search);
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tree_knows_what_it_was_grown_on),
         cmocka_unit_test(a_forest_chooses_the_lowest_of_what_is_not_taken),
         cmocka_unit_test(the_process_chooses_by_expected_improvement),
+        cmocka_unit_test(the_process_alone_proposes_until_thirty_results_are_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,10 +263,11 @@ static void a_source_that_misleads_is_dropped(void **state)
     places_of_known(bound, &options, near_nought, 20, places);
     for (size_t i = 0; i < 8; i++)
         assert_true(places[i] < 20);
-    places_of_known(bound, &options, far_from_nought, 20, places);
+    // Undropped, seven would be among the first 14; later the model may come upon some by itself.
+    places_of_known(bound, &options, far_from_nought, 14, places);
     size_t tried = 0;
     for (size_t i = 0; i < 8; i++)
-        tried += places[i] < 20;
+        tried += places[i] < 14;
     assert_int_equal(tried, 2);
     hone_bound_space_release(&bound);
 }
