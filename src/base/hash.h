@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { HONE_KEY_SIZE = 17, HONE_SHA256_HEX_SIZE = 65 };
 
@@ -16,5 +17,28 @@ bool hone_is_key(const char *text);
 void hone_hash_sha256(const void *text, size_t size, char out_hex[HONE_SHA256_HEX_SIZE]);
 // XXH3, 64 bits.
 uint64_t hone_hash64(const void *bytes, size_t size);
+
+// Another hash, for tables of names: most of those have at most 16 bytes, which it takes as two numbers that may overlap.
+static inline uint64_t hone_hash_name(const char *name, size_t size)
+{
+    uint64_t low = 0, high = 0;
+    uint32_t first, last;
+    if (size > 16) return hone_hash64(name, size);
+    if (size >= 8) {
+        memcpy(&low, name, sizeof low);
+        memcpy(&high, name + size - sizeof high, sizeof high);
+    } else if (size >= 4) {
+        memcpy(&first, name, sizeof first);
+        memcpy(&last, name + size - sizeof last, sizeof last);
+        low = (uint64_t)first << 32 | last;
+    } else {
+        for (size_t i = 0; i < size; i++)
+            low = low << 8 | (unsigned char)name[i];
+    }
+    // The upper half of a product mixes what its lower half only moves up; the sum keeps names apart whose one half makes it zero.
+    __extension__ unsigned __int128 product =
+        (unsigned __int128)(low ^ UINT64_C(0xa0761d6478bd642f)) * (high ^ UINT64_C(0xe7037ed1a0b428db));
+    return ((uint64_t)product ^ (uint64_t)(product >> 64)) + low + high * UINT64_C(0x9fb21c651e98df25) + size;
+}
 
 #endif

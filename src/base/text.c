@@ -10,16 +10,6 @@ hone_view hone_view_of(const char *text)
     return (hone_view){text, text ? strlen(text) : 0};
 }
 
-bool hone_view_equal(hone_view a, hone_view b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
-bool hone_view_is(hone_view view, const char *text)
-{
-    return hone_view_equal(view, hone_view_of(text));
-}
-
 // Bytes of well-formed UTF-8 at the start of text.
 static size_t sound_prefix(const char *text, size_t size)
 {

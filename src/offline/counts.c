@@ -8,19 +8,29 @@ static uint32_t operand(const hone_graph *graph, uint32_t op, size_t index)
     return index < o->operand_count ? graph->operands[o->first_operand + index] : HONE_GRAPH_NONE;
 }
 
-static bool is_opcode(const hone_graph *graph, uint32_t value, const char *opcode)
+static hone_view opcode_of(const hone_graph *graph, uint32_t value)
 {
     uint32_t op = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
-    return op != HONE_GRAPH_NONE && hone_view_is(graph->ops[op].opcode, opcode);
+    return op != HONE_GRAPH_NONE ? graph->ops[op].opcode : (hone_view){0};
+}
+
+static bool is_opcode(const hone_graph *graph, uint32_t value, const char *opcode)
+{
+    return hone_view_is(opcode_of(graph, value), opcode);
 }
 
 // Behind conversions, which do not change a small integer.
 static uint32_t plain(const hone_graph *graph, uint32_t value)
 {
-    static const char *const same[] = {"convert", "copy", "bitcast", "reshape"};
+    static const hone_view same[] = {
+        HONE_VIEW("convert"),
+        HONE_VIEW("copy"),
+        HONE_VIEW("bitcast"),
+        HONE_VIEW("reshape"),
+    };
     for (int depth = 0; depth < 8; depth++) {
         size_t i = 0;
-        while (i < sizeof same / sizeof same[0] && !is_opcode(graph, value, same[i]))
+        while (i < sizeof same / sizeof same[0] && !hone_view_equal(opcode_of(graph, value), same[i]))
             i++;
         if (i == sizeof same / sizeof same[0]) break;
         value = operand(graph, graph->values[value].op, 0);

@@ -35,10 +35,24 @@ static inline void skip_spaces(cursor *c)
         c->at++;
 }
 
+// What a byte may be, by its value. Letters, digits and what names consist of besides; the rest is what readers stop at.
+enum {
+    BYTE_NAME = 1,
+    BYTE_STRING = 2,    // ends a string, or an escape in it begins
+    BYTE_BRACKET = 4,   // opens or closes one, or a string
+    BYTE_TYPE = 8,      // may end a type of MLIR, or open something within
+    BYTE_STATEMENT = 16 // means something in a statement of MLIR
+};
+extern const unsigned char hone_byte_classes[256];
+
+static inline bool is_class(char b, unsigned classes)
+{
+    return (hone_byte_classes[(unsigned char)b] & classes) != 0;
+}
+
 static inline bool is_name_byte(char b)
 {
-    return (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9') || b == '_' || b == '.' ||
-           b == '-' || b == '$' || (unsigned char)b >= 0x80;
+    return is_class(b, BYTE_NAME);
 }
 
 // The name at the cursor, without what marks it; empty when there is none.
@@ -53,9 +67,14 @@ static inline hone_view take_name(cursor *c)
 // Behind the string that opens at the cursor. A string does not go over a line's end.
 static inline void skip_string(cursor *c)
 {
-    for (c->at++; c->at < c->end && *c->at != '"' && *c->at != '\n'; c->at++)
-        if (*c->at == '\\' && c->at + 1 < c->end && c->at[1] != '\n') c->at++;
-    if (c->at < c->end && *c->at == '"') c->at++;
+    const char *at = c->at + 1, *end = c->end;
+    for (;; at++) {
+        while (at < end && !is_class(*at, BYTE_STRING))
+            at++;
+        if (at >= end || *at != '\\') break;
+        at += at + 1 < end && at[1] != '\n';
+    }
+    c->at = at < end && *at == '"' ? at + 1 : at;
 }
 
 // The inside of the string that opens at the cursor, and the cursor behind it.
@@ -72,15 +91,20 @@ static inline hone_view take_string(cursor *c)
 static inline void skip_brackets(cursor *c)
 {
     int depth = 0;
-    while (c->at < c->end) {
+    for (;;) {
+        while (c->at < c->end && !is_class(*c->at, BYTE_BRACKET))
+            c->at++;
+        if (c->at >= c->end) return;
         char b = *c->at;
         if (b == '"') {
             skip_string(c);
             continue;
         }
         c->at++;
-        if (b == '(' || b == '[' || b == '{') depth++;
-        if ((b == ')' || b == ']' || b == '}') && --depth <= 0) return;
+        if (b == '(' || b == '[' || b == '{')
+            depth++;
+        else if (--depth <= 0)
+            return;
     }
 }
 

@@ -172,20 +172,28 @@ typedef enum reach {
     REACH_UNPLACED // behind everything that XLA made and that belongs to no place of the program
 } reach;
 
-static bool is_one_of(hone_view opcode, const char *const *names, size_t count)
+static bool is_one_of(hone_view opcode, const hone_view *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (hone_view_is(opcode, names[i])) return true;
+        if (hone_view_equal(opcode, names[i])) return true;
     return false;
 }
 
-static const char *const layout_opcodes[] = {
-    "bitcast", "bitcast-convert", "copy",    "copy-start",           "copy-done",
-    "reshape", "transpose",       "convert", "optimization-barrier",
+static const hone_view layout_opcodes[] = {
+    HONE_VIEW("bitcast"),    HONE_VIEW("bitcast-convert"), HONE_VIEW("copy"),
+    HONE_VIEW("copy-start"), HONE_VIEW("copy-done"),       HONE_VIEW("reshape"),
+    HONE_VIEW("transpose"),  HONE_VIEW("convert"),         HONE_VIEW("optimization-barrier"),
 };
-static const char *const opaque_opcodes[] = {
-    "parameter", "get-tuple-element", "while", "conditional", "call", "custom-call", "infeed",
-    "rng",       "rng-bit-generator",
+static const hone_view opaque_opcodes[] = {
+    HONE_VIEW("parameter"),
+    HONE_VIEW("get-tuple-element"),
+    HONE_VIEW("while"),
+    HONE_VIEW("conditional"),
+    HONE_VIEW("call"),
+    HONE_VIEW("custom-call"),
+    HONE_VIEW("infeed"),
+    HONE_VIEW("rng"),
+    HONE_VIEW("rng-bit-generator"),
 };
 
 // A place of the program is a path of scopes; a lone word is a parameter's name that XLA spread to copies of it.
@@ -234,10 +242,13 @@ static void see(finder *f, uint32_t op)
 
 static void add_type(const hone_graph *graph, uint32_t value, hone_operands *out)
 {
+    if (out->count == HONE_TYPES_MAX) return;
     hone_view type = graph->values[value].type;
     for (uint32_t i = 0; i < out->count; i++)
-        if (hone_view_equal(out->types[i], type)) return;
-    if (out->count < HONE_TYPES_MAX) out->types[out->count++] = type;
+        if (out->types[i].size == type.size &&
+            (out->types[i].data == type.data || hone_view_equal(out->types[i], type)))
+            return;
+    out->types[out->count++] = type;
 }
 
 // Takes an operand of an operation of the call: part of it, transparent, or one of the arrays that the call reads.
@@ -327,9 +338,10 @@ static void read_views(finder *f, const uint32_t *ops, size_t count, hone_found 
 static void add_literal(hone_found *out, hone_view literal)
 {
     double value;
-    if (out->literal_count == HONE_LITERALS_MAX || !hone_number_parse(literal.data, literal.size, &value)) return;
+    if (out->literal_count == HONE_LITERALS_MAX) return;
     for (uint32_t i = 0; i < out->literal_count; i++)
         if (hone_view_equal(out->literals[i], literal)) return;
+    if (!hone_number_parse(literal.data, literal.size, &value)) return;
     out->literals[out->literal_count++] = literal;
 }
 
@@ -380,10 +392,10 @@ static void read_made(const hone_graph *graph, const uint32_t *ops, size_t count
 static uint64_t fingerprint(const hone_graph *graph, uint32_t op)
 {
     const graph_op *o = &graph->ops[op];
-    uint64_t hash = hone_hash64(o->opcode.data, o->opcode.size) ^ o->place * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hone_hash_name(o->opcode.data, o->opcode.size) ^ o->place * UINT64_C(0x9e3779b97f4a7c15);
     if (o->value_count == 0) return hash;
     hone_view type = graph->values[o->first_value].type;
-    return hash * 31 + hone_hash64(type.data, type.size);
+    return hash * 31 + hone_hash_name(type.data, type.size);
 }
 
 // The number of times that a sequence repeats its beginning, by the failure function of Knuth, Morris and Pratt.
@@ -420,6 +432,8 @@ static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequ
     const hone_graph *g = f->graph;
     begin(f, ops, count);
     size_t like_last = 0, used = 0;
+    for (size_t i = 0; i < count; i++)
+        f->parent[ops[i]] = (uint32_t)i; // here: where the operation stands among them
     for (size_t i = 0; i < count; i++) {
         like_last += sequence[i] == sequence[count - 1];
         const graph_op *op = &g->ops[ops[i]];
@@ -427,7 +441,7 @@ static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequ
             uint32_t value = g->operands[op->first_operand + k];
             uint32_t from = value == HONE_GRAPH_NONE ? value : g->values[value].op;
             if (from == HONE_GRAPH_NONE || f->stamp[from] != f->serial || f->parent[from] == HONE_GRAPH_NONE) continue;
-            used += fingerprint(g, from) == sequence[count - 1];
+            used += sequence[f->parent[from]] == sequence[count - 1];
             f->parent[from] = HONE_GRAPH_NONE; // counted once
         }
     }
@@ -435,9 +449,10 @@ static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequ
 }
 
 // Operations that do the work of a call. Merging equal work takes masks and broadcasts first, rarely these.
-static const char *const working_opcodes[] = {
-    "dot",  "dot_general", "convolution", "reduce", "exponential", "divide",
-    "tanh", "rsqrt",       "while",       "sort",   "custom-call", "custom_call",
+static const hone_view working_opcodes[] = {
+    HONE_VIEW("dot"),         HONE_VIEW("dot_general"), HONE_VIEW("convolution"), HONE_VIEW("reduce"),
+    HONE_VIEW("exponential"), HONE_VIEW("divide"),      HONE_VIEW("tanh"),        HONE_VIEW("rsqrt"),
+    HONE_VIEW("while"),       HONE_VIEW("sort"),        HONE_VIEW("custom-call"), HONE_VIEW("custom_call"),
 };
 
 static int compare_fingerprints(const void *a, const void *b)
@@ -457,18 +472,18 @@ static size_t common_divisor(size_t a, size_t b)
 }
 
 // Calls that are equal repeat each piece of work equally often: the largest number that divides how often each of them is
-// there. 0: no work is there. room takes a fingerprint an operation.
-static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t count, uint64_t *room)
+// there. 0: no work is there. The fingerprints of the operations are read, and what is in their room is lost.
+static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t count, uint64_t *prints)
 {
     size_t working = 0, calls = 0;
     for (size_t i = 0; i < count; i++) {
         bool works =
             is_one_of(graph->ops[ops[i]].opcode, working_opcodes, sizeof working_opcodes / sizeof working_opcodes[0]);
-        if (works && !graph->ops[ops[i]].constant) room[working++] = fingerprint(graph, ops[i]);
+        if (works && !graph->ops[ops[i]].constant) prints[working++] = prints[i];
     }
-    qsort(room, working, sizeof *room, compare_fingerprints);
+    qsort(prints, working, sizeof *prints, compare_fingerprints);
     for (size_t start = 0, i = 1; i <= working; i++) {
-        if (i < working && room[i] == room[start]) continue;
+        if (i < working && prints[i] == prints[start]) continue;
         calls = common_divisor(calls, i - start);
         start = i;
     }

@@ -27,8 +27,8 @@ void hone_graph_deinit(hone_graph *graph)
 // Room for one more of an array, and its index.
 static uint32_t take(hone_graph *graph, void *array, size_t *count, size_t *capacity, size_t size)
 {
-    if (graph->failed || *count >= HONE_GRAPH_NONE - 1 ||
-        !hone_grow(&graph->allocator, array, capacity, *count + 1, size)) {
+    bool room = *count < *capacity || hone_grow(&graph->allocator, array, capacity, *count + 1, size);
+    if (graph->failed || !room || *count >= HONE_GRAPH_NONE - 1) {
         graph->failed = true;
         return HONE_GRAPH_NONE;
     }

@@ -65,11 +65,12 @@ typedef struct graph_label {
     bool transposed;  // within "transpose(": a gradient's backward part
 } graph_label;
 
-// Names to numbers, within a scope; a later definition takes the place of an earlier one.
+// Names, whose bytes stay where they are, to numbers, within a scope; a later definition takes the place of an earlier one.
 typedef struct hone_names {
     hone_allocator allocator;
-    struct hone_names_row *rows;
-    size_t count, capacity;
+    struct hone_names_slot *slots;
+    struct hone_names_entry *entries;
+    size_t slot_capacity, count, capacity; // count and capacity: of entries
     bool failed;
 } hone_names;
 
@@ -132,6 +133,7 @@ uint32_t hone_graph_home(const hone_graph *graph, uint32_t op);
 
 void hone_names_init(hone_names *names, const hone_allocator *allocator);
 void hone_names_deinit(hone_names *names);
+void hone_names_clear(hone_names *names); // forgets all, for the names of another body
 void hone_names_put(hone_names *names, uint32_t scope, hone_view name, uint32_t value);
 uint32_t hone_names_get(const hone_names *names, uint32_t scope, hone_view name); // HONE_GRAPH_NONE: not there
 

@@ -300,6 +300,7 @@ static const char *find_byte(const char *from, const char *end, char byte)
 
 static const char *find_mark(const char *from, const char *end, const char *mark)
 {
+    if (find_byte(from, end, ':') == end) return end; // as in most names of places: both marks have one
     const char *found = from < end ? memmem(from, (size_t)(end - from), mark, strlen(mark)) : NULL;
     return found ? found : end;
 }

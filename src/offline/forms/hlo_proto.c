@@ -23,7 +23,7 @@ typedef struct reference {
 // Numbers are looked up by their bytes, as they stand: a varint has one shortest form.
 typedef struct reader {
     hone_graph *graph;
-    hone_names values; // by the body of their computation
+    hone_names values; // of the computation at hand
     hone_names computations;
     hone_names shapes; // types in texts of the graph
     hone_view *types;
@@ -175,12 +175,12 @@ static bool next_number(numbers *n, hone_view *out)
     return true;
 }
 
-static void read_operands(reader *r, uint32_t body, const instruction *in)
+static void read_operands(reader *r, const instruction *in)
 {
     numbers n = {.fields = in->operands, .packed = cursor_of((hone_view){0}), .field = INSTRUCTION_OPERAND};
     hone_view number;
     while (in->operands.at && next_number(&n, &number))
-        hone_graph_add_operand(r->graph, hone_names_get(&r->values, body, number));
+        hone_graph_add_operand(r->graph, hone_names_get(&r->values, 0, number));
 }
 
 static void read_called(reader *r, uint32_t op, const instruction *in)
@@ -231,13 +231,13 @@ static bool read_instruction(reader *r, uint32_t body, hone_view message)
     if (!split_instruction(message, &in)) return false;
     uint32_t op = hone_graph_add_op(g, body, in.parts[PART_OPCODE]);
     if (op == HONE_GRAPH_NONE) return false;
-    read_operands(r, body, &in);
+    read_operands(r, &in);
     read_called(r, op, &in);
     read_details(r, op, &in);
     read_place(r, op, &in);
     hone_view type = type_of(r, in.parts[PART_SHAPE]);
     uint32_t value = hone_graph_add_value(g, op, type);
-    hone_names_put(&r->values, body, in.parts[PART_ID], value);
+    hone_names_put(&r->values, 0, in.parts[PART_ID], value);
     return !g->failed;
 }
 
@@ -245,6 +245,7 @@ static bool read_computation(reader *r, const wire_field *message)
 {
     hone_graph *g = r->graph;
     uint32_t body = hone_graph_add_body(g, (hone_view){0});
+    hone_names_clear(&r->values);
     hone_view root = {0};
     cursor c = cursor_of(message->bytes);
     wire_field field;
@@ -257,7 +258,7 @@ static bool read_computation(reader *r, const wire_field *message)
         if (field.number == COMPUTATION_ID) hone_names_put(&r->computations, 0, field.bytes, body);
         if (field.number == COMPUTATION_ROOT) root = field.bytes;
     }
-    uint32_t result = root.size > 0 ? hone_names_get(&r->values, body, root) : HONE_GRAPH_NONE;
+    uint32_t result = root.size > 0 ? hone_names_get(&r->values, 0, root) : HONE_GRAPH_NONE;
     if (result != HONE_GRAPH_NONE) g->bodies[body].result = g->values[result].op;
     return sound && !message->clipped && c.at == c.end;
 }

@@ -12,7 +12,7 @@ typedef struct reference {
 
 typedef struct reader {
     hone_graph *graph;
-    hone_names values; // by the number of their computation
+    hone_names values; // of the computation at hand
     hone_names computations;
     reference *references;
     size_t reference_count, reference_capacity;
@@ -40,15 +40,15 @@ static void resolve_references(reader *r)
 
 // What the attributes of an instruction say about the computations that they name.
 typedef struct attribute_role {
-    const char *name;
+    hone_view name;
     graph_role role;
 } attribute_role;
 
 static const attribute_role attribute_roles[] = {
-    {"condition", GRAPH_CONDITION},        {"body", GRAPH_LOOP},
-    {"branch_computations", GRAPH_BRANCH}, {"true_computation", GRAPH_BRANCH},
-    {"false_computation", GRAPH_BRANCH},   {"calls", GRAPH_FUSION},
-    {"to_apply", GRAPH_APPLIED},
+    {HONE_VIEW("condition"), GRAPH_CONDITION},        {HONE_VIEW("body"), GRAPH_LOOP},
+    {HONE_VIEW("branch_computations"), GRAPH_BRANCH}, {HONE_VIEW("true_computation"), GRAPH_BRANCH},
+    {HONE_VIEW("false_computation"), GRAPH_BRANCH},   {HONE_VIEW("calls"), GRAPH_FUSION},
+    {HONE_VIEW("to_apply"), GRAPH_APPLIED},
 };
 
 // A call before optimisation is the program's own; after it, one that XLA made around a piece of work.
@@ -72,19 +72,23 @@ static void read_computations(reader *r, uint32_t op, hone_view value, graph_rol
     }
 }
 
+static bool ends_with(const char *start, const char *end, const char *what)
+{
+    size_t size = strlen(what);
+    return (size_t)(end - start) >= size && memcmp(end - size, what, size) == 0;
+}
+
 // metadata={op_type="..." op_name="..." metadata_payload="..." ...}
 static void read_metadata(reader *r, hone_view value)
 {
     cursor c = cursor_of(value);
     while (c.at < c.end) {
-        bool path = accept(&c, "op_name="), payload = !path && accept(&c, "metadata_payload=");
-        if (peek(&c) != '"') {
-            c.at += !path && !payload;
-            continue;
-        }
+        const char *start = c.at, *quote = memchr(start, '"', (size_t)(c.end - start));
+        if (!quote) break;
+        c.at = quote;
         hone_view text = take_string(&c);
-        if (path) r->path = text;
-        if (payload) r->attribute = text;
+        if (ends_with(start, quote, "op_name=")) r->path = text;
+        if (ends_with(start, quote, "metadata_payload=")) r->attribute = text;
     }
 }
 
@@ -121,7 +125,7 @@ static void read_attribute(reader *r, uint32_t op, hone_view name, hone_view val
 {
     graph_op *o = &r->graph->ops[op];
     for (size_t i = 0; i < sizeof attribute_roles / sizeof attribute_roles[0]; i++)
-        if (hone_view_is(name, attribute_roles[i].name))
+        if (hone_view_equal(name, attribute_roles[i].name))
             read_computations(r, op, value, role_of(r, o, &attribute_roles[i]));
     if (hone_view_is(name, "metadata")) read_metadata(r, value);
     bool config = hone_view_is(name, "backend_config");
@@ -167,7 +171,7 @@ static void read_operand(reader *r, hone_view text)
     while (start > text.data && is_name_byte(start[-1]))
         start--;
     hone_view name = view_between(start, text.data + text.size);
-    if (name.size > 0) hone_graph_add_operand(r->graph, hone_names_get(&r->values, r->body, name));
+    if (name.size > 0) hone_graph_add_operand(r->graph, hone_names_get(&r->values, 0, name));
 }
 
 // The inside of an instruction's parentheses, split at its commas.
@@ -239,7 +243,7 @@ static void read_instruction(reader *r, hone_view line)
     read_attributes(r, op, c);
     if (r->path.size + r->attribute.size > 0)
         r->graph->ops[op].place = hone_graph_place(r->graph, r->path, r->attribute);
-    hone_names_put(&r->values, r->body, name, hone_graph_add_value(r->graph, op, type));
+    hone_names_put(&r->values, 0, name, hone_graph_add_value(r->graph, op, type));
     if (root) r->graph->bodies[r->body].result = op;
 }
 
@@ -252,6 +256,7 @@ static void open_computation(reader *r, hone_view line)
     hone_view name = take_name(&c);
     if (name.size == 0) return;
     r->body = hone_graph_add_body(r->graph, name);
+    hone_names_clear(&r->values);
     hone_names_put(&r->computations, 0, name, r->body);
 }
 

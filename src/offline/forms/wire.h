@@ -17,6 +17,10 @@ typedef struct wire_field {
 // Reads a varint; false when it does not end within ten bytes or before the cursor's end.
 static inline bool wire_varint(cursor *c, uint64_t *out)
 {
+    if (c->at < c->end && (unsigned char)*c->at < 0x80) { // most are small
+        *out = (unsigned char)*c->at++;
+        return true;
+    }
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
         uint64_t byte = (unsigned char)*c->at++;
@@ -38,34 +42,40 @@ static inline bool wire_take(cursor *c, uint64_t size, wire_field *out)
     return true;
 }
 
+// What a field of a type holds; the cursor stands behind its tag.
+static inline bool wire_value(cursor *c, wire_field *out)
+{
+    const char *value = c->at;
+    uint64_t size;
+    switch (out->type) {
+    case WIRE_BYTES:
+        return wire_varint(c, &size) && wire_take(c, size, out);
+    case WIRE_VARINT:
+        if (!wire_varint(c, &out->integer)) return false;
+        out->bytes = view_between(value, c->at);
+        return true;
+    case WIRE_64:
+        return wire_take(c, 8, out);
+    case WIRE_32:
+        return wire_take(c, 4, out);
+    default: // groups, which nobody writes any more, and what is not defined
+        return false;
+    }
+}
+
 // The next field of the message. False at its end (the cursor stands there), and before what is no field.
 static inline bool wire_next(cursor *c, wire_field *out)
 {
     const char *start = c->at;
-    uint64_t tag, size;
+    uint64_t tag;
     if (!wire_varint(c, &tag)) return false;
-    *out = (wire_field){.number = tag >> 3, .type = (wire_type)(tag & 7)};
-    const char *value = c->at;
-    bool sound = false;
-    switch (tag & 7) {
-    case WIRE_VARINT:
-        sound = wire_varint(c, &out->integer);
-        out->bytes = view_between(value, c->at);
-        break;
-    case WIRE_64:
-        sound = wire_take(c, 8, out);
-        break;
-    case WIRE_32:
-        sound = wire_take(c, 4, out);
-        break;
-    case WIRE_BYTES:
-        sound = wire_varint(c, &size) && wire_take(c, size, out);
-        break;
-    default: // groups, which nobody writes any more, and what is not defined
-        break;
-    }
-    if (!sound || out->number == 0) c->at = start;
-    return sound && out->number > 0;
+    out->number = tag >> 3;
+    out->type = (wire_type)(tag & 7);
+    out->integer = 0;
+    out->clipped = false;
+    bool sound = out->number > 0 && wire_value(c, out);
+    if (!sound) c->at = start;
+    return sound;
 }
 
 #endif

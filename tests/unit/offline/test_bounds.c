@@ -1,9 +1,9 @@
 // Hostile programs: bounded time, bounded memory, no deep stack; and memory that runs out at every allocation in turn.
 #include "failing_allocator.h"
 #include "fixture.h"
-#include "os/os.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 enum { TIMES = 10000 };
 
@@ -23,14 +23,14 @@ static void repeat(writer *w, const char *piece, size_t count)
     w->text[w->size] = '\0';
 }
 
-// Reads what must be read, or refused, within a time that only linear work keeps.
+// Reads what must be read, or refused, within a time that only linear work keeps: of the processor, which others may have too.
 static void assert_bounded(fixture *f, writer *w)
 {
     hone_error err = {0};
     hone_program *program = NULL;
-    uint64_t start = hone_os_now_ns();
+    clock_t start = clock();
     hone_status status = hone_offline_read(&f->environment, "hostile", w->text, w->size, &program, &err);
-    double seconds = (double)(hone_os_now_ns() - start) * 1e-9;
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     assert_true(status == HONE_OK || status == HONE_CORRUPT || status == HONE_UNSUPPORTED);
     if (seconds > 60) fail_msg("%.1f s for %zu bytes", seconds, w->size);
     hone_program_release(&program);

@@ -1,0 +1,87 @@
+// The reader of StableHLO text, in parts: statements and regions (stablehlo.c), the rest of a statement (stablehlo_rest.c), its results
+// (stablehlo_results.c), and where it comes from (stablehlo_places.c).
+#ifndef HONE_OFFLINE_FORMS_STABLEHLO_H
+#define HONE_OFFLINE_FORMS_STABLEHLO_H
+
+#include "offline/cursor.h"
+#include "offline/graph.h"
+
+// A statement that is being read, or whose regions are. Views into the text.
+typedef struct stablehlo_statement {
+    uint32_t op;         // HONE_GRAPH_NONE: none that the graph keeps (a module)
+    hone_view results;   // "%0:2, %1"
+    hone_view types;     // behind the last " : "
+    const char *arrow;   // behind the first "->" of the types that stands in no bracket; NULL: there is none
+    hone_view location;  // inside of loc( )
+    hone_view attribute; // that may hold labels too
+    hone_view states;    // of a loop: "%iterArg = %c, ..."
+    uint32_t region_count;
+} stablehlo_statement;
+
+typedef struct stablehlo_frame {
+    stablehlo_statement owner;
+    uint32_t body;            // HONE_GRAPH_NONE: of a module
+    stablehlo_statement last; // newest statement of the body, whose regions may follow on lines of their own
+} stablehlo_frame;
+
+typedef struct stablehlo_use {
+    uint32_t op;
+    hone_view symbol;
+} stablehlo_use;
+
+// An attribute of an operation that may hold labels; few have one.
+typedef struct stablehlo_attribute {
+    uint32_t op;
+    hone_view text;
+} stablehlo_attribute;
+
+// Where operations come from. Locations are numbered as they are met; most are met again and again, often one right after another.
+typedef struct stablehlo_places {
+    hone_names aliases, numbers; // expressions and locations by text
+    hone_view *expressions;      // of aliases: "loc4" stands for "jit(f)/add"(#loc3)
+    hone_view *locations;
+    uint32_t latest; // number of the location that was met last
+    uint32_t *of_op; // 1 + the number of an operation's location; 0: it has none
+    stablehlo_attribute *attributes;
+    size_t expression_count, expression_capacity, location_count, location_capacity, op_capacity;
+    size_t attribute_count, attribute_capacity;
+    bool missing; // an alias is used and not defined: the text was cut after its functions
+} stablehlo_places;
+
+typedef struct stablehlo_reader {
+    hone_graph *graph;
+    cursor c;
+    const char *start;            // of the text
+    hone_names values, functions; // values: of the function at hand
+    stablehlo_frame *frames;
+    size_t frame_count, frame_capacity;
+    stablehlo_use *uses;
+    size_t use_count, use_capacity;
+    stablehlo_places places;
+    bool fragment; // statements stand outside of any function
+} stablehlo_reader;
+
+typedef enum stablehlo_stop { STOP_LINE, STOP_REGION, STOP_END } stablehlo_stop;
+
+// Reads the rest of a statement, up to its end or to the brace of a region.
+stablehlo_stop hone_stablehlo_rest(stablehlo_reader *r, stablehlo_statement *s);
+
+// "%0#1" at the cursor: "0", and the number 1.
+hone_view hone_stablehlo_take_value(cursor *c, uint32_t *out_number);
+hone_view hone_stablehlo_take_symbol(cursor *c);
+// The type at the cursor: up to a comma, a bracket that closes, an attribute or a location, at its own depth.
+hone_view hone_stablehlo_take_type(cursor *c);
+hone_view hone_stablehlo_without_parentheses(hone_view types);
+// Gives an operation its results, once, under their names.
+void hone_stablehlo_finish_results(stablehlo_reader *r, const stablehlo_statement *s);
+
+void hone_stablehlo_places_init(stablehlo_places *places, const hone_allocator *allocator);
+void hone_stablehlo_places_deinit(stablehlo_places *places, const hone_allocator *allocator);
+// Reads "#loc4 = loc("jit(f)/add"(#loc3))" from its '#' on, a whole line.
+void hone_stablehlo_read_alias(stablehlo_reader *r);
+// Remembers where a statement's operation comes from.
+void hone_stablehlo_keep_place(stablehlo_reader *r, const stablehlo_statement *s);
+// Once all is read: aliases stand at the text's end.
+void hone_stablehlo_place_operations(stablehlo_reader *r);
+
+#endif
