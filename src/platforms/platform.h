@@ -98,6 +98,8 @@ typedef struct hone_platform_ops {
     // (hone_pack_judge of pack/pack.h). NULL: the platform takes no packs.
     hone_status (*check)(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
     bool stands_alone; // prepare, release and run need no instance
+    // The words of the last run that failed, which are told once. False: there are none. NULL: a status is all that it says.
+    bool (*last_failure)(hone_platform_instance *instance, hone_error *err);
     // version 1 ends here
 } hone_platform_ops;
 
@@ -126,5 +128,9 @@ hone_status hone_platform_prepare(
     size_t *out_scratch_bytes,
     hone_error *err);
 void hone_platform_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
+// What went wrong when a run of the kernel failed, in its platform's words; "run answered 'kernel failed'" where it has
+// none. instance: what the plan was prepared with.
+void hone_platform_run_words(
+    hone_platform_instance *instance, const hone_kernel *kernel, hone_status status, hone_error *out);
 
 #endif

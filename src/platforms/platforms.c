@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "registry/names.h"
 #include "space/term.h"
 
 #define LATER "not there yet in this version of hone"
@@ -106,6 +107,14 @@ void hone_platform_release(hone_platform_instance *instance, const hone_kernel *
         ops->release(instance, kernel, state);
     else if (kernel->release != NULL)
         kernel->release(kernel, state);
+}
+
+void hone_platform_run_words(
+    hone_platform_instance *instance, const hone_kernel *kernel, hone_status status, hone_error *out)
+{
+    const hone_platform_ops *ops = hone_platform_ops_of(hone_platform_home(kernel->platform));
+    if (ops != NULL && instance != NULL && ops->last_failure != NULL && ops->last_failure(instance, out)) return;
+    hone_fail(out, status, "platforms.run", "run answered '%s'", hone_status_name(status));
 }
 
 _Static_assert(

@@ -1,7 +1,10 @@
 // The slow way of a call: a first call, a wrong call, a kernel that failed.
 #include "base/error.h"
+#include "platforms/platform.h"
+#include "registry/names.h"
 #include "runtime/runtime.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Bounds the loop over failing kernels: each round puts one aside.
@@ -23,22 +26,34 @@ static bool is_failed(void *ctx, const hone_plan_entry *entry)
     return entry->kernel == failed->kernel && strcmp(entry->call_key, failed->key) == 0;
 }
 
+static void name_failure(const hone_plan_entry *entry, hone_status status, hone_error *out)
+{
+    const hone_kernel *kernel = &entry->kernel->kernel;
+    hone_platform_run_words(entry->rt->instances[hone_platform_home(kernel->platform)], kernel, status, out);
+}
+
 // Puts the kernel of an entry aside for its call and takes its plans out of the table. False: no memory.
 static bool retire_kernel(hone_runtime *rt, const hone_plan_entry *entry, hone_status status)
 {
     failed_plan failed = {entry->kernel, entry->call_key};
-    bool aside = hone_runtime_set_aside(
-        rt, entry->kernel, entry->call_key,
-        status == HONE_UNSUPPORTED ? "it answered unsupported at run time" : "it failed at run time");
+    hone_error words;
+    char reason[sizeof words.message + 64];
+    name_failure(entry, status, &words);
+    snprintf(
+        reason, sizeof reason, "%s at run time: %s",
+        status == HONE_UNSUPPORTED ? "it answered unsupported" : "it failed", words.message);
+    bool aside = hone_runtime_set_aside(rt, entry->kernel, entry->call_key, reason);
     if (aside) hone_plan_table_drop(&rt->plans, is_failed, &failed);
     return aside;
 }
 
 static hone_status fail_kernel(const hone_plan_entry *entry, hone_status status, hone_error *err)
 {
+    hone_error words;
+    name_failure(entry, status, &words);
     return hone_fail(
         err, is_of_kernel(status) ? HONE_KERNEL_FAILED : status, "run", "kernel %s of %s failed: %s",
-        entry->kernel->kernel.name, hone_call_text(entry->call), hone_status_name(status));
+        entry->kernel->kernel.name, hone_call_text(entry->call), words.message);
 }
 
 static hone_status check_arguments(const hone_op *op, const hone_value *args, size_t count, hone_error *err)

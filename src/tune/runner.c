@@ -109,19 +109,25 @@ static hone_status run_on(const hone_runner *runner, size_t set)
     return run_values(runner, runner->session->buffers.sets[set].values);
 }
 
+static hone_status fail_status(const hone_runner *runner, hone_status status, hone_error *err)
+{
+    hone_error words;
+    hone_platform_run_words(runner->instance, &runner->kernel, status, &words);
+    return hone_fail(err, status, where, "%s", words.message);
+}
+
 // Runs and waits until it is done. A device says only then what went wrong.
 static hone_status run_whole(const hone_runner *runner, const hone_value *values, hone_error *err)
 {
     hone_status status = run_values(runner, values);
     hone_status waited = hone_site_wait(&runner->session->site, err);
-    if (status != HONE_OK && waited == HONE_OK)
-        return hone_fail(err, status, where, "run answered '%s'", hone_status_name(status));
+    if (status != HONE_OK && waited == HONE_OK) return fail_status(runner, status, err);
     return status != HONE_OK ? status : waited;
 }
 
-static hone_failure fail_run(hone_status status, hone_error *err)
+static hone_failure fail_run(const hone_runner *runner, hone_status status, hone_error *err)
 {
-    hone_fail(err, status, where, "run answered '%s'", hone_status_name(status));
+    (void)!fail_status(runner, status, err);
     return failure_of(status);
 }
 
@@ -336,7 +342,7 @@ hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error 
     }
     *out_ns = (double)(hone_os_now_ns() - start) / runner->batch;
     session->next_set = set;
-    return status == HONE_OK ? HONE_FAILURE_NONE : fail_run(status, err);
+    return status == HONE_OK ? HONE_FAILURE_NONE : fail_run(runner, status, err);
 }
 
 // With a flood, a sample must not come back to data that it has itself brought into the cache.

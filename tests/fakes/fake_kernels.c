@@ -104,12 +104,28 @@ static int scale_by(const fake_launch *launch, float factor, int more)
 }
 
 // (x, y, o, n) and what Triton adds behind
-static int vadd(const fake_launch *launch)
+static int add_vectors(const fake_launch *launch, float sign, int more)
 {
     array x = array_at(launch, 0, false), y = array_at(launch, 1, false), o = array_at(launch, 2, false);
-    for (int64_t i = 0; i < int_at(launch, 3); i++)
-        put(o, i, get(x, i) + get(y, i));
+    const int64_t n = int_at(launch, 3);
+    for (int64_t i = 0; i < n + more; i++)
+        put(o, i, i < n ? get(x, i) + sign * get(y, i) : 1);
     return 0;
+}
+
+static int vadd(const fake_launch *launch)
+{
+    return add_vectors(launch, 1, 0);
+}
+
+static int vsub(const fake_launch *launch)
+{
+    return add_vectors(launch, -1, 0);
+}
+
+static int over(const fake_launch *launch)
+{
+    return add_vectors(launch, 1, 5);
 }
 
 static int triple(const fake_launch *launch)
@@ -151,11 +167,22 @@ int fake_run(const fake_launch *launch)
     static const struct {
         const char *name;
         int (*run)(const fake_launch *launch);
-    } kernels[] = {{"rms_norm", rms_norm}, {"rms_norm_whole", rms_norm}, {"rms_norm_twice", rms_norm},
-                   {"matmul", matmul},     {"matmul_0", matmul}, // as the CuTe DSL names it
-                   {"vadd", vadd},         {"triple", triple},           {"wrong", wrong},
-                   {"overrun", overrun},   {"illegal", illegal},         {"hang", hang},
-                   {"hone_wait", nothing}};
+    } kernels[] = {
+        {"rms_norm", rms_norm},
+        {"rms_norm_whole", rms_norm},
+        {"rms_norm_twice", rms_norm},
+        {"matmul", matmul},
+        {"matmul_0", matmul}, // as the CuTe DSL names it
+        {"vadd", vadd},
+        {"vsub", vsub},
+        {"over", over},
+        {"triple", triple},
+        {"wrong", wrong},
+        {"overrun", overrun},
+        {"illegal", illegal},
+        {"fail", illegal},
+        {"hang", hang},
+        {"hone_wait", nothing}};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (strcmp(kernels[i].name, launch->function->name) == 0) return kernels[i].run(launch);
     return 719;

@@ -7,6 +7,7 @@
 //   FAKE_PJRT_FAIL      "client", "compile", "buffer", "execute", "await": what fails
 //   FAKE_PJRT_CODE      with which code (default 13)
 //   FAKE_PJRT_ABORT     "compile", "execute": what ends the process
+// and of a module what stands behind it: "// wrong", "// fails", "// hangs".
 //   FAKE_CUDA_LOG       a file that gets a line for each compilation, loading and execution
 #include "fake_cuda.h"
 #include "platforms/xla/pjrt.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -255,6 +257,14 @@ static pjrt_error *output_dimensions(void *arguments)
     return NULL;
 }
 
+static unsigned char *put_varint(unsigned char *at, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (unsigned char)(value | 0x80);
+    *at++ = (unsigned char)value;
+    return at;
+}
+
 // An HloModuleProtoWithConfig of nothing but shapes, of fewer than 128 bytes.
 static pjrt_error *optimized_program(void *arguments)
 {
@@ -270,7 +280,7 @@ static pjrt_error *optimized_program(void *arguments)
         *at++ = (unsigned char)loaded->arguments[i].type;
         for (size_t d = 0; d < loaded->arguments[i].rank; d++) {
             *at++ = 3 << 3;
-            *at++ = (unsigned char)loaded->arguments[i].dims[d];
+            at = put_varint(at, (uint64_t)loaded->arguments[i].dims[d]);
         }
         *size = (unsigned char)(at - size - 1);
     }
@@ -362,10 +372,14 @@ static pjrt_error *execute(void *arguments)
     for (size_t i = 0; i < loaded->count; i++)
         if (in[i]->bytes != elements_of(&loaded->arguments[i]) * 4) return fail("sizes");
     fake_log("execute alias=%d live=%ld", loaded->aliases, live);
+    if (strstr(loaded->text, "// fails")) return fail("execute");
+    while (strstr(loaded->text, "// hangs"))
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    const float factor = strstr(loaded->text, "// wrong") ? 3 : 2;
     void *to = loaded->aliases ? in[loaded->count - 1]->data : NULL;
     pjrt_buffer *out = make_buffer(to, count * 4, to == NULL);
     for (size_t i = 0; i < count; i++)
-        ((float *)out->data)[i] = 2 * ((const float *)in[0]->data)[i];
+        ((float *)out->data)[i] = factor * ((const float *)in[0]->data)[i];
     a->output_lists[0][0] = out;
     a->complete[0] = (pjrt_event *)&the_event;
     return NULL;

@@ -45,6 +45,11 @@ static bool cuda_is_lost(const hone_platform_instance *instance)
     return atomic_load_explicit(&instance->lost, memory_order_relaxed) != 0;
 }
 
+static bool cuda_last_failure(hone_platform_instance *instance, hone_error *err)
+{
+    return hone_cuda_check(instance, atomic_exchange(&instance->failed, 0), "the launch", err) != HONE_OK;
+}
+
 const hone_platform_ops hone_cuda_platform = {
     .struct_size = sizeof(hone_platform_ops),
     .platform = HONE_CUDA,
@@ -66,4 +71,5 @@ const hone_platform_ops hone_cuda_platform = {
     .run = hone_cuda_run,
     .wakes = true,
     .check = hone_cuda_check_pack,
+    .last_failure = cuda_last_failure,
 };

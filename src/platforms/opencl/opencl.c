@@ -40,6 +40,11 @@ static bool opencl_is_lost(const hone_platform_instance *instance)
     return atomic_load_explicit(&instance->lost, memory_order_relaxed) != 0;
 }
 
+static bool opencl_last_failure(hone_platform_instance *instance, hone_error *err)
+{
+    return hone_opencl_check(instance, atomic_exchange(&instance->failed, 0), "the launch", err) != HONE_OK;
+}
+
 // No streams of its own: runs without one go to the device's queue, where copies and fills are in order with them.
 const hone_platform_ops hone_opencl_platform = {
     .struct_size = sizeof(hone_platform_ops),
@@ -61,4 +66,5 @@ const hone_platform_ops hone_opencl_platform = {
     .wakes = true,
     .view_align = OPENCL_VIEW_ALIGN,
     .check = hone_opencl_check_pack,
+    .last_failure = opencl_last_failure,
 };

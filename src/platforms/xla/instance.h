@@ -24,6 +24,8 @@ struct hone_platform_instance {
     hone_buffer paths[XLA_KIND_COUNT];
     xla_client clients[XLA_KIND_COUNT];
     hone_platform_instance *cuda; // copies within a GPU's memory; NULL: not needed so far
+    pthread_mutex_t telling;      // of what follows
+    hone_error failure;           // of the last run that failed; HONE_OK: it was told, or there was none
 };
 
 // client.c
@@ -82,5 +84,6 @@ void hone_xla_release(hone_platform_instance *instance, const hone_kernel *kerne
 
 // run.c
 hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+bool hone_xla_last_failure(hone_platform_instance *instance, hone_error *err);
 
 #endif

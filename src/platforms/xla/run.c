@@ -14,6 +14,7 @@ typedef struct in_flight {
     pjrt_buffer *arguments[HONE_MAX_ARGUMENTS];
     pjrt_buffer *results[HONE_MAX_ARGUMENTS];
     uint64_t scalars[HONE_MAX_ARGUMENTS];
+    hone_error why; // written when something fails
 } in_flight;
 
 static void keep_memory(void *data, void *context)
@@ -22,32 +23,33 @@ static void keep_memory(void *data, void *context)
     (void)context;
 }
 
-static hone_status make_view(const xla_loaded *loaded, const xla_argument *argument, void *data, pjrt_buffer **out)
+static hone_status make_view(in_flight *flight, const xla_argument *argument, void *data, pjrt_buffer **out)
 {
+    const xla_loaded *loaded = flight->loaded;
     pjrt_view arguments = {
         PJRT_HEAD(pjrt_view),     .client = loaded->client->client, .data = data,
         .dims = argument->dims,   .dim_count = argument->rank,      .type = argument->type,
         .device = loaded->device, .on_delete = keep_memory,
     };
-    hone_status status = hone_xla_call_quietly(&loaded->client->plugin, PJRT_CLIENT_VIEW_OF_DEVICE_BUFFER, &arguments);
+    hone_status status = hone_xla_call(
+        &loaded->client->plugin, PJRT_CLIENT_VIEW_OF_DEVICE_BUFFER, &arguments, "PJRT_Client_CreateViewOfDeviceBuffer",
+        &flight->why);
     *out = arguments.buffer;
     return status;
 }
 
 static hone_status make_buffer(
-    const xla_loaded *loaded,
-    const xla_argument *argument,
-    const void *data,
-    pjrt_host_semantics semantics,
-    pjrt_buffer **out)
+    in_flight *flight, const xla_argument *argument, const void *data, pjrt_host_semantics semantics, pjrt_buffer **out)
 {
+    const xla_loaded *loaded = flight->loaded;
     const xla_plugin *plugin = &loaded->client->plugin;
     pjrt_buffer_from_host arguments = {
         PJRT_HEAD(pjrt_buffer_from_host), .client = loaded->client->client, .data = data,
         .type = argument->type,           .dims = argument->dims,           .dim_count = argument->rank,
         .semantics = semantics,           .device = loaded->device,
     };
-    hone_status status = hone_xla_call_quietly(plugin, PJRT_CLIENT_BUFFER_FROM_HOST, &arguments);
+    hone_status status = hone_xla_call(
+        plugin, PJRT_CLIENT_BUFFER_FROM_HOST, &arguments, "PJRT_Client_BufferFromHostBuffer", &flight->why);
     if (status != HONE_OK) return status;
     hone_xla_destroy(plugin, PJRT_EVENT_DESTROY, arguments.done);
     *out = arguments.buffer;
@@ -76,13 +78,13 @@ static hone_status make_argument(in_flight *flight, uint32_t index, const hone_v
         flight->scalars[index] = argument->kind == HONE_ARGUMENT_BITS
                                      ? argument->bits
                                      : hone_argument_bits(argument->scalar, &args[argument->value]);
-        return make_buffer(loaded, argument, &flight->scalars[index], PJRT_HOST_COPY, out);
+        return make_buffer(flight, argument, &flight->scalars[index], PJRT_HOST_COPY, out);
     }
     void *data = hone_tensor_data(args[argument->value].as.tensor);
-    if (!loaded->on_host) return make_view(loaded, argument, data, out);
+    if (!loaded->on_host) return make_view(flight, argument, data, out);
     pjrt_host_semantics semantics = PJRT_HOST_IMMUTABLE;
     if (argument->is_result) semantics = is_shared(loaded, argument, args) ? PJRT_HOST_COPY : PJRT_HOST_MUTABLE;
-    return make_buffer(loaded, argument, data, semantics, out);
+    return make_buffer(flight, argument, data, semantics, out);
 }
 
 static hone_status execute(in_flight *flight)
@@ -104,36 +106,40 @@ static hone_status execute(in_flight *flight)
         .complete = complete,
         .device = loaded->device == loaded->client->devices[0] ? NULL : loaded->device,
     };
-    hone_status status = hone_xla_call_quietly(plugin, PJRT_LOADED_EXECUTE, &arguments);
+    hone_status status =
+        hone_xla_call(plugin, PJRT_LOADED_EXECUTE, &arguments, "PJRT_LoadedExecutable_Execute", &flight->why);
     if (status != HONE_OK || complete[0] == NULL) return status;
     pjrt_one await = {PJRT_HEAD(pjrt_one), .object = complete[0]};
-    status = hone_xla_call_quietly(plugin, PJRT_EVENT_AWAIT, &await);
+    status = hone_xla_call(plugin, PJRT_EVENT_AWAIT, &await, "PJRT_Event_Await", &flight->why);
     hone_xla_destroy(plugin, PJRT_EVENT_DESTROY, complete[0]);
     return status;
 }
 
-static hone_status copy_result(const xla_loaded *loaded, void *to, void *from, size_t bytes)
+static hone_status copy_result(in_flight *flight, void *to, void *from, size_t bytes)
 {
+    const xla_loaded *loaded = flight->loaded;
     const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
     if (to == from || bytes == 0) return HONE_OK;
     if (!loaded->on_host)
         return cuda->copy(
             loaded->instance->cuda, loaded->info, HONE_COPY_WITHIN, (hone_place){to, 0}, (hone_place){from, 0}, bytes,
-            NULL);
+            &flight->why);
     memcpy(to, from, bytes);
     return HONE_OK;
 }
 
-static hone_status take_results(const in_flight *flight, const hone_value *args)
+static hone_status take_results(in_flight *flight, const hone_value *args)
 {
     const xla_loaded *loaded = flight->loaded;
     hone_status status = HONE_OK;
     for (uint32_t i = 0; status == HONE_OK && i < loaded->result_count; i++) {
         const xla_result *result = &loaded->results[i];
         pjrt_get get = {PJRT_HEAD(pjrt_get), .object = flight->results[i]};
-        status = hone_xla_call_quietly(&loaded->client->plugin, PJRT_BUFFER_DEVICE_POINTER, &get);
+        status = hone_xla_call(
+            &loaded->client->plugin, PJRT_BUFFER_DEVICE_POINTER, &get, "PJRT_Buffer_OpaqueDeviceMemoryDataPointer",
+            &flight->why);
         if (status == HONE_OK)
-            status = copy_result(loaded, hone_tensor_data(args[result->value].as.tensor), get.value, result->bytes);
+            status = copy_result(flight, hone_tensor_data(args[result->value].as.tensor), get.value, result->bytes);
     }
     return status;
 }
@@ -147,6 +153,25 @@ static void land(in_flight *flight)
         hone_xla_destroy(&loaded->client->plugin, PJRT_BUFFER_DESTROY, flight->results[i]);
 }
 
+// A launch answers a status alone: the words wait for whoever asks.
+static hone_status note_failure(const in_flight *flight)
+{
+    hone_platform_instance *instance = flight->loaded->instance;
+    pthread_mutex_lock(&instance->telling);
+    instance->failure = flight->why;
+    pthread_mutex_unlock(&instance->telling);
+    return HONE_KERNEL_FAILED;
+}
+
+bool hone_xla_last_failure(hone_platform_instance *instance, hone_error *err)
+{
+    pthread_mutex_lock(&instance->telling);
+    *err = instance->failure;
+    instance->failure.status = HONE_OK;
+    pthread_mutex_unlock(&instance->telling);
+    return err->status != HONE_OK;
+}
+
 hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const xla_loaded *loaded = plan->state;
@@ -158,12 +183,12 @@ hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const ho
     memset(flight.results, 0, loaded->result_count * sizeof flight.results[0]);
     // The plugin has streams of its own: what was started on the caller's comes first.
     if (!loaded->on_host)
-        status =
-            cuda->synchronize(loaded->instance->cuda, loaded->info, execution != NULL ? execution->stream : NULL, NULL);
+        status = cuda->synchronize(
+            loaded->instance->cuda, loaded->info, execution != NULL ? execution->stream : NULL, &flight.why);
     for (uint32_t i = 0; status == HONE_OK && i < loaded->argument_count; i++)
         status = make_argument(&flight, i, args);
     if (status == HONE_OK) status = execute(&flight);
     if (status == HONE_OK) status = take_results(&flight, args);
     land(&flight);
-    return status == HONE_OK ? HONE_OK : HONE_KERNEL_FAILED;
+    return status == HONE_OK ? HONE_OK : note_failure(&flight);
 }

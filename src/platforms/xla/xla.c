@@ -16,6 +16,7 @@ static void xla_close(hone_platform_instance **instance)
         hone_buffer_deinit(&gone->paths[kind]);
     }
     if (gone->cuda != NULL) hone_cuda_platform.close(&gone->cuda);
+    pthread_mutex_destroy(&gone->telling);
     pthread_mutex_destroy(&gone->mutex);
     hone_allocator allocator = gone->allocator;
     hone_free(&allocator, gone);
@@ -47,6 +48,7 @@ static hone_status xla_open(
     instance->allocator = *allocator;
     instance->log = log;
     pthread_mutex_init(&instance->mutex, NULL);
+    pthread_mutex_init(&instance->telling, NULL);
     for (int kind = 0; kind < XLA_KIND_COUNT; kind++)
         hone_buffer_init(&instance->paths[kind], *allocator);
     hone_status status = find_plugins(instance, err);
@@ -113,6 +115,7 @@ const hone_platform_ops hone_xla_platform = {
     .visits = xla_visits,
     .describe = xla_describe,
     .check = hone_xla_check_pack,
+    .last_failure = hone_xla_last_failure,
     .wakes = true,
 };
 

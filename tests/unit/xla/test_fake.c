@@ -120,6 +120,30 @@ static void a_run_that_fails_is_a_failed_kernel_and_the_next_succeeds(void **sta
     hone_plan_release(&plan);
 }
 
+static void append_text(void *ctx, const char *text, size_t size)
+{
+    char *said = ctx;
+    strncat(said, text, size);
+}
+
+static void a_run_that_fails_has_the_plugins_words_in_its_error_and_in_explain(void **state)
+{
+    ground *g = *state;
+    hone_call *call = NULL;
+    char said[1 << 12] = "";
+    ground_register(g, "module", HONE_XLA, &donated);
+    assert_int_equal(ground_run(g), HONE_OK);
+    setenv("FAKE_PJRT_FAIL", "execute", 1);
+    assert_int_not_equal(ground_run(g), HONE_OK);
+    assert_non_null(strstr(g->err.message, "the fake fails in execute"));
+    assert_int_equal(
+        hone_call_parse(hone_allocator_system(), hone_op_signature(g->op), "twice(f32[6])", &call, &g->err), HONE_OK);
+    assert_int_equal(hone_explain(g->op, call, HONE_TEXT, append_text, said, &g->err), HONE_OK);
+    hone_call_release(&call);
+    if (strstr(said, "it failed at run time: PJRT_LoadedExecutable_Execute: the fake fails in execute") == NULL)
+        fail_msg("%s", said);
+}
+
 static void what_was_compiled_is_loaded_the_next_time(void **state)
 {
     ground *g = *state;
@@ -281,6 +305,7 @@ int main(void)
         on_fake(a_client_that_cannot_be_created_is_told),
         on_fake(a_module_that_does_not_compile_loses_with_the_plugins_words),
         on_fake(a_run_that_fails_is_a_failed_kernel_and_the_next_succeeds),
+        on_fake(a_run_that_fails_has_the_plugins_words_in_its_error_and_in_explain),
         on_fake(what_was_compiled_is_loaded_the_next_time),
         on_fake(arguments_are_compared_with_the_module),
         on_fake(code_that_is_no_modules_is_refused_when_it_is_registered),

@@ -1,0 +1,464 @@
+// What every platform owes the kernels that it runs, told once and run for each: conformance_code NAME, one of rows.c. Kernels
+// come as a pack: load, launch at odd shapes between guard bytes, wrong arguments, code that does not load, a contest against
+// kernels that fail, write too far and hang, unload, two threads, two devices where there are two.
+#include "failing_allocator.h"
+#include "platforms/platform.h"
+#include "registry/names.h"
+#include "rows.h"
+#include "temporary_folder.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MARGIN = 4096, GUARD = 0xd7, MOST = 1024 };
+
+// The platform under test. Set once by main.
+static const row *the_row;
+
+typedef struct ground {
+    temporary_folder folder;
+    failing_allocator memory; // the runtime's
+    hone_runtime *rt;
+    const hone_op *op;
+    hone_context *context;
+    // The platform of the device, opened a second time, for the caller's memory; NULL: the host's.
+    const hone_platform_ops *ops;
+    hone_platform_instance *instance;
+    const hone_device_info *devices;
+    size_t count;
+    hone_error err;
+} ground;
+
+static bool on_host(void)
+{
+    return the_row->device == HONE_DEVICE_CPU;
+}
+
+// The runtime -------------------------------------------------------------------------------------------------------
+
+static void open_ground(ground *g, unsigned samples)
+{
+    hone_runtime_options options = {
+        .struct_size = sizeof options, .store = "none", .device_locks = "none", .flags = HONE_RUNTIME_NO_BUILTINS};
+    static const hone_log silent = {0};
+    memset(g, 0, sizeof *g);
+    assert_int_equal(temporary_folder_make(&g->folder), 0);
+    row_write_pack(the_row, samples, g->folder.path);
+    options.allocator = failing_allocator_of(&g->memory, -1);
+    assert_int_equal(hone_runtime_open(&options, &g->rt, &g->err), HONE_OK);
+    if (hone_pack_load(g->rt, g->folder.path, &g->err) != HONE_OK) fail_msg("%s", g->err.message);
+    g->op = hone_op_find(g->rt, "scale", &g->err);
+    assert_non_null(g->op);
+    if (on_host()) return;
+    const hone_allocator system = hone_allocator_system();
+    g->ops = hone_platform_ops_of(hone_platform_home(the_row->platform));
+    if (g->ops->open(&system, &silent, &g->instance, &g->err) != HONE_OK) fail_msg("%s", g->err.message);
+    g->devices = g->ops->devices(g->instance, &g->count);
+}
+
+// Returns the bytes of the runtime that nobody gave back.
+static long long close_ground(ground *g)
+{
+    hone_context_release(&g->context);
+    hone_runtime_close(&g->rt);
+    if (g->instance != NULL) g->ops->close(&g->instance);
+    temporary_folder_remove(&g->folder);
+    return g->memory.live;
+}
+
+// Binds the kernel of a sample, and no other.
+static hone_status bind(ground *g, sample k, const hone_value *args, const hone_plan **out)
+{
+    const hone_override chosen = {.algorithm = "scale", .kernel = row_samples[k], .platform = the_row->platform};
+    hone_context_release(&g->context);
+    hone_status status = hone_context_derive(g->rt, NULL, NULL, &chosen, HONE_POLICY_DEFAULT, &g->context, &g->err);
+    if (status != HONE_OK) return status;
+    hone_context_enter(g->context);
+    status = hone_bind(g->op, args, 2, out, &g->err);
+    hone_context_enter(NULL);
+    return status;
+}
+
+// Arguments of a call -----------------------------------------------------------------------------------------------
+
+// One tensor between guard bytes, wherever the device has its memory.
+typedef struct block {
+    void *memory;
+    size_t size;
+    hone_tensor tensor;
+} block;
+
+typedef struct call {
+    int64_t shape[1];
+    block x, y;
+    hone_value args[2];
+} call;
+
+static void copy(ground *g, int device, hone_copy way, void *to, void *from, size_t size)
+{
+    if (on_host()) {
+        memcpy(to, from, size);
+        return;
+    }
+    hone_status status =
+        g->ops->copy(g->instance, &g->devices[device], way, (hone_place){to, 0}, (hone_place){from, 0}, size, &g->err);
+    if (status != HONE_OK) fail_msg("%s", g->err.message);
+}
+
+static void make_block(ground *g, int device, int64_t *shape, const float *values, block *out)
+{
+    static unsigned char host[2 * MARGIN + MOST * sizeof(float)];
+    const size_t bytes = (size_t)shape[0] * sizeof(float);
+    out->size = bytes + 2 * MARGIN;
+    if (on_host())
+        out->memory = aligned_alloc(64, (out->size + 63) / 64 * 64);
+    else if (g->ops->allocate(g->instance, &g->devices[device], out->size, &out->memory, &g->err) != HONE_OK)
+        fail_msg("%s", g->err.message);
+    memset(host, GUARD, out->size);
+    if (values != NULL) memcpy(host + MARGIN, values, bytes);
+    copy(g, device, HONE_COPY_IN, out->memory, host, out->size);
+    out->tensor = hone_tensor_of(out->memory, HONE_F32, 1, shape);
+    out->tensor.byte_offset = MARGIN;
+    out->tensor.device = (hone_device){the_row->device, device};
+}
+
+static void drop_block(ground *g, int device, block *b)
+{
+    if (on_host())
+        free(b->memory);
+    else
+        g->ops->deallocate(g->instance, &g->devices[device], b->memory, b->size);
+}
+
+static void make_call(ground *g, int device, int64_t n, call *out)
+{
+    float values[MOST];
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)i + 0.5f;
+    out->shape[0] = n;
+    make_block(g, device, out->shape, values, &out->x);
+    make_block(g, device, out->shape, NULL, &out->y);
+    out->args[0] = hone_of_tensor(&out->x.tensor);
+    out->args[1] = hone_of_tensor(&out->y.tensor);
+}
+
+static void drop_call(ground *g, int device, call *c)
+{
+    drop_block(g, device, &c->x);
+    drop_block(g, device, &c->y);
+}
+
+static bool is_guard(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != GUARD) return false;
+    return true;
+}
+
+// Whether y is right, and nothing beside it was written.
+static bool is_scaled(ground *g, int device, const call *c)
+{
+    unsigned char back[2 * MARGIN + MOST * sizeof(float)];
+    const size_t n = (size_t)c->shape[0], bytes = n * sizeof(float);
+    copy(g, device, HONE_COPY_OUT, back, c->y.memory, c->y.size);
+    if (!is_guard(back, MARGIN) || !is_guard(back + MARGIN + bytes, MARGIN)) return false;
+    for (size_t i = 0; i < n; i++) {
+        float value;
+        memcpy(&value, back + MARGIN + i * sizeof value, sizeof value);
+        if (value != the_row->factor * ((float)i + 0.5f)) return false;
+    }
+    return true;
+}
+
+static bool run(ground *g, int device, const hone_plan *plan, const call *c)
+{
+    hone_status status = plan->run(plan, c->args, NULL);
+    if (status == HONE_OK && g->instance != NULL && g->ops->synchronize != NULL)
+        status = g->ops->synchronize(g->instance, &g->devices[device], NULL, NULL);
+    return status == HONE_OK && is_scaled(g, device, c);
+}
+
+static void run_right(ground *g, int device, int64_t n)
+{
+    call c;
+    const hone_plan *plan = NULL;
+    make_call(g, device, n, &c);
+    if (bind(g, RIGHT, c.args, &plan) != HONE_OK) fail_msg("%s", g->err.message);
+    if (!run(g, device, plan, &c)) fail_msg("n = %lld on device %d", (long long)n, device);
+    hone_plan_release(&plan);
+    drop_call(g, device, &c);
+}
+
+// Tests -------------------------------------------------------------------------------------------------------------
+
+static void a_kernel_is_loaded_and_launched_at_odd_shapes_between_guard_bytes(void **state)
+{
+    static const int64_t shapes[] = {1, 2, 3, 17, 63, 64, 65, 127, 129, 1000};
+    ground g;
+    (void)state;
+    open_ground(&g, 1u << RIGHT);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        run_right(&g, 0, shapes[i]);
+    close_ground(&g);
+}
+
+static void arguments_that_do_not_fit_the_algorithm_are_refused_with_words(void **state)
+{
+    ground g;
+    call c, longer;
+    const hone_plan *plan = NULL;
+    (void)state;
+    open_ground(&g, 1u << RIGHT);
+    make_call(&g, 0, 65, &c);
+    make_call(&g, 0, 66, &longer);
+    hone_tensor whole = c.x.tensor, nothing = c.y.tensor;
+    whole.dtype = hone_dtype_info_of(HONE_I32)->dtype;
+    nothing.data = NULL;
+    const hone_value wrong[][2] = {
+        {c.args[0], longer.args[1]},
+        {hone_of_tensor(&whole), c.args[1]},
+        {hone_of_float(1), c.args[1]},
+        {c.args[0], hone_of_tensor(&nothing)},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_not_equal(bind(&g, RIGHT, wrong[i], &plan), HONE_OK);
+        assert_true(strlen(g.err.message) > 10);
+    }
+    assert_int_equal(hone_bind(g.op, c.args, 1, &plan, &g.err), HONE_INVALID_ARGUMENT);
+    drop_call(&g, 0, &c);
+    drop_call(&g, 0, &longer);
+    run_right(&g, 0, 65);
+    close_ground(&g);
+}
+
+typedef struct refusal {
+    const char *kernel;
+    char words[1024];
+} refusal;
+
+static void note_refusal(void *ctx, const hone_pack_entry *entry)
+{
+    refusal *r = ctx;
+    if (strcmp(entry->kernel, r->kernel) == 0 && entry->reason != NULL)
+        snprintf(r->words, sizeof r->words, "%s", entry->reason);
+}
+
+// Arguments that the code does not take, and code that is none.
+static void what_does_not_load_is_refused_with_words_and_the_next_runs(void **state)
+{
+    static const sample samples[] = {BROKEN, MISLISTED};
+    ground g;
+    call c;
+    const hone_plan *plan = NULL;
+    (void)state;
+    open_ground(&g, 1u << RIGHT | 1u << BROKEN | 1u << MISLISTED);
+    make_call(&g, 0, 65, &c);
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        const variant *v = &the_row->variants[samples[i]];
+        refusal found = {.kernel = row_samples[samples[i]]};
+        if (bind(&g, samples[i], c.args, &plan) == HONE_OK) {
+            // What the pack's check refuses never runs: another one answers.
+            assert_string_not_equal(plan->kernel->name, row_samples[samples[i]]);
+            hone_plan_release(&plan);
+            assert_int_equal(hone_pack_list(g.rt, note_refusal, &found, &g.err), HONE_OK);
+        } else {
+            snprintf(found.words, sizeof found.words, "%s", g.err.message);
+        }
+        if (strstr(found.words, v->refused) == NULL) fail_msg("'%s' is not in: %s", v->refused, found.words);
+    }
+    drop_call(&g, 0, &c);
+    run_right(&g, 0, 65);
+    close_ground(&g);
+}
+
+// In a worker. Each candidate may wait long for a machine that is busy with something else.
+static hone_status tune(ground *g, double seconds, double candidate_seconds, hone_result **out)
+{
+    char text[64];
+    const hone_tune_options options = {
+        .struct_size = sizeof options,
+        .seconds = seconds,
+        .evaluations = 8,
+        .candidate_seconds = candidate_seconds,
+        .no_store = true,
+        .platform = hone_platform_name(the_row->platform)};
+    snprintf(text, sizeof text, "scale(f32[65]) @%s", the_row->place);
+    return hone_tune_text(g->rt, text, &options, out, &g->err);
+}
+
+static void what_goes_wrong_loses_with_its_reason_and_harms_nobody(void **state)
+{
+    ground g;
+    hone_result *result = NULL;
+    (void)state;
+    open_ground(&g, ~(1u << RIGHT | 1u << HANGING));
+    assert_int_not_equal(tune(&g, 100, 60, &result), HONE_OK);
+    for (sample k = WRONG; k < SAMPLE_COUNT; k++) {
+        const variant *v = &the_row->variants[k];
+        const char *reason = the_row->never_competes != NULL ? the_row->never_competes : v->loses;
+        if (k == HANGING || v->text == NULL) continue;
+        if (strstr(g.err.message, reason) == NULL) fail_msg("'%s' is not in: %s", reason, g.err.message);
+    }
+    hone_result_release(&result);
+    close_ground(&g);
+    open_ground(&g, 1u << RIGHT);
+    run_right(&g, 0, 65);
+    close_ground(&g);
+}
+
+static void what_is_right_wins(void **state)
+{
+    ground g;
+    hone_result *result = NULL;
+    char *json = NULL;
+    (void)state;
+    open_ground(&g, 1u << RIGHT | 1u << WRONG);
+    const hone_status status = tune(&g, 3, 60, &result);
+    if (the_row->never_competes != NULL) {
+        assert_int_not_equal(status, HONE_OK);
+        assert_non_null(strstr(g.err.message, the_row->never_competes));
+    } else {
+        if (status != HONE_OK) fail_msg("%s", g.err.message);
+        assert_int_equal(hone_result_json(result, &json, &g.err), HONE_OK);
+        if (strstr(json, "\"kernel\":\"right\",\"platform\":") == NULL) fail_msg("%s", json);
+        hone_text_free(json);
+    }
+    hone_result_release(&result);
+    close_ground(&g);
+}
+
+static void what_hangs_is_ended(void **state)
+{
+    ground g;
+    hone_result *result = NULL;
+    (void)state;
+    if (the_row->variants[HANGING].text == NULL)
+        return; // the fake has none, and what never competes is never waited for
+    open_ground(&g, 1u << HANGING);
+    assert_int_not_equal(tune(&g, 10, 1.5, &result), HONE_OK);
+    if (strstr(g.err.message, "no answer within 1.5 s") == NULL) fail_msg("%s", g.err.message);
+    hone_result_release(&result);
+    close_ground(&g);
+}
+
+static void what_was_loaded_is_unloaded(void **state)
+{
+    ground g;
+    (void)state;
+    open_ground(&g, 1u << RIGHT);
+    for (int i = 0; i < 5; i++) {
+        run_right(&g, 0, 64 + i);
+        hone_cache_clear(g.rt);
+    }
+    assert_int_equal(close_ground(&g), 0);
+}
+
+typedef struct racer {
+    ground *g;
+    call c;
+    int wrong;
+} racer;
+
+static void *run_often(void *ctx)
+{
+    racer *r = ctx;
+    hone_context_enter(r->g->context);
+    for (int i = 0; i < 50; i++) {
+        const hone_plan *plan = NULL;
+        if (hone_bind(r->g->op, r->c.args, 2, &plan, NULL) != HONE_OK || plan->run(plan, r->c.args, NULL) != HONE_OK)
+            r->wrong++;
+        hone_plan_release(&plan);
+    }
+    hone_context_enter(NULL);
+    return NULL;
+}
+
+static void two_threads_bind_and_run_at_the_same_time(void **state)
+{
+    ground g;
+    racer racers[2] = {{.g = &g}, {.g = &g}};
+    pthread_t threads[2];
+    const hone_plan *plan = NULL;
+    (void)state;
+    open_ground(&g, 1u << RIGHT);
+    for (int i = 0; i < 2; i++)
+        make_call(&g, 0, 65 + i, &racers[i].c);
+    if (bind(&g, RIGHT, racers[0].c.args, &plan) != HONE_OK) fail_msg("%s", g.err.message);
+    hone_plan_release(&plan);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_often, &racers[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(racers[i].wrong, 0);
+        if (g.instance != NULL) assert_int_equal(g.ops->synchronize(g.instance, &g.devices[0], NULL, NULL), HONE_OK);
+        assert_true(is_scaled(&g, 0, &racers[i].c));
+        drop_call(&g, 0, &racers[i].c);
+    }
+    close_ground(&g);
+}
+
+static void two_devices_are_two(void **state)
+{
+    ground g;
+    call first, second;
+    const hone_plan *plan = NULL;
+    (void)state;
+    if (the_row->devices == 0) return; // of the host there is one
+    open_ground(&g, 1u << RIGHT);
+    assert_int_equal(g.count, the_row->devices);
+    run_right(&g, 0, 65);
+    run_right(&g, 1, 65);
+    make_call(&g, 0, 65, &first);
+    make_call(&g, 1, 65, &second);
+    const hone_value mixed[] = {first.args[0], second.args[1]};
+    assert_int_not_equal(bind(&g, RIGHT, mixed, &plan), HONE_OK);
+    assert_true(strlen(g.err.message) > 10);
+    drop_call(&g, 0, &first);
+    drop_call(&g, 1, &second);
+    close_ground(&g);
+}
+
+static temporary_folder caches;
+
+static int make_caches(void **state)
+{
+    (void)state;
+    if (temporary_folder_make(&caches) != 0) return -1;
+    row_choose(the_row, caches.path);
+    return 0;
+}
+
+static int remove_caches(void **state)
+{
+    (void)state;
+    temporary_folder_remove(&caches);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_is_loaded_and_launched_at_odd_shapes_between_guard_bytes),
+        cmocka_unit_test(arguments_that_do_not_fit_the_algorithm_are_refused_with_words),
+        cmocka_unit_test(what_does_not_load_is_refused_with_words_and_the_next_runs),
+        cmocka_unit_test(what_goes_wrong_loses_with_its_reason_and_harms_nobody),
+        cmocka_unit_test(what_is_right_wins),
+        cmocka_unit_test(what_hangs_is_ended),
+        cmocka_unit_test(what_was_loaded_is_unloaded),
+        cmocka_unit_test(two_threads_bind_and_run_at_the_same_time),
+        cmocka_unit_test(two_devices_are_two),
+    };
+    the_row = argc == 2 ? row_find(argv[1]) : NULL;
+    if (the_row == NULL) {
+        fprintf(stderr, "usage: conformance_code NAME, one of rows.c\n");
+        return 2;
+    }
+    setenv("HONE_WORKER", HONE_TEST_WORKER, 0);
+    return cmocka_run_group_tests_name(the_row->name, tests, make_caches, remove_caches);
+}
