@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -44,20 +45,43 @@ static void write_text(const char *path, const char *text)
     close(fd);
 }
 
-// A candidate that allocates without end fails by itself; and where the machine runs out first, the system ends the worker
-// rather than its host.
-static void bound_memory(void)
+static bool is_bounded; // by hone_worker_bound_memory
+
+// The shadows of sanitizers are larger than any memory.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+void hone_worker_bound_memory(void)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // whose shadows are larger than any memory
+}
+#else
+// What counts against RLIMIT_DATA by now: also what a driver has only reserved.
+static rlim_t data_bytes(void)
+{
+    char text[HONE_OS_TEXT_SIZE];
+    unsigned long long kibibytes = 0;
+    const char *line = hone_os_read_text("", "/proc/self/status", text) ? strstr(text, "VmData:") : NULL;
+    return line != NULL && sscanf(line, "VmData: %llu", &kibibytes) == 1 ? (rlim_t)kibibytes * 1024 : 0;
+}
+
+// A candidate that allocates without end fails by itself.
+void hone_worker_bound_memory(void)
+{
     int64_t bytes = hone_os_memory_bytes();
-    const rlim_t most = (rlim_t)(bytes > 0 ? bytes - bytes / 8 : 0);
+    const rlim_t most = data_bytes() + (rlim_t)(bytes > 0 ? bytes - bytes / 8 : 0);
     struct rlimit limit;
-    if (most > 0 && getrlimit(RLIMIT_DATA, &limit) == 0 && most < limit.rlim_cur) {
+    if (bytes > 0 && getrlimit(RLIMIT_DATA, &limit) == 0 && most < limit.rlim_cur) {
         limit.rlim_cur = most;
-        setrlimit(RLIMIT_DATA, &limit);
+        is_bounded = setrlimit(RLIMIT_DATA, &limit) == 0;
     }
+}
 #endif
-    write_text("/proc/self/oom_score_adj", "500");
+
+bool hone_worker_unbound_memory(void)
+{
+    struct rlimit limit;
+    if (!is_bounded || getrlimit(RLIMIT_DATA, &limit) != 0) return false;
+    limit.rlim_cur = limit.rlim_max;
+    is_bounded = setrlimit(RLIMIT_DATA, &limit) != 0;
+    return !is_bounded;
 }
 
 static void isolate(int fd)
@@ -72,7 +96,9 @@ void hone_worker_seclude(int fd)
     forget_handlers();
     hone_process_keep();
     isolate(fd);
-    bound_memory();
+    hone_worker_bound_memory();
+    // Where the machine runs out first, the system ends the worker rather than its host.
+    write_text("/proc/self/oom_score_adj", "500");
 }
 
 void hone_zygote_seclude(int fd)

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "registry/names.h"
+#include "tune/worker.h"
 
 #include <string.h>
 
@@ -21,6 +22,19 @@ bool hone_site_is_lost(const hone_site *site)
     return site->instance != NULL && site->ops->is_lost != NULL && site->ops->is_lost(site->instance);
 }
 
+// A driver that shows its devices to the program need not do so to another process: what is seen there is told.
+static hone_status fail_missing(hone_site *site, const hone_device_info *wanted, size_t count, hone_error *err)
+{
+    hone_buffer words;
+    hone_buffer_init(&words, site->allocator);
+    if (site->ops->describe != NULL) site->ops->describe(site->instance, &words);
+    hone_status status = hone_fail(
+        err, HONE_UNAVAILABLE, where, "there is no %s:%d in the process that measures, which sees %zu devices%s%s",
+        site->ops->name, (int)wanted->device.id, count, words.size > 0 ? "; " : "", hone_buffer_string(&words));
+    hone_buffer_deinit(&words);
+    return status;
+}
+
 // The device that a description from another process means.
 static hone_status find_device(hone_site *site, const hone_device_info *wanted, hone_error *err)
 {
@@ -35,9 +49,7 @@ static hone_status find_device(hone_site *site, const hone_device_info *wanted, 
         site->device = &devices[i];
         return HONE_OK;
     }
-    return hone_fail(
-        err, HONE_UNAVAILABLE, where, "there is no %s:%d in the process that measures", site->ops->name,
-        (int)wanted->device.id);
+    return fail_missing(site, wanted, count, err);
 }
 
 hone_status hone_site_open(
@@ -47,6 +59,7 @@ hone_status hone_site_open(
     site->allocator = *allocator;
     site->ops = hone_platform_ops_of(device->platform);
     if (site->ops == NULL || site->ops->copy == NULL) return HONE_OK;
+    site->unbound = hone_worker_unbound_memory();
     hone_status status = site->ops->open(allocator, &silent, &site->instance, err);
     if (status == HONE_OK) status = find_device(site, device, err);
     if (status == HONE_OK && site->ops->create_stream != NULL)
@@ -85,13 +98,18 @@ static void close_visitors(hone_site *site)
             hone_platform_ops_of((hone_platform)platform)->close(&site->visitors[platform]);
 }
 
-void hone_site_close(hone_site *site)
+static void close_driver(hone_site *site)
 {
-    close_visitors(site);
-    if (site->instance == NULL) return;
     hone_site_free(site, site->flood, site->flood_bytes);
     if (site->stream != NULL) site->ops->destroy_stream(site->instance, site->device, site->stream);
     site->ops->close(&site->instance);
+}
+
+void hone_site_close(hone_site *site)
+{
+    close_visitors(site);
+    if (site->instance != NULL) close_driver(site);
+    if (site->unbound) hone_worker_bound_memory();
     memset(site, 0, sizeof *site);
 }
 

@@ -13,6 +13,7 @@ typedef struct hone_site {
     void *stream;
     void *flood; // memory that is overwritten between cold samples; NULL: none
     size_t flood_bytes;
+    bool unbound;                                          // the worker's memory, as long as the driver is open
     hone_platform_instance *visitors[HONE_PLATFORM_COUNT]; // platforms without devices, which run on this one
 } hone_site;
 

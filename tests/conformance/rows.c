@@ -157,7 +157,7 @@ static const row rows[] = {
         .name = "opencl_fake",
         .platform = HONE_OPENCL,
         .device = HONE_DEVICE_OPENCL,
-        .place = "opencl:0",
+        .place = "opencl:1",
         .backend = "any",
         .extension = "cl",
         .arguments = "x, y, i32(n)",
@@ -165,7 +165,9 @@ static const row rows[] = {
         .factor = 3,
         .devices = 2,
 
-        .environment = {"FAKE_OPENCL_DEVICES=2", "HONE_OPENCL=fakes/fake_opencl.so"},
+        // Another driver's device comes first; its own driver reserves 2 TiB.
+        .environment =
+            {"FAKE_OPENCL_PLATFORMS=2", "FAKE_OPENCL_RESERVES=2199023255552", "HONE_OPENCL=fakes/fake_opencl.so"},
         .variants =
             {
                 [RIGHT] = {.text = OPENCL_RIGHT, .entry = "triple"},

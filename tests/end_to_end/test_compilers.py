@@ -1,4 +1,4 @@
-"""Compilers for GPUs for real, without a GPU: Triton, NVRTC with and without CuTe, the CuTe DSL. What they make is launched on the fake driver, which
+"""Compilers for GPUs for real, without a GPU: Triton, NVRTC with and without CuTe, the CuTe DSL, jax. What they make is launched on the fake driver, which
 reads from each binary what it takes, and computes by the name of its function."""
 
 import json
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from ctypes.util import find_library
 
-from support import BUILD, DATA, CommandTest, unittest
+from support import BUILD, DATA, NO, CommandTest, unittest
 
 ROOT = DATA.resolve().parent
 FAKES = BUILD.resolve() / "tests" / "fakes"
@@ -54,6 +54,20 @@ class Compilers(CommandTest):
         self.assert_wins("rms_norm(f32[8,256], f32[256]) @cuda:0", "triton_whole_f32", "triton", env)
         self.assertRegex(self.launches("rms_norm_whole")[0],
                          "grid 2,1,1 block 128,1,1 .* 08000000 00010000 bd378635 0{16} 0{16}$")
+
+    def test_jax_exports_a_pack_of_pallas_that_is_whole_and_runs_on_the_plugin_of_the_cpu(self):
+        self.need(PACKAGES / "jax")
+        plugin = PACKAGES / "xla_plugins" / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
+        self.need(plugin)
+        folder = self.pack("pack-pallas", "cpu", PYTHONPATH=PACKAGES)
+        pack = json.loads((folder / "pack.json").read_text())
+        self.assertEqual([kernel["platform"] for kernel in pack["kernels"]], ["pallas"])
+        self.assertEqual(len(pack["kernels"][0]["variants"]), 2)
+        env = {"HONE_PJRT_PLUGIN": str(plugin), "HONE_PACK_PATH": str(folder)}
+        self.hone("pack", "check", str(folder), env=env)
+        # Nobody has a reference of it: what it computes is held to by test xla_plugin.
+        answer = self.hone("run", "twice(f32[4096])", env={**env, "HONE_FORCE": "twice=pallas_cpu"}, code=NO)
+        self.assertIn("pallas/pallas_cpu", answer.out)
 
     def test_nvrtc_compiles_a_source_for_the_gpu(self):
         self.need(TOOLKIT)

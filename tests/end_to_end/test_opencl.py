@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import unittest
 
-from support import DATA, NO, CommandTest, measured
+from support import BUILD, DATA, NO, CommandTest, measured
 
 CALL = "rms_norm(f32[4,64], f32[64]) @opencl:0"
 SHORT = ["--seconds", "5", "--evals", "3"]
@@ -88,6 +88,12 @@ class OpenCL(CommandTest):
         self.assertTrue(row["changed"].startswith("driver was 0.1, is "), row)
         self.assertGreater(row["drift"], 5)
         self.assertEqual((row["passed"], audit["summary"]["changed"]), (False, 1))
+
+    def test_a_driver_that_reserves_more_memory_than_there_is_is_found_by_the_worker(self):
+        env = {"HONE_OPENCL": str(BUILD / "tests" / "fakes" / "fake_opencl.so"), "FAKE_OPENCL_PLATFORMS": "2",
+               "FAKE_OPENCL_RESERVES": str(1 << 41)}
+        pack = DATA.resolve().parent / "examples" / "packs" / "scale_opencl"
+        self.hone("tune", "--pack", str(pack), "scale(f32[100]) @opencl:1", "--seconds", "20", "--evals", "2", env=env)
 
     def test_a_second_tune_compiles_nothing(self):
         arguments = ["tune", CALL, "--seconds", "2", "--evals", "1", "--fresh"]

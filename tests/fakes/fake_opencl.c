@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fake_log.h"
 
@@ -61,7 +62,8 @@ struct opencl_event {
 };
 
 static const char magic[] = "fake clbin\n";
-static char the_platform, the_devices[8];
+enum { MAX_DEVICES = 8 };
+static char the_platforms[2], the_devices[2][MAX_DEVICES];
 static atomic_int live;        // handles that are not given back
 static atomic_llong allocated; // bytes of buffers
 
@@ -129,8 +131,10 @@ EXPORT opencl_result clGetPlatformIDs(uint32_t room, opencl_platform **platforms
 {
     opencl_result result = fault("platforms");
     if (result != OPENCL_SUCCESS) return result;
-    if (platforms && room > 0) platforms[0] = (opencl_platform *)&the_platform;
-    if (count) *count = 1;
+    const uint32_t there = number_of("FAKE_OPENCL_PLATFORMS", 1) > 1 ? 2 : 1;
+    for (uint32_t i = 0; platforms && i < there && i < room; i++)
+        platforms[i] = (opencl_platform *)&the_platforms[i];
+    if (count) *count = there;
     return OPENCL_SUCCESS;
 }
 
@@ -140,17 +144,29 @@ EXPORT opencl_result clGetPlatformInfo(opencl_platform *p, opencl_name what, siz
     return give_text(what == OPENCL_PLATFORM_NAME ? "Fake" : "OpenCL 3.0 fake platform", room, to, size);
 }
 
+// As the driver of a GPU may do: addresses for more memory than the machine has, none of which is touched.
+static bool reserve(void)
+{
+    static atomic_bool done;
+    const size_t size = (size_t)number_of("FAKE_OPENCL_RESERVES", 0);
+    if (size == 0 || atomic_exchange(&done, true)) return true;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    atomic_store(&done, mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED);
+    return atomic_load(&done);
+}
+
 EXPORT opencl_result
 clGetDeviceIDs(opencl_platform *p, opencl_flags type, uint32_t room, opencl_id **devices, uint32_t *count)
 {
-    (void)p;
     (void)type;
+    const bool second = p == (opencl_platform *)&the_platforms[1];
     opencl_result result = fault("devices");
+    if (second && !reserve()) return OPENCL_OUT_OF_HOST_MEMORY;
     uint32_t there = (uint32_t)number_of("FAKE_OPENCL_DEVICES", 1);
     if (result != OPENCL_SUCCESS) return result;
     if (there == 0) return OPENCL_DEVICE_NOT_FOUND;
     for (uint32_t i = 0; devices && i < there && i < room; i++)
-        devices[i] = (opencl_id *)&the_devices[i];
+        devices[i] = (opencl_id *)&the_devices[second][i];
     if (count) *count = there;
     return OPENCL_SUCCESS;
 }
@@ -613,7 +629,8 @@ EXPORT opencl_result clEnqueueNDRangeKernel(
     log_launch(kernel, global, local);
     opencl_result result = fault("launch");
     if (result != OPENCL_SUCCESS) return result;
-    if (strcmp(kernel->name, "triple") == 0) triple(kernel);
+    // That of examples/packs/scale_opencl scales by 3 unless it is told.
+    if (strcmp(kernel->name, "triple") == 0 || strcmp(kernel->name, "scale") == 0) triple(kernel);
     if (event) {
         *event = make(FAKE_EVENT, sizeof **event);
         (*event)->start = 1000;

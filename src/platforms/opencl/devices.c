@@ -146,18 +146,33 @@ typedef struct found {
     uint32_t count;
 } found;
 
-static void find_on(const opencl_icd *icd, opencl_platform *platform, found *all)
+static void note_silent(hone_platform_instance *instance, opencl_platform *platform, opencl_result result)
 {
+    char name[128] = "";
+    hone_buffer *out = &instance->silent;
+    words_of_platform(&instance->icd, platform, OPENCL_PLATFORM_NAME, name, sizeof name);
+    hone_buffer_format(
+        out, "%sdriver %s shows no device: clGetDeviceIDs: %s (%d)", out->size > 0 ? "\n" : "", name,
+        hone_opencl_error_name(result), (int)result);
+}
+
+static void find_on(hone_platform_instance *instance, opencl_platform *platform, found *all)
+{
+    const opencl_icd *icd = &instance->icd;
     uint32_t count = 0, room = MAX_DEVICES - all->count;
     if (room == 0) return;
     opencl_result result = icd->get_devices(platform, OPENCL_TYPE_ALL, room, all->id + all->count, &count);
-    if (result != OPENCL_SUCCESS) return;
+    if (result != OPENCL_SUCCESS) {
+        note_silent(instance, platform, result);
+        return;
+    }
     for (uint32_t i = 0; i < count && i < room; i++)
         all->platform[all->count++] = platform;
 }
 
-static hone_status find_all(const opencl_icd *icd, found *all, hone_error *err)
+static hone_status find_all(hone_platform_instance *instance, found *all, hone_error *err)
 {
+    const opencl_icd *icd = &instance->icd;
     opencl_platform *platforms[MAX_PLATFORMS];
     uint32_t count = 0;
     opencl_result result = icd->get_platforms(MAX_PLATFORMS, platforms, &count);
@@ -172,13 +187,14 @@ static hone_status find_all(const opencl_icd *icd, found *all, hone_error *err)
             "the OpenCL loader is here, and no driver: install that of the GPU, or for the CPU PoCL (package "
             "pocl-opencl-icd)");
     for (uint32_t i = 0; i < count && i < MAX_PLATFORMS; i++)
-        find_on(icd, platforms[i], all);
+        find_on(instance, platforms[i], all);
+    if (instance->silent.failed) return hone_fail_memory(err, where);
     if (all->count > 0) return HONE_OK;
     return hone_fail(
         err, HONE_UNAVAILABLE, where,
         "none of %u OpenCL drivers shows a device: is the GPU allowed to this user, and HOME a folder that PoCL can "
-        "write to?",
-        (unsigned)count);
+        "write to? %s",
+        (unsigned)count, hone_buffer_string(&instance->silent));
 }
 
 static void start_device(hone_platform_instance *instance, opencl_device *device)
@@ -222,7 +238,7 @@ static hone_status take_devices(hone_platform_instance *instance, const found *a
 hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_error *err)
 {
     found all = {.count = 0};
-    hone_status status = find_all(&instance->icd, &all, err);
+    hone_status status = find_all(instance, &all, err);
     if (status != HONE_OK) return status;
     instance->all = hone_alloc_array(&instance->allocator, all.count, sizeof *instance->all);
     instance->devices = hone_alloc_array(&instance->allocator, all.count, sizeof *instance->devices);

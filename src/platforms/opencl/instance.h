@@ -39,8 +39,9 @@ struct hone_platform_instance {
     opencl_device *all;
     hone_device_info *devices; // copies of their info, side by side
     size_t count;
-    atomic_int lost;   // the sticky error that ended it; 0: none
-    atomic_int failed; // the last launch that did not succeed; 0: none
+    hone_buffer silent; // a line for each driver that shows no device, with what it answered
+    atomic_int lost;    // the sticky error that ended it; 0: none
+    atomic_int failed;  // the last launch that did not succeed; 0: none
 };
 
 // devices.c

@@ -9,6 +9,7 @@ static void opencl_close(hone_platform_instance **instance)
     *instance = NULL;
     hone_opencl_forget_devices(gone);
     hone_opencl_icd_close(&gone->allocator, &gone->icd);
+    hone_buffer_deinit(&gone->silent);
     hone_allocator allocator = gone->allocator;
     hone_free(&allocator, gone);
 }
@@ -20,6 +21,7 @@ static hone_status opencl_open(
     if (instance == NULL) return hone_fail_memory(err, "opencl.open");
     instance->allocator = *allocator;
     instance->log = log;
+    hone_buffer_init(&instance->silent, *allocator);
     hone_status status = hone_opencl_icd_open(allocator, &instance->icd, err);
     if (status == HONE_OK) status = hone_opencl_find_devices(instance, err);
     if (status == HONE_OK)
@@ -45,6 +47,11 @@ static bool opencl_last_failure(hone_platform_instance *instance, hone_error *er
     return hone_opencl_check(instance, atomic_exchange(&instance->failed, 0), "the launch", err) != HONE_OK;
 }
 
+static void opencl_describe(hone_platform_instance *instance, hone_buffer *out)
+{
+    hone_buffer_append(out, hone_buffer_string(&instance->silent), instance->silent.size);
+}
+
 // No streams of its own: runs without one go to the device's queue, where copies and fills are in order with them.
 const hone_platform_ops hone_opencl_platform = {
     .struct_size = sizeof(hone_platform_ops),
@@ -67,4 +74,5 @@ const hone_platform_ops hone_opencl_platform = {
     .view_align = OPENCL_VIEW_ALIGN,
     .check = hone_opencl_check_pack,
     .last_failure = opencl_last_failure,
+    .describe = opencl_describe,
 };

@@ -3,10 +3,29 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "platforms/compiled.h"
+#include "platforms/includes.h"
 
 #include <string.h>
 
 static const char where[] = "opencl.program";
+
+// The bytes of the headers that the source may read. A driver takes its options as one line.
+static void put_headers(const opencl_source *source, hone_buffer *out)
+{
+    enum { MOST = 512 };
+    const char *words[MOST];
+    size_t count = 0;
+    char *rest = NULL;
+    hone_buffer line;
+    hone_buffer_init(&line, out->allocator);
+    hone_buffer_append(&line, source->options, strlen(source->options) + 1);
+    char *word = line.failed ? NULL : strtok_r(line.data, " ", &rest);
+    for (; word != NULL && count < MOST; word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    hone_includes_digest(source->text, words, count, NULL, out);
+    out->failed = out->failed || line.failed;
+    hone_buffer_deinit(&line);
+}
 
 // Everything that makes another binary, the driver's version included.
 static bool key_of(
@@ -18,6 +37,7 @@ static bool key_of(
     hone_buffer_init(&all, instance->allocator);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         hone_buffer_append(&all, parts[i], strlen(parts[i]) + 1);
+    put_headers(source, &all);
     hone_hash_sha256(hone_buffer_string(&all), all.size, key);
     bool whole = !all.failed;
     hone_buffer_deinit(&all);

@@ -100,6 +100,21 @@ static void a_device_that_is_too_old_is_left_out(void **state)
     assert_unavailable(o, "nonsense");
 }
 
+static void a_driver_that_shows_no_device_is_told_beside_the_devices_of_the_others(void **state)
+{
+    opened *o = *state;
+    hone_buffer words;
+    setenv("FAKE_OPENCL_PLATFORMS", "2", 1);
+    setenv("FAKE_OPENCL_RESERVES", "9223372036854775807", 1); // which no machine has
+    assert_int_equal(open_now(o), HONE_OK);
+    assert_int_equal(o->count, 1);
+    hone_buffer_init(&words, hone_allocator_system());
+    ops->describe(o->instance, &words);
+    assert_string_equal(
+        hone_buffer_string(&words), "driver Fake shows no device: clGetDeviceIDs: CL_OUT_OF_HOST_MEMORY (-6)");
+    hone_buffer_deinit(&words);
+}
+
 static void bytes_come_back_as_they_went(void **state)
 {
     opened *o = *state;
@@ -213,6 +228,7 @@ int main(void)
         fake_test(what_is_missing_is_told_with_its_package),
         fake_test(a_loader_without_a_function_is_refused_by_the_functions_name),
         fake_test(a_device_that_is_too_old_is_left_out),
+        fake_test(a_driver_that_shows_no_device_is_told_beside_the_devices_of_the_others),
         fake_test(bytes_come_back_as_they_went),
         fake_test(memory_that_is_not_there_is_refused_and_the_device_goes_on),
         fake_test(a_device_that_is_lost_says_so),

@@ -218,6 +218,35 @@ static void what_was_compiled_is_not_compiled_again(void **state)
     unsetenv("FAKE_OPENCL_FAULT");
 }
 
+static void write_header(const launching *l, const char *text)
+{
+    char path[TEMPORARY_PATH_SIZE + 16];
+    snprintf(path, sizeof path, "%s/factor.h", l->fake.folder.path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_header_that_changed_is_compiled_again(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    char options[TEMPORARY_PATH_SIZE + 32];
+    snprintf(options, sizeof options, "-cl-mad-enable -I%s", l->fake.folder.path);
+    code.source = "#include \"factor.h\"\n" SOURCE("__global const float *x, __global float *y, int n");
+    code.options = options;
+    write_header(l, "#define FACTOR 3\n");
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "binary of"), 1);
+    write_header(l, "#define FACTOR 4\n");
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "binary of"), 1);
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "binary of"), 2);
+}
+
 static void a_binary_is_loaded_as_it_is(void **state)
 {
     launching *l = *state;
@@ -387,6 +416,7 @@ int main(void)
         launch_test(scalars_and_local_memory_reach_the_kernel),
         launch_test(macros_and_options_are_one_line),
         launch_test(what_was_compiled_is_not_compiled_again),
+        launch_test(a_header_that_changed_is_compiled_again),
         launch_test(a_binary_is_loaded_as_it_is),
         launch_test(what_cannot_be_launched_is_refused_with_its_reason),
         launch_test(too_much_local_memory_is_refused),
