@@ -33,6 +33,17 @@ class Programs(CommandTest):
                 if row["tunable"]:
                     self.assertEqual(self.hone("key", row["call"], "--json").json["key"], row["call_key"])
 
+    def test_arguments_in_labels_hash_to_the_keys_that_were_recorded(self):
+        programs = {"control_json.bc": 7, "control_json.hlo.txt": 7, "one_json.mlir": 1, "one_json.hlo.pb": 1,
+                    "one_json.opt.hlo.txt": 1}
+        known = recorded_keys("control")  # the one call of `one` is among them
+        for name, count in programs.items():
+            rows = self.listed(str(PROGRAMS / name))["operations"]
+            self.assertEqual({row["matched"] for row in rows}, {"label"}, name)
+            keys = {row["key"] for row in rows}
+            self.assertEqual(len(keys), count, name)
+            self.assertLessEqual(keys, known, name)
+
     def test_records_match_what_they_recorded(self):
         before = {row["key"]: row for row in self.listed()["operations"]}
         self.assertNotIn("recorded", {row["matched"] for row in before.values()})
