@@ -5,6 +5,7 @@
 extern const char hone_source_rms_norm_rms_norm_cu[];
 extern const char hone_source_matmul_simt_cu[];
 extern const char hone_source_matmul_tensor_core_cu[];
+extern const char hone_source_matmul_wgmma_cu[];
 extern const char hone_source_matmul_matmul_mlir[];
 extern const char hone_source_rms_norm_rms_norm_mlir[];
 extern const char hone_source_rms_norm_opencl[];

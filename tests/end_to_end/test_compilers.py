@@ -74,6 +74,14 @@ class Compilers(CommandTest):
         self.assert_wins("rms_norm(f32[8,256], f32[256]) @cuda:0", "cuda", "cuda", self.gpu("-Dhone_x_f32=1"))
         self.assertTrue(self.launches("rms_norm"))
 
+    def test_nvrtc_compiles_wgmma_for_its_chip(self):
+        self.need(TOOLKIT)
+        call = "matmul(bf16[136,72], bf16[72,264]) @cuda:0"
+        self.assert_wins(call, "cuda_wgmma", "cuda", self.gpu("-Dhone_a_bf16=1"))
+        self.assertRegex(self.launches("matmul")[0],
+                         r"grid \d+,1,1 block (128|256),1,1 shared \d+ arguments [0-9a-f]{16} [0-9a-f]{16} [0-9a-f]{16} "
+                         "88000000 08010000 48000000$")
+
     def test_cute_is_compiled_with_cutlass_into_a_pack(self):
         self.need(TOOLKIT)
         cutlass = PACKAGES / "cuda" / "cutlass_library" / "source"

@@ -52,8 +52,20 @@ class Cuda(CommandTest):
 
     def test_a_product_in_half_precision_is_verified(self):
         call = "matmul(bf16[32,64], bf16[64,48]) @cuda:0"
-        self.hone("tune", call, "--seconds", "2", "--evals", "4", env=self.gpu())
-        self.assertEqual(self.hone("explain", call, "--json", env=self.gpu()).json["kernel"], "cuda_tensor_core")
+        for kernel in ("cuda_tensor_core", "cuda_wgmma"):
+            self.hone("tune", call, "--kernel", kernel, "--seconds", "2", "--evals", "2", "--fresh", env=self.gpu())
+            answer = self.hone("explain", call, "--json", env=self.gpu()).json
+            self.assertEqual((answer["kernel"], answer["verified"]), (kernel, True))
+
+    def test_wgmma_is_for_its_own_chip_alone(self):
+        call = "matmul(bf16[32,64], bf16[64,48]) @cuda:0"
+        answer = self.hone("tune", call, "--kernel", "cuda_wgmma", "--seconds", "2", code=None, env=self.gpu(FAKE_CUDA_CAPABILITY="100"))
+        self.assertNotEqual(answer.code, 0)
+        self.assertIn("sm_90a", answer.out + answer.err)
+
+    def test_without_a_contest_the_kernel_that_was_run_answers(self):
+        answer = self.hone("run", "matmul(bf16[32,64], bf16[64,48]) @cuda:0", "--json", env=self.gpu(HONE_POLICY="heuristic")).json
+        self.assertEqual(answer["kernel"], "cuda_tensor_core")
 
     def test_a_gpu_without_memory_is_told(self):
         answer = self.hone("tune", CALL, "--seconds", "2", env=self.gpu(FAKE_CUDA_MEMORY="20000"), code=None)

@@ -1,4 +1,4 @@
-// The kernels of NVIDIA's GPUs: what simt.cu and tensor_core.cu are compiled and launched with.
+// The kernels of NVIDIA's GPUs: what simt.cu, tensor_core.cu and wgmma.cu are compiled and launched with.
 #include "kernels/matmul/kernels.h"
 #include "kernels/sources.h"
 
@@ -34,6 +34,29 @@ const hone_code hone_tensor_core_code = {
     // Whole chunks of 16 bytes along the rows of a, b and c.
     .condition = "k % 8 == 0 and n % 8 == 0 and m > 0 and n > 0",
     .target = "sm_80",
+    .align = 16,
+};
+
+const char hone_wgmma_space[] = "block_m: 64 | 128 default 128\n"
+                                "block_n: 64 | 128 | 256 default 128\n"
+                                "stages: 3..8 default 5\n"
+                                "group: 1 | 8 | 16 default 8\n"
+                                "where stages * (block_m + block_n) * 128 <= device.smem_bytes\n"
+                                "where block_m == 64 or block_m < 2 * m\n"
+                                "where block_n == 64 or block_n < 2 * n\n";
+
+const hone_code hone_wgmma_code = {
+    HONE_CODE,
+    .source = hone_source_matmul_wgmma_cu,
+    .entry = "matmul",
+    .arguments = "a, b, c, i32(m), i32(n), i32(k)",
+    .constants = "TRANSPOSE_B = transpose_b",
+    .grid = "ceildiv(m, block_m) * ceildiv(n, block_n)",
+    .block = "2 * block_m",
+    .shared = "stages * (block_m + block_n) * 128",
+    // Whole chunks of 16 bytes along the rows of a, b and c.
+    .condition = "k % 8 == 0 and n % 8 == 0 and m > 0 and n > 0 and k > 0",
+    .target = "sm_90a",
     .align = 16,
 };
 

@@ -43,8 +43,8 @@ void hone_rival_kernel_release(const hone_kernel *kernel, void *state);
 hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
 // cuda.c: the kernels of NVIDIA's GPUs.
-extern const hone_code hone_tensor_core_code, hone_simt_code;
-extern const char hone_tensor_core_space[], hone_simt_space[];
+extern const hone_code hone_tensor_core_code, hone_wgmma_code, hone_simt_code;
+extern const char hone_tensor_core_space[], hone_wgmma_space[], hone_simt_space[];
 extern const char hone_tensor_core_signature[], hone_simt_signature[];
 
 // opencl.c: the kernel of OpenCL's devices.
