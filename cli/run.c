@@ -6,6 +6,7 @@
 #include "runtime/dispatch.h"
 #include "tune/verify.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,9 +73,10 @@ static int print_outcome(const hone_cli *cli, const hone_call *call, const outco
     const char *source = hone_source_name(out->decision.source);
     if (cli->options.json) {
         cli_print_json(json_pack(
-            "{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:b}", "call", hone_call_text(call), "kernel", out->decision.kernel,
-            "platform", hone_platform_name(out->decision.platform), "source", source, "time_ns", out->time_ns,
-            "max_error", out->max_error, "tolerance", 1.0, "verified", out->verified));
+            "{s:s, s:s, s:s, s:s, s:f, s:o, s:f, s:b, s:s?}", "call", hone_call_text(call), "kernel",
+            out->decision.kernel, "platform", hone_platform_name(out->decision.platform), "source", source, "time_ns",
+            out->time_ns, "max_error", isfinite(out->max_error) ? json_real(out->max_error) : json_null(), "tolerance",
+            1.0, "verified", out->verified, "wrong", out->wrong[0] != '\0' ? out->wrong : NULL));
     } else {
         printf(
             "%s\n%s/%s %s, answered by %s, %s\n", hone_call_text(call), hone_platform_name(out->decision.platform),

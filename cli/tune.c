@@ -1,6 +1,8 @@
 // hone tune
 #include "cli.h"
 
+#include "runtime/runtime.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +58,15 @@ static int tune_recorded(hone_cli *cli, const hone_tune_options *options, hone_r
     return 0;
 }
 
+// What was tuned to be stored and is not there was said on the way: the answer is no.
+static int say_stored(const hone_cli *cli, const hone_result *total)
+{
+    if (cli->options.no_store || hone_result_size(total) == 0 || store_name(cli) == NULL) return 0;
+    if (atomic_load(&cli->rt->unstored) > 0) return EXIT_NO;
+    if (!cli->options.json) printf("stored in %s\n", store_name(cli));
+    return 0;
+}
+
 int cli_tune(hone_cli *cli)
 {
     if (cli->options.audit) return cli_audit(cli);
@@ -77,8 +88,7 @@ int cli_tune(hone_cli *cli)
     if (total != NULL) {
         int printed = cli_print_result(cli, total);
         if (status == 0) status = printed;
-        const bool is_stored = !cli->options.no_store && hone_result_size(total) > 0 && store_name(cli) != NULL;
-        if (!cli->options.json && is_stored) printf("stored in %s\n", store_name(cli));
+        if (status == 0) status = say_stored(cli, total);
         int written = cli_write_report(cli, total);
         if (status == 0) status = written;
     }

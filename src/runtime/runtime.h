@@ -88,6 +88,7 @@ struct hone_runtime {
     char *pack_path;              // HONE_PACK_PATH; NULL: none
     hone_loaded_pack *packs;      // in the order of loading
     uint32_t platforms_asked;     // bit i: somebody named platform i
+    atomic_size_t unstored;       // contests whose answer the store should have and has not
     atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
 };
 
@@ -206,6 +207,18 @@ hone_status hone_runtime_tune_missing(
     const hone_tune_options *options,
     hone_result *result,
     hone_outlook *outlook,
+    hone_error *err);
+// Whether the chain answers a call, without tuning, with a verified decision of today's environment.
+// out_device: the call's, where it is known; may be NULL.
+bool hone_runtime_is_decided(
+    const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device);
+// Remembers a contest's answer and stores it, unless a faster choice of a kernel that was kept out of the contest stands
+// there; what was not stored is logged and counted. Fails only for want of memory.
+hone_status hone_runtime_keep(
+    const hone_op *op,
+    const hone_tune_environment *environment,
+    const hone_turn *turn,
+    const hone_decision *decision,
     hone_error *err);
 // Replaces NULL by the defaults; refuses what is out of range.
 hone_status hone_tune_options_read(

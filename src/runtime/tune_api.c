@@ -6,47 +6,6 @@
 
 #include <string.h>
 
-// Whether the chain answers a call, without tuning, with a verified decision of today's environment.
-// out_device: the call's, where it is known; may be NULL.
-static bool is_decided(
-    const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device)
-{
-    hone_request request;
-    hone_error why;
-    bool decided = false;
-    if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
-        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
-                  decision->verified && decision->changed[0] == '\0';
-    if (decided && out_device != NULL) *out_device = request.device;
-    hone_request_deinit(&request);
-    return decided;
-}
-
-// Warm decisions are served before cold ones, from the stores as from memory.
-static bool serves_warm(const hone_op *op, const hone_call *call)
-{
-    hone_decision served;
-    return is_decided(op, call, &served, NULL) && served.evidence.regime == HONE_WARM;
-}
-
-static hone_status keep(
-    const hone_op *op,
-    const hone_tune_environment *environment,
-    const hone_call *call,
-    const hone_decision *decision,
-    hone_error *err)
-{
-    hone_runtime *rt = op->rt;
-    hone_status status = HONE_OK;
-    if (decision->evidence.regime != HONE_COLD || !serves_warm(op, call))
-        status = hone_runtime_remember(rt, environment->device, hone_call_spec(call), decision, err);
-    if (status != HONE_OK || environment->store == NULL) return status;
-    hone_error why = {.message = ""};
-    if (hone_decision_store(rt, environment->store, environment->device, call, decision, &why) != HONE_OK)
-        hone_log_write(&rt->log, HONE_LOG_WARNING, "tuned, but not stored: %s", why.message);
-    return HONE_OK;
-}
-
 // What HONE_DENY names does not compete. Kernels put aside do: the contest finds out for itself.
 static hone_status admits(void *ctx, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *why)
 {
@@ -94,7 +53,7 @@ hone_status hone_runtime_contest(
     if (turn->outlook) *turn->outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
     if (contest.decision.kernel[0] != '\0') {
         hone_error why = {.message = ""};
-        hone_status kept = keep(op, &environment, turn->call, &contest.decision, &why);
+        hone_status kept = hone_runtime_keep(op, &environment, turn, &contest.decision, &why);
         if (kept != HONE_OK && status == HONE_OK) {
             status = kept;
             if (err != NULL) *err = why;
@@ -127,9 +86,9 @@ static bool take_answer(
     const hone_turn *turn, const hone_request *request, hone_result *result, hone_status *out_status, hone_error *err)
 {
     hone_contest found = {.count = 0};
-    bool is_found =
-        takes_answers(turn->options) && (turn->key.waited ? read_again(request, &found.decision)
-                                                          : is_decided(request->op, turn->call, &found.decision, NULL));
+    bool is_found = takes_answers(turn->options) &&
+                    (turn->key.waited ? read_again(request, &found.decision)
+                                      : hone_runtime_is_decided(request->op, turn->call, &found.decision, NULL));
     if (!is_found || found.decision.evidence.regime != turn->options->regime) return false;
     *out_status = add_to_result(result, turn, &found, HONE_OK, err);
     return true;
@@ -346,7 +305,8 @@ hone_status hone_runtime_tune_missing(
     hone_status status = hone_request_bucket(call, &bucket, err);
     const hone_call *target = bucket != NULL ? bucket : call;
     const hone_device_info *device = NULL;
-    bool is_there = status == HONE_OK && !options->fresh && is_decided(op, target, &decided.decision, &device);
+    bool is_there =
+        status == HONE_OK && !options->fresh && hone_runtime_is_decided(op, target, &decided.decision, &device);
     // An answer of the other regime is none; the store may have one of this.
     bool is_others = is_there && decided.decision.evidence.regime != options->regime;
     hone_tune_options wanted = *options;

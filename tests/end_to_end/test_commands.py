@@ -412,6 +412,12 @@ class Doctor(CommandTest):
 
 
 class LowerRuns(CommandTest):
+    def test_run_says_wrong_of_what_is_no_number(self):
+        answer = self.hone("run", "softmax(f32[2,3], scale=nan)", "--json", code=1).json
+        self.assertIs(answer["verified"], False)
+        self.assertIsNone(answer["max_error"])
+        self.assertIn("nan", answer["wrong"])
+
     def test_run_checks_the_answer_against_the_reference(self):
         answer = self.hone("run", PRODUCT, "--json", env={"HONE_POLICY": "heuristic"}).json
         self.has_fields(answer, {"kernel": str, "source": str, "time_ns": (int, float), "max_error": (int, float),

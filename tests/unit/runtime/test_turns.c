@@ -352,6 +352,7 @@ typedef struct stranger {
     process *p;
     double started; // seconds from now
     bool done;
+    double time_ns;
 } stranger;
 
 static void put_strangers_decision(void *ctx, const hone_progress *progress)
@@ -366,8 +367,8 @@ static void put_strangers_decision(void *ctx, const hone_progress *progress)
     strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&then));
     snprintf(
         evidence, sizeof evidence,
-        "{\"time_ns\":1.0,\"samples\":100000,\"verified_against\":\"reference\",\"seconds\":1,\"started\":\"%s\"}",
-        started);
+        "{\"time_ns\":%.1f,\"samples\":100000,\"verified_against\":\"reference\",\"seconds\":1,\"started\":\"%s\"}",
+        s->time_ns, started);
     hone_call *call = NULL;
     hone_store *store = NULL;
     hone_error err;
@@ -384,7 +385,7 @@ static void put_strangers_decision(void *ctx, const hone_progress *progress)
         .source = "autotune",
         .revision = "1",
         .verified = true,
-        .time_ns = 1,
+        .time_ns = s->time_ns,
         .evidence = evidence};
     assert_int_equal(hone_store_open(hone_allocator_system(), s->p->store, &store, &err), HONE_OK);
     assert_int_equal(hone_store_put(store, &row, &err), HONE_OK);
@@ -419,14 +420,14 @@ static void of_contests_that_overlap_the_better_answer_stays(void **state)
     ground *g = *state;
     WAITER(p, g, g->store);
     hone_tune_options options = options_of(&p);
-    stranger s = {.p = &p, .started = 60};
+    stranger s = {.p = &p, .started = 60, .time_ns = 1};
     options.kernel = "plain";
     options.progress = put_strangers_decision;
     options.progress_ctx = &s;
     if (tune(&p, call_a, &options, NULL) != HONE_OK) fail_msg("%s", p.err.message);
     assert_stored(&p, "fast");
-    // One that had ended before is known, and is replaced.
-    s = (stranger){.p = &p, .started = -3600};
+    // One that had ended before is known, and is replaced by what is faster.
+    s = (stranger){.p = &p, .started = -3600, .time_ns = 1e12};
     if (tune(&p, call_a, &options, NULL) != HONE_OK) fail_msg("%s", p.err.message);
     assert_stored(&p, "plain");
     hone_runtime_close(&p.rt);
