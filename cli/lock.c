@@ -163,10 +163,15 @@ static hone_status split_lines(session *s, const hone_lock *file, hone_error *er
     return status;
 }
 
-// A damaged file is in the way of what keeps some of its lines, not of what replaces them all.
-static bool may_replace(const session *s, const hone_error *err)
+// A damaged file is in the way of what keeps some of its lines, not of what replaces them all. What never was a lock file
+// is somebody's.
+static bool may_replace(const session *s, hone_error *err)
 {
     if (err->status != HONE_CORRUPT || s->cli->options.check || s->device != NULL || s->call_count > 0) return false;
+    if (!hone_lock_may_replace(s->path)) {
+        hone_fail_prefix(err, HONE_CORRUPT, "left as it is; name another path with --lock, or remove it");
+        return false;
+    }
     fprintf(stderr, "hone: written anew in place of what was there: %s\n", err->message);
     return true;
 }

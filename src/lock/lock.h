@@ -34,6 +34,9 @@ hone_status hone_lock_append(hone_lock *lock, const hone_lock_line *line, const 
 void hone_lock_line_text(const hone_lock_line *line, hone_buffer *out);
 // The text of the whole file: header, hash and lines.
 void hone_lock_text(const hone_lock *lock, hone_buffer *out);
+// Whether a file may be written over as a lock file: one that is empty, or begins with the header's first word, be it
+// behind the mark of a conflict.
+bool hone_lock_may_replace(const char *path);
 // Reads that text. name stands before the line's number in messages: the file's.
 hone_status hone_lock_parse(
     hone_allocator allocator,

@@ -1,6 +1,7 @@
 """hone lock: choices pinned, compared, edited; and programs that run with nothing else."""
 
 import json
+import os
 
 from support import DONE, NO, NORM, NORM_NEAR, USAGE, WORLD, CommandTest
 
@@ -186,6 +187,27 @@ class Check(LockTest):
         self.refused("lock", NORM, code=WORLD, says=["hone.lock", "hash"])
         self.assertIn("written anew", self.hone("lock").err)
         self.hone("lock", "--check")
+
+
+    def test_what_never_was_a_lock_file_is_left(self):
+        self.decide(NORM)
+        notes = self.folder / "notes.txt"
+        notes.write_text("notes\n")
+        for where in ({"env": {"HONE_LOCK": "notes.txt"}}, {}):
+            options = [] if where else ["--lock", "notes.txt"]
+            self.refused("lock", *options, code=WORLD, says=["left as it is", "notes.txt"], **where)
+        self.assertEqual(notes.read_text(), "notes\n")
+        notes.write_text("")
+        self.hone("lock", "--lock", "notes.txt")
+        notes.write_text("<<<<<<< HEAD\n" + notes.read_text())
+        self.hone("lock", "--lock", "notes.txt")
+        self.hone("lock", "--lock", "notes.txt", "--check")
+
+    def test_a_pipe_is_refused_and_never_waited_for(self):
+        self.decide(NORM)
+        os.mkfifo(self.folder / "pipe")
+        self.refused("lock", "--lock", "pipe", code=WORLD, says=["pipe", "no plain file"])
+        self.refused("explain", NORM, env={"HONE_LOCK": "pipe"}, code=WORLD, says=["HONE_LOCK", "no plain file"])
 
 
 class Reseal(LockTest):
