@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "os/os.h"
+#include "os/plain_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,19 @@ static hone_status read_header(reader *r, const char **out_hash)
         return fail_expected(r, "the first line", r->line, r->size, expected);
     *out_hash = rest + sizeof seal - 1;
     return HONE_OK;
+}
+
+bool hone_lock_may_replace(const char *path)
+{
+    static const char conflict[] = "<<<<<<<";
+    hone_buffer text;
+    hone_buffer_init(&text, hone_allocator_system());
+    bool may = hone_os_read_plain_file(path, HONE_LOCK_BYTES, &text, NULL) == HONE_OK;
+    const char *line = hone_buffer_string(&text), *next = strchr(line, '\n');
+    if (next != NULL && strncmp(line, conflict, sizeof conflict - 1) == 0) line = next + 1;
+    may = may && (text.size == 0 || strncmp(line, magic, sizeof magic - 1) == 0);
+    hone_buffer_deinit(&text);
+    return may;
 }
 
 static hone_status check_hash(reader *r, const char *body, const char *hash)
@@ -314,7 +328,7 @@ hone_status hone_lock_read(hone_allocator allocator, const char *path, unsigned 
     allocator = hone_allocator_given(allocator);
     hone_buffer text;
     hone_buffer_init(&text, allocator);
-    hone_status status = hone_os_read_file(path, HONE_LOCK_BYTES, &text, err);
+    hone_status status = hone_os_read_plain_file(path, HONE_LOCK_BYTES, &text, err);
     if (status == HONE_OK)
         status = hone_lock_parse(allocator, path, hone_buffer_string(&text), text.size, flags, out, err);
     hone_buffer_deinit(&text);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "os/os.h"
+#include "os/plain_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +67,7 @@ hone_status hone_pack_read_file(const hone_pack_file *file, hone_buffer *out, ho
     char digest[HONE_SHA256_HEX_SIZE];
     hone_buffer bytes;
     hone_buffer_init(&bytes, out->allocator);
-    hone_status status = hone_os_read_file(file->path, HONE_PACK_FILE_LIMIT, &bytes, err);
+    hone_status status = hone_os_read_plain_file(file->path, HONE_PACK_FILE_LIMIT, &bytes, err);
     if (status == HONE_OK) {
         hone_hash_sha256(hone_buffer_string(&bytes), bytes.size, digest);
         if (strcmp(digest, file->sha256) != 0)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "os/os.h"
+#include "os/plain_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -295,7 +296,7 @@ hone_status hone_pack_open(
     if (!hone_os_is_plain_file(path))
         return hone_fail(err, HONE_CORRUPT, where, "%.400s: pack.json is a link, expected a plain file", folder);
     hone_buffer_init(&text, *allocator);
-    hone_status status = hone_os_read_file(path, HONE_PACK_JSON_LIMIT, &text, err);
+    hone_status status = hone_os_read_plain_file(path, HONE_PACK_JSON_LIMIT, &text, err);
     if (status == HONE_INVALID_ARGUMENT)
         status = hone_fail(
             err, HONE_CORRUPT, where, "%.400s: pack.json is too large: it has more than %d bytes", folder,

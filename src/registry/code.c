@@ -6,6 +6,7 @@
 #include "base/structs.h"
 #include "call/call.h"
 #include "os/os.h"
+#include "os/plain_file.h"
 #include "registry/origin.h"
 #include "space/term.h"
 
@@ -84,7 +85,7 @@ static hone_status read_file(hone_arena *arena, const hone_kernel *kernel, hone_
     hone_buffer bytes;
     hone_error why = {.message = ""};
     hone_buffer_init(&bytes, arena->allocator);
-    hone_status status = hone_os_read_file(code->file, FILE_LIMIT, &bytes, &why);
+    hone_status status = hone_os_read_plain_file(code->file, FILE_LIMIT, &bytes, &why);
     char *copy = status == HONE_OK ? hone_arena_text(arena, hone_buffer_string(&bytes), bytes.size) : NULL;
     size_t size = bytes.size;
     bool as_it_is = is_loaded_as_it_is(code->file, &bytes);

@@ -1,6 +1,7 @@
 // Files and folders.
 #include "base/error.h"
 #include "os/os.h"
+#include "os/plain_file.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -140,9 +141,9 @@ hone_status hone_os_make_folders(const char *path, hone_error *err)
 
 static const char where_read[] = "os.read_file";
 
-static hone_status open_file(const char *path, int *out_fd, hone_error *err)
+static hone_status open_file(const char *path, int flags, int *out_fd, hone_error *err)
 {
-    *out_fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    *out_fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     if (*out_fd >= 0) return HONE_OK;
     int code = errno;
     hone_status status = code == ENOENT || code == ENOTDIR ? HONE_NOT_FOUND : HONE_IO;
@@ -172,10 +173,33 @@ static hone_status read_all(int fd, const char *path, size_t limit, hone_buffer 
 hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, hone_error *err)
 {
     int fd;
-    hone_status status = open_file(path, &fd, err);
+    if (strcmp(path, "-") == 0) return read_all(STDIN_FILENO, path, limit, out, err);
+    hone_status status = open_file(path, 0, &fd, err);
     if (status != HONE_OK) return status;
     status = read_all(fd, path, limit, out, err);
-    if (fd != STDIN_FILENO) close(fd);
+    close(fd);
+    return status;
+}
+
+// What is there is asked of what was opened: between a look at the path and its opening it could change.
+static hone_status check_plain(int fd, const char *path, hone_error *err)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) return hone_fail_system(err, HONE_IO, where_read, errno, "%s", path);
+    if (S_ISREG(info.st_mode)) return HONE_OK;
+    return hone_fail_system(
+        err, HONE_IO, where_read, S_ISDIR(info.st_mode) ? EISDIR : EINVAL, "%s is no plain file: name another path",
+        path);
+}
+
+hone_status hone_os_read_plain_file(const char *path, size_t limit, hone_buffer *out, hone_error *err)
+{
+    int fd;
+    hone_status status = open_file(path, O_NONBLOCK, &fd, err); // a pipe opens at once
+    if (status != HONE_OK) return status;
+    status = check_plain(fd, path, err);
+    if (status == HONE_OK) status = read_all(fd, path, limit, out, err);
+    close(fd);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "store/json/parts.h"
 
 #include "base/error.h"
+#include "os/plain_file.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ static hone_status finish_listed(hone_json_files *files, hone_error *err)
     hone_buffer names;
     hone_json_path_of(files, HONE_JSON_LIST, path);
     hone_buffer_init(&names, files->allocator);
-    hone_status status = hone_os_read_file(path, LIST_LIMIT, &names, err);
+    hone_status status = hone_os_read_plain_file(path, LIST_LIMIT, &names, err);
     if (status == HONE_OK && names.size > 0) status = finish_change(files, names.data, err);
     hone_buffer_deinit(&names);
     if (status == HONE_OK) hone_os_remove_file(path);

@@ -2,6 +2,7 @@
 #include "store/json/parts.h"
 
 #include "base/error.h"
+#include "os/plain_file.h"
 #include "store/json/document.h"
 
 #include <string.h>
@@ -106,7 +107,7 @@ static hone_status load_file(hone_json_files *files, hone_json_file *file, hone_
     file->is_broken = false;
     hone_status status = drop_file(files, file) ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) {
-        status = hone_os_read_file(path, HONE_JSON_FILE_LIMIT, &text, err);
+        status = hone_os_read_plain_file(path, HONE_JSON_FILE_LIMIT, &text, err);
         if (status == HONE_OK) status = read_rows(files, file, &text, err);
         if (status == HONE_NOT_FOUND) status = HONE_OK;
     }
