@@ -161,7 +161,9 @@ static int remove_entries(hone_cli *cli, hone_store *store)
         hone_store_key key = {
             json_string_value(json_object_get(row, "device")), json_string_value(json_object_get(row, "algorithm")),
             json_string_value(json_object_get(row, "version")), json_string_value(json_object_get(row, "key")), NULL};
-        if (hone_store_remove(store, &key, &err) != HONE_OK) status = cli_fail(&err);
+        // A key's first row takes its other regimes along.
+        const hone_status removed = hone_store_remove(store, &key, &err);
+        if (removed != HONE_OK && removed != HONE_NOT_FOUND) status = cli_fail(&err);
     }
     size_t count = json_array_size(found.rows);
     if (status == 0 && cli->options.json) cli_print_json(json_pack("{s:I}", "removed", (json_int_t)count));

@@ -179,6 +179,12 @@ class Get(StoreTest):
         self.hone("store", "get", NORM, code=NO)
         self.hone("store", "get", NORM_NEAR)
 
+    def test_a_call_is_removed_in_all_its_regimes(self):
+        for regime in ([], ["--stable"]):
+            self.hone("tune", NORM, *QUICK, "--kernel", "portable", *regime)
+        self.assertEqual(self.hone("store", "remove", NORM, "--json").json, {"removed": 2})
+        self.hone("store", "get", NORM, code=NO)
+
     def test_stat_counts(self):
         self.put(self.document())
         self.has_fields(self.stat(), {"store": str, "decisions": int, "measurements": int, "failures": int,
@@ -227,6 +233,14 @@ class BadStores(StoreTest):
             db.execute("PRAGMA user_version = 99")
         self.refused("store", "list", code=WORLD, says="99")
 
+    def test_a_pipe_is_refused_and_never_waited_for(self):
+        folder = self.folder / "rows"
+        folder.mkdir()
+        for path in (self.folder / "pipe.json", folder / "rms_norm.json"):
+            os.mkfifo(path)
+        for path in (self.folder / "pipe.json", folder):
+            self.refused("store", "list", "--store", f"json:{path}", code=WORLD, says="no plain file")
+
     def test_a_folder_that_cannot_be_made_is_named(self):
         path = self.write("file", "")
         self.refused("store", "list", "--store", f"sqlite:{path}/x/store.db", code=WORLD, says=path)
@@ -264,6 +278,8 @@ class Record(StoreTest):
         answer = self.hone("record", "list", "--json").json
         self.assertEqual((answer["hone_record"], answer["invocations"]), (1, []))
         self.assertEqual(answer["device"], self.fingerprint())
+        self.hone("record", "export", "out.json")
+        self.assertFalse((self.folder / "store.db").exists())
 
     def test_ejkernels_records_are_imported(self):
         count = len(json.loads(self.RECORDED.read_text())["invocations"])
