@@ -209,8 +209,11 @@ static void use_full_disk(world *w)
     faults_now.every_write = true;
     faults_now.code = ENOSPC;
     use_runtime(w);
+    assert_told(w, "its disk is full: it is read");
+    fixture *f = open_runtime(w);
+    assert_int_equal(decide_scale(f, 4, 4).source, HONE_SOURCE_STORE);
+    close_fixture(f);
     faults_now.every_write = false;
-    assert_told(w, "space");
     w->told[0] = '\0';
     use_runtime(w);
     assert_string_equal(w->told, "");

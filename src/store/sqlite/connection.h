@@ -79,6 +79,7 @@ typedef struct hone_connection {
     int schema;     // of the file: an older one that cannot be written stays as it is
     bool read_only;
     bool is_fixed;       // opened for reading alone: never opened anew
+    bool is_full;        // the last opening failed for want of room on the disk
     bool hopeless;       // nothing could be carried over from its damaged file
     bool told;           // that damaged records cannot be set aside
     uint64_t moved;      // records that were

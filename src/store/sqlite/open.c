@@ -139,6 +139,13 @@ static hone_status prepare_file(hone_connection *connection, const char *sync, h
     return hone_migrate(connection, err);
 }
 
+static bool is_full(sqlite3 *db)
+{
+    if (db == NULL) return false;
+    const int system = sqlite3_system_errno(db);
+    return sqlite3_errcode(db) == SQLITE_FULL || system == ENOSPC || system == EDQUOT;
+}
+
 static hone_status try_open(hone_connection *connection, const char *sync, const char *query, hone_error *err)
 {
     hone_status status = open_file(connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, query, err);
@@ -147,6 +154,7 @@ static hone_status try_open(hone_connection *connection, const char *sync, const
     if (status == HONE_OK) status = prepare_file(connection, sync, err);
     if (status == HONE_OK) status = check_place(connection, err);
     if (status != HONE_OK) {
+        connection->is_full = is_full(connection->db);
         hone_connection_drop(connection);
         return status;
     }
@@ -155,29 +163,37 @@ static hone_status try_open(hone_connection *connection, const char *sync, const
     return HONE_OK;
 }
 
-static bool has_wal(const hone_connection *connection)
+// least: how many bytes one has that counts.
+static bool has_wal(const hone_connection *connection, uint64_t least)
 {
     hone_buffer wal;
     hone_buffer_init(&wal, connection->allocator);
     hone_buffer_format(&wal, "%s-wal", connection->path);
-    bool has = wal.failed || hone_os_is_file(hone_buffer_string(&wal));
+    const char *path = hone_buffer_string(&wal);
+    bool has = wal.failed || (hone_os_is_file(path) && hone_os_file_stamp(path).size >= least);
     hone_buffer_deinit(&wal);
     return has;
 }
 
-// A file that nobody can write beside, as in a read-only folder, has no place for the index that WAL needs; it also needs
-// none, as long as nobody left a WAL there.
+// A file that nobody can write beside, as in a read-only folder or on a full disk, has no place for the index that WAL needs;
+// it also needs none, as long as nobody left a WAL there. An empty one is what the opening left that found no room.
 static bool is_still(const hone_connection *connection)
 {
-    return hone_os_is_file(connection->path) && !has_wal(connection) &&
-           !hone_os_may_make_files_beside(connection->path);
+    return hone_os_file_stamp(connection->path).size > 0 && hone_os_is_file(connection->path) &&
+           !has_wal(connection, 1) && (connection->is_full || !hone_os_may_make_files_beside(connection->path));
 }
 
 static hone_status open_any(hone_connection *connection, const char *sync, hone_error *err)
 {
     hone_status status = try_open(connection, sync, "", err);
     if (status != HONE_IO || !is_still(connection)) return status;
-    return try_open(connection, sync, "?immutable=1", err);
+    const bool is_full = connection->is_full;
+    status = try_open(connection, sync, "?immutable=1", err);
+    if (status == HONE_OK && is_full)
+        hone_log_write(
+            &connection->log, HONE_LOG_WARNING, "%s: its disk is full: it is read, and nothing is stored in it",
+            connection->path);
+    return status;
 }
 
 static hone_status move_away(hone_connection *connection, const char *file, const char *damage, hone_error *err)
@@ -291,9 +307,13 @@ hone_status hone_connection_open(
     if (status != HONE_OK) return status;
     connection->path = hone_copy_text(allocator, path, strlen(path));
     if (connection->path == NULL) return hone_fail_memory(err, open_where);
+    const bool was_free = hone_os_is_free(path);
     status = make_folders(path, allocator, err);
     if (status == HONE_OK) status = check_kind(connection, err);
     if (status == HONE_OK) status = open_settled(connection, sync, err);
+    // A disk that has no room for a store has room for its name.
+    if (status != HONE_OK && was_free && connection->is_full && hone_os_file_stamp(path).size == 0)
+        hone_os_remove_file(path);
     if (status != HONE_OK) hone_connection_close(connection);
     return status;
 }
@@ -303,7 +323,7 @@ hone_status hone_connection_open(
 static hone_status look_at_file(hone_connection *connection, hone_error *err)
 {
     int64_t version = 0;
-    const char *query = has_wal(connection) ? "" : "?immutable=1";
+    const char *query = has_wal(connection, 0) ? "" : "?immutable=1";
     connection->read_only = connection->is_fixed = true;
     hone_status status = open_file(connection, SQLITE_OPEN_READONLY, query, err);
     if (status == HONE_OK) status = hone_migrate_look(connection, &version, err);
