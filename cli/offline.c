@@ -66,6 +66,7 @@ static int tune_program(hone_cli *cli, const hone_program *program)
     int code = status == HONE_OK ? 0 : cli_fail(&err);
     if (result != NULL) {
         int printed = cli_print_result(cli, result);
+        code = code != 0 ? code : cli_result_code(result);
         code = code != 0 ? code : printed;
     }
     hone_result_release(&result);

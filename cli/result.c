@@ -3,6 +3,7 @@
 
 #include "kernels/common/peak.h"
 #include "runtime/runtime.h"
+#include "tune/result.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -223,6 +224,11 @@ static void print_entry(hone_cli *cli, const json_t *entry)
     print_absent(kernels);
     print_gains(entry, evidence);
     print_totals(evidence);
+}
+
+int cli_result_code(const hone_result *result)
+{
+    return cli_exit_code(hone_result_status(result));
 }
 
 int cli_print_result(hone_cli *cli, const hone_result *result)

@@ -55,7 +55,7 @@ static int tune_recorded(hone_cli *cli, const hone_tune_options *options, hone_r
     if (status != HONE_OK) return cli_fail(&err);
     if (hone_result_size(*total) == 0 && !cli->options.json)
         printf("every recorded call is decided already, or none is recorded\n");
-    return 0;
+    return cli_result_code(*total);
 }
 
 // What was tuned to be stored and is not there was said on the way: the answer is no.

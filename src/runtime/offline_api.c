@@ -3,6 +3,7 @@
 #include "offline/offline.h"
 #include "runtime/batch.h"
 #include "runtime/runtime.h"
+#include "tune/result.h"
 
 #include <string.h>
 
@@ -43,7 +44,9 @@ static hone_status tune(void *ctx, const hone_call *call, int64_t count, hone_er
     batch *work = ctx;
     const hone_op *op = NULL;
     hone_status status = hone_op_get(work->rt, hone_signature_name(hone_call_signature(call)), &op, err);
-    return status == HONE_OK ? hone_batch_tune(work->calls, op, call, (double)count, err) : status;
+    if (status == HONE_OK) status = hone_batch_tune(work->calls, op, call, (double)count, err);
+    if (status != HONE_OK) hone_result_note_status(work->result, status);
+    return status;
 }
 
 static hone_status failed(void *ctx, const char *call, const char *key, const char *reason, hone_error *err)

@@ -3,6 +3,7 @@
 #include "base/structs.h"
 #include "runtime/batch.h"
 #include "runtime/runtime.h"
+#include "tune/result.h"
 
 #include <string.h>
 
@@ -326,10 +327,11 @@ static hone_status tune_item(hone_batch *batch, const queue_item *item, hone_err
     hone_error why = {.message = ""};
     hone_status status = find_recorded(batch->rt, item, &op, &call, &why);
     if (status == HONE_OK) status = hone_batch_tune(batch, op, call, item->count, &why);
-    if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY)
+    if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY) {
+        hone_result_note_status(batch->result, status);
         status = hone_result_add_failure(
             batch->result, item->call != NULL ? item->call : item->algorithm, item->key, why.message, err);
-    else if (status != HONE_OK && err != NULL)
+    } else if (status != HONE_OK && err != NULL)
         *err = why;
     hone_call_release(&call);
     return status;

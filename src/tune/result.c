@@ -253,6 +253,16 @@ hone_status hone_result_add_failure(
     return HONE_OK;
 }
 
+void hone_result_note_status(hone_result *result, hone_status status)
+{
+    result->status = status;
+}
+
+hone_status hone_result_status(const hone_result *result)
+{
+    return result->status;
+}
+
 // Merging and storing ------------------------------------------------------------------------------------------------
 
 static hone_status add_all(hone_result *to, const hone_result *from, hone_error *err)

@@ -38,6 +38,7 @@ struct hone_result {
     size_t count, capacity;
     hone_result_failure *failures;
     size_t failure_count, failure_capacity;
+    hone_status status; // of the last call that was tried and failed
 };
 
 // An empty one. device and environment are copied.
@@ -65,5 +66,9 @@ hone_status hone_result_of_device(
 
 // The result document. trail: each entry also with what was tried for it, under "trail", as reports want it.
 void hone_result_document(const hone_result *result, bool trail, hone_buffer *out);
+
+// Says that a call was tried and failed so; the last one's status is what the command leaves with. HONE_OK: none was.
+void hone_result_note_status(hone_result *result, hone_status status);
+hone_status hone_result_status(const hone_result *result);
 
 #endif

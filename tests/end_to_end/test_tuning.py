@@ -4,7 +4,7 @@ import fcntl
 import struct
 import threading
 
-from support import NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest, measured
+from support import DONE, NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest, measured
 
 
 class Tune(CommandTest):
@@ -158,6 +158,15 @@ class Tune(CommandTest):
         measured = self.stat()["measurements"]
         self.tune("--recorded")
         self.assertEqual(self.stat()["measurements"], measured)
+
+    def test_a_recorded_call_that_fails_is_told_by_the_exit_code(self):
+        self.hone("run", NORM, env={"HONE_RECORD": "1", "HONE_POLICY": "heuristic"})
+        denied = {"HONE_DENY": ",".join(f"rms_norm={row['name']}" for row in
+                                        self.hone("list", "rms_norm", "--json").json["algorithms"][0]["kernels"])}
+        code = self.hone("tune", NORM, *QUICK, code=None, env=denied).code
+        answer = self.hone("tune", "--recorded", *QUICK, "--json", code=code, env=denied)
+        self.assertNotEqual(code, DONE)
+        self.assertEqual([row["call"] for row in answer.json["failed"]], [NORM])
 
     @measured
     def test_a_batch_budget_goes_on_where_calls_are_many_after_a_slice_for_each(self):
