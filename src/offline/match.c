@@ -131,6 +131,25 @@ static bool match_payload(matcher *m)
     return take_spec(m, HONE_MATCH_LABEL);
 }
 
+static bool is_seen(const hone_found *found, const hone_tensor *tensor)
+{
+    for (uint32_t v = 0; v < found->view_count; v++)
+        if (hone_operands_find(&found->views[v], tensor, found->label->vmaps) < HONE_OPERANDS_NONE) return true;
+    return false;
+}
+
+// Where the program shows what the operations under the label read: whether that has each array that the call takes.
+static bool reads_all(const matcher *m, const hone_call *call)
+{
+    const hone_signature *signature = m->entry->signature;
+    for (size_t i = 0; m->found->view_count > 0 && i < hone_signature_count(signature); i++) {
+        const hone_tensor *tensor =
+            hone_signature_parameter(signature, i)->is_result ? NULL : hone_call_tensor(call, i);
+        if (tensor && !is_seen(m->found, tensor)) return false;
+    }
+    return true;
+}
+
 static bool match_label(matcher *m)
 {
     if (m->label->kind == HONE_LABEL_JSON) return match_payload(m);
@@ -141,6 +160,14 @@ static bool match_label(matcher *m)
     m->failed |= text == NULL;
     if (!text || hone_call_parse(m->environment->allocator, m->entry->signature, text, &call, &m->why) != HONE_OK)
         return false;
+    if (!hone_view_is(m->label->key, hone_call_key(call)) && !reads_all(m, call)) {
+        (void)hone_fail(
+            &m->why, HONE_UNSUPPORTED, where,
+            "the call beside the label is neither the one of its key nor what the operations under it read: %.100s",
+            text);
+        hone_call_release(&call);
+        return false;
+    }
     return take_call(m, call, HONE_MATCH_LABEL);
 }
 
@@ -292,13 +319,6 @@ static void identify(matcher *m)
 }
 
 // --- labels that lie
-
-static bool is_seen(const hone_found *found, const hone_tensor *tensor)
-{
-    for (uint32_t v = 0; v < found->view_count; v++)
-        if (hone_operands_find(&found->views[v], tensor, found->label->vmaps) < HONE_OPERANDS_NONE) return true;
-    return false;
-}
 
 // Labels outlive what they name: a compile cache gives back programs with the labels of an earlier run. Arguments of which no
 // array is read by the operations under the label are such.

@@ -138,6 +138,27 @@ static void a_custom_call_brings_its_call_text(void **state)
     fixture_close(&f);
 }
 
+static void a_call_text_that_neither_key_nor_operands_bear_out_is_none(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<8x16xf32>, %arg1: tensor<16x4xf32>) -> tensor<8x4xf32> {\n"
+        "  %0 = stablehlo.custom_call @hone(%arg0, %arg1) {backend_config = {hone_call = \"matmul(f32[8,16], "
+        "f32[16,32])\"}} : "
+        "(tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32> "
+        "loc(\"jit(f)/hone#matmul.v1:0123456789abcdef/ffi_call\")\n"
+        "  return %0 : tensor<8x4xf32>\n"
+        "}\n";
+    hone_program *program = fixture_read(&f, text);
+    const hone_operation *o = only(program);
+    assert_int_not_equal(o->matched, HONE_MATCH_LABEL);
+    assert_null(o->call == NULL ? NULL : strstr(o->call, "[16,32]"));
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
 static void what_hone_does_not_have_is_listed_with_the_reason(void **state)
 {
     (void)state;
@@ -332,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_key_that_nothing_hashes_to_leaves_the_operands),
         cmocka_unit_test(hones_own_labels_are_proved_by_hones_key),
         cmocka_unit_test(a_custom_call_brings_its_call_text),
+        cmocka_unit_test(a_call_text_that_neither_key_nor_operands_bear_out_is_none),
         cmocka_unit_test(what_hone_does_not_have_is_listed_with_the_reason),
         cmocka_unit_test(an_algorithm_without_kernels_cannot_be_tuned),
         cmocka_unit_test(labels_that_disagree_with_their_operands_are_told),
