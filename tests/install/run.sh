@@ -28,9 +28,8 @@ pkg_config)
     install_hone
     PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name hone.pc)")
     export PKG_CONFIG_PATH
-    # The prefix is where the build was configured for; a package manager configures with its own.
-    read -ra flags <<<"$(pkg-config --define-variable=prefix="$prefix" --cflags --libs hone)"
-    libdir=$(pkg-config --define-variable=prefix="$prefix" --variable=libdir hone)
+    read -ra flags <<<"$(pkg-config --cflags --libs hone)"
+    libdir=$(pkg-config --variable=libdir hone)
     cc -std=c11 "$consumer/main.c" -o "$work/consumer_c" "${flags[@]}" -Wl,-rpath,"$libdir"
     c++ -std=c++17 "$consumer/main.cpp" -o "$work/consumer_cpp" "${flags[@]}" -Wl,-rpath,"$libdir"
     "$work/consumer_c"
