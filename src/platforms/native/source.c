@@ -54,7 +54,7 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-// The function called with its arguments taken from an array of addresses. One of type void has succeeded; one that answers a
+// The function called with its arguments taken from an array of addresses. Parameters are macros: no short name is safe. One of type void has succeeded; one that answers a
 // number says 0 when it has.
 static void write_shim(job *j, const hone_argument *arguments, uint32_t count)
 {
@@ -64,19 +64,19 @@ static void write_shim(job *j, const hone_argument *arguments, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         hone_buffer_text(&call, i > 0 ? ", " : "");
         if (arguments[i].type == HONE_ARGUMENT_POINTER)
-            hone_buffer_format(&call, "a[%" PRIu32 "]", i);
+            hone_buffer_format(&call, "hone_shim_values[%" PRIu32 "]", i);
         else
-            hone_buffer_format(&call, "*(const %s *)a[%" PRIu32 "]", type_of(&arguments[i]), i);
+            hone_buffer_format(&call, "*(const %s *)hone_shim_values[%" PRIu32 "]", type_of(&arguments[i]), i);
     }
     hone_buffer_char(&call, ')');
     const char *text = hone_buffer_string(&call);
     hone_buffer_format(
         &j->shim,
         "#include \"%s\"\n"
-        "__attribute__((visibility(\"default\"))) int %s(void *const *a);\n"
-        "int %s(void *const *a)\n"
+        "__attribute__((visibility(\"default\"))) int %s(void *const *hone_shim_values);\n"
+        "int %s(void *const *hone_shim_values)\n"
         "{\n"
-        "    (void)a;\n"
+        "    (void)hone_shim_values;\n"
         "    return __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(%s), void), (%s, 0), %s);\n"
         "}\n",
         base_name(j->variant->file->name), shim_entry, shim_entry, text, text, text);
