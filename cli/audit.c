@@ -112,7 +112,8 @@ static int check_options(const hone_cli *cli)
 {
     const cli_options *options = &cli->options;
     if (options->recorded || options->fresh || options->no_store || options->cold || options->kernel != NULL ||
-        options->platform != NULL || options->evals > 0 || options->patience > 0)
+        options->platform != NULL || options->evals > 0 || options->patience > 0 || options->report != NULL ||
+        options->t4 != NULL)
         return cli_usage(
             "--audit takes stored choices as they are, with --threshold, --update, --seconds, --wait, --seed, "
             "--in-process, --store and --json (hone help tune)");

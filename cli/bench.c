@@ -17,6 +17,7 @@ enum { MAX_LANES = 128, MAX_ROUNDS = 400 };
 typedef struct bench_lane {
     char kernel[HONE_NAME_SIZE];
     char config[256];
+    json_t *config_json;
     const char *what; // "default", "heuristic", "tuned", "chosen"
     const hone_plan *plan;
     uint32_t batch;
@@ -40,6 +41,14 @@ static bool is_there(const bench_field *field, const char *kernel, const char *c
     return false;
 }
 
+static json_t *config_object(const hone_kernel_ref *kernel, const hone_config *config)
+{
+    char text[2048];
+    if (hone_config_json(kernel->space, config, text, sizeof text) >= sizeof text) return json_object();
+    json_t *object = json_loads(text, 0, NULL);
+    return object != NULL ? object : json_object();
+}
+
 // Binds a plan for exactly this kernel and config. What cannot be bound has no lane.
 static void add_lane(bench_field *field, const hone_kernel_ref *kernel, const hone_config *config, const char *what)
 {
@@ -56,6 +65,7 @@ static void add_lane(bench_field *field, const hone_kernel_ref *kernel, const ho
     if (hone_bind(field->op, field->inputs.values, field->inputs.count, &lane->plan, &err) == HONE_OK) {
         snprintf(lane->kernel, sizeof lane->kernel, "%s", kernel->kernel.name);
         snprintf(lane->config, sizeof lane->config, "%s", text);
+        lane->config_json = config_object(kernel, config);
         lane->what = what;
         field->count++;
     }
@@ -176,11 +186,11 @@ static json_t *report(bench_field *field)
         bench_lane *lane = &field->lanes[i];
         qsort(lane->samples, field->rounds, sizeof lane->samples[0], ascending);
         json_array_append_new(
-            rows,
-            json_pack(
-                "{s:s, s:s, s:s, s:f, s:f, s:f, s:i}", "kernel", lane->kernel, "what", lane->what, "config",
-                lane->config, "time_ns", lane->samples[field->rounds / 2], "low_ns", lane->samples[field->rounds / 10],
-                "high_ns", lane->samples[field->rounds * 9 / 10], "rounds", (int)field->rounds));
+            rows, json_pack(
+                      "{s:s, s:s, s:O, s:f, s:f, s:f, s:i}", "kernel", lane->kernel, "what", lane->what, "config",
+                      lane->config_json, "time_ns", lane->samples[field->rounds / 2], "low_ns",
+                      lane->samples[field->rounds / 10], "high_ns", lane->samples[field->rounds * 9 / 10], "rounds",
+                      (int)field->rounds));
     }
     return rows;
 }
@@ -239,8 +249,10 @@ static int bench_call(hone_cli *cli, const char *text, json_t *all)
         if (status == 0) show(&field, all);
         if (status == 0 && field.count == 0) status = EXIT_NO;
     }
-    for (size_t i = 0; i < field.count; i++)
+    for (size_t i = 0; i < field.count; i++) {
         hone_plan_release(&field.lanes[i].plan);
+        json_decref(field.lanes[i].config_json);
+    }
     free(field.lanes);
     cli_inputs_deinit(&field.inputs);
     hone_call_release(&call);

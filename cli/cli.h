@@ -71,6 +71,8 @@ int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_cal
 int cli_store_url(const hone_cli *cli, char *out, size_t size);
 // That store, opened for store commands. Prints what failed.
 int cli_open_store(hone_cli *cli, hone_store **out);
+// Whether the store is a file or folder that is not there.
+bool cli_lacks_store(const hone_cli *cli);
 // Whether it is there, for what only reads it: 0, or EXIT_NO after saying so.
 int cli_find_store(const hone_cli *cli);
 // Another store, which must be there. Prints what failed.
@@ -99,6 +101,8 @@ void cli_progress_end(const hone_cli *cli);
 int cli_check_names(hone_cli *cli);
 // Options common to tune and offline.
 void cli_tune_options(hone_cli *cli, hone_tune_options *out);
+// Of a result whose calls were many: the code of the last one that failed, EXIT_DONE when none did.
+int cli_result_code(const hone_result *result);
 // Prints a result document as tables (tune.c).
 int cli_print_result(hone_cli *cli, const hone_result *result);
 // --report FILE and --t4 FILE: whether the files can be written, asked before the work; and writing them (report.c). Print

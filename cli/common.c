@@ -174,6 +174,12 @@ int cli_open_other(const char *url, hone_store **out)
     return hone_store_open(hone_allocator_system(), url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
+bool cli_lacks_store(const hone_cli *cli)
+{
+    char url[PATH_SIZE];
+    return cli_store_url(cli, url, sizeof url) == 0 && is_missing(url);
+}
+
 int cli_find_store(const hone_cli *cli)
 {
     char url[PATH_SIZE];

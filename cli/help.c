@@ -26,6 +26,7 @@ static const struct {
     {"HONE_WORKER", "the program that candidates run in; unset: hone-worker beside the library or command"},
     {"HONE_DEVICE_LOCKS", "folder of the locks by which processes take turns on a device, or none; unset: /tmp"},
     {"HONE_PROVENANCE", "1: what is tuned says by which user on which host"},
+    {"HONE_COMPILE_CACHE", "folder of what was compiled for devices, or none. Default $XDG_CACHE_HOME/hone/compiled"},
     {"HONE_CUTLASS_PATH", "folder of CUTLASS, whose headers sources in CuTe include; unset: PyPI's nvidia-cutlass"},
     {"HONE_TVM_FFI", "the file to open in place of the libtvm_ffi.so that is found, for exports of the CuTe DSL"},
     {"HONE_CUTE_DSL_RUNTIME", "the file to open in place of the libcute_dsl_runtime.so that is found, likewise"},
@@ -34,7 +35,6 @@ static const struct {
     {"HONE_CUBLASLT", "the file to open in place of the libcublasLt that is found"},
     {"HONE_PJRT_PLUGIN", "PJRT plugins, cpu=PATH,cuda=PATH; unset: those of Python packages"},
     {"HONE_OPENCL", "path of OpenCL's loader; unset: libOpenCL.so.1"},
-    {"HONE_PJRT_PLUGIN", "not there yet: paths of PJRT plugins"},
     {"HONE_REQUIRE", "for the tests: names of what must not be skipped, or all"},
 };
 

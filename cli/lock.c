@@ -1,6 +1,7 @@
 // hone lock: pins what the store answers with, and says when the two have drifted apart.
 #include "cli.h"
 
+#include "base/error.h"
 #include "lock/lock.h"
 #include "os/os.h"
 #include "runtime/runtime.h"

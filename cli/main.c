@@ -35,7 +35,9 @@ const cli_command cli_commands[] = {
     {"offline", "PROGRAM...", "tune every labelled operation of lowered programs",
      "json list unproved store seconds batch-seconds evals patience calls wait platform kernel cold stable seed fresh "
      "no-store",
-     "Reads StableHLO text with locations and HLO text; - is standard input. --list only shows what was found.\n"
+     "Reads StableHLO and HLO, as text (with locations: without, there are no labels) and in their binary forms, plain "
+     "or\n"
+     "gzipped; - is standard input. --list only shows what was found.\n"
      "--unproved tunes also what was matched by operands alone.",
      1, 0, cli_offline},
     {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed pack",

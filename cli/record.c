@@ -129,12 +129,14 @@ static int export(hone_cli *cli)
 static const struct {
     const char *name;
     int (*run)(hone_cli *cli);
-} verbs[] = {{"list", list}, {"clear", clear}, {"import", import}, {"export", export}};
+    bool makes; // the store, where it is not there
+} verbs[] = {{"list", list, false}, {"clear", clear, false}, {"import", import, true}, {"export", export, false}};
 
 int cli_record(hone_cli *cli)
 {
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(verbs[i].name, cli->arguments[0]) != 0) continue;
+        if (!verbs[i].makes && cli_lacks_store(cli)) cli->options.store = "none";
         int status = cli_open(cli, HONE_POLICY_TUNE);
         return status != 0 ? status : verbs[i].run(cli);
     }

@@ -11,13 +11,20 @@ typedef struct warm {
     size_t count;
 } warm;
 
+// A file that is not there is no answer to what was asked, as in hone space.
+static int fail_open(const hone_error *err)
+{
+    const int code = cli_fail(err);
+    return code == EXIT_NO ? EXIT_WORLD : code;
+}
+
 // The best of another space; what this one does not have is left out with a word.
 static int add_warm(warm *w, const hone_recorded *space, const char *path, uint32_t source)
 {
     hone_error err;
     size_t foreign = 0;
     hone_recorded *other = NULL;
-    if (hone_recorded_open(hone_allocator_system(), path, &other, &err) != HONE_OK) return cli_fail(&err);
+    if (hone_recorded_open(hone_allocator_system(), path, &other, &err) != HONE_OK) return fail_open(&err);
     w->count += hone_simulate_warm(space, other, source, w->priors + w->count, &foreign);
     if (foreign > 0)
         fprintf(stderr, "hone: %s: %zu of its best configs are none of this space: left out\n", path, foreign);
@@ -142,7 +149,7 @@ int cli_simulate(hone_cli *cli)
     hone_error err;
     hone_recorded *recorded = NULL;
     if (hone_recorded_open(hone_allocator_system(), cli->arguments[0], &recorded, &err) != HONE_OK)
-        return cli_fail(&err);
+        return fail_open(&err);
     if (hone_recorded_is_cut(recorded))
         fprintf(
             stderr, "hone: %s ends too early: %zu configs of it are whole\n", cli->arguments[0],

@@ -2,6 +2,7 @@
 #include "space_source.h"
 
 #include "base/number.h"
+#include "space/value.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -34,7 +35,7 @@ static json_t *parameters_of(const hone_space *space)
     for (size_t i = 0; i < hone_space_parameters(space); i++) {
         json_t *values = json_array();
         for (size_t v = 0; v < hone_space_values(space, i); v++)
-            json_array_append_new(values, json_string(hone_space_value_text(space, i, v)));
+            json_array_append_new(values, json_loads(hone_space_value_json(space, i, v), JSON_DECODE_ANY, NULL));
         json_array_append_new(
             parameters, json_pack("{s:s, s:o}", "name", hone_space_parameter_name(space, i), "values", values));
     }

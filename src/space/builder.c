@@ -198,6 +198,21 @@ static void append_value(hone_space_builder *builder, hone_scalar value)
     parameter->integers = parameter->integers && value.kind == HONE_SCALAR_INT;
 }
 
+// true is 1 and 1.0 is 1: a config could not say which of the two it means.
+static void refuse_equal(hone_space_builder *builder, const hone_space_value *first, hone_scalar second)
+{
+    const char *name = builder->parameter->name;
+    hone_space_value again = {.scalar = second};
+    write_value(builder, &again);
+    if (hone_space_builder_failed(builder)) return;
+    if (strcmp(first->text, again.text) == 0)
+        hone_space_builder_fail(builder, "parameter '%s': the value %.60s stands there twice", name, again.text);
+    else
+        hone_space_builder_fail(
+            builder, "parameter '%s': the value %.60s is equal to %.60s, which stands there too", name, again.text,
+            first->text);
+}
+
 void hone_space_add_value(hone_space_builder *builder, hone_scalar value)
 {
     if (hone_space_builder_failed(builder)) return;
@@ -213,8 +228,7 @@ void hone_space_add_value(hone_space_builder *builder, hone_scalar value)
     }
     for (size_t i = 0; i < parameter->count; i++) {
         if (!hone_scalar_equal(&builder->values[i].scalar, &value)) continue;
-        hone_space_builder_fail(
-            builder, "parameter '%s': the value %.60s stands there twice", parameter->name, builder->values[i].text);
+        refuse_equal(builder, &builder->values[i], value);
         return;
     }
     append_value(builder, value);

@@ -2,6 +2,7 @@
 #include "space/space.h"
 
 #include "base/number.h"
+#include "space/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,6 +96,11 @@ size_t hone_space_values(const hone_space *space, size_t index)
 const char *hone_space_value_text(const hone_space *space, size_t index, size_t position)
 {
     return space->parameters[index].values[position].text;
+}
+
+const char *hone_space_value_json(const hone_space *space, size_t index, size_t position)
+{
+    return space->parameters[index].values[position].json;
 }
 
 uint64_t hone_space_cartesian(const hone_space *space)

@@ -189,6 +189,7 @@ class Space(CommandTest):
         answer = self.hone("space", self.write("s.txt", self.TEXT), "--json").json
         self.assertEqual((answer["count"], answer["cartesian"]), (20, 32))
         self.assertEqual([row["name"] for row in answer["parameters"]], ["block_m", "block_n", "layout"])
+        self.assertEqual(answer["parameters"][0]["values"], [16, 32, 64, 128])
         self.assertEqual(answer["parameters"][2]["values"], ["row", "col"])
         self.assertIn("20 valid configs of 32", self.hone("space", "-", input=self.TEXT).out)
 
@@ -431,7 +432,7 @@ class LowerRuns(CommandTest):
         self.assertEqual([row["call"] for row in calls], [NORM, PRODUCT])
         for call in calls:
             for row in call["rows"]:
-                self.has_fields(row, {"kernel": str, "what": str, "config": str, "time_ns": float, "low_ns": float,
+                self.has_fields(row, {"kernel": str, "what": str, "config": dict, "time_ns": float, "low_ns": float,
                                       "high_ns": float})
             self.assertEqual(call["rows"][0]["what"], "chosen")
         self.assertEqual(self.stat()["measurements"], 0)

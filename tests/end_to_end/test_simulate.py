@@ -6,7 +6,7 @@ import random
 import statistics
 import unittest
 
-from support import NO, USAGE, CommandTest
+from support import NO, USAGE, WORLD, CommandTest
 
 
 def row(x, y, time):
@@ -151,6 +151,9 @@ class Simulate(CommandTest):
         done = self.hone("simulate", cut, "--json", "--evals", "1000")
         self.assertIn("ends too early", done.err)
         self.assertIn(len(done.json["evaluations"]), range(30, 60))
+
+    def test_a_space_that_is_not_there_is_a_failure_of_the_world(self):
+        self.refused("simulate", "nope", code=WORLD, says="nope")
 
     def test_wrong_use_is_refused(self):
         for wrong in (["simulate"], ["simulate", self.space, self.space], ["simulate", self.space, "--evals", "0"]):

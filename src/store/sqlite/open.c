@@ -139,7 +139,7 @@ static hone_status prepare_file(hone_connection *connection, const char *sync, h
     return hone_migrate(connection, err);
 }
 
-static bool is_full(sqlite3 *db)
+static bool has_no_room(sqlite3 *db)
 {
     if (db == NULL) return false;
     const int system = sqlite3_system_errno(db);
@@ -154,7 +154,7 @@ static hone_status try_open(hone_connection *connection, const char *sync, const
     if (status == HONE_OK) status = prepare_file(connection, sync, err);
     if (status == HONE_OK) status = check_place(connection, err);
     if (status != HONE_OK) {
-        connection->is_full = is_full(connection->db);
+        connection->is_full = has_no_room(connection->db);
         hone_connection_drop(connection);
         return status;
     }
@@ -187,9 +187,9 @@ static hone_status open_any(hone_connection *connection, const char *sync, hone_
 {
     hone_status status = try_open(connection, sync, "", err);
     if (status != HONE_IO || !is_still(connection)) return status;
-    const bool is_full = connection->is_full;
+    const bool full = connection->is_full;
     status = try_open(connection, sync, "?immutable=1", err);
-    if (status == HONE_OK && is_full)
+    if (status == HONE_OK && full)
         hone_log_write(
             &connection->log, HONE_LOG_WARNING, "%s: its disk is full: it is read, and nothing is stored in it",
             connection->path);

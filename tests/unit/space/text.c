@@ -111,7 +111,7 @@ static void wrong_texts_name_line_offset_and_what_was_expected(void **state)
         {"a: 1..100000", "line 1: offset 12: parameter 'a': the range has more than 65536 values"},
         {"a: 1..99999999999999999999", "line 1: offset 6: an integer that 64 bits cannot hold"},
         {"a: 1\n\na: 2", "line 3: offset 6: parameter 'a' is there already; a name stands for one"},
-        {"a: 1 | 2 | 1.0", "line 1: offset 14: parameter 'a': the value 1 stands there twice"},
+        {"a: 1 | 2 | 1.0", "line 1: offset 14: parameter 'a': the value 1.0 is equal to 1, which stands there too"},
         {"a: 1 | none", "line 1: offset 11: parameter 'a': none is no value"},
         {"a: 16..64 *2 default 20",
          "line 1: offset 23: parameter 'a': the default 20 is none of its values (16, 32, 64)"},
