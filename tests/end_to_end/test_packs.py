@@ -204,6 +204,11 @@ class Packs(CommandTest):
         self.change("blocked", file="../../secret.c")
         self.assertIn("has '.' or '..' in it", self.refusal())
 
+    def test_an_entry_that_is_no_name_of_c_is_refused(self):
+        kernel = self.document()["kernels"][0]["name"]
+        self.change(kernel, entry="a b;")
+        self.assertIn("no name of a function", self.hone("pack", "check", str(self.pack), code=NO).out)
+
     def test_what_is_no_pack_is_refused(self):
         (self.pack / "pack.json").write_text("{")
         self.assertIn("pack.json: no JSON: line 1, column 2", self.pack_hone("pack", "check", str(self.pack), code=NO).err)

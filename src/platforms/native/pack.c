@@ -65,6 +65,13 @@ static hone_status check_absent(const hone_pack_variant *variant, hone_error *er
     return HONE_OK;
 }
 
+// It is written into the source that calls it.
+static bool is_name(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return strchr("0123456789", text[0]) == NULL && strspn(text, letters) == strlen(text);
+}
+
 hone_status hone_native_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
 {
     const hone_code *code = &variant->code;
@@ -74,6 +81,9 @@ hone_status hone_native_check_pack(const hone_pack_kernel *kernel, const hone_pa
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "file: is missing: a C source (.c) or a library (.so)");
     if (code->entry == NULL || code->entry[0] == '\0')
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "entry: is missing: the function's name");
+    if (!is_name(code->entry))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "entry: '%.80s' is no name of a function of C", code->entry);
     hone_status status = check_absent(variant, err);
     if (status != HONE_OK) return status;
     if (hone_native_is_library(variant->file)) {
