@@ -20,7 +20,7 @@ typedef struct hone_gauss {
     float targets[HONE_GAUSS_MOST];
     // How far each value of a column is from every observation in the column's features: its part of the squared
     // distance, worked out when a row first asks for it.
-    float parts[HONE_MAX_PARAMETERS][HONE_GAUSS_SLOTS][HONE_GAUSS_MOST];
+    float (*parts)[HONE_GAUSS_SLOTS][HONE_GAUSS_MOST];       // one a column of the pool; the owner's
     int32_t parts_of[HONE_MAX_PARAMETERS][HONE_GAUSS_SLOTS]; // the position; negative: none yet
 } hone_gauss;
 

@@ -28,6 +28,8 @@ hone_status hone_model_init(hone_model *model, const hone_allocator *allocator, 
     *model = (hone_model){.allocator = *allocator, .gain = -1};
     model->gauss = hone_alloc(allocator, sizeof *model->gauss);
     if (model->gauss == NULL) return hone_fail_memory(err, where);
+    model->gauss->parts = hone_alloc_array(allocator, pool->columns + 1, sizeof *model->gauss->parts);
+    if (model->gauss->parts == NULL) return hone_fail_memory(err, where);
     return hone_features_init(&model->features, allocator, pool, err);
 }
 
@@ -36,6 +38,7 @@ void hone_model_deinit(hone_model *model)
     if (model->allocator.reallocate == NULL) return;
     hone_features_deinit(&model->features);
     hone_forest_deinit(&model->forest);
+    if (model->gauss != NULL) hone_free(&model->allocator, model->gauss->parts);
     hone_free(&model->allocator, model->gauss);
     hone_free(&model->allocator, model->lessons);
     hone_free(&model->allocator, model->sorted);

@@ -147,6 +147,8 @@ static void the_process_chooses_by_expected_improvement(void **state)
     hone_gauss *gauss = calloc(1, sizeof *gauss);
     assert_non_null(gauss);
     open_scene(&s, "x: 0..79\ny: 0..4\nz: 1..16 *2");
+    gauss->parts = calloc(s.pool.columns, sizeof *gauss->parts);
+    assert_non_null(gauss->parts);
     for (size_t count = 5; count <= LESSONS; count += 13) {
         double target = INFINITY, most = 0, of_chosen = 0;
         hone_gauss_fit(gauss, &s.features, s.rows, s.targets, count, false);
@@ -163,6 +165,7 @@ static void the_process_chooses_by_expected_improvement(void **state)
         assert_true(fabs(gain - most) < 0.1 * most);
         assert_true(of_chosen > 0.98 * most);
     }
+    free(gauss->parts);
     free(gauss);
     close_scene(&s);
 }
