@@ -28,7 +28,7 @@ hone_status hone_model_init(hone_model *model, const hone_allocator *allocator, 
     *model = (hone_model){.allocator = *allocator, .gain = -1};
     model->gauss = hone_alloc(allocator, sizeof *model->gauss);
     if (model->gauss == NULL) return hone_fail_memory(err, where);
-    model->gauss->parts = hone_alloc_array(allocator, pool->columns + 1, sizeof *model->gauss->parts);
+    model->gauss->parts = hone_alloc_array(allocator, pool->columns, sizeof *model->gauss->parts);
     if (model->gauss->parts == NULL) return hone_fail_memory(err, where);
     return hone_features_init(&model->features, allocator, pool, err);
 }

@@ -134,14 +134,13 @@ static bool has_ended(pid_t pid)
     return waitid(P_PID, (id_t)pid, &before, WEXITED | WNOHANG | WNOWAIT) == 0 && before.si_pid != 0;
 }
 
-// Gives a keeper the time to take along what has left its group; on a busy machine it waits for its turn. True: it ended, of
-// something else than being asked.
+// Gives a keeper the time to take along what has left its group. True: it ended, of something else than being asked.
 static bool ask_to_end(pid_t pid)
 {
-    static const uint64_t look_ns = 100 * 1000, most_ns = UINT64_C(2) * 1000 * 1000 * 1000;
+    enum { LOOK_NS = 100 * 1000, MOST_NS = 500 * 1000 * 1000 };
     kill(pid, SIGTERM);
-    for (uint64_t waited = 0; waited < most_ns && !has_ended(pid); waited += look_ns)
-        hone_os_sleep_ns(look_ns);
+    for (uint64_t waited = 0; waited < MOST_NS && !has_ended(pid); waited += LOOK_NS)
+        hone_os_sleep_ns(LOOK_NS);
     return has_ended(pid);
 }
 
