@@ -335,6 +335,12 @@ class Doctor(CommandTest):
     def doctor(self, **options):
         return self.hone("doctor", "--json", code=None, **options)
 
+    def test_a_worker_is_asked_and_not_only_looked_at(self):
+        self.assertTrue(self.check(self.doctor(), "worker")["ok"])
+        worker = self.check(self.doctor(env={"HONE_WORKER": "/bin/true"}), "worker")
+        self.assertFalse(worker["ok"])
+        self.assertIn("/bin/true: does not answer", worker["detail"])
+
     def test_the_store_is_read_and_how_it_is_written_is_said(self):
         self.hone("tune", NORM, *QUICK)
         store = self.check(self.doctor(), "store")

@@ -54,8 +54,8 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-// The function called with its arguments taken from an array of addresses. Parameters are macros: no short name is safe. One of type void has succeeded; one that answers a
-// number says 0 when it has.
+// The function called with its arguments taken from an array of addresses. Parameters are macros: no short name is safe. One of
+// type void has succeeded; one that answers a number says 0 when it has.
 static void write_shim(job *j, const hone_argument *arguments, uint32_t count)
 {
     hone_buffer call;
