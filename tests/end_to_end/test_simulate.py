@@ -158,7 +158,7 @@ class Simulate(CommandTest):
     def test_wrong_use_is_refused(self):
         for wrong in (["simulate"], ["simulate", self.space, self.space], ["simulate", self.space, "--evals", "0"]):
             self.hone(*wrong, code=USAGE)
-        self.hone("simulate", os.path.join(self.folder, "none.json"), code=NO)
+        self.hone("simulate", os.path.join(self.folder, "none.json"), code=WORLD)
 
     def test_people_get_a_table(self):
         text = self.hone("simulate", self.space, "--evals", "50", "--racing").out
