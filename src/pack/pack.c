@@ -169,25 +169,36 @@ static hone_status refuse_reference(reading *r, hone_pack_kernel *details, const
     return details->refusal != NULL ? HONE_OK : hone_pack_fail_memory(r);
 }
 
+static hone_status mark_reference(reading *r, size_t kernel)
+{
+    hone_pack_kernel *details = &r->pack->details[kernel];
+    r->pack->kernels[kernel].is_reference = true;
+    if (details->refusal != NULL) return HONE_OK;
+    if (details->platform != HONE_NATIVE) return refuse_reference(r, details, "is not of platform native");
+    if (hone_space_parameters(details->space) > 0)
+        return refuse_reference(r, details, "has parameters to tune: leave space and variants out");
+    return HONE_OK;
+}
+
 // The kernel that an algorithm names for its reference is marked as one; it runs on the CPU, and has nothing to choose.
 static hone_status mark_references(reading *r)
 {
-    hone_kernel_pack *pack = r->pack;
+    const hone_kernel_pack *pack = r->pack;
     hone_status status = HONE_OK;
-    for (size_t i = 0; i < pack->algorithm_count; i++) {
+    for (size_t i = 0; status == HONE_OK && i < pack->algorithm_count; i++) {
         const hone_algorithm *algorithm = &pack->algorithms[i];
+        bool found = algorithm->reference_kernel == NULL;
         for (size_t j = 0; status == HONE_OK && algorithm->reference_kernel != NULL && j < pack->count; j++) {
-            hone_pack_kernel *details = &pack->details[j];
-            if (strcmp(details->name, algorithm->reference_kernel) != 0 ||
-                !hone_pack_is_algorithm(details->algorithm, algorithm->signature))
+            if (strcmp(pack->details[j].name, algorithm->reference_kernel) != 0 ||
+                !hone_pack_is_algorithm(pack->details[j].algorithm, algorithm->signature))
                 continue;
-            pack->kernels[j].is_reference = true;
-            if (details->refusal != NULL) continue;
-            if (details->platform != HONE_NATIVE)
-                status = refuse_reference(r, details, "is not of platform native");
-            else if (hone_space_parameters(details->space) > 0)
-                status = refuse_reference(r, details, "has parameters to tune: leave space and variants out");
+            found = true;
+            status = mark_reference(r, j);
         }
+        if (status == HONE_OK && !found)
+            status = hone_pack_fail(
+                r, HONE_CORRUPT, "reference", "no kernel of %.60s is called '%.60s' in this pack", algorithm->signature,
+                algorithm->reference_kernel);
     }
     return status;
 }

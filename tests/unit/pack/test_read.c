@@ -151,6 +151,9 @@ static void what_is_wrong_with_the_document_is_said(void **state)
         {"{'hone_pack': 2}", "hone_pack: is 2, this version of hone reads 1", HONE_INCOMPATIBLE},
         {"{'hone_pack': 1, 'what': 2}", "there is no field 'what'", HONE_CORRUPT},
         {"{'hone_pack': 1}", "kernels: is missing or empty", HONE_CORRUPT},
+        {"{'hone_pack': 1, 'algorithms': [{'signature': 'a(x: f32[n]) -> y: f32[n]', 'reference': 'zz'}], 'kernels': "
+         "[{'algorithm': 'a', 'name': 'k', 'platform': 'native', 'backend': 'cpu'}]}",
+         "reference: no kernel of a(x: f32[n]) -> y: f32[n] is called 'zz' in this pack", HONE_CORRUPT},
         {"{'hone_pack': 1, 'kernels': 3}", "kernels: is a number, expected an array", HONE_CORRUPT},
     };
     fixture f;
