@@ -184,9 +184,9 @@ static void a_kernel_that_is_far_behind_is_dropped_early(void **state)
     ground *g = *state;
     uint32_t tried = 0;
     for (int look = 0; look < 3 && tried != 8; look++) {
-        assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
+        assert_int_equal(ground_tune(g, "laggards"), HONE_OK);
         assert_winner(g, "good");
-        tried = ground_row(g, "crowd")->tried;
+        tried = ground_row(g, "laggards")->tried;
     }
     assert_int_equal(tried, 8);
 }
