@@ -72,6 +72,7 @@ static inline bool wire_next(cursor *c, wire_field *out)
     out->number = tag >> 3;
     out->type = (wire_type)(tag & 7);
     out->integer = 0;
+    out->bytes = (hone_view){NULL, 0};
     out->clipped = false;
     bool sound = out->number > 0 && wire_value(c, out);
     if (!sound) c->at = start;
