@@ -41,14 +41,6 @@ static bool is_there(const bench_field *field, const char *kernel, const char *c
     return false;
 }
 
-static json_t *config_object(const hone_kernel_ref *kernel, const hone_config *config)
-{
-    char text[2048];
-    if (hone_config_json(kernel->space, config, text, sizeof text) >= sizeof text) return json_object();
-    json_t *object = json_loads(text, 0, NULL);
-    return object != NULL ? object : json_object();
-}
-
 // Binds a plan for exactly this kernel and config. What cannot be bound has no lane.
 static void add_lane(bench_field *field, const hone_kernel_ref *kernel, const hone_config *config, const char *what)
 {
@@ -65,7 +57,7 @@ static void add_lane(bench_field *field, const hone_kernel_ref *kernel, const ho
     if (hone_bind(field->op, field->inputs.values, field->inputs.count, &lane->plan, &err) == HONE_OK) {
         snprintf(lane->kernel, sizeof lane->kernel, "%s", kernel->kernel.name);
         snprintf(lane->config, sizeof lane->config, "%s", text);
-        lane->config_json = config_object(kernel, config);
+        lane->config_json = cli_config_object(kernel->space, config);
         lane->what = what;
         field->count++;
     }

@@ -90,6 +90,8 @@ void cli_table_marked(cli_table *table);
 
 // Times for people: "1.31 ms", "0.84 us". Returns out.
 char *cli_time_text(double nanoseconds, char out[32]);
+// A config as a JSON object of the caller's.
+json_t *cli_config_object(const hone_space *space, const hone_config *config);
 // Prints a JSON value on one line to standard output and drops it.
 void cli_print_json(json_t *value);
 

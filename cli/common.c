@@ -317,6 +317,18 @@ char *cli_time_text(double nanoseconds, char out[32])
     return out;
 }
 
+json_t *cli_config_object(const hone_space *space, const hone_config *config)
+{
+    const size_t size = hone_config_json(space, config, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text == NULL) no_memory();
+    hone_config_json(space, config, text, size);
+    json_t *object = json_loads(text, 0, NULL);
+    free(text);
+    if (object == NULL) no_memory();
+    return object;
+}
+
 void cli_print_json(json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));

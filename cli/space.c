@@ -23,8 +23,7 @@ static bool show(void *ctx, const hone_config *config)
         hone_config_text(list->space, config, text, sizeof text);
         printf("%s\n", text);
     } else {
-        hone_config_json(list->space, config, text, sizeof text);
-        json_array_append_new(list->configs, json_loads(text, 0, NULL));
+        json_array_append_new(list->configs, cli_config_object(list->space, config));
     }
     return !cli_cancel;
 }

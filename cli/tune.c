@@ -88,7 +88,8 @@ int cli_tune(hone_cli *cli)
     if (total != NULL) {
         int printed = cli_print_result(cli, total);
         if (status == 0) status = printed;
-        if (status == 0) status = say_stored(cli, total);
+        int stored = say_stored(cli, total);
+        if (status == 0) status = stored;
         int written = cli_write_report(cli, total);
         if (status == 0) status = written;
     }

@@ -2,8 +2,6 @@
 #include "base/error.h"
 #include "runtime/runtime.h"
 
-#include <string.h>
-
 bool hone_runtime_is_decided(
     const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device)
 {
@@ -41,8 +39,7 @@ static void visit_incumbent(void *ctx, const hone_store_decision *row)
 // A contest that some kernels were kept out of says nothing against them.
 static bool was_kept_out(const hone_runtime *rt, const hone_tune_options *options, const hone_decision *decision)
 {
-    return (options->kernel != NULL && strcmp(options->kernel, decision->kernel) != 0) ||
-           (options->platform != NULL && strcmp(options->platform, hone_platform_name(decision->platform)) != 0) ||
+    return hone_tune_asks_for(options, decision->kernel, decision->platform, NULL) != HONE_OK ||
            hone_rules_match(&rt->deny, decision->algorithm, decision->kernel);
 }
 

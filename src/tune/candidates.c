@@ -19,15 +19,20 @@ void hone_contest_exclude(hone_contest_state *state, size_t kernel, const char *
 
 // Collecting -----------------------------------------------------------------------------------------------------
 
-static hone_status asked_for(const hone_contest_state *state, const hone_kernel *kernel, hone_error *err)
+hone_status hone_tune_asks_for(
+    const hone_tune_options *options, const char *kernel, hone_platform platform, hone_error *err)
 {
-    const hone_tune_options *options = &state->options;
-    if (kernel->is_reference) return hone_fail(err, HONE_UNSUPPORTED, where, "the reference, which never competes");
-    if (options->kernel && strcmp(options->kernel, kernel->name) != 0)
+    if (options->kernel && strcmp(options->kernel, kernel) != 0)
         return hone_fail(err, HONE_UNSUPPORTED, where, "left out: only kernel %s was asked for", options->kernel);
-    if (options->platform && strcmp(options->platform, hone_platform_name(kernel->platform)) != 0)
+    if (options->platform && strcmp(options->platform, hone_platform_name(platform)) != 0)
         return hone_fail(err, HONE_UNSUPPORTED, where, "left out: only platform %s was asked for", options->platform);
     return HONE_OK;
+}
+
+static hone_status asked_for(const hone_contest_state *state, const hone_kernel *kernel, hone_error *err)
+{
+    if (kernel->is_reference) return hone_fail(err, HONE_UNSUPPORTED, where, "the reference, which never competes");
+    return hone_tune_asks_for(&state->options, kernel->name, kernel->platform, err);
 }
 
 // On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of it.

@@ -31,6 +31,10 @@ typedef struct hone_tune_environment {
     void *measuring_ctx;
 } hone_tune_environment;
 
+// Whether a kernel is among those that the options let compete: HONE_OK, or HONE_UNSUPPORTED with which were asked for.
+hone_status hone_tune_asks_for(
+    const hone_tune_options *options, const char *kernel, hone_platform platform, hone_error *err);
+
 // Every kernel's best, for tables and documents.
 typedef struct hone_contest_kernel {
     const hone_kernel_ref *kernel;

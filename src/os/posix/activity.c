@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 // The state of a thread by its line in /proc, "12 (a name) R 1 ...": the name may hold anything. '?': not known.
@@ -28,17 +27,4 @@ int hone_os_others_run(void)
             count += state_of(entry->d_name) == 'R';
     closedir(threads);
     return count;
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-uint64_t hone_os_others_ns(void)
-{
-    const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID), all = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    return all > own ? all - own : 0;
 }

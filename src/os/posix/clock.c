@@ -8,11 +8,22 @@
 
 static const uint64_t second_ns = 1000000000u;
 
-uint64_t hone_os_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
+}
+
+uint64_t hone_os_now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t hone_os_others_ns(void)
+{
+    const uint64_t own = read_clock(CLOCK_THREAD_CPUTIME_ID), all = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    return all > own ? all - own : 0;
 }
 
 double hone_os_now_utc(void)

@@ -2,8 +2,8 @@
 // folder has just changed or has lain still for long, when its path is no longer looked up.
 #include "hone/store.h"
 
+#include "fixture.h"
 #include "records.h"
-#include "temporary_folder.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,37 +17,9 @@
 
 #include <cmocka.h>
 
-typedef struct fixture {
-    temporary_folder folder;
-    char path[TEMPORARY_PATH_SIZE], url[TEMPORARY_PATH_SIZE + 16];
-    hone_store *store;
-    hone_error err;
-} fixture;
-
 static void open_store(fixture *f, hone_store **out)
 {
     if (hone_store_open(hone_allocator_system(), f->url, out, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
-}
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    *state = f;
-    if (f == NULL || temporary_folder_make(&f->folder) != 0) return -1;
-    const temporary_folder folder = f->folder;
-    snprintf(f->path, sizeof f->path, "%s/store.db", folder.path);
-    snprintf(f->url, sizeof f->url, "sqlite:%s/store.db", folder.path);
-    open_store(f, &f->store);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    hone_store_close(&f->store);
-    temporary_folder_remove(&f->folder);
-    free(f);
-    return 0;
 }
 
 static void put(fixture *f, const char *key)

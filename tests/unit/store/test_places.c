@@ -2,8 +2,8 @@
 #include "hone/store.h"
 #include "store/sqlite/place.h"
 
+#include "fixture.h"
 #include "records.h"
-#include "temporary_folder.h"
 
 #include <sqlite3.h>
 
@@ -19,33 +19,6 @@
 
 // Found among three million: all 61 bits of their places are equal.
 static const char first[] = "000000000017d6fa", second[] = "0000000000218fba";
-
-typedef struct fixture {
-    temporary_folder folder;
-    char path[TEMPORARY_PATH_SIZE], url[TEMPORARY_PATH_SIZE];
-    hone_store *store;
-    hone_error err;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    *state = f;
-    if (f == NULL || temporary_folder_make(&f->folder) != 0) return -1;
-    const temporary_folder folder = f->folder;
-    snprintf(f->path, sizeof f->path, "%s/store.db", folder.path);
-    snprintf(f->url, sizeof f->url, "sqlite:%s/store.db", folder.path);
-    return hone_store_open(hone_allocator_system(), f->url, &f->store, &f->err) == HONE_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    hone_store_close(&f->store);
-    temporary_folder_remove(&f->folder);
-    free(f);
-    return 0;
-}
 
 static hone_store_key key_of(const char *text)
 {
