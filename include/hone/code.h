@@ -39,7 +39,8 @@ typedef struct hone_code {
     uint32_t align;        // of every tensor's data, in bytes; 0: its element's
     uint32_t flags;        // HONE_CODE_*
     const char *scratch; // bytes of memory that a run needs beside its tensors: "4 * n"; "scratch" among the arguments
-                         // is where they are; NULL: none
+                         // is where they are: aligned to 256 on cuda and cute, to 64 on native, a buffer on opencl;
+                         // NULL: none
     const struct hone_pack_kernel *pack; // of a kernel that hone_pack_load has brought; a program leaves it NULL
 } hone_code;
 

@@ -19,7 +19,7 @@ typedef struct reader {
     hone_lexer lexer;
     const char *field; // "grid"
     bool has_local;    // local memory is an argument
-    bool has_scratch;  // scratch memory is one: of a kernel of the CPU that asks for some
+    bool has_scratch;  // scratch memory is one: of a kernel that asks for some
 } reader;
 
 static hone_status open_reader(reader *r, const hone_allocator *allocator, const hone_plan *plan, hone_error *err)
@@ -29,7 +29,7 @@ static hone_status open_reader(reader *r, const hone_allocator *allocator, const
     r->has_local = plan->kernel->platform == HONE_OPENCL;
     hone_status status = hone_space_parse(*allocator, plan->kernel->space, &r->space, err);
     const hone_code *code = hone_code_of_plan(plan);
-    r->has_scratch = plan->kernel->platform == HONE_NATIVE && code != NULL && code->scratch != NULL;
+    r->has_scratch = code != NULL && code->scratch != NULL;
     r->scope = (hone_term_scope){.space = r->space, .config = plan->config, .call = plan->call, .device = plan->device};
     return status;
 }
@@ -137,25 +137,50 @@ hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *p
     return status;
 }
 
+static hone_status read_scratch(reader *r, const char *text, size_t *out_bytes, hone_error *err)
+{
+    hone_scalar value;
+    start_field(r, "scratch", text, err);
+    hone_status status = read_term(r, &value, err);
+    if (status == HONE_OK && !at_end(r)) status = fail_at(r, "the end", err);
+    if (status != HONE_OK) return status;
+    if (value.kind != HONE_SCALAR_INT || value.as.i64 < 0)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "scratch: a number of bytes is asked for");
+    *out_bytes = (size_t)value.as.i64;
+    return HONE_OK;
+}
+
+static hone_status find_scratch(const hone_argument *arguments, uint32_t count, uint32_t *out_index, hone_error *err)
+{
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (arguments[i].kind != HONE_ARGUMENT_SCRATCH) continue;
+        if (out_index != NULL) *out_index = i;
+        listed++;
+    }
+    if (listed == 1) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "scratch memory is asked for, and %u arguments are scratch: expected one",
+        (unsigned)listed);
+}
+
 hone_status hone_launch_scratch(
-    const hone_allocator *allocator, const hone_plan *plan, size_t *out_bytes, hone_error *err)
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    const hone_argument *arguments,
+    uint32_t count,
+    size_t *out_bytes,
+    uint32_t *out_index,
+    hone_error *err)
 {
     const hone_code *code = hone_code_of_plan(plan);
-    hone_scalar value = {.kind = HONE_SCALAR_INT};
     reader r;
     *out_bytes = 0;
     if (code->scratch == NULL) return HONE_OK;
     hone_status status = open_reader(&r, allocator, plan, err);
-    if (status == HONE_OK) {
-        start_field(&r, "scratch", code->scratch, err);
-        status = read_term(&r, &value, err);
-    }
-    if (status == HONE_OK && !at_end(&r)) status = fail_at(&r, "the end", err);
-    if (status == HONE_OK && (value.kind != HONE_SCALAR_INT || value.as.i64 < 0))
-        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "scratch: a number of bytes is asked for");
-    if (status == HONE_OK) *out_bytes = (size_t)value.as.i64;
+    if (status == HONE_OK) status = read_scratch(&r, code->scratch, out_bytes, err);
     close_reader(&r);
-    return status;
+    return status == HONE_OK ? find_scratch(arguments, count, out_index, err) : status;
 }
 
 // Arguments --------------------------------------------------------------------------------------------------------
@@ -259,6 +284,16 @@ static hone_status read_local(reader *r, hone_argument *argument, hone_error *er
     return HONE_OK;
 }
 
+static hone_status take_scratch(reader *r, hone_argument *argument, hone_error *err)
+{
+    if (!r->has_scratch)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "arguments: scratch memory is listed, and its size in 'scratch' is not said");
+    *argument = (hone_argument){.kind = HONE_ARGUMENT_SCRATCH, .type = HONE_ARGUMENT_POINTER, .size = sizeof(void *)};
+    return HONE_OK;
+}
+
 static hone_status read_argument(reader *r, hone_argument *argument, hone_error *err)
 {
     char name[HONE_NAME_SIZE] = {0};
@@ -275,11 +310,7 @@ static hone_status read_argument(reader *r, hone_argument *argument, hone_error 
     }
     if (r->has_local && strcmp(name, "local") == 0) return read_local(r, argument, err);
     int index = hone_signature_find(hone_call_signature(r->scope.call), name);
-    if (index < 0 && r->has_scratch && strcmp(name, "scratch") == 0) {
-        *argument =
-            (hone_argument){.kind = HONE_ARGUMENT_SCRATCH, .type = HONE_ARGUMENT_POINTER, .size = sizeof(void *)};
-        return HONE_OK;
-    }
+    if (index < 0 && strcmp(name, "scratch") == 0) return take_scratch(r, argument, err);
     if (index < 0)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is no tensor of the call, and no type", name);

@@ -61,9 +61,16 @@ hone_status hone_launch_arguments(
     hone_argument out[HONE_MAX_ARGUMENTS],
     uint32_t *out_count,
     hone_error *err);
-// Bytes of scratch memory that a run needs; 0 when its code asks for none.
+// Bytes of scratch memory that a run needs, 0 when its code asks for none; and which of the plan's arguments points there.
+//   out_index  may be NULL; written when there is one
 hone_status hone_launch_scratch(
-    const hone_allocator *allocator, const hone_plan *plan, size_t *out_bytes, hone_error *err);
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    const hone_argument *arguments,
+    uint32_t count,
+    size_t *out_bytes,
+    uint32_t *out_index,
+    hone_error *err);
 // Appends "-DNAME=VALUE" and a NUL for each parameter of the space, each constant of the code, and for each tensor x of the
 // call "-Dhone_x_f32=1" (its dtype).
 hone_status hone_launch_macros(

@@ -30,7 +30,6 @@ static hone_status check_opencl(const hone_kernel *kernel, const hone_code *code
     if (code->shared != NULL)
         return refuse(kernel, "names shared memory: on opencl it is an argument, local(BYTES)", err);
     if (code->flags != 0) return refuse(kernel, "has flags, and opencl knows none", err);
-    if (code->scratch != NULL) return refuse(kernel, "asks for scratch memory, which opencl does not give", err);
     return HONE_OK;
 }
 
@@ -46,6 +45,8 @@ static hone_status check_module(const hone_kernel *kernel, const hone_code *code
         return refuse(kernel, "names an entry: a module of StableHLO has main", err);
     if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL || code->flags != 0)
         return refuse(kernel, "describes a launch: grid, block, cluster, shared and flags are not for modules", err);
+    if (code->scratch != NULL)
+        return refuse(kernel, "asks for scratch memory: a module's is the plugin's business", err);
     if (code->constants != NULL || code->target != NULL)
         return refuse(kernel, "has constants or a target: write ${...} into the source, and a backend", err);
     return HONE_OK;

@@ -1,5 +1,6 @@
 """Calls on a device of OpenCL, from the command: on PoCL, which is OpenCL on this machine's CPU."""
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -132,6 +133,27 @@ class OpenCL(CommandTest):
             (changed / "pack.json").write_text(json.dumps(document))
             answer = self.hone("pack", "check", str(changed), code=NO, env=self.pocl())
             self.assertIn(words, answer.out + answer.err)
+
+    def test_a_kernel_of_a_pack_is_given_scratch_memory(self):
+        source = b"""__kernel void by_way(__global const float *x, __global float *y, __global float *part, int n, float by)
+{
+    int i = get_global_id(0);
+    if (i >= n) return;
+    part[i] = x[i];
+    y[i] = by * part[i];
+}
+"""
+        pack = self.folder / "pack"
+        shutil.copytree(DATA.parent / "examples" / "packs" / "scale_opencl", pack)
+        (pack / "by_way.cl").write_bytes(source)
+        document = json.loads((pack / "pack.json").read_text())
+        document["kernels"][1] = {
+            "algorithm": "scale", "name": "by_way", "platform": "opencl", "backend": "any", "file": "by_way.cl",
+            "sha256": hashlib.sha256(source).hexdigest(), "entry": "by_way", "grid": "ceildiv(n, 64)", "block": 64,
+            "arguments": "x, y, scratch, i32(n), f32(factor)", "scratch": "4 * n"}
+        (pack / "pack.json").write_text(json.dumps(document))
+        answer = self.hone("run", "--pack", str(pack), "scale(f32[100]) @opencl:0", "--json", env=self.pocl()).json
+        self.assertEqual((answer["kernel"], answer["verified"]), ("by_way", True))
 
 
 if __name__ == "__main__":

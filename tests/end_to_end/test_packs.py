@@ -167,6 +167,14 @@ class Packs(CommandTest):
         self.assertEqual(row["tried"], 2)
         self.assertIn(row["config"]["lanes"], (4, 8))
 
+    def test_scratch_memory_is_given_where_it_is_listed(self):
+        self.replace("blocked.c", "float *restrict z, int64_t n, float alpha)\n{",
+                     "float *restrict z, int64_t n, float alpha, float *part)\n{\n    if ((uintptr_t)part % 64) return;\n"
+                     "    for (int64_t i = 0; i < n; i++)\n        part[i] = y[i];\n    y = part;")
+        self.change("blocked", arguments="x, y, z, i64(n), f32(alpha), scratch", scratch="4 * n")
+        answer = self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json
+        self.assertEqual((answer["kernel"], answer["verified"]), ("blocked", True))
+
     # What goes wrong
 
     def test_a_source_that_does_not_compile_loses_with_the_first_error(self):

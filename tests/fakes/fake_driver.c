@@ -579,6 +579,7 @@ EXPORT int cuMemFreeAsync(unsigned long long address, void *stream);
 int cuMemFreeAsync(unsigned long long address, void *stream)
 {
     (void)stream;
+    fake_log("free");
     return cuMemFree_v2(address);
 }
 

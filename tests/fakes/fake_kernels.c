@@ -133,6 +133,16 @@ static int triple(const fake_launch *launch)
     return scale_by(launch, 3, 0);
 }
 
+// The same by way of scratch memory: (x, y, scratch, n).
+static int by_way(const fake_launch *launch)
+{
+    array x = array_at(launch, 0, false), y = array_at(launch, 1, false), scratch = array_at(launch, 2, false);
+    for (int32_t i = 0; i < int_at(launch, 3); i++)
+        put(scratch, i, 3 * get(x, i));
+    memcpy(y.data, scratch.data, (size_t)int_at(launch, 3) * sizeof(float));
+    return 0;
+}
+
 static int wrong(const fake_launch *launch)
 {
     return scale_by(launch, 2, 0);
@@ -177,6 +187,7 @@ int fake_run(const fake_launch *launch)
         {"vsub", vsub},
         {"over", over},
         {"triple", triple},
+        {"by_way", by_way},
         {"wrong", wrong},
         {"overrun", overrun},
         {"illegal", illegal},

@@ -131,6 +131,9 @@ hone_status hone_cuda_read_code(
     const hone_allocator *allocator = &loaded->instance->allocator;
     hone_status status = hone_launch_read(allocator, plan, &loaded->launch, err);
     if (status == HONE_OK) status = hone_launch_arguments(allocator, plan, loaded->arguments, &loaded->count, err);
+    if (status == HONE_OK)
+        status = hone_launch_scratch(
+            allocator, plan, loaded->arguments, loaded->count, &loaded->scratch_bytes, &loaded->scratch_index, err);
     if (status == HONE_OK && code->pack != NULL)
         status = read_pack(loaded, plan, options, &image->owned, err);
     else if (status == HONE_OK && code->binary == NULL)
@@ -189,6 +192,21 @@ static hone_status allow_shared(
     cuda_result result = driver->function_set_attribute(
         loaded->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED, (int)loaded->launch.shared_bytes);
     return hone_cuda_check(instance, result, "cuFuncSetAttribute of shared memory", err);
+}
+
+static hone_status check_scratch(const cuda_driver *driver, const cuda_loaded *loaded, hone_error *err)
+{
+    const cuda_gpu *gpu = loaded->gpu;
+    const size_t wanted = loaded->scratch_bytes;
+    if (wanted == 0) return HONE_OK;
+    if (gpu->info.memory_bytes > 0 && wanted > (uint64_t)gpu->info.memory_bytes)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where, "its runs need %zu bytes of scratch memory, %s has %lld in all", wanted,
+            gpu->name, (long long)gpu->info.memory_bytes);
+    if (driver->allocate_async != NULL && driver->free_async != NULL) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "its scratch memory needs a driver of CUDA 11.2 or later (this one: %s)",
+        gpu->driver);
 }
 
 // What the binary says that it takes. An older driver does not say.
@@ -267,6 +285,7 @@ static hone_status prepare_loaded(
     hone_status status = read_and_load(loaded, plan, read, err);
     if (status == HONE_OK) status = check_parameters(&instance->driver, loaded, err);
     if (status == HONE_OK) status = check_threads(&instance->driver, loaded, err);
+    if (status == HONE_OK) status = check_scratch(&instance->driver, loaded, err);
     if (status == HONE_OK) status = allow_shared(instance, loaded->gpu, loaded, err);
     return status == HONE_OK ? set_attributes(instance, loaded, err) : status;
 }

@@ -55,7 +55,6 @@ hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack
     if (variant->file == NULL) return refuse(err, "file: is missing: a source, a .cubin, a .fatbin or a .ptx");
     if (code->entry == NULL || code->entry[0] == '\0') return refuse(err, "entry: is missing: the function's name");
     if (code->arguments == NULL) return refuse(err, "arguments: is missing: what the function takes, in order");
-    if (code->scratch != NULL) return refuse(err, "scratch: kernels of cuda take none");
     if (strcmp(variant->facts, "{}") != 0) return refuse(err, "facts: platform cuda has none");
     if (code->target != NULL && (sscanf(code->target, "sm_%d", &target) != 1 || target <= 0))
         return hone_fail(

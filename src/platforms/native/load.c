@@ -118,7 +118,8 @@ static hone_status prepare_source(
 {
     const hone_allocator allocator = hone_allocator_system();
     hone_status status = hone_launch_arguments(&allocator, plan, loaded->arguments, &loaded->count, err);
-    if (status == HONE_OK) status = hone_launch_scratch(&allocator, plan, out_scratch_bytes, err);
+    if (status == HONE_OK)
+        status = hone_launch_scratch(&allocator, plan, loaded->arguments, loaded->count, out_scratch_bytes, NULL, err);
     if (status != HONE_OK) return status;
     return hone_native_compile(plan, loaded->arguments, loaded->count, &loaded->library, &loaded->entry, err);
 }

@@ -166,6 +166,15 @@ static hone_status collect_options(const hone_plan *plan, opencl_loaded *loaded,
     return status == HONE_OK && out->failed ? hone_fail_memory(err, where) : status;
 }
 
+static hone_status check_scratch(const opencl_loaded *loaded, hone_error *err)
+{
+    const opencl_device *device = loaded->device;
+    if (device->info.memory_bytes <= 0 || loaded->scratch_bytes <= (uint64_t)device->info.memory_bytes) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "its runs need %zu bytes of scratch memory, %s has %lld in all",
+        loaded->scratch_bytes, device->name, (long long)device->info.memory_bytes);
+}
+
 static void take_extent(const hone_launch *launch, opencl_loaded *loaded)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -205,6 +214,10 @@ static hone_status prepare_loaded(
     if (status == HONE_OK) status = hone_launch_read(&instance->allocator, plan, &launch, err);
     if (status == HONE_OK)
         status = hone_launch_arguments(&instance->allocator, plan, loaded->arguments, &loaded->count, err);
+    if (status == HONE_OK)
+        status = hone_launch_scratch(
+            &instance->allocator, plan, loaded->arguments, loaded->count, &loaded->scratch_bytes, NULL, err);
+    if (status == HONE_OK) status = check_scratch(loaded, err);
     if (status == HONE_OK) status = collect_options(plan, loaded, err);
     if (status == HONE_OK) status = take_code(plan, loaded, err);
     if (status != HONE_OK) return status;

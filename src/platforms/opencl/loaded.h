@@ -22,6 +22,7 @@ typedef struct opencl_loaded {
     hone_buffer options, file; // file: of a pack
     const char *entry;
     size_t global[3], local[3];
+    size_t scratch_bytes; // a buffer for each run; 0: none
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
     pthread_mutex_t growing; // of the list of bindings

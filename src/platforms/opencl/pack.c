@@ -31,7 +31,6 @@ hone_status hone_opencl_check_pack(const hone_pack_kernel *kernel, const hone_pa
     if (code->arguments == NULL) return refuse(err, "arguments: is missing: what the kernel takes, in order");
     if (code->cluster != NULL) return refuse(err, "cluster: opencl has none");
     if (code->shared != NULL) return refuse(err, "shared: on opencl it is an argument, local(BYTES)");
-    if (code->scratch != NULL) return refuse(err, "scratch: kernels of opencl take none");
     if (code->flags != 0) return refuse(err, "flags: opencl has none");
     if (strcmp(variant->facts, "{}") != 0) return refuse(err, "facts: platform opencl has none");
     return check_target(code, err);

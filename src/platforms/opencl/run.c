@@ -95,7 +95,6 @@ static opencl_result set_tensor(
     const opencl_icd *icd, opencl_kernel *kernel, uint32_t index, const hone_tensor *tensor, opencl_memory **out_view)
 {
     opencl_memory *memory = tensor->data;
-    *out_view = NULL;
     if (memory != NULL && tensor->byte_offset > 0) {
         opencl_result result = view_of(icd, tensor, out_view);
         if (result != OPENCL_SUCCESS) return result;
@@ -104,20 +103,39 @@ static opencl_result set_tensor(
     return icd->set_argument(kernel, index, sizeof memory, &memory);
 }
 
+// A buffer for this run alone: the launch keeps it for as long as it needs it. Of no bytes: none.
+static opencl_result set_scratch(
+    const opencl_loaded *loaded, const opencl_binding *binding, uint32_t index, opencl_memory **out)
+{
+    const opencl_icd *icd = &loaded->instance->icd;
+    opencl_result result = OPENCL_SUCCESS;
+    if (loaded->scratch_bytes > 0)
+        *out = icd->create_buffer(binding->context, OPENCL_READ_WRITE, loaded->scratch_bytes, NULL, &result);
+    return result == OPENCL_SUCCESS ? icd->set_argument(binding->kernel, index, sizeof *out, out) : result;
+}
+
+// own: what is made for this run, to be released behind the launch.
 static opencl_result set_arguments(
-    const opencl_loaded *loaded, opencl_kernel *kernel, const hone_value *args, opencl_memory **views, uint32_t *count)
+    const opencl_loaded *loaded,
+    const opencl_binding *binding,
+    const hone_value *args,
+    opencl_memory **own,
+    uint32_t *count)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     opencl_result result = OPENCL_SUCCESS;
     for (uint32_t i = 0; result == OPENCL_SUCCESS && i < loaded->count; i++) {
         const hone_argument *argument = &loaded->arguments[i];
+        own[*count] = NULL;
         if (argument->kind == HONE_ARGUMENT_TENSOR) {
-            result = set_tensor(icd, kernel, i, args[argument->value].as.tensor, &views[*count]);
-            *count += views[*count] != NULL;
+            result = set_tensor(icd, binding->kernel, i, args[argument->value].as.tensor, &own[*count]);
+        } else if (argument->kind == HONE_ARGUMENT_SCRATCH) {
+            result = set_scratch(loaded, binding, i, &own[*count]);
         } else if (argument->kind == HONE_ARGUMENT_SCALAR) {
             uint64_t bits = hone_argument_bits(argument->type, &args[argument->value]);
-            result = icd->set_argument(kernel, i, argument->size, &bits);
+            result = icd->set_argument(binding->kernel, i, argument->size, &bits);
         }
+        *count += own[*count] != NULL;
     }
     return result;
 }
@@ -138,14 +156,14 @@ static opencl_result start(
     const opencl_loaded *loaded, opencl_binding *binding, const hone_value *args, opencl_queue *queue)
 {
     const opencl_icd *icd = &loaded->instance->icd;
-    opencl_memory *views[HONE_MAX_ARGUMENTS];
+    opencl_memory *own[HONE_MAX_ARGUMENTS];
     uint32_t count = 0;
     pthread_mutex_lock(&binding->mutex);
-    opencl_result result = set_arguments(loaded, binding->kernel, args, views, &count);
+    opencl_result result = set_arguments(loaded, binding, args, own, &count);
     if (result == OPENCL_SUCCESS) result = launch(loaded, binding->kernel, queue);
     pthread_mutex_unlock(&binding->mutex);
     for (uint32_t i = 0; i < count; i++)
-        (void)icd->release_memory(views[i]);
+        (void)icd->release_memory(own[i]);
     return result;
 }
 

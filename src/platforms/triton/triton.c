@@ -62,6 +62,8 @@ static hone_status triton_check(const hone_pack_kernel *kernel, const hone_pack_
         status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "has no file: name the cubin that Triton has written");
     if (status == HONE_OK && variant->code.arguments == NULL)
         status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "does not list its arguments");
+    if (status == HONE_OK && variant->code.scratch != NULL)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "scratch: is Triton's to say, in global_scratch_size");
     if (status != HONE_OK) return status;
     hone_buffer_init(&bytes, hone_allocator_system());
     status = hone_pack_read_file(variant->file, &bytes, err);
@@ -112,8 +114,6 @@ static hone_status set_launch(const hone_triton_metadata *metadata, cuda_loaded 
     if (loaded->count + metadata->trailing > HONE_MAX_ARGUMENTS)
         return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS);
     add_trailing(metadata, loaded);
-    if (loaded->scratch_bytes > 0 && loaded->instance->driver.allocate_async == NULL)
-        return hone_fail(err, HONE_UNAVAILABLE, where, "its scratch memory needs a driver of CUDA 11.2 or later");
     return HONE_OK;
 }
 

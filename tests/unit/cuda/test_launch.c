@@ -1,5 +1,6 @@
 // Kernels of code: what they are compiled with, what reaches the driver, and what is refused before it does.
 #include "fake.h"
+#include "lender.h"
 
 #define SCALE              "scale(x: f32[n], *, by: f64 = 3.0 #ignore) -> y: f32[n]"
 #define SOURCE(parameters) "extern \"C\" __global__ void triple(" parameters ") {}"
@@ -150,6 +151,62 @@ static void clusters_cooperation_and_early_launch_are_attributes(void **state)
         strstr(log, "grid 4,2,1 block 64,1,1 shared 65536 cluster 2,2,1 attribute 2=1 attribute 6=1 arguments"));
 }
 
+static hone_code scratched(void)
+{
+    hone_code code = plain();
+    code.source = "extern \"C\" __global__ void by_way(const float *x, float *y, float *s, int n) {}";
+    code.entry = "by_way";
+    code.arguments = "x, y, scratch, i32(n)";
+    code.scratch = "4 * n";
+    return code;
+}
+
+static void scratch_memory_is_the_streams_for_one_launch(void **state)
+{
+    launching *l = *state;
+    hone_code code = scratched();
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    for (int i = 0; i < N; i++)
+        assert_true(l->out[i] == 3.0f * (float)i);
+    const char *log = fake_read(&l->fake), *taken = strstr(log, "allocate 20\n"), *run = strstr(log, "launch by_way");
+    assert_true(taken != NULL && run > taken && strstr(run, "\nfree\n") != NULL);
+    // Nothing is left behind, and what is not there is a failure of the run alone.
+    setenv("FAKE_CUDA_MEMORY", "16", 1);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_KERNEL_FAILED);
+    setenv("FAKE_CUDA_MEMORY", "20", 1);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+}
+
+static void the_address_of_scratch_memory_stands_where_it_is_listed(void **state)
+{
+    launching *l = *state;
+    hone_code code = scratched();
+    lender host = {.empty = false};
+    const hone_execution execution = lender_execution(&host, NULL);
+    char wanted[256];
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, &execution), HONE_OK);
+    const uint64_t values[] = {
+        (uint64_t)(uintptr_t)l->in, (uint64_t)(uintptr_t)l->out, (uint64_t)(uintptr_t)host.memory};
+    snprintf(
+        wanted, sizeof wanted, "shared 0 arguments %016llx %016llx %016llx 05000000\n",
+        (unsigned long long)__builtin_bswap64(values[0]), (unsigned long long)__builtin_bswap64(values[1]),
+        (unsigned long long)__builtin_bswap64(values[2]));
+    if (strstr(fake_read(&l->fake), wanted) == NULL) fail_msg("'%s' is not in: %s", wanted, l->fake.text);
+    assert_int_equal(host.asked, 1);
+    assert_int_equal(host.out, 0);
+    // No bytes: a null pointer, and nobody is asked.
+    code.scratch = "n - n";
+    code.entry = "triple";
+    code.source = SOURCE("const float *x, float *y, int n, float *s");
+    code.arguments = "x, y, i32(n), scratch";
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, &execution), HONE_OK);
+    assert_int_equal(host.asked, 1);
+    assert_non_null(strstr(fake_read(&l->fake), " 05000000 0000000000000000\n"));
+}
+
 static void what_was_compiled_is_not_compiled_again(void **state)
 {
     launching *l = *state;
@@ -205,6 +262,14 @@ static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
         {{HONE_CODE, .arguments = "x, y, i64(n)"}, "argument 2 has 4 bytes at 16 in the function, and 8 at 16"},
         {{HONE_CODE, .arguments = "x, y, i32(n * 1000000000)"}, "arguments: 5000000000 does not fit 4 bytes"},
         {{HONE_CODE, .arguments = "x, z, i32(n)"}, "'z' is no tensor of the call"},
+        {{HONE_CODE, .scratch = "64"}, "scratch memory is asked for, and 0 arguments are scratch: expected one"},
+        {{HONE_CODE, .scratch = "64", .arguments = "scratch, scratch, i32(n)"}, "and 2 arguments are scratch"},
+        {{HONE_CODE, .arguments = "x, scratch, i32(n)"}, "its size in 'scratch' is not said"},
+        {{HONE_CODE, .scratch = "-n", .arguments = "x, scratch, i32(n)"}, "scratch: a number of bytes is asked for"},
+        {{HONE_CODE, .scratch = "n << 4", .arguments = "x, scratch, i32(n)"}, "scratch: "},
+        {{HONE_CODE, .scratch = "n * 4611686018427387904", .arguments = "x, scratch, i32(n)"}, "scratch: "},
+        {{HONE_CODE, .scratch = "n * 1073741824", .arguments = "x, scratch, i32(n)"},
+         "its runs need 5368709120 bytes of scratch memory, Fake GPU has 1073741824 in all"},
         {{HONE_CODE, .grid = "n / 0"}, "grid: "},
         {{HONE_CODE, .grid = "0"}, "grid is 0, and may be 1 to 2147483647"},
         {{HONE_CODE, .grid = "1, 70000"}, "grid is 70000, and may be 1 to 65535"},
@@ -226,6 +291,7 @@ static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
         if (with->grid != NULL) code.grid = with->grid;
         if (with->block != NULL) code.block = with->block;
         code.shared = with->shared;
+        code.scratch = with->scratch;
         code.cluster = with->cluster;
         code.condition = with->condition;
         code.target = with->target;
@@ -270,6 +336,8 @@ static void an_older_driver_loads_modules_and_has_no_clusters(void **state)
     code.grid = "2";
     code.cluster = "2";
     assert_refused(l, &code, "clusters and launch flags need a driver of CUDA 11.8 or later (this one: CUDA 11.4)");
+    code = scratched();
+    assert_refused(l, &code, "its scratch memory needs a driver of CUDA 11.2 or later (this one: CUDA 11.4)");
 }
 
 int main(void)
@@ -278,6 +346,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_launch_has_grid_block_and_arguments_byte_for_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_comes_with_each_run, setup, teardown),
         cmocka_unit_test_setup_teardown(clusters_cooperation_and_early_launch_are_attributes, setup, teardown),
+        cmocka_unit_test_setup_teardown(scratch_memory_is_the_streams_for_one_launch, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_address_of_scratch_memory_stands_where_it_is_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_compiled_is_not_compiled_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_of_the_cache_that_was_cut_is_compiled_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(a_binary_is_loaded_as_it_is, setup, teardown),

@@ -188,6 +188,32 @@ static void scalars_and_local_memory_reach_the_kernel(void **state)
     assert_non_null(strstr(fake_read(&l->fake), " 05000000 0000003f local:256 1900000000000000\n"));
 }
 
+static void scratch_memory_is_a_buffer_of_the_run(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    code.source = SOURCE("__global const float *x, __global float *y, int n, __global float *s");
+    code.arguments = "x, y, i32(n), scratch";
+    code.scratch = "4 * n";
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    assert_non_null(strstr(fake_read(&l->fake), " buffer:256+20 buffer:0+1024 05000000 buffer:0+20\n"));
+    // It is gone behind the launch: there is room for the next one, and for no larger one.
+    setenv("FAKE_OPENCL_MEMORY", "2068", 1);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    setenv("FAKE_OPENCL_MEMORY", "2067", 1);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_UNSUPPORTED);
+    unsetenv("FAKE_OPENCL_MEMORY");
+    code.scratch = "0";
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    assert_non_null(strstr(fake_read(&l->fake), " 05000000 buffer:none\n"));
+    code.scratch = "n * 1073741824";
+    assert_refused(l, &code, "its runs need 5368709120 bytes of scratch memory, Fake device has");
+    code.scratch = NULL;
+    assert_refused(l, &code, "its size in 'scratch' is not said");
+}
+
 static void macros_and_options_are_one_line(void **state)
 {
     launching *l = *state;
@@ -324,14 +350,12 @@ static void what_opencl_does_not_have_is_not_registered(void **state)
         {{HONE_CODE, .cluster = "2"}, "asks for clusters, which opencl does not have"},
         {{HONE_CODE, .shared = "1024"}, "on opencl it is an argument, local(BYTES)"},
         {{HONE_CODE, .flags = HONE_CODE_COOPERATIVE}, "has flags, and opencl knows none"},
-        {{HONE_CODE, .scratch = "64"}, "asks for scratch memory, which opencl does not give"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         hone_code code = plain();
         code.cluster = wrong[i].code.cluster;
         code.shared = wrong[i].code.shared;
         code.flags = wrong[i].code.flags;
-        code.scratch = wrong[i].code.scratch;
         assert_int_equal(put(l, &code), HONE_INVALID_ARGUMENT);
         if (strstr(l->err.message, wrong[i].words) == NULL) fail_msg("%s", l->err.message);
     }
@@ -414,6 +438,7 @@ int main(void)
         launch_test(a_run_without_a_queue_is_done_when_it_returns),
         launch_test(a_context_that_is_new_takes_the_binary_once),
         launch_test(scalars_and_local_memory_reach_the_kernel),
+        launch_test(scratch_memory_is_a_buffer_of_the_run),
         launch_test(macros_and_options_are_one_line),
         launch_test(what_was_compiled_is_not_compiled_again),
         launch_test(a_header_that_changed_is_compiled_again),
