@@ -118,8 +118,11 @@ static bool add_all(hone_features *features, const hone_pool *pool)
 {
     const hone_space_parameter *parameters = pool->bound->space->parameters;
     bool made = true;
-    for (size_t i = 0; i < pool->columns && made; i++)
-        made = add(features, &parameters[pool->parameters[i]], i, fill_column);
+    for (size_t i = 0; i < pool->columns && made; i++) {
+        const hone_space_parameter *parameter = &parameters[pool->parameters[i]];
+        features->is_ordered[i] = parameter->count > 2 && is_numeric(parameter) && !is_code(parameter);
+        made = add(features, parameter, i, fill_column);
+    }
     for (size_t i = 0; i < pool->columns && made; i++) {
         const hone_space_parameter *parameter = &parameters[pool->parameters[i]];
         if (has_twos(parameter))

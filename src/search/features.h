@@ -11,7 +11,8 @@ enum { HONE_FEATURES_MOST = 3 * HONE_MAX_PARAMETERS, HONE_FEATURES_CODES = 6 };
 
 typedef struct hone_features {
     hone_allocator allocator;
-    size_t columns; // of the pool: their own numbers stand first
+    size_t columns;                       // of the pool: their own numbers stand first
+    bool is_ordered[HONE_MAX_PARAMETERS]; // of each column: it has a middle, that lies between its values
     size_t count, rows, capacity;
     uint8_t of_column[HONE_FEATURES_MOST];
     float *of_position[HONE_FEATURES_MOST]; // of each feature: the number of each value of its column

@@ -36,7 +36,7 @@ struct hone_search {
     size_t known_count, next_known;
     uint32_t default_row; // HONE_POOL_NONE: none, or proposed
     size_t begun;         // configs that the beginning has proposed
-    size_t far;           // of them those far from the others
+    size_t spread;        // of them the first, from the middle, and those far from all others
     hone_observation *told;
     size_t told_count, told_capacity;
     size_t best;     // of told; SIZE_MAX: none
@@ -56,6 +56,8 @@ uint32_t hone_search_sweep(hone_search *search);
 uint32_t hone_search_mix(hone_search *search);
 // Of a few random rows the one farthest from all that was told.
 uint32_t hone_search_far(hone_search *search);
+// Of some random rows the one nearest to the middle of all ranges: extremes of sizes are seldom good.
+uint32_t hone_search_middle(hone_search *search);
 // A larger pool around a best that is new, where the pool is a part of the space.
 hone_status hone_search_extend(hone_search *search, uint32_t row, hone_error *err);
 

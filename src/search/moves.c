@@ -9,6 +9,7 @@
 
 enum {
     FAR_DRAWS = 16,
+    MIDDLE_DRAWS = 64, // few of the whole: searches of other seeds begin elsewhere
     MIX_DRAWS = 24,
     MIX_BEST = 3 // configs that are recombined
 };
@@ -33,19 +34,43 @@ static double distance_to_told(const hone_search *search, uint32_t row)
     return least;
 }
 
-uint32_t hone_search_far(hone_search *search)
+// Over the columns whose order means something.
+static double nearness_to_middle(const hone_search *search, uint32_t row)
+{
+    double sum = 0;
+    const hone_features *features = &search->model.features;
+    for (size_t i = 0; i < features->columns; i++) {
+        double step = features->values[i][row] - 0.5;
+        if (features->is_ordered[i]) sum += step * step;
+    }
+    return -sum;
+}
+
+// Of so many random rows the one of most worth; HONE_POOL_NONE: all are taken.
+static uint32_t draw_best(
+    hone_search *search, size_t draws, double (*worth_of)(const hone_search *search, uint32_t row))
 {
     uint32_t best = HONE_POOL_NONE;
-    double most = -1;
-    for (size_t i = 0; i < FAR_DRAWS; i++) {
+    double most = -INFINITY;
+    for (size_t i = 0; i < draws; i++) {
         uint32_t row = hone_pool_draw(&search->pool, &search->random);
-        double far = row == HONE_POOL_NONE ? -1 : distance_to_told(search, row);
-        if (far > most) {
-            most = far;
+        double worth = row == HONE_POOL_NONE ? -INFINITY : worth_of(search, row);
+        if (worth > most) {
+            most = worth;
             best = row;
         }
     }
     return best;
+}
+
+uint32_t hone_search_far(hone_search *search)
+{
+    return draw_best(search, FAR_DRAWS, distance_to_told);
+}
+
+uint32_t hone_search_middle(hone_search *search)
+{
+    return draw_best(search, MIDDLE_DRAWS, nearness_to_middle);
 }
 
 static size_t differences(const hone_pool *pool, const uint16_t *a, const uint16_t *b)

@@ -1,4 +1,4 @@
-// Which config is next: known ones, the default, a few far from one another; then arms that a bandit chooses between.
+// Which config is next: known ones, the default, the middle, a few far from it; then arms that a bandit chooses between.
 #include "search/search.h"
 
 #include "base/error.h"
@@ -11,7 +11,7 @@
 static const char where[] = "search";
 
 enum {
-    FAR_FIRST = 6,    // configs far from one another, before the model is asked
+    SPREAD_FIRST = 6, // a config from the middle and others far from it, before the model is asked
     ALTERNATE = 2,    // of the beginning, one in so many is a known config; the very first is one
     ALONE_UNDER = 30, // results under which the process alone proposes
     LESSONS_MOST = 4000
@@ -85,10 +85,8 @@ static uint32_t begin(hone_search *search)
     uint32_t row = HONE_POOL_NONE;
     if (search->begun++ % ALTERNATE == 0) row = hone_search_next_known(search);
     if (row == HONE_POOL_NONE) row = next_default(search);
-    if (row == HONE_POOL_NONE && search->far < FAR_FIRST) {
-        search->far++;
-        row = hone_search_far(search);
-    }
+    if (row == HONE_POOL_NONE && search->spread < SPREAD_FIRST)
+        row = search->spread++ == 0 ? hone_search_middle(search) : hone_search_far(search);
     return row == HONE_POOL_NONE ? hone_search_next_known(search) : row;
 }
 

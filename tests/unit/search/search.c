@@ -142,6 +142,27 @@ static void the_default_comes_first_unless_it_was_told(void **state)
     hone_bound_space_release(&bound);
 }
 
+// x, of 9 powers of two, at least two from either end; y in the middle half. Of words there is no middle.
+static void after_the_default_comes_one_from_the_middle_of_the_ranges(void **state)
+{
+    (void)state;
+    size_t words[3] = {0};
+    hone_bound_space *bound = bound_to_nothing("x: 1..256 *2\ny: 0..63\nword: red | green | blue");
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        hone_config config;
+        const hone_search_options options = {.seed = seed};
+        hone_search *search = created(bound, &options);
+        for (size_t i = 0; i < 2; i++)
+            assert_int_equal(hone_search_next(search, &config, NULL), HONE_OK);
+        assert_in_range(config.values[0], 4, 64);
+        assert_in_range(config.values[1], 16, 47);
+        words[config.values[2]]++;
+        hone_search_destroy(&search);
+    }
+    assert_true(words[0] > 0 && words[2] > 0);
+    hone_bound_space_release(&bound);
+}
+
 static void equal_seeds_and_times_give_equal_configs(void **state)
 {
     (void)state;
@@ -454,6 +475,7 @@ int main(void)
         cmocka_unit_test(a_contradictory_space_gives_nothing),
         cmocka_unit_test(of_a_space_that_cannot_be_sampled_the_default_is_tried),
         cmocka_unit_test(the_default_comes_first_unless_it_was_told),
+        cmocka_unit_test(after_the_default_comes_one_from_the_middle_of_the_ranges),
         cmocka_unit_test(equal_seeds_and_times_give_equal_configs),
         cmocka_unit_test(what_is_no_config_or_no_time_is_refused),
         cmocka_unit_test(only_what_is_listed_is_proposed),
