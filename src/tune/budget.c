@@ -74,20 +74,61 @@ static double worth_of(const hone_contest_state *state, const hone_contestant *c
     return is_hopeless(state, contestant, chance) ? -1 : gain * chance;
 }
 
+// What a config of this kernel takes, preparing counted in; 0: not known.
+static double cost_ns(const hone_contestant *contestant)
+{
+    return contestant->measured > 0 ? contestant->measuring_ns / contestant->measured : 0;
+}
+
+// What takes long to prepare or to run gets no more of the time than others for being tried at all.
+static bool is_within_share(const hone_contest_state *state, const hone_contestant *contestant, size_t sharers)
+{
+    double share = (double)(state->race_until_ns - state->started_ns) / (double)sharers;
+    return contestant->measuring_ns + cost_ns(contestant) <= share;
+}
+
+static size_t count_left(const hone_contest_state *state, const double *worths)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < state->count; i++)
+        left += worths[i] >= 0;
+    return left;
+}
+
+// Of those that are within their share of the time; -1: nobody is.
 static int64_t least_tried(const hone_contest_state *state, const double *worths)
 {
     int64_t least = -1;
-    for (size_t i = 0; i < state->count; i++)
-        if (worths[i] >= 0 && (least < 0 || state->contestants[i].tried < state->contestants[least].tried))
-            least = (int64_t)i;
+    size_t sharers = count_left(state, worths);
+    for (size_t i = 0; i < state->count; i++) {
+        const hone_contestant *contestant = &state->contestants[i];
+        if (worths[i] < 0 || !is_within_share(state, contestant, sharers)) continue;
+        if (least < 0 || contestant->tried < state->contestants[least].tried) least = (int64_t)i;
+    }
     return least;
 }
 
+// How many steps of this kernel alone there is time for.
+static double steps_left(const hone_contest_state *state, const hone_contestant *contestant)
+{
+    double evaluations = (double)(state->options.evaluations - state->candidate_count), cost = cost_ns(contestant);
+    uint64_t now = hone_contest_now(state);
+    double left = now < state->race_until_ns ? (double)(state->race_until_ns - now) : 0;
+    return cost > 0 ? fmin(evaluations, left / cost) : evaluations;
+}
+
+// Where the steps that are left are expected to take off most: where evaluations run out first they are as many for
+// each kernel, where the time does there are more of the quick ones.
 static int64_t worth_most(const hone_contest_state *state, const double *worths)
 {
     int64_t best = -1;
-    for (size_t i = 0; i < state->count; i++)
-        if (worths[i] >= 0 && (best < 0 || worths[i] > worths[best])) best = (int64_t)i;
+    double most = -1;
+    for (size_t i = 0; i < state->count; i++) {
+        double all = worths[i] * steps_left(state, &state->contestants[i]);
+        if (worths[i] < 0 || (best >= 0 && all <= most)) continue;
+        best = (int64_t)i;
+        most = all;
+    }
     return best;
 }
 

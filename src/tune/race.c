@@ -253,8 +253,11 @@ static hone_status measure(
     const hone_candidate *candidate = &state->candidates[state->candidate_count - 1];
     hone_contest_tell(contestant, config, candidate->rank_ns, trial.failure);
     hone_contest_store(state, candidate);
+    double spent_ns = (double)(hone_contest_now(state) - start);
     state->measured++;
-    state->measuring_ns += (double)(hone_contest_now(state) - start);
+    state->measuring_ns += spent_ns;
+    contestant->measured++;
+    contestant->measuring_ns += spent_ns;
     return look_at_drift(state, err);
 }
 
@@ -274,7 +277,7 @@ static hone_status take(
 
 // In order ---------------------------------------------------------------------------------------------------------
 
-static bool is_entered(const hone_contest_state *state, uint32_t kernel, const hone_config *config)
+bool hone_contest_is_entered(const hone_contest_state *state, uint32_t kernel, const hone_config *config)
 {
     for (size_t i = 0; i < state->candidate_count; i++)
         if (state->candidates[i].kernel == kernel && hone_config_equal(&state->candidates[i].config, config))
@@ -310,7 +313,7 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
     while (status == HONE_OK && hone_contest_evaluations_left(state) && (next = next_resumed(state)) != NULL) {
         const hone_contestant *contestant = &state->contestants[next->kernel];
         state->resumed[next - state->resumed].entered = true;
-        if (is_entered(state, next->kernel, &next->config) ||
+        if (hone_contest_is_entered(state, next->kernel, &next->config) ||
             hone_bound_space_check(contestant->space, &next->config, NULL) != HONE_OK)
             continue;
         status = begin_step(state, next->kernel, err);
@@ -322,14 +325,14 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
 
 static hone_status race_defaults(hone_contest_state *state, hone_error *err)
 {
-    hone_status status = HONE_OK;
+    hone_status status = hone_contest_prepare_defaults(state, err);
     for (uint32_t i = 0; i < state->count && status == HONE_OK && hone_contest_evaluations_left(state); i++) {
         const hone_contestant *contestant = &state->contestants[i];
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.
         if (!contestant->space || !contestant->has_default || contestant->put_aside) continue;
         if (state->best >= 0 && !hone_contest_time_left(state)) continue;
         const hone_config config = contestant->default_config;
-        if (!is_entered(state, i, &config)) status = take(state, i, &config, true, err);
+        if (!hone_contest_is_entered(state, i, &config)) status = take(state, i, &config, true, err);
     }
     return status;
 }
@@ -339,7 +342,7 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
 {
     const hone_incumbent *incumbent = &state->incumbent;
     if (!incumbent->is_there || !state->contestants[incumbent->kernel].space ||
-        is_entered(state, incumbent->kernel, &incumbent->config) || !hone_contest_evaluations_left(state))
+        hone_contest_is_entered(state, incumbent->kernel, &incumbent->config) || !hone_contest_evaluations_left(state))
         return HONE_OK;
     return take(state, incumbent->kernel, &incumbent->config, false, err);
 }

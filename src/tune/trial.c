@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -297,25 +298,53 @@ static hone_status attempt_here(
 
 // Preparing ahead ------------------------------------------------------------------------------------------------
 
-static hone_status prepare_here(
-    hone_contest_state *state, const hone_contestant *contestant, bool *out_answered, hone_error *err)
+// As long as the slowest may take, and once more for each that has to wait for a thread.
+static double preparing_seconds(const hone_contest_state *state, const hone_to_prepare *items, uint32_t count)
 {
-    hone_status status = hone_contest_open(state, err);
-    if (status != HONE_OK) return status;
+    hone_os_cpu cpu;
+    hone_os_cpu_read(&cpu);
+    double longest = 0, left = seconds_left(state) + grace_seconds;
+    for (uint32_t i = 0; i < count; i++)
+        longest = fmax(longest, candidate_seconds(state, items[i].kernel, 0));
+    return fmin(longest * ceil((double)count / fmax(cpu.threads, 1)), left);
+}
+
+static void put_prepare(hone_contest_state *state, const hone_to_prepare *items, uint32_t count)
+{
     hone_buffer *message = &state->message;
     hone_buffer_clear(message);
-    hone_message_put_kernel(message, contestant->ref, state->seat.by_value);
-    hone_wire_put_u32(message, contestant->ahead_count);
-    for (uint32_t i = 0; i < contestant->ahead_count; i++)
-        hone_message_put_config(message, &contestant->ahead[i]);
-    double seconds = candidate_seconds(state, contestant->ref, 0), left = seconds_left(state) + grace_seconds;
-    uint64_t limit = limit_ns(left < seconds ? left : seconds);
+    hone_wire_put_u32(message, count);
+    for (uint32_t i = 0; i < count; i++) {
+        hone_message_put_kernel(message, items[i].kernel, state->seat.by_value);
+        hone_message_put_config(message, items[i].config);
+    }
+}
+
+static bool read_prepared(hone_contest_state *state, hone_to_prepare *items, uint32_t count)
+{
+    hone_arena arena = {.allocator = state->environment->allocator};
+    hone_wire_reader reader = reader_of(&state->answer, &arena);
+    for (uint32_t i = 0; i < count; i++)
+        items[i].took_ns = hone_wire_get_f64(&reader);
+    hone_arena_destroy(&arena);
+    return hone_wire_check(&reader, NULL) == HONE_OK;
+}
+
+static hone_status prepare_here(
+    hone_contest_state *state, hone_to_prepare *items, uint32_t count, bool *out_answered, hone_error *err)
+{
+    *out_answered = false;
+    hone_status status = hone_contest_open(state, err);
+    if (status != HONE_OK) return status;
+    put_prepare(state, items, count);
+    double seconds = preparing_seconds(state, items, count);
+    uint64_t limit = limit_ns(seconds);
     hone_outcome outcome = hone_seat_ask(
-        &state->seat, HONE_MESSAGE_PREPARE, message, &(hone_limits){limit, limit}, state->options.cancel,
+        &state->seat, HONE_MESSAGE_PREPARE, &state->message, &(hone_limits){limit, limit}, state->options.cancel,
         &state->answer);
-    *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED;
     if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
         return fail_outcome(&outcome, "preparing", seconds, err);
+    *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED && read_prepared(state, items, count);
     return HONE_OK;
 }
 

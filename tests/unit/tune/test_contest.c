@@ -115,6 +115,7 @@ static void a_kernel_that_hangs_is_stopped_and_put_aside(void **state)
 {
     ground *g = *state;
     g->options.candidate_seconds = 0.2;
+    g->options.seconds = 60;
     assert_int_equal(ground_tune(g, "hang"), HONE_OK);
     assert_winner(g, "good");
     assert_rejected(g, "hang", HONE_FAILURE_TIMEOUT);
@@ -173,6 +174,7 @@ static void evaluations_bound_the_candidates_and_the_default_is_the_first(void *
     assert_int_equal(ground_row(g, "crowd")->tried, 1);
     assert_int_equal(ground_row(g, "good")->tried, 0);
     g->options.evaluations = 12;
+    g->options.seconds = 60;
     g->options.kernel = "crowd";
     assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
     assert_int_equal(ground_row(g, "crowd")->tried, 12);

@@ -1,0 +1,240 @@
+// Where a contest's time and evaluations go, by a measurer whose clock goes on by what each kernel is said to cost.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tune/contest.h"
+
+#include <string.h>
+
+enum { KERNELS = 2, VALUES = 200 };
+
+typedef struct ground {
+    hone_device_info device;
+    hone_tune_environment environment;
+    hone_algorithm_entry algorithm;
+    hone_space *space;
+    hone_kernel_ref kernels[KERNELS];
+    hone_contest contest;
+    hone_contest_state *state;
+    double prepare_ns[KERNELS], run_ns[KERNELS];
+    bool is_compiled[KERNELS][VALUES];
+    uint32_t calls, items; // of prepare
+    bool answers;
+    double clock_ns;
+} ground;
+
+static size_t index_of(const ground *g, const hone_kernel_ref *kernel)
+{
+    return (size_t)(kernel - g->kernels);
+}
+
+// What is compiled already is not compiled again.
+static double compile(ground *g, const hone_kernel_ref *kernel, const hone_config *config)
+{
+    size_t index = index_of(g, kernel);
+    bool *is_compiled = &g->is_compiled[index][config->values[0]];
+    double took = *is_compiled ? 0 : g->prepare_ns[index];
+    *is_compiled = true;
+    return took;
+}
+
+static hone_status attempt(
+    hone_contest_state *state,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    const hone_racing *racing,
+    hone_trial *out,
+    bool *out_cut,
+    hone_error *err)
+{
+    ground *g = state->measurer_ctx;
+    (void)racing;
+    (void)err;
+    *out_cut = false;
+    out->prepare_ns = compile(g, kernel, config);
+    g->clock_ns += out->prepare_ns + g->run_ns[index_of(g, kernel)];
+    // The same for both, and nothing that a model could learn: nobody is hopeless, and there is always something to gain.
+    out->time_ns = out->low_ns = out->high_ns = 1e6 + 1e3 * (double)(config->values[0] * 7919 % 1009);
+    out->samples = 3;
+    return HONE_OK;
+}
+
+static hone_status confirm(
+    hone_contest_state *state,
+    const hone_candidate *const *finalists,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double seconds,
+    hone_confirmation *out,
+    hone_error *err)
+{
+    (void)state;
+    (void)seed;
+    (void)seconds;
+    (void)err;
+    out->count = count;
+    out->rounds = rounds;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t round = 0; round < rounds; round++)
+            out->samples[i][round] = finalists[i]->trial.time_ns;
+    return HONE_OK;
+}
+
+// All at once: the longest is what it takes.
+static hone_status prepare(
+    hone_contest_state *state, hone_to_prepare *items, uint32_t count, bool *out_answered, hone_error *err)
+{
+    ground *g = state->measurer_ctx;
+    double longest = 0;
+    (void)err;
+    g->calls++;
+    g->items += count;
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].took_ns = compile(g, items[i].kernel, items[i].config);
+        longest = items[i].took_ns > longest ? items[i].took_ns : longest;
+    }
+    g->clock_ns += longest;
+    *out_answered = g->answers;
+    return HONE_OK;
+}
+
+static uint64_t now_ns(const hone_contest_state *state)
+{
+    return (uint64_t)((const ground *)state->measurer_ctx)->clock_ns;
+}
+
+static void pause_for(hone_contest_state *state, uint64_t ns)
+{
+    ((ground *)state->measurer_ctx)->clock_ns += (double)ns;
+}
+
+static const hone_measurer measurer = {attempt, confirm, prepare, now_ns, pause_for};
+
+static int set_up(void **state)
+{
+    static const hone_code compiled = {0};
+    static ground g;
+    static const char *const names[KERNELS] = {"quick", "slow"};
+    memset(&g, 0, sizeof g);
+    if (hone_space_parse(hone_allocator_system(), "x: 0..199", &g.space, NULL) != HONE_OK) return 1;
+    g.environment = (hone_tune_environment){.allocator = hone_allocator_system(), .device = &g.device};
+    g.algorithm = (hone_algorithm_entry){.name = "made_up", .version = "1"};
+    for (int i = 0; i < KERNELS; i++) {
+        g.kernels[i] = (hone_kernel_ref){.algorithm = &g.algorithm, .space = g.space};
+        g.kernels[i].kernel = (hone_kernel){.name = names[i], .revision = "1", .code = &compiled};
+    }
+    g.answers = true;
+    *state = &g;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    ground *g = *state;
+    hone_contest_destroy(&g->state);
+    hone_contest_deinit(&g->contest);
+    hone_space_release(&g->space);
+    return 0;
+}
+
+static void enter(ground *g)
+{
+    const hone_allocator *allocator = &g->environment.allocator;
+    hone_contest_state *state = g->state;
+    state->title = "made up";
+    state->measurer = &measurer;
+    state->measurer_ctx = g;
+    state->contestants = hone_alloc_array(allocator, KERNELS, sizeof *state->contestants);
+    state->out->kernels = hone_alloc_array(allocator, KERNELS, sizeof *state->out->kernels);
+    state->count = state->out->count = KERNELS;
+    for (int i = 0; i < KERNELS; i++) {
+        state->out->kernels[i].kernel = &g->kernels[i];
+        state->contestants[i] = (hone_contestant){.ref = &g->kernels[i], .has_default = true};
+        assert_int_equal(hone_space_bind(g->space, NULL, NULL, &state->contestants[i].space, NULL), HONE_OK);
+        state->contestants[i].default_config = (hone_config){.count = 1};
+    }
+}
+
+static void compete(ground *g, double seconds, uint32_t evaluations)
+{
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .seconds = seconds, .evaluations = evaluations, .patience = UINT32_MAX};
+    hone_error err = {0};
+    assert_int_equal(
+        hone_contest_create(&g->environment, &g->algorithm, NULL, &options, &g->contest, &g->state, &err), HONE_OK);
+    enter(g);
+    if (hone_contest_compete(g->state, &err) != HONE_OK) fail_msg("%s", err.message);
+}
+
+static uint32_t tried(const ground *g, size_t kernel)
+{
+    return g->contest.kernels[kernel].tried;
+}
+
+// Two tries of the slow one are all that there is time for in the race.
+static void what_takes_long_gets_its_share_of_the_time_before_others_had_theirs(void **state)
+{
+    ground *g = *state;
+    g->run_ns[0] = 5e7;
+    g->run_ns[1] = 8e9;
+    compete(g, 17, 500);
+    assert_true(tried(g, 0) >= 10);
+}
+
+static void where_evaluations_run_out_first_everybody_is_tried_more_than_once(void **state)
+{
+    ground *g = *state;
+    g->run_ns[0] = 5e7;
+    g->run_ns[1] = 4e9;
+    compete(g, 1e6, 12);
+    assert_int_equal(tried(g, 0) + tried(g, 1), 12);
+    assert_true(tried(g, 0) >= 3 && tried(g, 1) >= 3);
+}
+
+static void defaults_are_compiled_together_before_the_first_is_tried(void **state)
+{
+    ground *g = *state;
+    g->prepare_ns[0] = 1e9;
+    g->prepare_ns[1] = 5e9;
+    compete(g, 100, 2);
+    assert_int_equal(g->calls, 1);
+    assert_int_equal(g->items, 2);
+    assert_true(g->clock_ns < 6e9);
+}
+
+static void what_compiling_took_counts_where_it_was_done_ahead(void **state)
+{
+    ground *g = *state;
+    g->prepare_ns[1] = 8e9;
+    g->run_ns[0] = g->run_ns[1] = 5e7;
+    compete(g, 17, 500);
+    assert_true(tried(g, 0) >= 10);
+}
+
+static void a_worker_that_is_lost_while_preparing_costs_no_kernel_its_place(void **state)
+{
+    ground *g = *state;
+    g->answers = false;
+    compete(g, 100, 6);
+    assert_true(tried(g, 0) > 0 && tried(g, 1) > 0);
+    assert_int_equal(g->contest.kernels[0].rejected[HONE_FAILURE_PREPARE], 0);
+    assert_string_not_equal(g->contest.decision.kernel, "");
+}
+
+#define IN_GROUND(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_GROUND(what_takes_long_gets_its_share_of_the_time_before_others_had_theirs),
+        IN_GROUND(where_evaluations_run_out_first_everybody_is_tried_more_than_once),
+        IN_GROUND(defaults_are_compiled_together_before_the_first_is_tried),
+        IN_GROUND(what_compiling_took_counts_where_it_was_done_ahead),
+        IN_GROUND(a_worker_that_is_lost_while_preparing_costs_no_kernel_its_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
