@@ -100,7 +100,7 @@ static int import(hone_cli *cli)
     if (cli->options.json)
         cli_print_json(json_pack("{s:I}", "imported", (json_int_t)total));
     else
-        printf("%zu recorded calls imported\n", total);
+        printf("%zu recorded call%s imported\n", total, total == 1 ? "" : "s");
     return EXIT_DONE;
 }
 
@@ -122,7 +122,8 @@ static int export(hone_cli *cli)
     if (hone_os_replace_file(path, text_of, strlen(text_of), &err) != HONE_OK) status = cli_fail(&err);
     free(text_of);
     if (status == EXIT_DONE && cli->options.json) cli_print_json(json_pack("{s:I}", "exported", (json_int_t)count));
-    if (status == EXIT_DONE && !cli->options.json) printf("%zu recorded calls exported\n", count);
+    if (status == EXIT_DONE && !cli->options.json)
+        printf("%zu recorded call%s exported\n", count, count == 1 ? "" : "s");
     return status;
 }
 

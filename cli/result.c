@@ -206,11 +206,9 @@ static void print_absent(const json_t *kernels)
     }
 }
 
-static void print_entry(hone_cli *cli, const json_t *entry)
+static void print_contest(hone_cli *cli, const json_t *entry, const json_t *kernels)
 {
-    const json_t *evidence = json_object_get(entry, "evidence");
     hone_cost cost = cost_of(cli, text(entry, "call"));
-    printf("%s\n", text(entry, "call"));
     cli_table *table = cli_table_new(8);
     cli_table_marked(table);
     cli_table_row(
@@ -218,12 +216,54 @@ static void print_entry(hone_cli *cli, const json_t *entry)
         "spread", "tried");
     size_t i;
     const json_t *kernel;
-    const json_t *kernels = json_object_get(evidence, "kernels");
     json_array_foreach(kernels, i, kernel) if (competed(kernel)) kernel_row(cli, table, kernel, entry, &cost);
     cli_table_print(table);
     print_absent(kernels);
+}
+
+// An answer that no contest of this command's found: it brings its evidence, and no kernels that were tried.
+static bool is_decided_already(const json_t *entry)
+{
+    return json_array_size(json_object_get(json_object_get(entry, "evidence"), "kernels")) == 0;
+}
+
+static void print_decided(const json_t *entry, const json_t *evidence)
+{
+    char config[256], time[32];
+    double time_ns = number(evidence, "time_ns");
+    config_cell(json_object_get(entry, "config"), config, sizeof config);
+    printf("  decided already (%s): %s", text(entry, "source"), text(entry, "kernel"));
+    if (config[0] != '\0') printf(" %s", config);
+    if (time_ns > 0) printf(", %s", cli_time_text(time_ns, time));
+    if (text(evidence, "started")[0] != '\0') printf(", measured %s", text(evidence, "started"));
+    putchar('\n');
+}
+
+static void print_entry(hone_cli *cli, const json_t *entry)
+{
+    const json_t *evidence = json_object_get(entry, "evidence");
+    printf("%s\n", text(entry, "call"));
+    if (is_decided_already(entry)) {
+        print_decided(entry, evidence);
+        if (text(evidence, "verified_against")[0] != '\0') print_gains(entry, evidence);
+        return;
+    }
+    print_contest(cli, entry, json_object_get(evidence, "kernels"));
     print_gains(entry, evidence);
     print_totals(evidence);
+}
+
+// What was not measured, and how it would be.
+static void print_decided_count(const json_t *entries, size_t failed)
+{
+    size_t i, decided = 0, count = json_array_size(entries) + failed;
+    const json_t *entry;
+    json_array_foreach(entries, i, entry) decided += is_decided_already(entry);
+    if (decided == 0) return;
+    if (decided == count)
+        printf("every call was decided already: nothing was measured (--fresh measures again)\n");
+    else
+        printf("%zu of %zu calls were decided already (--fresh measures them again)\n", decided, count);
 }
 
 int cli_result_code(const hone_result *result)
@@ -244,12 +284,13 @@ int cli_print_result(hone_cli *cli, const hone_result *result)
     json_t *root = json_loads(document, 0, NULL);
     hone_text_free(document);
     size_t i;
-    const json_t *row;
-    json_array_foreach(json_object_get(root, "entries"), i, row)
+    const json_t *row, *entries = json_object_get(root, "entries");
+    json_array_foreach(entries, i, row)
     {
         if (i > 0) putchar('\n');
         print_entry(cli, row);
     }
+    print_decided_count(entries, json_array_size(json_object_get(root, "failed")));
     json_array_foreach(json_object_get(root, "failed"), i, row)
     {
         const char *call = text(row, "call");

@@ -1,6 +1,7 @@
 """hone offline: real programs that JAX lowered with ejkernel's labels in them."""
 
 import json
+import re
 
 from support import DATA, DONE, NULL, USAGE, WORLD, CommandTest
 
@@ -74,6 +75,10 @@ class Programs(CommandTest):
         again = self.hone("offline", MANY, "--seconds", "1", "--evals", "10", "--json").json
         self.assertEqual({entry["key"] for entry in again["entries"]}, {entry["key"] for entry in document["entries"]})
         self.assertEqual(self.stat()["measurements"], stat["measurements"])
+        out = self.hone("offline", MANY, "--seconds", "1", "--evals", "10").out
+        self.assertEqual(len(re.findall(r"^  decided already \(store\): \w+", out, re.M)), len(calls))
+        self.assertIn("every call was decided already: nothing was measured", out)
+        self.assertNotIn("tried", out)
         # And its result can be put into another store.
         other = f"sqlite:{self.folder}/other.db"
         stored = self.hone("store", "put", "--json", "--store", other, input=json.dumps(document)).json

@@ -1,0 +1,73 @@
+"""The real ejkernel, whole: what it recorded and lowered is read, tuned, and handed back."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from support import DATA
+from test_stores import StoreTest
+
+PACKAGES = DATA.parent / "build-python"  # scripts/setup installs ejkernel and jax there
+TUNED = {"attention", "flash_attention", "mean_pooling", "rwkv4", "scaled_dot_product_attention"}
+
+
+class Ejkernel(StoreTest):
+    @classmethod
+    def setUpClass(cls):
+        if not (PACKAGES / "ejkernel-imports").exists():
+            raise AssertionError(f"{PACKAGES} is not whole: scripts/setup tests")
+        cls.made = pathlib.Path(tempfile.mkdtemp(prefix="hone-ejkernel-"))
+        cls.addClassCleanup(shutil.rmtree, cls.made)
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
+        env |= {"EJKERNEL_OPS_RECORD": "1", "EJKERNEL_OPS_STAMP": "hash", "JAX_PLATFORMS": "cpu",
+                "PYTHONPATH": f"{PACKAGES}:{PACKAGES / 'ejkernel-imports'}"}
+        script = pathlib.Path(__file__).with_name("ejkernel_calls.py")
+        made = subprocess.run([sys.executable, "-B", script, cls.made], capture_output=True, text=True, timeout=500, env=env)
+        if made.returncode != 0:
+            raise AssertionError(f"ejkernel could not be called (scripts/setup tests):\n{made.stderr}")
+
+    def listed(self, name):
+        return {row["algorithm"]: row for row in
+                self.hone("offline", "--list", "--json", str(self.made / name)).json["operations"]}
+
+    def calls(self, rows):
+        return {rows[name]["call"] for name in TUNED}
+
+    def test_what_it_recorded_is_dumped_imported_and_tuned(self):
+        recorded = json.loads((self.made / "calls.json").read_text())["invocations"]
+        self.assertEqual(self.hone("record", "import", str(self.made / "calls.json"), "--json").json, {"imported": 6})
+        rows = self.hone("record", "list", "--json").json["invocations"]
+        self.assertEqual({row["key"] for row in rows}, {row["key"] for row in recorded})
+        result = self.hone("tune", "--recorded", "--seconds", "1", "--evals", "6", "--json", code=None).json
+        self.assertEqual({entry["algorithm"] for entry in result["entries"]}, TUNED)
+        self.assertEqual([row["reason"].split(";")[0] for row in result["failed"]], ["no algorithm named 'recurrent'"])
+        # The program's operations are the recorded ones, and decided.
+        operations = self.listed("program.mlir")
+        self.assertEqual({row["matched"] for row in operations.values()}, {"recorded"})
+        self.assertEqual({row["key"] for row in operations.values()}, {row["key"] for row in recorded})
+        self.assertEqual({entry["call"] for entry in result["entries"]}, self.calls(operations))
+        for call in self.calls(operations):
+            self.assertEqual(self.hone("explain", call, "--json").json["source"], "store")
+        again = self.hone("tune", "--recorded", "--seconds", "1", "--evals", "6", code=None).out
+        self.assertIn("5 of 6 calls were decided already", again)
+        self.assertNotIn("spread", again)
+
+    def test_a_program_alone_is_enough(self):
+        operations = self.listed("program.mlir")
+        self.assertEqual({name: row["matched"] for name, row in operations.items()},
+                         {**dict.fromkeys(TUNED, "proved"), "recurrent": "none"})
+        self.assertEqual(operations["recurrent"]["reason"], "hone has no algorithm named 'recurrent'")
+        program = str(self.made / "program.mlir")
+        result = self.hone("offline", program, "--seconds", "1", "--evals", "6", "--json").json
+        self.assertEqual({entry["call"] for entry in result["entries"]}, self.calls(operations))
+        self.assertEqual(self.stat()["aliases"], len(TUNED))
+
+    def test_where_the_keys_are_cut_the_table_says_so(self):
+        operations = self.listed("program.hlo")
+        self.assertEqual(set(operations), TUNED | {"recurrent"})
+        self.assertEqual({row["key"] for row in operations.values()}, {None})
+        self.assertEqual({row["matched"] for row in operations.values()}, {"operands", "none"})
