@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "runtime/runtime.h"
+#include "tune/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -79,7 +79,10 @@ class Context:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        previous, rest = _entered.get()
+        entered = _entered.get()
+        if entered is None:
+            raise RuntimeError("a context of hone is left where none was entered: enter and leave it in one task or thread")
+        previous, rest = entered
         _entered.set(rest)
         _make_current(previous)
 

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import NamedSharding, PartitionSpec
 
 from hone import _hone, contexts, errors, runtimes
 from hone.results import Result
@@ -151,7 +152,29 @@ _call_p.multiple_results = True
 
 
 def _pair(aval: Any) -> tuple[str, tuple[int, ...]]:
+    if not all(isinstance(dim, int) for dim in aval.shape):
+        raise TypeError(f"an array of shape {aval.shape} came: calls of hone are decided for shapes that are known when a "
+                        "program is lowered")
     return str(aval.dtype), tuple(aval.shape)
+
+
+def _varying(aval: Any) -> frozenset[str]:
+    """The mesh axes of a shard_map along which an array differs."""
+    return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset())
+
+
+def _result(shape: tuple[int, ...], dtype: str, avals: Sequence[Any]) -> Any:
+    if not avals or not _varying(avals[0]):
+        return jax.core.ShapedArray(shape, jnp.dtype(dtype))
+    sharding = NamedSharding(avals[0].sharding.mesh, PartitionSpec(*[None] * len(shape)))
+    return jax.core.ShapedArray(shape, jnp.dtype(dtype), sharding=sharding, manual_axis_type=avals[0].manual_axis_type)
+
+
+def _alike(operands: Sequence[Any]) -> list[Any]:
+    """The operands, each differing along all mesh axes along which one of them does, as shard_map asks for."""
+    axes = frozenset[str]().union(*(_varying(jax.typeof(operand)) for operand in operands))
+    missing = [tuple(axes - _varying(jax.typeof(operand))) for operand in operands]
+    return [jax.lax.pcast(operand, more, to="varying") if more else operand for operand, more in zip(operands, missing)]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -181,7 +204,7 @@ class _Site:
 
 def _abstract(*avals: Any, algorithm: str, given: Any, scalars: Any, context: int) -> list[Any]:
     site = _Site(algorithm, given, scalars)
-    return [jax.core.ShapedArray(shape, jnp.dtype(dtype)) for dtype, shape in site.results_of(site.describe(avals))]
+    return [_result(shape, dtype, avals) for dtype, shape in site.results_of(site.describe(avals))]
 
 
 _call_p.def_abstract_eval(_abstract)
@@ -228,6 +251,10 @@ mlir.register_lowering(_call_p, functools.partial(_lower, device=2), platform="c
 
 def _no_gradient(primals: Any, tangents: Any, *, algorithm: str, **parameters: Any) -> Any:
     algorithm = algorithm.split("@")[0]
+    if algorithm + GRADIENT_SUFFIX in _runtime().algorithms():
+        raise TypeError(
+            f"{algorithm} is differentiated in reverse mode and once: by jax.grad and jax.vjp, and neither by jax.jvp nor by "
+            "jax.hessian")
     raise TypeError(
         f"{algorithm} has no gradient: hone has no algorithm named {algorithm}{GRADIENT_SUFFIX}, which would take its "
         "arrays, its results' cotangents and its scalars, and give its arrays' cotangents. Differentiate another form of "
@@ -343,7 +370,11 @@ def _parted(site_rows: Any, arrays: Sequence[Any], keywords: dict[str, Any], nam
 def _scalar(value: Any, key: str, name: str) -> Any:
     if isinstance(value, jax.core.Tracer):
         raise TypeError(f"{name}: {key} is part of the call and must be known when the function is traced")
-    return value.item() if isinstance(value, (numpy.generic, jax.Array)) else value
+    if isinstance(value, (numpy.generic, numpy.ndarray, jax.Array)) and value.ndim == 0:
+        return value.item()
+    if not isinstance(value, (bool, int, float, str)):
+        raise TypeError(f"{name}: {key} is a scalar, and a {type(value)} came")
+    return value
 
 
 def call(operation: str, *arrays: Any, **scalars: Any) -> Any:
@@ -371,7 +402,7 @@ def call(operation: str, *arrays: Any, **scalars: Any) -> Any:
     given = tuple(tensor is not None for tensor in tensors)
     fixed = tuple(sorted((key, _scalar(value, key, known.name)) for key, value in values.items()))
     parameters = dict(algorithm=f"{known.name}@v{known.version}", given=given, scalars=fixed, context=_context())
-    operands = [jnp.asarray(tensor) for tensor in tensors if tensor is not None]
+    operands = _alike([jnp.asarray(tensor) for tensor in tensors if tensor is not None])
     results = _differentiable(runtime, known.name, parameters)(*operands)
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -69,6 +69,8 @@ def watched(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if callable(progress):
         yield options
         return
+    if progress not in (None, True, False):
+        raise TypeError(f"progress is a callable, True, False or None, and a {type(progress)} came")
     tqdm = None if progress is False else _tqdm(progress is True)
     given = {name: value for name, value in options.items() if name != "progress"}
     if tqdm is None:

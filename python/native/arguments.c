@@ -46,16 +46,32 @@ static bool take_float(const native_parameter *parameter, PyObject *object, hone
 static bool take_string(const native_parameter *parameter, PyObject *object, hone_value *out)
 {
     if (!PyUnicode_Check(object)) return fail_kind(parameter, "a str", object);
-    const char *text = PyUnicode_AsUTF8AndSize(object, NULL);
+    const char *text = native_utf8(object);
     if (text != NULL) *out = hone_of_string(text);
     return text != NULL;
+}
+
+// Says of which parameter an array could not be taken; exceptions of the array's own stay as they are.
+static bool name_parameter(const native_parameter *parameter)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (type != PyExc_BufferError && type != PyExc_TypeError) {
+        PyErr_Restore(type, value, trace);
+        return false;
+    }
+    PyErr_Format(type, "%U: %S", parameter->name, value);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return false;
 }
 
 static bool take_tensor(
     native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, bool describe)
 {
     native_tensor *tensor = &out->held[out->held_count];
-    if (!native_tensor_of(object, describe, tensor)) return false;
+    if (!native_tensor_of(object, describe, tensor)) return name_parameter(parameter);
     out->held_count++;
     if (parameter->is_result && !native_tensor_check_writable(object, tensor, parameter->name)) return false;
     if (out->like == NULL) out->like = object;

@@ -1,6 +1,9 @@
 // A call without data: what it is called, its key, and the shapes of its results.
 #include "native.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 PyObject *native_call_new(native_operation *operation, hone_call *call)
 {
     native_call *self = PyObject_New(native_call, native.call_type);
@@ -97,18 +100,33 @@ static PyObject *get_values(PyObject *object, void *closure)
     return tuple;
 }
 
+// Text that comes in pieces, while others have the interpreter's lock.
+typedef struct pieces {
+    char *text;
+    size_t size, capacity;
+    bool failed;
+} pieces;
+
 static void append(void *ctx, const char *text, size_t size)
 {
-    PyObject **pieces = ctx;
-    PyObject *piece = *pieces != NULL ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace") : NULL;
-    if (piece == NULL || PyList_Append(*pieces, piece) != 0) Py_CLEAR(*pieces);
-    Py_XDECREF(piece);
+    pieces *out = ctx;
+    if (out->size + size > out->capacity) {
+        size_t capacity = 2 * (out->size + size);
+        char *grown = out->failed ? NULL : realloc(out->text, capacity);
+        out->failed = grown == NULL;
+        if (out->failed) return;
+        out->text = grown;
+        out->capacity = capacity;
+    }
+    memcpy(out->text + out->size, text, size);
+    out->size += size;
 }
 
-static PyObject *join(PyObject *pieces)
+static PyObject *take_pieces(pieces *from)
 {
-    PyObject *empty = PyUnicode_FromString(""), *text = empty != NULL ? PyUnicode_Join(empty, pieces) : NULL;
-    Py_XDECREF(empty);
+    PyObject *text =
+        from->failed ? PyErr_NoMemory() : PyUnicode_DecodeUTF8(from->text, (Py_ssize_t)from->size, "replace");
+    free(from->text);
     return text;
 }
 
@@ -118,20 +136,19 @@ static PyObject *method_explain(PyObject *object, PyObject *json)
     native_call *self = (native_call *)object;
     hone_format format = PyObject_IsTrue(json) == 1 ? HONE_JSON : HONE_TEXT;
     hone_context *context = NULL;
-    PyObject *entered = NULL, *pieces, *text = NULL;
+    PyObject *entered = NULL;
+    pieces out = {.text = NULL};
+    hone_status status;
     hone_error err;
     if (!native_context_current(&context, &entered)) return NULL;
-    pieces = PyList_New(0);
-    hone_context *previous = hone_context_enter(context);
-    hone_status status = hone_explain(self->operation->op, self->call, format, append, &pieces, &err);
+    Py_BEGIN_ALLOW_THREADS hone_context *previous = hone_context_enter(context);
+    status = hone_explain(self->operation->op, self->call, format, append, &out, &err);
     hone_context_enter(previous);
-    if (status != HONE_OK)
-        native_raise(&err);
-    else if (pieces != NULL)
-        text = join(pieces);
-    Py_XDECREF(pieces);
-    Py_XDECREF(entered);
-    return text;
+    Py_END_ALLOW_THREADS Py_XDECREF(entered);
+    PyObject *text = take_pieces(&out);
+    if (status == HONE_OK) return text;
+    Py_XDECREF(text);
+    return native_raise(&err);
 }
 
 // decide(): the chain, without running.

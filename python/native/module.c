@@ -19,6 +19,15 @@ PyObject *native_text(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
+const char *native_utf8(PyObject *text)
+{
+    Py_ssize_t size = 0;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    if (utf8 == NULL || strlen(utf8) == (size_t)size) return utf8;
+    PyErr_SetString(PyExc_ValueError, "embedded null character");
+    return NULL;
+}
+
 // --- functions of the module: those of its runtime, without a look-up on the way
 
 static native_runtime *default_runtime(void)
@@ -30,18 +39,11 @@ static native_runtime *default_runtime(void)
     return native.runtime;
 }
 
-typedef PyObject *operation_function(native_operation *op, PyObject *const *args, Py_ssize_t count, PyObject *names);
-
-static PyObject *with_operation(operation_function *function, PyObject *const *args, Py_ssize_t count, PyObject *names)
+static PyObject *with_operation(
+    native_operation_function *function, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     native_runtime *runtime = default_runtime();
-    if (runtime == NULL) return NULL;
-    if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "the name of an operation is asked for");
-        return NULL;
-    }
-    native_operation *operation = native_operation_find(runtime, args[0]);
-    return operation != NULL ? function(operation, args + 1, count - 1, names) : NULL;
+    return runtime != NULL ? native_with_operation(runtime, function, args, count, names) : NULL;
 }
 
 static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -113,6 +115,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
 
 static bool make_names(void)
 {
+    if (native.versioned_arguments != NULL) return true;
     native.name_dlpack = PyUnicode_InternFromString("__dlpack__");
     native.name_get = PyUnicode_InternFromString("get");
     native.unversioned_arguments = PyTuple_New(0);
@@ -132,6 +135,7 @@ PyTypeObject *native_make_type(PyObject *module, const char *name, size_t size, 
     return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
 }
 
+// Types are made once a process: objects of theirs outlive a module that is imported anew.
 static bool make_types(PyObject *module)
 {
     static const struct {
@@ -149,7 +153,7 @@ static bool make_types(PyObject *module)
         {"Program", native_program_make_type, &native.program_type},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        *rows[i].type = rows[i].make(module);
+        if (*rows[i].type == NULL) *rows[i].type = rows[i].make(module);
         if (*rows[i].type == NULL || PyModule_AddObjectRef(module, rows[i].name, (PyObject *)*rows[i].type) != 0)
             return false;
     }
@@ -174,15 +178,29 @@ static PyMethodDef functions[] = {
     {0},
 };
 
+// What the module keeps is the process's: the exceptions and the context variable of one interpreter.
+static bool is_main_interpreter(void)
+{
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return true;
+    PyErr_SetString(PyExc_ImportError, "hone cannot be imported in a subinterpreter: import it in the main one");
+    return false;
+}
+
+static int make_module(PyObject *module)
+{
+    return is_main_interpreter() && make_names() && make_types(module) ? 0 : -1;
+}
+
+static PyModuleDef_Slot steps[] = {{Py_mod_exec, (void *)make_module}, {0}};
+
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "hone._hone", .m_doc = "The C library hone.", .m_size = -1, .m_methods = functions,
+    PyModuleDef_HEAD_INIT,  .m_name = "hone._hone", .m_doc = "The C library hone.",
+    .m_methods = functions, .m_slots = steps,
 };
 
 PyMODINIT_FUNC PyInit__hone(void);
 
 PyMODINIT_FUNC PyInit__hone(void)
 {
-    PyObject *module = PyModule_Create(&definition);
-    if (module != NULL && !(make_names() && make_types(module))) Py_CLEAR(module);
-    return module;
+    return PyModuleDef_Init(&definition);
 }

@@ -137,6 +137,15 @@ PyTypeObject *native_program_make_type(PyObject *module);
 
 // The operation of a name or object, borrowed; NULL with an exception.
 native_operation *native_operation_find(native_runtime *runtime, PyObject *name_or_operation);
+typedef PyObject *native_operation_function(
+    native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
+// Calls a function with the operation that args[0] names, and keeps it meanwhile: another thread may close the runtime.
+PyObject *native_with_operation(
+    native_runtime *runtime,
+    native_operation_function *function,
+    PyObject *const *args,
+    Py_ssize_t count,
+    PyObject *names);
 PyObject *native_operation_run(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *native_operation_bind(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *native_operation_call(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
@@ -155,7 +164,9 @@ PyObject *native_decision(const hone_decision *decision, const char *call);
 
 // The memory of an object of a heap type, given back with its type.
 void native_object_free(PyObject *self);
-// A dict of a format as of Py_BuildValue, with NULL strings as None.
+// A str, or None for NULL.
 PyObject *native_text(const char *text);
+// The text of a str, borrowed; NULL with an exception for what is none, and for one that holds a NUL.
+const char *native_utf8(PyObject *text);
 
 #endif

@@ -60,6 +60,27 @@ PyObject *native_operation_call(native_operation *operation, PyObject *const *ar
     return done ? native_call_new(operation, call) : NULL;
 }
 
+PyObject *native_with_operation(
+    native_runtime *runtime,
+    native_operation_function *function,
+    PyObject *const *args,
+    Py_ssize_t count,
+    PyObject *names)
+{
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "the name of an operation is asked for");
+        return NULL;
+    }
+    Py_INCREF((PyObject *)runtime);
+    native_operation *operation = native_operation_find(runtime, args[0]);
+    Py_XINCREF((PyObject *)operation);
+    Py_DECREF((PyObject *)runtime);
+    if (operation == NULL) return NULL;
+    PyObject *made = function(operation, args + 1, count - 1, names);
+    Py_DECREF((PyObject *)operation);
+    return made;
+}
+
 static PyObject *method_run(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     return native_operation_run((native_operation *)self, args, count, names);
@@ -79,7 +100,7 @@ static PyObject *method_call(PyObject *self, PyObject *const *args, Py_ssize_t c
 static PyObject *method_parse(PyObject *self, PyObject *text)
 {
     native_operation *operation = (native_operation *)self;
-    const char *utf8 = PyUnicode_AsUTF8AndSize(text, NULL);
+    const char *utf8 = native_utf8(text);
     hone_allocator allocator = {0};
     hone_call *call = NULL;
     hone_error err;
@@ -194,7 +215,7 @@ static bool fill_parameters(native_operation *self)
 
 static native_operation *make(native_runtime *runtime, PyObject *name)
 {
-    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    const char *text = native_utf8(name);
     const hone_op *op = NULL;
     hone_error err;
     if (text == NULL) return NULL;

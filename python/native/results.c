@@ -110,14 +110,15 @@ static PyObject *method_merge(PyObject *object, PyObject *other)
 static PyObject *method_store(PyObject *object, PyObject *url)
 {
     native_result *self = (native_result *)object;
-    const char *text = PyUnicode_AsUTF8AndSize(url, NULL);
+    const char *text = native_utf8(url);
     hone_store *store = NULL;
+    hone_status status;
     hone_error err;
     if (text == NULL) return NULL;
-    hone_status status = hone_store_open((hone_allocator){0}, text, &store, &err);
+    Py_BEGIN_ALLOW_THREADS status = hone_store_open((hone_allocator){0}, text, &store, &err);
     if (status == HONE_OK) status = hone_result_store(self->result, store, &err);
     hone_store_close(&store);
-    if (status != HONE_OK) return native_raise(&err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
     Py_RETURN_NONE;
 }
 

@@ -85,7 +85,7 @@ static PyObject *method_kernels(PyObject *object, PyObject *name)
     const hone_kernel_ref **kernels = NULL;
     size_t count = 0;
     hone_error err;
-    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    const char *text = native_utf8(name);
     if (text == NULL) return NULL;
     if (hone_registry_kernels(self->rt, text, &kernels, &count, &err) != HONE_OK) return native_raise(&err);
     PyObject *list = PyList_New(0);
@@ -166,32 +166,19 @@ static PyObject *method_operation(PyObject *object, PyObject *name)
     return operation;
 }
 
-typedef PyObject *operation_function(native_operation *op, PyObject *const *args, Py_ssize_t count, PyObject *names);
-
-static PyObject *with_operation(
-    PyObject *object, operation_function *function, PyObject *const *args, Py_ssize_t count, PyObject *names)
-{
-    if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "the name of an operation is asked for");
-        return NULL;
-    }
-    native_operation *operation = native_operation_find((native_runtime *)object, args[0]);
-    return operation != NULL ? function(operation, args + 1, count - 1, names) : NULL;
-}
-
 static PyObject *method_run(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    return with_operation(object, native_operation_run, args, count, names);
+    return native_with_operation((native_runtime *)object, native_operation_run, args, count, names);
 }
 
 static PyObject *method_bind(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    return with_operation(object, native_operation_bind, args, count, names);
+    return native_with_operation((native_runtime *)object, native_operation_bind, args, count, names);
 }
 
 static PyObject *method_call(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    return with_operation(object, native_operation_call, args, count, names);
+    return native_with_operation((native_runtime *)object, native_operation_call, args, count, names);
 }
 
 static PyObject *method_tune(PyObject *object, PyObject *args, PyObject *keywords)

@@ -136,15 +136,45 @@ static bool open_interface(PyObject *array, const hone_dtype_info *info, native_
 
 // --- descriptions
 
+// The name of "float32", numpy.dtype("float32"), numpy.float32 or jax.numpy.float32; NULL without an exception for others.
+static PyObject *dtype_name(PyObject *named)
+{
+    static const char *const fields[] = {"name", "__name__"};
+    PyObject *name = PyUnicode_Check(named) ? Py_NewRef(named) : NULL;
+    for (size_t i = 0; name == NULL && i < sizeof fields / sizeof *fields; i++) {
+        name = PyObject_GetAttrString(named, fields[i]);
+        if (name != NULL && !PyUnicode_Check(name)) Py_CLEAR(name);
+        PyErr_Clear();
+    }
+    return name;
+}
+
+static const hone_dtype_info *named_dtype(PyObject *named)
+{
+    PyObject *name = dtype_name(named);
+    const char *text = name != NULL ? native_utf8(name) : NULL;
+    const hone_dtype_info *info = text != NULL ? hone_dtype_by_name(text) : NULL;
+    Py_XDECREF(name);
+    if (info != NULL) return info;
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "%R is no element type that hone knows", named);
+    return NULL;
+}
+
+static bool read_shape(PyObject *shape, native_tensor *out)
+{
+    PyObject *dims = PySequence_Check(shape) ? PySequence_Tuple(shape) : NULL;
+    if (dims == NULL && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "a shape is a tuple of ints, and a %R came", Py_TYPE(shape));
+    bool done = dims != NULL && read_dims(dims, out->shape, &out->own.ndim);
+    Py_XDECREF(dims);
+    return done;
+}
+
 static bool describe_pair(PyObject *pair, native_tensor *out)
 {
-    PyObject *name = PyTuple_GetItem(pair, 0);
-    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    const hone_dtype_info *info = text != NULL ? hone_dtype_by_name(text) : NULL;
-    if (info == NULL) {
-        PyErr_Format(PyExc_TypeError, "%R is no element type that hone knows", name);
-        return false;
-    }
+    const hone_dtype_info *info = named_dtype(PyTuple_GetItem(pair, 0));
+    if (info == NULL) return false;
     out->own = (hone_tensor){.device = {HONE_DEVICE_CPU, 0}, .dtype = info->dtype, .shape = out->shape};
     if (PyTuple_Size(pair) == 4) {
         out->own.device.type = (int32_t)PyLong_AsLong(PyTuple_GetItem(pair, 2));
@@ -154,7 +184,7 @@ static bool describe_pair(PyObject *pair, native_tensor *out)
     out->owner = NULL;
     out->read_only = false;
     out->tensor = &out->own;
-    return read_dims(PyTuple_GetItem(pair, 1), out->shape, &out->own.ndim);
+    return read_shape(PyTuple_GetItem(pair, 1), out);
 }
 
 // --- all of them
@@ -179,6 +209,26 @@ static PyObject *export_versioned(PyObject *object)
     return capsule;
 }
 
+// What the array says of why it does not go, behind its dtype, which it leaves out.
+static bool fail_dtype(PyObject *array)
+{
+    PyObject *type, *value, *trace, *dtype;
+    if (!PyErr_ExceptionMatches(PyExc_BufferError)) return false;
+    PyErr_Fetch(&type, &value, &trace);
+    dtype = PyObject_GetAttrString(array, "dtype");
+    PyErr_Clear();
+    if (dtype == NULL) {
+        PyErr_Restore(type, value, trace);
+        return false;
+    }
+    PyErr_Format(PyExc_BufferError, "an array of %S came: %S", dtype, value);
+    Py_DECREF(dtype);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return false;
+}
+
 static bool open_refused(PyObject *object, native_tensor *out)
 {
     if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
@@ -194,9 +244,13 @@ static bool open_refused(PyObject *object, native_tensor *out)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     const hone_dtype_info *info = extended_dtype(object);
-    PyErr_Restore(type, value, trace);
-    if (info == NULL) return false;
-    PyErr_Clear();
+    if (info == NULL) {
+        PyErr_Restore(type, value, trace);
+        return fail_dtype(object);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
     return open_interface(object, info, out);
 }
 

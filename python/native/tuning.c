@@ -46,6 +46,19 @@ static void on_progress(void *ctx, const hone_progress *progress)
     PyGILState_Release(state);
 }
 
+// A converter: an int of 0 or more.
+static int read_count(PyObject *object, void *out)
+{
+    long value = PyLong_AsLong(object);
+    if (value == -1 && PyErr_Occurred()) return 0;
+    if (value < 0 || (unsigned long)value > UINT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "evaluations and patience are 0 (the default) or more, and not %R", object);
+        return 0;
+    }
+    *(uint32_t *)out = (uint32_t)value;
+    return 1;
+}
+
 static bool read_options(PyObject *keywords, hone_tune_options *out, PyObject **out_progress)
 {
     static char *names[] = {"evaluations",  "seconds",   "patience",       "candidate_seconds",
@@ -59,11 +72,12 @@ static bool read_options(PyObject *keywords, hone_tune_options *out, PyObject **
     PyObject *none = PyTuple_New(0);
     *out = (hone_tune_options){.struct_size = sizeof *out};
     *out_progress = Py_None;
-    bool parsed = none != NULL &&
-                  PyArg_ParseTupleAndKeywords(
-                      none, keywords, "|$IdIddzpKpppzzpddO", names, &out->evaluations, &out->seconds, &out->patience,
-                      &out->candidate_seconds, &out->wait_seconds, &isolation, &cold, &seed, &store, &fresh, &keep,
-                      &out->platform, &out->kernel, &stable, &out->expected_calls, &out->batch_seconds, out_progress);
+    bool parsed =
+        none != NULL &&
+        PyArg_ParseTupleAndKeywords(
+            none, keywords, "|$O&dO&ddzpKpppzzpddO", names, read_count, &out->evaluations, &out->seconds, read_count,
+            &out->patience, &out->candidate_seconds, &out->wait_seconds, &isolation, &cold, &seed, &store, &fresh,
+            &keep, &out->platform, &out->kernel, &stable, &out->expected_calls, &out->batch_seconds, out_progress);
     Py_XDECREF(none);
     if (!parsed) return false;
     out->regime = cold ? HONE_COLD : HONE_WARM;

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import unittest.mock
@@ -82,6 +83,22 @@ class Contexts(HoneTest):
             raise KeyError
         self.assertNotEqual(hone.decide(NORM).source, "override")
 
+    def test_what_was_not_entered_is_not_left(self):
+        with self.assertRaisesRegex(RuntimeError, "none was entered"):
+            hone.policy("fail").__exit__(None, None, None)
+
+    def test_a_subinterpreter_is_refused(self):
+        code = f"import sys; sys.path[:0] = {sys.path!r}; import hone"
+        # Python's own module for them is private and has had three names.
+        script = ("import sys\n"
+                  "for name in ('_interpreters', '_xxsubinterpreters'):\n"
+                  "    try: interpreters = __import__(name)\n"
+                  "    except ImportError: continue\n"
+                  "    print(interpreters.run_string(interpreters.create(), sys.argv[1]))\n"
+                  "    break\n")
+        out = subprocess.run([sys.executable, "-B", "-c", script, code], capture_output=True, text=True)
+        self.assertRegex(out.stdout + out.stderr, "ImportError.*subinterpreter|subinterpreters")
+
     def test_a_wrong_override_fails_where_it_is_made_or_followed(self):
         with self.assertRaises(hone.HoneError):
             with hone.override("rms_norm", "nobody"):
@@ -133,7 +150,8 @@ class Tune(HoneTest):
         with hone.Runtime(store=self.store) as other:
             self.assertNotEqual(other.decide("rms_norm", x, w, eps=0.25).source, "store")
         for wrong, words in (({"isolation": "none"}, "worker"), ({"second": 1}, "no parameter 'second'"),
-                             ({"seconds": "x"}, "")):
+                             ({"seconds": "x"}, ""), ({"evaluations": -1}, "evaluations and patience"),
+                             ({"patience": 1 << 40}, "evaluations and patience"), ({"progress": 3}, "progress is a callable")):
             with self.assertRaisesRegex((TypeError, ValueError), words):
                 hone.tune("rms_norm", x, w, **wrong)
 

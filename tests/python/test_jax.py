@@ -13,10 +13,13 @@ import threading
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import hone
 from support import QUICK, HoneTest, norm
@@ -67,6 +70,12 @@ class Call(HoneTest):
                 jax.jit(wrong)()
         with self.assertRaisesRegex(TypeError, "must be known when"):
             jax.jit(rms)(X, W, eps=0.5)
+        for scalar in ([1.0], jnp.ones(2), numpy.ones(2)):
+            with self.assertRaisesRegex(TypeError, "rms_norm: eps is a scalar"):
+                rms(X, W, eps=scalar)
+        rows, = jax.export.symbolic_shape("rows")
+        with self.assertRaisesRegex(TypeError, r"shape \(rows, 64\).*known when"):
+            jax.eval_shape(rms, jax.ShapeDtypeStruct((rows, 64), jnp.float32), W)
 
     def test_vmap_puts_the_batch_into_a_leading_dim(self):
         many = jnp.stack([X, 2 * X, 3 * X])
@@ -107,6 +116,22 @@ class Call(HoneTest):
         for ours, plain in zip(jax.jit(jax.grad(loss(gate), (0, 1)))(x, y), jax.grad(loss(Plain.gate), (0, 1))(x, y)):
             close(ours, plain)
         close(jax.vmap(jax.grad(loss(gate)))(X, X[::-1]), jax.vmap(jax.grad(loss(Plain.gate)))(X, X[::-1]))
+        with self.assertRaisesRegex(TypeError, "silu_mul is differentiated in reverse mode and once"):
+            jax.hessian(lambda x: loss(gate)(x, y))(x)
+
+    def test_each_device_of_a_mesh_has_its_part(self):
+        mesh = Mesh(numpy.array(jax.devices()), ("d",))
+        parts = functools.partial(jax.shard_map, mesh=mesh, out_specs=PartitionSpec("d"))
+        ours = jax.jit(parts(rms, in_specs=(PartitionSpec("d"), PartitionSpec())))
+        close(ours(X, W), norm(numpy.asarray(X), numpy.asarray(W)))
+
+        def gradients(gate):
+            whole = parts(gate, in_specs=(PartitionSpec("d"), PartitionSpec()))
+            return jax.grad(lambda x, y: whole(x, y).sum(), (0, 1))(X, X[:2])
+
+        for ours, plain in zip(gradients(functools.partial(hone.jax.call, "silu_mul")), gradients(Plain.gate)):
+            close(ours, plain)
+        close(jax.jit(rms)(jax.device_put(X, NamedSharding(mesh, PartitionSpec("d"))), W), norm(numpy.asarray(X), numpy.asarray(W)))
 
     def test_calls_run_in_loops_and_at_the_same_time(self):
         looped = jax.jit(lambda x: jax.lax.fori_loop(0, 5, lambda i, x: rms(x, W) * 0.5, x))

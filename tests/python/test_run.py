@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import subprocess
 import sys
 import threading
 
@@ -121,8 +122,10 @@ class Run(HoneTest):
             hone.run("rms_norm", x, w, x, x)
         with self.assertRaisesRegex(TypeError, "x is given twice"):
             hone.run("rms_norm", x, w, x=x)
-        with self.assertRaisesRegex(TypeError, "__dlpack__.*list"):
+        with self.assertRaisesRegex(TypeError, "x: .*__dlpack__.*list"):
             hone.run("rms_norm", x.tolist(), w)
+        with self.assertRaisesRegex(BufferError, "weight: an array of int4 came"):
+            hone.run("rms_norm", x, w.astype(ml_dtypes.int4))
         with self.assertRaisesRegex(BufferError, "DLPack 2.0"):
             hone.run("rms_norm", Newer(), w)
         with self.assertRaisesRegex(BufferError, "dimensions"):
@@ -131,10 +134,21 @@ class Run(HoneTest):
             hone.run("rms_norm", x, w, x)  # the result over the parameter
         with self.assertRaisesRegex(hone.NotFoundError, "rms_norm"):
             hone.run("rms_nrom", x, w)
+        with self.assertRaisesRegex(ValueError, "null character"):
+            hone.run("rms_norm\0", x, w)
         with self.assertRaises(TypeError):
             hone.run(3, x)
         with self.assertRaises(TypeError):
             hone.run()
+
+    def test_shapes_and_dtypes_stand_for_arrays(self):
+        for dtype in ("float32", "f32", numpy.float32, numpy.dtype("float32"), ml_dtypes.bfloat16):
+            call = hone.call("softmax", (dtype, [4, numpy.int64(8)]))
+            self.assertEqual(call.text, f"softmax({'bf16' if dtype is ml_dtypes.bfloat16 else 'f32'}[4,8])")
+        for wrong, words in ((("float99", (8,)), "float99"), ((8, (8,)), "8 is no element type"),
+                             (("float32", 8), "a shape is a tuple of ints.*int"), (("float32", ("a",)), "")):
+            with self.assertRaisesRegex(TypeError, words):
+                hone.call("softmax", wrong)
 
     def test_errors_carry_what_c_says(self):
         x, w = arrays()
@@ -184,6 +198,39 @@ class Run(HoneTest):
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
+
+
+    def test_a_runtime_may_be_taken_away_while_others_call(self):
+        x, w = arrays()
+        done = threading.Event()
+
+        def swap():
+            while not done.is_set():
+                hone.use(hone.Runtime(store="none")).close()
+
+        def work():
+            for _ in range(200):
+                hone.run("rms_norm", x, w)
+                hone.decide("rms_norm", x, w)
+
+        hone.default()
+        swapper = threading.Thread(target=swap)
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in (swapper, *threads):
+            thread.start()
+        for thread in threads:
+            thread.join()
+        done.set()
+        swapper.join()
+
+    def test_a_child_of_fork_goes_on(self):
+        script = ("import numpy, os, signal, hone\n"
+                  "x, w = numpy.ones((256, 1024), numpy.float32), numpy.ones(1024, numpy.float32)\n"
+                  "expected, child = hone.run('rms_norm', x, w), os.fork()\n"
+                  "signal.alarm(100)\n"  # for a child that waits for threads of its parent's
+                  "if child == 0: os._exit(not numpy.array_equal(hone.run('rms_norm', x, w), expected))\n"
+                  "os._exit(os.waitpid(child, 0)[1] != 0)\n")
+        subprocess.run([sys.executable, "-B", "-c", script], check=True)
 
 
 class Bind(HoneTest):
