@@ -29,11 +29,11 @@ HONE_API HONE_MUST_CHECK hone_status hone_pack_load(hone_runtime *rt, const char
 // One kernel of a pack. Texts are borrowed for the visit.
 typedef struct hone_pack_entry {
     size_t struct_size;
-    const char *pack;      // its name, else that of its folder
-    const char *folder;    // without links
-    const char *algorithm; // "matmul", "saxpy@v2"
-    const char *kernel;    // "": this is an algorithm of the pack that was refused, or the pack itself
-    hone_platform platform;
+    const char *pack;       // its name, else that of its folder
+    const char *folder;     // without links
+    const char *algorithm;  // "matmul", "saxpy@v2"
+    const char *kernel;     // "": this is an algorithm of the pack that was refused, a nameless kernel, or the pack
+    hone_platform platform; // HONE_PLATFORM_NONE: none that hone knows
     hone_backend backend;
     size_t variants;      // explicit configs, each with code of its own; 0: the space's
     size_t files;         // that the kernel is made of

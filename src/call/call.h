@@ -24,6 +24,10 @@ bool hone_tensor_keeps_apart(const hone_tensor *tensor);
 // True when some byte belongs to both tensors. Exact but for strides so odd that the search is cut short (then true).
 bool hone_tensors_overlap(const hone_tensor *a, const hone_tensor *b);
 
+// Whether a name of an expression can mean something in a call of the signature: a dim, a scalar, a fact about a tensor
+// ("x.shape" with an index, "x.ndim", "x.size"; else index -1), or none for a tensor that may be left out.
+bool hone_signature_knows(const hone_signature *signature, hone_view name, int64_t index);
+
 // "cpu", "cuda", ...; NULL for a type that hone does not know.
 const char *hone_device_type_name(int32_t type);
 // 0 when there is no such name.

@@ -56,3 +56,23 @@ bool hone_signature_has_buckets(const hone_signature *signature)
 {
     return signature->has_buckets;
 }
+
+static bool is_fact(hone_view fact, int64_t index)
+{
+    return index >= 0 ? hone_view_is(fact, "shape") : hone_view_is(fact, "ndim") || hone_view_is(fact, "size");
+}
+
+bool hone_signature_knows(const hone_signature *signature, hone_view name, int64_t index)
+{
+    const char *dot = memchr(name.data, '.', name.size);
+    const hone_view owner = {name.data, dot != NULL ? (size_t)(dot - name.data) : name.size};
+    if (dot == NULL && index < 0 && hone_signature_slot(signature, name) >= 0) return true;
+    for (size_t i = 0; i < hone_signature_count(signature); i++) {
+        const hone_parameter *shown = hone_signature_parameter(signature, i);
+        if (!hone_view_is(owner, shown->name)) continue;
+        const bool is_tensor = shown->kind == HONE_KIND_TENSOR;
+        if (dot == NULL) return index < 0 && (!is_tensor || shown->nullable);
+        return is_tensor && is_fact((hone_view){dot + 1, name.size - owner.size - 1}, index);
+    }
+    return false;
+}

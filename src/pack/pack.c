@@ -15,7 +15,8 @@ static const char where[] = "pack.open";
 static const char root_fields[] = "hone_pack name version description producer algorithms kernels";
 static const char algorithm_fields[] = "signature tolerance independent reference description";
 
-hone_status hone_pack_note(hone_kernel_pack *pack, const char *algorithm, hone_status status, const char *reason)
+hone_status hone_pack_note(
+    hone_kernel_pack *pack, const char *algorithm, const char *kernel, hone_status status, const char *reason)
 {
     if (pack->problem_count == pack->problem_capacity) {
         const size_t capacity = pack->problem_capacity > 0 ? 2 * pack->problem_capacity : 8;
@@ -27,7 +28,11 @@ hone_status hone_pack_note(hone_kernel_pack *pack, const char *algorithm, hone_s
     }
     const char *copy = hone_arena_text(&pack->arena, reason, strlen(reason));
     if (copy == NULL) return HONE_OUT_OF_MEMORY;
-    pack->problems[pack->problem_count++] = (pack_problem){algorithm, status, copy};
+    pack->problems[pack->problem_count++] = (pack_problem){
+        .algorithm = algorithm != NULL ? algorithm : "",
+        .kernel = kernel != NULL ? kernel : "",
+        .status = status,
+        .reason = copy};
     return HONE_OK;
 }
 
@@ -88,7 +93,7 @@ static hone_status read_algorithms(reading *r, const json_t *root)
         status = read_algorithm(r, item, one);
         if (status == HONE_OK) pack->algorithm_count++;
         if (status == HONE_OUT_OF_MEMORY) return status;
-        if (status != HONE_OK && hone_pack_note(pack, "", status, r->err->message) != HONE_OK)
+        if (status != HONE_OK && hone_pack_note(pack, NULL, NULL, status, r->err->message) != HONE_OK)
             return hone_pack_fail_memory(r);
     }
     hone_pack_leave(r);
@@ -143,8 +148,7 @@ static hone_status read_kernels(reading *r, const json_t *root)
             release_space(details);
         if (status == HONE_OUT_OF_MEMORY) return status;
         if (status != HONE_OK &&
-            hone_pack_note(pack, details->algorithm != NULL ? details->algorithm : "", status, r->err->message) !=
-                HONE_OK)
+            hone_pack_note(pack, details->algorithm, details->name, status, r->err->message) != HONE_OK)
             return hone_pack_fail_memory(r);
     }
     r->kernel = NULL;
@@ -379,7 +383,7 @@ void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, cons
             .pack = pack->name,
             .folder = pack->folder,
             .algorithm = problem->algorithm,
-            .kernel = "",
+            .kernel = problem->kernel,
             .status = problem->status,
             .reason = problem->reason,
         };

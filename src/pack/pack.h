@@ -24,6 +24,10 @@ typedef struct hone_kernel_pack hone_kernel_pack;
 // run nowhere. What it says is put behind the names of pack, kernel and variant. HONE_OUT_OF_MEMORY ends the reading.
 typedef hone_status hone_pack_judge(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 
+// The same beside the signature of the kernel's algorithm: whether the variant can fit any call of it.
+typedef hone_status hone_pack_fitter(
+    const hone_pack_kernel *kernel, const hone_pack_variant *variant, const hone_signature *signature, hone_error *err);
+
 // Reads folder/pack.json and looks at every file that it names. A kernel with something wrong is kept with its refusal.
 //   judge  NULL: every platform takes everything
 // Returns as hone_pack_load.
@@ -60,12 +64,14 @@ const hone_kernel *hone_pack_find(
     hone_platform platform,
     const char *revision);
 
-// Registers algorithms, then kernels, each alone: one that the registry refuses gets that for a refusal. An algorithm that
-// is registered already with the same signature stays as it is. Once a pack.
+// Registers algorithms, then kernels, each alone: one that fits no call of its algorithm, or that the registry refuses, gets that
+// for a refusal. An algorithm that is registered already with the same signature stays as it is. Once a pack.
+//   fitter  NULL: every kernel fits
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY.
-hone_status hone_pack_register(hone_kernel_pack *pack, hone_registry *registry, hone_error *err);
+hone_status hone_pack_register(
+    hone_kernel_pack *pack, hone_registry *registry, hone_pack_fitter *fitter, hone_error *err);
 // The same without registering: which algorithms are not there shows in refusals.
-hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_error *err);
+hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_pack_fitter *fitter, hone_error *err);
 // Refuses a kernel that is not registered yet, with what somebody else found wrong. HONE_OUT_OF_MEMORY.
 hone_status hone_pack_refuse(hone_kernel_pack *pack, size_t index, const hone_error *why);
 // Visits refused algorithms, then kernels.

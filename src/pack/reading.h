@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "pack/pack.h"
 
-// What was refused beside kernels: an algorithm, or a kernel that could not be named.
+// What was refused and cannot be registered: an algorithm, or a kernel without a name or a platform.
 typedef struct pack_problem {
-    const char *algorithm;
+    const char *algorithm, *kernel; // "": it has no name
     hone_status status;
     const char *reason;
 } pack_problem;
@@ -42,8 +42,9 @@ typedef struct reading {
 hone_status hone_pack_fail(const reading *r, hone_status status, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 hone_status hone_pack_fail_memory(const reading *r);
-// Notes something refused that is no kernel with a name.
-hone_status hone_pack_note(hone_kernel_pack *pack, const char *algorithm, hone_status status, const char *reason);
+// Notes something refused that cannot stand in the registry. algorithm and kernel may be NULL.
+hone_status hone_pack_note(
+    hone_kernel_pack *pack, const char *algorithm, const char *kernel, hone_status status, const char *reason);
 
 // Whether "saxpy" or "saxpy@v2" names the algorithm of a signature.
 bool hone_pack_is_algorithm(const char *written, const char *signature);

@@ -46,15 +46,71 @@ static hone_status add_algorithms(hone_kernel_pack *pack, hone_registry *registr
         if (same_algorithm(pack, registry, algorithm) != NULL) continue;
         hone_status status = hone_registry_add_algorithm(registry, algorithm, false, &why);
         if (status == HONE_OUT_OF_MEMORY) return status;
-        if (status != HONE_OK && hone_pack_note(pack, algorithm->signature, status, why.message) != HONE_OK)
+        if (status != HONE_OK && hone_pack_note(pack, algorithm->signature, NULL, status, why.message) != HONE_OK)
             return HONE_OUT_OF_MEMORY;
     }
     return HONE_OK;
 }
 
-hone_status hone_pack_register(hone_kernel_pack *pack, hone_registry *registry, hone_error *err)
+// The signature that calls of a kernel's algorithm have: the registry's, else the pack's own. *out NULL: there is none. The caller
+// releases it.
+static hone_status find_signature(
+    const hone_kernel_pack *pack, hone_registry *registry, const char *algorithm, hone_signature **out)
+{
+    const hone_algorithm_entry *there = hone_registry_find(registry, algorithm, NULL);
+    *out = there != NULL ? hone_signature_retain(there->signature) : NULL;
+    for (size_t i = 0; i < pack->algorithm_count && *out == NULL; i++) {
+        const char *text = pack->algorithms[i].signature;
+        if (hone_pack_is_algorithm(algorithm, text) &&
+            hone_signature_parse(pack->allocator, text, out, NULL) == HONE_OUT_OF_MEMORY)
+            return HONE_OUT_OF_MEMORY;
+    }
+    return HONE_OK;
+}
+
+static hone_status check_variants(
+    const hone_pack_kernel *details, const hone_signature *signature, hone_pack_fitter *fitter, hone_error *err)
+{
+    for (size_t i = 0; i < details->variant_count; i++) {
+        hone_status status = fitter(details, &details->variants[i], signature, err);
+        if (status == HONE_OK) continue;
+        return details->is_listed && status != HONE_OUT_OF_MEMORY ? hone_fail_prefix(err, status, "variants[%zu]", i)
+                                                                  : status;
+    }
+    return HONE_OK;
+}
+
+static hone_status check_kernel(
+    hone_kernel_pack *pack, hone_registry *registry, hone_pack_kernel *details, hone_pack_fitter *fitter)
+{
+    hone_signature *signature = NULL;
+    hone_error why = {.message = ""};
+    if (details->refusal != NULL) return HONE_OK;
+    hone_status status = find_signature(pack, registry, details->algorithm, &signature);
+    if (status != HONE_OK) return status;
+    if (signature == NULL) {
+        status = hone_registry_fail_unknown(registry, details->algorithm, &why);
+        return refuse_kernel(pack, details, status, &why);
+    }
+    if (fitter != NULL) status = check_variants(details, signature, fitter, &why);
+    hone_signature_release(&signature);
+    if (status == HONE_OK || status == HONE_OUT_OF_MEMORY) return status;
+    return refuse_kernel(pack, details, status, &why);
+}
+
+hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_pack_fitter *fitter, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < pack->count; i++)
+        status = check_kernel(pack, registry, &pack->details[i], fitter);
+    return status == HONE_OK ? HONE_OK : hone_fail_memory(err, "pack.check");
+}
+
+hone_status hone_pack_register(
+    hone_kernel_pack *pack, hone_registry *registry, hone_pack_fitter *fitter, hone_error *err)
 {
     hone_status status = add_algorithms(pack, registry);
+    if (status == HONE_OK) status = hone_pack_try(pack, registry, fitter, NULL);
     for (size_t i = 0; status == HONE_OK && i < pack->count; i++) {
         hone_error why = {.message = ""};
         hone_status one = hone_registry_add_kernels(registry, &pack->kernels[i], 1, false, false, &why);
@@ -64,21 +120,4 @@ hone_status hone_pack_register(hone_kernel_pack *pack, hone_registry *registry, 
             status = refuse_kernel(pack, &pack->details[i], one, &why);
     }
     return status == HONE_OK ? HONE_OK : hone_fail_memory(err, "pack.register");
-}
-
-hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_error *err)
-{
-    hone_status status = HONE_OK;
-    for (size_t i = 0; status == HONE_OK && i < pack->count; i++) {
-        hone_pack_kernel *details = &pack->details[i];
-        if (details->refusal != NULL || hone_registry_find(registry, details->algorithm, NULL) != NULL) continue;
-        bool own = false;
-        for (size_t j = 0; j < pack->algorithm_count && !own; j++)
-            own = hone_pack_is_algorithm(details->algorithm, pack->algorithms[j].signature);
-        if (own) continue;
-        hone_error why;
-        const hone_status unknown = hone_registry_fail_unknown(registry, details->algorithm, &why);
-        status = refuse_kernel(pack, details, unknown, &why);
-    }
-    return status == HONE_OK ? HONE_OK : hone_fail_memory(err, "pack.check");
 }

@@ -30,6 +30,8 @@ typedef struct hone_timed_runs {
     size_t flood_bytes;
 } hone_timed_runs;
 
+struct hone_argument; // platforms/launch.h
+
 // struct_size first, grows at the end, NULL means default.
 typedef struct hone_platform_ops {
     uint32_t struct_size;
@@ -100,6 +102,10 @@ typedef struct hone_platform_ops {
     bool stands_alone; // prepare, release and run need no instance
     // The words of the last run that failed, which are told once. False: there are none. NULL: a status is all that it says.
     bool (*last_failure)(hone_platform_instance *instance, hone_error *err);
+    // Compares the list of arguments of such a variant, as calls of its algorithm have it, with what its binary says of itself.
+    // NULL: its binaries say nothing.
+    hone_status (*fits)(
+        const hone_pack_variant *variant, const struct hone_argument *arguments, uint32_t count, hone_error *err);
     // version 1 ends here
 } hone_platform_ops;
 
@@ -119,6 +125,10 @@ const hone_platform_ops *hone_platform_ops_of(hone_platform platform);
 hone_run_function *hone_platform_run_of(const hone_kernel *kernel);
 // The check of a kernel's platform: a hone_pack_judge.
 hone_status hone_platform_check(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
+// Whether a variant that was checked can fit calls of the algorithm whose signature this is: the names in its texts, its list of
+// arguments beside what its binary takes. A hone_pack_fitter (pack/pack.h).
+hone_status hone_platform_fits(
+    const hone_pack_kernel *kernel, const hone_pack_variant *variant, const hone_signature *signature, hone_error *err);
 // Prepares a plan as its platform does, else as its kernel does; and releases what came of it. instance may be NULL when
 // the platform has no prepare of its own.
 hone_status hone_platform_prepare(

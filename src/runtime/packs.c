@@ -37,7 +37,7 @@ static const hone_loaded_pack *find(const hone_runtime *rt, const hone_kernel_pa
 static hone_status settle(hone_runtime *rt, hone_loaded_pack *loaded, hone_error *err)
 {
     const hone_loaded_pack *there = find(rt, loaded->pack);
-    if (there == NULL) return hone_pack_register(loaded->pack, rt->registry, err);
+    if (there == NULL) return hone_pack_register(loaded->pack, rt->registry, hone_platform_fits, err);
     if (strcmp(hone_pack_digest(there->pack), hone_pack_digest(loaded->pack)) == 0) return HONE_OK;
     return hone_fail(
         err, HONE_INVALID_ARGUMENT, where, "%.400s was loaded already and has changed since: open a new runtime",
@@ -292,7 +292,7 @@ hone_status hone_pack_check(
             err, HONE_INVALID_ARGUMENT, "pack.check", "the runtime, the folder and visit must not be NULL");
     hone_status status = hone_pack_open(&rt->allocator, folder, hone_platform_check, &pack, err);
     if (status == HONE_OK) status = try_libraries(rt, pack, err);
-    if (status == HONE_OK) status = hone_pack_try(pack, rt->registry, err);
+    if (status == HONE_OK) status = hone_pack_try(pack, rt->registry, hone_platform_fits, err);
     if (status == HONE_OK) hone_pack_visit(pack, visit, ctx);
     hone_pack_close(&pack);
     return status;

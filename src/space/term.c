@@ -1,6 +1,7 @@
 #include "space/term.h"
 
 #include "base/error.h"
+#include "call/call.h"
 #include "space/space.h"
 
 #include <stdio.h>
@@ -88,6 +89,18 @@ static bool of_call(const hone_term_scope *scope, hone_view name, int64_t index,
     return true;
 }
 
+static bool is_limit(hone_view name)
+{
+    for (size_t i = 0; i < hone_space_device_limit_count; i++)
+        if (hone_view_is(name, hone_space_device_limits[i].name)) return true;
+    return false;
+}
+
+static bool only_names(const hone_term_scope *scope)
+{
+    return scope->call == NULL && scope->signature != NULL;
+}
+
 static bool resolve(void *ctx, hone_view name, int64_t index, uint32_t *out_slot)
 {
     reading *r = ctx;
@@ -96,7 +109,10 @@ static bool resolve(void *ctx, hone_view name, int64_t index, uint32_t *out_slot
     hone_scalar *slot = &r->slots[r->count];
     int parameter = scope->space != NULL && index < 0 ? hone_space_find_parameter(scope->space, name) : -1;
     if (parameter >= 0)
-        *slot = hone_term_parameter(scope->space, scope->config, (size_t)parameter);
+        *slot = only_names(scope) ? hone_scalar_int(1)
+                                  : hone_term_parameter(scope->space, scope->config, (size_t)parameter);
+    else if (only_names(scope) && (is_limit(name) || hone_signature_knows(scope->signature, name, index)))
+        *slot = hone_scalar_int(1);
     else if (!of_device(scope, name, slot) && !of_call(scope, name, index, slot))
         return false;
     *out_slot = r->count++;
@@ -109,6 +125,10 @@ hone_status hone_term_read(hone_lexer *lexer, const hone_term_scope *scope, hone
     const hone_expression_names names = {resolve, &r};
     const hone_expression *expression = NULL;
     hone_status status = hone_expression_compile(lexer, &names, 0, &expression, err);
+    if (status == HONE_OK && only_names(scope)) {
+        *out = hone_scalar_int(1);
+        return HONE_OK;
+    }
     return status == HONE_OK ? hone_expression_evaluate(expression, r.slots, out, err) : status;
 }
 

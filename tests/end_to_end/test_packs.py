@@ -7,7 +7,7 @@ import stat
 import subprocess
 import unittest
 
-from support import BUILD, DATA, NO, USAGE, CommandTest
+from support import BUILD, DATA, DONE, NO, USAGE, CommandTest
 
 EXAMPLE = DATA.parent / "examples" / "packs" / "saxpy"
 CALL = "saxpy(f32[4096], f32[4096])"
@@ -212,6 +212,12 @@ class Packs(CommandTest):
         self.change("blocked", file="../../secret.c")
         self.assertIn("has '.' or '..' in it", self.refusal())
 
+    def test_a_kernel_of_a_wrong_platform_is_named(self):
+        self.change("blocked", platform="abacus")
+        self.assertIn("abacus", self.refusal())
+        self.change("blocked", platform="native", backend="abacus")
+        self.assertIn("abacus", self.refusal())
+
     def test_an_entry_that_is_no_name_of_c_is_refused(self):
         kernel = self.document()["kernels"][0]["name"]
         self.change(kernel, entry="a b;")
@@ -360,6 +366,44 @@ class CudaPacks(CommandTest):
         self.assertIn("arguments: is missing", self.refusal("norm.cu", b"x", arguments=None))
         self.assertIn("is for gpu", self.refusal("norm.cu", b"x", backend="cpu"))
 
+    def test_a_list_that_fits_no_call_is_refused_without_a_gpu(self):
+        self.env["HONE_CUDA_DRIVER"] = "/nowhere/libcuda.so.1"
+        whole = ["x", "weight", "y", "i32(dim)"]
+        for fields, words in (({"arguments": ["x", "weight", "z"]}, "arguments: 'z' is no tensor of the call"),
+                              ({"arguments": ["x", "weight", "i32(dim)"]}, "arguments: the result 'y' is not listed"),
+                              ({"arguments": [*whole, "i32(rows)"]}, "unknown name 'rows'"),
+                              ({"arguments": [*whole, "eps"]}, "arguments: 'eps' is a scalar: write i32(eps)"),
+                              ({"arguments": [*whole, "scratch"]}, "its size in 'scratch' is not said"),
+                              ({"arguments": whole, "scratch": 4}, "0 arguments are scratch: expected one"),
+                              ({"arguments": [*whole, "i32(device.sms)", "i32(x.shape[0])"], "grid": "rows"}, "grid: "),
+                              ({"arguments": whole, "block": "x.rank"}, "block: "),
+                              ({"arguments": whole, "shared": "dim * threads"}, "shared: "),
+                              ({"arguments": whole, "constants": "A = b"}, "constants: "),
+                              ({"arguments": whole, "condition": "dims % 4 == 0"}, "condition: ")):
+            with self.subTest(**fields):
+                self.assertIn(words, self.refusal("norm.cu", b"x", **fields))
+        self.write("norm.cu", b"x", arguments=[*whole, "i32(device.sms)", "i32(x.shape[0])", "i32(x.ndim)"])
+        self.hone("pack", "check", str(self.pack), env=self.env)
+
+    def test_a_list_is_compared_with_the_binary_without_a_gpu(self):
+        self.env["HONE_CUDA_DRIVER"] = "/nowhere/libcuda.so.1"
+        data = (DATA / "unit" / "triton" / "data" / "vadd.cubin").read_bytes()
+        vector = {"algorithm": "vadd", "entry": "vadd", "grid": 1, "block": 64, "space": None, "target": "sm_90a"}
+        signature = "vadd(x: f32[n], y: f32[n]) -> o: f32[n]"
+        plain = {"algorithm": "vadd", "name": "plain", "platform": "native", "backend": "cpu", "file": "plain.c",
+                 "sha256": hashlib.sha256(b"x").hexdigest(), "entry": "vadd", "arguments": "x, y, o, i64(n)"}
+        (self.pack / "plain.c").write_bytes(b"x")
+        for arguments, words in (("x, y, o, i32(n), i64(0), i64(0)", ""),
+                                 ("x, y, o, i64(n), i64(0), i64(0)", "argument 3 has 4 bytes at 24 in the function, and 8 at 24"),
+                                 ("x, y, o, i32(n)", "the function takes 6 arguments, 4 are listed")):
+            self.write("vadd.cubin", data, arguments=arguments, **vector)
+            document = json.loads((self.pack / "pack.json").read_text())
+            document["algorithms"] = [{"signature": signature, "reference": "plain"}]
+            document["kernels"].append(plain)
+            (self.pack / "pack.json").write_text(json.dumps(document))
+            answer = self.hone("pack", "check", str(self.pack), "--json", env=self.env, code=NO if words else DONE).json
+            self.assertIn(words, answer["packs"][0]["kernels"][0]["reason"])
+
     def test_a_grid_that_overflows_and_a_wrong_list_lose(self):
         binary = b"fake cubin\nfunction rms_norm 8 8 8 4 4 4\n"
         self.write("norm.fatbin", binary, grid="9223372036854775807 * x.size")
@@ -367,7 +411,7 @@ class CudaPacks(CommandTest):
         self.assertIn("overflow", error)
         self.write("norm.fatbin", binary, arguments="x, weight, y, i32(dim)")
         error = self.hone("tune", "--pack", str(self.pack), GPU_CALL, "--kernel", "packed", env=self.env, code=None).err
-        self.assertIn("the function takes more arguments than the 4 that are listed", error)
+        self.assertIn("the function takes 6 arguments, 4 are listed", error)
 
 
 if __name__ == "__main__":

@@ -71,5 +71,6 @@ const hone_platform_ops hone_cuda_platform = {
     .run = hone_cuda_run,
     .wakes = true,
     .check = hone_cuda_check_pack,
+    .fits = hone_cuda_fits,
     .last_failure = cuda_last_failure,
 };

@@ -2,10 +2,17 @@
 #ifndef HONE_PLATFORMS_CUDA_H
 #define HONE_PLATFORMS_CUDA_H
 
+#include "platforms/cuda/cubin.h"
+#include "platforms/launch.h"
 #include "platforms/platform.h"
 
 extern const hone_platform_ops hone_cuda_platform;
 // The platform's word on a kernel of a pack.
 hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
+// The list of arguments beside what a cubin says that it takes; other files say nothing.
+hone_status hone_cuda_fits(
+    const hone_pack_variant *variant, const hone_argument *arguments, uint32_t count, hone_error *err);
+hone_status hone_cuda_compare_list(
+    const hone_cubin_function *function, const hone_argument *arguments, uint32_t count, hone_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "pack/pack.h"
+#include "platforms/cuda/cuda.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -212,27 +213,15 @@ static hone_status check_scratch(const cuda_driver *driver, const cuda_loaded *l
 // What the binary says that it takes. An older driver does not say.
 static hone_status check_parameters(const cuda_driver *driver, const cuda_loaded *loaded, hone_error *err)
 {
-    size_t expected = 0;
-    if (driver->function_get_parameter == NULL) return HONE_OK;
-    for (uint32_t i = 0; i < loaded->count; i++) {
-        size_t offset = 0, size = 0, wanted = loaded->arguments[i].size;
-        expected = (expected + wanted - 1) / wanted * wanted;
-        if (driver->function_get_parameter(loaded->function, i, &offset, &size) != CUDA_SUCCESS)
-            return hone_fail(
-                err, HONE_INCOMPATIBLE, where, "the function takes %u arguments, %u are listed", (unsigned)i,
-                (unsigned)loaded->count);
-        if (size != wanted || offset != expected)
-            return hone_fail(
-                err, HONE_INCOMPATIBLE, where,
-                "argument %u has %zu bytes at %zu in the function, and %zu at %zu in the list", (unsigned)i, size,
-                offset, wanted, expected);
-        expected += wanted;
-    }
+    hone_cubin_function function = {.says = driver->function_get_parameter != NULL};
     size_t offset = 0, size = 0;
-    if (driver->function_get_parameter(loaded->function, loaded->count, &offset, &size) != CUDA_SUCCESS) return HONE_OK;
-    return hone_fail(
-        err, HONE_INCOMPATIBLE, where, "the function takes more arguments than the %u that are listed",
-        (unsigned)loaded->count);
+    if (!function.says) return HONE_OK;
+    while (function.count < HONE_CUBIN_PARAMETERS &&
+           driver->function_get_parameter(loaded->function, function.count, &offset, &size) == CUDA_SUCCESS) {
+        function.parameters[function.count].offset = (uint32_t)offset;
+        function.parameters[function.count++].size = (uint32_t)size;
+    }
+    return hone_cuda_compare_list(&function, loaded->arguments, loaded->count, err);
 }
 
 // Attributes -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 // What is wrong with a kernel of cuda in a pack, as far as that shows without a GPU.
 #include "pack/pack.h"
 #include "base/error.h"
-#include "platforms/cuda/cubin.h"
 #include "platforms/cuda/cuda.h"
 
 #include <stdio.h>
@@ -34,10 +33,15 @@ static hone_status check_cubin(const hone_pack_variant *variant, const hone_buff
     return status == HONE_OK ? check_capability(&variant->code, function.capability, err) : status;
 }
 
+static bool is_cubin(const hone_pack_file *file)
+{
+    const char *dot = strrchr(file->name, '.');
+    return dot != NULL && strcmp(dot, ".cubin") == 0;
+}
+
 static hone_status check_file(const hone_pack_variant *variant, hone_error *err)
 {
-    const char *name = variant->file->name, *dot = strrchr(name, '.');
-    if (dot == NULL || strcmp(dot, ".cubin") != 0) return HONE_OK;
+    if (!is_cubin(variant->file)) return HONE_OK;
     hone_buffer bytes;
     hone_buffer_init(&bytes, hone_allocator_system());
     hone_status status = hone_pack_read_file(variant->file, &bytes, err);
@@ -60,4 +64,40 @@ hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "target: '%.40s' is none: write sm_80, sm_90a", code->target);
     return check_file(variant, err);
+}
+
+// The list ------------------------------------------------------------------------------------------------------------
+
+hone_status hone_cuda_compare_list(
+    const hone_cubin_function *function, const hone_argument *arguments, uint32_t count, hone_error *err)
+{
+    uint32_t expected = 0;
+    for (uint32_t i = 0; i < count && i < function->count; i++) {
+        const uint32_t wanted = arguments[i].size, offset = function->parameters[i].offset;
+        expected = (expected + wanted - 1) / wanted * wanted;
+        if (function->parameters[i].size != wanted || offset != expected)
+            return hone_fail(
+                err, HONE_INCOMPATIBLE, where,
+                "argument %u has %u bytes at %u in the function, and %u at %u in the list", (unsigned)i,
+                (unsigned)function->parameters[i].size, (unsigned)offset, (unsigned)wanted, (unsigned)expected);
+        expected += wanted;
+    }
+    if (function->count == count) return HONE_OK;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where, "the function takes %u arguments, %u are listed", (unsigned)function->count,
+        (unsigned)count);
+}
+
+hone_status hone_cuda_fits(
+    const hone_pack_variant *variant, const hone_argument *arguments, uint32_t count, hone_error *err)
+{
+    hone_cubin_function function;
+    hone_buffer bytes;
+    if (!is_cubin(variant->file)) return HONE_OK;
+    hone_buffer_init(&bytes, hone_allocator_system());
+    hone_status status = hone_pack_read_file(variant->file, &bytes, err);
+    if (status == HONE_OK) status = hone_cubin_find(bytes.data, bytes.size, variant->code.entry, &function, err);
+    if (status == HONE_OK && function.says) status = hone_cuda_compare_list(&function, arguments, count, err);
+    hone_buffer_deinit(&bytes);
+    return status;
 }

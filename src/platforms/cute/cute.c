@@ -129,5 +129,6 @@ const hone_platform_ops hone_cute_platform = {
     .release = cute_release,
     .run = cute_run,
     .check = hone_cute_check,
+    .fits = hone_cuda_fits,
     .wakes = true,
 };

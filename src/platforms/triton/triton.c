@@ -3,13 +3,21 @@
 
 #include "base/error.h"
 #include "pack/pack.h"
-#include "platforms/cuda/cubin.h"
+#include "platforms/cuda/cuda.h"
 #include "platforms/cuda/loaded.h"
 #include "platforms/triton/metadata.h"
 
 #include <string.h>
 
 static const char where[] = "triton.prepare";
+
+static const hone_argument trailing_argument = {
+    .kind = HONE_ARGUMENT_BITS, .type = HONE_ARGUMENT_POINTER, .size = sizeof(void *)};
+
+static hone_status fail_many(hone_error *err)
+{
+    return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS);
+}
 
 // Checks that need no device ----------------------------------------------------------------------------------------
 
@@ -72,6 +80,28 @@ static hone_status triton_check(const hone_pack_kernel *kernel, const hone_pack_
     return status;
 }
 
+// The list with what Triton adds to it, beside what the binary takes.
+static hone_status triton_fits(
+    const hone_pack_variant *variant, const hone_argument *arguments, uint32_t count, hone_error *err)
+{
+    hone_argument all[HONE_MAX_ARGUMENTS] = {{.kind = HONE_ARGUMENT_BITS}};
+    hone_cubin_function function;
+    hone_triton_metadata metadata;
+    hone_buffer bytes;
+    hone_status status = hone_triton_metadata_read(variant->facts, &metadata, err);
+    if (status != HONE_OK) return status;
+    if (count + metadata.trailing > HONE_MAX_ARGUMENTS) return fail_many(err);
+    memcpy(all, arguments, count * sizeof *all);
+    for (uint32_t i = 0; i < metadata.trailing; i++)
+        all[count++] = trailing_argument;
+    hone_buffer_init(&bytes, hone_allocator_system());
+    status = hone_pack_read_file(variant->file, &bytes, err);
+    if (status == HONE_OK) status = hone_cubin_find(bytes.data, bytes.size, metadata.name, &function, err);
+    if (status == HONE_OK && function.says) status = hone_cuda_compare_list(&function, all, count, err);
+    hone_buffer_deinit(&bytes);
+    return status;
+}
+
 // The launch --------------------------------------------------------------------------------------------------------
 
 // A binary runs on the generation that it is for; from 9.0 on Triton uses what only the one chip has.
@@ -92,8 +122,7 @@ static void add_trailing(const hone_triton_metadata *metadata, cuda_loaded *load
         loaded->scratch_index = loaded->count;
     }
     for (uint32_t i = 0; i < metadata->trailing; i++)
-        loaded->arguments[loaded->count++] =
-            (hone_argument){.kind = HONE_ARGUMENT_BITS, .type = HONE_ARGUMENT_POINTER, .size = sizeof(void *)};
+        loaded->arguments[loaded->count++] = trailing_argument;
 }
 
 static hone_status set_launch(const hone_triton_metadata *metadata, cuda_loaded *loaded, hone_error *err)
@@ -111,8 +140,7 @@ static hone_status set_launch(const hone_triton_metadata *metadata, cuda_loaded 
             err, HONE_UNSUPPORTED, where, "its grid of %u programs is too large", (unsigned)launch->grid[0]);
     // What Triton calls a program is a cluster of blocks.
     launch->grid[0] *= metadata->blocks;
-    if (loaded->count + metadata->trailing > HONE_MAX_ARGUMENTS)
-        return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS);
+    if (loaded->count + metadata->trailing > HONE_MAX_ARGUMENTS) return fail_many(err);
     add_trailing(metadata, loaded);
     return HONE_OK;
 }
@@ -157,5 +185,6 @@ const hone_platform_ops hone_triton_platform = {
     .release = hone_cuda_release,
     .run = hone_cuda_run,
     .check = triton_check,
+    .fits = triton_fits,
     .wakes = true,
 };

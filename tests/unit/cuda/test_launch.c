@@ -257,7 +257,7 @@ static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
     } wrong[] = {
         {{HONE_CODE, .source = "does not compile"}, "a.cu(3): error: identifier \"nonsense\" is undefined"},
         {{HONE_CODE, .entry = "other"}, "the code has no function other (is it extern \"C\"?)"},
-        {{HONE_CODE, .arguments = "x, y"}, "the function takes more arguments than the 2 that are listed"},
+        {{HONE_CODE, .arguments = "x, y"}, "the function takes 3 arguments, 2 are listed"},
         {{HONE_CODE, .arguments = "x, y, i32(n), i32(n)"}, "the function takes 3 arguments, 4 are listed"},
         {{HONE_CODE, .arguments = "x, y, i64(n)"}, "argument 2 has 4 bytes at 16 in the function, and 8 at 16"},
         {{HONE_CODE, .arguments = "x, y, i32(n * 1000000000)"}, "arguments: 5000000000 does not fit 4 bytes"},

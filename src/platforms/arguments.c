@@ -1,0 +1,225 @@
+// The list of arguments of a kernel's code: "x, y, i32(n), f32(eps)".
+#include "platforms/launch_reader.h"
+
+#include "base/error.h"
+#include "call/call.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char where[] = "platforms.launch";
+
+static const struct {
+    const char *name;
+    hone_argument_type type;
+    uint32_t size;
+} types[] = {
+    {"i8", HONE_ARGUMENT_I8, 1},   {"u8", HONE_ARGUMENT_U8, 1},   {"i16", HONE_ARGUMENT_I16, 2},
+    {"u16", HONE_ARGUMENT_U16, 2}, {"i32", HONE_ARGUMENT_I32, 4}, {"u32", HONE_ARGUMENT_U32, 4},
+    {"i64", HONE_ARGUMENT_I64, 8}, {"u64", HONE_ARGUMENT_U64, 8}, {"f32", HONE_ARGUMENT_F32, 4},
+    {"f64", HONE_ARGUMENT_F64, 8},
+};
+
+static double number_of(const hone_value *value)
+{
+    return value->tag == HONE_VALUE_FLOAT ? value->as.f64 : (double)value->as.i64;
+}
+
+uint64_t hone_argument_bits(hone_argument_type type, const hone_value *value)
+{
+    hone_argument bits = {.as = {0}};
+    if (type == HONE_ARGUMENT_F32)
+        bits.as.f32 = (float)number_of(value);
+    else if (type == HONE_ARGUMENT_F64)
+        bits.as.f64 = number_of(value);
+    else
+        bits.as.bits = (uint64_t)value->as.i64;
+    return bits.as.bits;
+}
+
+static hone_status check_range(const launch_reader *r, const hone_argument *argument, int64_t value, hone_error *err)
+{
+    static const struct {
+        int64_t least, most;
+    } ranges[] = {
+        [HONE_ARGUMENT_I8] = {INT8_MIN, INT8_MAX},    [HONE_ARGUMENT_U8] = {0, UINT8_MAX},
+        [HONE_ARGUMENT_I16] = {INT16_MIN, INT16_MAX}, [HONE_ARGUMENT_U16] = {0, UINT16_MAX},
+        [HONE_ARGUMENT_I32] = {INT32_MIN, INT32_MAX}, [HONE_ARGUMENT_U32] = {0, UINT32_MAX},
+        [HONE_ARGUMENT_I64] = {INT64_MIN, INT64_MAX}, [HONE_ARGUMENT_U64] = {0, INT64_MAX},
+    };
+    if (value >= ranges[argument->type].least && value <= ranges[argument->type].most) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "%s: %" PRId64 " does not fit %u bytes", r->field, value,
+        (unsigned)argument->size);
+}
+
+static hone_status set_bits(const launch_reader *r, hone_argument *argument, const hone_scalar *scalar, hone_error *err)
+{
+    bool is_float = scalar->kind == HONE_SCALAR_FLOAT;
+    bool wants_float = argument->type == HONE_ARGUMENT_F32 || argument->type == HONE_ARGUMENT_F64;
+    if (!is_float && scalar->kind != HONE_SCALAR_INT && scalar->kind != HONE_SCALAR_BOOL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: a number is asked for", r->field);
+    if (is_float && !wants_float)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: an integer is asked for", r->field);
+    hone_value value = is_float ? hone_of_float(scalar->as.f64) : hone_of_int(scalar->as.i64);
+    argument->kind = HONE_ARGUMENT_BITS;
+    argument->as.bits = hone_argument_bits(argument->type, &value);
+    return is_float || wants_float ? HONE_OK : check_range(r, argument, scalar->as.i64, err);
+}
+
+// The call's scalar of role "ignore" that the expression consists of; -1: it is another expression.
+static int ignored_scalar(const launch_reader *r)
+{
+    hone_lexer ahead = r->lexer;
+    if (ahead.token.kind != HONE_TOKEN_NAME || ahead.token.text.size >= HONE_NAME_SIZE) return -1;
+    char name[HONE_NAME_SIZE] = {0};
+    memcpy(name, ahead.token.text.data, ahead.token.text.size);
+    hone_lexer_next(&ahead);
+    if (!hone_lexer_is(&ahead, ")")) return -1;
+    const hone_signature *signature = r->scope.signature;
+    int index = hone_signature_find(signature, name);
+    bool ignored = index >= 0 && hone_signature_parameter(signature, (size_t)index)->role == HONE_ROLE_IGNORE;
+    return ignored ? index : -1;
+}
+
+static hone_status read_scalar(launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    if (!hone_lexer_accept(&r->lexer, "(")) return hone_launch_expected(r, "'(' and an expression", err);
+    int ignored = ignored_scalar(r);
+    hone_scalar value;
+    hone_status status = hone_launch_term(r, &value, err);
+    if (status != HONE_OK) return status;
+    if (!hone_lexer_accept(&r->lexer, ")")) return hone_launch_expected(r, "')'", err);
+    if (ignored < 0) return set_bits(r, argument, &value, err);
+    argument->kind = HONE_ARGUMENT_SCALAR;
+    argument->value = (uint32_t)ignored;
+    return HONE_OK;
+}
+
+static hone_status read_local(launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    uint32_t bytes = 0;
+    if (!hone_lexer_accept(&r->lexer, "(")) return hone_launch_expected(r, "'(' and a number of bytes", err);
+    hone_status status = hone_launch_count(r, 1, INT32_MAX, &bytes, err);
+    if (status != HONE_OK) return status;
+    if (!hone_lexer_accept(&r->lexer, ")")) return hone_launch_expected(r, "')'", err);
+    *argument =
+        (hone_argument){.kind = HONE_ARGUMENT_LOCAL, .type = HONE_ARGUMENT_POINTER, .size = bytes, .as.bits = bytes};
+    return HONE_OK;
+}
+
+static hone_status take_scratch(launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    if (!r->has_scratch)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "arguments: scratch memory is listed, and its size in 'scratch' is not said");
+    *argument = (hone_argument){.kind = HONE_ARGUMENT_SCRATCH, .type = HONE_ARGUMENT_POINTER, .size = sizeof(void *)};
+    return HONE_OK;
+}
+
+static hone_status read_argument(launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    char name[HONE_NAME_SIZE] = {0};
+    hone_view text = r->lexer.token.text;
+    if (r->lexer.token.kind != HONE_TOKEN_NAME || text.size >= sizeof name)
+        return hone_launch_expected(r, "a tensor's name, or i32(...), i64(...), f32(...)", err);
+    memcpy(name, text.data, text.size);
+    hone_lexer_next(&r->lexer);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strcmp(types[i].name, name) != 0) continue;
+        argument->type = types[i].type;
+        argument->size = types[i].size;
+        return read_scalar(r, argument, err);
+    }
+    if (r->has_local && strcmp(name, "local") == 0) return read_local(r, argument, err);
+    int index = hone_signature_find(r->scope.signature, name);
+    if (index < 0 && strcmp(name, "scratch") == 0) return take_scratch(r, argument, err);
+    if (index < 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is no tensor of the call, and no type", name);
+    *argument = (hone_argument){
+        .kind = HONE_ARGUMENT_TENSOR, .type = HONE_ARGUMENT_POINTER, .value = (uint32_t)index, .size = sizeof(void *)};
+    // A tensor that was left out is a null pointer.
+    if (r->scope.call != NULL && hone_call_values(r->scope.call)[index].tag == HONE_VALUE_NONE)
+        argument->kind = HONE_ARGUMENT_BITS;
+    if (hone_signature_parameter(r->scope.signature, (size_t)index)->kind == HONE_KIND_TENSOR) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is a scalar: write i32(%s), f32(%s)", name, name, name);
+}
+
+static hone_status check_tensor_multiple(const launch_reader *r, uint32_t index, int64_t multiple, hone_error *err)
+{
+    const uint32_t align = r->scope.call != NULL ? hone_call_align(r->scope.call, index) : 0;
+    const hone_parameter *parameter = hone_signature_parameter(r->scope.signature, index);
+    if (multiple > HONE_ORDINARY_ALIGN)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "arguments: '%s:%" PRId64 "': no tensor is known to be aligned to more than "
+            "%d bytes",
+            parameter->name, multiple, HONE_ORDINARY_ALIGN);
+    if (align == 0 || align % (uint32_t)multiple == 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "%s is aligned to %u bytes, the kernel was compiled for multiples of %" PRId64,
+        parameter->name, (unsigned)align, multiple);
+}
+
+static hone_status check_multiple(
+    const launch_reader *r, const hone_argument *argument, int64_t multiple, hone_error *err)
+{
+    if (argument->kind == HONE_ARGUMENT_TENSOR) return check_tensor_multiple(r, argument->value, multiple, err);
+    const bool is_float = argument->type == HONE_ARGUMENT_F32 || argument->type == HONE_ARGUMENT_F64;
+    if (argument->kind == HONE_ARGUMENT_SCALAR || is_float)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "arguments: ':%" PRId64 "' stands behind a tensor or a whole number that the call key has", multiple);
+    if (r->scope.call == NULL || (int64_t)argument->as.bits % multiple == 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "an argument is %" PRId64 ", the kernel was compiled for multiples of %" PRId64,
+        (int64_t)argument->as.bits, multiple);
+}
+
+// Behind an argument: ":16", what the code takes for granted that it is a multiple of.
+static hone_status pass_multiple(launch_reader *r, const hone_argument *argument, hone_error *err)
+{
+    if (!hone_lexer_accept(&r->lexer, ":")) return HONE_OK;
+    const bool is_whole = r->lexer.token.kind == HONE_TOKEN_INTEGER;
+    const int64_t multiple = is_whole ? r->lexer.token.scalar.as.i64 : 0;
+    if (multiple <= 0 || multiple > 4096)
+        return hone_launch_expected(r, "a whole number from 1 to 4096 behind ':'", err);
+    hone_lexer_next(&r->lexer);
+    return check_multiple(r, argument, multiple, err);
+}
+
+hone_status hone_launch_list(
+    launch_reader *r, const char *text, hone_argument out[HONE_MAX_ARGUMENTS], uint32_t *out_count, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    *out_count = 0;
+    hone_launch_start(r, "arguments", text, err);
+    while (status == HONE_OK && !hone_launch_at_end(r)) {
+        if (*out_count == HONE_MAX_ARGUMENTS)
+            return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS);
+        hone_argument *argument = &out[(*out_count)++];
+        memset(argument, 0, sizeof *argument);
+        status = read_argument(r, argument, err);
+        if (status == HONE_OK) status = pass_multiple(r, argument, err);
+        if (status == HONE_OK) status = hone_launch_comma(r, err);
+    }
+    return status;
+}
+
+hone_status hone_launch_arguments(
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    hone_argument out[HONE_MAX_ARGUMENTS],
+    uint32_t *out_count,
+    hone_error *err)
+{
+    launch_reader r;
+    *out_count = 0;
+    hone_status status = hone_launch_open(&r, allocator, plan, err);
+    if (status == HONE_OK) status = hone_launch_list(&r, hone_code_of_plan(plan)->arguments, out, out_count, err);
+    hone_launch_close(&r);
+    return status;
+}

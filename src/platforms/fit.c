@@ -1,0 +1,87 @@
+// The texts of a kernel of a pack beside the signature of its algorithm: what of them can fit no call.
+#include "platforms/launch_reader.h"
+
+#include "base/error.h"
+#include "call/call.h"
+#include "platforms/platform.h"
+#include "space/term.h"
+
+static const char where[] = "platforms.fit";
+
+static void drop(void *ctx, hone_view name, const hone_scalar *value)
+{
+    (void)ctx;
+    (void)name;
+    (void)value;
+}
+
+static hone_status check_condition(launch_reader *r, const char *text, hone_error *err)
+{
+    hone_scalar value;
+    if (text == NULL) return HONE_OK;
+    hone_launch_start(r, "condition", text, err);
+    hone_status status = hone_launch_term(r, &value, err);
+    return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "the end", err) : status;
+}
+
+static hone_status check_launch(launch_reader *r, hone_platform platform, const hone_code *code, hone_error *err)
+{
+    hone_launch launch;
+    const launch_limits *most = hone_launch_limits(platform);
+    hone_status status = hone_launch_extent(r, "grid", code->grid, most->grid, launch.grid, err);
+    if (status == HONE_OK) status = hone_launch_extent(r, "block", code->block, most->block, launch.block, err);
+    if (status == HONE_OK) status = hone_launch_extent(r, "cluster", code->cluster, most->cluster, launch.cluster, err);
+    if (status == HONE_OK) status = hone_launch_shared(r, code->shared, &launch.shared_bytes, err);
+    if (status == HONE_OK && code->constants != NULL)
+        status = hone_launch_read_pairs(r, "constants", code->constants, drop, NULL, err);
+    return status == HONE_OK ? check_condition(r, code->condition, err) : status;
+}
+
+// A result that is in no list is never written. Modules give theirs back.
+static hone_status check_results(
+    const hone_signature *signature, const hone_argument *arguments, uint32_t count, hone_error *err)
+{
+    for (size_t i = 0; i < hone_signature_count(signature); i++) {
+        const hone_parameter *parameter = hone_signature_parameter(signature, i);
+        bool listed = !parameter->is_result || parameter->nullable;
+        for (uint32_t j = 0; j < count; j++)
+            listed = listed || (arguments[j].kind == HONE_ARGUMENT_TENSOR && arguments[j].value == i);
+        if (!listed)
+            return hone_fail(
+                err, HONE_INVALID_ARGUMENT, where, "arguments: the result '%s' is not listed", parameter->name);
+    }
+    return HONE_OK;
+}
+
+static hone_status check_texts(
+    launch_reader *r,
+    const hone_pack_kernel *kernel,
+    const hone_code *code,
+    hone_argument arguments[HONE_MAX_ARGUMENTS],
+    uint32_t *out_count,
+    hone_error *err)
+{
+    size_t bytes = 0;
+    const bool is_module = kernel->platform == HONE_XLA || kernel->platform == HONE_PALLAS;
+    hone_status status = hone_launch_list(r, code->arguments, arguments, out_count, err);
+    if (status == HONE_OK && !is_module) status = check_results(r->scope.signature, arguments, *out_count, err);
+    if (status == HONE_OK && code->scratch != NULL)
+        status = hone_launch_scratch_of(r, code->scratch, arguments, *out_count, &bytes, NULL, err);
+    return status == HONE_OK ? check_launch(r, kernel->platform, code, err) : status;
+}
+
+hone_status hone_platform_fits(
+    const hone_pack_kernel *kernel, const hone_pack_variant *variant, const hone_signature *signature, hone_error *err)
+{
+    const hone_allocator allocator = hone_allocator_system();
+    const hone_platform_ops *ops = hone_platform_ops_of(kernel->platform);
+    hone_argument arguments[HONE_MAX_ARGUMENTS];
+    uint32_t count = 0;
+    launch_reader r;
+    if (variant->code.arguments == NULL) return HONE_OK; // a function of a library
+    hone_launch_open_names(&r, &allocator, kernel, &variant->code, signature);
+    hone_status status = check_texts(&r, kernel, &variant->code, arguments, &count, err);
+    hone_launch_close(&r);
+    if (status != HONE_OK || ops == NULL || ops->fits == NULL) return status;
+    return ops->fits(variant, arguments, count, err);
+}
