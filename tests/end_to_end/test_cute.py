@@ -90,7 +90,7 @@ class Cute(CommandTest):
         self.assert_loses("no function TVMFFIEnvSetStream", env=self.gpu(HONE_TVM_FFI=str(FAKES / "fake_tvm_ffi_old.so")))
 
     def test_a_list_that_does_not_fit_the_export_loses_with_its_words(self):
-        self.pack(arguments=["a", "b"])
+        self.pack(arguments=["a", "b", "c", "c"])
         self.assert_loses("TypeError: Expects 4 parameters when calling: `matmul(a, b, c, stream)`")
 
     def test_an_entry_that_is_not_there_is_told(self):
@@ -125,12 +125,24 @@ class Cute(CommandTest):
 
     def test_a_cubin_is_compared_with_the_parameters_that_were_recorded(self):
         cubin = {"file": DATA / "unit/triton/data/vadd.cubin", "name": "vadd.cubin", "entry": "vadd",
-                 "grid": "1", "block": "64"}
+                 "grid": "1", "block": "64", "arguments": ["a", "b", "c", "i32(m)", "i64(0)", "i64(0)"]}
         folder = self.pack(facts={"parameters": [8, 8, 8, 4, 8, 8]}, **cubin)
         self.hone("pack", "check", str(folder), env=self.gpu(HONE_PACK_PATH=""))
         self.assert_refused_pack("has 5, the binary takes 6", facts={"parameters": [8, 8, 8, 4, 8]}, **cubin)
         self.assert_refused_pack("parameters[3]: the binary's has 4 bytes", facts={"parameters": [8] * 6}, **cubin)
         self.assert_refused_pack("of a cubin are", facts={"stream": "argument"}, **cubin)
+
+    def test_a_cubin_that_takes_structs_is_refused_and_exports_are_named(self):
+        data = bytearray((DATA / "unit/triton/data/vadd.cubin").read_bytes())
+        # The record of parameter 0: its index, its place, and its size in the upper bits.
+        at = next(at for at in range(len(data)) if data[at:at + 4] == b"\x04\x17\x0c\x00" and
+                  data[at + 8:at + 12] == bytes(4) and int.from_bytes(data[at + 12:at + 16], "little") >> 18 == 8)
+        flags = int.from_bytes(data[at + 12:at + 16], "little") & (1 << 18) - 1
+        data[at + 12:at + 16] = (flags | 24 << 18).to_bytes(4, "little")
+        (self.folder / "structs.cubin").write_bytes(data)
+        self.assert_refused_pack("argument 0 is a struct of 24 bytes in the function, which no list makes: export the kernel for "
+                                 "tvm-ffi", file=self.folder / "structs.cubin", name="vadd.cubin", entry="vadd", grid="1",
+                                 block="64", facts=None, arguments=["a", "b", "c", "i32(m)", "i64(0)", "i64(0)"])
 
     def test_exports_and_cubins_are_not_variants_of_one_kernel(self):
         folder = self.pack()

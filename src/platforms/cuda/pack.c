@@ -72,6 +72,13 @@ hone_status hone_cuda_compare_list(
     const hone_cubin_function *function, const hone_argument *arguments, uint32_t count, hone_error *err)
 {
     uint32_t expected = 0;
+    for (uint32_t i = 0; i < function->count; i++)
+        if (function->parameters[i].size > sizeof(uint64_t))
+            return hone_fail(
+                err, HONE_INCOMPATIBLE, where,
+                "argument %u is a struct of %u bytes in the function, which no list makes: export the kernel for "
+                "tvm-ffi, or hand its parts over one by one",
+                (unsigned)i, (unsigned)function->parameters[i].size);
     for (uint32_t i = 0; i < count && i < function->count; i++) {
         const uint32_t wanted = arguments[i].size, offset = function->parameters[i].offset;
         expected = (expected + wanted - 1) / wanted * wanted;
