@@ -8,32 +8,21 @@ static uint32_t operand(const hone_graph *graph, uint32_t op, size_t index)
     return index < o->operand_count ? graph->operands[o->first_operand + index] : HONE_GRAPH_NONE;
 }
 
-static hone_view opcode_of(const hone_graph *graph, uint32_t value)
+static bool is_opcode(const hone_graph *graph, uint32_t value, graph_opcode opcode)
 {
     uint32_t op = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
-    return op != HONE_GRAPH_NONE ? graph->ops[op].opcode : (hone_view){0};
-}
-
-static bool is_opcode(const hone_graph *graph, uint32_t value, const char *opcode)
-{
-    return hone_view_is(opcode_of(graph, value), opcode);
+    return op != HONE_GRAPH_NONE && graph->ops[op].opcode == opcode;
 }
 
 // Behind conversions, which do not change a small integer.
 static uint32_t plain(const hone_graph *graph, uint32_t value)
 {
-    static const hone_view same[] = {
-        HONE_VIEW("convert"),
-        HONE_VIEW("copy"),
-        HONE_VIEW("bitcast"),
-        HONE_VIEW("reshape"),
-    };
-    for (int depth = 0; depth < 8; depth++) {
-        size_t i = 0;
-        while (i < sizeof same / sizeof same[0] && !hone_view_equal(opcode_of(graph, value), same[i]))
-            i++;
-        if (i == sizeof same / sizeof same[0]) break;
-        value = operand(graph, graph->values[value].op, 0);
+    static const bool same[OPCODE_COUNT] = {
+        [OPCODE_CONVERT] = true, [OPCODE_COPY] = true, [OPCODE_BITCAST] = true, [OPCODE_RESHAPE] = true};
+    for (int depth = 0; depth < 8 && value != HONE_GRAPH_NONE; depth++) {
+        uint32_t op = graph->values[value].op;
+        if (op == HONE_GRAPH_NONE || !hone_opcode_is_in(graph->ops[op].opcode, same)) break;
+        value = operand(graph, op, 0);
     }
     return value;
 }
@@ -41,8 +30,8 @@ static uint32_t plain(const hone_graph *graph, uint32_t value)
 static bool read_constant(const hone_graph *graph, uint32_t value, int64_t *out)
 {
     value = plain(graph, value);
-    if (!is_opcode(graph, value, "constant")) return false;
-    hone_view literal = graph->ops[graph->values[value].op].literal;
+    if (!is_opcode(graph, value, OPCODE_CONSTANT)) return false;
+    hone_view literal = hone_graph_detail_of(graph, graph->values[value].op)->literal;
     return hone_integer_parse(literal.data, literal.size, out);
 }
 
@@ -55,8 +44,9 @@ static int64_t state_index(const hone_graph *graph, uint32_t body, uint32_t valu
     const graph_value *v = &graph->values[value];
     if (v->op == HONE_GRAPH_NONE) return v->body == body ? (int64_t)v->index : -1;
     const graph_op *op = &graph->ops[v->op];
-    bool element = hone_view_is(op->opcode, "get-tuple-element") && op->body == body;
-    return element && is_opcode(graph, operand(graph, v->op, 0), "parameter") ? op->number : -1;
+    bool element = op->opcode == OPCODE_GET_TUPLE_ELEMENT && op->body == body;
+    bool state = element && is_opcode(graph, operand(graph, v->op, 0), OPCODE_PARAMETER);
+    return state ? hone_graph_detail_of(graph, v->op)->number : -1;
 }
 
 typedef struct loop {
@@ -70,11 +60,11 @@ static uint32_t element(const hone_graph *graph, uint32_t op, int64_t index)
     if (op == HONE_GRAPH_NONE || index < 0) return HONE_GRAPH_NONE;
     if (!graph->tuples) return operand(graph, op, (size_t)index);
     uint32_t tuple = op;
-    if (!hone_view_is(graph->ops[op].opcode, "tuple")) {
+    if (graph->ops[op].opcode != OPCODE_TUPLE) {
         uint32_t value = plain(graph, operand(graph, op, 0));
         tuple = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
     }
-    bool made = tuple != HONE_GRAPH_NONE && hone_view_is(graph->ops[tuple].opcode, "tuple");
+    bool made = tuple != HONE_GRAPH_NONE && graph->ops[tuple].opcode == OPCODE_TUPLE;
     return made ? operand(graph, tuple, (size_t)index) : HONE_GRAPH_NONE;
 }
 
@@ -96,7 +86,7 @@ static bool find_step(const loop *l, int64_t index, int64_t *out)
     if (next == HONE_GRAPH_NONE) return false;
     *out = 0;
     if (state_index(g, l->body, next) == index) return true;
-    bool add = is_opcode(g, next, "add"), subtract = is_opcode(g, next, "subtract");
+    bool add = is_opcode(g, next, OPCODE_ADD), subtract = is_opcode(g, next, OPCODE_SUBTRACT);
     if (!add && !subtract) return false;
     uint32_t left = operand(g, g->values[next].op, 0), right = operand(g, g->values[next].op, 1);
     if (add && state_index(g, l->body, right) == index) {
@@ -152,7 +142,7 @@ static uint32_t find_comparison(const loop *l)
         uint32_t value = operand(g, op, 0);
         op = value == HONE_GRAPH_NONE ? value : g->values[value].op;
     }
-    return op != HONE_GRAPH_NONE && hone_view_is(g->ops[op].opcode, "compare") ? op : HONE_GRAPH_NONE;
+    return op != HONE_GRAPH_NONE && g->ops[op].opcode == OPCODE_COMPARE ? op : HONE_GRAPH_NONE;
 }
 
 static int64_t count_trips(const loop *l)
@@ -160,7 +150,7 @@ static int64_t count_trips(const loop *l)
     const hone_graph *g = l->graph;
     uint32_t comparison = find_comparison(l);
     if (comparison == HONE_GRAPH_NONE) return -1;
-    hone_view direction = g->ops[comparison].literal;
+    hone_view direction = hone_graph_detail_of(g, comparison)->literal;
     uint32_t left = operand(g, comparison, 0), right = operand(g, comparison, 1);
     for (int side = 0; side < 2; side++) {
         int64_t index = state_index(g, l->condition, left), init, step, bound;
@@ -184,17 +174,19 @@ static void count_loop(hone_graph *graph, uint32_t op)
         if (edge->role == GRAPH_CONDITION) l.condition = edge->body;
         if (edge->role == GRAPH_LOOP) l.body = edge->body;
     }
-    bool known = o->number >= 0; // HLO text may say it after optimisation
-    if (!known && l.condition != HONE_GRAPH_NONE && l.body != HONE_GRAPH_NONE) graph->ops[op].number = count_trips(&l);
+    bool known = hone_graph_detail_of(graph, op)->number >= 0; // HLO text may say it after optimisation
+    if (known || l.condition == HONE_GRAPH_NONE || l.body == HONE_GRAPH_NONE) return;
+    graph_detail *detail = hone_graph_detail(graph, op);
+    if (detail) detail->number = count_trips(&l);
 }
 
 static int64_t times_of_edge(const hone_graph *graph, const graph_edge *edge)
 {
-    const graph_op *op = &graph->ops[edge->op];
-    int64_t times = graph->bodies[op->body].times, product;
+    int64_t times = graph->bodies[graph->ops[edge->op].body].times, product;
     if (edge->role == GRAPH_APPLIED) return -1;
     if (edge->role != GRAPH_LOOP && edge->role != GRAPH_CONDITION) return times;
-    if (times < 0 || op->number < 0 || __builtin_mul_overflow(times, op->number, &product)) return -1;
+    int64_t trips_known = hone_graph_detail_of(graph, edge->op)->number;
+    if (times < 0 || trips_known < 0 || __builtin_mul_overflow(times, trips_known, &product)) return -1;
     return product;
 }
 
@@ -245,7 +237,7 @@ static void spread_times(hone_graph *graph, order *o)
 void hone_graph_count(hone_graph *graph)
 {
     for (uint32_t i = 0; i < graph->op_count; i++)
-        if (hone_view_is(graph->ops[i].opcode, "while")) count_loop(graph, i);
+        if (graph->ops[i].opcode == OPCODE_WHILE) count_loop(graph, i);
     const hone_allocator *a = &graph->allocator;
     size_t bodies = graph->body_count, size = sizeof(uint32_t);
     order o = {

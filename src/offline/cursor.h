@@ -21,7 +21,8 @@ static inline char peek(const cursor *c)
     return c->at < c->end ? *c->at : '\0';
 }
 
-static inline bool accept(cursor *c, const char *text)
+// Inlined also where it is asked often: the length of a literal is then known.
+__attribute__((always_inline)) static inline bool accept(cursor *c, const char *text)
 {
     size_t size = strlen(text);
     if ((size_t)(c->end - c->at) < size || memcmp(c->at, text, size) != 0) return false;
@@ -62,6 +63,20 @@ static inline hone_view take_name(cursor *c)
     while (c->at < c->end && is_name_byte(*c->at))
         c->at++;
     return (hone_view){start, (size_t)(c->at - start)};
+}
+
+// The number that a text is, when no other text is the same number: digits, none of them a zero in front. At most nine.
+static inline bool number_in(hone_view text, uint32_t *out)
+{
+    uint32_t number = 0;
+    if (text.size == 0 || text.size > 9 || (text.size > 1 && text.data[0] == '0')) return false;
+    for (size_t i = 0; i < text.size; i++) {
+        uint32_t digit = (uint32_t)(unsigned char)text.data[i] - '0';
+        if (digit > 9) return false;
+        number = number * 10 + digit;
+    }
+    *out = number;
+    return true;
 }
 
 // Behind the string that opens at the cursor. A string does not go over a line's end.

@@ -73,8 +73,16 @@ static hone_view group_name(const graph_label *label)
     return (hone_view){label->prefix.data, (size_t)(text->data + text->size - label->prefix.data)};
 }
 
+static bool is_of_group(const finder *f, uint32_t index, uint32_t body, const graph_label *label)
+{
+    const group *g = &f->groups[index];
+    return g->body == body && (g->label == label || hone_view_equal(group_name(g->label), group_name(label)));
+}
+
 static uint32_t find_group(finder *f, hone_names *names, uint32_t body, const graph_label *label)
 {
+    uint32_t latest = f->member_count > 0 ? f->members[f->member_count - 1].group : HONE_GRAPH_NONE;
+    if (latest != HONE_GRAPH_NONE && is_of_group(f, latest, body, label)) return latest; // as most of the time
     uint32_t found = hone_names_get(names, body, group_name(label));
     if (found != HONE_GRAPH_NONE) return found;
     const hone_allocator *a = &f->graph->allocator;
@@ -172,28 +180,22 @@ typedef enum reach {
     REACH_UNPLACED // behind everything that XLA made and that belongs to no place of the program
 } reach;
 
-static bool is_one_of(hone_view opcode, const hone_view *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (hone_view_equal(opcode, names[i])) return true;
-    return false;
-}
-
-static const hone_view layout_opcodes[] = {
-    HONE_VIEW("bitcast"),    HONE_VIEW("bitcast-convert"), HONE_VIEW("copy"),
-    HONE_VIEW("copy-start"), HONE_VIEW("copy-done"),       HONE_VIEW("reshape"),
-    HONE_VIEW("transpose"),  HONE_VIEW("convert"),         HONE_VIEW("optimization-barrier"),
+// What XLA puts in to change how an array lies in memory.
+static const bool layout_opcodes[OPCODE_COUNT] = {
+    [OPCODE_BITCAST] = true,    [OPCODE_BITCAST_CONVERT] = true, [OPCODE_COPY] = true,
+    [OPCODE_COPY_START] = true, [OPCODE_COPY_DONE] = true,       [OPCODE_RESHAPE] = true,
+    [OPCODE_TRANSPOSE] = true,  [OPCODE_CONVERT] = true,         [OPCODE_OPTIMIZATION_BARRIER] = true,
 };
-static const hone_view opaque_opcodes[] = {
-    HONE_VIEW("parameter"),
-    HONE_VIEW("get-tuple-element"),
-    HONE_VIEW("while"),
-    HONE_VIEW("conditional"),
-    HONE_VIEW("call"),
-    HONE_VIEW("custom-call"),
-    HONE_VIEW("infeed"),
-    HONE_VIEW("rng"),
-    HONE_VIEW("rng-bit-generator"),
+static const bool opaque_opcodes[OPCODE_COUNT] = {
+    [OPCODE_PARAMETER] = true,
+    [OPCODE_GET_TUPLE_ELEMENT] = true,
+    [OPCODE_WHILE] = true,
+    [OPCODE_CONDITIONAL] = true,
+    [OPCODE_CALL] = true,
+    [OPCODE_CUSTOM_CALL] = true,
+    [OPCODE_INFEED] = true,
+    [OPCODE_RNG] = true,
+    [OPCODE_RNG_BIT_GENERATOR] = true,
 };
 
 // A place of the program is a path of scopes; a lone word is a parameter's name that XLA spread to copies of it.
@@ -206,11 +208,10 @@ static bool has_place(const hone_graph *graph, const graph_op *op)
 static bool is_transparent(const hone_graph *graph, uint32_t op, reach how)
 {
     const graph_op *o = &graph->ops[op];
-    if (hone_view_is(o->opcode, "tuple")) return true;
+    if (o->opcode == OPCODE_TUPLE) return true;
     if (how == REACH_DIRECT || has_place(graph, o)) return false;
-    if (is_one_of(o->opcode, layout_opcodes, sizeof layout_opcodes / sizeof layout_opcodes[0])) return true;
-    return how == REACH_UNPLACED && o->place == HONE_GRAPH_NONE &&
-           !is_one_of(o->opcode, opaque_opcodes, sizeof opaque_opcodes / sizeof opaque_opcodes[0]);
+    if (hone_opcode_is_in(o->opcode, layout_opcodes)) return true;
+    return how == REACH_UNPLACED && o->place == HONE_GRAPH_NONE && !hone_opcode_is_in(o->opcode, opaque_opcodes);
 }
 
 static uint32_t root_of(finder *f, uint32_t op)
@@ -299,8 +300,8 @@ static bool read_exact(const hone_graph *graph, const uint32_t *ops, size_t coun
     for (size_t i = 0; i < count; i++) {
         const graph_op *op = &graph->ops[ops[i]];
         if (op->constant) continue;
-        bool calls = hone_view_is(op->opcode, "call") || hone_view_is(op->opcode, "custom_call") ||
-                     hone_view_is(op->opcode, "custom-call");
+        bool calls =
+            op->opcode == OPCODE_CALL || op->opcode == OPCODE_CUSTOM_CALL || op->opcode == OPCODE_CUSTOM_CALL_MLIR;
         if (call != HONE_GRAPH_NONE || !calls) return false;
         call = ops[i];
     }
@@ -345,14 +346,15 @@ static void add_literal(hone_found *out, hone_view literal)
     out->literals[out->literal_count++] = literal;
 }
 
-static void read_literals_of(const hone_graph *graph, const graph_op *op, hone_found *out)
+static void read_literals_of(const hone_graph *graph, uint32_t op, hone_found *out)
 {
-    if (hone_view_is(op->opcode, "constant")) add_literal(out, op->literal);
-    for (uint32_t k = 0; k < op->operand_count; k++) {
-        uint32_t value = graph->operands[op->first_operand + k];
+    const graph_op *o = &graph->ops[op];
+    if (o->opcode == OPCODE_CONSTANT) add_literal(out, hone_graph_detail_of(graph, op)->literal);
+    for (uint32_t k = 0; k < o->operand_count; k++) {
+        uint32_t value = graph->operands[o->first_operand + k];
         uint32_t from = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
-        if (from != HONE_GRAPH_NONE && hone_view_is(graph->ops[from].opcode, "constant"))
-            add_literal(out, graph->ops[from].literal);
+        if (from != HONE_GRAPH_NONE && graph->ops[from].opcode == OPCODE_CONSTANT)
+            add_literal(out, hone_graph_detail_of(graph, from)->literal);
     }
 }
 
@@ -370,8 +372,8 @@ static void read_literals(finder *f, const uint32_t *ops, size_t count, hone_fou
             i = 0;
         }
         if (i == count) break;
-        const graph_op *op = &g->ops[ops[i++]];
-        read_literals_of(g, op, out);
+        const graph_op *op = &g->ops[ops[i]];
+        read_literals_of(g, ops[i++], out);
         for (uint32_t e = 0; e < op->edge_count && body_count < CALLEES_MAX; e++)
             bodies[body_count++] = g->edges[op->first_edge + e].body;
     }
@@ -392,7 +394,7 @@ static void read_made(const hone_graph *graph, const uint32_t *ops, size_t count
 static uint64_t fingerprint(const hone_graph *graph, uint32_t op)
 {
     const graph_op *o = &graph->ops[op];
-    uint64_t hash = hone_hash_name(o->opcode.data, o->opcode.size) ^ o->place * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = ((uint64_t)o->opcode << 32 | o->place) * UINT64_C(0x9e3779b97f4a7c15);
     if (o->value_count == 0) return hash;
     hone_view type = graph->values[o->first_value].type;
     return hash * 31 + hone_hash_name(type.data, type.size);
@@ -449,10 +451,11 @@ static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequ
 }
 
 // Operations that do the work of a call. Merging equal work takes masks and broadcasts first, rarely these.
-static const hone_view working_opcodes[] = {
-    HONE_VIEW("dot"),         HONE_VIEW("dot_general"), HONE_VIEW("convolution"), HONE_VIEW("reduce"),
-    HONE_VIEW("exponential"), HONE_VIEW("divide"),      HONE_VIEW("tanh"),        HONE_VIEW("rsqrt"),
-    HONE_VIEW("while"),       HONE_VIEW("sort"),        HONE_VIEW("custom-call"), HONE_VIEW("custom_call"),
+static const bool working_opcodes[OPCODE_COUNT] = {
+    [OPCODE_DOT] = true,    [OPCODE_DOT_GENERAL] = true, [OPCODE_CONVOLUTION] = true,
+    [OPCODE_REDUCE] = true, [OPCODE_EXPONENTIAL] = true, [OPCODE_DIVIDE] = true,
+    [OPCODE_TANH] = true,   [OPCODE_RSQRT] = true,       [OPCODE_WHILE] = true,
+    [OPCODE_SORT] = true,   [OPCODE_CUSTOM_CALL] = true, [OPCODE_CUSTOM_CALL_MLIR] = true,
 };
 
 static int compare_fingerprints(const void *a, const void *b)
@@ -477,8 +480,7 @@ static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t
 {
     size_t working = 0, calls = 0;
     for (size_t i = 0; i < count; i++) {
-        bool works =
-            is_one_of(graph->ops[ops[i]].opcode, working_opcodes, sizeof working_opcodes / sizeof working_opcodes[0]);
+        bool works = hone_opcode_is_in(graph->ops[ops[i]].opcode, working_opcodes);
         if (works && !graph->ops[ops[i]].constant) prints[working++] = prints[i];
     }
     qsort(prints, working, sizeof *prints, compare_fingerprints);
@@ -564,6 +566,12 @@ static void keep_find(finder *f, const hone_found *found)
     f->out->items[f->out->count++] = *found;
 }
 
+static void add_call(const hone_graph *graph, uint32_t op, hone_found *out)
+{
+    hone_view call = hone_graph_detail_of(graph, op)->call;
+    if (call.size > 0) out->call = call;
+}
+
 static void add_find(finder *f, const group *g, const uint32_t *ops, size_t count)
 {
     hone_found found = {.label = g->label};
@@ -575,7 +583,7 @@ static void add_find(finder *f, const group *g, const uint32_t *ops, size_t coun
     read_literals(f, ops, first, &found);
     read_made(f->graph, ops, first, &found.made);
     for (size_t i = 0; i < first; i++)
-        if (f->graph->ops[ops[i]].call.size > 0) found.call = f->graph->ops[ops[i]].call;
+        add_call(f->graph, ops[i], &found);
     if (!f->failed) keep_find(f, &found);
 }
 

@@ -6,12 +6,14 @@ void hone_graph_init(hone_graph *graph, const hone_allocator *allocator)
 {
     *graph = (hone_graph){.allocator = *allocator, .texts = {.allocator = *allocator}};
     hone_names_init(&graph->place_names, allocator);
+    hone_names_init(&graph->opcodes, allocator);
 }
 
 void hone_graph_deinit(hone_graph *graph)
 {
     const hone_allocator *a = &graph->allocator;
     hone_free(a, graph->ops);
+    hone_free(a, graph->details);
     hone_free(a, graph->values);
     hone_free(a, graph->bodies);
     hone_free(a, graph->edges);
@@ -21,6 +23,7 @@ void hone_graph_deinit(hone_graph *graph)
     hone_free(a, graph->loose);
     hone_arena_destroy(&graph->texts);
     hone_names_deinit(&graph->place_names);
+    hone_names_deinit(&graph->opcodes);
     hone_graph_init(graph, &graph->allocator);
 }
 
@@ -67,19 +70,49 @@ uint32_t hone_graph_add_parameter(hone_graph *graph, uint32_t body, hone_view ty
     return i;
 }
 
+// Those that mean something have the numbers of graph_opcode, others the next ones.
+static uint32_t number_opcode(hone_graph *graph, hone_view opcode)
+{
+    hone_names *names = &graph->opcodes;
+    for (uint32_t i = (uint32_t)names->count; i < OPCODE_COUNT && !names->failed; i++)
+        hone_names_put(names, 0, hone_opcode_names[i], i);
+    uint32_t number = hone_names_get(names, 0, opcode);
+    if (number != HONE_NAMES_NONE) return number;
+    number = (uint32_t)names->count;
+    hone_names_put(names, 0, opcode, number);
+    return number;
+}
+
 uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode)
 {
     uint32_t i = take(graph, &graph->ops, &graph->op_count, &graph->op_capacity, sizeof *graph->ops);
     if (i == HONE_GRAPH_NONE) return i;
     graph->ops[i] = (graph_op){
-        .opcode = opcode,
+        .opcode = number_opcode(graph, opcode),
         .body = body,
         .place = HONE_GRAPH_NONE,
+        .detail = HONE_GRAPH_NONE,
         .first_operand = (uint32_t)graph->operand_count,
         .first_value = (uint32_t)graph->value_count,
-        .number = -1,
     };
     return i;
+}
+
+graph_detail *hone_graph_detail(hone_graph *graph, uint32_t op)
+{
+    uint32_t *detail = &graph->ops[op].detail;
+    if (*detail != HONE_GRAPH_NONE) return &graph->details[*detail];
+    *detail = take(graph, &graph->details, &graph->detail_count, &graph->detail_capacity, sizeof *graph->details);
+    if (*detail == HONE_GRAPH_NONE) return NULL;
+    graph->details[*detail].number = -1;
+    return &graph->details[*detail];
+}
+
+const graph_detail *hone_graph_detail_of(const hone_graph *graph, uint32_t op)
+{
+    static const graph_detail none = {.number = -1};
+    uint32_t detail = graph->ops[op].detail;
+    return detail != HONE_GRAPH_NONE ? &graph->details[detail] : &none;
 }
 
 void hone_graph_add_operand(hone_graph *graph, uint32_t value)
@@ -228,7 +261,8 @@ void hone_graph_keep_call(hone_graph *graph, uint32_t op, hone_view string)
     size_t size;
     char *text = hone_unescape_mlir(&graph->texts, string, &size);
     graph->failed |= text == NULL;
-    if (text) graph->ops[op].call = (hone_view){text, size};
+    graph_detail *detail = text ? hone_graph_detail(graph, op) : NULL;
+    if (detail) detail->call = (hone_view){text, size};
 }
 
 // --- finishing
@@ -267,7 +301,7 @@ static void find_callers(hone_graph *graph)
 
 static bool is_source_of_constants(const graph_op *op)
 {
-    return hone_view_is(op->opcode, "constant") || hone_view_is(op->opcode, "iota");
+    return op->opcode == OPCODE_CONSTANT || op->opcode == OPCODE_IOTA;
 }
 
 // An operation is constant when all that it reads is. Definitions stand before uses; what does not is not constant.
@@ -315,9 +349,10 @@ static uint32_t step_through(const hone_graph *graph, uint32_t value)
     if (v->op == HONE_GRAPH_NONE) return value;
     const graph_op *op = &graph->ops[v->op];
     uint32_t behind = HONE_GRAPH_NONE;
-    if (hone_view_is(op->opcode, "parameter")) { // HLO has its parameters as operations
+    if (op->opcode == OPCODE_PARAMETER) { // HLO has its parameters as operations
         const graph_edge *fusion = fusion_around(graph, op->body);
-        if (fusion && op->number >= 0) behind = operand(graph, &graph->ops[fusion->op], (size_t)op->number);
+        int64_t number = fusion ? hone_graph_detail_of(graph, v->op)->number : -1;
+        if (number >= 0) behind = operand(graph, &graph->ops[fusion->op], (size_t)number);
     } else if (op->edge_count == 1 && graph->edges[op->first_edge].role == GRAPH_FUSION) {
         uint32_t root = graph->bodies[graph->edges[op->first_edge].body].result;
         if (root != HONE_GRAPH_NONE && graph->ops[root].value_count > 0) behind = graph->ops[root].first_value;
@@ -329,14 +364,14 @@ static uint32_t step_through(const hone_graph *graph, uint32_t value)
 static uint32_t step_out_of_tuple(const hone_graph *graph, uint32_t value)
 {
     uint32_t from = graph->values[value].op;
-    if (from == HONE_GRAPH_NONE || !hone_view_is(graph->ops[from].opcode, "get-tuple-element")) return value;
-    const graph_op *op = &graph->ops[from];
-    uint32_t tuple = operand(graph, op, 0);
+    if (from == HONE_GRAPH_NONE || graph->ops[from].opcode != OPCODE_GET_TUPLE_ELEMENT) return value;
+    uint32_t tuple = operand(graph, &graph->ops[from], 0);
     for (int depth = 0; depth < 8 && tuple != HONE_GRAPH_NONE; depth++)
         tuple = step_through(graph, tuple);
     uint32_t maker = tuple != HONE_GRAPH_NONE ? graph->values[tuple].op : HONE_GRAPH_NONE;
-    if (maker == HONE_GRAPH_NONE || op->number < 0 || !hone_view_is(graph->ops[maker].opcode, "tuple")) return value;
-    uint32_t element = operand(graph, &graph->ops[maker], (size_t)op->number);
+    int64_t number = hone_graph_detail_of(graph, from)->number;
+    if (maker == HONE_GRAPH_NONE || number < 0 || graph->ops[maker].opcode != OPCODE_TUPLE) return value;
+    uint32_t element = operand(graph, &graph->ops[maker], (size_t)number);
     return element != HONE_GRAPH_NONE ? element : value;
 }
 
@@ -360,7 +395,7 @@ static void find_whether_located(hone_graph *graph)
 
 void hone_graph_finish(hone_graph *graph)
 {
-    graph->failed |= graph->place_names.failed;
+    graph->failed |= graph->place_names.failed || graph->opcodes.failed;
     if (!graph->failed) sort_edges(graph);
     if (graph->failed) return;
     find_callers(graph);

@@ -5,8 +5,10 @@
 
 #include "base/memory.h"
 #include "offline/label.h"
+#include "offline/names.h"
+#include "offline/opcode.h"
 
-#define HONE_GRAPH_NONE UINT32_MAX // no operation, value, body or place
+#define HONE_GRAPH_NONE HONE_NAMES_NONE // no operation, value, body or place
 
 // What an operation does with a body.
 typedef enum graph_role {
@@ -30,15 +32,20 @@ typedef struct graph_value {
     uint32_t index; // among the operation's results or the body's parameters
 } graph_value;
 
-typedef struct graph_op {
-    hone_view opcode;  // without its dialect: "dot_general", "while"
-    hone_view literal; // of a constant
+// What few operations have.
+typedef struct graph_detail {
+    hone_view literal; // of a constant; how a comparison compares
     hone_view call;    // call text in an attribute of a custom call of hone's, without escapes; empty: none
+    int64_t number;    // of a parameter or a tuple's element; a loop's known trips; -1: not known
+} graph_detail;
+
+typedef struct graph_op {
+    uint32_t opcode; // of graph_opcode, or a larger number; equal for equal names
     uint32_t body, place;
+    uint32_t detail;                       // in details; HONE_GRAPH_NONE: none
     uint32_t first_operand, operand_count; // in operands
     uint32_t first_value, value_count;     // in values
     uint32_t first_edge, edge_count;       // in edges, once the graph is finished
-    int64_t number;                        // of a parameter or a tuple's element; a loop's known trips; -1: not known
     bool constant;                         // depends on no parameter
 } graph_op;
 
@@ -65,30 +72,24 @@ typedef struct graph_label {
     bool transposed;  // within "transpose(": a gradient's backward part
 } graph_label;
 
-// Names, whose bytes stay where they are, to numbers, within a scope; a later definition takes the place of an earlier one.
-typedef struct hone_names {
-    hone_allocator allocator;
-    struct hone_names_slot *slots;
-    struct hone_names_entry *entries;
-    size_t slot_capacity, count, capacity; // count and capacity: of entries
-    bool failed;
-} hone_names;
-
 typedef struct hone_graph {
     hone_allocator allocator;
     const char *end;  // of the program's text
     hone_arena texts; // what the program does not hold as text: types of binary forms, call texts
     hone_names
         place_names; // places by path (scope 0), by attribute (scope: 1 + the path's place), by operation (the largest scope)
+    hone_names opcodes; // numbers of operations by their names, without their dialect
     graph_op *ops;
+    graph_detail *details;
     graph_value *values;
     graph_body *bodies;
     graph_edge *edges;
     graph_place *places;
     graph_label *labels;
     uint32_t *operands; // values; HONE_GRAPH_NONE: a name that nothing defines
-    size_t op_count, value_count, body_count, edge_count, place_count, label_count, operand_count;
-    size_t op_capacity, value_capacity, body_capacity, edge_capacity, place_capacity, label_capacity, operand_capacity;
+    size_t op_count, detail_count, value_count, body_count, edge_count, place_count, label_count, operand_count;
+    size_t op_capacity, detail_capacity, value_capacity, body_capacity, edge_capacity, place_capacity, label_capacity,
+        operand_capacity;
     hone_view *loose; // names of places that operations may have been merged out of (binary forms)
     size_t loose_count, loose_capacity;
     bool failed;    // an allocation did
@@ -106,6 +107,8 @@ void hone_graph_deinit(hone_graph *graph);
 uint32_t hone_graph_add_body(hone_graph *graph, hone_view name);
 uint32_t hone_graph_add_parameter(hone_graph *graph, uint32_t body, hone_view type); // parameters of one body in a row
 uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode);
+// The detail of an operation, which is made when there is none. NULL: memory was short.
+graph_detail *hone_graph_detail(hone_graph *graph, uint32_t op);
 void hone_graph_add_operand(hone_graph *graph, uint32_t value);                // of the newest operation
 uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type); // results of one operation in a row
 void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, graph_role role);
@@ -126,15 +129,11 @@ void hone_graph_finish(hone_graph *graph);
 // Part of it: loops' trips, and how often each body runs.
 void hone_graph_count(hone_graph *graph);
 
+// What the detail of an operation says; the same where it has none. For finished graphs and for readers.
+const graph_detail *hone_graph_detail_of(const hone_graph *graph, uint32_t op);
 // The value behind a value: through fusions' walls and through a tuple that was just made.
 uint32_t hone_graph_source(const hone_graph *graph, uint32_t value);
 // The body that an operation counts as standing in: its own, or the one around all fusions.
 uint32_t hone_graph_home(const hone_graph *graph, uint32_t op);
-
-void hone_names_init(hone_names *names, const hone_allocator *allocator);
-void hone_names_deinit(hone_names *names);
-void hone_names_clear(hone_names *names); // forgets all, for the names of another body
-void hone_names_put(hone_names *names, uint32_t scope, hone_view name, uint32_t value);
-uint32_t hone_names_get(const hone_names *names, uint32_t scope, hone_view name); // HONE_GRAPH_NONE: not there
 
 #endif

@@ -231,7 +231,8 @@ static void read_own_call(reader *r, const operation *o, uint64_t config, hone_v
     hone_view text = hone_bytecode_text(&r->code, config);
     hone_view call = hone_bytecode_text(&r->code, hone_bytecode_member(&r->code, dictionary, "hone_call"));
     hone_view own = hone_bytecode_text(&r->code, hone_bytecode_member(&r->code, dictionary, "hone_label"));
-    if (call.size > 0) r->graph->ops[o->op].call = call;
+    graph_detail *detail = call.size > 0 ? hone_graph_detail(r->graph, o->op) : NULL;
+    if (detail) detail->call = call;
     if (own.size > 0) *label = own;
     call = string_behind(text, "hone_call");
     own = string_behind(text, "hone_label");
@@ -239,18 +240,24 @@ static void read_own_call(reader *r, const operation *o, uint64_t config, hone_v
     if (own.size > 0) *label = own;
 }
 
+static void keep_literal(reader *r, uint32_t op, hone_view literal)
+{
+    graph_detail *detail = literal.data ? hone_graph_detail(r->graph, op) : NULL;
+    if (detail) detail->literal = literal;
+    r->graph->failed |= literal.size > 0 && !literal.data;
+}
+
 static void read_details(reader *r, const operation *o)
 {
     hone_graph *g = r->graph;
+    uint32_t opcode = g->ops[o->op].opcode;
     uint64_t property = own_property(r, o);
     hone_view label = find_label(r, o);
-    graph_op *op = &g->ops[o->op];
-    if (hone_view_is(o->opcode, "constant")) op->literal = hone_bytecode_number(&r->code, property, &g->texts);
-    if (hone_view_is(o->opcode, "compare")) op->literal = hone_bytecode_direction(&r->code, property);
-    if (hone_view_is(o->opcode, "custom_call")) read_own_call(r, o, property, &label);
-    if (hone_view_is(o->opcode, "call") || hone_view_is(o->opcode, "composite"))
+    if (opcode == OPCODE_CONSTANT) keep_literal(r, o->op, hone_bytecode_number(&r->code, property, &g->texts));
+    if (opcode == OPCODE_COMPARE) keep_literal(r, o->op, hone_bytecode_direction(&r->code, property));
+    if (opcode == OPCODE_CUSTOM_CALL_MLIR) read_own_call(r, o, property, &label);
+    if (opcode == OPCODE_CALL || opcode == OPCODE_COMPOSITE)
         use_symbol(r, o->op, hone_bytecode_text(&r->code, property));
-    g->failed |= op->literal.size > 0 && !op->literal.data;
     place_operation(r, o, label);
 }
 
@@ -342,7 +349,7 @@ static bool read_operation(reader *r, cursor *c, operation *out)
     if (!read_values(r, c, mask, out->op)) return false;
     if ((mask & HAS_REGIONS) && !hone_bytecode_flagged(c, &out->regions, &out->isolated)) return false;
     if (out->op == HONE_GRAPH_NONE) return !r->graph->failed;
-    if (hone_view_is(out->opcode, "return")) r->graph->bodies[top(r)->body].result = out->op;
+    if (r->graph->ops[out->op].opcode == OPCODE_RETURN) r->graph->bodies[top(r)->body].result = out->op;
     read_details(r, out);
     return !r->graph->failed;
 }
@@ -381,7 +388,7 @@ static uint32_t body_of(reader *r, const frame *f)
     hone_view symbol = o->op == HONE_GRAPH_NONE ? hone_bytecode_text(&r->code, own_property(r, o)) : (hone_view){0};
     uint32_t body = hone_graph_add_body(g, symbol);
     if (o->op != HONE_GRAPH_NONE)
-        hone_graph_add_edge(g, o->op, body, hone_stablehlo_role(o->opcode, (uint32_t)f->region));
+        hone_graph_add_edge(g, o->op, body, hone_stablehlo_role(g->ops[o->op].opcode, (uint32_t)f->region));
     else if (symbol.size > 0)
         hone_names_put(&r->functions, 0, symbol, body);
     return body;

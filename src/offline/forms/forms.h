@@ -36,7 +36,7 @@ void hone_hlo_read(hone_view text, hone_graph *graph);
 void hone_hlo_proto_read(hone_view bytes, hone_graph *graph);
 void hone_bytecode_read(hone_view bytes, hone_graph *graph);
 // What an operation of StableHLO does with its region of that number.
-graph_role hone_stablehlo_role(hone_view opcode, uint32_t number);
+graph_role hone_stablehlo_role(uint32_t opcode, uint32_t number);
 // The bytecode that a blob of jax.export holds; empty: it is none. out_cut: its end is not there.
 hone_view hone_jax_export_module(hone_view bytes, bool *out_cut);
 // True for the line that HLO text begins with.

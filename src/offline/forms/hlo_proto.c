@@ -16,14 +16,13 @@ enum { MAP_ENTRY = 1, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 // A computation that an instruction names by its number; they may stand in any order.
 typedef struct reference {
     uint32_t op;
-    hone_view number;
+    uint64_t number;
     graph_role role;
 } reference;
 
-// Numbers are looked up by their bytes, as they stand: a varint has one shortest form.
 typedef struct reader {
     hone_graph *graph;
-    hone_names values; // of the computation at hand
+    hone_names values; // of the computation at hand, by number
     hone_names computations;
     hone_names shapes; // types in texts of the graph
     hone_view *types;
@@ -64,10 +63,38 @@ static const uint8_t part_of_field[] = {
     [13] = PART_NUMBER, [35] = PART_ID,   [43] = PART_CONFIG,  [63] = PART_DIRECTION, [68] = PART_ATTRIBUTES,
 };
 
+// Numbers of a repeated field, packed or each with its tag.
+typedef struct numbers {
+    cursor packed; // of the field at hand
+    cursor fields; // behind it
+    uint64_t field;
+    size_t left; // fields of that number behind it
+} numbers;
+
+// Takes another field of the number, which ends at the cursor.
+static void add_numbers(numbers *n, const wire_field *field, cursor behind)
+{
+    if (n->field == 0)
+        *n = (numbers){.packed = cursor_of(field->bytes), .fields = behind, .field = field->number};
+    else
+        n->left++;
+}
+
+static bool next_number(numbers *n, uint64_t *out)
+{
+    for (; n->packed.at == n->packed.end && n->left > 0; n->left--) {
+        wire_field field = {0};
+        while (field.number != n->field && wire_next(&n->fields, &field))
+            ;
+        n->packed = cursor_of(field.bytes);
+    }
+    return wire_varint(&n->packed, out);
+}
+
 typedef struct instruction {
     hone_view parts[PART_COUNT];
-    uint64_t number;
-    cursor operands, called; // from the first on; at NULL: there are none
+    uint64_t number, id;
+    numbers operands, called;
 } instruction;
 
 // An operation's type as HLO text has it; equal shapes are written once.
@@ -113,7 +140,8 @@ static void read_frontend(reader *r, uint32_t op, hone_view attributes, hone_vie
     while (wire_next(&c, &field)) {
         if (field.number != MAP_ENTRY || field.type != WIRE_BYTES) continue;
         hone_view key = find_bytes(field.bytes, ENTRY_KEY), value = find_bytes(field.bytes, ENTRY_VALUE);
-        if (hone_view_is(key, "hone_call")) r->graph->ops[op].call = value;
+        graph_detail *detail = hone_view_is(key, "hone_call") ? hone_graph_detail(r->graph, op) : NULL;
+        if (detail) detail->call = value;
         if (hone_view_is(key, "hone_label") || hone_view_is(key, "xla_metadata_payload")) *out_label = value;
     }
 }
@@ -135,7 +163,7 @@ static void read_place(reader *r, uint32_t op, const instruction *in)
     if (path.size + label.size > 0) r->graph->ops[op].place = hone_graph_place(r->graph, path, label);
 }
 
-static void refer(reader *r, uint32_t op, hone_view number, graph_role role)
+static void refer(reader *r, uint32_t op, uint64_t number, graph_role role)
 {
     hone_graph *g = r->graph;
     if (!hone_grow(&g->allocator, &r->references, &r->reference_capacity, r->reference_count + 1, sizeof(reference))) {
@@ -146,63 +174,42 @@ static void refer(reader *r, uint32_t op, hone_view number, graph_role role)
 }
 
 // What an instruction does with the computation of that place among those that it names.
-static graph_role role_of(const reader *r, hone_view opcode, size_t index)
+static graph_role role_of(const reader *r, uint32_t opcode, size_t index)
 {
-    if (hone_view_is(opcode, "while")) return index == 0 ? GRAPH_LOOP : GRAPH_CONDITION;
-    if (hone_view_is(opcode, "conditional")) return GRAPH_BRANCH;
-    if (hone_view_is(opcode, "call")) return r->graph->optimised ? GRAPH_FUSION : GRAPH_CALL;
-    bool fusion = hone_view_is(opcode, "fusion") || hone_view_is(opcode, "async-start");
-    return fusion ? GRAPH_FUSION : GRAPH_APPLIED;
+    if (opcode == OPCODE_WHILE) return index == 0 ? GRAPH_LOOP : GRAPH_CONDITION;
+    if (opcode == OPCODE_CONDITIONAL) return GRAPH_BRANCH;
+    if (opcode == OPCODE_CALL) return r->graph->optimised ? GRAPH_FUSION : GRAPH_CALL;
+    return opcode == OPCODE_FUSION || opcode == OPCODE_ASYNC_START ? GRAPH_FUSION : GRAPH_APPLIED;
 }
 
-// Numbers of a repeated field stand in a row, packed or each with its tag.
-typedef struct numbers {
-    cursor fields, packed;
-    uint64_t field;
-} numbers;
-
-static bool next_number(numbers *n, hone_view *out)
+static void read_operands(reader *r, instruction *in)
 {
-    while (n->packed.at == n->packed.end) {
-        wire_field field;
-        if (!wire_next(&n->fields, &field) || field.number != n->field) return false;
-        n->packed = cursor_of(field.bytes);
-    }
-    const char *start = n->packed.at;
-    uint64_t value;
-    if (!wire_varint(&n->packed, &value)) return false;
-    *out = view_between(start, n->packed.at);
-    return true;
+    uint64_t number;
+    while (next_number(&in->operands, &number))
+        hone_graph_add_operand(r->graph, hone_names_get_number(&r->values, number));
 }
 
-static void read_operands(reader *r, const instruction *in)
+static void read_called(reader *r, uint32_t op, instruction *in)
 {
-    numbers n = {.fields = in->operands, .packed = cursor_of((hone_view){0}), .field = INSTRUCTION_OPERAND};
-    hone_view number;
-    while (in->operands.at && next_number(&n, &number))
-        hone_graph_add_operand(r->graph, hone_names_get(&r->values, 0, number));
-}
-
-static void read_called(reader *r, uint32_t op, const instruction *in)
-{
-    numbers n = {.fields = in->called, .packed = cursor_of((hone_view){0}), .field = INSTRUCTION_CALLED};
-    hone_view number, opcode = r->graph->ops[op].opcode;
-    for (size_t i = 0; in->called.at && next_number(&n, &number); i++)
+    uint32_t opcode = r->graph->ops[op].opcode;
+    uint64_t number;
+    for (size_t i = 0; next_number(&in->called, &number); i++)
         refer(r, op, number, role_of(r, opcode, i));
 }
 
 // What says more of an operation than its operands do.
 static void read_details(reader *r, uint32_t op, const instruction *in)
 {
-    graph_op *o = &r->graph->ops[op];
-    hone_view literal = in->parts[PART_LITERAL], config = in->parts[PART_CONFIG];
-    bool numbered = hone_view_is(o->opcode, "parameter") || hone_view_is(o->opcode, "get-tuple-element");
-    if (numbered)
-        o->number = (int64_t)in->number;
-    else if (hone_view_is(o->opcode, "while"))
-        o->number = hone_hlo_trip_count(config);
-    if (literal.size > 0) o->literal = hone_hlo_proto_literal(&r->graph->texts, literal);
-    if (in->parts[PART_DIRECTION].size > 0) o->literal = in->parts[PART_DIRECTION];
+    uint32_t opcode = r->graph->ops[op].opcode;
+    hone_view literal = in->parts[PART_LITERAL], direction = in->parts[PART_DIRECTION];
+    bool numbered = opcode == OPCODE_PARAMETER || opcode == OPCODE_GET_TUPLE_ELEMENT, loop = opcode == OPCODE_WHILE;
+    if (!numbered && !loop && literal.size == 0 && direction.size == 0) return;
+    graph_detail *detail = hone_graph_detail(r->graph, op);
+    if (!detail) return;
+    if (numbered) detail->number = (int64_t)in->number;
+    if (loop) detail->number = hone_hlo_trip_count(in->parts[PART_CONFIG]);
+    if (literal.size > 0) detail->literal = hone_hlo_proto_literal(&r->graph->texts, literal);
+    if (direction.size > 0) detail->literal = direction;
 }
 
 // --- messages
@@ -212,14 +219,15 @@ static bool split_instruction(hone_view message, instruction *out)
 {
     *out = (instruction){0};
     cursor c = cursor_of(message);
-    for (const char *start = c.at; c.at < c.end; start = c.at) {
+    while (c.at < c.end) {
         wire_field field;
         if (!wire_next(&c, &field) || field.clipped) return false;
-        if (field.number == INSTRUCTION_OPERAND && !out->operands.at) out->operands = (cursor){start, c.end};
-        if (field.number == INSTRUCTION_CALLED && !out->called.at) out->called = (cursor){start, c.end};
+        if (field.number == INSTRUCTION_OPERAND) add_numbers(&out->operands, &field, c);
+        if (field.number == INSTRUCTION_CALLED) add_numbers(&out->called, &field, c);
         part p = field.number < sizeof part_of_field ? (part)part_of_field[field.number] : PART_NONE;
         out->parts[p] = field.bytes;
         if (p == PART_NUMBER) out->number = field.integer;
+        if (p == PART_ID) out->id = field.integer;
     }
     return out->parts[PART_OPCODE].size > 0;
 }
@@ -237,7 +245,7 @@ static bool read_instruction(reader *r, uint32_t body, hone_view message)
     read_place(r, op, &in);
     hone_view type = type_of(r, in.parts[PART_SHAPE]);
     uint32_t value = hone_graph_add_value(g, op, type);
-    hone_names_put(&r->values, 0, in.parts[PART_ID], value);
+    hone_names_put_number(&r->values, in.id, value);
     return !g->failed;
 }
 
@@ -246,19 +254,18 @@ static bool read_computation(reader *r, const wire_field *message)
     hone_graph *g = r->graph;
     uint32_t body = hone_graph_add_body(g, (hone_view){0});
     hone_names_clear(&r->values);
-    hone_view root = {0};
     cursor c = cursor_of(message->bytes);
-    wire_field field;
+    wire_field field, root = {0};
     bool sound = body != HONE_GRAPH_NONE;
     while (sound && wire_next(&c, &field)) {
         bool bytes = field.type == WIRE_BYTES;
         if (field.number == COMPUTATION_NAME && bytes) g->bodies[body].name = field.bytes;
         if (field.number == COMPUTATION_INSTRUCTION && bytes)
             sound = !field.clipped && read_instruction(r, body, field.bytes);
-        if (field.number == COMPUTATION_ID) hone_names_put(&r->computations, 0, field.bytes, body);
-        if (field.number == COMPUTATION_ROOT) root = field.bytes;
+        if (field.number == COMPUTATION_ID) hone_names_put_number(&r->computations, field.integer, body);
+        if (field.number == COMPUTATION_ROOT) root = field;
     }
-    uint32_t result = root.size > 0 ? hone_names_get(&r->values, 0, root) : HONE_GRAPH_NONE;
+    uint32_t result = root.number > 0 ? hone_names_get_number(&r->values, root.integer) : HONE_GRAPH_NONE;
     if (result != HONE_GRAPH_NONE) g->bodies[body].result = g->values[result].op;
     return sound && !message->clipped && c.at == c.end;
 }
@@ -287,7 +294,7 @@ static void read_module(reader *r, hone_view module)
         bool computation = field.number == MODULE_COMPUTATION && field.type == WIRE_BYTES;
         if (field.clipped) g->cut = true;
         if (computation && !read_computation(r, &field)) g->cut = true;
-        if (field.number == MODULE_ENTRY) entry = hone_names_get(&r->computations, 0, field.bytes);
+        if (field.number == MODULE_ENTRY) entry = hone_names_get_number(&r->computations, field.integer);
     }
     // XLA writes the entry's number behind the computations: without it, the module ended between two fields.
     g->cut |= c.at < c.end || entry == HONE_GRAPH_NONE;
@@ -297,7 +304,7 @@ static void resolve_references(reader *r)
 {
     for (size_t i = 0; i < r->reference_count; i++) {
         const reference *ref = &r->references[i];
-        hone_graph_add_edge(r->graph, ref->op, hone_names_get(&r->computations, 0, ref->number), ref->role);
+        hone_graph_add_edge(r->graph, ref->op, hone_names_get_number(&r->computations, ref->number), ref->role);
     }
 }
 

@@ -54,7 +54,7 @@ static const attribute_role attribute_roles[] = {
 // A call before optimisation is the program's own; after it, one that XLA made around a piece of work.
 static graph_role role_of(const reader *r, const graph_op *op, const attribute_role *row)
 {
-    bool call = hone_view_is(op->opcode, "call");
+    bool call = op->opcode == OPCODE_CALL;
     if (row->role == GRAPH_APPLIED && call) return r->graph->optimised ? GRAPH_FUSION : GRAPH_CALL;
     return row->role;
 }
@@ -121,19 +121,39 @@ static void read_own(reader *r, uint32_t op, hone_view value)
     if (label.size > 0) r->attribute = label;
 }
 
+static void keep_number(reader *r, uint32_t op, int64_t number)
+{
+    graph_detail *detail = hone_graph_detail(r->graph, op);
+    if (detail) detail->number = number;
+}
+
+static void keep_literal(reader *r, uint32_t op, hone_view literal)
+{
+    graph_detail *detail = hone_graph_detail(r->graph, op);
+    if (detail) detail->literal = literal;
+}
+
+static int64_t count_in(hone_view text)
+{
+    int64_t number;
+    return hone_integer_parse(text.data, text.size, &number) ? number : -1;
+}
+
 static void read_attribute(reader *r, uint32_t op, hone_view name, hone_view value)
 {
-    graph_op *o = &r->graph->ops[op];
+    uint32_t opcode = r->graph->ops[op].opcode;
+    if (hone_view_is(name, "metadata")) {
+        read_metadata(r, value);
+        return;
+    }
     for (size_t i = 0; i < sizeof attribute_roles / sizeof attribute_roles[0]; i++)
         if (hone_view_equal(name, attribute_roles[i].name))
-            read_computations(r, op, value, role_of(r, o, &attribute_roles[i]));
-    if (hone_view_is(name, "metadata")) read_metadata(r, value);
+            read_computations(r, op, value, role_of(r, &r->graph->ops[op], &attribute_roles[i]));
     bool config = hone_view_is(name, "backend_config");
-    if (config && hone_view_is(o->opcode, "while")) o->number = hone_hlo_trip_count(value);
+    if (config && opcode == OPCODE_WHILE) keep_number(r, op, hone_hlo_trip_count(value));
     if (config || hone_view_is(name, "frontend_attributes")) read_own(r, op, value);
-    if (hone_view_is(name, "direction")) o->literal = value;
-    if (hone_view_is(name, "index") && hone_view_is(o->opcode, "get-tuple-element"))
-        if (!hone_integer_parse(value.data, value.size, &o->number)) o->number = -1;
+    if (hone_view_is(name, "direction")) keep_literal(r, op, value);
+    if (hone_view_is(name, "index") && opcode == OPCODE_GET_TUPLE_ELEMENT) keep_number(r, op, count_in(value));
 }
 
 static hone_view take_value(cursor *c)
@@ -210,14 +230,13 @@ static hone_view take_type(cursor *c)
 
 static void read_inside(reader *r, uint32_t op, hone_view inside)
 {
-    graph_op *o = &r->graph->ops[op];
-    if (hone_view_is(o->opcode, "constant")) {
-        o->literal = inside;
-    } else if (hone_view_is(o->opcode, "parameter")) {
-        if (!hone_integer_parse(inside.data, inside.size, &o->number)) o->number = -1;
-    } else {
+    uint32_t opcode = r->graph->ops[op].opcode;
+    if (opcode == OPCODE_CONSTANT)
+        keep_literal(r, op, inside);
+    else if (opcode == OPCODE_PARAMETER)
+        keep_number(r, op, count_in(inside));
+    else
         read_operands(r, inside);
-    }
 }
 
 // "  ROOT %name = f32[2]{0} add(%a, %b), metadata={...}"

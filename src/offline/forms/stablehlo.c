@@ -39,18 +39,22 @@ static void push_frame(stablehlo_reader *r, const stablehlo_statement *owner, ui
     r->frames[r->frame_count++] = (stablehlo_frame){.owner = *owner, .body = body, .last = {.op = HONE_GRAPH_NONE}};
 }
 
-static const hone_view applied_opcodes[] = {
-    HONE_VIEW("reduce"), HONE_VIEW("reduce_window"), HONE_VIEW("scatter"),    HONE_VIEW("select_and_scatter"),
-    HONE_VIEW("sort"),   HONE_VIEW("map"),           HONE_VIEW("all_reduce"), HONE_VIEW("reduce_scatter"),
+static const bool applied_opcodes[OPCODE_COUNT] = {
+    [OPCODE_REDUCE] = true,
+    [OPCODE_REDUCE_WINDOW] = true,
+    [OPCODE_SCATTER] = true,
+    [OPCODE_ALL_REDUCE] = true,
+    [OPCODE_SELECT_AND_SCATTER] = true,
+    [OPCODE_REDUCE_SCATTER] = true,
+    [OPCODE_SORT] = true,
+    [OPCODE_MAP] = true,
 };
 
-graph_role hone_stablehlo_role(hone_view opcode, uint32_t number)
+graph_role hone_stablehlo_role(uint32_t opcode, uint32_t number)
 {
-    if (hone_view_is(opcode, "while")) return number == 0 ? GRAPH_CONDITION : GRAPH_LOOP;
-    if (hone_view_is(opcode, "case") || hone_view_is(opcode, "if")) return GRAPH_BRANCH;
-    for (size_t i = 0; i < sizeof applied_opcodes / sizeof applied_opcodes[0]; i++)
-        if (hone_view_equal(opcode, applied_opcodes[i])) return GRAPH_APPLIED;
-    return GRAPH_CALL;
+    if (opcode == OPCODE_WHILE) return number == 0 ? GRAPH_CONDITION : GRAPH_LOOP;
+    if (opcode == OPCODE_CASE || opcode == OPCODE_IF) return GRAPH_BRANCH;
+    return hone_opcode_is_in(opcode, applied_opcodes) ? GRAPH_APPLIED : GRAPH_CALL;
 }
 
 // Inside of a loop its states have names of their own, the same in the condition and in the loop.
@@ -68,7 +72,7 @@ static void name_states(stablehlo_reader *r, const stablehlo_statement *s, uint3
         if (peek(&names) != '=') continue;
         hone_view type = hone_stablehlo_take_type(&types);
         if (types.at < types.end) types.at++;
-        hone_names_put(&r->values, 0, name, hone_graph_add_parameter(r->graph, body, type));
+        hone_stablehlo_put_value(r, name, hone_graph_add_parameter(r->graph, body, type));
     }
 }
 
@@ -119,8 +123,7 @@ static void read_parameters(stablehlo_reader *r, uint32_t body)
         skip_spaces(&c);
         if (!accept(&c, ":")) continue;
         hone_view type = hone_stablehlo_take_type(&c);
-        if (body != HONE_GRAPH_NONE)
-            hone_names_put(&r->values, 0, name, hone_graph_add_parameter(r->graph, body, type));
+        if (body != HONE_GRAPH_NONE) hone_stablehlo_put_value(r, name, hone_graph_add_parameter(r->graph, body, type));
     }
 }
 
@@ -132,7 +135,8 @@ static void read_function(stablehlo_reader *r)
         c->at++;
     if (peek(c) != '@') return;
     hone_view symbol = hone_stablehlo_take_symbol(c);
-    hone_names_clear(&r->values);
+    hone_names_clear(&r->numbered);
+    hone_names_clear(&r->named);
     uint32_t body = hone_graph_add_body(r->graph, symbol);
     hone_names_put(&r->functions, 0, symbol, body);
     if (peek(c) == '(') read_parameters(r, body);
@@ -143,7 +147,7 @@ static void read_function(stablehlo_reader *r)
 }
 
 // Statements outside of any function (a fragment of a program) stand in a body of their own.
-static uint32_t current_body(stablehlo_reader *r)
+uint32_t hone_stablehlo_body(stablehlo_reader *r)
 {
     if (r->frame_count > 0) return top(r)->body;
     stablehlo_statement none = {.op = HONE_GRAPH_NONE};
@@ -183,12 +187,12 @@ static hone_view find_dense(hone_view line)
 // What of an operation stands on its line and is no operand: a constant's value, a loop's states.
 static void look_ahead(stablehlo_reader *r, stablehlo_statement *s)
 {
-    graph_op *op = &r->graph->ops[s->op];
-    if (hone_view_is(op->opcode, "constant")) {
-        op->literal = find_dense(line_at(r->c));
-    } else if (hone_view_is(op->opcode, "compare")) {
-        op->literal = find_direction(line_at(r->c));
-    } else if (hone_view_is(op->opcode, "while") && peek(&r->c) == '(') {
+    uint32_t opcode = r->graph->ops[s->op].opcode;
+    if (opcode == OPCODE_CONSTANT || opcode == OPCODE_COMPARE) {
+        hone_view line = line_at(r->c);
+        graph_detail *detail = hone_graph_detail(r->graph, s->op);
+        if (detail) detail->literal = opcode == OPCODE_CONSTANT ? find_dense(line) : find_direction(line);
+    } else if (opcode == OPCODE_WHILE && peek(&r->c) == '(') {
         cursor c = cursor_of(line_at(r->c));
         skip_brackets(&c);
         s->states = view_between(r->c.at, c.at);
@@ -197,12 +201,11 @@ static void look_ahead(stablehlo_reader *r, stablehlo_statement *s)
 
 static void read_operation(stablehlo_reader *r, hone_view results, hone_view name)
 {
-    uint32_t body = current_body(r);
+    uint32_t body = hone_stablehlo_body(r);
     stablehlo_statement s = {.op = HONE_GRAPH_NONE, .results = results};
     if (body != HONE_GRAPH_NONE) s.op = hone_graph_add_op(r->graph, body, bare_opcode(name));
     if (s.op != HONE_GRAPH_NONE) look_ahead(r, &s);
-    if (s.op != HONE_GRAPH_NONE && hone_view_is(r->graph->ops[s.op].opcode, "return"))
-        r->graph->bodies[body].result = s.op;
+    if (s.op != HONE_GRAPH_NONE && r->graph->ops[s.op].opcode == OPCODE_RETURN) r->graph->bodies[body].result = s.op;
     end_statement(r, &s, hone_stablehlo_rest(r, &s));
 }
 
@@ -278,7 +281,7 @@ static void read_statement(stablehlo_reader *r)
     if (b == '}') {
         close_region(r);
     } else if (b == '%') {
-        read_results_and_operation(r);
+        if (!hone_stablehlo_read_plain(r)) read_results_and_operation(r);
     } else if (b == '#') {
         hone_stablehlo_read_alias(r);
     } else if (b == '^') {
@@ -309,8 +312,9 @@ void hone_stablehlo_read(hone_view text, hone_graph *graph)
     const hone_allocator *a = &graph->allocator;
     stablehlo_reader r = {.graph = graph, .c = cursor_of(text), .start = text.data};
     graph->end = text.data + text.size;
-    hone_names_init(&r.values, a);
-    hone_names_init(&r.functions, a);
+    hone_names *const names[] = {&r.numbered, &r.named, &r.functions};
+    for (size_t i = 0; i < 3; i++)
+        hone_names_init(names[i], a);
     hone_stablehlo_places_init(&r.places, a);
     while (r.c.at < r.c.end && !graph->failed) {
         if (*r.c.at == ' ' || *r.c.at == '\n' || *r.c.at == '\t' || *r.c.at == '\r')
@@ -322,9 +326,10 @@ void hone_stablehlo_read(hone_view text, hone_graph *graph)
     call_functions(&r);
     hone_stablehlo_place_operations(&r);
     graph->cut |= r.places.missing;
-    graph->failed |= r.values.failed || r.functions.failed;
-    hone_names_deinit(&r.values);
-    hone_names_deinit(&r.functions);
+    for (size_t i = 0; i < 3; i++) {
+        graph->failed |= names[i]->failed;
+        hone_names_deinit(names[i]);
+    }
     hone_stablehlo_places_deinit(&r.places, a);
     hone_free(a, r.frames);
     hone_free(a, r.uses);

@@ -1,5 +1,5 @@
-// The reader of StableHLO text, in parts: statements and regions (stablehlo.c), the rest of a statement (stablehlo_rest.c), its results
-// (stablehlo_results.c), and where it comes from (stablehlo_places.c).
+// The reader of StableHLO text, in parts: statements and regions (stablehlo.c), statements of the usual shape (stablehlo_plain.c), the
+// rest of any other (stablehlo_rest.c), its results (stablehlo_results.c), and where it comes from (stablehlo_places.c).
 #ifndef HONE_OFFLINE_FORMS_STABLEHLO_H
 #define HONE_OFFLINE_FORMS_STABLEHLO_H
 
@@ -37,10 +37,10 @@ typedef struct stablehlo_attribute {
 
 // Where operations come from. Locations are numbered as they are met; most are met again and again, often one right after another.
 typedef struct stablehlo_places {
-    hone_names aliases, numbers; // expressions and locations by text
+    hone_names aliases;          // expressions by text
+    hone_names numbered, others; // locations: "#loc4" by its number, others by text
     hone_view *expressions;      // of aliases: "loc4" stands for "jit(f)/add"(#loc3)
     hone_view *locations;
-    uint32_t latest; // number of the location that was met last
     uint32_t *of_op; // 1 + the number of an operation's location; 0: it has none
     stablehlo_attribute *attributes;
     size_t expression_count, expression_capacity, location_count, location_capacity, op_capacity;
@@ -51,8 +51,9 @@ typedef struct stablehlo_places {
 typedef struct stablehlo_reader {
     hone_graph *graph;
     cursor c;
-    const char *start;            // of the text
-    hone_names values, functions; // values: of the function at hand
+    const char *start;          // of the text
+    hone_names numbered, named; // values of the function at hand: "%4" by its number, "%cst_4" by its name
+    hone_names functions;
     stablehlo_frame *frames;
     size_t frame_count, frame_capacity;
     stablehlo_use *uses;
@@ -65,6 +66,14 @@ typedef enum stablehlo_stop { STOP_LINE, STOP_REGION, STOP_END } stablehlo_stop;
 
 // Reads the rest of a statement, up to its end or to the brace of a region.
 stablehlo_stop hone_stablehlo_rest(stablehlo_reader *r, stablehlo_statement *s);
+// Reads the statement at the cursor when it is of the shape that nearly all have. False: it is not, and nothing was read.
+bool hone_stablehlo_read_plain(stablehlo_reader *r);
+// The body that a statement stands in.
+uint32_t hone_stablehlo_body(stablehlo_reader *r);
+
+// The first value under a name is that of an operation's first result; others of it stand behind.
+void hone_stablehlo_put_value(stablehlo_reader *r, hone_view name, uint32_t value);
+uint32_t hone_stablehlo_find_value(const stablehlo_reader *r, hone_view name, uint32_t number);
 
 // "%0#1" at the cursor: "0", and the number 1.
 hone_view hone_stablehlo_take_value(cursor *c, uint32_t *out_number);
@@ -81,6 +90,8 @@ void hone_stablehlo_places_deinit(stablehlo_places *places, const hone_allocator
 void hone_stablehlo_read_alias(stablehlo_reader *r);
 // Remembers where a statement's operation comes from.
 void hone_stablehlo_keep_place(stablehlo_reader *r, const stablehlo_statement *s);
+// The same of an operation that comes from an alias, "#loc4", and its number.
+void hone_stablehlo_keep_location(stablehlo_reader *r, uint32_t op, hone_view location, uint32_t number);
 // Once all is read: aliases stand at the text's end.
 void hone_stablehlo_place_operations(stablehlo_reader *r);
 

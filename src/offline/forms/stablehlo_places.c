@@ -8,13 +8,15 @@ void hone_stablehlo_places_init(stablehlo_places *places, const hone_allocator *
 {
     *places = (stablehlo_places){0};
     hone_names_init(&places->aliases, allocator);
-    hone_names_init(&places->numbers, allocator);
+    hone_names_init(&places->numbered, allocator);
+    hone_names_init(&places->others, allocator);
 }
 
 void hone_stablehlo_places_deinit(stablehlo_places *places, const hone_allocator *allocator)
 {
     hone_names_deinit(&places->aliases);
-    hone_names_deinit(&places->numbers);
+    hone_names_deinit(&places->numbered);
+    hone_names_deinit(&places->others);
     void *const blocks[] = {places->expressions, places->locations, places->of_op, places->attributes};
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
         hone_free(allocator, blocks[i]);
@@ -46,19 +48,46 @@ void hone_stablehlo_read_alias(stablehlo_reader *r)
         hone_names_put(&p->aliases, 0, name, (uint32_t)p->expression_count - 1);
 }
 
-// The number of a location; HONE_GRAPH_NONE: memory was short.
-static uint32_t number_of(stablehlo_reader *r, hone_view location)
+// Numbers a location that is met for the first time; HONE_GRAPH_NONE: memory was short.
+static uint32_t add_location(stablehlo_reader *r, hone_view location)
 {
     stablehlo_places *p = &r->places;
-    if (p->location_count > 0 && hone_view_equal(p->locations[p->latest], location)) return p->latest;
-    uint32_t number = hone_names_get(&p->numbers, 0, location);
-    if (number == HONE_GRAPH_NONE) {
-        number = (uint32_t)p->location_count;
-        if (!add_view(r->graph, &p->locations, &p->location_count, &p->location_capacity, location))
-            return HONE_GRAPH_NONE;
-        hone_names_put(&p->numbers, 0, location, number);
-    }
-    return p->latest = number;
+    bool added = add_view(r->graph, &p->locations, &p->location_count, &p->location_capacity, location);
+    return added ? (uint32_t)p->location_count - 1 : HONE_GRAPH_NONE;
+}
+
+static uint32_t find_numbered(stablehlo_reader *r, uint32_t number, hone_view location)
+{
+    hone_names *names = &r->places.numbered;
+    uint32_t known = hone_names_get_number(names, number);
+    if (known != HONE_GRAPH_NONE) return known;
+    known = add_location(r, location);
+    hone_names_put_number(names, number, known);
+    return known;
+}
+
+static uint32_t find_location(stablehlo_reader *r, hone_view location)
+{
+    static const char alias[] = "#loc";
+    uint32_t number;
+    cursor c = cursor_of(location);
+    if (accept(&c, alias) && number_in(view_between(c.at, c.end), &number)) return find_numbered(r, number, location);
+    hone_names *names = &r->places.others;
+    uint32_t known = hone_names_get(names, 0, location);
+    if (known != HONE_GRAPH_NONE) return known;
+    known = add_location(r, location);
+    hone_names_put(names, 0, location, known);
+    return known;
+}
+
+static void place(stablehlo_reader *r, uint32_t op, uint32_t location)
+{
+    stablehlo_places *p = &r->places;
+    hone_graph *g = r->graph;
+    if (hone_grow(&g->allocator, &p->of_op, &p->op_capacity, g->op_count, sizeof *p->of_op))
+        p->of_op[op] = location + 1; // 0 of none: then memory was short
+    else
+        g->failed = true;
 }
 
 static void keep_attribute(stablehlo_reader *r, uint32_t op, hone_view text)
@@ -73,16 +102,14 @@ static void keep_attribute(stablehlo_reader *r, uint32_t op, hone_view text)
 
 void hone_stablehlo_keep_place(stablehlo_reader *r, const stablehlo_statement *s)
 {
-    stablehlo_places *p = &r->places;
-    hone_graph *g = r->graph;
     if (s->op == HONE_GRAPH_NONE) return;
     if (s->attribute.size > 0) keep_attribute(r, s->op, s->attribute);
-    if (s->location.size == 0) return;
-    uint32_t number = number_of(r, s->location);
-    if (hone_grow(&g->allocator, &p->of_op, &p->op_capacity, g->op_count, sizeof *p->of_op))
-        p->of_op[s->op] = number + 1; // 0 of none: then memory was short
-    else
-        g->failed = true;
+    if (s->location.size > 0) place(r, s->op, find_location(r, s->location));
+}
+
+void hone_stablehlo_keep_location(stablehlo_reader *r, uint32_t op, hone_view location, uint32_t number)
+{
+    place(r, op, find_numbered(r, number, location));
 }
 
 // --- looking into locations
@@ -191,6 +218,6 @@ void hone_stablehlo_place_operations(stablehlo_reader *r)
         hone_view path = op->place != HONE_GRAPH_NONE ? g->places[op->place].path : (hone_view){0};
         op->place = hone_graph_place(g, path, attribute->text);
     }
-    g->failed |= p->aliases.failed || p->numbers.failed;
+    g->failed |= p->aliases.failed || p->numbered.failed || p->others.failed;
     hone_free(&g->allocator, places);
 }

@@ -65,15 +65,6 @@ hone_view hone_stablehlo_take_symbol(cursor *c)
     return peek(c) == '"' ? take_string(c) : take_name(c);
 }
 
-static uint32_t find_value(const stablehlo_reader *r, hone_view name, uint32_t number)
-{
-    uint32_t first = hone_names_get(&r->values, 0, name);
-    if (first == HONE_GRAPH_NONE || number == 0) return first;
-    const graph_value *v = &r->graph->values[first];
-    bool there = v->op != HONE_GRAPH_NONE && number < r->graph->ops[v->op].value_count;
-    return there ? first + number : HONE_GRAPH_NONE;
-}
-
 // Operands stand before the types and outside of regions.
 static bool takes_operands(const rest *x)
 {
@@ -88,7 +79,7 @@ static void read_value(rest *x)
     cursor after = r->c;
     skip_spaces(&after);
     bool state = peek(&after) == '='; // "%iterArg = %c": the name that the value has within the loop
-    if (takes_operands(x) && !state) hone_graph_add_operand(r->graph, find_value(r, name, number));
+    if (takes_operands(x) && !state) hone_graph_add_operand(r->graph, hone_stablehlo_find_value(r, name, number));
 }
 
 static void read_symbol(rest *x)
@@ -97,8 +88,8 @@ static void read_symbol(rest *x)
     hone_graph *g = r->graph;
     hone_view symbol = hone_stablehlo_take_symbol(&r->c);
     if (!takes_operands(x)) return;
-    hone_view opcode = g->ops[x->s->op].opcode;
-    if (!hone_view_is(opcode, "call") && !hone_view_is(opcode, "composite")) return;
+    uint32_t opcode = g->ops[x->s->op].opcode;
+    if (opcode != OPCODE_CALL && opcode != OPCODE_COMPOSITE) return;
     if (hone_grow(&g->allocator, &r->uses, &r->use_capacity, r->use_count + 1, sizeof *r->uses))
         r->uses[r->use_count++] = (stablehlo_use){x->s->op, symbol};
     else

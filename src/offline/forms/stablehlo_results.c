@@ -105,7 +105,7 @@ static void name_values(stablehlo_reader *r, hone_view results, uint32_t first)
     hone_view name;
     uint32_t count;
     for (; next_result(&c, &name, &count); first += count > 0 ? count : 1)
-        hone_names_put(&r->values, 0, name, first);
+        hone_stablehlo_put_value(r, name, first);
 }
 
 void hone_stablehlo_finish_results(stablehlo_reader *r, const stablehlo_statement *s)

@@ -14,69 +14,80 @@ typedef struct wire_field {
     bool clipped;     // the message ends before the field does
 } wire_field;
 
-// Reads a varint; false when it does not end within ten bytes or before the cursor's end.
-static inline bool wire_varint(cursor *c, uint64_t *out)
+// Behind a varint of any size; NULL: it does not end within ten bytes, or before the end.
+static inline const char *wire_behind_long(const char *at, const char *end, uint64_t *out)
 {
-    if (c->at < c->end && (unsigned char)*c->at < 0x80) { // most are small
-        *out = (unsigned char)*c->at++;
-        return true;
-    }
     uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
-        uint64_t byte = (unsigned char)*c->at++;
+    for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
+        uint64_t byte = (unsigned char)*at++;
         value |= (byte & 0x7f) << shift;
         if (byte < 0x80) {
             *out = value;
-            return true;
+            return at;
         }
     }
-    return false;
+    return NULL;
 }
 
-static inline bool wire_take(cursor *c, uint64_t size, wire_field *out)
+// The same. Nearly all have a byte or two, and whoever asks asks again at once.
+__attribute__((always_inline)) static inline const char *wire_behind(const char *at, const char *end, uint64_t *out)
 {
-    size_t left = (size_t)(c->end - c->at);
-    out->clipped = size > left;
-    out->bytes = (hone_view){c->at, out->clipped ? left : (size_t)size};
-    c->at += out->bytes.size;
-    return true;
+    if (end - at < 2) return wire_behind_long(at, end, out);
+    unsigned low = (unsigned char)at[0], high = (unsigned char)at[1];
+    if (low < 0x80) {
+        *out = low;
+        return at + 1;
+    }
+    if (high >= 0x80) return wire_behind_long(at, end, out);
+    *out = (low & 0x7f) | high << 7;
+    return at + 2;
 }
 
-// What a field of a type holds; the cursor stands behind its tag.
-static inline bool wire_value(cursor *c, wire_field *out)
+// Reads a varint; false when it does not end within ten bytes or before the cursor's end.
+static inline bool wire_varint(cursor *c, uint64_t *out)
 {
-    const char *value = c->at;
-    uint64_t size;
-    switch (out->type) {
+    const char *behind = wire_behind(c->at, c->end, out);
+    if (behind) c->at = behind;
+    return behind != NULL;
+}
+
+// The next field of the message. False at its end (the cursor stands there), before what is no field, and before groups, which
+// nobody writes any more.
+__attribute__((always_inline)) static inline bool wire_next(cursor *c, wire_field *out)
+{
+    const char *end = c->end;
+    uint64_t tag, integer = 0, size;
+    const char *at = wire_behind(c->at, end, &tag), *start = at;
+    if (!at || tag >> 3 == 0) return false;
+    switch (tag & 7) {
     case WIRE_BYTES:
-        return wire_varint(c, &size) && wire_take(c, size, out);
+        at = start = wire_behind(at, end, &size);
+        break;
     case WIRE_VARINT:
-        if (!wire_varint(c, &out->integer)) return false;
-        out->bytes = view_between(value, c->at);
-        return true;
+        at = wire_behind(at, end, &integer);
+        size = at ? (uint64_t)(at - start) : 0;
+        break;
     case WIRE_64:
-        return wire_take(c, 8, out);
+        size = 8;
+        break;
     case WIRE_32:
-        return wire_take(c, 4, out);
-    default: // groups, which nobody writes any more, and what is not defined
+        size = 4;
+        break;
+    default:
         return false;
     }
-}
-
-// The next field of the message. False at its end (the cursor stands there), and before what is no field.
-static inline bool wire_next(cursor *c, wire_field *out)
-{
-    const char *start = c->at;
-    uint64_t tag;
-    if (!wire_varint(c, &tag)) return false;
-    out->number = tag >> 3;
-    out->type = (wire_type)(tag & 7);
-    out->integer = 0;
-    out->bytes = (hone_view){NULL, 0};
-    out->clipped = false;
-    bool sound = out->number > 0 && wire_value(c, out);
-    if (!sound) c->at = start;
-    return sound;
+    if (!at) return false;
+    uint64_t left = (uint64_t)(end - start);
+    bool clipped = size > left;
+    *out = (wire_field){
+        .number = tag >> 3,
+        .type = (wire_type)(tag & 7),
+        .integer = integer,
+        .bytes = {start, (size_t)(clipped ? left : size)},
+        .clipped = clipped,
+    };
+    c->at = start + out->bytes.size;
+    return true;
 }
 
 #endif

@@ -2,6 +2,7 @@
 // form or too large is refused with words.
 #include "failing_allocator.h"
 #include "fixture.h"
+#include "offline/forms/forms.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -98,6 +99,60 @@ static void bytecode_says_what_stablehlo_text_says(void **state)
         assert_int_equal(hone_program_operation(program, i)->matched, HONE_MATCH_LABEL);
     hone_program_release(&program);
     fixture_close(&f);
+}
+
+// --- statements of the usual shape, which have a reader of their own
+
+static void open_graph(hone_graph *graph, const hone_buffer *text)
+{
+    hone_graph_init(graph, &text->allocator);
+    hone_stablehlo_read((hone_view){text->data, text->size}, graph);
+    hone_graph_finish(graph);
+    assert_false(graph->failed);
+}
+
+static void assert_same_operation(const hone_graph *a, const hone_graph *b, uint32_t op)
+{
+    const graph_op *x = &a->ops[op], *y = &b->ops[op];
+    assert_int_equal(x->opcode, y->opcode);
+    assert_int_equal(x->operand_count, y->operand_count);
+    for (uint32_t k = 0; k < x->operand_count; k++)
+        assert_int_equal(a->operands[x->first_operand + k], b->operands[y->first_operand + k]);
+    assert_int_equal(x->value_count, y->value_count);
+    for (uint32_t k = 0; k < x->value_count; k++)
+        assert_true(hone_view_equal(a->values[x->first_value + k].type, b->values[y->first_value + k].type));
+    assert_true(hone_view_equal(hone_graph_detail_of(a, op)->literal, hone_graph_detail_of(b, op)->literal));
+    assert_int_equal(x->place, y->place);
+    assert_int_equal(x->body, y->body);
+}
+
+// A space behind each line leaves all lines to the general reader.
+static void both_readers_of_statements_say_the_same(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"many.mlir", "control.mlir", "many.export.mlir"};
+    hone_buffer text, spaced;
+    hone_buffer_init(&text, hone_allocator_system());
+    hone_buffer_init(&spaced, hone_allocator_system());
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        hone_graph a, b;
+        read_golden(names[i], &text);
+        hone_buffer_clear(&spaced);
+        for (size_t k = 0; k < text.size; k++) {
+            if (text.data[k] == '\n') hone_buffer_char(&spaced, ' ');
+            hone_buffer_char(&spaced, text.data[k]);
+        }
+        open_graph(&a, &text);
+        open_graph(&b, &spaced);
+        assert_true(a.op_count > 100);
+        assert_int_equal(a.op_count, b.op_count);
+        for (uint32_t op = 0; op < a.op_count; op++)
+            assert_same_operation(&a, &b, op);
+        hone_graph_deinit(&a);
+        hone_graph_deinit(&b);
+    }
+    hone_buffer_deinit(&text);
+    hone_buffer_deinit(&spaced);
 }
 
 // --- messages
@@ -522,6 +577,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(protos_say_what_hlo_text_says),
         cmocka_unit_test(bytecode_says_what_stablehlo_text_says),
+        cmocka_unit_test(both_readers_of_statements_say_the_same),
         cmocka_unit_test(a_proto_is_read_in_its_wrapping),
         cmocka_unit_test(labels_stand_in_payloads_and_attributes_too),
         cmocka_unit_test(functions_are_known_by_their_names_where_nothing_else_is),
