@@ -20,6 +20,7 @@ from typing import Any
 from hone import _arrays, _hone, errors
 from hone import contexts as _contexts
 from hone._hone import bind, call, run
+from hone.audits import Audit, Audited
 from hone.contexts import Config, Context
 from hone.errors import (
     BusyError,
@@ -37,6 +38,7 @@ from hone.errors import (
 )
 from hone.results import Decision, Result
 from hone.runtimes import Runtime, default, use
+from hone.stores import Store, StoredDecision
 
 _hone.setup(errors.BY_STATUS, _contexts._current, default, _arrays.allocate)
 
@@ -44,10 +46,10 @@ from hone import registry  # noqa: E402  (needs the lines above)
 
 __version__ = _hone.version()
 __all__ = [
-    "BusyError", "CancelledError", "Config", "Context", "CorruptError", "Decision", "HoneError", "IOFailedError",
-    "IncompatibleError", "InvalidArgumentError", "KernelFailedError", "NotFoundError", "OutOfMemoryError", "Result",
-    "Runtime", "UnavailableError", "UnsupportedError", "bind", "call", "context", "decide", "default", "explain", "list",
-    "offline", "overlay", "override", "policy", "registry", "run", "tune", "use",
+    "Audit", "Audited", "BusyError", "CancelledError", "Config", "Context", "CorruptError", "Decision", "HoneError",
+    "IOFailedError", "IncompatibleError", "InvalidArgumentError", "KernelFailedError", "NotFoundError", "OutOfMemoryError", "Result",
+    "Runtime", "Store", "StoredDecision", "UnavailableError", "UnsupportedError", "audit", "bind", "call", "context", "decide",
+    "default", "explain", "list", "offline", "overlay", "override", "policy", "registry", "run", "tune", "use",
 ]
 
 
@@ -87,6 +89,24 @@ def tune(operation: str | None = None, *arrays: Any, **keywords: Any) -> Result:
         KeyboardInterrupt: Ctrl-C ends the contest; what was measured is kept.
     """
     return default().tune(operation, *arrays, **keywords)
+
+
+def audit(*calls: str, threshold: float = 0.05, **options: Any) -> Audit:
+    """Measures stored choices again beside what else is fast, and changes nothing.
+
+    Args:
+        calls: call texts; none: every choice that the runtime's store has for this machine.
+        threshold: share by which another may be faster, or the choice slower than it was: 0.05 is 5 %.
+        options: ``seconds`` (a call, 5), ``candidate_seconds``, ``wait_seconds``, ``isolation``, ``seed``,
+            ``progress``: those of :func:`tune`.
+
+    Returns:
+        Each choice with its times, its regret and whether it passed.
+
+    Raises:
+        NotFoundError: a call has no stored choice, or there is no store.
+    """
+    return default().audit(*calls, threshold=threshold, **options)
 
 
 def offline(program: str | bytes | os.PathLike[str], *, unproved: bool = False, **options: Any) -> Result:

@@ -31,6 +31,11 @@ def algorithms(*, runtime: Any = None) -> list[str]:
     return _runtime(runtime).algorithms()
 
 
+def platforms(*, runtime: Any = None) -> list[str]:
+    """Names of the platforms that some kernel is written for, sorted; :func:`devices` has those that are here."""
+    return sorted({kernel.platform for name in algorithms(runtime=runtime) for kernel in kernels(name, runtime=runtime)})
+
+
 def signature(algorithm: str, *, runtime: Any = None) -> str:
     """The signature of an algorithm: names, kinds, dtypes, shapes and defaults of its parameters and results."""
     return _runtime(runtime).operation(algorithm).signature

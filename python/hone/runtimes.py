@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from hone import _hone
+from hone.audits import Audit
 from hone.contexts import Config, Context, entry_row, override_change, overlay_change, policy_change
 from hone.results import Decision, Result
 from hone.tuning import options_of, watched
@@ -61,6 +62,11 @@ class Runtime(_hone.Runtime):
         call = None if operation is None else self.describe(operation, *arrays, **scalars)
         with watched(options) as given:
             return Result(self, super().tune(call, **given))
+
+    def audit(self, *calls: str, threshold: float = 0.05, **options: Any) -> Audit:
+        """See :func:`hone.audit`."""
+        with watched(options) as given:
+            return Audit(super().audit([*calls], threshold, **given))
 
     def offline(
         self, program: str | bytes | os.PathLike[str], *, unproved: bool = False, **options: Any

@@ -151,6 +151,7 @@ static bool make_types(PyObject *module)
         {"Overlay", native_overlay_make_type, &native.overlay_type},
         {"Result", native_result_make_type, &native.result_type},
         {"Program", native_program_make_type, &native.program_type},
+        {"Store", native_store_make_type, &native.store_type},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (*rows[i].type == NULL) *rows[i].type = rows[i].make(module);
@@ -171,6 +172,7 @@ static PyMethodDef functions[] = {
     {"call", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS,
      "call(operation, *arrays, **scalars)\n--\n\n"
      "The call that arguments describe; an array may be a pair (dtype, shape)."},
+    {"open_store", native_store_open, METH_VARARGS, "open_store(url, read_only): a store."},
     {"use", use, METH_O, "use(runtime or None): the runtime of the module's functions."},
     {"contexts_used", contexts_used, METH_NOARGS, "contexts_used(): from now on calls look for a context."},
     {"version", version, METH_NOARGS, "version(): of the library."},

@@ -186,6 +186,11 @@ static PyObject *method_tune(PyObject *object, PyObject *args, PyObject *keyword
     return native_tune((native_runtime *)object, args, keywords);
 }
 
+static PyObject *method_audit(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    return native_audit((native_runtime *)object, args, keywords);
+}
+
 static PyObject *method_derive(PyObject *object, PyObject *args)
 {
     return native_context_derive((native_runtime *)object, args);
@@ -294,6 +299,8 @@ static PyMethodDef methods[] = {
     {"bind", (PyCFunction)(void (*)(void))method_bind, METH_FASTCALL | METH_KEYWORDS, "bind(name, *arrays, **scalars)"},
     {"call", (PyCFunction)(void (*)(void))method_call, METH_FASTCALL | METH_KEYWORDS, "call(name, *arrays, **scalars)"},
     {"tune", (PyCFunction)(void (*)(void))method_tune, METH_VARARGS | METH_KEYWORDS, "tune(call or None, **options)"},
+    {"audit", (PyCFunction)(void (*)(void))method_audit, METH_VARARGS | METH_KEYWORDS,
+     "audit(calls, threshold, **options): the audit document"},
     {"derive", method_derive, METH_VARARGS,
      "derive(parent, overlay, algorithm, kernel, platform, config, store, policy): a context"},
     {"program", method_program, METH_VARARGS, "program(name, bytes): reads a lowered program"},

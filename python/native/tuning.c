@@ -103,35 +103,53 @@ static PyObject *raise_kept(contest *self)
     return NULL;
 }
 
-PyObject *native_tune_with(native_runtime *runtime, native_tuning *tuning, void *subject, PyObject *keywords)
+typedef hone_status contest_function(void *subject, const hone_tune_options *options, hone_error *err);
+
+// Runs a contest under the current context. False: an exception is set.
+static bool run_contest(contest_function *function, void *subject, PyObject *keywords)
 {
     hone_tune_options options;
-    hone_result *result = NULL;
     hone_context *context = NULL;
     hone_status status;
     hone_error err;
-    PyObject *entered = NULL, *made = NULL;
+    PyObject *entered = NULL;
     contest self = {.progress = Py_None};
-    if (!read_options(keywords, &options, &self.progress)) return NULL;
-    if (!native_context_current(&context, &entered)) return NULL;
+    if (!read_options(keywords, &options, &self.progress)) return false;
+    if (!native_context_current(&context, &entered)) return false;
     Py_INCREF(self.progress);
     options.progress = on_progress;
     options.progress_ctx = &self;
     options.cancel = &self.cancel;
     Py_BEGIN_ALLOW_THREADS hone_context *previous = hone_context_enter(context);
-    status = tuning(subject, &options, &result, &err);
+    status = function(subject, &options, &err);
     hone_context_enter(previous);
     Py_END_ALLOW_THREADS if (self.raised) raise_kept(&self);
     else if (status != HONE_OK) native_raise(&err);
-    else
-    {
-        made = native_result_new(runtime, result);
-        result = NULL;
-    }
-    hone_result_release(&result);
     Py_DECREF(self.progress);
     Py_XDECREF(entered);
-    return made;
+    return !self.raised && status == HONE_OK;
+}
+
+// --- tuning
+
+typedef struct tuning_run {
+    native_tuning *tuning;
+    void *subject;
+    hone_result *result;
+} tuning_run;
+
+static hone_status run_tuning(void *subject, const hone_tune_options *options, hone_error *err)
+{
+    tuning_run *run = subject;
+    return run->tuning(run->subject, options, &run->result, err);
+}
+
+PyObject *native_tune_with(native_runtime *runtime, native_tuning *tuning, void *subject, PyObject *keywords)
+{
+    tuning_run run = {tuning, subject, NULL};
+    if (run_contest(run_tuning, &run, keywords)) return native_result_new(runtime, run.result);
+    hone_result_release(&run.result);
+    return NULL;
 }
 
 static hone_status tune_call(void *subject, const hone_tune_options *options, hone_result **out, hone_error *err)
@@ -154,4 +172,54 @@ PyObject *native_tune(native_runtime *runtime, PyObject *args, PyObject *options
     if (Py_IS_TYPE(call, native.call_type)) return native_tune_with(runtime, tune_call, call, options);
     PyErr_SetString(PyExc_TypeError, "a call is asked for");
     return NULL;
+}
+
+// --- auditing
+
+typedef struct audit_run {
+    hone_runtime *rt;
+    const char **calls;
+    size_t count;
+    double threshold;
+    hone_audit *audit;
+} audit_run;
+
+static hone_status run_audit(void *subject, const hone_tune_options *options, hone_error *err)
+{
+    audit_run *run = subject;
+    return hone_tune_audit(run->rt, run->calls, run->count, run->threshold, options, &run->audit, err);
+}
+
+static bool take_calls(PyObject *list, audit_run *out)
+{
+    out->count = (size_t)PyList_Size(list);
+    out->calls = PyMem_Calloc(out->count + 1, sizeof *out->calls);
+    if (out->calls == NULL) return PyErr_NoMemory() != NULL;
+    for (size_t i = 0; i < out->count; i++) {
+        out->calls[i] = native_utf8(PyList_GetItem(list, (Py_ssize_t)i));
+        if (out->calls[i] == NULL) return false;
+    }
+    return true;
+}
+
+static PyObject *audit_document(const hone_audit *audit)
+{
+    char *text = NULL;
+    hone_error err;
+    if (hone_audit_json(audit, &text, &err) != HONE_OK) return native_raise(&err);
+    PyObject *made = native_text(text);
+    hone_text_free(text);
+    return made;
+}
+
+// audit(calls, threshold, **options): the audit document.
+PyObject *native_audit(native_runtime *runtime, PyObject *args, PyObject *options)
+{
+    PyObject *calls, *made = NULL;
+    audit_run run = {.rt = runtime->rt};
+    if (!PyArg_ParseTuple(args, "O!d", &PyList_Type, &calls, &run.threshold)) return NULL;
+    if (take_calls(calls, &run) && run_contest(run_audit, &run, options)) made = audit_document(run.audit);
+    PyMem_Free(run.calls);
+    hone_audit_release(&run.audit);
+    return made;
 }

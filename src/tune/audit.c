@@ -139,6 +139,24 @@ static bool fall_out(audit *a, uint32_t index, hone_failure failure, const char 
 
 // Measuring --------------------------------------------------------------------------------------------------------
 
+// Who waits for an audit sees it go on, and can end it between two steps.
+static hone_status begin_step(const audit *a, hone_error *err)
+{
+    const hone_contest_state *state = a->state;
+    const hone_tune_options *options = &state->options;
+    const hone_progress progress = {
+        .call = state->title,
+        .done = a->rounds,
+        .total = MOST_BLOCKS * BLOCK_ROUNDS,
+        .best_ns = a->entrants[0].trial.time_ns,
+        .best_kernel = a->stored->kernel,
+        .elapsed_seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9,
+        .remaining_seconds = -1,
+    };
+    if (options->progress) options->progress(options->progress_ctx, &progress);
+    return hone_contest_cancelled(state) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
+}
+
 // Each alone first: that it runs, that it is right, and how long it takes.
 static hone_status try_all(audit *a, bool *out_goes_on, hone_error *err)
 {
@@ -148,9 +166,10 @@ static hone_status try_all(audit *a, bool *out_goes_on, hone_error *err)
         hone_candidate *entrant = &a->entrants[i];
         hone_trial trial;
         bool cut;
-        if (hone_contest_cancelled(state)) return hone_fail(err, HONE_CANCELLED, where, "cancelled");
-        hone_status status =
-            hone_contest_try(state, state->contestants[entrant->kernel].ref, &entrant->config, 0, &trial, &cut, err);
+        hone_status status = begin_step(a, err);
+        if (status == HONE_OK)
+            status = hone_contest_try(
+                state, state->contestants[entrant->kernel].ref, &entrant->config, 0, &trial, &cut, err);
         if (status != HONE_OK) return status;
         if (i == 0 && trial.refused) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", trial.reason);
         entrant->trial = trial;
@@ -179,6 +198,7 @@ static hone_status find_culprits(audit *a, hone_confirmation *block, bool *out_g
     uint32_t before = a->count;
     for (uint32_t i = 0; i < a->count && *out_goes_on;) {
         hone_error why = {0};
+        if (begin_step(a, err) != HONE_OK) return HONE_CANCELLED;
         hone_status status = ask(a, i, 1, i, block, &why);
         if (status != HONE_OK && status != HONE_KERNEL_FAILED) return hone_fail(err, status, where, "%s", why.message);
         if (status == HONE_KERNEL_FAILED)

@@ -261,6 +261,79 @@ class Tune(HoneTest):
         self.assertEqual({decision.call for decision in result}, {row["call"] for row in operations if row["tunable"]})
 
 
+class Stores(HoneTest):
+    def setUp(self):
+        super().setUp()
+        self.result = hone.tune(NORM, **QUICK)
+        self.opened = hone.Store(self.store)
+
+    def test_a_store_lists_what_is_decided(self):
+        with self.opened as store:
+            decision, = store
+            self.assertEqual((decision.call, decision.kernel, decision.config),
+                             (NORM, self.result[0].kernel, self.result[0].config))
+            self.assertEqual((decision.verified, decision.regime, decision.source), (True, "warm", "autotune"))
+            self.assertEqual(decision.time_ns, self.result[0].time_ns)
+            self.assertEqual(decision.evidence["verified_against"], "reference")
+            self.assertEqual((len(store), store.stat()["decisions"], store.url), (1, 1, self.store))
+            self.assertEqual(store.get(NORM), decision)
+            self.assertEqual(store.get(decision.key), decision)
+            self.assertIsNone(store.get("rms_norm(f32[9,64], f32[64])"))
+            self.assertEqual(store.decisions(algorithm="softmax"), [])
+            self.assertEqual(store.decisions(device="another"), [])
+            self.assertIn(self.store, repr(store))
+        with self.assertRaisesRegex(ValueError, "closed"):
+            len(store)
+
+    def test_documents_and_stores_go_into_stores(self):
+        path = self.folder / "bundle.json"
+        path.write_text(self.opened.export(measurements=True))
+        other = hone.Store(f"json:{self.folder}/other")
+        nothing = dict.fromkeys(("taken", "kept", "equal", "foreign", "refused"), 0)
+        self.assertEqual(other.import_(path), {**nothing, "taken": 1})
+        self.assertEqual(other.import_(path.read_bytes()), {**nothing, "equal": 1})
+        self.assertEqual(other.decisions(), self.opened.decisions())
+        memory = hone.Store("memory:")
+        memory.put(self.result)
+        self.assertEqual(memory.merge(other), {**nothing, "equal": 1})
+        self.assertEqual(memory.merge(self.store), {**nothing, "equal": 1})
+        cache = json.loads(self.opened.export(format="ejkernel"))
+        self.assertEqual([row["kernel"] for row in cache.values()], [self.result[0].kernel])
+        foreign = json.dumps({"cpu|cpu|flash_attention@v2|0123456789abcdef": {"block_m": 64}}).encode()
+        self.assertEqual(memory.import_(foreign), {**nothing, "foreign": 1})
+        self.assertEqual(json.loads(memory.export(format="ejkernel", file="flash_attention.json")), json.loads(foreign))
+
+    def test_wrong_stores_and_documents_are_refused(self):
+        for make, kind, words in ((lambda: hone.Store("postgresql:x"), hone.UnsupportedError, "postgresql"),
+                                  (lambda: hone.Store("sqlite:/nowhere/x.db", read_only=True), hone.IOFailedError, "no such file"),
+                                  (lambda: self.opened.import_(b"{"), hone.CorruptError, "no JSON"),
+                                  (lambda: self.opened.import_(self.folder / "none"), FileNotFoundError, ""),
+                                  (lambda: self.opened.export(format="x"), hone.InvalidArgumentError, "no format")):
+            with self.assertRaisesRegex(kind, words):
+                make()
+        self.assertEqual(len(self.opened), 1)
+
+    def test_stored_choices_are_audited(self):
+        hone.tune("softmax(f32[4,32])", **QUICK)
+        audit = hone.audit(threshold=1000.0, seconds=1, progress=False)
+        self.assertEqual({choice.call for choice in audit}, {NORM, "softmax(f32[4,32])"})
+        self.assertEqual((len(audit), audit.threshold, audit.summary["choices"]), (2, 1000.0, 2))
+        self.assertTrue(all(choice.passed and choice.served and choice.time_ns > 0 for choice in audit), audit.to_json())
+        self.assertTrue(audit.passed)
+        seen = []
+        one = hone.audit(NORM, threshold=1000.0, seconds=1, progress=seen.append)
+        self.assertEqual([choice.kernel for choice in one], [self.result[0].kernel])
+        self.assertEqual({row["call"] for row in seen}, {NORM})
+        with self.assertRaises(KeyboardInterrupt):
+            hone.audit(NORM, seconds=30, progress=lambda progress: os.kill(os.getpid(), signal.SIGINT))
+        for wrong, kind, words in ((("softmax(f32[5,5])",), hone.NotFoundError, "no decision"),
+                                   (("softmax(",), hone.InvalidArgumentError, "offset 8"), ((3,), TypeError, "")):
+            with self.assertRaisesRegex(kind, words):
+                hone.audit(*wrong, progress=False)
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "threshold is -1"):
+            hone.audit(NORM, threshold=-1, progress=False)
+
+
 class Registry(HoneTest):
     def test_it_lists_what_there_is(self):
         names = hone.registry.algorithms()
@@ -272,6 +345,7 @@ class Registry(HoneTest):
         self.assertEqual(hone.registry.kernels("nothing"), [])
         self.assertIn("rms_norm(x: T[..., dim]", hone.registry.signature("RMS_Norm"))
         self.assertEqual(hone.registry.validate(), [])
+        self.assertIn("native", hone.registry.platforms())
         self.assertTrue(any(device["platform"] == "native" for device in hone.registry.devices()))
 
     def test_a_kernel_is_got_by_platform_and_backend(self):

@@ -1,0 +1,148 @@
+"""Stores as objects: what is remembered, to be looked at, carried elsewhere and brought together."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from hone import _hone, runtimes
+from hone.results import Result
+
+# A document: the path of a file, or its bytes.
+Document = str | os.PathLike[str] | bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredDecision:
+    """A decision as it is stored, of any device and program. ``time_ns`` is of one run, in nanoseconds."""
+
+    device: str
+    algorithm: str
+    version: str
+    key: str
+    call: str | None
+    kernel: str
+    platform: str
+    config: dict[str, Any]
+    source: str
+    verified: bool
+    regime: str
+    revision: str | None
+    time_ns: float
+    evidence: dict[str, Any]
+    environment: dict[str, Any]
+
+    @classmethod
+    def of(cls, entry: dict[str, Any], document: dict[str, Any]) -> StoredDecision:
+        """Of an entry of a bundle, and of what the bundle says of all of its entries."""
+        evidence = entry.get("evidence") or {}
+        values = {
+            "device": document.get("device"), "environment": document.get("environment") or {}, "call": None, "revision": None,
+            "regime": evidence.get("regime", "warm"), "verified": False, "config": {}, "version": "1", "platform": "native",
+            **entry, "time_ns": evidence.get("time_ns", 0.0), "evidence": evidence,
+        }
+        return cls(**{field.name: values[field.name] for field in dataclasses.fields(cls)})
+
+
+class Store:
+    """A store of decisions, open: ``with hone.Store("sqlite:team.db") as store: ...``. Any thread may use it.
+
+    Args:
+        url: ``"sqlite:PATH"``, ``"json:FOLDER"`` or ``"memory:"``; made where it is not there.
+        read_only: nothing is written to it or beside it; it must be there (``sqlite:`` alone).
+    """
+
+    def __init__(self, url: str, *, read_only: bool = False):
+        self._native: Any = _hone.open_store(url, read_only)
+
+    def _open(self) -> Any:
+        if self._native is None:
+            raise ValueError("the store is closed")
+        return self._native
+
+    def close(self) -> None:
+        """Lets go of it, when the last call that uses it has ended."""
+        self._native = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        return self._open().url
+
+    def decisions(self, *, device: str | None = None, algorithm: str | None = None) -> list[StoredDecision]:
+        """What is decided, by key: all of it, or that of a device's fingerprint, or of an algorithm."""
+        document = json.loads(self.export(device=device))
+        return [StoredDecision.of(entry, document) for entry in document.get("entries", [])
+                if algorithm is None or entry["algorithm"] == algorithm]
+
+    def __iter__(self) -> Iterator[StoredDecision]:
+        return iter(self.decisions())
+
+    def __len__(self) -> int:
+        return self.stat()["decisions"]
+
+    def get(self, call: str, *, device: str | None = None) -> StoredDecision | None:
+        """The decision of a call text, ``"rms_norm(f32[64,4096], f32[4096])"``, or of a call key; None: there is none."""
+        key = runtimes.default().describe(call).key if "(" in call else call
+        return next((row for row in self.decisions(device=device) if row.key == key), None)
+
+    def put(self, result: Result) -> None:
+        """Stores what tuning found, in place of what stands there, in one transaction."""
+        self._open().put(result._result)
+
+    def export(
+        self, *, format: str = "hone", device: str | None = None, measurements: bool = False, file: str | None = None
+    ) -> str:
+        """All that it holds as one document, as ``hone store export`` writes it.
+
+        Args:
+            format: ``"hone"``, a bundle; ``"ejkernel"`` or ``"tokamax"``, in the words of their caches.
+            device: only this fingerprint's decisions.
+            measurements: in a bundle, also what the decisions rest on.
+            file: only what stands in this file of the folder that ``hone store export FOLDER`` makes.
+        """
+        return self._open().export(format, device, measurements, file)
+
+    def import_(self, *documents: Document, format: str | None = None) -> dict[str, int]:
+        """Stores what documents hold, in one transaction; of two decisions for one call, the better stays.
+
+        Args:
+            documents: paths, or bytes.
+            format: that of :meth:`export`; None: told from the text.
+
+        Returns:
+            How many entries were taken, kept, equal, foreign and refused.
+        """
+        return self._open().import_(runtimes.default(), [_read(document) for document in documents], format)
+
+    def merge(self, other: Store | str) -> dict[str, int]:
+        """Puts what another store, or the one of a URL, holds into this one; the better of two stays. Returns counts."""
+        if isinstance(other, Store):
+            return self._open().merge(other._open())
+        with Store(other, read_only=other.startswith("sqlite:")) as opened:
+            return self.merge(opened)
+
+    def stat(self) -> dict[str, int]:
+        """How many decisions, measurements, failures, ... it holds, and its size in bytes."""
+        return self._open().stat()
+
+    def __repr__(self) -> str:
+        return f"<hone.Store {'closed' if self._native is None else self.url}>"
+
+
+def _read(document: Document) -> tuple[str, bytes]:
+    if isinstance(document, bytes):
+        return "<memory>", document
+    with open(document, "rb") as file:
+        return os.fspath(document), file.read()

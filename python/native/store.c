@@ -1,0 +1,193 @@
+// Stores as objects. What is in one comes out as a document, so that nothing of Python runs under the store's lock.
+#include "native.h"
+
+#include <string.h>
+
+typedef struct native_store {
+    PyObject_HEAD hone_store *store;
+} native_store;
+
+// open_store(url, read_only)
+PyObject *native_store_open(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *url;
+    int read_only = 0;
+    hone_store *store = NULL;
+    hone_status status;
+    hone_error err;
+    if (!PyArg_ParseTuple(args, "sp", &url, &read_only)) return NULL;
+    const hone_store_options options = {.struct_size = sizeof options, .read_only = read_only};
+    Py_BEGIN_ALLOW_THREADS status = hone_store_open_with(&options, url, &store, &err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
+    native_store *self = PyObject_New(native_store, native.store_type);
+    if (self == NULL)
+        hone_store_close(&store);
+    else
+        self->store = store;
+    return (PyObject *)self;
+}
+
+static void dealloc(PyObject *object)
+{
+    native_store *self = (native_store *)object;
+    Py_BEGIN_ALLOW_THREADS hone_store_close(&self->store);
+    Py_END_ALLOW_THREADS native_object_free(object);
+}
+
+static bool read_format(const char *name, hone_exchange *out)
+{
+    hone_error err;
+    *out = HONE_EXCHANGE_ANY;
+    if (name == NULL || hone_exchange_parse(name, out, &err) == HONE_OK) return true;
+    native_raise(&err);
+    return false;
+}
+
+// export(format, device or None, measurements, file or None): the document
+static PyObject *method_export(PyObject *object, PyObject *args)
+{
+    const char *format;
+    int measurements = 0;
+    hone_export_options options = {.struct_size = sizeof options};
+    char *text = NULL;
+    size_t size = 0;
+    hone_status status;
+    hone_error err;
+    if (!PyArg_ParseTuple(args, "szpz", &format, &options.device, &measurements, &options.file) ||
+        !read_format(format, &options.format))
+        return NULL;
+    options.measurements = measurements;
+    Py_BEGIN_ALLOW_THREADS status = hone_export(((native_store *)object)->store, &options, &text, &size, &err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
+    PyObject *made = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
+    hone_text_free(text);
+    return made;
+}
+
+// How many entries came to what.
+static PyObject *report_dict(const hone_import_report *report)
+{
+    PyObject *dict = PyDict_New();
+    for (int i = 0; dict != NULL && i < HONE_IMPORT_COUNT; i++) {
+        PyObject *count = PyLong_FromSize_t(report->outcomes[i]);
+        if (count == NULL || PyDict_SetItemString(dict, hone_import_outcome_name((hone_import_outcome)i), count) != 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(count);
+    }
+    return dict;
+}
+
+static hone_status add_documents(hone_importer *importer, PyObject *documents, hone_exchange format, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (Py_ssize_t i = 0; status == HONE_OK && i < PyList_Size(documents); i++) {
+        const char *origin, *text;
+        Py_ssize_t size;
+        if (!PyArg_ParseTuple(PyList_GetItem(documents, i), "sy#", &origin, &text, &size)) return HONE_INVALID_ARGUMENT;
+        status = hone_importer_add(importer, origin, format, text, (size_t)size, err);
+    }
+    return status;
+}
+
+// import_(runtime, [(origin, bytes)], format or None): a dict of counts
+static PyObject *method_import(PyObject *object, PyObject *args)
+{
+    PyObject *runtime, *documents;
+    const char *name;
+    hone_exchange format;
+    hone_importer *importer = NULL;
+    hone_import_report report;
+    hone_status status;
+    hone_error err;
+    if (!PyArg_ParseTuple(args, "O!O!z", native.runtime_type, &runtime, &PyList_Type, &documents, &name) ||
+        !read_format(name, &format))
+        return NULL;
+    status = hone_importer_create(((native_runtime *)runtime)->rt, NULL, &importer, &err);
+    if (status == HONE_OK) status = add_documents(importer, documents, format, &err);
+    if (status == HONE_OK) {
+        Py_BEGIN_ALLOW_THREADS status = hone_importer_commit(importer, ((native_store *)object)->store, &report, &err);
+        Py_END_ALLOW_THREADS
+    }
+    hone_importer_destroy(&importer);
+    if (PyErr_Occurred()) return NULL;
+    return status == HONE_OK ? report_dict(&report) : native_raise(&err);
+}
+
+// merge(store): a dict of counts
+static PyObject *method_merge(PyObject *object, PyObject *other)
+{
+    hone_import_report report;
+    hone_status status;
+    hone_error err;
+    if (!Py_IS_TYPE(other, native.store_type)) {
+        PyErr_SetString(PyExc_TypeError, "a store is merged with a store");
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS status =
+        hone_store_merge_from(((native_store *)object)->store, ((native_store *)other)->store, NULL, &report, &err);
+    Py_END_ALLOW_THREADS return status == HONE_OK ? report_dict(&report) : native_raise(&err);
+}
+
+// put(result): its entries, in one transaction
+static PyObject *method_put(PyObject *object, PyObject *result)
+{
+    hone_status status;
+    hone_error err;
+    if (!Py_IS_TYPE(result, native.result_type)) {
+        PyErr_SetString(PyExc_TypeError, "a result is put into a store");
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS status =
+        hone_result_store(((native_result *)result)->result, ((native_store *)object)->store, &err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
+    Py_RETURN_NONE;
+}
+
+// stat(): a dict of counts
+static PyObject *method_stat(PyObject *object, PyObject *none)
+{
+    (void)none;
+    hone_store_stat stat;
+    hone_status status;
+    hone_error err;
+    Py_BEGIN_ALLOW_THREADS status = hone_store_get_stat(((native_store *)object)->store, &stat, &err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
+    return Py_BuildValue(
+        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:I}", "decisions", (unsigned long long)stat.decisions, "measurements",
+        (unsigned long long)stat.measurements, "failures", (unsigned long long)stat.failures, "invocations",
+        (unsigned long long)stat.invocations, "aliases", (unsigned long long)stat.aliases, "foreign",
+        (unsigned long long)stat.foreigns, "quarantined", (unsigned long long)stat.quarantined, "bytes",
+        (unsigned long long)stat.bytes, "schema", (unsigned)stat.schema);
+}
+
+static PyObject *get_url(PyObject *object, void *closure)
+{
+    (void)closure;
+    return native_text(hone_store_url(((native_store *)object)->store));
+}
+
+static PyMethodDef methods[] = {
+    {"export", method_export, METH_VARARGS, "export(format, device, measurements, file): a document."},
+    {"import_", method_import, METH_VARARGS, "import_(runtime, documents, format): a dict of counts."},
+    {"merge", method_merge, METH_O, "merge(store): a dict of counts."},
+    {"put", method_put, METH_O, "put(result): stores its entries."},
+    {"stat", method_stat, METH_NOARGS, "stat(): a dict of counts."},
+    {0},
+};
+
+static PyGetSetDef fields[] = {
+    {"url", get_url, NULL, "Where it is.", NULL},
+    {0},
+};
+
+PyTypeObject *native_store_make_type(PyObject *module)
+{
+    PyType_Slot slots[] = {
+        {Py_tp_dealloc, (void *)dealloc},
+        {Py_tp_methods, methods},
+        {Py_tp_getset, fields},
+        {0},
+    };
+    return native_make_type(module, "hone._hone.Store", sizeof(native_store), slots);
+}
