@@ -33,6 +33,12 @@ class Python(unittest.TestCase):
         self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_jax",
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone")
 
+    def test_tqdm_shows_a_contest(self):
+        out = self.passes(sys.executable, "-B", "-c",
+                          "import hone; hone.tune('softmax(f32[64,64])', seconds=1, evaluations=8, progress=True)",
+                          PYTHONPATH=f"{BUILD}/python:{PACKAGES}:{PACKAGES}/ejkernel-imports", HONE_STORE="none")
+        self.assertRegex(out, r"softmax\(f32\[64,64\]\): .*\d+/\d+ ")
+
     def test_the_pages_run_as_written(self):
         for name in ("python.md", "tune-a-jax-program.md"):
             blocks = re.findall(r"```(python)?\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)

@@ -1,8 +1,8 @@
-// What a hit may not do: allocate, lock, call the system. malloc and the locks are this program's own and count; a
+// What a hit may not do: allocate, lock, call the system. malloc and the locks are this program's own and count (watch.c); a
 // child that may make no system call but exit lives through its hits. Not built with sanitizers: they bring their own malloc.
 #include "fixture.h"
+#include "watch.h"
 
-#include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,71 +10,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static _Thread_local bool watching;
-static atomic_int allocations, locks;
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *block, size_t size);
-void __libc_free(void *block);
-
-static void count_if(atomic_int *counter)
-{
-    if (watching) atomic_fetch_add(counter, 1);
-}
-
-void *malloc(size_t size)
-{
-    count_if(&allocations);
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    count_if(&allocations);
-    return __libc_calloc(count, size);
-}
-
-void *realloc(void *block, size_t size)
-{
-    count_if(&allocations);
-    return __libc_realloc(block, size);
-}
-
-void free(void *block)
-{
-    count_if(&allocations);
-    __libc_free(block);
-}
-
-typedef int lock_function(void *lock);
-
-static int call_real(_Atomic(lock_function *) *real, const char *name, void *lock)
-{
-    count_if(&locks);
-    lock_function *found = atomic_load(real);
-    if (found == NULL) {
-        // A function out of a data pointer, as POSIX gives it.
-        void *symbol = dlsym(RTLD_NEXT, name);
-        memcpy(&found, &symbol, sizeof found);
-        atomic_store(real, found);
-    }
-    return found(lock);
-}
-
-#define COUNTED(name, type)                                                                                            \
-    int name(type *lock)                                                                                               \
-    {                                                                                                                  \
-        static _Atomic(lock_function *) real;                                                                          \
-        return call_real(&real, #name, (void *)(uintptr_t)lock);                                                       \
-    }
-
-COUNTED(pthread_mutex_lock, pthread_mutex_t)
-COUNTED(pthread_mutex_trylock, pthread_mutex_t)
-COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t)
-COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t)
-COUNTED(pthread_spin_lock, pthread_spinlock_t)
 
 // Calls of every kind: other shapes, layouts, alignments, scalars; with all arguments and with few.
 enum { CALLS = 9 };
@@ -116,14 +51,14 @@ static void the_counters_of_this_program_count(void **state)
 {
     (void)state;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    watching = true;
+    watch_begin();
     void *volatile block = malloc(10);
     free(block);
     pthread_mutex_lock(&mutex);
     pthread_mutex_unlock(&mutex);
-    watching = false;
-    assert_int_equal(atomic_exchange(&allocations, 0), 2);
-    assert_int_equal(atomic_exchange(&locks, 0), 1);
+    const watched seen = watch_end();
+    assert_int_equal(seen.allocations, 2);
+    assert_int_equal(seen.locks, 1);
 }
 
 static void assert_nothing_on_a_hit(fixture *f)
@@ -131,14 +66,12 @@ static void assert_nothing_on_a_hit(fixture *f)
     calls *c = calloc(1, sizeof *c);
     make_calls(c);
     assert_int_equal(run_all(f, c, 2), HONE_OK); // the first calls
-    atomic_store(&allocations, 0);
-    atomic_store(&locks, 0);
-    watching = true;
+    watch_begin();
     hone_status status = run_all(f, c, 200);
-    watching = false;
+    const watched seen = watch_end();
     assert_int_equal(status, HONE_OK);
-    assert_int_equal(allocations, 0);
-    assert_int_equal(locks, 0);
+    assert_int_equal(seen.allocations, 0);
+    assert_int_equal(seen.locks, 0);
     assert_int_equal(f->probes[FAST].wrong, 0);
     free(c);
 }
