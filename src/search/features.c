@@ -4,6 +4,7 @@
 #include "space/bound.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char where[] = "search.features";
 
@@ -114,6 +115,77 @@ static bool add_codes(hone_features *features, const hone_space_parameter *param
     return true;
 }
 
+// Pairs of sizes -------------------------------------------------------------------------------------------------------
+
+static bool is_size(const hone_space_parameter *parameter)
+{
+    bool is = parameter->count > 2 && is_numeric(parameter);
+    for (size_t i = 0; i < parameter->count && is; i++)
+        is = number_of(&parameter->values[i]) > 0;
+    return is;
+}
+
+static bool differ_in_one_letter(const char *a, const char *b)
+{
+    size_t length = strlen(a), differences = 0;
+    for (size_t i = 0; i < length && strlen(b) == length; i++)
+        differences += a[i] != b[i];
+    return differences == 1;
+}
+
+static double log_range(const hone_space_parameter *parameter, double *out_low)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < parameter->count; i++) {
+        low = fmin(low, log2(number_of(&parameter->values[i])));
+        high = fmax(high, log2(number_of(&parameter->values[i])));
+    }
+    *out_low = low;
+    return high - low;
+}
+
+// What the values of one of two columns add to the logarithm of the product, of `range` for both.
+static float *part_of_product(const hone_features *features, const hone_space_parameter *parameter, double range)
+{
+    double low;
+    float *part = hone_alloc_array(&features->allocator, parameter->count, sizeof *part);
+    if (part == NULL) return NULL;
+    log_range(parameter, &low);
+    for (size_t i = 0; i < parameter->count; i++)
+        part[i] = (float)((log2(number_of(&parameter->values[i])) - low) / range);
+    return part;
+}
+
+static bool add_product(hone_features *features, const hone_pool *pool, size_t column, size_t other)
+{
+    const hone_space_parameter *parameters = pool->bound->space->parameters;
+    const hone_space_parameter *a = &parameters[pool->parameters[column]], *b = &parameters[pool->parameters[other]];
+    double low, range = log_range(a, &low) + log_range(b, &low);
+    size_t i = features->count++;
+    features->of_column[i] = (uint8_t)column;
+    features->of_other[i] = (uint8_t)other;
+    features->of_position[i] = part_of_product(features, a, range);
+    features->of_other_position[i] = part_of_product(features, b, range);
+    return features->of_position[i] != NULL && features->of_other_position[i] != NULL;
+}
+
+static bool add_products(hone_features *features, const hone_pool *pool)
+{
+    bool made = true;
+    const hone_space_parameter *parameters = pool->bound->space->parameters;
+    size_t most = features->count + HONE_FEATURES_PAIRS;
+    if (most > HONE_FEATURES_MOST) most = HONE_FEATURES_MOST;
+    for (size_t i = 0; i < pool->columns; i++)
+        for (size_t j = i + 1; j < pool->columns && made && features->count < most; j++) {
+            const hone_space_parameter *a = &parameters[pool->parameters[i]], *b = &parameters[pool->parameters[j]];
+            if (differ_in_one_letter(a->name, b->name) && is_size(a) && is_size(b))
+                made = add_product(features, pool, i, j);
+        }
+    return made;
+}
+
+// All of them ----------------------------------------------------------------------------------------------------------
+
 static bool add_all(hone_features *features, const hone_pool *pool)
 {
     const hone_space_parameter *parameters = pool->bound->space->parameters;
@@ -130,7 +202,8 @@ static bool add_all(hone_features *features, const hone_pool *pool)
     }
     for (size_t i = 0; i < pool->columns && made; i++)
         made = add_codes(features, &parameters[pool->parameters[i]], i);
-    return made;
+    features->single = features->count;
+    return made && add_products(features, pool);
 }
 
 hone_status hone_features_init(
@@ -145,9 +218,17 @@ void hone_features_deinit(hone_features *features)
 {
     for (size_t i = 0; i < features->count; i++) {
         hone_free(&features->allocator, features->of_position[i]);
+        hone_free(&features->allocator, features->of_other_position[i]);
         hone_free(&features->allocator, features->values[i]);
     }
     *features = (hone_features){0};
+}
+
+static float value_of(const hone_features *features, size_t feature, const uint16_t *positions)
+{
+    float value = features->of_position[feature][positions[features->of_column[feature]]];
+    const float *others = features->of_other_position[feature];
+    return others == NULL ? value : value + others[positions[features->of_other[feature]]];
 }
 
 hone_status hone_features_update(hone_features *features, const hone_pool *pool, hone_error *err)
@@ -161,7 +242,7 @@ hone_status hone_features_update(hone_features *features, const hone_pool *pool,
     for (; features->rows < pool->count; features->rows++) {
         const uint16_t *positions = hone_pool_row(pool, (uint32_t)features->rows);
         for (size_t i = 0; i < features->count; i++)
-            features->values[i][features->rows] = features->of_position[i][positions[features->of_column[i]]];
+            features->values[i][features->rows] = value_of(features, i, positions);
     }
     return HONE_OK;
 }

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-// e^-x for x >= 0, to 1e-4: a limit that a loop over it can be vectorised.
+// e^-x for x >= 0, to 1e-6 of it, so that a loop over it can be vectorised. Where lengths are long, covariances are much
+// alike, and what single ones are off by counts many times.
 static inline float decay(float x)
 {
     float t = x > 80 ? -115.4f : x * -1.44269504f;
@@ -12,7 +13,8 @@ static inline float decay(float x)
         int32_t bits;
         float value;
     } power = {((int32_t)whole + 127) * (1 << 23)};
-    return power.value * (1 + part * (0.6951786f + part * (0.2261697f + part * 0.0782455f)));
+    float rest = 0.2402072f + part * (0.0556571f + part * (0.0091994f + part * 0.0017884f));
+    return power.value * (1 + part * (0.6931476f + part * rest));
 }
 
 // Matern 5/2 of a squared distance.
@@ -81,10 +83,11 @@ static double solve(hone_gauss *g)
     return likelihood;
 }
 
-// A column's own number varies over half its range or so; that it is a power of two matters less, mostly.
+// Over most of its range a column matters smoothly, and so does a product; that a number is a power of two matters less,
+// mostly. Lengths longer than these are found soon enough, and shorter ones make the process forget what it was told.
 static double usual_weight(const hone_gauss *g, size_t column)
 {
-    return column < g->own ? 4 : 1;
+    return column < g->own || column >= g->single ? 0.5 : 0.25;
 }
 
 // Lengths that are very short or long are unlikely before anything is seen.
@@ -128,6 +131,7 @@ void hone_gauss_fit(
     if (g->columns == 0) {
         g->columns = features->count;
         g->own = features->columns;
+        g->single = features->single;
         g->noise = 0.01f;
         for (size_t d = 0; d < g->columns; d++)
             g->weights[d] = (float)usual_weight(g, d);
@@ -157,31 +161,59 @@ static double improvement(double target, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-static void forget_parts(hone_gauss *g)
+static size_t parts_count(const hone_gauss *g)
 {
-    for (size_t c = 0; c < g->own; c++)
-        for (size_t i = 0; i < HONE_GAUSS_SLOTS; i++)
-            g->parts_of[c][i] = -1;
+    return g->own + g->columns - g->single;
 }
 
-static const float *part_of(hone_gauss *g, const hone_features *features, size_t column, uint16_t position)
+static void forget_parts(hone_gauss *g)
 {
-    size_t slot = position % HONE_GAUSS_SLOTS;
-    float *part = g->parts[column][slot];
-    if (g->parts_of[column][slot] == position) return part;
-    g->parts_of[column][slot] = position;
-    memset(part, 0, sizeof g->parts[column][slot]);
-    for (size_t d = 0; d < g->columns; d++)
+    for (size_t p = 0; p < parts_count(g); p++)
+        for (size_t i = 0; i < HONE_GAUSS_SLOTS; i++)
+            g->parts_of[p][i] = -1;
+}
+
+// What is kept under this key; *out_new: nothing was, and it is all zero.
+static float *find_part(hone_gauss *g, size_t p, size_t slot, int64_t key, bool *out_new)
+{
+    float *part = g->parts[p][slot];
+    *out_new = g->parts_of[p][slot] != key;
+    g->parts_of[p][slot] = key;
+    if (*out_new) memset(part, 0, sizeof g->parts[p][slot]);
+    return part;
+}
+
+static const float *part_of_column(hone_gauss *g, const hone_features *features, size_t column, uint16_t position)
+{
+    bool is_new;
+    float *part = find_part(g, column, position % HONE_GAUSS_SLOTS, position, &is_new);
+    for (size_t d = 0; d < g->single && is_new; d++)
         if (features->of_column[d] == column) add_distances(g, d, features->of_position[d][position], g->count, part);
     return part;
 }
 
-static void covariances_of(hone_gauss *g, const hone_features *features, const uint16_t *positions, float *restrict out)
+// The slots of a product go by both positions: those of few values each do not take turns.
+static const float *part_of_product(
+    hone_gauss *g, const hone_features *features, size_t p, uint32_t row, const uint16_t *positions)
 {
+    bool is_new;
+    size_t feature = g->single + p - g->own;
+    uint32_t one = positions[features->of_column[feature]], other = positions[features->of_other[feature]];
+    size_t slot = (one * 5 + other) % HONE_GAUSS_SLOTS;
+    float *part = find_part(g, p, slot, (int64_t)one << 16 | other, &is_new);
+    if (is_new) add_distances(g, feature, features->values[feature][row], g->count, part);
+    return part;
+}
+
+static void covariances_of(
+    hone_gauss *g, const hone_features *features, const hone_pool *pool, uint32_t row, float *restrict out)
+{
+    const uint16_t *positions = hone_pool_row(pool, row);
     size_t count = (g->count + 7) / 8 * 8;
     memset(out, 0, count * sizeof *out);
-    for (size_t c = 0; c < g->own; c++) {
-        const float *part = part_of(g, features, c, positions[c]);
+    for (size_t p = 0; p < parts_count(g); p++) {
+        const float *part =
+            p < g->own ? part_of_column(g, features, p, positions[p]) : part_of_product(g, features, p, row, positions);
         for (size_t i = 0; i < count; i++)
             out[i] += part[i];
     }
@@ -223,7 +255,7 @@ double hone_gauss_choose(
     size_t first = 0;
     forget_parts(g);
     for (size_t i = 0; i < count; i++) {
-        covariances_of(g, features, hone_pool_row(pool, rows[i]), k);
+        covariances_of(g, features, pool, rows[i], k);
         scratch[i] = (float)improvement(goal, dot(k, g->solution, g->count), deviation_bound(g, k));
         if (scratch[i] > most) {
             most = scratch[i];
@@ -233,7 +265,7 @@ double hone_gauss_choose(
     for (size_t j = 0; j < count; j++) {
         size_t i = j == 0 ? first : j == first ? 0 : j;
         if (scratch[i] <= best) continue;
-        covariances_of(g, features, hone_pool_row(pool, rows[i]), k);
+        covariances_of(g, features, pool, rows[i], k);
         double expected = improvement(goal, dot(k, g->solution, g->count), deviation_of(g, k));
         if (expected > best) {
             best = expected;

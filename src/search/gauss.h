@@ -10,7 +10,8 @@ enum {
 };
 
 typedef struct hone_gauss {
-    size_t count, columns, own;        // own: of them the pool's columns
+    size_t count, columns;
+    size_t own, single;                // of them the pool's columns, and those of one column
     float weights[HONE_FEATURES_MOST]; // inverse squared length of each column
     float noise;
     double mean, scale;                                // of the targets
@@ -18,10 +19,11 @@ typedef struct hone_gauss {
     float factor[HONE_GAUSS_MOST][HONE_GAUSS_MOST];    // of the covariance, lower, with inverse diagonal
     float solution[HONE_GAUSS_MOST];                   // covariance^-1 targets
     float targets[HONE_GAUSS_MOST];
-    // How far each value of a column is from every observation in the column's features: its part of the squared
-    // distance, worked out when a row first asks for it.
-    float (*parts)[HONE_GAUSS_SLOTS][HONE_GAUSS_MOST];       // one a column of the pool; the owner's
-    int32_t parts_of[HONE_MAX_PARAMETERS][HONE_GAUSS_SLOTS]; // the position; negative: none yet
+    // How far each value of a column is from every observation in the column's features, and each two of a product in
+    // theirs: its part of the squared distance, worked out when a row first asks for it.
+    float (*parts)[HONE_GAUSS_SLOTS][HONE_GAUSS_MOST]; // one a column of the pool, then one a product; the owner's
+    // The position, or both; negative: none yet.
+    int64_t parts_of[HONE_MAX_PARAMETERS + HONE_FEATURES_PAIRS][HONE_GAUSS_SLOTS];
 } hone_gauss;
 
 // Fits lengths and noise (a few steps from where they were) when `search` is set, then solves for these observations.

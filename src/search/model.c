@@ -13,7 +13,7 @@ enum {
     GAUSS_BEST = 80,         // when there are more lessons than the process takes: so many of the best, and others
     GAUSS_CANDIDATES = 3000, // rows that it looks at in a step, and all within two columns of the best
     GAUSS_NEAR = 2,
-    FIT_ALWAYS = 40, // lessons under which lengths are fitted at every step
+    FIT_ALWAYS = 60, // lessons under which lengths are fitted at every step
     FIT_OFTEN = 100, // under which they are at every FIT_PERIOD-th
     FIT_PERIOD = 8,
     FIT_LATE_PERIOD = 32
@@ -21,16 +21,18 @@ enum {
 
 // Times above the median matter only as being slow: this much of their distance is kept, so that the model spends
 // itself on what is fast. Failures stand above them all, by this much of the spread.
-static const float slow_slope = 0.1f, failure_rise = 0.1f;
+static const float slow_slope = 0.3f, failure_rise = 0.1f;
 
 hone_status hone_model_init(hone_model *model, const hone_allocator *allocator, const hone_pool *pool, hone_error *err)
 {
     *model = (hone_model){.allocator = *allocator, .gain = -1};
     model->gauss = hone_alloc(allocator, sizeof *model->gauss);
     if (model->gauss == NULL) return hone_fail_memory(err, where);
-    model->gauss->parts = hone_alloc_array(allocator, pool->columns, sizeof *model->gauss->parts);
-    if (model->gauss->parts == NULL) return hone_fail_memory(err, where);
-    return hone_features_init(&model->features, allocator, pool, err);
+    hone_status status = hone_features_init(&model->features, allocator, pool, err);
+    if (status != HONE_OK) return status;
+    size_t parts = pool->columns + model->features.count - model->features.single;
+    model->gauss->parts = hone_alloc_array(allocator, parts, sizeof *model->gauss->parts);
+    return model->gauss->parts == NULL ? hone_fail_memory(err, where) : HONE_OK;
 }
 
 void hone_model_deinit(hone_model *model)

@@ -40,6 +40,13 @@ class ScoreTest(CommandTest):
         self.assertLess(cold["1 %"], 0.4)
         self.assertLess(cold["low"], cold["M"] + 1e-9)
 
+    def test_seeds_side_by_side_score_the_same(self):
+        path = self.record("line", lambda x, y: 1.0 + 20 * x + y)
+        one, two = (json.loads(self.score("--seeds", "3", "--jobs", jobs, "--json", path)) for jobs in ("1", "3"))
+        for rows in (one, two):
+            del rows["hone cold"]["line"]["ms a step"]
+        self.assertEqual(one, two)
+
     def test_the_budget_and_the_baselines_are_those_of_the_method(self):
         path = self.record("line", lambda x, y: 1.0 + 20 * x + y)
         row = json.loads(self.score("--seeds", "1", "--json", path))["hone cold"]["line"]

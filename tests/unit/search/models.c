@@ -137,17 +137,15 @@ static double plain_improvement(const scene *s, const hone_gauss *g, size_t coun
     return g->scale * deviation * (z * 0.5 * erfc(-z / sqrt(2)) + exp(-0.5 * z * z) / sqrt(2 * acos(-1)));
 }
 
-// More values than slots: their parts take turns.
-static void the_process_chooses_by_expected_improvement(void **state)
+static void check_choices(const char *space)
 {
-    (void)state;
     scene s;
     uint32_t rows[LESSONS], chosen;
     float scratch[LESSONS];
     hone_gauss *gauss = calloc(1, sizeof *gauss);
     assert_non_null(gauss);
-    open_scene(&s, "x: 0..79\ny: 0..4\nz: 1..16 *2");
-    gauss->parts = calloc(s.pool.columns, sizeof *gauss->parts);
+    open_scene(&s, space);
+    gauss->parts = calloc(s.features.count, sizeof *gauss->parts);
     assert_non_null(gauss->parts);
     for (size_t count = 5; count <= LESSONS; count += 13) {
         double target = INFINITY, most = 0, of_chosen = 0;
@@ -168,6 +166,41 @@ static void the_process_chooses_by_expected_improvement(void **state)
     free(gauss->parts);
     free(gauss);
     close_scene(&s);
+}
+
+static void the_process_chooses_by_expected_improvement(void **state)
+{
+    (void)state;
+    check_choices("x: 0..79\ny: 0..4\nz: 1..16 *2"); // more values than slots: their parts take turns
+    check_choices("tile_x: 1..16\ntile_y: 1..16\nway: 0..4");
+}
+
+// What the models see ----------------------------------------------------------------------------------------------------
+
+static size_t products_of(const char *space)
+{
+    scene s;
+    open_scene(&s, space);
+    size_t products = s.features.count - s.features.single;
+    close_scene(&s);
+    return products;
+}
+
+static void sizes_whose_names_differ_in_one_letter_are_seen_as_a_product_too(void **state)
+{
+    (void)state;
+    scene s;
+    open_scene(&s, "block_x: 1..64 *2\nblock_y: 1..8\nunroll: 1..4");
+    assert_int_equal(s.features.count - s.features.single, 1);
+    for (uint32_t row = 0; row < s.pool.count; row++) {
+        const uint16_t *positions = hone_pool_row(&s.pool, row);
+        double product = exp2(positions[0]) * (positions[1] + 1);
+        assert_true(fabs(s.features.values[s.features.single][row] - log2(product) / log2(64 * 8)) < 1e-6);
+    }
+    close_scene(&s);
+    assert_int_equal(products_of("block_x: 0..8\nblock_y: 1..8\nunroll: 1..8"), 0);            // no size is 0
+    assert_int_equal(products_of("side_x: 1..8\nside_y: red | green | blue\nsides: 1..8"), 0); // nor a word
+    assert_int_equal(products_of("a: 1..3\nb: 1..3\nc: 1..3\nd: 1..3\ne: 1..3\nf: 1..3"), HONE_FEATURES_PAIRS);
 }
 
 // Arms ----------------------------------------------------------------------------------------------------------------
@@ -203,6 +236,7 @@ int main(void)
         cmocka_unit_test(every_tree_knows_what_it_was_grown_on),
         cmocka_unit_test(a_forest_chooses_the_lowest_of_what_is_not_taken),
         cmocka_unit_test(the_process_chooses_by_expected_improvement),
+        cmocka_unit_test(sizes_whose_names_differ_in_one_letter_are_seen_as_a_product_too),
         cmocka_unit_test(the_process_alone_proposes_until_thirty_results_are_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
