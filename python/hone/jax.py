@@ -29,7 +29,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
-from hone import _hone, contexts, errors, runtimes
+from hone import _batching, _hone, contexts, errors, runtimes
 from hone.results import Result
 
 __all__ = ["call", "jit", "lower", "tune"]
@@ -267,79 +267,17 @@ ad.primitive_jvps[_call_p] = _no_gradient
 # --- vmap
 
 
-def _dims(type_text: str) -> list[str] | None:
-    """The dims of "T[batch, kv_len ~pow2, dim]"; None where they depend on something."""
-    if " if " in type_text or "[" not in type_text:
-        return None
-    inside = type_text[type_text.index("[") + 1:type_text.rindex("]")]
-    return [dim.split("~")[0].strip() for dim in inside.split(",") if dim.strip()]
-
-
-def _alternatives(type_text: str) -> list[list[str]] | None:
-    """The dims of each form of a type: "T[n, k] if transpose_b else [k, n]" has two."""
-    forms = []
-    for form in type_text.split(" else "):
-        dims = _dims(form.split(" if ")[0])
-        if dims is None:
-            return None
-        forms.append(dims)
-    return forms
-
-
-def _leads(row: dict[str, Any], dim: str) -> bool | None:
-    """Whether a dim stands in front and nowhere else; None where it does not stand at all."""
-    forms = _alternatives(row["type"])
-    if forms is None:
-        return False
-    uses = [[one for one in form if dim == one or (dim != "..." and dim in one.replace("*", " ").split())] for form in forms]
-    if not any(uses):
-        return None
-    return all(form and form[0] == dim and len(used) == 1 for form, used in zip(forms, uses))
-
-
-def _folding_dim(site: _Site, batched: Sequence[bool]) -> str | None:
-    """The leading dim that a batch may be put into: parts along it do not touch each other, by the algorithm's own word."""
-    rows = [row for row, there in zip(site.tensors, site.given) if there]
-    for dim in (site.operation.independent or "").replace(":", " ").split():
-        leads = [_leads(row, dim) for row in rows]
-        results = [_leads(row, dim) for row in site.results]
-        sound = all(lead is not False for lead in leads) and all(results)
-        if sound and all(lead for lead, of_batch in zip(leads, batched) if of_batch):
-            return dim
-    return None
-
-
-def _spread(operand: Any, axis: Any, size: int) -> Any:
-    """The batch in front."""
-    if axis is None:
-        return jnp.broadcast_to(operand, (size, *operand.shape))
-    return jnp.moveaxis(operand, axis, 0)
-
-
-def _fold(site: _Site, dim: str, operands: Sequence[Any], axes: Sequence[Any], size: int, bind: Any) -> list[Any]:
-    rows = [row for row, there in zip(site.tensors, site.given) if there]
-    given = []
-    for row, operand, axis in zip(rows, operands, axes):
-        if not _leads(row, dim):
-            given.append(operand)
-            continue
-        spread = _spread(operand, axis, size)
-        given.append(spread if dim == "..." else spread.reshape(-1, *spread.shape[2:]))
-    results = bind(*given)
-    return [out if dim == "..." else out.reshape(size, out.shape[0] // size, *out.shape[1:]) for out in results]
-
-
 def _batch(operands: Sequence[Any], axes: Sequence[Any], **parameters: Any) -> Any:
     """Into a leading dim where the signature allows it, else one call after the other."""
     site = _Site(parameters["algorithm"], parameters["given"], parameters["scalars"])
     bind = functools.partial(_call_p.bind, **parameters)
     batched = [axis is not None for axis in axes]
     size = next(operand.shape[axis] for operand, axis in zip(operands, axes) if axis is not None)
-    dim = _folding_dim(site, batched) if size > 0 else None
+    dim = _batching.folding_dim(site, batched) if size > 0 else None
     if dim is not None:
-        results = _fold(site, dim, operands, axes, size, bind)
+        results = _batching.fold(site, dim, operands, axes, size, bind)
     else:
-        mapped = [_spread(operand, axis, size) for operand, axis in zip(operands, axes)]
+        mapped = [_batching.spread(operand, axis, size) for operand, axis in zip(operands, axes)]
         results = jax.lax.map(lambda one: tuple(bind(*one)), tuple(mapped))
     return list(results), [0] * len(results)
 

@@ -188,20 +188,10 @@ bool native_arguments_describe(const native_arguments *arguments, native_operati
     return status == HONE_OK;
 }
 
-static PyObject *shape_of(const hone_tensor *tensor)
-{
-    PyObject *shape = PyTuple_New(tensor->ndim);
-    for (int32_t i = 0; shape != NULL && i < tensor->ndim; i++) {
-        PyObject *dim = PyLong_FromLongLong(tensor->shape[i]);
-        if (dim == NULL || PyTuple_SetItem(shape, i, dim) != 0) Py_CLEAR(shape);
-    }
-    return shape;
-}
-
 static PyObject *allocate(const native_arguments *arguments, const hone_tensor *tensor)
 {
     const hone_dtype_info *info = hone_dtype_find(tensor->dtype);
-    PyObject *shape = shape_of(tensor), *dtype = native_text(info->numpy_name);
+    PyObject *shape = native_shape(tensor), *dtype = native_text(info->numpy_name);
     PyObject *like = arguments->like != NULL ? arguments->like : Py_None, *made = NULL;
     if (shape != NULL && dtype != NULL) made = PyObject_CallFunctionObjArgs(native.allocate, like, dtype, shape, NULL);
     Py_XDECREF(shape);

@@ -60,11 +60,7 @@ static PyObject *get_operation(PyObject *self, void *closure)
 
 static PyObject *tensor_pair(const hone_tensor *tensor)
 {
-    PyObject *shape = PyTuple_New(tensor->ndim);
-    for (int32_t i = 0; shape != NULL && i < tensor->ndim; i++) {
-        PyObject *dim = PyLong_FromLongLong(tensor->shape[i]);
-        if (dim == NULL || PyTuple_SetItem(shape, i, dim) != 0) Py_CLEAR(shape);
-    }
+    PyObject *shape = native_shape(tensor);
     return shape != NULL ? Py_BuildValue("(sN)", hone_dtype_find(tensor->dtype)->numpy_name, shape) : NULL;
 }
 

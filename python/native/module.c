@@ -19,6 +19,12 @@ PyObject *native_text(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
+void native_append(PyObject **list, PyObject *item)
+{
+    if (item == NULL || *list == NULL || PyList_Append(*list, item) != 0) Py_CLEAR(*list);
+    Py_XDECREF(item);
+}
+
 const char *native_utf8(PyObject *text)
 {
     Py_ssize_t size = 0;

@@ -171,6 +171,10 @@ PyObject *native_decision(const hone_decision *decision, const char *call);
 void native_object_free(PyObject *self);
 // A str, or None for NULL.
 PyObject *native_text(const char *text);
+// Appends an item, which is taken. Where that fails, or the item is NULL, the list is gone and an exception is set.
+void native_append(PyObject **list, PyObject *item);
+// A tuple of ints.
+PyObject *native_shape(const hone_tensor *tensor);
 // The text of a str, borrowed; NULL with an exception for what is none, and for one that holds a NUL.
 const char *native_utf8(PyObject *text);
 

@@ -177,11 +177,8 @@ static PyObject *get_parameters(PyObject *self, void *closure)
     (void)closure;
     const native_operation *operation = (native_operation *)self;
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < operation->count; i++) {
-        PyObject *row = parameter_dict(hone_signature_parameter(operation->signature, i));
-        if (row == NULL || PyList_Append(list, row) != 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; list != NULL && i < operation->count; i++)
+        native_append(&list, parameter_dict(hone_signature_parameter(operation->signature, i)));
     return list;
 }
 

@@ -57,11 +57,8 @@ static PyObject *get_operations(PyObject *object, void *closure)
     (void)closure;
     const hone_program *program = ((native_program *)object)->program;
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < hone_program_operations(program); i++) {
-        PyObject *row = operation_dict(hone_program_operation(program, i));
-        if (row == NULL || PyList_Append(list, row) != 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; list != NULL && i < hone_program_operations(program); i++)
+        native_append(&list, operation_dict(hone_program_operation(program, i)));
     return list;
 }
 

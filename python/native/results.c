@@ -50,11 +50,8 @@ static PyObject *method_decisions(PyObject *object, PyObject *none)
     (void)none;
     const hone_result *result = ((native_result *)object)->result;
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < hone_result_size(result); i++) {
-        PyObject *row = native_decision(hone_result_decision(result, i), hone_result_call(result, i));
-        if (row == NULL || PyList_Append(list, row) != 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; list != NULL && i < hone_result_size(result); i++)
+        native_append(&list, native_decision(hone_result_decision(result, i), hone_result_call(result, i)));
     return list;
 }
 

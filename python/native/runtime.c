@@ -48,11 +48,8 @@ static void dealloc(PyObject *object)
 static PyObject *strings(char **names, size_t count)
 {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *name = native_text(names[i]);
-        if (name == NULL || PyList_Append(list, name) != 0) Py_CLEAR(list);
-        Py_XDECREF(name);
-    }
+    for (size_t i = 0; list != NULL && i < count; i++)
+        native_append(&list, native_text(names[i]));
     return list;
 }
 
@@ -89,11 +86,8 @@ static PyObject *method_kernels(PyObject *object, PyObject *name)
     if (text == NULL) return NULL;
     if (hone_registry_kernels(self->rt, text, &kernels, &count, &err) != HONE_OK) return native_raise(&err);
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *row = kernel_dict(kernels[i]);
-        if (row == NULL || PyList_Append(list, row) != 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; list != NULL && i < count; i++)
+        native_append(&list, kernel_dict(kernels[i]));
     hone_kernels_free(self->rt, &kernels);
     return list;
 }
@@ -115,9 +109,7 @@ static PyObject *method_get(PyObject *object, PyObject *args)
 
 static void append_line(void *ctx, const char *line)
 {
-    PyObject **list = ctx, *text = native_text(line);
-    if (text == NULL || *list == NULL || PyList_Append(*list, text) != 0) Py_CLEAR(*list);
-    Py_XDECREF(text);
+    native_append(ctx, native_text(line));
 }
 
 // validate(algorithm or None): (whether all signatures agree, lines)
@@ -149,11 +141,8 @@ static PyObject *method_devices(PyObject *object, PyObject *none)
     size_t count = 0;
     const hone_device_info *const *devices = hone_runtime_devices(((native_runtime *)object)->rt, &count);
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *row = device_dict(devices[i]);
-        if (row == NULL || PyList_Append(list, row) != 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; list != NULL && i < count; i++)
+        native_append(&list, device_dict(devices[i]));
     return list;
 }
 
@@ -257,12 +246,11 @@ static PyObject *method_record(PyObject *object, PyObject *on)
 static bool append_invocation(void *ctx, const hone_store_invocation *row)
 {
     PyObject **list = ctx;
-    PyObject *dict = Py_BuildValue(
-        "{s:z,s:z,s:z,s:z,s:z,s:z,s:K}", "device", row->key.device, "algorithm", row->key.algorithm, "version",
-        row->key.version, "key", row->key.key, "call", row->call, "decided", row->decided, "count",
-        (unsigned long long)row->count);
-    if (dict == NULL || PyList_Append(*list, dict) != 0) Py_CLEAR(*list);
-    Py_XDECREF(dict);
+    native_append(
+        list, Py_BuildValue(
+                  "{s:z,s:z,s:z,s:z,s:z,s:z,s:K}", "device", row->key.device, "algorithm", row->key.algorithm,
+                  "version", row->key.version, "key", row->key.key, "call", row->call, "decided", row->decided, "count",
+                  (unsigned long long)row->count));
     return *list != NULL;
 }
 

@@ -187,6 +187,16 @@ static bool describe_pair(PyObject *pair, native_tensor *out)
     return read_shape(PyTuple_GetItem(pair, 1), out);
 }
 
+PyObject *native_shape(const hone_tensor *tensor)
+{
+    PyObject *shape = PyTuple_New(tensor->ndim);
+    for (int32_t i = 0; shape != NULL && i < tensor->ndim; i++) {
+        PyObject *dim = PyLong_FromLongLong(tensor->shape[i]);
+        if (dim == NULL || PyTuple_SetItem(shape, i, dim) != 0) Py_CLEAR(shape);
+    }
+    return shape;
+}
+
 // --- all of them
 
 // An exporter without the argument knows no versions, and has said what is wrong already.

@@ -96,6 +96,7 @@ class Call(HoneTest):
         rows, matrix = X, jnp.asarray(numpy.random.default_rng(5).standard_normal((64, 16)), jnp.float32)
         close(jax.vmap(product, (0, None))(rows, matrix), rows @ matrix, 1e-3, 1e-3)
         self.assertEqual(calls(jax.vmap(product, (0, None)), rows, matrix), [("matmul(f32[32,64], f32[64,16])", 1)])
+        self.assertEqual(jax.vmap(product, (0, None))(rows[:, :, :0], matrix[:0]).shape, (4, 8, 16))
         matrices = jnp.stack([matrix, 2 * matrix, 3 * matrix, -matrix])
         close(jax.vmap(product)(rows, matrices), rows @ matrices, 1e-3, 1e-3)
         attention = jax.vmap(lambda q, k: hone.jax.call("flash_attention", q, k, k, causal=True), (0, None))

@@ -1,0 +1,71 @@
+"""Where a batch of vmap goes: into a leading dim along which an algorithm's parts do not touch each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+
+def _dims(type_text: str) -> list[str] | None:
+    """The dims of "T[batch, kv_len ~pow2, dim]"; None where they depend on something."""
+    if " if " in type_text or "[" not in type_text:
+        return None
+    inside = type_text[type_text.index("[") + 1:type_text.rindex("]")]
+    return [dim.split("~")[0].strip() for dim in inside.split(",") if dim.strip()]
+
+
+def _alternatives(type_text: str) -> list[list[str]] | None:
+    """The dims of each form of a type: "T[n, k] if transpose_b else [k, n]" has two."""
+    forms = []
+    for form in type_text.split(" else "):
+        dims = _dims(form.split(" if ")[0])
+        if dims is None:
+            return None
+        forms.append(dims)
+    return forms
+
+
+def _leads(row: dict[str, Any], dim: str) -> bool | None:
+    """Whether a dim stands in front and nowhere else; None where it does not stand at all."""
+    forms = _alternatives(row["type"])
+    if forms is None:
+        return False
+    uses = [[one for one in form if dim == one or (dim != "..." and dim in one.replace("*", " ").split())] for form in forms]
+    if not any(uses):
+        return None
+    return all(form and form[0] == dim and len(used) == 1 for form, used in zip(forms, uses))
+
+
+def folding_dim(site: Any, batched: Sequence[bool]) -> str | None:
+    """The leading dim that a batch may be put into: parts along it do not touch each other, by the algorithm's own word."""
+    rows = [row for row, there in zip(site.tensors, site.given) if there]
+    for dim in (site.operation.independent or "").replace(":", " ").split():
+        leads = [_leads(row, dim) for row in rows]
+        results = [_leads(row, dim) for row in site.results]
+        sound = all(lead is not False for lead in leads) and all(results)
+        if sound and all(lead for lead, of_batch in zip(leads, batched) if of_batch):
+            return dim
+    return None
+
+
+def spread(operand: Any, axis: Any, size: int) -> Any:
+    """The batch in front."""
+    if axis is None:
+        return jnp.broadcast_to(operand, (size, *operand.shape))
+    return jnp.moveaxis(operand, axis, 0)
+
+
+def fold(site: Any, dim: str, operands: Sequence[Any], axes: Sequence[Any], size: int, bind: Any) -> list[Any]:
+    """One call of all of the batch, and its results with the batch in front."""
+    rows = [row for row, there in zip(site.tensors, site.given) if there]
+    given = []
+    for row, operand, axis in zip(rows, operands, axes):
+        if not _leads(row, dim):
+            given.append(operand)
+            continue
+        whole = spread(operand, axis, size)
+        given.append(whole if dim == "..." else whole.reshape(size * whole.shape[1], *whole.shape[2:]))
+    results = bind(*given)
+    return [out if dim == "..." else out.reshape(size, out.shape[0] // size, *out.shape[1:]) for out in results]
