@@ -51,6 +51,26 @@ void hone_buffer_char(hone_buffer *buffer, char c)
     hone_buffer_append(buffer, &c, 1);
 }
 
+// Without printf, which takes ten times as long: texts of calls are made by the thousand where keys are proved.
+void hone_buffer_integer(hone_buffer *buffer, int64_t value)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (value < 0) *--at = '-';
+    hone_buffer_append(buffer, at, (size_t)(digits + sizeof digits - at));
+}
+
+void hone_buffer_integers(hone_buffer *buffer, const int64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) hone_buffer_char(buffer, ',');
+        hone_buffer_integer(buffer, values[i]);
+    }
+}
+
 void hone_buffer_format_list(hone_buffer *buffer, const char *format, va_list list)
 {
     va_list measured;

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct hone_buffer {
     hone_allocator allocator;
@@ -21,6 +22,8 @@ void hone_buffer_clear(hone_buffer *buffer); // keeps the memory
 void hone_buffer_append(hone_buffer *buffer, const void *bytes, size_t size);
 void hone_buffer_text(hone_buffer *buffer, const char *text);
 void hone_buffer_char(hone_buffer *buffer, char c);
+void hone_buffer_integer(hone_buffer *buffer, int64_t value);
+void hone_buffer_integers(hone_buffer *buffer, const int64_t *values, size_t count); // with commas between
 void hone_buffer_format(hone_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hone_buffer_format_list(hone_buffer *buffer, const char *format, va_list list);
 // The text, never NULL ("" when empty). Valid until the next append.

@@ -10,12 +10,6 @@ static const char where[] = "call.parse";
 
 // ---- printing
 
-static void append_integers(hone_buffer *out, const int64_t *values, int32_t count)
-{
-    for (int32_t i = 0; i < count; i++)
-        hone_buffer_format(out, "%s%lld", i > 0 ? "," : "", (long long)values[i]);
-}
-
 void hone_call_layout(const hone_tensor *tensor, int64_t out_strides[HONE_MAX_RANK])
 {
     hone_tensor_strides(tensor, out_strides);
@@ -33,15 +27,16 @@ static void append_tensor(hone_buffer *out, const hone_tensor *tensor, uint32_t 
 {
     int64_t strides[HONE_MAX_RANK];
     const bool dense = hone_tensor_is_row_major(tensor);
-    hone_buffer_format(out, "%s[", hone_dtype_find(tensor->dtype)->name);
-    append_integers(out, tensor->shape, tensor->ndim);
+    hone_buffer_text(out, hone_dtype_find(tensor->dtype)->name);
+    hone_buffer_text(out, "[");
+    hone_buffer_integers(out, tensor->shape, (size_t)tensor->ndim);
     hone_buffer_text(out, "]");
     if (dense && align == 0) return;
     hone_buffer_text(out, "{");
     if (!dense) {
         hone_call_layout(tensor, strides);
         hone_buffer_text(out, "strides=");
-        append_integers(out, strides, tensor->ndim);
+        hone_buffer_integers(out, strides, (size_t)tensor->ndim);
     }
     if (align != 0) hone_buffer_format(out, "%salign=%u", dense ? "" : ";", align);
     hone_buffer_text(out, "}");
@@ -65,7 +60,10 @@ static void append_arguments(hone_buffer *out, const hone_call *call)
         }
         hone_buffer_text(out, first ? "" : ", ");
         first = false;
-        if (named || p->keyword_only) hone_buffer_format(out, "%s=", p->name);
+        if (named || p->keyword_only) {
+            hone_buffer_text(out, p->name);
+            hone_buffer_text(out, "=");
+        }
         if (value->tag == HONE_VALUE_TENSOR)
             append_tensor(out, value->as.tensor, call->aligns[i]);
         else

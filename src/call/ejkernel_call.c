@@ -172,7 +172,9 @@ static void append_parameter(
 {
     const int index = hone_signature_find(call->signature, name);
     const bool known = index >= 0 && !call->signature->parameters[index].shown.is_result;
-    hone_buffer_format(out, "\"%s\":", name);
+    hone_buffer_text(out, "\"");
+    hone_buffer_text(out, name);
+    hone_buffer_text(out, "\":");
     if (extra != NULL)
         hone_buffer_text(out, extra);
     else if (known)

@@ -133,7 +133,7 @@ void hone_append_literal(hone_buffer *out, const hone_value *value)
         hone_buffer_text(out, value->as.i64 != 0 ? "true" : "false");
         return;
     case HONE_VALUE_INT:
-        hone_buffer_format(out, "%lld", (long long)value->as.i64);
+        hone_buffer_integer(out, value->as.i64);
         return;
     case HONE_VALUE_FLOAT:
         append_float(out, value->as.f64);
@@ -150,9 +150,10 @@ void hone_append_literal(hone_buffer *out, const hone_value *value)
 static void append_shape(hone_buffer *out, const hone_tensor *tensor)
 {
     const hone_dtype_info *dtype = hone_dtype_find(tensor->dtype);
-    hone_buffer_format(out, "%s[", dtype != NULL ? dtype->name : "?");
-    for (int32_t i = 0; i < tensor->ndim && i < HONE_MAX_RANK && tensor->shape != NULL; i++)
-        hone_buffer_format(out, "%s%lld", i > 0 ? "," : "", (long long)tensor->shape[i]);
+    int32_t rank = tensor->ndim < HONE_MAX_RANK ? tensor->ndim : HONE_MAX_RANK;
+    hone_buffer_text(out, dtype != NULL ? dtype->name : "?");
+    hone_buffer_text(out, "[");
+    if (tensor->shape != NULL && rank > 0) hone_buffer_integers(out, tensor->shape, (size_t)rank);
     hone_buffer_text(out, "]");
 }
 

@@ -7,27 +7,23 @@
 
 #include <string.h>
 
-static void append_integers(hone_buffer *out, const char *name, const int64_t *values, int32_t count)
-{
-    hone_buffer_format(out, "\"%s\":[", name);
-    for (int32_t i = 0; i < count; i++)
-        hone_buffer_format(out, "%s%lld", i > 0 ? "," : "", (long long)values[i]);
-    hone_buffer_text(out, "]");
-}
-
 static void append_tensor(hone_buffer *out, const hone_tensor *tensor, uint32_t align)
 {
     int64_t strides[HONE_MAX_RANK];
     hone_buffer_text(out, "{");
     if (align != 0) hone_buffer_format(out, "\"align\":%u,", align);
-    hone_buffer_format(out, "\"dtype\":\"%s\",", hone_dtype_find(tensor->dtype)->numpy_name);
+    hone_buffer_text(out, "\"dtype\":\"");
+    hone_buffer_text(out, hone_dtype_find(tensor->dtype)->numpy_name);
+    hone_buffer_text(out, "\",");
     if (!hone_tensor_is_row_major(tensor)) {
         hone_call_layout(tensor, strides);
-        append_integers(out, "layout", strides, tensor->ndim);
-        hone_buffer_text(out, ",");
+        hone_buffer_text(out, "\"layout\":[");
+        hone_buffer_integers(out, strides, (size_t)tensor->ndim);
+        hone_buffer_text(out, "],");
     }
-    append_integers(out, "shape", tensor->shape, tensor->ndim);
-    hone_buffer_text(out, "}");
+    hone_buffer_text(out, "\"shape\":[");
+    hone_buffer_integers(out, tensor->shape, (size_t)tensor->ndim);
+    hone_buffer_text(out, "]}");
 }
 
 static void append_value(hone_buffer *out, const hone_value *value, hone_role role)
@@ -39,7 +35,7 @@ static void append_value(hone_buffer *out, const hone_value *value, hone_role ro
         return;
     case HONE_VALUE_INT: {
         const int64_t shown = role == HONE_ROLE_BUCKET ? hone_round_up_pow2(value->as.i64) : value->as.i64;
-        hone_buffer_format(out, "%lld", (long long)shown);
+        hone_buffer_integer(out, shown);
         return;
     }
     case HONE_VALUE_FLOAT:

@@ -298,11 +298,24 @@ static const char *find_byte(const char *from, const char *end, char byte)
     return found ? found : end;
 }
 
-static const char *find_mark(const char *from, const char *end, const char *mark)
+// True when a mark stands around a colon, and nothing of it before `from`.
+static bool stands_around(const char *from, const char *end, const char *colon, const char *mark, size_t before)
 {
-    if (find_byte(from, end, ':') == end) return end; // as in most names of places: both marks have one
-    const char *found = from < end ? memmem(from, (size_t)(end - from), mark, strlen(mark)) : NULL;
-    return found ? found : end;
+    size_t size = strlen(mark);
+    return (size_t)(colon - from) >= before && (size_t)(end - colon) >= size - before &&
+           memcmp(colon - before, mark, size) == 0;
+}
+
+// The next mark that has a colon, of which most texts have few: that of a JSON stamp, or tokamax's.
+static const char *find_colon_mark(const char *from, const char *end, bool *out_json)
+{
+    for (const char *colon = find_byte(from, end, ':'); colon < end; colon = find_byte(colon + 1, end, ':')) {
+        *out_json = stands_around(from, end, colon, json_mark, sizeof json_mark - 3);
+        if (*out_json) return colon - (sizeof json_mark - 3);
+        size_t before = sizeof tokamax_mark - 2;
+        if (stands_around(from, end, colon, tokamax_mark, before)) return colon - before;
+    }
+    return end;
 }
 
 hone_label_walk hone_label_walk_of(hone_view text)
@@ -316,14 +329,13 @@ bool hone_label_next(hone_label_walk *walk, hone_label *out)
     const char *end = walk->text.data + walk->text.size;
     while (walk->at < end) {
         if (!walk->hash || walk->hash < walk->at) walk->hash = find_byte(walk->at, end, '#');
-        if (!walk->json || walk->json < walk->at) walk->json = find_mark(walk->at, end, json_mark);
-        if (!walk->tokamax || walk->tokamax < walk->at) walk->tokamax = find_mark(walk->at, end, tokamax_mark);
-        bool hash = walk->hash < walk->json && walk->hash < walk->tokamax, json = walk->json < walk->tokamax;
-        const char *mark = hash ? walk->hash : json ? walk->json : walk->tokamax;
+        if (!walk->colon || walk->colon < walk->at) walk->colon = find_colon_mark(walk->at, end, &walk->json);
+        bool hash = walk->hash < walk->colon;
+        const char *mark = hash ? walk->hash : walk->colon;
         if (mark == end) break;
-        bool found = hash   ? read_hash(walk, mark, out)
-                     : json ? read_json(walk->text, mark, out)
-                            : read_tokamax(walk->text, mark, out);
+        bool found = hash         ? read_hash(walk, mark, out)
+                     : walk->json ? read_json(walk->text, mark, out)
+                                  : read_tokamax(walk->text, mark, out);
         // A payload that turned out to be none is not searched again from within.
         walk->at = found || !hash ? out->text.data + out->text.size : mark + 1;
         if (found) return true;

@@ -36,8 +36,9 @@ typedef struct hone_label {
 // A walk over the labels of a text. Where its marks stand next is remembered, so that a walk is linear.
 typedef struct hone_label_walk {
     hone_view text;
-    const char *at, *hash, *json, *tokamax;
-    bool closed; // the text is a whole string: a name that ends with it is no less whole
+    const char *at, *hash, *colon; // colon: of a mark that has one
+    bool json;                     // that mark is of a JSON stamp
+    bool closed;                   // the text is a whole string: a name that ends with it is no less whole
 } hone_label_walk;
 
 hone_label_walk hone_label_walk_of(hone_view text);

@@ -80,23 +80,26 @@ static inline uint32_t number_of(uint64_t tail)
     return (uint32_t)((pairs + next_pairs) >> 32);
 }
 
-static inline hone_names_entry key_of(uint32_t scope, hone_view name)
+// Member by member: a structure that is handed on whole is loaded before its parts are stored.
+__attribute__((always_inline)) static inline void write_key(hone_names_entry *out, uint32_t scope, hone_view name)
 {
     uint64_t tail = tail_of(name);
-    hone_names_entry k = {.size = (uint32_t)name.size, .scope = scope, .number = number_of(tail)};
-    k.rest.tail = tail;
-    if (name.size > WHOLE_SIZE) {
-        k.head = hone_hash64(name.data, name.size);
-        k.rest.bytes = name.data;
-    } else if (name.size > sizeof tail) {
-        k.head = load_eight(name.data);
-    }
-    return k;
+    out->head = name.size > WHOLE_SIZE ? hone_hash64(name.data, name.size) : name.size > 8 ? load_eight(name.data) : 0;
+    if (name.size > WHOLE_SIZE)
+        out->rest.bytes = name.data;
+    else
+        out->rest.tail = tail;
+    out->size = (uint32_t)name.size;
+    out->scope = scope;
+    out->number = number_of(tail);
 }
 
-static inline hone_names_entry key_of_number(uint64_t number)
+static inline void write_number(hone_names_entry *out, uint64_t number)
 {
-    return (hone_names_entry){.head = number, .number = (uint32_t)number};
+    out->head = number;
+    out->rest.tail = 0;
+    out->size = out->scope = 0;
+    out->number = (uint32_t)number;
 }
 
 static inline bool same_name(const hone_names_entry *a, const hone_names_entry *b)
@@ -179,7 +182,13 @@ static uint32_t add_entry(hone_names *names, const hone_names_entry *k)
         hone_grow(&names->allocator, &names->entries, &names->capacity, names->count + 1, sizeof *names->entries);
     names->failed |= !room;
     if (!room) return 0;
-    names->entries[names->count++] = *k;
+    hone_names_entry *entry = &names->entries[names->count++];
+    entry->head = k->head;
+    entry->rest = k->rest;
+    entry->size = k->size;
+    entry->scope = k->scope;
+    entry->number = k->number;
+    entry->value = k->value;
     return (uint32_t)names->count;
 }
 
@@ -237,7 +246,8 @@ void hone_names_clear(hone_names *names)
 
 void hone_names_put(hone_names *names, uint32_t scope, hone_view name, uint32_t value)
 {
-    hone_names_entry k = key_of(scope, name);
+    hone_names_entry k;
+    write_key(&k, scope, name);
     names->failed |= name.size > UINT32_MAX;
     k.value = value;
     if (!names->failed) put(names, &k);
@@ -245,19 +255,22 @@ void hone_names_put(hone_names *names, uint32_t scope, hone_view name, uint32_t 
 
 uint32_t hone_names_get(const hone_names *names, uint32_t scope, hone_view name)
 {
-    hone_names_entry k = key_of(scope, name);
+    hone_names_entry k;
+    write_key(&k, scope, name);
     return get(names, &k);
 }
 
 void hone_names_put_number(hone_names *names, uint64_t number, uint32_t value)
 {
-    hone_names_entry k = key_of_number(number);
+    hone_names_entry k;
+    write_number(&k, number);
     k.value = value;
     if (!names->failed) put(names, &k);
 }
 
 uint32_t hone_names_get_number(const hone_names *names, uint64_t number)
 {
-    hone_names_entry k = key_of_number(number);
+    hone_names_entry k;
+    write_number(&k, number);
     return get(names, &k);
 }

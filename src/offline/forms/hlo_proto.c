@@ -20,13 +20,16 @@ typedef struct reference {
     graph_role role;
 } reference;
 
+// What is written of messages.
+typedef enum text_kind { TEXT_TYPE, TEXT_LITERAL } text_kind;
+
 typedef struct reader {
     hone_graph *graph;
     hone_names values; // of the computation at hand, by number
     hone_names computations;
-    hone_names shapes; // types in texts of the graph
-    hone_view *types;
-    size_t type_count, type_capacity;
+    hone_names messages; // texts by the message, within its kind
+    hone_view *texts;
+    size_t text_count, text_capacity;
     hone_view *payloads; // that instructions name by their place
     size_t payload_count, payload_capacity;
     reference *references;
@@ -97,16 +100,18 @@ typedef struct instruction {
     numbers operands, called;
 } instruction;
 
-// An operation's type as HLO text has it; equal shapes are written once.
-static hone_view type_of(reader *r, hone_view shape)
+// What HLO text has in place of a message; equal messages of a kind are written once.
+static hone_view text_of(reader *r, text_kind kind, hone_view message)
 {
-    uint32_t known = hone_names_get(&r->shapes, 0, shape);
-    if (known != HONE_GRAPH_NONE) return r->types[known];
-    hone_view type = hone_hlo_proto_type(&r->graph->texts, shape);
-    r->graph->failed |= type.data == NULL;
-    if (r->graph->failed || !keep_view(r, &r->types, &r->type_count, &r->type_capacity, type)) return (hone_view){0};
-    hone_names_put(&r->shapes, 0, shape, (uint32_t)r->type_count - 1);
-    return type;
+    static hone_view (*const write[])(hone_arena * arena, hone_view message) = {
+        [TEXT_TYPE] = hone_hlo_proto_type, [TEXT_LITERAL] = hone_hlo_proto_literal};
+    uint32_t known = hone_names_get(&r->messages, kind, message);
+    if (known != HONE_GRAPH_NONE) return r->texts[known];
+    hone_view text = write[kind](&r->graph->texts, message);
+    r->graph->failed |= text.data == NULL;
+    if (r->graph->failed || !keep_view(r, &r->texts, &r->text_count, &r->text_capacity, text)) return (hone_view){0};
+    hone_names_put(&r->messages, kind, message, (uint32_t)r->text_count - 1);
+    return text;
 }
 
 // The first field of that number and of bytes; empty: there is none.
@@ -208,7 +213,7 @@ static void read_details(reader *r, uint32_t op, const instruction *in)
     if (!detail) return;
     if (numbered) detail->number = (int64_t)in->number;
     if (loop) detail->number = hone_hlo_trip_count(in->parts[PART_CONFIG]);
-    if (literal.size > 0) detail->literal = hone_hlo_proto_literal(&r->graph->texts, literal);
+    if (literal.size > 0) detail->literal = text_of(r, TEXT_LITERAL, literal);
     if (direction.size > 0) detail->literal = direction;
 }
 
@@ -243,7 +248,7 @@ static bool read_instruction(reader *r, uint32_t body, hone_view message)
     read_called(r, op, &in);
     read_details(r, op, &in);
     read_place(r, op, &in);
-    hone_view type = type_of(r, in.parts[PART_SHAPE]);
+    hone_view type = text_of(r, TEXT_TYPE, in.parts[PART_SHAPE]);
     uint32_t value = hone_graph_add_value(g, op, type);
     hone_names_put_number(&r->values, in.id, value);
     return !g->failed;
@@ -314,7 +319,7 @@ void hone_hlo_proto_read(hone_view bytes, hone_graph *graph)
     graph->tuples = true;
     graph->bare = true;
     hone_view module = hone_hlo_proto_module(bytes);
-    hone_names *const names[] = {&r.values, &r.computations, &r.shapes};
+    hone_names *const names[] = {&r.values, &r.computations, &r.messages};
     for (size_t i = 0; i < 3; i++)
         hone_names_init(names[i], &graph->allocator);
     read_module(&r, module);
@@ -323,7 +328,7 @@ void hone_hlo_proto_read(hone_view bytes, hone_graph *graph)
     resolve_references(&r);
     for (size_t i = 0; i < 3; i++)
         hone_names_deinit(names[i]);
-    hone_free(&graph->allocator, r.types);
+    hone_free(&graph->allocator, r.texts);
     hone_free(&graph->allocator, r.payloads);
     hone_free(&graph->allocator, r.references);
 }
