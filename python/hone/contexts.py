@@ -97,6 +97,9 @@ def _config_text(config: Config) -> str | None:
     return config if config is None or isinstance(config, str) else json.dumps(config)
 
 
+# Changes, as the native runtime's `derive` takes them.
+
+
 def overlay_change(overlay: Any) -> tuple[Any, ...]:
     return (overlay, None, None, None, None, False, None)
 

@@ -61,12 +61,12 @@ class Runtime(_hone.Runtime):
         scalars, options = options_of(self, operation, keywords)
         call = None if operation is None else self.describe(operation, *arrays, **scalars)
         with watched(options) as given:
-            return Result(self, super().tune(call, **given))
+            return Result(self, self.tune_call(call, **given))
 
     def audit(self, *calls: str, threshold: float = 0.05, **options: Any) -> Audit:
         """See :func:`hone.audit`."""
         with watched(options) as given:
-            return Audit(super().audit([*calls], threshold, **given))
+            return Audit(self.audit_calls([*calls], threshold, **given))
 
     def offline(
         self, program: str | bytes | os.PathLike[str], *, unproved: bool = False, **options: Any

@@ -28,7 +28,8 @@ class _Bar:
     """tqdm's bar, fed by a contest."""
 
     def __init__(self, tqdm: Any):
-        self._tqdm, self._bar, self._call = tqdm, None, ""
+        self._tqdm, self._call = tqdm, ""
+        self._bar: Any = None
 
     def __call__(self, progress: dict[str, Any]) -> None:
         if progress["waiting"]:

@@ -171,6 +171,11 @@ static PyMethodDef methods[] = {
     {0},
 };
 
+static PyObject *represent(PyObject *self)
+{
+    return PyUnicode_FromFormat("<hone call %s>", hone_call_text(((native_call *)self)->call));
+}
+
 static PyGetSetDef fields[] = {
     {"text", get_text, NULL, "Canonical call text.", NULL},
     {"key", get_key, NULL, "Call key, 16 hex digits.", NULL},
@@ -185,6 +190,7 @@ PyTypeObject *native_call_make_type(PyObject *module)
 {
     PyType_Slot slots[] = {
         {Py_tp_dealloc, (void *)dealloc},
+        {Py_tp_repr, (void *)represent},
         {Py_tp_methods, methods},
         {Py_tp_getset, fields},
         {0},

@@ -171,10 +171,26 @@ static PyMethodDef functions[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL | METH_KEYWORDS,
      "run(operation, *arrays, **scalars)\n--\n\n"
      "Runs an operation on arrays: parameters, then results, by position or by name.\n\n"
-     "Results that are left out are made, like the first array. Returns the result, or a tuple of them."},
+     "    y = hone.run(\"rms_norm\", x, weight, eps=1e-5)   # x f32 [..., dim], weight f32 [dim] -> y f32 [..., "
+     "dim]\n\n"
+     "Args:\n"
+     "    operation: a name, with a version where one is meant, ``\"rms_norm@v1\"``.\n"
+     "    arrays: with the dtypes and shapes of ``hone.registry.signature(operation)``, any strides. Results that are "
+     "left\n"
+     "        out are made, like the first array; those that are given are written.\n"
+     "    scalars: by name; those that are left out have the signature's defaults.\n\n"
+     "Returns:\n"
+     "    The result, or a tuple of them.\n\n"
+     "Raises:\n"
+     "    InvalidArgumentError: an array is not as the signature asks; the text says which and how.\n"
+     "    TypeError: an argument is no array, or no parameter has its name.\n"
+     "    NotFoundError: there is no such operation, or no kernel that can run the call."},
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL | METH_KEYWORDS,
      "bind(operation, *arrays, **scalars)\n--\n\n"
-     "Decides and prepares without running: a plan for arrays of the same dtypes, shapes, strides and alignment."},
+     "Decides and prepares without running: a plan for arrays of the same dtypes, shapes, strides and alignment.\n\n"
+     "    plan = hone.bind(\"rms_norm\", x, weight, y, eps=1e-5)\n"
+     "    plan(x, weight, y)\n\n"
+     "Takes what :func:`run` takes. A plan that is bound without results makes them. ``plan.kernel`` names what runs."},
     {"call", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS,
      "call(operation, *arrays, **scalars)\n--\n\n"
      "The call that arguments describe; an array may be a pair (dtype, shape)."},

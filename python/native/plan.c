@@ -264,6 +264,12 @@ static void dealloc(PyObject *object)
     native_object_free(object);
 }
 
+static PyObject *represent(PyObject *self)
+{
+    const hone_plan *plan = ((native_plan *)self)->plan;
+    return PyUnicode_FromFormat("<hone plan of %s for %s>", plan->kernel->name, hone_call_text(plan->call));
+}
+
 static PyGetSetDef fields[] = {
     {"kernel", get_kernel, NULL, "Name of the kernel that it runs.", NULL},
     {"text", get_text, NULL, "Call text of what was bound.", NULL},
@@ -275,6 +281,7 @@ PyTypeObject *native_plan_make_type(PyObject *module)
     PyType_Slot slots[] = {
         {Py_tp_dealloc, (void *)dealloc},
         {Py_tp_call, (void *)call},
+        {Py_tp_repr, (void *)represent},
         {Py_tp_getset, fields},
         {0},
     };

@@ -241,6 +241,7 @@ class Bind(HoneTest):
         self.assertIs(plan(x + 1, w, y), y)
         numpy.testing.assert_allclose(y, norm(x + 1, w, 0.5), rtol=1e-5)
         self.assertIn("eps=0.5", plan.text)
+        self.assertEqual(repr(plan), f"<hone plan of {plan.kernel} for {plan.text}>")
         self.assertIn(plan.kernel, [kernel.name for kernel in hone.registry.kernels("rms_norm")])
 
     def test_a_plan_bound_without_results_makes_them(self):
