@@ -46,6 +46,29 @@ static json_t *document_of(hone_cli *cli, int *status)
     return NULL;
 }
 
+// What another system recorded has its arguments as a spec alone: shown as the call of hone's that they make, if they do.
+static hone_call *call_of_spec(hone_cli *cli, const json_t *row)
+{
+    const char *spec = text(row, "spec");
+    const hone_op *op = hone_op_find(cli->rt, text(row, "algorithm"), NULL);
+    hone_call *call = NULL;
+    if (op == NULL || spec[0] == '\0') return NULL;
+    hone_status status =
+        hone_call_from_spec(hone_allocator_system(), hone_op_signature(op), spec, strlen(spec), &call, NULL);
+    return status == HONE_OK ? call : NULL;
+}
+
+static void list_row(hone_cli *cli, cli_table *table, const json_t *row)
+{
+    char count[24];
+    hone_call *call = text(row, "call")[0] == '\0' ? call_of_spec(cli, row) : NULL;
+    snprintf(count, sizeof count, "%" PRId64, (int64_t)json_integer_value(json_object_get(row, "count")));
+    cli_table_row(
+        table, count, text(row, "algorithm"), text(row, "key"), text(row, "decided"), text(row, "kernel"),
+        call != NULL ? hone_call_text(call) : text(row, "call"));
+    hone_call_release(&call);
+}
+
 static int list(hone_cli *cli)
 {
     int status;
@@ -61,14 +84,7 @@ static int list(hone_cli *cli)
     cli_table_row(table, "count", "operation", "key", "decided", "kernel", "call");
     size_t i;
     const json_t *row;
-    json_array_foreach(rows, i, row)
-    {
-        char count[24];
-        snprintf(count, sizeof count, "%" PRId64, (int64_t)json_integer_value(json_object_get(row, "count")));
-        cli_table_row(
-            table, count, text(row, "algorithm"), text(row, "key"), text(row, "decided"), text(row, "kernel"),
-            text(row, "call"));
-    }
+    json_array_foreach(rows, i, row) list_row(cli, table, row);
     cli_table_print(table);
     json_decref(document);
     return EXIT_DONE;

@@ -71,7 +71,9 @@ def _load() -> Any:
 def _check(status: int, error: _Error) -> None:
     if status == 0:
         return
-    raise errors.BY_STATUS[status](error.message.decode("utf-8", "replace"))
+    raised = errors.BY_STATUS[status](error.message.decode("utf-8", "replace"))
+    raised.where, raised.system_code = (error.where or b"").decode(), error.system_code
+    raise raised
 
 
 def _runtime() -> Any:

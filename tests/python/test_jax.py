@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -270,6 +271,13 @@ class Handler(HoneTest):
     def test_a_program_of_others_may_call_hone(self):
         close(self.call(X, W, hone_algorithm="rms_norm", eps=numpy.float32(0.5)), rms(X, W, eps=0.5))
         close(self.call(X, W, hone_algorithm="rms_norm", hone_version="1", hone_context=numpy.int64(12345)), rms(X, W))
+
+    def test_errors_are_laid_out_as_in_c(self):
+        header = pathlib.Path(__file__).parents[2] / "include" / "hone" / "status.h"
+        members = re.search(r"typedef struct hone_error \{(.*?)\} hone_error;", header.read_text(), re.S).group(1)
+        names = re.findall(r"^\s*[\w ]+?\*?(\w+)(?:\[\d+\])?;", members, re.M)
+        self.assertEqual(names, [name for name, _ in hone.jax._Error._fields_])
+        self.assertIn(f"char message[{hone.jax._Error.message.size}];", members)
 
     def test_wrong_frames_are_errors_of_xla_in_hones_words(self):
         name = {"hone_algorithm": "rms_norm"}
