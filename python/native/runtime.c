@@ -243,25 +243,31 @@ static PyObject *method_record(PyObject *object, PyObject *on)
     Py_RETURN_NONE;
 }
 
+// Called under the store's lock and without the interpreter's: a thread that waits for the first must not hold the second.
 static bool append_invocation(void *ctx, const hone_store_invocation *row)
 {
     PyObject **list = ctx;
+    PyGILState_STATE state = PyGILState_Ensure();
     native_append(
         list, Py_BuildValue(
                   "{s:z,s:z,s:z,s:z,s:z,s:z,s:K}", "device", row->key.device, "algorithm", row->key.algorithm,
                   "version", row->key.version, "key", row->key.key, "call", row->call, "decided", row->decided, "count",
                   (unsigned long long)row->count));
-    return *list != NULL;
+    bool goes_on = *list != NULL;
+    PyGILState_Release(state);
+    return goes_on;
 }
 
 static PyObject *method_recorded(PyObject *object, PyObject *none)
 {
     (void)none;
+    hone_status status;
     hone_error err;
     PyObject *list = PyList_New(0);
     if (list == NULL) return NULL;
-    hone_status status = hone_record_get(((native_runtime *)object)->rt, NULL, append_invocation, &list, &err);
-    if (status == HONE_OK || list == NULL) return list;
+    Py_BEGIN_ALLOW_THREADS status =
+        hone_record_get(((native_runtime *)object)->rt, NULL, append_invocation, &list, &err);
+    Py_END_ALLOW_THREADS if (status == HONE_OK || list == NULL) return list;
     Py_DECREF(list);
     return native_raise(&err);
 }
