@@ -115,7 +115,7 @@ static void add_kernel(bench_field *field, hone_store *store, const hone_kernel_
 static const hone_kernel_ref *chosen_kernel(const bench_field *field, hone_decision *decision)
 {
     if (hone_decide_call(field->op, field->call, decision, NULL) != HONE_OK) return NULL;
-    return hone_kernel_by_name(field->op->algorithm, decision->kernel, decision->platform);
+    return hone_decision_kernel(field->op->algorithm, decision);
 }
 
 // On a device with what starting the runs costs, as a program pays it: `hone tune` measures without.

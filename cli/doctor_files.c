@@ -245,7 +245,11 @@ static bool is_followed(hone_runtime *rt, const hone_lock_line *line, hone_error
         snprintf(why->message, sizeof why->message, "kernel %s/%s is not registered", line->platform, line->kernel);
         return false;
     }
-    return hone_config_from_json(kernel->space, line->config, strlen(line->config), &config, why) == HONE_OK;
+    // One for each backend may have the name.
+    for (; kernel != NULL; kernel = hone_kernel_after(algorithm, kernel, platform))
+        if (hone_config_from_json(kernel->space, line->config, strlen(line->config), &config, why) == HONE_OK)
+            return true;
+    return false;
 }
 
 static bool is_here(hone_runtime *rt, const char *device)

@@ -67,7 +67,9 @@ static hone_status write_t4(const hone_cli *cli, const hone_result *result, hone
     hone_status status = hone_op_get(cli->rt, name, &op, err);
     if (status != HONE_OK) return status;
     const char *kernel = cli->options.kernel != NULL ? cli->options.kernel : decision->kernel;
-    const hone_kernel_ref *ref = hone_kernel_by_name(op->algorithm, kernel, decision->platform);
+    const hone_kernel_ref *ref = cli->options.kernel != NULL
+                                     ? hone_kernel_by_name(op->algorithm, kernel, decision->platform)
+                                     : hone_decision_kernel(op->algorithm, decision);
     if (ref == NULL) return hone_fail(err, HONE_NOT_FOUND, "tune", "--t4: there is no kernel %s", kernel);
     hone_buffer text;
     hone_buffer_init(&text, hone_allocator_system());

@@ -148,8 +148,12 @@ static hone_status check_config(const hone_importer *importer, const hone_store_
         hone_registry_find(importer->registry, decision->key.algorithm, decision->key.version);
     const hone_kernel_ref *kernel =
         algorithm == NULL ? NULL : hone_kernel_by_name(algorithm, decision->kernel, platform);
-    if (kernel == NULL) return HONE_OK;
-    return hone_config_from_json(kernel->space, decision->config, strlen(decision->config), &config, why);
+    // One for each backend may have the name.
+    for (; kernel != NULL; kernel = hone_kernel_after(algorithm, kernel, platform)) {
+        status = hone_config_from_json(kernel->space, decision->config, strlen(decision->config), &config, why);
+        if (status != HONE_INVALID_ARGUMENT) return status;
+    }
+    return status;
 }
 
 static hone_status check_decision(const hone_importer *importer, const hone_store_decision *decision, hone_error *why)

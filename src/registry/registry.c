@@ -249,13 +249,38 @@ const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel)
     return &kernel->kernel;
 }
 
-const hone_kernel_ref *hone_kernel_by_name(const hone_algorithm_entry *entry, const char *name, hone_platform platform)
+static const hone_kernel_ref *named_from(const kernel_list *list, size_t from, const char *name, hone_platform platform)
 {
-    const kernel_list *list = hone_registry_kernels_now(entry);
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = from; i < list->count; i++) {
         const hone_kernel *kernel = &list->refs[i]->kernel;
         if ((platform == HONE_PLATFORM_NONE || kernel->platform == platform) && strcmp(kernel->name, name) == 0)
             return list->refs[i];
     }
     return NULL;
+}
+
+const hone_kernel_ref *hone_kernel_by_name(const hone_algorithm_entry *entry, const char *name, hone_platform platform)
+{
+    return named_from(hone_registry_kernels_now(entry), 0, name, platform);
+}
+
+const hone_kernel_ref *hone_kernel_after(
+    const hone_algorithm_entry *entry, const hone_kernel_ref *kernel, hone_platform platform)
+{
+    const kernel_list *list = hone_registry_kernels_now(entry);
+    for (size_t i = 0; i < list->count; i++)
+        if (list->refs[i] == kernel) return named_from(list, i + 1, kernel->kernel.name, platform);
+    return NULL;
+}
+
+const hone_kernel_ref *hone_kernel_for_device(
+    const hone_algorithm_entry *entry, const char *name, hone_platform platform, const hone_device_info *device)
+{
+    const hone_kernel_ref *first = hone_kernel_by_name(entry, name, platform), *of_any = NULL;
+    for (const hone_kernel_ref *one = first; device != NULL && one != NULL;
+         one = hone_kernel_after(entry, one, platform)) {
+        if (one->kernel.backend == device->backend) return one;
+        if (of_any == NULL && one->kernel.backend == HONE_ANY) of_any = one;
+    }
+    return of_any != NULL ? of_any : first;
 }

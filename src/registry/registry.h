@@ -112,5 +112,12 @@ hone_status hone_kernel_default_config(
 // A kernel of an algorithm by name; platform NONE: the first of that name. NULL when there is none.
 const hone_kernel_ref *hone_kernel_by_name(
     const hone_algorithm_entry *algorithm, const char *name, hone_platform platform);
+// Of several of that name and platform the one for the device's backend, else for any, else the first.
+//   device  NULL: not known
+const hone_kernel_ref *hone_kernel_for_device(
+    const hone_algorithm_entry *algorithm, const char *name, hone_platform platform, const hone_device_info *device);
+// The next one of that name and platform behind another; NULL: there is none.
+const hone_kernel_ref *hone_kernel_after(
+    const hone_algorithm_entry *algorithm, const hone_kernel_ref *kernel, hone_platform platform);
 
 #endif

@@ -204,7 +204,7 @@ static const hone_context_override *find_override(const hone_request *request)
 static const hone_kernel_ref *kernel_of_override(const hone_request *request, const hone_context_override *override_)
 {
     if (override_->exactly != NULL) return override_->exactly;
-    return hone_kernel_by_name(request->op->algorithm, override_->kernel, override_->platform);
+    return hone_kernel_for_device(request->op->algorithm, override_->kernel, override_->platform, request->device);
 }
 
 // Writes an answer that was asked to be stored. A store that cannot is no reason not to answer.
@@ -231,7 +231,7 @@ static hone_status from_override(const hone_request *request, hone_decision *out
     }
     const char *forced = hone_rules_kernel(&request->rt->force, algorithm->name);
     if (forced == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "none is set");
-    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, forced, HONE_PLATFORM_NONE);
+    const hone_kernel_ref *kernel = hone_kernel_for_device(algorithm, forced, HONE_PLATFORM_NONE, request->device);
     return override_with(request, "HONE_FORCE", kernel, forced, NULL, out, why);
 }
 

@@ -9,6 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
+// One for each backend may have the name: the one that was measured tells its revision.
+static const hone_kernel_ref *kernel_of_row(
+    const hone_algorithm_entry *algorithm,
+    const hone_store_decision *row,
+    hone_platform platform,
+    const hone_device_info *device)
+{
+    const hone_kernel_ref *kernel = hone_kernel_for_device(algorithm, row->kernel, platform, device);
+    if (row->revision == NULL || kernel == NULL || strcmp(kernel->kernel.revision, row->revision) == 0) return kernel;
+    for (const hone_kernel_ref *one = hone_kernel_by_name(algorithm, row->kernel, platform); one != NULL;
+         one = hone_kernel_after(algorithm, one, platform))
+        if (strcmp(one->kernel.revision, row->revision) == 0) return one;
+    return kernel;
+}
+
 hone_status hone_decision_from_store(
     hone_runtime *rt,
     const hone_device_info *device,
@@ -22,7 +37,7 @@ hone_status hone_decision_from_store(
         return hone_fail(
             why, HONE_INCOMPATIBLE, "decide", "%s@v%s is not registered", row->key.algorithm, row->key.version);
     if (hone_platform_parse(row->platform, &platform, why) != HONE_OK) return HONE_INCOMPATIBLE;
-    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, row->kernel, platform);
+    const hone_kernel_ref *kernel = kernel_of_row(algorithm, row, platform, device);
     if (kernel == NULL)
         return hone_fail(
             why, HONE_INCOMPATIBLE, "decide", "the stored kernel %s (%s) is not registered", row->kernel,
@@ -182,6 +197,17 @@ static hone_status read_config(const hone_kernel_ref *kernel, const char *text, 
     return hone_config_from_text(kernel->space, text, out, err);
 }
 
+// Of the kernels of a name and platform, which differ in their backends, the first whose space has the config; else the first.
+static const hone_kernel_ref *first_reading(
+    const hone_algorithm_entry *algorithm, const char *name, hone_platform platform, const char *text)
+{
+    const hone_kernel_ref *first = hone_kernel_by_name(algorithm, name, platform);
+    hone_config config;
+    for (const hone_kernel_ref *one = first; one != NULL; one = hone_kernel_after(algorithm, one, platform))
+        if (read_config(one, text, &config, NULL) == HONE_OK) return one;
+    return first;
+}
+
 // Checks an entry against the registry and makes a decision of it. One without a config gets it when it answers a call:
 // the space's default can depend on the call.
 static hone_status decision_of_entry(
@@ -203,7 +229,7 @@ static hone_status decision_of_entry(
         strcpy(stpcpy(stpcpy(full, name), "@v"), version);
         return hone_registry_fail_unknown(rt->registry, full, err);
     }
-    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, entry->kernel, entry->platform);
+    const hone_kernel_ref *kernel = first_reading(algorithm, entry->kernel, entry->platform, entry->config);
     if (kernel == NULL)
         return hone_fail(
             err, HONE_NOT_FOUND, "overlay.create", "%s has no kernel %s (hone list %s shows them)", name, entry->kernel,
@@ -247,7 +273,7 @@ static hone_status check_override(
         return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "an override needs an algorithm and a kernel");
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, override_->algorithm, NULL);
     if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, override_->algorithm, err);
-    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, override_->kernel, override_->platform);
+    const hone_kernel_ref *kernel = first_reading(algorithm, override_->kernel, override_->platform, override_->config);
     if (kernel == NULL)
         return hone_fail(
             err, HONE_NOT_FOUND, "context.derive", "%s has no kernel %s (hone list %s shows them)", algorithm->name,

@@ -35,7 +35,8 @@ static hone_status read_choice(
     hone_platform platform;
     hone_config config;
     if (hone_platform_parse(line->platform, &platform, why) != HONE_OK) return HONE_INCOMPATIBLE;
-    const hone_kernel_ref *kernel = hone_kernel_by_name(request->op->algorithm, line->kernel, platform);
+    const hone_kernel_ref *kernel =
+        hone_kernel_for_device(request->op->algorithm, line->kernel, platform, request->device);
     if (kernel == NULL)
         return hone_fail(
             why, HONE_INCOMPATIBLE, "decide", "kernel %s is not registered (hone list %s)", line->kernel,

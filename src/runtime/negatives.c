@@ -18,11 +18,9 @@ typedef struct finding {
 
 static const hone_kernel *kernel_named(const hone_request *request, const char *name)
 {
-    size_t count = 0;
-    const hone_kernel_ref *const *kernels = hone_registry_list(request->op->algorithm, &count);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(kernels[i]->kernel.name, name) == 0) return &kernels[i]->kernel;
-    return NULL;
+    const hone_kernel_ref *kernel =
+        hone_kernel_for_device(request->op->algorithm, name, HONE_PLATFORM_NONE, request->device);
+    return kernel != NULL ? &kernel->kernel : NULL;
 }
 
 static bool note(void *ctx, const hone_store_measurement *measurement)

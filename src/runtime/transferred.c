@@ -47,7 +47,8 @@ static bool admits(void *ctx, const char *kernel, const char *config, const char
 {
     asker *a = ctx;
     hone_config read;
-    const hone_kernel_ref *ref = hone_kernel_by_name(a->request->op->algorithm, kernel, HONE_PLATFORM_NONE);
+    const hone_kernel_ref *ref =
+        hone_kernel_for_device(a->request->op->algorithm, kernel, HONE_PLATFORM_NONE, a->request->device);
     if (ref == NULL || a->out_of_memory || (revision != NULL && strcmp(revision, ref->kernel.revision) != 0))
         return false;
     const known_kernel *known = know(a, ref);
@@ -117,7 +118,8 @@ static void fill(asker *a, const hone_transfer_answer *answer, hone_decision *ou
 {
     const hone_request *request = a->request;
     const hone_transfer_proposal *first = &answer->proposals[0];
-    const hone_kernel_ref *ref = hone_kernel_by_name(request->op->algorithm, first->kernel, HONE_PLATFORM_NONE);
+    const hone_kernel_ref *ref =
+        hone_kernel_for_device(request->op->algorithm, first->kernel, HONE_PLATFORM_NONE, request->device);
     hone_config config = {0};
     (void)!hone_config_from_json(ref->space, first->config, strlen(first->config), &config, NULL); // it was read before
     hone_decision_fill(out, ref, &config, hone_call_key(request->call));

@@ -29,6 +29,22 @@ class Xla(CommandTest):
             row = self.kernels(call, "--platform", "xla")[("xla", "xla")]
             self.assertIsNotNone(row["time_ns"], (call, row))
 
+    def test_what_was_chosen_answers_from_the_store(self):
+        # The GPU's kernel has the name, too.
+        for call in ("rms_norm(f32[16,256], f32[256])", "matmul(f32[16,64], f32[64,32])"):
+            self.hone("tune", call, "--platform", "xla", "--seconds", "10", "--evals", "4", env=self.with_plugin())
+            answer = self.hone("explain", call, "--json", env=self.with_plugin())
+            self.assertEqual(answer.err, "")
+            self.assertEqual([answer.json[field] for field in ("source", "platform", "verified")],
+                             ["store", "xla", True])
+            forced = self.hone("explain", call, "--json", env=self.with_plugin(HONE_FORCE=call.split("(")[0] + "=xla")).json
+            self.assertEqual((forced["source"], forced["platform"]), ("override", "xla"))
+            lock = str(self.folder / "hone.lock")
+            self.hone("lock", "--lock", lock, call, env=self.with_plugin())
+            locked = self.hone("explain", call, "--json", env=self.with_plugin(HONE_LOCK=lock)).json
+            self.assertEqual((locked["source"], locked["platform"]), ("lock", "xla"))
+        self.assertEqual(self.hone("store", "prune", "--json", env=self.with_plugin()).json["decisions"], 0)
+
     def test_xla_competes_with_native_kernels_in_one_contest(self):
         kernels = self.kernels("rms_norm(f32[16,256], f32[256])")
         self.assertEqual({platform for _, platform in kernels}, {"native", "xla"})
