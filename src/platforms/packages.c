@@ -47,3 +47,43 @@ void hone_python_packages(bool (*visit)(void *ctx, const char *folder), void *ct
     look_in_prefix(&s, "/usr/local", "/lib");
     look_in_prefix(&s, "/usr", "/lib");
 }
+
+// Versions ----------------------------------------------------------------------------------------------------------
+
+// A package's facts lie in "NAME-VERSION.dist-info", its dashes as underscores.
+typedef struct facts {
+    char name[128];
+    char version[64], folder[PATH_SIZE];
+} facts;
+
+static bool look_at_facts(void *ctx, const char *name)
+{
+    static const char end[] = ".dist-info";
+    facts *f = ctx;
+    const size_t own = strlen(f->name), size = strlen(name), tail = sizeof end - 1;
+    if (size <= own + 1 + tail || strncmp(name, f->name, own) != 0 || name[own] != '-') return true;
+    if (strcmp(name + size - tail, end) != 0 || size - own - 1 - tail >= sizeof f->version) return true;
+    snprintf(f->version, sizeof f->version, "%.*s", (int)(size - own - 1 - tail), name + own + 1);
+    return false;
+}
+
+static bool look_in_packages(void *ctx, const char *folder)
+{
+    facts *f = ctx;
+    (void)hone_os_list_folder(folder, look_at_facts, f, NULL);
+    if (f->version[0] != '\0') snprintf(f->folder, sizeof f->folder, "%s", folder);
+    return f->version[0] == '\0';
+}
+
+void hone_python_describe(const char *package, hone_buffer *out)
+{
+    facts f = {.version = ""};
+    snprintf(f.name, sizeof f.name, "%s", package);
+    for (char *at = f.name; *at != '\0'; at++)
+        if (*at == '-') *at = '_';
+    hone_python_packages(look_in_packages, &f);
+    if (f.version[0] != '\0')
+        hone_buffer_format(out, "%s %s, %s", package, f.version, f.folder);
+    else
+        hone_buffer_format(out, "no %s: PyPI has it", package);
+}

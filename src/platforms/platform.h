@@ -90,7 +90,9 @@ typedef struct hone_platform_ops {
     // Whether this platform, which has no devices itself, can run kernels on one of another's, or what is missing. Its
     // instance is opened when the first of its kernels is looked at, beside the device's own. NULL: its devices are its own.
     hone_status (*visits)(hone_platform_instance *instance, const hone_device_info *device, hone_error *err);
-    // Appends a line for people: what runs its kernels, and of which version. NULL: its devices say it.
+    // Appends lines for people: what compiles and runs its kernels, of which version, or the package that brings it. NULL: its
+    // devices say it.
+    //   instance  NULL: the platform is not here
     void (*describe)(hone_platform_instance *instance, hone_buffer *out);
     bool wakes; // open takes long: it waits until a call or a question needs this platform
     // What allocate gives is a handle and no address: a tensor's data is the handle, its byte_offset a multiple of this

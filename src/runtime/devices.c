@@ -185,8 +185,9 @@ size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out
     hone_buffer words;
     hone_buffer_init(&words, rt->allocator);
     bool here = hone_runtime_platform(rt, platform, NULL);
-    const hone_platform_ops *ops = here ? ops_of(rt, platform) : NULL;
-    if (ops != NULL && ops->describe != NULL) ops->describe(rt->instances[hone_platform_home(platform)], &words);
+    const hone_platform_ops *ops = hone_platform_ops_of(platform);
+    if (ops != NULL && ops->describe != NULL)
+        ops->describe(here ? rt->instances[hone_platform_home(platform)] : NULL, &words);
     size_t whole = words.size;
     if (size > 0) snprintf(out, size, "%s", hone_buffer_string(&words));
     hone_buffer_deinit(&words);

@@ -1,5 +1,6 @@
 """A call on a GPU, from the command, on the fake driver and compiler."""
 
+import shutil
 import unittest
 
 from support import BUILD, CommandTest
@@ -24,6 +25,32 @@ class Cuda(CommandTest):
         platforms = {row["platform"]: row for row in self.hone("devices", "--json", env=self.gpu()).json["platforms"]}
         self.assertTrue(platforms["cuda"]["available"])
         self.assertEqual([device["name"] for device in platforms["cuda"]["devices"]], ["Fake GPU"])
+
+    def lines(self, env):
+        rows = self.hone("devices", "--json", env=env).json["platforms"]
+        return {row["platform"]: row["plugins"] for row in rows}
+
+    def test_devices_shows_compilers_and_the_packages_that_bring_them(self):
+        packages = self.folder / ".local" / "lib" / "python3.12" / "site-packages"
+        cutlass = self.folder / "cutlass" / "include"
+        for folder in (packages / "triton-3.6.0.dist-info", packages / "apache_tvm_ffi-0.1.15.dist-info", cutlass / "cute",
+                       cutlass / "cutlass"):
+            folder.mkdir(parents=True)
+        (cutlass / "cute" / "tensor.hpp").write_text("")
+        (cutlass / "cutlass" / "version.h").write_text(
+            "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n")
+        gpu = self.gpu(VIRTUAL_ENV=None, HONE_CUTLASS_PATH=str(cutlass.parent))
+        # Also without a driver: what is missing besides is not found out one by one.
+        for env in (gpu, dict(gpu, HONE_CUDA_DRIVER="/nowhere/libcuda.so.1")):
+            lines = self.lines(env)
+            self.assertIn(f"sources: NVRTC 13.0, {FAKES / 'fake_nvrtc.so'}", lines["cuda"])
+            self.assertIn(f"triton 3.6.0, {packages}", lines["triton"])
+            self.assertIn(f"CUTLASS 4.2.1, {cutlass}", lines["cute"])
+            self.assertIn(f"apache-tvm-ffi 0.1.15, {packages}", lines["cute"])
+        shutil.rmtree(packages)
+        lines = self.lines(dict(gpu, HONE_NVRTC="/nowhere/libnvrtc.so.13", HONE_CUTLASS_PATH=str(self.folder)))
+        self.assertIn("nvidia-cuda-nvrtc", lines["cuda"])
+        self.assertIn("nvidia-cutlass", lines["cute"])
 
     def test_devices_says_what_is_missing(self):
         env = self.gpu(HONE_CUDA_DRIVER="/nowhere/libcuda.so.1")

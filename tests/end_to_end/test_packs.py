@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pathlib
 import shutil
 import stat
 import subprocess
@@ -79,7 +80,7 @@ class Packs(CommandTest):
     def counting_compiler(self):
         """A compiler that notes each time that it is called."""
         script, log = self.folder / "counting-cc", self.folder / "cc.log"
-        script.write_text(f'#!/bin/sh\necho called >> "{log}"\nexec cc "$@"\n')
+        script.write_text(f'#!/bin/sh\n[ "$1" = -v ] || echo called >> "{log}"\nexec cc "$@"\n')
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
         self.env["HONE_CC"] = str(script)
         return lambda: len(log.read_text().splitlines()) if log.exists() else 0
@@ -118,6 +119,23 @@ class Packs(CommandTest):
         self.assertGreater(compiled, 1)
         self.pack_hone(*arguments)
         self.assertEqual(calls(), compiled)
+
+    def test_another_compiler_behind_the_same_name_compiles_again(self):
+        calls = self.counting_compiler()
+        script, version = pathlib.Path(self.env["HONE_CC"]), self.folder / "version"
+        version.write_text("some version 1.0")
+        self.env["HONE_POLICY"] = "heuristic"
+        script.write_text(script.read_text().replace("exec cc", f'[ "$1" != -v ] || exec cat "{version}"\nexec cc'))
+        arguments = ["run", "--pack", str(self.pack), CALL]
+        self.pack_hone(*arguments)
+        compiled = calls()
+        self.pack_hone(*arguments)
+        self.assertEqual(calls(), compiled)
+        version.write_text("some version 2.0")
+        self.pack_hone(*arguments)
+        self.assertEqual(calls(), 2 * compiled)
+        native = self.pack_hone("devices", "--json").json["platforms"][0]["plugins"]
+        self.assertEqual(native, f"C sources of packs: {script}, some version 2.0")
 
     def test_a_header_that_has_changed_is_compiled_again(self):
         calls = self.counting_compiler()
@@ -241,6 +259,49 @@ class Packs(CommandTest):
         self.assertTrue(rows["broken"][0]["refused"] and rows["nowhere"][0]["refused"])
         self.assertFalse(rows["saxpy"][1]["refused"])
 
+    # What leads back to itself
+
+    def test_links_that_lead_to_themselves_are_refused(self):
+        source = self.pack / "blocked.c"
+        source.unlink()
+        (self.pack / "other.c").symlink_to("blocked.c")
+        source.symlink_to("other.c")
+        self.assertIn("there is no 'blocked.c' in the folder", self.refusal())
+        source.unlink()
+        source.symlink_to(".")
+        self.assertIn("'blocked.c'", self.refusal())
+        (self.pack / "pack.json").unlink()
+        (self.pack / "pack.json").symlink_to("pack.json")
+        self.assertIn("there is no pack.json", self.pack_hone("pack", "check", str(self.pack), code=NO).err)
+
+    def test_a_folder_that_has_itself_below_it_is_read_once(self):
+        packs = self.folder / "packs"
+        (packs / "loop").symlink_to(".")
+        (packs / "again").symlink_to("mine")
+        (self.pack / "up").symlink_to("..")
+        path = {"HONE_PACK_PATH": f"{packs}:{packs / 'loop' / 'loop'}:{packs / 'mine' / 'up' / 'again'}"}
+        answer = self.pack_hone("pack", "list", "--json", env=path)
+        self.assertEqual([row["folder"] for row in answer.json["packs"]], [str(self.pack.resolve())])
+        self.assertEqual(answer.json["refused"], 0)
+        self.assertTrue(self.pack_hone("run", CALL, "--json", env=path).json["verified"])
+
+    def test_headers_that_include_each_other_lose_with_the_compilers_words(self):
+        (self.pack / "blocks.h").write_text('#include "more.h"\n')
+        (self.pack / "more.h").write_text('#include "blocks.h"\n')
+        self.replace("blocked.c", "/* What", "/* Again: what")
+        self.change("blocked", files=[{"file": name, "sha256": digest(self.pack / name)} for name in ("blocks.h", "more.h")])
+        self.assertIn("nested", self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=None).err)
+
+    def test_libraries_that_need_each_other_are_loaded(self):
+        self.library()
+        other = self.pack / "other.so"
+        link = ["cc", "-shared", "-fPIC", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN", "-L", str(self.pack)]
+        subprocess.run([*link, "-o", str(other), "-l:mine.so"], check=True)
+        subprocess.run([*link, "-I", str(DATA.parent / "include"), str(self.folder / "library.c"), "-o",
+                        str(self.pack / "mine.so"), "-l:other.so"], check=True)
+        self.change("library", sha256=digest(self.pack / "mine.so"))
+        self.assertTrue(self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json["verified"])
+
     # Shared libraries
 
     def library(self, abi="HONE_PACK_ABI", query="hone_pack_query", crash="(void)0"):
@@ -348,6 +409,23 @@ class CudaPacks(CommandTest):
             self.hone(*arguments, env=self.env)
             self.hone(*arguments, env=self.env)
             self.assertEqual(len(self.log("compile")), count)
+
+    def test_a_second_tune_compiles_nothing(self):
+        self.write("norm.cu", self.source(), constants="rows_per_block = 1, vector = 1, keep = 0",
+                   space="threads_per_row: 32 | 64 | 128 | 256")
+        arguments = ["tune", "--pack", str(self.pack), GPU_CALL, "--kernel", "packed", "--seconds", "60", "--evals", "20", "--fresh"]
+        for _ in range(2):
+            self.hone(*arguments, env=self.env)
+            self.assertEqual(len(self.log("compile")), 4)
+
+    def test_headers_that_include_each_other_are_read_once(self):
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "outer.h").write_text('#pragma once\n#include "inner.h"\n#include "outer.h"\n')
+        (other / "inner.h").write_text('#pragma once\n#include "outer.h"\n')
+        self.write("norm.cu", b'#include <outer.h>\n' + self.source(), options="-I" + str(other),
+                   space="threads_per_row: 64", constants="rows_per_block = 1, vector = 1, keep = 0")
+        self.assertEqual(self.tune()["kernel"], "packed")
 
     def test_a_binary_is_loaded_as_it_is(self):
         self.write("norm.fatbin", b"fake cubin\nfunction rms_norm 8 8 8 4 4 4\n")

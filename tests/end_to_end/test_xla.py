@@ -45,6 +45,16 @@ class Xla(CommandTest):
             self.assertEqual((locked["source"], locked["platform"]), ("lock", "xla"))
         self.assertEqual(self.hone("store", "prune", "--json", env=self.with_plugin()).json["decisions"], 0)
 
+    def test_a_second_tune_compiles_nothing(self):
+        # Every config is compiled, and a compilation leaves a file; what is loaded leaves none.
+        folder = self.folder / "cache"
+        arguments = ["tune", "rms_norm(f32[16,256], f32[256])", "--platform", "xla", "--seconds", "60", "--evals", "20", "--fresh"]
+        self.hone(*arguments, env=self.with_plugin())
+        compiled = sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir())
+        self.assertEqual(len(compiled), 3)
+        self.hone(*arguments, env=self.with_plugin())
+        self.assertEqual(sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir()), compiled)
+
     def test_xla_competes_with_native_kernels_in_one_contest(self):
         kernels = self.kernels("rms_norm(f32[16,256], f32[256])")
         self.assertEqual({platform for _, platform in kernels}, {"native", "xla"})

@@ -127,6 +127,23 @@ static hone_status need_library(cuda_compiler *compiler, hone_error *err)
     return status;
 }
 
+void hone_cuda_compiler_describe(cuda_compiler *compiler, hone_buffer *out)
+{
+    char path[PATH_SIZE] = "";
+    hone_error why = {.message = ""};
+    const void *inside;
+    if (need_library(compiler, &why) != HONE_OK) {
+        hone_buffer_text(out, why.message);
+        return;
+    }
+    memcpy(&inside, &compiler->get_version, sizeof inside);
+    (void)hone_os_object_path(inside, path, sizeof path);
+    hone_buffer_format(
+        out, "sources: NVRTC %d.%d, %s; headers: %s", compiler->version / 1000, compiler->version % 1000 / 10, path,
+        compiler->include[0] != '\0' ? compiler->include
+                                     : "not found, PyPI's nvidia-cuda-runtime or the CUDA toolkit brings them");
+}
+
 // Compiling --------------------------------------------------------------------------------------------------------
 
 typedef struct options {

@@ -41,6 +41,9 @@ typedef struct cuda_compiler {
 void hone_cuda_compiler_init(cuda_compiler *compiler, hone_allocator allocator);
 void hone_cuda_compiler_deinit(cuda_compiler *compiler);
 
+// Appends "sources: NVRTC 13.0", or what is missing. Opens it.
+void hone_cuda_compiler_describe(cuda_compiler *compiler, hone_buffer *out);
+
 typedef struct cuda_source {
     const char *text;
     const char *name;   // for messages: "rms_norm.cu"

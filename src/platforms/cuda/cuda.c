@@ -50,6 +50,18 @@ static bool cuda_last_failure(hone_platform_instance *instance, hone_error *err)
     return hone_cuda_check(instance, atomic_exchange(&instance->failed, 0), "the launch", err) != HONE_OK;
 }
 
+static void cuda_describe(hone_platform_instance *instance, hone_buffer *out)
+{
+    cuda_compiler own;
+    if (instance != NULL) {
+        hone_cuda_compiler_describe(&instance->compiler, out);
+        return;
+    }
+    hone_cuda_compiler_init(&own, hone_allocator_system());
+    hone_cuda_compiler_describe(&own, out);
+    hone_cuda_compiler_deinit(&own);
+}
+
 const hone_platform_ops hone_cuda_platform = {
     .struct_size = sizeof(hone_platform_ops),
     .platform = HONE_CUDA,
@@ -70,6 +82,7 @@ const hone_platform_ops hone_cuda_platform = {
     .is_lost = cuda_is_lost,
     .run = hone_cuda_run,
     .wakes = true,
+    .describe = cuda_describe,
     .check = hone_cuda_check_pack,
     .fits = hone_cuda_fits,
     .last_failure = cuda_last_failure,

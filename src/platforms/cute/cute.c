@@ -121,6 +121,44 @@ static hone_status cute_run(const hone_plan *plan, const hone_value *args, const
                                              : hone_cuda_run(plan, args, execution);
 }
 
+// "#define CUTLASS_MAJOR 4" and the like.
+static int read_define(const char *text, const char *name)
+{
+    const char *found = strstr(text, name);
+    return found != NULL ? atoi(found + strlen(name)) : 0;
+}
+
+static void describe_cutlass(hone_buffer *out)
+{
+    enum { LIMIT = 64 << 10 };
+    finding cutlass;
+    hone_error why = {.message = ""};
+    char path[PATH_SIZE + 32];
+    hone_buffer text;
+    if (find_cutlass(&cutlass, &why) != HONE_OK) {
+        hone_buffer_text(out, why.message);
+        return;
+    }
+    hone_buffer_init(&text, hone_allocator_system());
+    snprintf(path, sizeof path, "%s/cutlass/version.h", cutlass.found);
+    (void)!hone_os_read_file(path, LIMIT, &text, NULL);
+    const char *words = hone_buffer_string(&text);
+    hone_buffer_format(
+        out, "sources in CuTe: CUTLASS %d.%d.%d, %s", read_define(words, "#define CUTLASS_MAJOR "),
+        read_define(words, "#define CUTLASS_MINOR "), read_define(words, "#define CUTLASS_PATCH "), cutlass.found);
+    hone_buffer_deinit(&text);
+}
+
+static void cute_describe(hone_platform_instance *instance, hone_buffer *out)
+{
+    (void)instance;
+    describe_cutlass(out);
+    hone_buffer_text(out, "\nexports of the CuTe DSL: ");
+    hone_python_describe("apache-tvm-ffi", out);
+    hone_buffer_text(out, "; ");
+    hone_python_describe("nvidia-cutlass-dsl", out);
+}
+
 const hone_platform_ops hone_cute_platform = {
     .struct_size = sizeof(hone_platform_ops),
     .platform = HONE_CUTE,
@@ -128,6 +166,7 @@ const hone_platform_ops hone_cute_platform = {
     .prepare = cute_prepare,
     .release = cute_release,
     .run = cute_run,
+    .describe = cute_describe,
     .check = hone_cute_check,
     .fits = hone_cuda_fits,
     .wakes = true,

@@ -1,6 +1,7 @@
 // The native platform: one device, the CPU. Kernels are functions of this process, or of packs (load.c), so there is
 // nothing to copy or wait for.
 #include "platforms/native/native.h"
+#include "platforms/native/compiler.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -68,6 +69,12 @@ static const hone_device_info *native_devices(hone_platform_instance *instance, 
     return &instance->device;
 }
 
+static void native_describe(hone_platform_instance *instance, hone_buffer *out)
+{
+    (void)instance;
+    hone_native_describe_compiler(out);
+}
+
 const hone_platform_ops hone_native_platform = {
     .struct_size = sizeof(hone_platform_ops),
     .platform = HONE_NATIVE,
@@ -78,6 +85,7 @@ const hone_platform_ops hone_native_platform = {
     .prepare = hone_native_prepare,
     .release = hone_native_release,
     .run = hone_native_run,
+    .describe = native_describe,
     .check = hone_native_check_pack,
     .stands_alone = true,
 };

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "platforms/compiled.h"
+#include "platforms/native/compiler.h"
 #include "platforms/native/native.h"
 
 #include <inttypes.h>
@@ -22,8 +23,8 @@ typedef struct job {
     const hone_plan *plan;
     const hone_pack_variant *variant;
     hone_buffer source, shim, macros, result;
-    char compiler[PATH_SIZE]; // without links
-    char folder[PATH_SIZE];   // of its own; "": not made
+    native_compiler compiler;
+    char folder[PATH_SIZE]; // of its own; "": not made
     char key[HONE_SHA256_HEX_SIZE];
     const char *options[MOST_OPTIONS + 1];
     size_t count;
@@ -128,24 +129,13 @@ static void collect_options(job *j)
     add_format(j, "-I", j->plan->kernel->code->pack->folder);
 }
 
-static hone_status find_compiler(job *j, hone_error *err)
-{
-    const char *named = getenv("HONE_CC");
-    const char *name = named != NULL && named[0] != '\0' ? named : "cc";
-    if (hone_os_find_program(name, j->compiler, sizeof j->compiler)) return HONE_OK;
-    return hone_fail(
-        err, HONE_UNAVAILABLE, where,
-        "C sources need a compiler, and there is no %.200s: install gcc or clang, or name one in HONE_CC", name);
-}
-
-// The compiler by its file, the machine because of -march=native.
+// The machine because of -march=native.
 static void make_key(job *j)
 {
-    const hone_file_stamp stamp = hone_os_file_stamp(j->compiler);
     hone_buffer all;
     hone_buffer_init(&all, j->arena.allocator);
     hone_buffer_format(
-        &all, "cc 1\n%s %" PRIu64 " %" PRId64 "\n%s\n", j->compiler, stamp.size, stamp.time_ns,
+        &all, "cc 2\n%s\n%s\n", j->compiler.identity,
         j->plan->device != NULL && j->plan->device->fingerprint != NULL ? j->plan->device->fingerprint : "");
     for (size_t i = 0; i < j->count; i++)
         hone_buffer_append(&all, j->options[i], strlen(j->options[i]) + 1);
@@ -202,7 +192,7 @@ static hone_status run_compiler(job *j, hone_error *err)
     hone_buffer log;
     if (!path_in(j, shim_name, shim) || !path_in(j, "kernel.so", library) || !path_in(j, "kernel.d", list))
         return hone_fail(err, HONE_IO, where, "the path of %.100s is too long", j->folder);
-    arguments[count++] = j->compiler;
+    arguments[count++] = j->compiler.path;
     for (size_t i = 0; i < j->count; i++)
         arguments[count++] = j->options[i];
     const char *const last[] = {"-MD", "-MF", list, "-o", library, shim, "-lm", NULL};
@@ -295,7 +285,7 @@ static hone_status load(const job *j, hone_library **out_library, native_entry *
 static hone_status describe(job *j, const hone_argument *arguments, uint32_t count, hone_error *err)
 {
     const hone_allocator *allocator = &j->arena.allocator;
-    hone_status status = find_compiler(j, err);
+    hone_status status = hone_native_find_compiler(&j->compiler, err);
     if (status == HONE_OK) status = hone_pack_read_file(j->variant->file, &j->source, err);
     if (status == HONE_OK) status = hone_launch_macros(allocator, j->plan, &j->macros, err);
     if (status != HONE_OK) return status;

@@ -49,7 +49,7 @@ static bool opencl_last_failure(hone_platform_instance *instance, hone_error *er
 
 static void opencl_describe(hone_platform_instance *instance, hone_buffer *out)
 {
-    hone_buffer_append(out, hone_buffer_string(&instance->silent), instance->silent.size);
+    if (instance != NULL) hone_buffer_append(out, hone_buffer_string(&instance->silent), instance->silent.size);
 }
 
 // No streams of its own: runs without one go to the device's queue, where copies and fills are in order with them.

@@ -5,6 +5,7 @@
 #include "pack/pack.h"
 #include "platforms/cuda/cuda.h"
 #include "platforms/cuda/loaded.h"
+#include "platforms/packages.h"
 #include "platforms/triton/metadata.h"
 
 #include <string.h>
@@ -177,6 +178,14 @@ static hone_status triton_prepare(
     return hone_cuda_prepare(instance, plan, out_state, out_scratch_bytes, err);
 }
 
+// Triton itself makes packs and runs nothing.
+static void triton_describe(hone_platform_instance *instance, hone_buffer *out)
+{
+    (void)instance;
+    hone_buffer_text(out, "packs are made with Triton, and run without: ");
+    hone_python_describe("triton", out);
+}
+
 const hone_platform_ops hone_triton_platform = {
     .struct_size = sizeof(hone_platform_ops),
     .platform = HONE_TRITON,
@@ -184,6 +193,7 @@ const hone_platform_ops hone_triton_platform = {
     .prepare = triton_prepare,
     .release = hone_cuda_release,
     .run = hone_cuda_run,
+    .describe = triton_describe,
     .check = triton_check,
     .fits = triton_fits,
     .wakes = true,

@@ -96,7 +96,7 @@ static void describe_plugin(hone_platform_instance *instance, xla_kind kind, hon
 
 static void xla_describe(hone_platform_instance *instance, hone_buffer *out)
 {
-    for (int kind = 0; kind < XLA_KIND_COUNT; kind++) {
+    for (int kind = 0; instance != NULL && kind < XLA_KIND_COUNT; kind++) {
         if (kind > 0) hone_buffer_char(out, '\n');
         describe_plugin(instance, (xla_kind)kind, out);
     }
