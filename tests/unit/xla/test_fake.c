@@ -1,4 +1,5 @@
 // What a real plugin cannot be asked for: other versions, missing functions, failures of every step, an end of the process.
+#include "failing_allocator.h"
 #include "pack/pack.h"
 #include "platforms/platform.h"
 #include "xla.h"
@@ -55,6 +56,41 @@ static void every_buffer_of_a_run_is_given_back(void **state)
     for (int i = 0; i < 10; i++)
         assert_int_equal(ground_run(g), HONE_OK);
     assert_int_equal(ground_count(g, "live=2"), 10);
+}
+
+// From the plan to the last buffer: a want of memory is told, or another kernel answers; nothing stays, and the next call is right.
+static void every_allocation_of_a_run_may_fail(void **state)
+{
+    enum { MOST = 4000 };
+    ground *g = *state;
+    bool all_given = false;
+    for (long long left = 0; !all_given && left < MOST; left++) {
+        failing_allocator memory;
+        hone_runtime_options options = {
+            .struct_size = sizeof options,
+            .allocator = failing_allocator_of(&memory, -1),
+            .store = "none",
+            .flags = HONE_RUNTIME_NO_BUILTINS};
+        const hone_algorithm algorithm = {
+            .struct_size = sizeof algorithm, .signature = "twice(x: f32[n]) -> y: f32[n]", .reference = twice};
+        hone_runtime_close(&g->rt);
+        assert_int_equal(hone_runtime_open(&options, &g->rt, &g->err), HONE_OK);
+        assert_int_equal(hone_register_algorithm(g->rt, &algorithm, &g->err), HONE_OK);
+        ground_register(g, "module", HONE_XLA, left % 2 == 0 ? &donated : &copied);
+        g->op = hone_op_find(g->rt, "twice", &g->err);
+        atomic_store(&memory.left, left);
+        hone_status status = ground_run(g);
+        assert_true(status == HONE_OK || status == HONE_OUT_OF_MEMORY);
+        if (status == HONE_OK) assert_true(ground_is_right(g));
+        all_given = atomic_load(&memory.left) > 0;
+        atomic_store(&memory.left, -1);
+        memset(g->out, 0, sizeof g->out);
+        assert_int_equal(ground_run(g), HONE_OK);
+        assert_true(ground_is_right(g));
+        hone_runtime_close(&g->rt);
+        assert_int_equal(atomic_load(&memory.live), 0);
+    }
+    assert_true(all_given);
 }
 
 static void an_older_plugin_is_refused(void **state)
@@ -297,6 +333,7 @@ int main(void)
         on_fake(a_result_that_is_donated_is_written_in_its_place),
         on_fake(a_result_of_its_own_is_copied),
         on_fake(every_buffer_of_a_run_is_given_back),
+        on_fake(every_allocation_of_a_run_may_fail),
         on_fake(an_older_plugin_is_refused),
         on_fake(a_newer_plugin_runs),
         on_fake(a_plugin_whose_table_is_short_is_refused),
