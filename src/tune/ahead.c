@@ -1,5 +1,5 @@
-// Candidates whose preparing takes long are prepared several at once before their turns: compiled in parallel, timed
-// alone. The worker that times them does it, so that the compiler's faults are as isolated as a kernel's.
+// Configs whose preparing takes long are prepared several at once before their turns: compiled in parallel, timed alone.
+// The worker that times them does it, so that the compiler's faults are as isolated as a kernel's.
 #include "tune/contest.h"
 
 #include "hone/code.h"
@@ -22,19 +22,6 @@ static bool is_worth_it(const hone_contest_state *state, const hone_contestant *
            contestant->prepare_ns > worth_ns;
 }
 
-static hone_status prepare_own(hone_contest_state *state, hone_contestant *contestant, hone_error *err)
-{
-    hone_to_prepare items[HONE_MOST_AHEAD];
-    for (uint32_t i = 0; i < contestant->ahead_count; i++)
-        items[i] = (hone_to_prepare){contestant->ref, &contestant->ahead[i], 0};
-    bool answered;
-    uint64_t start = hone_contest_now(state);
-    hone_status status = state->measurer->prepare(state, items, contestant->ahead_count, &answered, err);
-    contestant->measuring_ns += (double)(hone_contest_now(state) - start);
-    contestant->prepares_alone = !answered;
-    return status;
-}
-
 hone_status hone_contest_next_config(
     hone_contest_state *state, hone_contestant *contestant, hone_config *out, hone_error *err)
 {
@@ -50,52 +37,10 @@ hone_status hone_contest_next_config(
         count++;
     contestant->ahead_count = count;
     contestant->ahead_next = 1;
-    return count > 1 ? prepare_own(state, contestant, err) : HONE_OK;
-}
-
-static bool waits_for_code(const hone_contest_state *state, const hone_contestant *contestant)
-{
-    return contestant->space && contestant->has_default && !contestant->put_aside && contestant->ref->kernel.code &&
-           !hone_contest_is_entered(state, (uint32_t)(contestant - state->contestants), &contestant->default_config);
-}
-
-typedef struct group {
-    hone_to_prepare items[HONE_MOST_AHEAD];
-    hone_contestant *contestants[HONE_MOST_AHEAD];
-    uint32_t count;
-} group;
-
-// The next ones, *next moves on behind them.
-static void gather(hone_contest_state *state, size_t *next, group *out)
-{
-    out->count = 0;
-    for (; *next < state->count && out->count < HONE_MOST_AHEAD; ++*next) {
-        hone_contestant *contestant = &state->contestants[*next];
-        if (!waits_for_code(state, contestant)) continue;
-        out->contestants[out->count] = contestant;
-        out->items[out->count++] = (hone_to_prepare){contestant->ref, &contestant->default_config, 0};
-    }
-}
-
-// What it takes would not show any more when they are tried.
-static void note_costs(const group *g)
-{
-    for (uint32_t i = 0; i < g->count; i++) {
-        g->contestants[i]->prepare_ns = g->items[i].took_ns;
-        g->contestants[i]->measuring_ns += g->items[i].took_ns;
-    }
-}
-
-hone_status hone_contest_prepare_defaults(hone_contest_state *state, hone_error *err)
-{
-    hone_status status = HONE_OK;
     bool answered = true;
-    size_t next = 0;
-    while (state->measurer->prepare && answered && status == HONE_OK && next < state->count) {
-        group g;
-        gather(state, &next, &g);
-        if (g.count > 1) status = state->measurer->prepare(state, g.items, g.count, &answered, err);
-        if (g.count > 1 && status == HONE_OK && answered) note_costs(&g);
-    }
+    uint64_t start = hone_contest_now(state);
+    status = count > 1 ? state->measurer->prepare(state, contestant, &answered, err) : HONE_OK;
+    contestant->measuring_ns += (double)(hone_contest_now(state) - start);
+    contestant->prepares_alone = !answered;
     return status;
 }

@@ -13,6 +13,8 @@ enum {
 };
 
 static const double most_finals_share = 0.5;
+static const double defaults_share = 0.5; // of the race, for all defaults together
+static const double least_first_seconds = 5;
 static const double hopeless_factor = 2.0;  // over the best, and
 static const double hopeless_chance = 1e-3; // to beat it with one config more
 static const char where[] = "tune.budget";
@@ -39,6 +41,23 @@ static bool is_patient(const hone_contest_state *state)
     // A space that is looked through whole is worth its end, unless the caller said how patient he is.
     if (state->exhaustive && !state->patience_given) return true;
     return state->since_gain < state->options.patience;
+}
+
+// Of the first `end` kernels those that begin with a default.
+static size_t count_defaults(const hone_contest_state *state, size_t end)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < end; i++)
+        count += state->contestants[i].space && state->contestants[i].has_default;
+    return count;
+}
+
+double hone_contest_first_seconds(const hone_contest_state *state, size_t index)
+{
+    double race = (double)(state->race_until_ns - state->started_ns) * 1e-9;
+    double elapsed = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
+    double part = (double)count_defaults(state, index + 1) / (double)count_defaults(state, state->count);
+    return fmax(defaults_share * race * part - elapsed, least_first_seconds);
 }
 
 // Whose turn ---------------------------------------------------------------------------------------------------------

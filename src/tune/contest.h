@@ -101,6 +101,7 @@ typedef struct hone_contest_state {
     double reference_ns; // its least time with the drift taken out
     hone_noise noise;    // of samples, so far
     uint64_t started_ns, race_until_ns, end_ns;
+    double first_seconds;      // that a kernel's first config may take to be ready; 0: as long as the contest lasts
     hone_os_conditions before; // as it began
     bool store_warned;
     bool any_environment; // measurements of another environment are read too
@@ -140,13 +141,6 @@ const hone_resumed *hone_contest_find_resumed(
 // Writes one measurement at once. Failing to is a warning, not an end.
 void hone_contest_store(hone_contest_state *state, const hone_candidate *candidate);
 
-// One candidate before its turn.
-typedef struct hone_to_prepare {
-    const hone_kernel_ref *kernel;
-    const hone_config *config;
-    double took_ns; // filled in; 0: it was not prepared
-} hone_to_prepare;
-
 struct hone_measurer {
     hone_status (*attempt)(
         hone_contest_state *state,
@@ -165,10 +159,10 @@ struct hone_measurer {
         double seconds,
         hone_confirmation *out,
         hone_error *err);
-    // Prepares several (at most HONE_MOST_AHEAD) at once; how each fares shows when it is tried. NULL: there is nothing to
+    // Prepares what stands in contestant->ahead, at once; how each fares shows when it is tried. NULL: there is nothing to
     // prepare. *out_answered false: the worker was lost, or took too long. HONE_CANCELLED, HONE_OUT_OF_MEMORY.
     hone_status (*prepare)(
-        hone_contest_state *state, hone_to_prepare *items, uint32_t count, bool *out_answered, hone_error *err);
+        hone_contest_state *state, const hone_contestant *contestant, bool *out_answered, hone_error *err);
     uint64_t (*now_ns)(const hone_contest_state *state);
     void (*pause)(hone_contest_state *state, uint64_t ns);
 };
@@ -207,6 +201,8 @@ bool hone_contest_goes_on(const hone_contest_state *state);
 // The next one to try after the defaults, of the kernel where a step is worth most. HONE_NOT_FOUND: there is none.
 hone_status hone_contest_next(
     hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config, hone_error *err);
+// How long the default of the index-th kernel may take to be ready: what others before it left of theirs is added.
+double hone_contest_first_seconds(const hone_contest_state *state, size_t index);
 // What the next step is expected to take off the best time, relative.
 double hone_contest_expected_gain(const hone_contest_state *state);
 
@@ -214,12 +210,8 @@ double hone_contest_expected_gain(const hone_contest_state *state);
 // HONE_CANCELLED.
 hone_status hone_contest_next_config(
     hone_contest_state *state, hone_contestant *contestant, hone_config *out, hone_error *err);
-// The defaults of all kernels that are compiled, before the first is tried. HONE_CANCELLED, HONE_OUT_OF_MEMORY.
-hone_status hone_contest_prepare_defaults(hone_contest_state *state, hone_error *err);
 
-// race.c: whether a config was tried, now or in an earlier contest that is taken up.
-bool hone_contest_is_entered(const hone_contest_state *state, uint32_t kernel, const hone_config *config);
-// Tries candidates until the budget is spent. HONE_CANCELLED with what was found so far.
+// race.c: tries candidates until the budget is spent. HONE_CANCELLED with what was found so far.
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err);
 // What the chain would take without tuning: the default of the first kernel in the registry's order that can run.
 hone_candidate *hone_contest_standard(const hone_contest_state *state);

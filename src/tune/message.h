@@ -1,7 +1,7 @@
 // What the tuner and its workers say to each other. The tuner asks, the worker notes and answers:
 //   OPEN     a call: device, algorithm, arguments, regime; the worker makes data and computes the reference
 //   TRY      one candidate: prepare, verify, race against the best so far
-//   PREPARE  several candidates at once, so that what is compiled is cached when they are tried
+//   PREPARE  several configs of one kernel at once, so that what is compiled is cached when they are tried
 //   CONFIRM  the finalists, interleaved
 //   PING     are you there?
 // A NOTE in between says that a phase has passed and that the limit starts anew.

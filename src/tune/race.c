@@ -277,7 +277,7 @@ static hone_status take(
 
 // In order ---------------------------------------------------------------------------------------------------------
 
-bool hone_contest_is_entered(const hone_contest_state *state, uint32_t kernel, const hone_config *config)
+static bool is_entered(const hone_contest_state *state, uint32_t kernel, const hone_config *config)
 {
     for (size_t i = 0; i < state->candidate_count; i++)
         if (state->candidates[i].kernel == kernel && hone_config_equal(&state->candidates[i].config, config))
@@ -313,7 +313,7 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
     while (status == HONE_OK && hone_contest_evaluations_left(state) && (next = next_resumed(state)) != NULL) {
         const hone_contestant *contestant = &state->contestants[next->kernel];
         state->resumed[next - state->resumed].entered = true;
-        if (hone_contest_is_entered(state, next->kernel, &next->config) ||
+        if (is_entered(state, next->kernel, &next->config) ||
             hone_bound_space_check(contestant->space, &next->config, NULL) != HONE_OK)
             continue;
         status = begin_step(state, next->kernel, err);
@@ -323,16 +323,33 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
     return status;
 }
 
+// A compiler that needs minutes must not leave the others without any: in a longer contest it has more.
+static hone_status race_default(hone_contest_state *state, uint32_t kernel, hone_error *err)
+{
+    hone_contestant *contestant = &state->contestants[kernel];
+    hone_contest_kernel *row = &state->out->kernels[kernel];
+    const hone_config config = contestant->default_config;
+    if (is_entered(state, kernel, &config)) return HONE_OK;
+    double granted = state->first_seconds = hone_contest_first_seconds(state, kernel);
+    hone_status status = take(state, kernel, &config, true, err);
+    state->first_seconds = 0;
+    if (status != HONE_OK || contestant->tried > 0 || contestant->put_aside) return status;
+    contestant->put_aside = true;
+    snprintf(
+        row->reason, sizeof row->reason,
+        "was not ready after %.3g s, its share of the contest's time: give the contest more seconds", granted);
+    return HONE_OK;
+}
+
 static hone_status race_defaults(hone_contest_state *state, hone_error *err)
 {
-    hone_status status = hone_contest_prepare_defaults(state, err);
+    hone_status status = HONE_OK;
     for (uint32_t i = 0; i < state->count && status == HONE_OK && hone_contest_evaluations_left(state); i++) {
         const hone_contestant *contestant = &state->contestants[i];
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.
         if (!contestant->space || !contestant->has_default || contestant->put_aside) continue;
         if (state->best >= 0 && !hone_contest_time_left(state)) continue;
-        const hone_config config = contestant->default_config;
-        if (!hone_contest_is_entered(state, i, &config)) status = take(state, i, &config, true, err);
+        status = race_default(state, i, err);
     }
     return status;
 }
@@ -342,7 +359,7 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
 {
     const hone_incumbent *incumbent = &state->incumbent;
     if (!incumbent->is_there || !state->contestants[incumbent->kernel].space ||
-        hone_contest_is_entered(state, incumbent->kernel, &incumbent->config) || !hone_contest_evaluations_left(state))
+        is_entered(state, incumbent->kernel, &incumbent->config) || !hone_contest_evaluations_left(state))
         return HONE_OK;
     return take(state, incumbent->kernel, &incumbent->config, false, err);
 }

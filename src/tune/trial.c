@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,6 +139,13 @@ static double seconds_left(const hone_contest_state *state)
     return now < state->end_ns ? (double)(state->end_ns - now) * 1e-9 : 0;
 }
 
+// What the contest still has for one candidate.
+static double time_for(const hone_contest_state *state)
+{
+    double left = seconds_left(state) + grace_seconds;
+    return state->first_seconds > 0 && state->first_seconds < left ? state->first_seconds : left;
+}
+
 static hone_status read_trial(hone_contest_state *state, hone_trial *out, hone_error *err)
 {
     hone_arena arena = {.allocator = state->environment->allocator};
@@ -231,7 +237,7 @@ static hone_status ask_once(
     bool *out_cut,
     hone_error *err)
 {
-    double limit = by->limit_ns * 1e-9, left = seconds_left(state) + grace_seconds;
+    double limit = by->limit_ns * 1e-9, left = time_for(state);
     bool clamped = left < limit && state->best >= 0;
     if (clamped) limit = left;
     // The race ends before it is ended.
@@ -298,53 +304,25 @@ static hone_status attempt_here(
 
 // Preparing ahead ------------------------------------------------------------------------------------------------
 
-// As long as the slowest may take, and once more for each that has to wait for a thread.
-static double preparing_seconds(const hone_contest_state *state, const hone_to_prepare *items, uint32_t count)
-{
-    hone_os_cpu cpu;
-    hone_os_cpu_read(&cpu);
-    double longest = 0, left = seconds_left(state) + grace_seconds;
-    for (uint32_t i = 0; i < count; i++)
-        longest = fmax(longest, candidate_seconds(state, items[i].kernel, 0));
-    return fmin(longest * ceil((double)count / fmax(cpu.threads, 1)), left);
-}
-
-static void put_prepare(hone_contest_state *state, const hone_to_prepare *items, uint32_t count)
-{
-    hone_buffer *message = &state->message;
-    hone_buffer_clear(message);
-    hone_wire_put_u32(message, count);
-    for (uint32_t i = 0; i < count; i++) {
-        hone_message_put_kernel(message, items[i].kernel, state->seat.by_value);
-        hone_message_put_config(message, items[i].config);
-    }
-}
-
-static bool read_prepared(hone_contest_state *state, hone_to_prepare *items, uint32_t count)
-{
-    hone_arena arena = {.allocator = state->environment->allocator};
-    hone_wire_reader reader = reader_of(&state->answer, &arena);
-    for (uint32_t i = 0; i < count; i++)
-        items[i].took_ns = hone_wire_get_f64(&reader);
-    hone_arena_destroy(&arena);
-    return hone_wire_check(&reader, NULL) == HONE_OK;
-}
-
 static hone_status prepare_here(
-    hone_contest_state *state, hone_to_prepare *items, uint32_t count, bool *out_answered, hone_error *err)
+    hone_contest_state *state, const hone_contestant *contestant, bool *out_answered, hone_error *err)
 {
-    *out_answered = false;
     hone_status status = hone_contest_open(state, err);
     if (status != HONE_OK) return status;
-    put_prepare(state, items, count);
-    double seconds = preparing_seconds(state, items, count);
-    uint64_t limit = limit_ns(seconds);
+    hone_buffer *message = &state->message;
+    hone_buffer_clear(message);
+    hone_message_put_kernel(message, contestant->ref, state->seat.by_value);
+    hone_wire_put_u32(message, contestant->ahead_count);
+    for (uint32_t i = 0; i < contestant->ahead_count; i++)
+        hone_message_put_config(message, &contestant->ahead[i]);
+    double seconds = candidate_seconds(state, contestant->ref, 0), left = seconds_left(state) + grace_seconds;
+    uint64_t limit = limit_ns(left < seconds ? left : seconds);
     hone_outcome outcome = hone_seat_ask(
-        &state->seat, HONE_MESSAGE_PREPARE, &state->message, &(hone_limits){limit, limit}, state->options.cancel,
+        &state->seat, HONE_MESSAGE_PREPARE, message, &(hone_limits){limit, limit}, state->options.cancel,
         &state->answer);
+    *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED;
     if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
         return fail_outcome(&outcome, "preparing", seconds, err);
-    *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED && read_prepared(state, items, count);
     return HONE_OK;
 }
 

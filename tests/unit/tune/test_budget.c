@@ -21,8 +21,6 @@ typedef struct ground {
     hone_contest_state *state;
     double prepare_ns[KERNELS], run_ns[KERNELS];
     bool is_compiled[KERNELS][VALUES];
-    uint32_t calls, items; // of prepare
-    bool answers;
     double clock_ns;
 } ground;
 
@@ -53,8 +51,11 @@ static hone_status attempt(
     ground *g = state->measurer_ctx;
     (void)racing;
     (void)err;
-    *out_cut = false;
     out->prepare_ns = compile(g, kernel, config);
+    // As on a machine: what is not ready in time is stopped, unless nothing works yet.
+    *out_cut = state->first_seconds > 0 && state->best >= 0 && out->prepare_ns > 1e9 * state->first_seconds;
+    if (*out_cut) g->clock_ns += 1e9 * state->first_seconds;
+    if (*out_cut) return HONE_OK;
     g->clock_ns += out->prepare_ns + g->run_ns[index_of(g, kernel)];
     // The same for both, and nothing that a model could learn: nobody is hopeless, and there is always something to gain.
     out->time_ns = out->low_ns = out->high_ns = 1e6 + 1e3 * (double)(config->values[0] * 7919 % 1009);
@@ -84,24 +85,6 @@ static hone_status confirm(
     return HONE_OK;
 }
 
-// All at once: the longest is what it takes.
-static hone_status prepare(
-    hone_contest_state *state, hone_to_prepare *items, uint32_t count, bool *out_answered, hone_error *err)
-{
-    ground *g = state->measurer_ctx;
-    double longest = 0;
-    (void)err;
-    g->calls++;
-    g->items += count;
-    for (uint32_t i = 0; i < count; i++) {
-        items[i].took_ns = compile(g, items[i].kernel, items[i].config);
-        longest = items[i].took_ns > longest ? items[i].took_ns : longest;
-    }
-    g->clock_ns += longest;
-    *out_answered = g->answers;
-    return HONE_OK;
-}
-
 static uint64_t now_ns(const hone_contest_state *state)
 {
     return (uint64_t)((const ground *)state->measurer_ctx)->clock_ns;
@@ -112,7 +95,7 @@ static void pause_for(hone_contest_state *state, uint64_t ns)
     ((ground *)state->measurer_ctx)->clock_ns += (double)ns;
 }
 
-static const hone_measurer measurer = {attempt, confirm, prepare, now_ns, pause_for};
+static const hone_measurer measurer = {attempt, confirm, NULL, now_ns, pause_for};
 
 static int set_up(void **state)
 {
@@ -127,7 +110,6 @@ static int set_up(void **state)
         g.kernels[i] = (hone_kernel_ref){.algorithm = &g.algorithm, .space = g.space};
         g.kernels[i].kernel = (hone_kernel){.name = names[i], .revision = "1", .code = &compiled};
     }
-    g.answers = true;
     *state = &g;
     return 0;
 }
@@ -195,34 +177,34 @@ static void where_evaluations_run_out_first_everybody_is_tried_more_than_once(vo
     assert_true(tried(g, 0) >= 3 && tried(g, 1) >= 3);
 }
 
-static void defaults_are_compiled_together_before_the_first_is_tried(void **state)
+static void a_default_that_is_not_ready_in_its_share_leaves_the_contest_to_the_others(void **state)
 {
     ground *g = *state;
-    g->prepare_ns[0] = 1e9;
-    g->prepare_ns[1] = 5e9;
-    compete(g, 100, 2);
-    assert_int_equal(g->calls, 1);
-    assert_int_equal(g->items, 2);
-    assert_true(g->clock_ns < 6e9);
-}
-
-static void what_compiling_took_counts_where_it_was_done_ahead(void **state)
-{
-    ground *g = *state;
-    g->prepare_ns[1] = 8e9;
-    g->run_ns[0] = g->run_ns[1] = 5e7;
+    g->run_ns[0] = 5e7;
+    g->prepare_ns[1] = 15e9;
     compete(g, 17, 500);
-    assert_true(tried(g, 0) >= 10);
+    assert_int_equal(tried(g, 1), 0);
+    assert_true(tried(g, 0) > 50);
+    assert_non_null(strstr(g->contest.kernels[1].reason, "its share of the contest's time"));
+    assert_string_equal(g->contest.decision.kernel, "quick");
 }
 
-static void a_worker_that_is_lost_while_preparing_costs_no_kernel_its_place(void **state)
+static void what_others_left_of_their_share_is_added(void **state)
 {
     ground *g = *state;
-    g->answers = false;
-    compete(g, 100, 6);
-    assert_true(tried(g, 0) > 0 && tried(g, 1) > 0);
-    assert_int_equal(g->contest.kernels[0].rejected[HONE_FAILURE_PREPARE], 0);
-    assert_string_not_equal(g->contest.decision.kernel, "");
+    g->run_ns[0] = 5e7;
+    g->prepare_ns[1] = 15e9;
+    compete(g, 40, 500);
+    assert_true(tried(g, 1) > 0);
+}
+
+static void the_first_that_works_is_waited_for(void **state)
+{
+    ground *g = *state;
+    g->prepare_ns[0] = 15e9;
+    g->run_ns[1] = 5e7;
+    compete(g, 17, 500);
+    assert_int_equal(tried(g, 0), 1);
 }
 
 #define IN_GROUND(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -232,9 +214,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_GROUND(what_takes_long_gets_its_share_of_the_time_before_others_had_theirs),
         IN_GROUND(where_evaluations_run_out_first_everybody_is_tried_more_than_once),
-        IN_GROUND(defaults_are_compiled_together_before_the_first_is_tried),
-        IN_GROUND(what_compiling_took_counts_where_it_was_done_ahead),
-        IN_GROUND(a_worker_that_is_lost_while_preparing_costs_no_kernel_its_place),
+        IN_GROUND(a_default_that_is_not_ready_in_its_share_leaves_the_contest_to_the_others),
+        IN_GROUND(what_others_left_of_their_share_is_added),
+        IN_GROUND(the_first_that_works_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
