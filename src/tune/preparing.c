@@ -57,6 +57,6 @@ void hone_session_prepare(hone_session *session, hone_wire_reader *reader, hone_
         for (uint32_t i = 0; i < b.count; i++)
             prepared += b.prepared[i];
     // Compilers keep memory and threads of their own, which are no candidate's.
-    hone_watch_init(&session->watch, session->watch.shared);
+    hone_watch_init(&session->watch, session->watch.shared, session->watch.driven);
     hone_wire_put_u32(answer, prepared);
 }

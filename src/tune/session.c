@@ -250,8 +250,8 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     }
     if (status == HONE_OK) status = hone_wire_check(reader, &err);
     if (status == HONE_OK) status = open_call(session, key, &err);
-    hone_watch_init(&session->watch, session->given_pool != NULL || session->note == NULL);
-    session->watch.driven = session->site.instance != NULL;
+    bool shared = session->given_pool != NULL || session->note == NULL;
+    hone_watch_init(&session->watch, shared, session->site.instance != NULL);
     err.status = status;
     fill_opened(session, &err, &opened);
     hone_message_put_opened(answer, &opened);

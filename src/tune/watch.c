@@ -1,6 +1,7 @@
 #include "tune/watch.h"
 
 #include "base/error.h"
+#include "os/limits.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -27,11 +28,12 @@ static const struct {
     [HONE_HELD_THREADS] = {"threads", 1},
 };
 
-void hone_watch_init(hone_watch *watch, bool shared)
+void hone_watch_init(hone_watch *watch, bool shared, bool driven)
 {
     hone_os_holdings now;
     memset(watch, 0, sizeof *watch);
     watch->shared = shared;
+    watch->driven = driven;
     hone_os_state_read(&watch->before);
     hone_os_holdings_read(&now);
     watch->resident = now.amounts[HONE_HELD_RESIDENT];
@@ -131,10 +133,17 @@ hone_failure hone_watch_end(hone_watch *watch, hone_pool *pool, hone_error *err)
     return failure;
 }
 
+// A device's libraries load code when it is first needed, hundreds of megabytes of it, and a new process would again.
+static uint64_t most_growth(const hone_watch *watch)
+{
+    int64_t eighth = watch->driven ? hone_os_memory_bytes() / 8 : 0;
+    return eighth > (int64_t)bloated_bytes ? (uint64_t)eighth : bloated_bytes;
+}
+
 bool hone_watch_bloated(const hone_watch *watch)
 {
     hone_os_holdings now;
     if (watch->shared) return false;
     hone_os_holdings_read(&now);
-    return now.amounts[HONE_HELD_RESIDENT] > watch->resident + bloated_bytes;
+    return now.amounts[HONE_HELD_RESIDENT] > watch->resident + most_growth(watch);
 }

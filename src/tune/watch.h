@@ -19,7 +19,7 @@ typedef struct hone_watch {
 } hone_watch;
 
 // Before the first candidate.
-void hone_watch_init(hone_watch *watch, bool shared);
+void hone_watch_init(hone_watch *watch, bool shared, bool driven);
 // Before each candidate.
 void hone_watch_begin(hone_watch *watch);
 // When a candidate is prepared: the libraries that it loaded may have set handlers and variables of the environment.

@@ -127,9 +127,18 @@ static opencl_result give_text(const char *text, size_t room, void *to, size_t *
 
 // Platform and devices ---------------------------------------------------------------------------------------------
 
+// As Khronos's loader does: in the environment itself.
+static void cut_list(void)
+{
+    char *colon = getenv("OCL_ICD_FILENAMES");
+    while (colon != NULL && (colon = strchr(colon, ':')) != NULL)
+        *colon = '\0';
+}
+
 EXPORT opencl_result clGetPlatformIDs(uint32_t room, opencl_platform **platforms, uint32_t *count)
 {
     opencl_result result = fault("platforms");
+    cut_list();
     if (result != OPENCL_SUCCESS) return result;
     const uint32_t there = number_of("FAKE_OPENCL_PLATFORMS", 1) > 1 ? 2 : 1;
     for (uint32_t i = 0; platforms && i < there && i < room; i++)

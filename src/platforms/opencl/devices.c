@@ -175,7 +175,9 @@ static hone_status find_all(hone_platform_instance *instance, found *all, hone_e
     const opencl_icd *icd = &instance->icd;
     opencl_platform *platforms[MAX_PLATFORMS];
     uint32_t count = 0;
-    opencl_result result = icd->get_platforms(MAX_PLATFORMS, platforms, &count);
+    opencl_result result = OPENCL_SUCCESS;
+    if (hone_opencl_get_platforms(&instance->allocator, icd, MAX_PLATFORMS, platforms, &count, &result) != HONE_OK)
+        return hone_fail_memory(err, where);
     if (result != OPENCL_SUCCESS && result != OPENCL_PLATFORM_NOT_FOUND) {
         hone_error why;
         (void)hone_opencl_fail(result, where, "clGetPlatformIDs", &why);

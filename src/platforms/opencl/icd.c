@@ -1,6 +1,7 @@
 #include "platforms/opencl/icd.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -90,6 +91,53 @@ hone_status hone_opencl_icd_open(const hone_allocator *allocator, opencl_icd *ic
 void hone_opencl_icd_close(const hone_allocator *allocator, opencl_icd *icd)
 {
     if (icd->library != NULL) hone_library_close(allocator, &icd->library);
+}
+
+// Platforms --------------------------------------------------------------------------------------------------------
+
+static const char *const lists[] = {"OCL_ICD_FILENAMES", "OPENCL_LAYERS"};
+
+enum { LIST_COUNT = sizeof lists / sizeof *lists };
+
+typedef struct kept_list {
+    char *place; // in the environment; NULL: it is not set
+    char *text;
+    size_t size;
+} kept_list;
+
+static bool keep(const hone_allocator *allocator, const char *name, kept_list *out)
+{
+    char *place = getenv(name);
+    *out = (kept_list){.place = place, .size = place != NULL ? strlen(place) : 0};
+    if (place == NULL) return true;
+    out->text = hone_copy_text(allocator, place, out->size);
+    return out->text != NULL;
+}
+
+// Where it stands, as it was cut there: nothing is moved that another thread may be reading.
+static void put_back(const hone_allocator *allocator, const char *name, kept_list *list)
+{
+    if (list->text != NULL && getenv(name) == list->place && memcmp(list->place, list->text, list->size) != 0)
+        memcpy(list->place, list->text, list->size);
+    hone_free(allocator, list->text);
+}
+
+hone_status hone_opencl_get_platforms(
+    const hone_allocator *allocator,
+    const opencl_icd *icd,
+    uint32_t room,
+    opencl_platform **out,
+    uint32_t *out_count,
+    opencl_result *out_result)
+{
+    kept_list kept[LIST_COUNT];
+    bool all = true;
+    for (size_t i = 0; i < LIST_COUNT; i++)
+        all = keep(allocator, lists[i], &kept[i]) && all;
+    if (all) *out_result = icd->get_platforms(room, out, out_count);
+    for (size_t i = 0; i < LIST_COUNT; i++)
+        put_back(allocator, lists[i], &kept[i]);
+    return all ? HONE_OK : HONE_OUT_OF_MEMORY;
 }
 
 // Errors -----------------------------------------------------------------------------------------------------------

@@ -203,6 +203,16 @@ typedef struct opencl_icd {
 // HONE_UNAVAILABLE with the package that brings what is missing.
 hone_status hone_opencl_icd_open(const hone_allocator *allocator, opencl_icd *icd, hone_error *err);
 void hone_opencl_icd_close(const hone_allocator *allocator, opencl_icd *icd);
+// clGetPlatformIDs, the first of which loads the drivers. The environment is afterwards as it was: Khronos's loader cuts the
+// lists in it (OCL_ICD_FILENAMES, OPENCL_LAYERS) apart where they stand, and a process that is started then would see only
+// their first names. HONE_OUT_OF_MEMORY; *out_result is the loader's word otherwise.
+hone_status hone_opencl_get_platforms(
+    const hone_allocator *allocator,
+    const opencl_icd *icd,
+    uint32_t room,
+    opencl_platform **out,
+    uint32_t *out_count,
+    opencl_result *out_result);
 // "CL_OUT_OF_RESOURCES"; "an unknown error" for a number that is none.
 const char *hone_opencl_error_name(opencl_result result);
 // Fails in OpenCL's words: "what: NAME (NUMBER)".

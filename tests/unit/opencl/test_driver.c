@@ -91,6 +91,15 @@ static void a_loader_without_a_function_is_refused_by_the_functions_name(void **
     assert_unavailable(o, "has no clSetKernelArg");
 }
 
+static void the_environment_is_as_it_was_for_processes_that_are_started_afterwards(void **state)
+{
+    opened *o = *state;
+    setenv("OCL_ICD_FILENAMES", "libone.so:libtwo.so", 1);
+    assert_int_equal(open_now(o), HONE_OK);
+    assert_string_equal(getenv("OCL_ICD_FILENAMES"), "libone.so:libtwo.so");
+    unsetenv("OCL_ICD_FILENAMES");
+}
+
 static void a_device_that_is_too_old_is_left_out(void **state)
 {
     opened *o = *state;
@@ -227,6 +236,7 @@ int main(void)
         fake_test(a_device_says_what_kernels_and_decisions_ask),
         fake_test(what_is_missing_is_told_with_its_package),
         fake_test(a_loader_without_a_function_is_refused_by_the_functions_name),
+        fake_test(the_environment_is_as_it_was_for_processes_that_are_started_afterwards),
         fake_test(a_device_that_is_too_old_is_left_out),
         fake_test(a_driver_that_shows_no_device_is_told_beside_the_devices_of_the_others),
         fake_test(bytes_come_back_as_they_went),
