@@ -158,14 +158,31 @@ static bool opens_place(hone_view text, const char *quote)
     return false;
 }
 
+enum { FAR = 4096 }; // so much text a path may have before its label, and a line before its path
+
+// True when a comment stands there: one that began with the line, or one in the line that was not closed.
+static bool is_comment(hone_view text, const char *at)
+{
+    const char *start = at - text.data > FAR ? at - FAR : text.data;
+    const char *end_before = memrchr(start, '\n', (size_t)(at - start));
+    cursor line = {end_before ? end_before + 1 : start, at};
+    skip_spaces(&line);
+    if (accept(&line, "//")) return true;
+    const char *open = find_text(view_between(line.at, at), "/*");
+    for (const char *close = open; open; open = find_text(view_between(close, at), "/*")) {
+        close = find_text(view_between(open, at), "*/");
+        if (!close) return true;
+    }
+    return false;
+}
+
 bool hone_form_names_place(hone_view text, const char *label)
 {
-    enum { FAR = 4096 }; // so much text a path may have before its label
     const char *at = label;
     while (at > text.data && label - at < FAR && at[-1] != '\n' &&
            (at[-1] != '"' || (at - 1 > text.data && at[-2] == '\\')))
         at--;
-    return at > text.data && at[-1] == '"' && opens_place(text, at - 1);
+    return at > text.data && at[-1] == '"' && opens_place(text, at - 1) && !is_comment(text, at - 1);
 }
 
 hone_status hone_program_open(

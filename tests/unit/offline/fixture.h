@@ -152,4 +152,28 @@ static inline hone_program *fixture_read(fixture *f, const char *text)
     return fixture_read_bytes(f, text, strlen(text));
 }
 
+// A program of each dialect: a call of mean_pooling by its label, and in StableHLO one by its arguments too.
+static const char fixture_mlir[] =
+    "module @m {\n"
+    "  func.func public @main(%arg0: tensor<2x64x24xf32> loc(\"x\")) -> tensor<2x64x24xf32> {\n"
+    "    %c = stablehlo.constant dense<1.000000e+00> : tensor<f32>\n"
+    "    %0 = call @f(%arg0) : (tensor<2x64x24xf32>) -> tensor<2x64x24xf32> loc(#loc2)\n"
+    "    %1 = stablehlo.sine %0 : tensor<2x64x24xf32> "
+    "loc(\"ejkernel_ops:{\\22args\\22:[],\\22cfg\\22:0,\\22kwargs\\22:{\\22x\\22:{"
+    "\\22dtype\\22:\\22float32\\22,\\22shape\\22:[2,64,24]}},\\22op_id\\22:\\22mean_pooling@v0\\22}/x\")\n"
+    "    return %1 : tensor<2x64x24xf32>\n"
+    "  }\n"
+    "  func.func private @f(%arg0: tensor<2x64x24xf32>) -> tensor<2x64x24xf32> {\n"
+    "    return %arg0 : tensor<2x64x24xf32>\n"
+    "  }\n"
+    "}\n"
+    "#loc1 = loc(\"x\")\n"
+    "#loc2 = loc(\"ejkernel_ops#mean_pooling@v0:b2fadcdadf800aa8/jit(f)\"(#loc1))\n";
+
+static const char fixture_hlo[] =
+    "HloModule m, is_scheduled=true\nc {\n  p = f32[2,64,24]{2,1,0} parameter(0)\n"
+    "  ROOT s = f32[2,64,24]{2,1,0} sine(p), metadata={op_name=\"jit(f)/ejkernel_ops#mean_pooling\"}\n}\n"
+    "ENTRY main {\n  a = f32[2,64,24]{2,1,0} parameter(0)\n"
+    "  ROOT b = f32[2,64,24]{2,1,0} fusion(a), kind=kLoop, calls=c\n}\n";
+
 #endif

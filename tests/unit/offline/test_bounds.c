@@ -183,33 +183,10 @@ static void many_different_labels_end_at_a_limit(void **state)
     fixture_close(&f);
 }
 
-static const char small_mlir[] =
-    "module @m {\n"
-    "  func.func public @main(%arg0: tensor<2x64x24xf32> loc(\"x\")) -> tensor<2x64x24xf32> {\n"
-    "    %c = stablehlo.constant dense<1.000000e+00> : tensor<f32>\n"
-    "    %0 = call @f(%arg0) : (tensor<2x64x24xf32>) -> tensor<2x64x24xf32> loc(#loc2)\n"
-    "    %1 = stablehlo.sine %0 : tensor<2x64x24xf32> "
-    "loc(\"ejkernel_ops:{\\22args\\22:[],\\22cfg\\22:0,\\22kwargs\\22:{\\22x\\22:{"
-    "\\22dtype\\22:\\22float32\\22,\\22shape\\22:[2,64,24]}},\\22op_id\\22:\\22mean_pooling@v0\\22}/x\")\n"
-    "    return %1 : tensor<2x64x24xf32>\n"
-    "  }\n"
-    "  func.func private @f(%arg0: tensor<2x64x24xf32>) -> tensor<2x64x24xf32> {\n"
-    "    return %arg0 : tensor<2x64x24xf32>\n"
-    "  }\n"
-    "}\n"
-    "#loc1 = loc(\"x\")\n"
-    "#loc2 = loc(\"ejkernel_ops#mean_pooling@v0:b2fadcdadf800aa8/jit(f)\"(#loc1))\n";
-
-static const char small_hlo[] =
-    "HloModule m, is_scheduled=true\nc {\n  p = f32[2,64,24]{2,1,0} parameter(0)\n"
-    "  ROOT s = f32[2,64,24]{2,1,0} sine(p), metadata={op_name=\"jit(f)/ejkernel_ops#mean_pooling\"}\n}\n"
-    "ENTRY main {\n  a = f32[2,64,24]{2,1,0} parameter(0)\n"
-    "  ROOT b = f32[2,64,24]{2,1,0} fusion(a), kind=kLoop, calls=c\n}\n";
-
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    static const char *const texts[] = {small_mlir, small_hlo};
+    static const char *const texts[] = {fixture_mlir, fixture_hlo};
     fixture f;
     fixture_open(&f);
     for (size_t i = 0; i < 2; i++) {
