@@ -105,8 +105,10 @@ int cli_check_names(hone_cli *cli);
 void cli_tune_options(hone_cli *cli, hone_tune_options *out);
 // Of a result whose calls were many: the code of the last one that failed, EXIT_DONE when none did.
 int cli_result_code(const hone_result *result);
-// Prints a result document as tables (tune.c).
+// Prints a result document as tables (result.c).
 int cli_print_result(hone_cli *cli, const hone_result *result);
+// Says where it is stored. What was to be stored and is not was told of on the way: EXIT_NO.
+int cli_say_stored(const hone_cli *cli, const hone_result *result);
 // --report FILE and --t4 FILE: whether the files can be written, asked before the work; and writing them (report.c). Print
 // what failed.
 int cli_check_report(const hone_cli *cli);

@@ -68,6 +68,8 @@ static int tune_program(hone_cli *cli, const hone_program *program)
         int printed = cli_print_result(cli, result);
         code = code != 0 ? code : cli_result_code(result);
         code = code != 0 ? code : printed;
+        int stored = cli_say_stored(cli, result);
+        code = code != 0 ? code : stored;
     }
     hone_result_release(&result);
     return code;

@@ -6,6 +6,7 @@
 #include "tune/result.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static double number(const json_t *object, const char *name)
@@ -298,4 +299,20 @@ int cli_print_result(hone_cli *cli, const hone_result *result)
     }
     json_decref(root);
     return EXIT_DONE;
+}
+
+// NULL: nothing is stored.
+static const char *store_name(const hone_cli *cli)
+{
+    const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
+    if (url == NULL) return "the default store";
+    return url[0] == '\0' || strcmp(url, "none") == 0 ? NULL : url;
+}
+
+int cli_say_stored(const hone_cli *cli, const hone_result *total)
+{
+    if (cli->options.no_store || hone_result_size(total) == 0 || store_name(cli) == NULL) return 0;
+    if (atomic_load(&cli->rt->unstored) > 0) return EXIT_NO;
+    if (!cli->options.json) printf("stored in %s\n", store_name(cli));
+    return 0;
 }

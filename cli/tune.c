@@ -5,16 +5,7 @@
 #include "tune/result.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-// NULL: nothing is stored.
-static const char *store_name(const hone_cli *cli)
-{
-    const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
-    if (url == NULL) return "the default store";
-    return url[0] == '\0' || strcmp(url, "none") == 0 ? NULL : url;
-}
 
 // Adds one call's result to what there is. *total is replaced.
 static int add_result(hone_result **total, hone_result *more)
@@ -59,15 +50,6 @@ static int tune_recorded(hone_cli *cli, const hone_tune_options *options, hone_r
     return cli_result_code(*total);
 }
 
-// What was tuned to be stored and is not there was said on the way: the answer is no.
-static int say_stored(const hone_cli *cli, const hone_result *total)
-{
-    if (cli->options.no_store || hone_result_size(total) == 0 || store_name(cli) == NULL) return 0;
-    if (atomic_load(&cli->rt->unstored) > 0) return EXIT_NO;
-    if (!cli->options.json) printf("stored in %s\n", store_name(cli));
-    return 0;
-}
-
 int cli_tune(hone_cli *cli)
 {
     if (cli->options.audit) return cli_audit(cli);
@@ -89,7 +71,7 @@ int cli_tune(hone_cli *cli)
     if (total != NULL) {
         int printed = cli_print_result(cli, total);
         if (status == 0) status = printed;
-        int stored = say_stored(cli, total);
+        int stored = cli_say_stored(cli, total);
         if (status == 0) status = stored;
         int written = cli_write_report(cli, total);
         if (status == 0) status = written;

@@ -3,7 +3,7 @@
 import json
 import re
 
-from support import DATA, DONE, NULL, USAGE, WORLD, CommandTest
+from support import DATA, DONE, NO, NULL, USAGE, WORLD, CommandTest
 
 PROGRAMS = DATA / "golden" / "lowered"
 MANY = str(PROGRAMS / "many.mlir")
@@ -83,6 +83,16 @@ class Programs(CommandTest):
         other = f"sqlite:{self.folder}/other.db"
         stored = self.hone("store", "put", "--json", "--store", other, input=json.dumps(document)).json
         self.assertEqual(stored, {"stored": len(calls)})
+
+    def test_what_could_not_be_stored_is_no_success(self):
+        control = str(PROGRAMS / "one_json.mlir")
+        out = self.hone("offline", control, "--seconds", "1", "--evals", "4").out
+        self.assertIn("stored in sqlite:", out)
+        (self.folder / "file").write_text("")
+        answer = self.hone("offline", control, "--seconds", "1", "--evals", "4", "--store",
+                           f"sqlite:{self.folder}/file/store.db", code=NO)
+        self.assertIn("going on without the store", answer.err)
+        self.assertNotIn("stored in", answer.out)
 
     def test_the_table_names_what_cannot_be_tuned(self):
         out = self.hone("offline", "--list", MANY).out
