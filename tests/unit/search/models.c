@@ -171,8 +171,8 @@ static void check_choices(const char *space)
 static void the_process_chooses_by_expected_improvement(void **state)
 {
     (void)state;
-    check_choices("x: 0..79\ny: 0..4\nz: 1..16 *2"); // more values than slots: their parts take turns
-    check_choices("tile_x: 1..16\ntile_y: 1..16\nway: 0..4");
+    check_choices("x: 0..79\ny: 0..4\nz: 1..16 *2");         // more values than slots: their parts take turns
+    check_choices("tile_x: 1..99\ntile_y: 1..3\nway: 0..4"); // so do those of a product
 }
 
 // What the models see ----------------------------------------------------------------------------------------------------
