@@ -1,6 +1,8 @@
 // What hone declares of cuBLASLt in its own words is what its header says.
 #include <cublasLt.h>
 
+#include "same.h"
+
 #include "kernels/rivals/cublaslt_library.h"
 
 #include <setjmp.h>
@@ -34,7 +36,6 @@ static void numbers_are_those_of_the_header(void **state)
 static void structs_have_the_fields_of_the_header(void **state)
 {
     (void)state;
-#define FIELD(type, field, of, name) assert_int_equal(offsetof(type, field), offsetof(of, name))
     assert_int_equal(sizeof(cublaslt_algorithm), sizeof(cublasLtMatmulAlgo_t));
     assert_int_equal(sizeof(cublaslt_proposal), sizeof(cublasLtMatmulHeuristicResult_t));
     FIELD(cublaslt_proposal, algorithm, cublasLtMatmulHeuristicResult_t, algo);
@@ -43,13 +44,6 @@ static void structs_have_the_fields_of_the_header(void **state)
     FIELD(cublaslt_proposal, waves, cublasLtMatmulHeuristicResult_t, wavesCount);
     FIELD(cublaslt_proposal, reserved, cublasLtMatmulHeuristicResult_t, reserved);
 }
-
-// The same arguments are good for both: as many, addresses and numbers in the same places, numbers of the same width.
-#define SAME(ours, theirs, ...)                                                                                        \
-    do {                                                                                                               \
-        (void)sizeof(ours(__VA_ARGS__));                                                                               \
-        (void)sizeof(theirs(__VA_ARGS__));                                                                             \
-    } while (false)
 
 static void functions_take_what_the_header_says(void **state)
 {

@@ -5,6 +5,8 @@
 #include <nvrtc.h>
 #undef CUDA_SUCCESS
 
+#include "same.h"
+
 #include "platforms/cuda/compiler.h"
 #include "platforms/cuda/driver.h"
 
@@ -84,7 +86,6 @@ static void sticky_errors_are_those_of_the_header(void **state)
 static void structs_have_the_fields_of_the_header(void **state)
 {
     (void)state;
-#define FIELD(type, field, of, name) assert_int_equal(offsetof(type, field), offsetof(of, name))
     FIELD(cuda_launch_config, grid, CUlaunchConfig, gridDimX);
     FIELD(cuda_launch_config, block, CUlaunchConfig, blockDimX);
     FIELD(cuda_launch_config, shared_bytes, CUlaunchConfig, sharedMemBytes);
@@ -101,13 +102,6 @@ static void structs_have_the_fields_of_the_header(void **state)
     assert_int_equal(sizeof(cuda_device), sizeof(CUdevice));
     assert_int_equal(sizeof(cuda_result), sizeof(CUresult));
 }
-
-// The same arguments are good for both: as many, addresses and numbers in the same places, numbers of the same width.
-#define SAME(ours, theirs, ...)                                                                                        \
-    do {                                                                                                               \
-        (void)sizeof(ours(__VA_ARGS__));                                                                               \
-        (void)sizeof(theirs(__VA_ARGS__));                                                                             \
-    } while (false)
 
 static void functions_of_the_driver_take_what_the_header_says(void **state)
 {
