@@ -1,46 +1,11 @@
 // Operations are gathered by label, cut into calls, and followed to what they read. All of it is linear but for looks behind
 // operations, at callers and into callees, which go so far and no further.
-#include "offline/find.h"
-
-#include "base/hash.h"
-#include "base/number.h"
+#include "offline/finder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WALK_MAX = 64, BEHIND_MAX = 1024, CALLEES_MAX = 64, CALLEE_OPS = 8000 };
-
-// An operation belongs to a group: the operations of one body under one label that was reached one way.
-typedef struct member {
-    uint32_t group, op;
-} member;
-
-typedef struct group {
-    const graph_label *label;
-    uint32_t body;
-    uint32_t first, count; // in members, once they are sorted
-} group;
-
-typedef struct finder {
-    const hone_graph *graph;
-    hone_finds *out;
-    member *members;
-    group *groups;
-    size_t member_count, member_capacity, group_count, group_capacity;
-    uint32_t *body_first, *body_ops; // operations by body
-    // of the group at hand, by operation
-    uint32_t *stamp;  // = serial: seen
-    uint32_t *parent; // union-find
-    uint32_t serial;
-    uint32_t *work; // operations seen, in order
-    size_t work_count, work_capacity;
-    size_t work_max;     // transparent operations are looked behind up to here
-    uint32_t *group_ops; // the operations of the group
-    hone_names known;    // finds by identity
-    hone_buffer identity;
-    hone_arena arena;
-    bool failed;
-} finder;
+enum { WALK_MAX = 64 };
 
 // --- groups
 
@@ -171,360 +136,13 @@ static bool index_bodies(finder *f)
     return true;
 }
 
-// --- what a call reads
-
-// How far to look behind the operations of a call for what it really reads.
-typedef enum reach {
-    REACH_DIRECT,  // what they name
-    REACH_LAYOUT,  // behind copies and reshapes that XLA put in
-    REACH_UNPLACED // behind everything that XLA made and that belongs to no place of the program
-} reach;
-
-// What XLA puts in to change how an array lies in memory.
-static const bool layout_opcodes[OPCODE_COUNT] = {
-    [OPCODE_BITCAST] = true,    [OPCODE_BITCAST_CONVERT] = true, [OPCODE_COPY] = true,
-    [OPCODE_COPY_START] = true, [OPCODE_COPY_DONE] = true,       [OPCODE_RESHAPE] = true,
-    [OPCODE_TRANSPOSE] = true,  [OPCODE_CONVERT] = true,         [OPCODE_OPTIMIZATION_BARRIER] = true,
-};
-static const bool opaque_opcodes[OPCODE_COUNT] = {
-    [OPCODE_PARAMETER] = true,
-    [OPCODE_GET_TUPLE_ELEMENT] = true,
-    [OPCODE_WHILE] = true,
-    [OPCODE_CONDITIONAL] = true,
-    [OPCODE_CALL] = true,
-    [OPCODE_CUSTOM_CALL] = true,
-    [OPCODE_INFEED] = true,
-    [OPCODE_RNG] = true,
-    [OPCODE_RNG_BIT_GENERATOR] = true,
-};
-
-// A place of the program is a path of scopes; a lone word is a parameter's name that XLA spread to copies of it.
-static bool has_place(const hone_graph *graph, const graph_op *op)
-{
-    hone_view path = op->place != HONE_GRAPH_NONE ? graph->places[op->place].path : (hone_view){0};
-    return path.size > 0 && memchr(path.data, '/', path.size) != NULL;
-}
-
-static bool is_transparent(const hone_graph *graph, uint32_t op, reach how)
-{
-    const graph_op *o = &graph->ops[op];
-    if (o->opcode == OPCODE_TUPLE) return true;
-    if (how == REACH_DIRECT || has_place(graph, o)) return false;
-    if (hone_opcode_is_in(o->opcode, layout_opcodes)) return true;
-    return how == REACH_UNPLACED && o->place == HONE_GRAPH_NONE && !hone_opcode_is_in(o->opcode, opaque_opcodes);
-}
-
-static uint32_t root_of(finder *f, uint32_t op)
-{
-    while (f->parent[op] != op) {
-        f->parent[op] = f->parent[f->parent[op]];
-        op = f->parent[op];
-    }
-    return op;
-}
-
-static void join(finder *f, uint32_t a, uint32_t b)
-{
-    uint32_t ra = root_of(f, a), rb = root_of(f, b);
-    if (ra != rb) f->parent[ra > rb ? ra : rb] = ra > rb ? rb : ra;
-}
-
-static void see(finder *f, uint32_t op)
-{
-    if (f->stamp[op] == f->serial) return;
-    if (!hone_grow(&f->graph->allocator, &f->work, &f->work_capacity, f->work_count + 1, sizeof *f->work)) {
-        f->failed = true;
-        return;
-    }
-    f->stamp[op] = f->serial;
-    f->parent[op] = op;
-    f->work[f->work_count++] = op;
-}
-
-static void add_type(const hone_graph *graph, uint32_t value, hone_operands *out)
-{
-    if (out->count == HONE_TYPES_MAX) return;
-    hone_view type = graph->values[value].type;
-    for (uint32_t i = 0; i < out->count; i++)
-        if (out->types[i].size == type.size &&
-            (out->types[i].data == type.data || hone_view_equal(out->types[i], type)))
-            return;
-    out->types[out->count++] = type;
-}
-
-// Takes an operand of an operation of the call: part of it, transparent, or one of the arrays that the call reads.
-static void read_operand(finder *f, uint32_t reader, uint32_t value, reach how, bool constants, hone_operands *out)
-{
-    const hone_graph *g = f->graph;
-    if (value == HONE_GRAPH_NONE) return;
-    value = hone_graph_source(g, value);
-    uint32_t op = g->values[value].op;
-    bool constant = op != HONE_GRAPH_NONE && g->ops[op].constant;
-    bool inside = op != HONE_GRAPH_NONE && f->stamp[op] == f->serial;
-    bool more = !inside && op != HONE_GRAPH_NONE && !constant && f->work_count < f->work_max;
-    if (more && is_transparent(g, op, how)) {
-        see(f, op);
-        inside = !f->failed;
-    }
-    if (inside)
-        join(f, reader, op);
-    else if (out && constant == constants)
-        add_type(g, value, out);
-}
-
-// Follows all operands of the operations at hand; work grows by what is transparent.
-static void follow(finder *f, reach how, bool constants, hone_operands *out)
-{
-    const hone_graph *g = f->graph;
-    for (size_t i = 0; i < f->work_count && !f->failed; i++) {
-        uint32_t reader = f->work[i];
-        const graph_op *op = &g->ops[reader];
-        for (uint32_t k = 0; k < op->operand_count; k++)
-            read_operand(f, reader, g->operands[op->first_operand + k], how, constants, out);
-    }
-}
-
-static void begin(finder *f, const uint32_t *ops, size_t count)
-{
-    f->serial++;
-    f->work_count = 0;
-    for (size_t i = 0; i < count; i++)
-        see(f, ops[i]);
-    f->work_max = f->work_count + BEHIND_MAX;
-}
-
-// A call that still is a call of a function names its arguments one by one.
-static bool read_exact(const hone_graph *graph, const uint32_t *ops, size_t count, hone_operands *out)
-{
-    uint32_t call = HONE_GRAPH_NONE;
-    for (size_t i = 0; i < count; i++) {
-        const graph_op *op = &graph->ops[ops[i]];
-        if (op->constant) continue;
-        bool calls =
-            op->opcode == OPCODE_CALL || op->opcode == OPCODE_CUSTOM_CALL || op->opcode == OPCODE_CUSTOM_CALL_MLIR;
-        if (call != HONE_GRAPH_NONE || !calls) return false;
-        call = ops[i];
-    }
-    if (call == HONE_GRAPH_NONE) return false;
-    const graph_op *op = &graph->ops[call];
-    *out = (hone_operands){.exact = true};
-    for (uint32_t k = 0; k < op->operand_count && k < HONE_TYPES_MAX; k++) {
-        uint32_t value = graph->operands[op->first_operand + k];
-        if (value != HONE_GRAPH_NONE) out->types[out->count++] = graph->values[value].type;
-    }
-    return out->count > 0;
-}
-
-static void read_views(finder *f, const uint32_t *ops, size_t count, hone_found *out)
-{
-    static const reach before[] = {REACH_DIRECT, REACH_LAYOUT}, after[] = {REACH_UNPLACED, REACH_LAYOUT, REACH_DIRECT};
-    const hone_graph *g = f->graph;
-    const reach *ways = g->optimised ? after : before;
-    size_t way_count = g->optimised ? 3 : g->tuples ? 2 : 1;
-    if (read_exact(g, ops, count, &out->views[0])) out->view_count = 1;
-    for (size_t i = 0; i < way_count && out->view_count < HONE_VIEWS_MAX; i++) {
-        hone_operands *view = &out->views[out->view_count];
-        *view = (hone_operands){0};
-        begin(f, ops, count);
-        follow(f, ways[i], false, view);
-        out->view_count += view->count > 0;
-    }
-    if (out->view_count > 0) return;
-    out->views[0] = (hone_operands){0};
-    begin(f, ops, count); // all that it reads are constants of the program
-    follow(f, ways[0], true, &out->views[0]);
-    out->view_count = out->views[0].count > 0;
-}
-
-static void add_literal(hone_found *out, hone_view literal)
-{
-    double value;
-    if (out->literal_count == HONE_LITERALS_MAX) return;
-    for (uint32_t i = 0; i < out->literal_count; i++)
-        if (hone_view_equal(out->literals[i], literal)) return;
-    if (!hone_number_parse(literal.data, literal.size, &value)) return;
-    out->literals[out->literal_count++] = literal;
-}
-
-static void read_literals_of(const hone_graph *graph, uint32_t op, hone_found *out)
-{
-    const graph_op *o = &graph->ops[op];
-    if (o->opcode == OPCODE_CONSTANT) add_literal(out, hone_graph_detail_of(graph, op)->literal);
-    for (uint32_t k = 0; k < o->operand_count; k++) {
-        uint32_t value = graph->operands[o->first_operand + k];
-        uint32_t from = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
-        if (from != HONE_GRAPH_NONE && graph->ops[from].opcode == OPCODE_CONSTANT)
-            add_literal(out, hone_graph_detail_of(graph, from)->literal);
-    }
-}
-
-// The constants of a call and of the bodies that it runs, as far as a budget of operations goes.
-static void read_literals(finder *f, const uint32_t *ops, size_t count, hone_found *out)
-{
-    const hone_graph *g = f->graph;
-    uint32_t bodies[CALLEES_MAX];
-    size_t body_count = 0, budget = CALLEE_OPS;
-    for (size_t i = 0, next = 0; budget > 0; budget--) {
-        while (i == count && next < body_count) { // into the next body
-            uint32_t body = bodies[next++];
-            ops = f->body_ops + f->body_first[body];
-            count = f->body_first[body + 1] - f->body_first[body];
-            i = 0;
-        }
-        if (i == count) break;
-        const graph_op *op = &g->ops[ops[i]];
-        read_literals_of(g, ops[i++], out);
-        for (uint32_t e = 0; e < op->edge_count && body_count < CALLEES_MAX; e++)
-            bodies[body_count++] = g->edges[op->first_edge + e].body;
-    }
-}
-
-// The last ones first: a call ends with its results.
-static void read_made(const hone_graph *graph, const uint32_t *ops, size_t count, hone_operands *out)
-{
-    for (size_t i = count; i-- > 0;) {
-        const graph_op *op = &graph->ops[ops[i]];
-        for (uint32_t k = 0; k < op->value_count; k++)
-            add_type(graph, op->first_value + k, out);
-    }
-}
-
-// --- how often
-
-static uint64_t fingerprint(const hone_graph *graph, uint32_t op)
-{
-    const graph_op *o = &graph->ops[op];
-    uint64_t hash = ((uint64_t)o->opcode << 32 | o->place) * UINT64_C(0x9e3779b97f4a7c15);
-    if (o->value_count == 0) return hash;
-    hone_view type = graph->values[o->first_value].type;
-    return hash * 31 + hone_hash_name(type.data, type.size);
-}
-
-// The number of times that a sequence repeats its beginning, by the failure function of Knuth, Morris and Pratt.
-static size_t repeats(const uint64_t *sequence, size_t *failure, size_t count)
-{
-    for (size_t i = 1, k = 0; i < count; i++) {
-        while (k > 0 && sequence[i] != sequence[k])
-            k = failure[k - 1];
-        k += sequence[i] == sequence[k];
-        failure[i] = k;
-    }
-    size_t period = count - failure[count - 1];
-    return count % period == 0 ? count / period : 1;
-}
-
-// Operations of the group that call a function of the operation's own name: the call is left as one.
-static size_t count_function_calls(const hone_graph *graph, const uint32_t *ops, size_t count, hone_view operation)
-{
-    size_t calls = 0;
-    for (size_t i = 0; i < count; i++) {
-        const graph_op *op = &graph->ops[ops[i]];
-        if (op->edge_count != 1 || graph->edges[op->first_edge].role != GRAPH_CALL) continue;
-        hone_view name =
-            graph->bodies[graph->edges[op->first_edge].body].name; // "flash_attention", "flash_attention_0"
-        calls += name.size >= operation.size && memcmp(name.data, operation.data, operation.size) == 0;
-    }
-    return calls;
-}
-
-// Operations like the last one whose result leaves the call: where repeated work was merged, calls are no longer
-// equal sequences, but each still has a result of its own.
-static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequence, size_t count)
-{
-    const hone_graph *g = f->graph;
-    begin(f, ops, count);
-    size_t like_last = 0, used = 0;
-    for (size_t i = 0; i < count; i++)
-        f->parent[ops[i]] = (uint32_t)i; // here: where the operation stands among them
-    for (size_t i = 0; i < count; i++) {
-        like_last += sequence[i] == sequence[count - 1];
-        const graph_op *op = &g->ops[ops[i]];
-        for (uint32_t k = 0; k < op->operand_count; k++) {
-            uint32_t value = g->operands[op->first_operand + k];
-            uint32_t from = value == HONE_GRAPH_NONE ? value : g->values[value].op;
-            if (from == HONE_GRAPH_NONE || f->stamp[from] != f->serial || f->parent[from] == HONE_GRAPH_NONE) continue;
-            used += sequence[f->parent[from]] == sequence[count - 1];
-            f->parent[from] = HONE_GRAPH_NONE; // counted once
-        }
-    }
-    return like_last > used ? like_last - used : 1;
-}
-
-// Operations that do the work of a call. Merging equal work takes masks and broadcasts first, rarely these.
-static const bool working_opcodes[OPCODE_COUNT] = {
-    [OPCODE_DOT] = true,    [OPCODE_DOT_GENERAL] = true, [OPCODE_CONVOLUTION] = true,
-    [OPCODE_REDUCE] = true, [OPCODE_EXPONENTIAL] = true, [OPCODE_DIVIDE] = true,
-    [OPCODE_TANH] = true,   [OPCODE_RSQRT] = true,       [OPCODE_WHILE] = true,
-    [OPCODE_SORT] = true,   [OPCODE_CUSTOM_CALL] = true, [OPCODE_CUSTOM_CALL_MLIR] = true,
-};
-
-static int compare_fingerprints(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static size_t common_divisor(size_t a, size_t b)
-{
-    while (b > 0) {
-        size_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-// Calls that are equal repeat each piece of work equally often: the largest number that divides how often each of them is
-// there. 0: no work is there. The fingerprints of the operations are read, and what is in their room is lost.
-static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t count, uint64_t *prints)
-{
-    size_t working = 0, calls = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool works = hone_opcode_is_in(graph->ops[ops[i]].opcode, working_opcodes);
-        if (works && !graph->ops[ops[i]].constant) prints[working++] = prints[i];
-    }
-    qsort(prints, working, sizeof *prints, compare_fingerprints);
-    for (size_t start = 0, i = 1; i <= working; i++) {
-        if (i < working && prints[i] == prints[start]) continue;
-        calls = common_divisor(calls, i - start);
-        start = i;
-    }
-    return calls;
-}
-
-// Calls within a group, and the operations of the first one.
-static size_t count_calls(finder *f, const uint32_t *ops, size_t count, hone_view operation, size_t *out_first)
-{
-    *out_first = count;
-    const hone_allocator *a = &f->graph->allocator;
-    uint64_t *sequence = hone_alloc_array(a, count, sizeof *sequence);
-    size_t *failure = hone_alloc_array(a, count, sizeof *failure), calls = 1;
-    if (sequence && failure) {
-        for (size_t i = 0; i < count; i++)
-            sequence[i] = fingerprint(f->graph, ops[i]);
-        calls = repeats(sequence, failure, count);
-        if (calls > 1)
-            *out_first = count / calls;
-        else
-            calls = count_function_calls(f->graph, ops, count, operation);
-        if (calls == 0) calls = count_results(f, ops, sequence, count);
-        if (calls <= 1) calls = count_by_work(f->graph, ops, count, sequence); // the sequence is not read any more
-        if (calls == 0) calls = 1;
-    } else {
-        f->failed = true;
-    }
-    hone_free(a, sequence);
-    hone_free(a, failure);
-    return calls;
-}
+// --- finds
 
 static int64_t times(int64_t calls, int64_t body_times)
 {
     int64_t product;
     return body_times < 0 || __builtin_mul_overflow(calls, body_times, &product) ? -1 : product;
 }
-
-// --- finds
 
 // What tells two finds apart: the label and what is read under it. (The same call may show itself better at one place
 // than at another.)
@@ -576,12 +194,12 @@ static void add_find(finder *f, const group *g, const uint32_t *ops, size_t coun
 {
     hone_found found = {.label = g->label};
     size_t first = count,
-           calls = f->graph->optimised ? 1 : count_calls(f, ops, count, g->label->label.operation, &first);
+           calls = f->graph->optimised ? 1 : hone_finder_count_calls(f, ops, count, g->label->label.operation, &first);
     // After optimisation calls are merged, cloned and taken apart: there is nothing left to count.
     found.count = f->graph->optimised ? -1 : times((int64_t)calls, f->graph->bodies[g->body].times);
-    read_views(f, ops, first, &found);
-    read_literals(f, ops, first, &found);
-    read_made(f->graph, ops, first, &found.made);
+    hone_finder_read_views(f, ops, first, &found);
+    hone_finder_read_literals(f, ops, first, &found);
+    hone_finder_read_made(f->graph, ops, first, &found.made);
     for (size_t i = 0; i < first; i++)
         add_call(f->graph, ops[i], &found);
     if (!f->failed) keep_find(f, &found);
@@ -598,11 +216,11 @@ static int compare_parts(const void *a, const void *b)
 // a row once they are sorted by the root of their part.
 static void split_by_flow(finder *f, const group *g, member *parts, uint32_t *ops)
 {
-    begin(f, ops, g->count);
-    follow(f, f->graph->optimised ? REACH_UNPLACED : REACH_LAYOUT, false, NULL);
+    hone_finder_begin(f, ops, g->count);
+    hone_finder_follow(f, f->graph->optimised ? REACH_UNPLACED : REACH_LAYOUT, false, NULL);
     if (f->failed) return;
     for (size_t i = 0; i < g->count; i++)
-        parts[i] = (member){root_of(f, ops[i]), ops[i]};
+        parts[i] = (member){hone_finder_root(f, ops[i]), ops[i]};
     qsort(parts, g->count, sizeof *parts, compare_parts);
     for (size_t i = 0; i < g->count; i++)
         ops[i] = parts[i].op;

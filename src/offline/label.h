@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "offline/escapes.h"
 
 typedef enum hone_label_kind {
     HONE_LABEL_HONE, // hone's own: operation, version and key are there
@@ -49,8 +50,5 @@ bool hone_label_next(hone_label_walk *walk, hone_label *out);
 
 // The payload of a JSON label as JSON: unescaped, and completed where it was cut. NULL: no memory.
 char *hone_label_json(hone_arena *arena, const hone_label *label);
-// text without the escapes of MLIR (\22, two hex digits) and of HLO (C's: \" \' \\ \n \ooo). NULL: no memory.
-char *hone_unescape_mlir(hone_arena *arena, hone_view text, size_t *out_size);
-char *hone_unescape_hlo(hone_arena *arena, hone_view text, size_t *out_size);
 
 #endif

@@ -1,0 +1,133 @@
+// How many calls the operations under a label are.
+#include "base/hash.h"
+#include "offline/finder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t fingerprint(const hone_graph *graph, uint32_t op)
+{
+    const graph_op *o = &graph->ops[op];
+    uint64_t hash = ((uint64_t)o->opcode << 32 | o->place) * UINT64_C(0x9e3779b97f4a7c15);
+    if (o->value_count == 0) return hash;
+    hone_view type = graph->values[o->first_value].type;
+    return hash * 31 + hone_hash_name(type.data, type.size);
+}
+
+// The number of times that a sequence repeats its beginning, by the failure function of Knuth, Morris and Pratt.
+static size_t repeats(const uint64_t *sequence, size_t *failure, size_t count)
+{
+    for (size_t i = 1, k = 0; i < count; i++) {
+        while (k > 0 && sequence[i] != sequence[k])
+            k = failure[k - 1];
+        k += sequence[i] == sequence[k];
+        failure[i] = k;
+    }
+    size_t period = count - failure[count - 1];
+    return count % period == 0 ? count / period : 1;
+}
+
+// Operations of the group that call a function of the operation's own name: the call is left as one.
+static size_t count_function_calls(const hone_graph *graph, const uint32_t *ops, size_t count, hone_view operation)
+{
+    size_t calls = 0;
+    for (size_t i = 0; i < count; i++) {
+        const graph_op *op = &graph->ops[ops[i]];
+        if (op->edge_count != 1 || graph->edges[op->first_edge].role != GRAPH_CALL) continue;
+        hone_view name =
+            graph->bodies[graph->edges[op->first_edge].body].name; // "flash_attention", "flash_attention_0"
+        calls += name.size >= operation.size && memcmp(name.data, operation.data, operation.size) == 0;
+    }
+    return calls;
+}
+
+// Operations like the last one whose result leaves the call: where repeated work was merged, calls are no longer
+// equal sequences, but each still has a result of its own.
+static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequence, size_t count)
+{
+    const hone_graph *g = f->graph;
+    hone_finder_begin(f, ops, count);
+    size_t like_last = 0, used = 0;
+    for (size_t i = 0; i < count; i++)
+        f->parent[ops[i]] = (uint32_t)i; // here: where the operation stands among them
+    for (size_t i = 0; i < count; i++) {
+        like_last += sequence[i] == sequence[count - 1];
+        const graph_op *op = &g->ops[ops[i]];
+        for (uint32_t k = 0; k < op->operand_count; k++) {
+            uint32_t value = g->operands[op->first_operand + k];
+            uint32_t from = value == HONE_GRAPH_NONE ? value : g->values[value].op;
+            if (from == HONE_GRAPH_NONE || f->stamp[from] != f->serial || f->parent[from] == HONE_GRAPH_NONE) continue;
+            used += sequence[f->parent[from]] == sequence[count - 1];
+            f->parent[from] = HONE_GRAPH_NONE; // counted once
+        }
+    }
+    return like_last > used ? like_last - used : 1;
+}
+
+// Operations that do the work of a call. Merging equal work takes masks and broadcasts first, rarely these.
+static const bool working_opcodes[OPCODE_COUNT] = {
+    [OPCODE_DOT] = true,    [OPCODE_DOT_GENERAL] = true, [OPCODE_CONVOLUTION] = true,
+    [OPCODE_REDUCE] = true, [OPCODE_EXPONENTIAL] = true, [OPCODE_DIVIDE] = true,
+    [OPCODE_TANH] = true,   [OPCODE_RSQRT] = true,       [OPCODE_WHILE] = true,
+    [OPCODE_SORT] = true,   [OPCODE_CUSTOM_CALL] = true, [OPCODE_CUSTOM_CALL_MLIR] = true,
+};
+
+static int compare_fingerprints(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+    while (b > 0) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// Calls that are equal repeat each piece of work equally often: the largest number that divides how often each of them is
+// there. 0: no work is there. The fingerprints of the operations are read, and what is in their room is lost.
+static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t count, uint64_t *prints)
+{
+    size_t working = 0, calls = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool works = hone_opcode_is_in(graph->ops[ops[i]].opcode, working_opcodes);
+        if (works && !graph->ops[ops[i]].constant) prints[working++] = prints[i];
+    }
+    qsort(prints, working, sizeof *prints, compare_fingerprints);
+    for (size_t start = 0, i = 1; i <= working; i++) {
+        if (i < working && prints[i] == prints[start]) continue;
+        calls = common_divisor(calls, i - start);
+        start = i;
+    }
+    return calls;
+}
+
+// Calls within a group, and the operations of the first one.
+size_t hone_finder_count_calls(finder *f, const uint32_t *ops, size_t count, hone_view operation, size_t *out_first)
+{
+    *out_first = count;
+    const hone_allocator *a = &f->graph->allocator;
+    uint64_t *sequence = hone_alloc_array(a, count, sizeof *sequence);
+    size_t *failure = hone_alloc_array(a, count, sizeof *failure), calls = 1;
+    if (sequence && failure) {
+        for (size_t i = 0; i < count; i++)
+            sequence[i] = fingerprint(f->graph, ops[i]);
+        calls = repeats(sequence, failure, count);
+        if (calls > 1)
+            *out_first = count / calls;
+        else
+            calls = count_function_calls(f->graph, ops, count, operation);
+        if (calls == 0) calls = count_results(f, ops, sequence, count);
+        if (calls <= 1) calls = count_by_work(f->graph, ops, count, sequence); // the sequence is not read any more
+        if (calls == 0) calls = 1;
+    } else {
+        f->failed = true;
+    }
+    hone_free(a, sequence);
+    hone_free(a, failure);
+    return calls;
+}

@@ -1,0 +1,63 @@
+// The search for the labelled calls of a program, in parts: groups and finds (find.c), what a call reads (reads.c), how many calls the
+// operations of a group are (calls.c).
+#ifndef HONE_OFFLINE_FINDER_H
+#define HONE_OFFLINE_FINDER_H
+
+#include "offline/find.h"
+
+// An operation belongs to a group: the operations of one body under one label that was reached one way.
+typedef struct member {
+    uint32_t group, op;
+} member;
+
+typedef struct group {
+    const graph_label *label;
+    uint32_t body;
+    uint32_t first, count; // in members, once they are sorted
+} group;
+
+typedef struct finder {
+    const hone_graph *graph;
+    hone_finds *out;
+    member *members;
+    group *groups;
+    size_t member_count, member_capacity, group_count, group_capacity;
+    uint32_t *body_first, *body_ops; // operations by body
+    // of the group at hand, by operation
+    uint32_t *stamp;  // = serial: seen
+    uint32_t *parent; // union-find
+    uint32_t serial;
+    uint32_t *work; // operations seen, in order
+    size_t work_count, work_capacity;
+    size_t work_max;     // transparent operations are looked behind up to here
+    uint32_t *group_ops; // the operations of the group
+    hone_names known;    // finds by identity
+    hone_buffer identity;
+    hone_arena arena;
+    bool failed;
+} finder;
+
+// How far to look behind the operations of a call for what it really reads.
+typedef enum reach {
+    REACH_DIRECT,  // what they name
+    REACH_LAYOUT,  // behind copies and reshapes that XLA put in
+    REACH_UNPLACED // behind everything that XLA made and that belongs to no place of the program
+} reach;
+
+// Begins with the operations of a group, which are then the work at hand.
+void hone_finder_begin(finder *f, const uint32_t *ops, size_t count);
+// Follows all operands of the operations at hand; work grows by what is transparent. Arrays that are read go to *out, unless it is NULL:
+// constants of the program, or all others.
+void hone_finder_follow(finder *f, reach how, bool constants, hone_operands *out);
+// The first of the operations that hang together with one, after they were followed.
+uint32_t hone_finder_root(finder *f, uint32_t op);
+
+void hone_finder_read_views(finder *f, const uint32_t *ops, size_t count, hone_found *out);
+// The constants of a call and of the bodies that it runs, as far as a budget of operations goes.
+void hone_finder_read_literals(finder *f, const uint32_t *ops, size_t count, hone_found *out);
+// The types of what it makes, the last ones first: a call ends with its results.
+void hone_finder_read_made(const hone_graph *graph, const uint32_t *ops, size_t count, hone_operands *out);
+// Calls within a group, and how many operations the first of them has.
+size_t hone_finder_count_calls(finder *f, const uint32_t *ops, size_t count, hone_view operation, size_t *out_first);
+
+#endif
