@@ -91,9 +91,11 @@ class Cuda(CommandTest):
         self.assertNotEqual(answer.code, 0)
         self.assertIn("sm_90a", answer.out + answer.err)
 
-    def test_without_a_contest_the_kernel_that_was_run_answers(self):
-        answer = self.hone("run", "matmul(bf16[32,64], bf16[64,48]) @cuda:0", "--json", env=self.gpu(HONE_POLICY="heuristic")).json
-        self.assertEqual(answer["kernel"], "cuda_tensor_core")
+    def test_without_a_contest_the_faster_of_hones_own_answers(self):
+        for capability, kernel in (("90", "cuda_wgmma"), ("80", "cuda_tensor_core")):
+            env = self.gpu(HONE_POLICY="heuristic", FAKE_CUDA_CAPABILITY=capability)
+            answer = self.hone("run", "matmul(bf16[32,64], bf16[64,48]) @cuda:0", "--json", env=env).json
+            self.assertEqual(answer["kernel"], kernel)
 
     def test_a_gpu_without_memory_is_told(self):
         answer = self.hone("tune", CALL, "--seconds", "2", env=self.gpu(FAKE_CUDA_MEMORY="20000"), code=None)
