@@ -120,6 +120,7 @@ uint32_t hone_graph_place_named(hone_graph *graph, hone_view operation);
 void hone_graph_place_calls(hone_graph *graph, bool (*is_known)(void *ctx, hone_view name), void *ctx);
 // A walk over the labels of a string of the program.
 hone_label_walk hone_graph_labels(const hone_graph *graph, hone_view string);
+bool hone_graph_has_label(const hone_graph *graph, hone_view string);
 // Remembers a name whose labels count as seen although no operation stands there.
 void hone_graph_add_loose(hone_graph *graph, hone_view name);
 // Keeps the call text that stands escaped in a string of the program.

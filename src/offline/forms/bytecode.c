@@ -3,7 +3,7 @@
 
 #include "offline/forms/forms.h"
 
-enum { DEPTH_MAX = 4096, LOCATION_STEPS = 256, LOCATION_PENDING = 64 };
+enum { DEPTH_MAX = 4096 };
 
 // What an operation's byte says that it has, in the order in which it stands.
 enum {
@@ -95,61 +95,6 @@ static hone_view type_of(reader *r, uint64_t index)
 
 // --- places
 
-// Locations that are still to be looked into, the next one last.
-typedef struct pending {
-    uint64_t locations[LOCATION_PENDING];
-    size_t count;
-} pending;
-
-static void push(pending *p, uint64_t location)
-{
-    if (p->count < LOCATION_PENDING) p->locations[p->count++] = location;
-}
-
-// The locations of a list, the first of them to be looked into first.
-static void push_list(pending *p, cursor c, uint64_t count)
-{
-    size_t first = p->count;
-    uint64_t location;
-    for (; count > 0 && hone_bytecode_varint(&c, &location); count--)
-        push(p, location);
-    for (size_t a = first, b = p->count; a + 1 < b; a++, b--) {
-        uint64_t swapped = p->locations[a];
-        p->locations[a] = p->locations[b - 1];
-        p->locations[b - 1] = swapped;
-    }
-}
-
-static bool has_label(const hone_graph *graph, hone_view path)
-{
-    hone_label_walk walk = hone_graph_labels(graph, path);
-    hone_label label;
-    return hone_label_next(&walk, &label);
-}
-
-// The path of a location: the first name with a label on the way from the outermost name inwards, callees before callers, else
-// the first name. Steps are bounded: a damaged file's locations may go in circles.
-static hone_view find_path(const reader *r, uint64_t location)
-{
-    pending p = {.count = 0};
-    hone_view path = {0};
-    push(&p, location);
-    for (int steps = 0; p.count > 0 && steps < LOCATION_STEPS; steps++) {
-        cursor c;
-        uint64_t number;
-        bytecode_kind kind = hone_bytecode_attribute(&r->code, p.locations[--p.count], &c);
-        if (kind == KIND_CALL_SITE) push_list(&p, c, 2);
-        if (kind == KIND_FUSED && hone_bytecode_varint(&c, &number)) push_list(&p, c, number);
-        if (kind != KIND_NAME || !hone_bytecode_varint(&c, &number)) continue;
-        hone_view name = hone_bytecode_text(&r->code, number);
-        bool labelled = has_label(r->graph, name);
-        if (labelled || path.size == 0) path = name;
-        if (labelled) break;
-        push_list(&p, c, 1);
-    }
-    return path;
-}
-
 // An attribute of an operation that may hold a label, by the dictionaries that it may stand in.
 static hone_view find_label(const reader *r, const operation *o)
 {
@@ -171,24 +116,12 @@ static void place_operation(reader *r, const operation *o, hone_view label)
     if (o->location >= r->code.attribute_count) return;
     uint32_t *known = &r->places[o->location];
     if (*known == 0) {
-        hone_view path = find_path(r, o->location);
+        hone_view path = hone_bytecode_path(&r->code, g, o->location);
         *known = 1 + (path.size > 0 ? hone_graph_place(g, path, (hone_view){0}) : HONE_GRAPH_NONE);
     }
     uint32_t place = *known - 1;
     hone_view path = place != HONE_GRAPH_NONE ? g->places[place].path : (hone_view){0};
     g->ops[o->op].place = label.size > 0 ? hone_graph_place(g, path, label) : place;
-}
-
-// Names that no operation stands under any more: merged operations have left them in the tables.
-static void keep_loose(reader *r)
-{
-    cursor c;
-    uint64_t name;
-    for (uint64_t i = 0; i < r->code.attribute_count; i++) {
-        if (hone_bytecode_attribute(&r->code, i, &c) != KIND_NAME || !hone_bytecode_varint(&c, &name)) continue;
-        hone_view text = hone_bytecode_text(&r->code, name);
-        if (has_label(r->graph, text)) hone_graph_add_loose(r->graph, text);
-    }
 }
 
 // --- operations
@@ -526,7 +459,7 @@ void hone_bytecode_read(hone_view bytes, hone_graph *graph)
     graph->failed |= r.code.failed || !r.types || !r.places;
     if (!graph->failed) read_ir(&r);
     if (!graph->failed) call_functions(&r);
-    if (!graph->failed) keep_loose(&r);
+    if (!graph->failed) hone_bytecode_keep_loose(&r.code, graph);
     graph->failed |= r.functions.failed;
     hone_names_deinit(&r.functions);
     hone_bytecode_close(&r.code);

@@ -91,4 +91,9 @@ hone_view hone_bytecode_type(const bytecode *code, uint64_t index, hone_arena *a
 // one that may be. HONE_GRAPH_NONE: not there.
 uint64_t hone_bytecode_property(const bytecode *code, uint64_t properties, const char *layout);
 
+// The path of a location: its first name with a label, else its first name; empty: it has none.
+hone_view hone_bytecode_path(const bytecode *code, const hone_graph *graph, uint64_t location);
+// Remembers the names with labels that no operation stands under any more.
+void hone_bytecode_keep_loose(const bytecode *code, hone_graph *graph);
+
 #endif

@@ -148,19 +148,12 @@ static void push_parts(pending *p, hone_view inside, const char *separator)
     }
 }
 
-static bool has_label(const hone_graph *graph, hone_view path)
-{
-    hone_label_walk walk = hone_graph_labels(graph, path);
-    hone_label label;
-    return hone_label_next(&walk, &label);
-}
-
 // "name"(child) or "file":line:column. True when the name has a label; the first name of all is kept too.
 static bool read_name(const hone_graph *graph, pending *p, cursor c, hone_view *out_path)
 {
     hone_view name = take_string(&c);
     if (peek(&c) == ':') return false; // a file
-    bool labelled = has_label(graph, name);
+    bool labelled = hone_graph_has_label(graph, name);
     if (labelled || out_path->size == 0) *out_path = name;
     if (!labelled && peek(&c) == '(') push(p, view_between(c.at + 1, c.end));
     return labelled;
