@@ -48,3 +48,9 @@ uint64_t hone_hash64(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);
 }
+
+uint64_t hone_hash64_add(uint64_t so_far, const void *bytes, size_t size)
+{
+    const uint64_t both[] = {so_far, hone_hash64(bytes, size)};
+    return hone_hash64(both, sizeof both);
+}

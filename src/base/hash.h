@@ -17,6 +17,8 @@ bool hone_is_key(const char *text);
 void hone_hash_sha256(const void *text, size_t size, char out_hex[HONE_SHA256_HEX_SIZE]);
 // XXH3, 64 bits.
 uint64_t hone_hash64(const void *bytes, size_t size);
+// A number for what was hashed so far and for what comes now.
+uint64_t hone_hash64_add(uint64_t so_far, const void *bytes, size_t size);
 
 // Another hash, for tables of names: most of those have at most 16 bytes, which it takes as two numbers that may overlap.
 static inline uint64_t hone_hash_name(const char *name, size_t size)

@@ -49,15 +49,9 @@ static uint64_t next_number(void)
 
 // --- what a context says
 
-static uint64_t add_bytes(uint64_t digest, const void *bytes, size_t size)
-{
-    const uint64_t both[] = {digest, hone_hash64(bytes, size)};
-    return hone_hash64(both, sizeof both);
-}
-
 static uint64_t add_text(uint64_t digest, const char *text)
 {
-    return text == NULL ? digest : add_bytes(digest, text, strlen(text));
+    return text == NULL ? digest : hone_hash64_add(digest, text, strlen(text));
 }
 
 static uint64_t digest_of_row(const hone_decision_row *row)
@@ -66,7 +60,7 @@ static uint64_t digest_of_row(const hone_decision_row *row)
     const int32_t platform = (int32_t)decision->platform;
     const char *const texts[] = {row->device,   row->spec,        decision->algorithm,  decision->version,
                                  decision->key, decision->kernel, decision->config_json};
-    uint64_t digest = add_bytes(0, &platform, sizeof platform);
+    uint64_t digest = hone_hash64_add(0, &platform, sizeof platform);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         digest = add_text(digest, texts[i]);
     return digest;
@@ -84,7 +78,7 @@ static uint64_t digest_of_overlay(const hone_overlay *overlay)
 static uint64_t digest_of_override(const hone_context_override *override_)
 {
     const int32_t numbers[] = {(int32_t)override_->platform, override_->store};
-    uint64_t digest = add_bytes(1, numbers, sizeof numbers);
+    uint64_t digest = hone_hash64_add(1, numbers, sizeof numbers);
     digest = add_text(digest, override_->algorithm);
     digest = add_text(digest, override_->version);
     digest = add_text(digest, override_->kernel);
@@ -98,13 +92,13 @@ static uint64_t digest_of(const hone_context *context)
     const int32_t policy = (int32_t)context->policy;
     if (hone_overlay_size(context->overlay) > 0) {
         const uint64_t overlay = digest_of_overlay(context->overlay);
-        digest = add_bytes(digest + 1, &overlay, sizeof overlay);
+        digest = hone_hash64_add(digest + 1, &overlay, sizeof overlay);
     }
     if (context->override_.algorithm[0] != '\0') {
         const uint64_t override_ = digest_of_override(&context->override_);
-        digest = add_bytes(digest + 2, &override_, sizeof override_);
+        digest = hone_hash64_add(digest + 2, &override_, sizeof override_);
     }
-    return policy == HONE_POLICY_DEFAULT ? digest : add_bytes(digest + 3, &policy, sizeof policy);
+    return policy == HONE_POLICY_DEFAULT ? digest : hone_hash64_add(digest + 3, &policy, sizeof policy);
 }
 
 hone_status hone_context_new(

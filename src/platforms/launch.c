@@ -1,6 +1,7 @@
 #include "platforms/launch_reader.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "call/call.h"
 
 #include <inttypes.h>
@@ -202,6 +203,15 @@ hone_status hone_launch_scratch(
         status = hone_launch_scratch_of(&r, code->scratch, arguments, count, out_bytes, out_index, err);
     hone_launch_close(&r);
     return status;
+}
+
+// Neither struct has padding, and arguments are zero before they are read.
+uint64_t hone_launch_digest(uint64_t code, const hone_launch *launch, const hone_argument *arguments, uint32_t count)
+{
+    _Static_assert(sizeof(hone_launch) == 11 * sizeof(uint32_t), "no padding");
+    _Static_assert(sizeof(hone_argument) == 4 * sizeof(uint32_t) + sizeof(uint64_t), "no padding");
+    const uint64_t launched = hone_hash64_add(code, launch, sizeof *launch);
+    return hone_hash64_add(launched, arguments, count * sizeof *arguments);
 }
 
 // Macros -----------------------------------------------------------------------------------------------------------

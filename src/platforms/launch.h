@@ -84,6 +84,9 @@ hone_status hone_launch_pairs(
     void (*put)(void *ctx, hone_view name, const struct hone_scalar *value),
     void *ctx,
     hone_error *err);
+// A number for a launch of code with these arguments: where all three are equal, so is what runs.
+//   code  the code's own
+uint64_t hone_launch_digest(uint64_t code, const hone_launch *launch, const hone_argument *arguments, uint32_t count);
 // A scalar as a run brings it, in the bits of its type.
 uint64_t hone_argument_bits(hone_argument_type type, const hone_value *value);
 

@@ -108,6 +108,9 @@ typedef struct hone_platform_ops {
     // NULL: its binaries say nothing.
     hone_status (*fits)(
         const hone_pack_variant *variant, const struct hone_argument *arguments, uint32_t count, hone_error *err);
+    // What runs of a plan that prepare made from code, as a number: of the binary, the launch and the arguments that no run
+    // changes. Plans of one kernel for one call with equal ones run alike, and are measured once. 0, NULL: not known.
+    uint64_t (*digest)(const hone_plan *plan);
     // version 1 ends here
 } hone_platform_ops;
 
@@ -140,6 +143,8 @@ hone_status hone_platform_prepare(
     size_t *out_scratch_bytes,
     hone_error *err);
 void hone_platform_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
+// What runs of a plan that is prepared, as a number, as its kernel says or its platform; 0: not known.
+uint64_t hone_platform_digest(const hone_plan *plan);
 // What went wrong when a run of the kernel failed, in its platform's words; "run answered 'kernel failed'" where it has
 // none. instance: what the plan was prepared with.
 void hone_platform_run_words(

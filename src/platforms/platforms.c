@@ -109,6 +109,14 @@ void hone_platform_release(hone_platform_instance *instance, const hone_kernel *
         kernel->release(kernel, state);
 }
 
+uint64_t hone_platform_digest(const hone_plan *plan)
+{
+    const hone_kernel *kernel = plan->kernel;
+    const hone_platform_ops *ops = hone_platform_ops_of(kernel->platform);
+    if (kernel->digest != NULL) return kernel->digest(plan);
+    return kernel->code != NULL && ops != NULL && ops->digest != NULL ? ops->digest(plan) : 0;
+}
+
 void hone_platform_run_words(
     hone_platform_instance *instance, const hone_kernel *kernel, hone_status status, hone_error *out)
 {

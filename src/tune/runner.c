@@ -88,7 +88,7 @@ hone_failure hone_runner_init(
 
 uint64_t hone_runner_digest(const hone_runner *runner)
 {
-    return runner->kernel.digest ? runner->kernel.digest(&runner->plan) : 0;
+    return hone_platform_digest(&runner->plan);
 }
 
 void hone_runner_deinit(hone_runner *runner)

@@ -3,7 +3,8 @@
 // {"seconds":S,"evaluations":[E...],"finals":{"winner":I,"finalists":[{"evaluation":I,"samples_ns":[...]}...]}}
 // E is {"kernel","config","at" (seconds),"raced_ns" (its time in the race),"time_ns","low_ns","high_ns","samples" (as they
 // came to stand: after the second heat, or the finals),"runs_ns" (what the last of race and heat sampled),"max_error", or
-// "failure" and "reason"; "default","dropped","resumed" when true}. What is not known is left out.
+// "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's, whose times stand) when true}.
+// What is not known is left out.
 #include "tune/contest.h"
 
 #include "base/error.h"
@@ -73,6 +74,7 @@ static void put_evaluation(const hone_contest_state *state, const hone_candidate
     put_flag(out, "default", candidate->is_default);
     put_flag(out, "dropped", candidate->trial.dropped);
     put_flag(out, "resumed", candidate->resumed);
+    put_flag(out, "same", candidate->trial.same);
     hone_buffer_char(out, '}');
 }
 

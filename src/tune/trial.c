@@ -183,7 +183,7 @@ static hone_status put_digests(
     hone_contest_state *state, const hone_kernel_ref *kernel, const hone_config *config, hone_error *err)
 {
     const hone_allocator *allocator = &state->environment->allocator;
-    bool wanted = kernel->kernel.digest && !was_tried(state, kernel, config);
+    bool wanted = !was_tried(state, kernel, config);
     uint32_t count = 0;
     uint64_t *digests = hone_alloc_array(allocator, state->candidate_count + 1, sizeof *digests);
     if (!digests) return hone_fail_memory(err, where);

@@ -1,11 +1,12 @@
 // What every platform owes the kernels that it runs, told once and run for each: conformance_code NAME, one of rows.c. Kernels
 // come as a pack: load, launch at odd shapes between guard bytes, wrong arguments, code that does not load, a contest against
-// kernels that fail, write too far and hang, unload, two threads, two devices where there are two.
+// kernels that fail, write too far and hang, a number for equal code, unload, two threads, two devices where there are two.
 #include "failing_allocator.h"
 #include "platforms/platform.h"
 #include "registry/names.h"
 #include "rows.h"
 #include "temporary_folder.h"
+#include "tune/result.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -71,10 +72,11 @@ static long long close_ground(ground *g)
     return g->memory.live;
 }
 
-// Binds the kernel of a sample, and no other.
-static hone_status bind(ground *g, sample k, const hone_value *args, const hone_plan **out)
+// Binds the kernel of a sample, and no other. config: JSON; NULL: its default.
+static hone_status bind_config(ground *g, sample k, const char *config, const hone_value *args, const hone_plan **out)
 {
-    const hone_override chosen = {.algorithm = "scale", .kernel = row_samples[k], .platform = the_row->platform};
+    const hone_override chosen = {
+        .algorithm = "scale", .kernel = row_samples[k], .platform = the_row->platform, .config = config};
     hone_context_release(&g->context);
     hone_status status = hone_context_derive(g->rt, NULL, NULL, &chosen, HONE_POLICY_DEFAULT, &g->context, &g->err);
     if (status != HONE_OK) return status;
@@ -82,6 +84,11 @@ static hone_status bind(ground *g, sample k, const hone_value *args, const hone_
     status = hone_bind(g->op, args, 2, out, &g->err);
     hone_context_enter(NULL);
     return status;
+}
+
+static hone_status bind(ground *g, sample k, const hone_value *args, const hone_plan **out)
+{
+    return bind_config(g, k, NULL, args, out);
 }
 
 // Arguments of a call -----------------------------------------------------------------------------------------------
@@ -296,7 +303,7 @@ static void what_goes_wrong_loses_with_its_reason_and_harms_nobody(void **state)
     ground g;
     hone_result *result = NULL;
     (void)state;
-    open_ground(&g, ~(1u << RIGHT | 1u << HANGING));
+    open_ground(&g, ~(1u << RIGHT | 1u << CONFIGURED | 1u << HANGING));
     assert_int_not_equal(tune(&g, 100, 60, &result), HONE_OK);
     for (sample k = WRONG; k < SAMPLE_COUNT; k++) {
         const variant *v = &the_row->variants[k];
@@ -342,6 +349,76 @@ static void what_hangs_is_ended(void **state)
     open_ground(&g, 1u << HANGING);
     assert_int_not_equal(tune(&g, 10, 1.5, &result), HONE_OK);
     if (strstr(g.err.message, "no answer within 1.5 s") == NULL) fail_msg("%s", g.err.message);
+    hone_result_release(&result);
+    close_ground(&g);
+}
+
+static uint64_t digest_of(ground *g, const hone_value *args, const char *config)
+{
+    const hone_plan *plan = NULL;
+    if (bind_config(g, CONFIGURED, config, args, &plan) != HONE_OK) fail_msg("%s: %s", config, g->err.message);
+    assert_string_equal(plan->kernel->name, row_samples[CONFIGURED]);
+    const uint64_t digest = hone_platform_digest(plan);
+    hone_plan_release(&plan);
+    hone_cache_clear(g->rt);
+    return digest;
+}
+
+// Compiled anew, and taken from the disk.
+static void code_that_is_equal_is_known_by_one_number_and_other_code_by_another(void **state)
+{
+    ground g;
+    call c;
+    (void)state;
+    const variant *v = &the_row->variants[CONFIGURED];
+    if (v->text == NULL) return; // held to by its platform's other rows
+    open_ground(&g, 1u << CONFIGURED);
+    make_call(&g, 0, 65, &c);
+    const uint64_t first = digest_of(&g, c.args, "{\"spare\":0,\"used\":1,\"wide\":1}");
+    const uint64_t spare = digest_of(&g, c.args, "{\"spare\":1,\"used\":1,\"wide\":1}");
+    const uint64_t used = digest_of(&g, c.args, "{\"spare\":0,\"used\":2,\"wide\":1}");
+    const uint64_t wide = digest_of(&g, c.args, "{\"spare\":0,\"used\":1,\"wide\":2}");
+    assert_int_not_equal(first, 0);
+    assert_int_equal(first, spare);
+    assert_int_equal(first, digest_of(&g, c.args, "{\"spare\":0,\"used\":1,\"wide\":1}"));
+    assert_int_not_equal(first, used);
+    assert_int_equal(first == wide, strstr(v->fields, "* wide") == NULL);
+    drop_call(&g, 0, &c);
+    close_ground(&g);
+}
+
+static size_t count_of(const char *words, const char *text)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, words)) != NULL; text++)
+        count++;
+    return count;
+}
+
+static void configs_whose_code_and_launch_are_equal_are_measured_once(void **state)
+{
+    ground g;
+    char text[64];
+    hone_result *result = NULL;
+    hone_buffer document;
+    (void)state;
+    const variant *v = &the_row->variants[CONFIGURED];
+    if (v->text == NULL) return;
+    open_ground(&g, 1u << CONFIGURED);
+    const hone_tune_options options = {
+        .struct_size = sizeof options,
+        .seconds = 200,
+        .candidate_seconds = 60,
+        .no_store = true,
+        .kernel = "configured"};
+    snprintf(text, sizeof text, "scale(f32[65]) @%s", the_row->place);
+    if (hone_tune_text(g.rt, text, &options, &result, &g.err) != HONE_OK) fail_msg("%s", g.err.message);
+    hone_buffer_init(&document, hone_allocator_system());
+    hone_result_document(result, true, &document);
+    const char *json = hone_buffer_string(&document);
+    const size_t all = count_of("\"raced_ns\":", json), once = strstr(v->fields, "* wide") != NULL ? 4 : 2;
+    if (all != 8 || count_of("\"same\":true", json) != all - once) fail_msg("%s", json);
+    hone_buffer_deinit(&document);
     hone_result_release(&result);
     close_ground(&g);
 }
@@ -450,6 +527,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_goes_wrong_loses_with_its_reason_and_harms_nobody),
         cmocka_unit_test(what_is_right_wins),
         cmocka_unit_test(what_hangs_is_ended),
+        cmocka_unit_test(code_that_is_equal_is_known_by_one_number_and_other_code_by_another),
+        cmocka_unit_test(configs_whose_code_and_launch_are_equal_are_measured_once),
         cmocka_unit_test(what_was_loaded_is_unloaded),
         cmocka_unit_test(two_threads_bind_and_run_at_the_same_time),
         cmocka_unit_test(two_devices_are_two),

@@ -11,18 +11,22 @@
 
 #include <cmocka.h>
 
-const char *const row_samples[SAMPLE_COUNT] = {"right",   "wrong",  "overrun",  "failing",
-                                               "hanging", "broken", "mislisted"};
+const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "wrong",  "overrun",
+                                               "failing", "hanging",    "broken", "mislisted"};
 
-#define PAST   "past the end of y"
-#define OTHER  "the reference says"
-#define ENDED  "no answer within"
-#define CUDA_C "extern \"C\" __global__ void "
+// Parameters of which "spare" reaches nothing, "used" the code, and "wide" the launch, where there is one.
+#define SPACE       ", \"space\": [\"spare: 0 | 1\", \"used: 1 | 2\", \"wide: 1 | 2\"]"
+#define WIDE_LAUNCH SPACE ", \"grid\": \"ceildiv(n, 64) * wide\", \"block\": \"64\""
+#define PAST        "past the end of y"
+#define OTHER       "the reference says"
+#define ENDED       "no answer within"
+#define CUDA_C      "extern \"C\" __global__ void "
 
 // Kernels by names that the fake driver knows; what stands in them the fake compiler does not read.
 #define CUDA_KERNEL(name) CUDA_C name "(const float *x, float *y, int n) {}\n"
 #define CUDA_VARIANTS                                                                                                  \
     [RIGHT] = {.text = CUDA_KERNEL("triple"), .entry = "triple"},                                                      \
+    [CONFIGURED] = {.text = CUDA_KERNEL("triple") "// used\n", .entry = "triple", .fields = WIDE_LAUNCH},              \
     [WRONG] = {.text = CUDA_KERNEL("wrong"), .entry = "wrong", .loses = OTHER},                                        \
     [OVERRUN] = {.text = CUDA_KERNEL("overrun"), .entry = "overrun", .loses = PAST},                                   \
     [FAILING] = {.text = CUDA_KERNEL("illegal"), .entry = "illegal", .loses = "CUDA_ERROR_ILLEGAL_ADDRESS (700)"},     \
@@ -104,6 +108,8 @@ static const row rows[] = {
         .variants =
             {
                 [RIGHT] = {.text = C_KERNEL("y[i] = 3 * x[i];"), .entry = "scale"},
+                [CONFIGURED] =
+                    {.text = C_KERNEL("y[i] = (n == 1000 ? used : 3) * x[i];"), .entry = "scale", .fields = SPACE},
                 [WRONG] = {.text = C_KERNEL("y[i] = 2 * x[i];"), .entry = "scale", .loses = OTHER},
                 [OVERRUN] = {.text = C_KERNEL("y[n + 4] = y[i] = 3 * x[i];"), .entry = "scale", .loses = PAST},
                 [FAILING] = {.text = C_KERNEL("*(volatile int *)8 = 1;"), .entry = "scale", .loses = "signal"},
@@ -137,6 +143,10 @@ static const row rows[] = {
         .variants =
             {
                 [RIGHT] = {.text = OPENCL_RIGHT, .entry = "triple"},
+                [CONFIGURED] =
+                    {.text = OPENCL_KERNEL("if (i < n) y[i] = (n == 1000 ? used : 3) * x[i];"),
+                     .entry = "triple",
+                     .fields = WIDE_LAUNCH},
                 [WRONG] = {.text = OPENCL_KERNEL("if (i < n) y[i] = 2 * x[i];"), .entry = "triple", .loses = OTHER},
                 [OVERRUN] =
                     {.text = OPENCL_KERNEL("if (i < n + 5) y[i] = 3 * x[i < n ? i : 0];"),
@@ -258,6 +268,15 @@ static const row rows[] = {
         .variants =
             {
                 [RIGHT] = {.text = MODULE_RIGHT},
+                [CONFIGURED] =
+                    {.text =
+                         MODULE(
+                             "%x: tensor<${x.type}>, %y: tensor<${y.type}>",
+                             "%u = stablehlo.constant dense<${used}.0> : tensor<${x.type}> "
+                             "%d = stablehlo.add %x, %x : tensor<${x.type}> "
+                             "%s = stablehlo.add %d, %u : tensor<${x.type}> "
+                             "%0 = stablehlo.subtract %s, %u : tensor<${x.type}>"),
+                     .fields = SPACE},
                 [WRONG] =
                     {.text =
                          MODULE(
@@ -346,7 +365,7 @@ static void set_variable(const char *text)
 
 void row_choose(const row *r, const char *folder)
 {
-    static const char *const caches[] = {"HONE_COMPILE_CACHE=%s", "POCL_CACHE_DIR=%s", "FAKE_CUDA_LOG=%s/log"};
+    static const char *const caches[] = {"HONE_COMPILE_CACHE=%s", "POCL_CACHE_DIR=%s"};
     char text[512];
     for (size_t i = 0; i < sizeof r->environment / sizeof *r->environment && r->environment[i] != NULL; i++)
         set_variable(r->environment[i]);
@@ -404,7 +423,7 @@ static void put_kernel(FILE *out, const row *r, sample k, const char *folder)
         ",\n{\"algorithm\": \"scale\", \"name\": \"%s\", \"platform\": \"%s\", \"backend\": \"%s\", \"arguments\": "
         "\"%s\"%s",
         row_samples[k], hone_platform_name(r->platform), r->backend, v->arguments != NULL ? v->arguments : r->arguments,
-        r->fields);
+        v->fields != NULL ? v->fields : r->fields);
     if (r->platform != HONE_TRITON) {
         fprintf(out, ", \"file\": \"%s\", \"sha256\": \"%s\"", name, sha256);
         if (v->entry != NULL) fprintf(out, ", \"entry\": \"%s\"", v->entry);

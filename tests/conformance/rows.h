@@ -1,16 +1,17 @@
 // The platforms that run code, each with kernels of one algorithm, scale(x: f32[n]) -> y: f32[n], y = factor * x: one that is
-// right, and one for each way of going wrong. They come as a pack, which every platform takes.
+// right, one with parameters, and one for each way of going wrong. They come as a pack, which every platform takes.
 #ifndef HONE_TESTS_CONFORMANCE_ROWS_H
 #define HONE_TESTS_CONFORMANCE_ROWS_H
 
 #include "hone/hone.h"
 
-typedef enum sample { RIGHT, WRONG, OVERRUN, FAILING, HANGING, BROKEN, MISLISTED, SAMPLE_COUNT } sample;
+typedef enum sample { RIGHT, CONFIGURED, WRONG, OVERRUN, FAILING, HANGING, BROKEN, MISLISTED, SAMPLE_COUNT } sample;
 
 typedef struct variant {
     const char *text;      // of its file; NULL: the platform has no such kernel
     const char *entry;     // NULL: the file's own function
     const char *arguments; // NULL: the row's
+    const char *fields;    // NULL: the row's
     const char *refused;   // words that binding it fails with; NULL: it is bound
     const char *loses;     // words that it loses a contest with
 } variant;

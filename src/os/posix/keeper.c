@@ -1,18 +1,19 @@
 // A process that stands between a parent and a worker and ends whatever the worker leaves behind. What a worker starts may
 // leave its process group and outlive it; orphans come to the nearest ancestor that asked for them, which is the keeper.
-#include "os/limits.h"
+#include "os/os.h"
+#include "os/posix/state.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+// A keeper ends by itself, and counts its looks instead of the time: on a busy machine both it and its worker take longer.
+enum { LOOK_NS = 100 * 1000, MOST_LOOKS = 10000 };
 
 typedef struct keeper {
     pid_t parent, worker;
@@ -33,13 +34,10 @@ static bool reap(keeper *k)
     return k->ended;
 }
 
-static bool is_child(const char *process)
+static void kill_if_child(pid_t pid)
 {
-    char path[64], line[HONE_OS_TEXT_SIZE];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", process);
-    if (!hone_os_read_text("", path, line)) return false;
-    const char *name_end = strrchr(line, ')');
-    return name_end && strlen(name_end) > 4 && strtol(name_end + 4, NULL, 10) == getpid();
+    hone_process_state state;
+    if (hone_process_state_read(pid, &state) && state.parent == getpid()) kill(pid, SIGKILL);
 }
 
 static void kill_children(void)
@@ -48,8 +46,7 @@ static void kill_children(void)
     if (!processes) return;
     const struct dirent *entry;
     while ((entry = readdir(processes)) != NULL)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_child(entry->d_name))
-            kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') kill_if_child((pid_t)strtol(entry->d_name, NULL, 10));
     closedir(processes);
 }
 
@@ -57,31 +54,27 @@ static void kill_children(void)
 // what its tuner noticed, before it can be waited for.
 static void await_last_words(keeper *k)
 {
-    enum { EXITING = 0x4, TRIES = 10000 }; // PF_EXITING of the kernel
-    char path[64], line[HONE_OS_TEXT_SIZE];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)k->worker);
-    for (int i = 0; i < TRIES && !reap(k); i++) {
-        unsigned flags = 0;
-        const char *name_end = hone_os_read_text("", path, line) ? strrchr(line, ')') : NULL;
-        if (!name_end || sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1) return;
-        if ((flags & EXITING) == 0) return;
-        nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
+    hone_process_state state;
+    for (int i = 0; i < MOST_LOOKS && !reap(k); i++) {
+        if (!hone_process_state_read(k->worker, &state) || !state.is_exiting) return;
+        hone_os_sleep_ns(LOOK_NS);
     }
 }
 
-// The children of those that are killed become ours in turn, until there are none.
+// The children of those that are killed become ours in turn, until there are none. One that a driver holds on to dies later.
 static void end_all(keeper *k)
 {
     if (!k->ended) kill(-k->worker, SIGKILL);
     if (!k->ended) kill(k->worker, SIGKILL);
-    for (;;) {
+    for (int i = 0; i < MOST_LOOKS;) {
         int state;
         pid_t pid = waitpid(-1, &state, WNOHANG);
         if (pid < 0 && errno == ECHILD) return;
         if (pid == k->worker) k->ended = true;
         if (pid > 0) continue;
         kill_children();
-        nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
+        hone_os_sleep_ns(LOOK_NS);
+        i++;
     }
 }
 
@@ -149,6 +142,7 @@ void hone_process_keep(void)
 {
     keeper k = {.parent = getppid()};
     sigset_t awaited, before;
+    char name[HONE_PROCESS_NAME_SIZE] = "";
     if (hone_os_thread_count() != 1) { // ThreadSanitizer has one of its own everywhere
         hone_process_follow();
         return;
@@ -160,9 +154,12 @@ void hone_process_keep(void)
     sigprocmask(SIG_BLOCK, &awaited, &before);
     signal(SIGCHLD, SIG_DFL); // ignored, children would leave no word of how they ended
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_GET_NAME, name);
+    prctl(PR_SET_NAME, HONE_KEEPER_NAME); // it hears SIGTERM from here on
     pid_t self = getpid();
     k.worker = fork();
     if (k.worker > 0) keep(&k, &awaited);
+    prctl(PR_SET_NAME, name);
     // Without a keeper a worker is still a worker.
     if (k.worker < 0) hone_process_follow();
     if (k.worker == 0) follow_keeper(self);

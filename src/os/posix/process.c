@@ -6,6 +6,7 @@
 // end of its socket when the parent is gone.
 #include "base/error.h"
 #include "os/os.h"
+#include "os/posix/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -134,12 +135,23 @@ static bool has_ended(pid_t pid)
     return waitid(P_PID, (id_t)pid, &before, WEXITED | WNOHANG | WNOWAIT) == 0 && before.si_pid != 0;
 }
 
-// Gives a keeper the time to take along what has left its group. True: it ended, of something else than being asked.
+static bool is_keeper(const hone_process_state *state)
+{
+    return strcmp(state->name, HONE_KEEPER_NAME) == 0 && !state->is_stopped;
+}
+
+// A keeper takes along what has left its group, and then ends as its worker did. Whoever is on its way out says soon how it
+// ended. Either takes as long as a busy machine takes, so that only one that stands still ends the wait; nobody else is waited
+// for. True: it ended.
 static bool ask_to_end(pid_t pid)
 {
-    enum { LOOK_NS = 100 * 1000, MOST_NS = 500 * 1000 * 1000 };
-    kill(pid, SIGTERM);
-    for (uint64_t waited = 0; waited < MOST_NS && !has_ended(pid); waited += LOOK_NS)
+    enum { LOOK_NS = 100 * 1000 };
+    static const uint64_t most_ns = 30000000000u;
+    hone_process_state state;
+    const uint64_t end = hone_os_now_ns() + most_ns;
+    if (hone_process_state_read(pid, &state) && is_keeper(&state)) kill(pid, SIGTERM);
+    while (!has_ended(pid) && hone_os_now_ns() < end && hone_process_state_read(pid, &state) &&
+           (state.is_exiting || is_keeper(&state)))
         hone_os_sleep_ns(LOOK_NS);
     return has_ended(pid);
 }

@@ -86,4 +86,5 @@ const hone_platform_ops hone_cuda_platform = {
     .check = hone_cuda_check_pack,
     .fits = hone_cuda_fits,
     .last_failure = cuda_last_failure,
+    .digest = hone_cuda_digest,
 };

@@ -97,5 +97,6 @@ void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kern
 
 // run.c
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+uint64_t hone_cuda_digest(const hone_plan *plan);
 
 #endif

@@ -3,6 +3,7 @@
 #include "platforms/cuda/loaded.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "pack/pack.h"
 #include "platforms/cuda/cuda.h"
 
@@ -141,6 +142,7 @@ hone_status hone_cuda_read_code(
         status = compile(loaded, plan, code->source, options, &image->owned, err);
     image->entry = code->entry;
     image->bytes = code->binary != NULL ? code->binary : hone_buffer_string(&image->owned);
+    image->size = code->binary != NULL ? code->binary_size : image->owned.size;
     return status;
 }
 
@@ -149,12 +151,21 @@ static hone_status read_plainly(cuda_loaded *loaded, const hone_plan *plan, cuda
     return hone_cuda_read_code(loaded, plan, NULL, image, err);
 }
 
+static uint64_t digest_of(const cuda_loaded *loaded, const cuda_image *image)
+{
+    uint64_t code = hone_hash64(image->bytes, image->size);
+    code = hone_hash64_add(code, image->entry, strlen(image->entry));
+    code = hone_hash64_add(code, &loaded->scratch_bytes, sizeof loaded->scratch_bytes);
+    return hone_launch_digest(code, &loaded->launch, loaded->arguments, loaded->count);
+}
+
 static hone_status read_and_load(cuda_loaded *loaded, const hone_plan *plan, cuda_read *read, hone_error *err)
 {
     cuda_image image = {.entry = NULL};
     hone_buffer_init(&image.owned, loaded->instance->allocator);
     hone_buffer_init(&image.text, loaded->instance->allocator);
     hone_status status = read(loaded, plan, &image, err);
+    if (status == HONE_OK) loaded->digest = digest_of(loaded, &image);
     if (status == HONE_OK) status = load(loaded->instance, image.bytes, loaded, image.entry, err);
     hone_buffer_deinit(&image.owned);
     hone_buffer_deinit(&image.text);
@@ -354,4 +365,10 @@ void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kern
     if (loaded == NULL || hone_cuda_enter(instance, loaded->gpu, &before, NULL) != HONE_OK) return;
     unload(loaded);
     hone_cuda_leave(instance, before);
+}
+
+uint64_t hone_cuda_digest(const hone_plan *plan)
+{
+    const cuda_loaded *loaded = plan->state;
+    return loaded->digest;
 }

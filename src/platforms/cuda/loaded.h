@@ -17,6 +17,7 @@ typedef struct cuda_loaded {
     uint32_t attribute_count;
     size_t scratch_bytes;   // device memory that each run takes from its stream; 0: none
     uint32_t scratch_index; // of the argument that points there
+    uint64_t digest;        // of the code, its launch and its arguments
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } cuda_loaded;
@@ -24,6 +25,7 @@ typedef struct cuda_loaded {
 // The code of a plan before it is loaded. Texts and bytes are the kernel's, or in the two buffers.
 typedef struct cuda_image {
     const void *bytes; // a cubin, a fatbin or PTX, with a NUL behind it
+    size_t size;
     const char *entry;
     hone_buffer owned, text;
 } cuda_image;

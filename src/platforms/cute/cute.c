@@ -159,6 +159,11 @@ static void cute_describe(hone_platform_instance *instance, hone_buffer *out)
     hone_python_describe("nvidia-cutlass-dsl", out);
 }
 
+static uint64_t cute_digest(const hone_plan *plan)
+{
+    return hone_cute_is_export(plan->kernel) ? hone_cute_export_digest(plan) : hone_cuda_digest(plan);
+}
+
 const hone_platform_ops hone_cute_platform = {
     .struct_size = sizeof(hone_platform_ops),
     .platform = HONE_CUTE,
@@ -170,4 +175,5 @@ const hone_platform_ops hone_cute_platform = {
     .check = hone_cute_check,
     .fits = hone_cuda_fits,
     .wakes = true,
+    .digest = cute_digest,
 };

@@ -2,6 +2,7 @@
 #include "platforms/cute/export.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "platforms/cuda/instance.h"
 #include "platforms/cute/runtime.h"
@@ -25,6 +26,7 @@ typedef struct cute_export {
     hone_library *library;
     cute_function *function;
     stream_way stream;
+    uint64_t digest; // of the library, the function and its arguments
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } cute_export;
@@ -131,6 +133,14 @@ static hone_status take_arguments(cute_export *made, const hone_plan *plan, hone
     return status;
 }
 
+static uint64_t digest_of(const cute_export *made, const hone_pack_variant *variant)
+{
+    const hone_launch launches_itself = {.flags = (uint32_t)made->stream};
+    uint64_t code = hone_hash64(variant->file->sha256, strlen(variant->file->sha256));
+    code = hone_hash64_add(code, variant->code.entry, strlen(variant->code.entry));
+    return hone_launch_digest(code, &launches_itself, made->arguments, made->count);
+}
+
 static hone_status load(cute_export *made, const hone_plan *plan, hone_error *err)
 {
     const hone_pack_variant *variant = hone_pack_variant_of(plan->kernel->code->pack, plan->config);
@@ -139,7 +149,9 @@ static hone_status load(cute_export *made, const hone_plan *plan, hone_error *er
     if (status == HONE_OK) status = take_arguments(made, plan, err);
     if (status == HONE_OK) status = hone_cute_runtime_open(&made->instance->allocator, &made->runtime, err);
     if (status == HONE_OK) status = hone_native_open_library(variant->file, &made->library, err);
-    return status == HONE_OK ? find_entry(made, variant, err) : status;
+    if (status != HONE_OK) return status;
+    made->digest = digest_of(made, variant);
+    return find_entry(made, variant, err);
 }
 
 hone_status hone_cute_export_prepare(
@@ -257,4 +269,10 @@ hone_status hone_cute_export_run(const hone_plan *plan, const hone_value *args, 
     hone_status status = call(made, values, count, stream);
     hone_cuda_leave(made->instance, before);
     return status;
+}
+
+uint64_t hone_cute_export_digest(const hone_plan *plan)
+{
+    const cute_export *made = plan->state;
+    return made->digest;
 }

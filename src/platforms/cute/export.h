@@ -12,5 +12,6 @@ hone_status hone_cute_export_prepare(
     hone_platform_instance *instance, const hone_plan *plan, void **out_state, hone_error *err);
 void hone_cute_export_release(hone_platform_instance *instance, void *state);
 hone_status hone_cute_export_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+uint64_t hone_cute_export_digest(const hone_plan *plan);
 
 #endif

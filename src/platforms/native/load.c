@@ -2,6 +2,7 @@
 #include "platforms/native/native.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -10,9 +11,8 @@
 static const char where[] = "native.load";
 
 typedef struct native_loaded {
-    hone_library *library;
-    native_entry *entry;
-    const hone_pack_function *function; // of a library; else entry
+    native_code code;                   // of a source
+    const hone_pack_function *function; // of a library; else code
     void *state;                        // what its prepare made
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
@@ -121,7 +121,7 @@ static hone_status prepare_source(
     if (status == HONE_OK)
         status = hone_launch_scratch(&allocator, plan, loaded->arguments, loaded->count, out_scratch_bytes, NULL, err);
     if (status != HONE_OK) return status;
-    return hone_native_compile(plan, loaded->arguments, loaded->count, &loaded->library, &loaded->entry, err);
+    return hone_native_compile(plan, loaded->arguments, loaded->count, &loaded->code, err);
 }
 
 hone_status hone_native_prepare(
@@ -161,7 +161,7 @@ void hone_native_release(hone_platform_instance *instance, const hone_kernel *ke
     }
     if (loaded->function != NULL && loaded->function->release != NULL && loaded->state != NULL)
         loaded->function->release(kernel, loaded->state);
-    if (loaded->library != NULL) hone_library_close(&allocator, &loaded->library);
+    if (loaded->code.library != NULL) hone_library_close(&allocator, &loaded->code.library);
     hone_free(&allocator, loaded);
 }
 
@@ -192,7 +192,7 @@ static hone_status call(const native_loaded *loaded, const hone_value *args, voi
         else if (argument->type == HONE_ARGUMENT_POINTER)
             addresses[i] = NULL; // a tensor that was left out
     }
-    const int code = loaded->entry(addresses);
+    const int code = loaded->code.entry(addresses);
     return code == 0 ? HONE_OK : code == HONE_UNSUPPORTED ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
 }
 
@@ -209,4 +209,14 @@ hone_status hone_native_run(const hone_plan *plan, const hone_value *args, const
     hone_status status = call(loaded, args, own);
     free(own);
     return status;
+}
+
+// What a function of a library does with a config, only the library knows.
+uint64_t hone_native_digest(const hone_plan *plan)
+{
+    const native_loaded *loaded = plan->state;
+    const hone_launch called = {.flags = 0};
+    if (loaded->function != NULL) return 0;
+    const uint64_t code = hone_hash64_add(loaded->code.digest, &plan->scratch_bytes, sizeof plan->scratch_bytes);
+    return hone_launch_digest(code, &called, loaded->arguments, loaded->count);
 }

@@ -88,4 +88,5 @@ const hone_platform_ops hone_native_platform = {
     .describe = native_describe,
     .check = hone_native_check_pack,
     .stands_alone = true,
+    .digest = hone_native_digest,
 };

@@ -262,7 +262,7 @@ static hone_status compile(job *j, hone_error *err)
 // Loading ----------------------------------------------------------------------------------------------------------
 
 // Each is loaded under a path that no other has, because the loader takes equal paths for equal libraries.
-static hone_status load(const job *j, hone_library **out_library, native_entry **out_entry, hone_error *err)
+static hone_status load(const job *j, native_code *out, hone_error *err)
 {
     char path[PATH_SIZE];
     hone_library *library = NULL;
@@ -277,8 +277,9 @@ static hone_status load(const job *j, hone_library **out_library, native_entry *
         hone_library_close(&allocator, &library);
         return hone_fail(err, HONE_CORRUPT, where, "what was compiled has no %s", shim_entry);
     }
-    memcpy(out_entry, &symbol, sizeof symbol);
-    *out_library = library;
+    memcpy(&out->entry, &symbol, sizeof symbol);
+    out->library = library;
+    out->digest = hone_hash64(hone_buffer_string(&j->result), j->result.size);
     return HONE_OK;
 }
 
@@ -297,12 +298,7 @@ static hone_status describe(job *j, const hone_argument *arguments, uint32_t cou
 }
 
 hone_status hone_native_compile(
-    const hone_plan *plan,
-    const hone_argument *arguments,
-    uint32_t count,
-    hone_library **out_library,
-    native_entry **out_entry,
-    hone_error *err)
+    const hone_plan *plan, const hone_argument *arguments, uint32_t count, native_code *out, hone_error *err)
 {
     const hone_allocator allocator = hone_allocator_system();
     job *j = hone_alloc(&allocator, sizeof *j);
@@ -316,7 +312,7 @@ hone_status hone_native_compile(
     hone_status status = describe(j, arguments, count, err);
     if (status == HONE_OK) status = make_folder(j, err);
     if (status == HONE_OK && !hone_compiled_find_with_files(j->key, &j->result)) status = compile(j, err);
-    if (status == HONE_OK) status = load(j, out_library, out_entry, err);
+    if (status == HONE_OK) status = load(j, out, err);
     if (j->folder[0] != '\0') hone_os_remove_private_folder(j->folder);
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         hone_buffer_deinit(buffers[i]);

@@ -88,6 +88,7 @@ hone_status hone_opencl_prepare(
     size_t *out_scratch_bytes,
     hone_error *err);
 void hone_opencl_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
+uint64_t hone_opencl_digest(const hone_plan *plan);
 
 // run.c
 hone_status hone_opencl_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);

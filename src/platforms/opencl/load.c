@@ -2,6 +2,7 @@
 #include "platforms/opencl/loaded.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "pack/pack.h"
 
 #include <stdio.h>
@@ -121,8 +122,8 @@ hone_status hone_opencl_bind(
     if (result != OPENCL_SUCCESS) return hone_opencl_check(loaded->instance, result, "clRetainContext", err);
     binding->context = context;
     pthread_mutex_init(&binding->mutex, NULL);
-    hone_status status =
-        hone_opencl_build(loaded->instance, loaded->device, context, &loaded->source, &binding->program, err);
+    hone_status status = hone_opencl_build(
+        loaded->instance, loaded->device, context, &loaded->source, &binding->program, &binding->digest, err);
     if (status == HONE_OK) status = make_kernel(loaded, binding, err);
     if (status != HONE_OK) hone_opencl_unbind(loaded, binding);
     return status;
@@ -206,6 +207,14 @@ static hone_status take_code(const hone_plan *plan, opencl_loaded *loaded, hone_
     return HONE_OK;
 }
 
+static uint64_t digest_of(const opencl_loaded *loaded, const hone_launch *launch)
+{
+    if (loaded->first.digest == 0) return 0;
+    uint64_t code = hone_hash64_add(loaded->first.digest, loaded->entry, strlen(loaded->entry));
+    code = hone_hash64_add(code, &loaded->scratch_bytes, sizeof loaded->scratch_bytes);
+    return hone_launch_digest(code, launch, loaded->arguments, loaded->count);
+}
+
 static hone_status prepare_loaded(
     hone_platform_instance *instance, const hone_plan *plan, opencl_loaded *loaded, hone_error *err)
 {
@@ -223,7 +232,9 @@ static hone_status prepare_loaded(
     if (status != HONE_OK) return status;
     take_extent(&launch, loaded);
     loaded->entry = hone_code_of_plan(plan)->entry;
-    return hone_opencl_bind(loaded, atomic_load(&loaded->device->context), &loaded->first, err);
+    status = hone_opencl_bind(loaded, atomic_load(&loaded->device->context), &loaded->first, err);
+    if (status == HONE_OK) loaded->digest = digest_of(loaded, &launch);
+    return status;
 }
 
 static void unload(opencl_loaded *loaded)
@@ -279,4 +290,10 @@ void hone_opencl_release(hone_platform_instance *instance, const hone_kernel *ke
     (void)instance;
     if (kernel->code != NULL && state != NULL) unload(state);
     if (kernel->code == NULL && kernel->release != NULL) kernel->release(kernel, state);
+}
+
+uint64_t hone_opencl_digest(const hone_plan *plan)
+{
+    const opencl_loaded *loaded = plan->state;
+    return loaded->digest;
 }

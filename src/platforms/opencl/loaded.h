@@ -10,6 +10,7 @@ typedef struct opencl_binding {
     opencl_context *context;
     opencl_queue *queue; // for runs that bring none
     opencl_program *program;
+    uint64_t digest; // of the program; 0: not known
     opencl_kernel *kernel;
     pthread_mutex_t mutex; // arguments are set and the kernel started by one thread at a time
     struct opencl_binding *_Atomic next;
@@ -23,6 +24,7 @@ typedef struct opencl_loaded {
     const char *entry;
     size_t global[3], local[3];
     size_t scratch_bytes; // a buffer for each run; 0: none
+    uint64_t digest;      // of the program in hone's own context, its launch and its arguments; 0: not known
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
     pthread_mutex_t growing; // of the list of bindings

@@ -75,4 +75,5 @@ const hone_platform_ops hone_opencl_platform = {
     .check = hone_opencl_check_pack,
     .last_failure = opencl_last_failure,
     .describe = opencl_describe,
+    .digest = hone_opencl_digest,
 };

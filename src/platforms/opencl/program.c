@@ -71,20 +71,39 @@ static hone_status fail_log(
     return status;
 }
 
-static void keep_binary(const hone_platform_instance *instance, opencl_program *program, const char *key)
+// PoCL puts before its machine code, which is for work-groups of any size, the digest of the source with its options and LLVM's
+// bitcode, in which a drawn file name and the number of programs before it show: these say nothing of what runs.
+static uint64_t digest_of(const void *binary, size_t size)
+{
+    static const char pocl[] = "poclbin", elf[] = {0x7f, 'E', 'L', 'F'};
+    const char *bytes = binary, *code = NULL;
+    if (size > sizeof pocl && memcmp(bytes, pocl, sizeof pocl) == 0) code = memmem(bytes, size, elf, sizeof elf);
+    if (code == NULL) code = bytes;
+    return hone_hash64(code, size - (size_t)(code - bytes));
+}
+
+// Of the one device that the program was built for; a context of several has a list of them, and is not asked.
+static void take_binary(const hone_platform_instance *instance, opencl_program *program, hone_buffer *out)
 {
     const opencl_icd *icd = &instance->icd;
     size_t size = 0;
-    hone_buffer bytes;
-    hone_buffer_init(&bytes, instance->allocator);
-    // Of the one device that the program was built for; a context of several has a list of them, and is not asked.
     opencl_result result = icd->get_program_info(program, OPENCL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL);
     unsigned char *binary = result == OPENCL_SUCCESS && size > 0 ? hone_alloc(&instance->allocator, size) : NULL;
-    if (binary != NULL && icd->get_program_info(program, OPENCL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == 0) {
-        hone_buffer_append(&bytes, binary, size);
-        if (!bytes.failed) hone_compiled_keep(key, &bytes);
-    }
+    if (binary != NULL && icd->get_program_info(program, OPENCL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == 0)
+        hone_buffer_append(out, binary, size);
     hone_free(&instance->allocator, binary);
+}
+
+static void keep_binary(
+    const hone_platform_instance *instance, opencl_program *program, const char *key, uint64_t *out_digest)
+{
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, instance->allocator);
+    take_binary(instance, program, &bytes);
+    if (!bytes.failed && bytes.size > 0) {
+        *out_digest = digest_of(bytes.data, bytes.size);
+        hone_compiled_keep(key, &bytes);
+    }
     hone_buffer_deinit(&bytes);
 }
 
@@ -137,29 +156,46 @@ static hone_status compile(
     return status;
 }
 
+// What was compiled before. False: nothing was, or the driver does not take it any more.
+static bool find_program(
+    hone_platform_instance *instance,
+    const opencl_device *device,
+    opencl_context *context,
+    const opencl_source *source,
+    const char *key,
+    opencl_program **out,
+    uint64_t *out_digest)
+{
+    hone_buffer kept;
+    hone_buffer_init(&kept, instance->allocator);
+    bool found = hone_compiled_find(key, &kept);
+    const char *bytes = hone_buffer_string(&kept);
+    if (found) found = load_binary(instance, device, context, bytes, kept.size, source->options, out, NULL) == HONE_OK;
+    if (found) *out_digest = digest_of(bytes, kept.size);
+    hone_buffer_deinit(&kept);
+    return found;
+}
+
 hone_status hone_opencl_build(
     hone_platform_instance *instance,
     const opencl_device *device,
     opencl_context *context,
     const opencl_source *source,
     opencl_program **out,
+    uint64_t *out_digest,
     hone_error *err)
 {
     char key[HONE_SHA256_HEX_SIZE];
-    hone_buffer kept;
     *out = NULL;
-    if (source->text == NULL)
+    *out_digest = 0;
+    if (source->text == NULL) {
+        *out_digest = digest_of(source->binary, source->binary_size);
         return load_binary(instance, device, context, source->binary, source->binary_size, source->options, out, err);
+    }
     bool keyed = key_of(instance, device, source, key);
-    hone_buffer_init(&kept, instance->allocator);
-    bool found = keyed && hone_compiled_find(key, &kept);
-    hone_status status = HONE_NOT_FOUND;
-    if (found)
-        status =
-            load_binary(instance, device, context, hone_buffer_string(&kept), kept.size, source->options, out, NULL);
-    hone_buffer_deinit(&kept);
-    if (status == HONE_OK) return HONE_OK;
-    status = compile(instance, device, context, source, out, err);
-    if (status == HONE_OK && keyed && context == atomic_load(&device->context)) keep_binary(instance, *out, key);
+    if (keyed && find_program(instance, device, context, source, key, out, out_digest)) return HONE_OK;
+    hone_status status = compile(instance, device, context, source, out, err);
+    if (status == HONE_OK && keyed && context == atomic_load(&device->context))
+        keep_binary(instance, *out, key, out_digest);
     return status;
 }

@@ -162,6 +162,7 @@ static hone_status read_variant(cuda_loaded *loaded, const hone_plan *plan, cuda
     hone_buffer_text(&image->text, metadata.name);
     image->entry = hone_buffer_string(&image->text);
     image->bytes = hone_buffer_string(&image->owned);
+    image->size = image->owned.size;
     return image->text.failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
@@ -194,6 +195,7 @@ const hone_platform_ops hone_triton_platform = {
     .release = hone_cuda_release,
     .run = hone_cuda_run,
     .describe = triton_describe,
+    .digest = hone_cuda_digest,
     .check = triton_check,
     .fits = triton_fits,
     .wakes = true,

@@ -84,6 +84,7 @@ void hone_xla_release(hone_platform_instance *instance, const hone_kernel *kerne
 
 // run.c
 hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+uint64_t hone_xla_digest(const hone_plan *plan);
 bool hone_xla_last_failure(hone_platform_instance *instance, hone_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "platforms/xla/loaded.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "pack/pack.h"
 
 #include <inttypes.h>
@@ -63,6 +64,7 @@ static hone_status take_arguments(
     hone_status status = hone_launch_arguments(allocator, plan, arguments, &loaded->argument_count, err);
     for (uint32_t i = 0; status == HONE_OK && i < loaded->argument_count; i++)
         status = take_argument(plan->call, &arguments[i], i, &loaded->arguments[i], err);
+    if (status == HONE_OK) loaded->digest = hone_hash64(arguments, loaded->argument_count * sizeof *arguments);
     return status;
 }
 
@@ -225,6 +227,8 @@ static hone_status compile(const hone_plan *plan, xla_loaded *loaded, hone_error
     bool first = loaded->client->devices[0] == loaded->device;
     hone_status status = make_program(&instance->allocator, plan, &program, err);
     if (status == HONE_OK) status = hone_xla_options(&instance->allocator, plan, !first, &options, err);
+    const uint64_t module = hone_hash64_add(loaded->digest, hone_buffer_string(&program), program.size);
+    loaded->digest = hone_hash64_add(module, hone_buffer_string(&options), options.size);
     if (status == HONE_OK)
         status = hone_xla_compile(instance, loaded->client, loaded->device, &program, &options, &loaded->loaded, err);
     hone_buffer_deinit(&program);
@@ -295,4 +299,10 @@ void hone_xla_release(hone_platform_instance *instance, const hone_kernel *kerne
         unload(state);
     else if (kernel->code == NULL && kernel->release != NULL)
         kernel->release(kernel, state);
+}
+
+uint64_t hone_xla_digest(const hone_plan *plan)
+{
+    const xla_loaded *loaded = plan->state;
+    return loaded->digest;
 }

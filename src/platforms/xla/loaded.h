@@ -28,6 +28,7 @@ typedef struct xla_loaded {
     const hone_device_info *info;
     bool on_host; // tensors lie in the host's memory
     pjrt_loaded *loaded;
+    uint64_t digest; // of the module, the options that it is compiled with and its arguments
     uint32_t argument_count, result_count;
     xla_argument arguments[HONE_MAX_ARGUMENTS];
     xla_result results[HONE_MAX_ARGUMENTS];

@@ -117,6 +117,7 @@ const hone_platform_ops hone_xla_platform = {
     .check = hone_xla_check_pack,
     .last_failure = hone_xla_last_failure,
     .wakes = true,
+    .digest = hone_xla_digest,
 };
 
 const hone_platform_ops hone_pallas_platform = {
@@ -127,4 +128,5 @@ const hone_platform_ops hone_pallas_platform = {
     .release = hone_xla_release,
     .run = hone_xla_run,
     .check = hone_xla_check_pack,
+    .digest = hone_xla_digest,
 };

@@ -143,6 +143,32 @@ static void killing_takes_the_whole_group(void **state)
     close(fd);
 }
 
+// A candidate knows who its parent is.
+static int stop_keeper(void *ctx, int fd)
+{
+    (void)ctx;
+    hone_process_keep();
+    kill(getppid(), SIGSTOP);
+    (void)!hone_fd_write(fd, "s", 1, 0);
+    pause();
+    return 0;
+}
+
+static void a_keeper_that_is_stopped_is_not_waited_for(void **state)
+{
+    int number, code;
+    char c;
+    hone_process child;
+    hone_error err = {0};
+    (void)state;
+    if (hone_os_thread_count() != 1) return; // nobody is kept then, and the child would stop this test
+    assert_int_equal(hone_process_fork(stop_keeper, NULL, &child, &err), HONE_OK);
+    assert_int_equal(hone_fd_read(child.fd, &c, 1, hone_os_now_ns() + 60 * second_ns), HONE_OK);
+    const uint64_t start = hone_os_now_ns();
+    hone_process_kill(&child, &number, &code);
+    assert_true(hone_os_now_ns() - start < 20 * second_ns); // what the wait for one that works is limited by is 30
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +178,7 @@ int main(void)
         cmocka_unit_test(waiting_ends_at_the_deadline),
         cmocka_unit_test(the_signal_that_killed_a_child_is_told),
         cmocka_unit_test(killing_takes_the_whole_group),
+        cmocka_unit_test(a_keeper_that_is_stopped_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
