@@ -203,7 +203,7 @@ static void print_absent(const json_t *kernels)
             printf("%s%s", between, text(json_array_get(kernels, j), "kernel"));
             between = ", ";
         }
-        printf(": %s\n", reason[0] != '\0' ? reason : "there was no time for it");
+        printf(": %s\n", reason[0] != '\0' ? reason : "the time or the evaluations were spent before its turn");
     }
 }
 
