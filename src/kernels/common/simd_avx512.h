@@ -10,7 +10,8 @@
 static inline __mmask16 hone_mask16(int64_t count)
 {
     if (count >= 16) return 0xffff;
-    return count <= 0 ? (__mmask16)0 : (__mmask16)((1u << count) - 1);
+    if (count <= 0) return 0;
+    return (__mmask16)((1u << count) - 1);
 }
 
 static inline __m512 hone_widen16(__m256i half, hone_dtype_id dtype)

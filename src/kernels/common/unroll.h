@@ -3,7 +3,9 @@
 #ifndef HONE_KERNELS_COMMON_UNROLL_H
 #define HONE_KERNELS_COMMON_UNROLL_H
 
-#if defined(__clang__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#    define HONE_UNROLL // what a sanitizer adds to a loop can make gcc ignore the annotation, and say so
+#elif defined(__clang__)
 #    define HONE_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #    define HONE_UNROLL _Pragma("GCC unroll 32")
