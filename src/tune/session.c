@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-// Runs that are compared after a candidate was timed, and before and after the finals' turns.
-enum { RACE_VERIFIED = 8, FINALS_VERIFIED = 64 };
-static const double race_verified_ns = 1e6, finals_verified_ns = 10e6;
+// Runs that are compared after a candidate was timed.
+enum { RACE_VERIFIED = 8 };
+static const double race_verified_ns = 1e6;
 
 enum { CACHE_GUESS = 32 << 20, FLOOD_LIMIT = 256 << 20 };
 
@@ -259,7 +259,7 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
 
 // Try ------------------------------------------------------------------------------------------------------------
 
-static void pass_phase(const hone_session *session)
+void hone_session_pass_phase(const hone_session *session)
 {
     if (session->note) session->note(session->note_ctx);
 }
@@ -271,8 +271,7 @@ static hone_failure verify_first(hone_runner *runner, double *max_error, hone_er
     return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, max_error, err) : failure;
 }
 
-// What candidates that are done have left in this process. An earlier failure is the one to tell.
-static hone_failure look_after(hone_session *session, hone_failure failure, hone_error *err)
+hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err)
 {
     hone_error why = {0};
     hone_failure left = hone_watch_end(&session->watch, session->own_pool, &why);
@@ -288,9 +287,9 @@ static hone_failure measure(hone_runner *runner, const hone_racing *racing, hone
 {
     hone_failure failure = verify_first(runner, &out->max_error, err);
     if (failure != HONE_FAILURE_NONE) return failure;
-    pass_phase(runner->session);
+    hone_session_pass_phase(runner->session);
     failure = hone_race(runner, racing, out, err);
-    pass_phase(runner->session);
+    hone_session_pass_phase(runner->session);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     if (failure != HONE_FAILURE_NONE || out->dropped) return failure;
     return hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, &out->max_error, err);
@@ -320,12 +319,12 @@ static hone_failure try_candidate(hone_session *session, const question *q, hone
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
     out->prepare_ns = (double)(hone_os_now_ns() - start);
     hone_watch_prepared(&session->watch);
-    pass_phase(session);
+    hone_session_pass_phase(session);
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
     if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, &q->racing, out, err);
     hone_runner_deinit(&runner);
-    return look_after(session, failure, err);
+    return hone_session_look_after(session, failure, err);
 }
 
 static hone_status read_question(hone_session *session, hone_wire_reader *reader, question *out, hone_error *err)
@@ -354,126 +353,6 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
     hone_message_put_trial(answer, &trial);
 }
 
-// Confirm --------------------------------------------------------------------------------------------------------
-
-typedef struct finals {
-    hone_session *session;
-    uint32_t count;
-    hone_kernel kernels[HONE_MAX_FINALISTS];
-    hone_config configs[HONE_MAX_FINALISTS];
-    hone_runner runners[HONE_MAX_FINALISTS];
-    uint32_t rounds;
-    uint64_t seed;
-    double limit_seconds;
-} finals;
-
-static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *err)
-{
-    f->count = hone_wire_get_u32(reader);
-    if (f->count > HONE_MAX_FINALISTS) return hone_fail(err, HONE_IO, where, "too many finalists");
-    for (uint32_t i = 0; i < f->count; i++) {
-        hone_status status = hone_message_get_kernel(reader, &f->session->how, &f->kernels[i], err);
-        if (status != HONE_OK) return status;
-        hone_message_get_config(reader, &f->configs[i]);
-    }
-    f->rounds = hone_wire_get_u32(reader);
-    f->seed = hone_wire_get_u64(reader);
-    f->limit_seconds = hone_wire_get_f64(reader);
-    hone_status status = hone_wire_check(reader, err);
-    return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
-}
-
-// Every finalist in turn; *out_failed is the one that failed.
-static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_failed, hone_error *err)
-{
-    for (uint32_t i = 0; i < f->count; i++) {
-        double error = 0;
-        *out_failed = i;
-        hone_failure failure =
-            hone_runner_verify_often(&f->runners[i], FINALS_VERIFIED, finals_verified_ns, &error, err);
-        if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(&f->runners[i], &error, err);
-        if (failure == HONE_FAILURE_NONE) failure = hone_watch_compare(&f->session->watch, err);
-        if (error > max_error[i]) max_error[i] = error;
-        if (failure != HONE_FAILURE_NONE) return failure;
-    }
-    return HONE_FAILURE_NONE;
-}
-
-static hone_failure prepare_all(finals *f, uint32_t *out_failed, hone_error *err)
-{
-    for (uint32_t i = 0; i < f->count; i++) {
-        *out_failed = i;
-        hone_failure failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
-        if (failure != HONE_FAILURE_NONE) return failure;
-        hone_watch_prepared(&f->session->watch);
-        pass_phase(f->session);
-    }
-    return HONE_FAILURE_NONE;
-}
-
-static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
-{
-    for (uint32_t i = 0; i < f->count; i++) {
-        double warm_ns;
-        *out_failed = i;
-        if (f->runners[i].verify_ns > hone_long_run_ns) continue;
-        hone_failure failure = hone_runner_warm(&f->runners[i], &warm_ns, err);
-        if (failure != HONE_FAILURE_NONE) return failure;
-    }
-    return HONE_FAILURE_NONE;
-}
-
-// Verified before and after: what was right in its first run may be wrong in its thousandth.
-static hone_failure run_finals(finals *f, hone_confirmation *out, hone_error *err)
-{
-    hone_runner *runners[HONE_MAX_FINALISTS];
-    hone_watch_begin(&f->session->watch);
-    for (uint32_t i = 0; i < f->count; i++)
-        runners[i] = &f->runners[i];
-    hone_failure failure = prepare_all(f, &out->failed, err);
-    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
-    if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
-    pass_phase(f->session);
-    if (failure == HONE_FAILURE_NONE)
-        failure = hone_interleave(runners, f->count, f->rounds, f->seed, f->limit_seconds, out, err);
-    pass_phase(f->session);
-    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
-    for (uint32_t i = 0; i < f->count; i++)
-        hone_runner_deinit(&f->runners[i]);
-    // What is left behind in the end is nobody's in particular, when there are several.
-    hone_error why = {0};
-    hone_failure left = look_after(f->session, failure, &why);
-    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE || f->count > 1) return failure;
-    out->failed = 0;
-    *err = why;
-    return left;
-}
-
-static hone_status handle_confirm(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
-{
-    hone_error err = {0};
-    finals *f = hone_alloc(&session->allocator, sizeof *f);
-    hone_confirmation *confirmation = hone_alloc(&session->allocator, sizeof *confirmation);
-    hone_status status = f && confirmation ? HONE_OK : HONE_OUT_OF_MEMORY;
-    if (status == HONE_OK) {
-        f->session = session;
-        if (read_finals(f, reader, &err) != HONE_OK)
-            confirmation->failure = HONE_FAILURE_PREPARE;
-        else
-            confirmation->failure = run_finals(f, confirmation, &err);
-        confirmation->spoiled = session->spoiled;
-        if (confirmation->failure != HONE_FAILURE_NONE) {
-            confirmation->count = confirmation->rounds = 0;
-            hone_words_copy(confirmation->reason, sizeof confirmation->reason, err.message);
-        }
-        confirmation->retired = hone_site_is_lost(&session->site);
-        hone_message_put_confirmation(answer, confirmation);
-    }
-    hone_free(&session->allocator, confirmation);
-    hone_free(&session->allocator, f);
-    return status;
-}
-
 hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer)
 {
     if (kind == HONE_MESSAGE_OPEN) close_call(session);
@@ -488,7 +367,7 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
     else if (kind == HONE_MESSAGE_PREPARE)
         hone_session_prepare(session, &reader, answer);
     else if (kind == HONE_MESSAGE_CONFIRM)
-        status = handle_confirm(session, &reader, answer);
+        status = hone_session_confirm(session, &reader, answer);
     else if (kind == HONE_MESSAGE_PING)
         hone_wire_put_text(answer, hone_version());
     else

@@ -54,6 +54,14 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
 // preparing.c: answers PREPARE with how many configs could be prepared.
 void hone_session_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
 
+// finals.c: answers CONFIRM.
+hone_status hone_session_confirm(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
+
+// Tells the tuner that a phase has passed.
+void hone_session_pass_phase(const hone_session *session);
+// What candidates that are done have left in this process. An earlier failure is the one to tell.
+hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
+
 // Of the values that are loaded; NULL: there is none, only bits are compared.
 const hone_reference *hone_session_reference(const hone_session *session);
 
@@ -71,6 +79,12 @@ typedef struct hone_runner {
     double verify_ns; // what the last verified run took
 } hone_runner;
 
+// How a run failed that came back with this.
+hone_failure hone_failure_of(hone_status status);
+// One run on one of the sets of buffers; not waited for on a device.
+hone_status hone_runner_run_on(const hone_runner *runner, size_t set);
+// Says in err what a run came back with.
+hone_failure hone_runner_fail(const hone_runner *runner, hone_status status, hone_error *err);
 // Prepares. Returns HONE_FAILURE_NONE, or how it failed with words in err. runner_deinit is called in any case.
 hone_failure hone_runner_init(
     hone_runner *runner, hone_session *session, const hone_kernel *kernel, const hone_config *config, hone_error *err);
