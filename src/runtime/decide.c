@@ -287,7 +287,7 @@ static hone_status from_memory(const hone_request *request, hone_decision *out, 
     return look_up(request, copy_memory_row, out, why);
 }
 
-// Tuning and the heuristic ------------------------------------------------------------------------------------------
+// Tuning -------------------------------------------------------------------------------------------------------------
 
 static hone_status tune_now(const hone_request *request, hone_turn *turn, hone_decision *out, hone_error *why)
 {
@@ -328,34 +328,6 @@ static hone_status from_autotune(const hone_request *request, hone_decision *out
     return status;
 }
 
-// The first kernel in the registry's order that can run the call; the reference only when nothing else can.
-static hone_status from_heuristic(const hone_request *request, hone_decision *out, hone_error *why)
-{
-    size_t count = 0;
-    const hone_kernel_ref *const *kernels = hone_registry_list(request->op->algorithm, &count);
-    hone_error reason = {.message = "no kernel is registered"}, failure = {.message = ""};
-    for (int references = 0; references < 2; references++) {
-        for (size_t i = 0; i < count; i++) {
-            if (kernels[i]->kernel.is_reference != (references == 1)) continue;
-            hone_config config;
-            hone_status status = hone_request_admits(request, kernels[i], &reason);
-            if (status == HONE_OK)
-                status = hone_kernel_default_config(kernels[i], request->call, request->device, &config, &reason);
-            if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, "decide");
-            if (status == HONE_KERNEL_FAILED) failure = reason;
-            if (status != HONE_OK) continue;
-            hone_decision_fill(out, kernels[i], &config, hone_call_key(request->call));
-            out->verified = false;
-            return HONE_OK;
-        }
-    }
-    if (failure.message[0] != '\0')
-        return hone_fail(
-            why, HONE_KERNEL_FAILED, "decide", "every kernel that could run it failed; the last was %s",
-            failure.message);
-    return hone_fail(why, HONE_NOT_FOUND, "decide", "no kernel can run it; the last said: %s", reason.message);
-}
-
 const hone_links hone_runtime_links = {
     .find =
         {
@@ -366,7 +338,7 @@ const hone_links hone_runtime_links = {
             [HONE_SOURCE_STORE] = hone_request_from_store,
             [HONE_SOURCE_TRANSFER] = hone_request_from_transfer,
             [HONE_SOURCE_AUTOTUNE] = from_autotune,
-            [HONE_SOURCE_HEURISTIC] = from_heuristic,
+            [HONE_SOURCE_HEURISTIC] = hone_request_from_heuristic,
         },
 };
 

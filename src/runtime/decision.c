@@ -47,6 +47,12 @@ hone_status hone_decision_from_store(
             why, HONE_INCOMPATIBLE, "decide",
             "the stored answer was measured with revision %s of kernel %s, which is now %s", row->revision, row->kernel,
             kernel->kernel.revision);
+    // It has no space now, and may be whole again tomorrow.
+    const hone_code *code = kernel->kernel.code;
+    if (code != NULL && code->pack != NULL && code->pack->refusal != NULL)
+        return hone_fail(
+            why, HONE_INCOMPATIBLE, "decide", "the stored kernel %s (%s) is refused: %s", row->kernel, row->platform,
+            code->pack->refusal);
     hone_config config;
     hone_status status = hone_config_from_json(kernel->space, row->config, strlen(row->config), &config, why);
     if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_CORRUPT;

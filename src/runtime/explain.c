@@ -56,17 +56,6 @@ static hone_status find_nearest(explanation *e, hone_policy policy, hone_error *
     return HONE_OK;
 }
 
-// Tuning a call means tuning its bucket, and that is where failures stand.
-static hone_status find_negatives(explanation *e, hone_error *err)
-{
-    hone_store *const stores[] = {hone_runtime_store(e->request.rt), hone_runtime_system_store(e->request.rt)};
-    const hone_call *tuned = e->request.bucket != NULL ? e->request.bucket : e->request.call;
-    hone_status status = HONE_OK;
-    for (int i = 0; i < 2 && status != HONE_OUT_OF_MEMORY; i++)
-        if (stores[i] != NULL) status = hone_negatives_find(stores[i], &e->request, tuned, &e->negatives, err);
-    return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
-}
-
 // Only what keeps an explanation from being true is a failure: no memory. The rest is part of it.
 static hone_status gather(explanation *e, hone_error *err)
 {
@@ -79,7 +68,7 @@ static hone_status gather(explanation *e, hone_error *err)
     e->failed = e->answer == NULL ? last : NULL;
     e->kernels = hone_registry_list(e->request.op->algorithm, &e->kernel_count);
     e->negatives.allocator = e->request.rt->allocator;
-    hone_status status = find_negatives(e, err);
+    hone_status status = hone_negatives_of_call(&e->request, &e->negatives, err);
     return status == HONE_OK && is_miss(e) ? find_nearest(e, policy, err) : status;
 }
 

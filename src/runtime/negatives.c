@@ -43,7 +43,7 @@ static bool note(void *ctx, const hone_store_measurement *measurement)
     return true;
 }
 
-hone_status hone_negatives_find(
+static hone_status find_in(
     hone_store *store, const hone_request *request, const hone_call *call, hone_negatives *out, hone_error *err)
 {
     finding find = {.request = request, .out = out, .now = hone_os_now_utc()};
@@ -57,6 +57,18 @@ hone_status hone_negatives_find(
     hone_status status = hone_store_measurements(store, &key, note, &find, err);
     if (find.failed) return hone_fail_memory(err, "explain");
     return status == HONE_NOT_FOUND ? HONE_OK : status;
+}
+
+// Tuning a call means tuning its bucket, and that is where failures stand. A store that fails keeps nothing from being true
+// that the other says.
+hone_status hone_negatives_of_call(const hone_request *request, hone_negatives *out, hone_error *err)
+{
+    hone_store *const stores[] = {hone_runtime_store(request->rt), hone_runtime_system_store(request->rt)};
+    const hone_call *tuned = request->bucket != NULL ? request->bucket : request->call;
+    hone_status status = HONE_OK;
+    for (int i = 0; i < 2 && status != HONE_OUT_OF_MEMORY; i++)
+        if (stores[i] != NULL) status = find_in(stores[i], request, tuned, out, err);
+    return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
 }
 
 void hone_negatives_deinit(hone_negatives *negatives)

@@ -1,4 +1,4 @@
-// What of a call's configs failed, from the store: what explain shows of it.
+// What of a call's configs failed, from the stores: explain shows it, and the heuristic passes it by.
 #ifndef HONE_RUNTIME_NEGATIVES_H
 #define HONE_RUNTIME_NEGATIVES_H
 
@@ -21,10 +21,9 @@ typedef struct hone_negatives {
     size_t count, capacity;
 } hone_negatives;
 
-// Adds the failures of a call's key, of all kernels that are registered. *out begins as zero with its allocator.
-// HONE_OUT_OF_MEMORY, or the store's failure.
-hone_status hone_negatives_find(
-    hone_store *store, const hone_request *request, const hone_call *call, hone_negatives *out, hone_error *err);
+// Adds the failures of a call's key in both stores, of all kernels that are registered. *out begins as zero with its
+// allocator. HONE_OK also when a store fails; HONE_OUT_OF_MEMORY.
+hone_status hone_negatives_of_call(const hone_request *request, hone_negatives *out, hone_error *err);
 void hone_negatives_deinit(hone_negatives *negatives);
 
 // One line for people about a kernel, if any of its configs failed.

@@ -175,6 +175,8 @@ hone_status hone_request_decide(
 hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why);
 // The stores' link (stored.c).
 hone_status hone_request_from_store(const hone_request *request, hone_decision *out, hone_error *why);
+// The last link: a kernel's default (heuristic.c).
+hone_status hone_request_from_heuristic(const hone_request *request, hone_decision *out, hone_error *why);
 // The link of near calls (transferred.c).
 hone_status hone_request_from_transfer(const hone_request *request, hone_decision *out, hone_error *why);
 // The lock's link (locked.c).

@@ -48,7 +48,8 @@ static hone_status ask_store(
     const int first = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM;
     for (int regime = first; regime <= HONE_COLD_STABLE && status == HONE_NOT_FOUND; regime++) {
         status = hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, why);
-        if (status == HONE_OK && visit.status == HONE_CORRUPT) set_aside(store, &key, (hone_regime)regime, why);
+        if (status == HONE_OK && visit.status == HONE_CORRUPT && !request->explaining)
+            set_aside(store, &key, (hone_regime)regime, why);
     }
     if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
     if (status == HONE_OK) status = visit.status;

@@ -222,6 +222,25 @@ class Packs(CommandTest):
         self.assertIn("it was changed", why["blocked"])
         self.assertEqual(answer["kernel"], "plain")
 
+    def test_a_kernel_that_is_refused_for_a_while_loses_no_choice(self):
+        self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK)
+        source = (self.pack / "blocked.c").read_text()
+        (self.pack / "blocked.c").write_text(source + " ")
+        for command in ("explain", "run"):
+            answer = self.pack_hone(command, "--pack", str(self.pack), CALL, "--json").json
+            self.assertEqual(answer["kernel"], "plain")
+        (self.pack / "blocked.c").write_text(source)
+        answer = self.pack_hone("explain", "--pack", str(self.pack), CALL, "--json").json
+        self.assertEqual((answer["kernel"], answer["source"]), ("blocked", "store"))
+
+    def test_what_a_contest_found_wrong_is_not_served_without_one(self):
+        self.replace("blocked.c", "+ y[i", "- y[i")
+        answer = self.pack_hone("explain", "--pack", str(self.pack), CALL, "--json").json
+        self.assertEqual(answer["kernel"], "blocked")  # nobody knows yet
+        self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=NO)
+        answer = self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json
+        self.assertEqual((answer["kernel"], answer["source"]), ("plain", "heuristic"))
+
     def test_a_missing_file_a_link_and_a_way_out_are_refused(self):
         (self.pack / "blocked.c").unlink()
         self.assertIn("there is no 'blocked.c'", self.refusal())

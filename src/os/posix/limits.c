@@ -20,10 +20,11 @@ bool hone_os_read_text(const char *root, const char *path, char out[HONE_OS_TEXT
     int fd = open(full, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     size_t size = 0;
-    ssize_t count;
-    while (size < HONE_OS_TEXT_SIZE - 1 &&
-           ((count = read(fd, out + size, HONE_OS_TEXT_SIZE - 1 - size)) > 0 || errno == EINTR))
-        size += count > 0 ? (size_t)count : 0;
+    while (size < HONE_OS_TEXT_SIZE - 1) {
+        ssize_t count = read(fd, out + size, HONE_OS_TEXT_SIZE - 1 - size);
+        if (count == 0 || (count < 0 && errno != EINTR)) break; // errno says nothing of a read that came to the end
+        if (count > 0) size += (size_t)count;
+    }
     close(fd);
     out[size] = '\0';
     return size > 0;

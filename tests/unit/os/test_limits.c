@@ -1,6 +1,7 @@
 // The texts of /proc and /sys of several kinds of machine, laid out in a folder that stands for the root.
 #include "os/limits.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,6 +124,16 @@ static void affinity_gives_at_least_one(void **state)
     assert_true(hone_os_affinity_threads() >= 1);
 }
 
+// A read that comes to the end says nothing in errno: what an interrupted sleep left there must not be taken for its word.
+static void a_file_is_read_to_its_end_whatever_came_before(void **state)
+{
+    char text[HONE_OS_TEXT_SIZE];
+    (void)state;
+    errno = EINTR;
+    assert_true(hone_os_read_text("", "/proc/self/stat", text));
+    assert_non_null(strchr(text, '\n'));
+}
+
 #define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -135,6 +146,7 @@ int main(void)
         WITH_ROOT(damaged_texts_say_nothing),
         WITH_ROOT(caches_are_read_where_they_are_not_known),
         cmocka_unit_test(affinity_gives_at_least_one),
+        cmocka_unit_test(a_file_is_read_to_its_end_whatever_came_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
