@@ -89,6 +89,8 @@ static hone_status take_values(binder *b, const hone_call_source *source)
         return wrong(
             b, "%zu values came, but there are only %zu parameters and results: %s", source->count, signature->count,
             signature->text);
+    if (source->values == NULL && source->count > 0)
+        return wrong(b, "%zu values are said to come, and their array is NULL", source->count);
     for (size_t i = 0; i < signature->count; i++) {
         const bool left_out = i >= source->count || (source->given != NULL && !source->given[i]);
         const bool none = left_out || source->values[i].tag == HONE_VALUE_NONE;

@@ -181,6 +181,10 @@ void hone_append_given(hone_buffer *out, const hone_value *value)
     case HONE_VALUE_BOOL:
     case HONE_VALUE_FLOAT:
     case HONE_VALUE_STRING:
+        if (value->tag == HONE_VALUE_STRING && value->as.string == NULL) {
+            hone_buffer_text(out, "a string that is NULL");
+            return;
+        }
         hone_append_literal(out, value);
         hone_buffer_format(out, " (%s)", kinds[value->tag]);
         return;

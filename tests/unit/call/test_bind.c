@@ -137,6 +137,29 @@ static void an_integer_fits_a_float_and_nothing_else_is_converted(void **state)
     hone_signature_release(&signature);
 }
 
+static const char *refusal_of_values(hone_signature *signature, const hone_value *given, size_t count, hone_error *err)
+{
+    hone_call *call = NULL;
+    hone_status status = hone_call_bind(hone_allocator_system(), signature, given, count, true, &call, err);
+    assert_int_equal(status, HONE_INVALID_ARGUMENT);
+    assert_null(call);
+    return err->message;
+}
+
+static void what_is_null_is_refused_by_name(void **state)
+{
+    (void)state;
+    hone_error err;
+    hone_signature *signature = signature_of("f(s: str, e: f64 = 1.0) -> y: f32[2]");
+    const hone_value wrong[] = {hone_of_string(NULL), hone_of_float(1)};
+    assert_contains(refusal_of_values(signature, wrong, 2, &err), "f: s is a string that is NULL");
+    const hone_value wrong_kind[] = {hone_of_string("a"), hone_of_string(NULL)};
+    assert_contains(refusal_of_values(signature, wrong_kind, 2, &err), "f: e is a string that is NULL, expected f64");
+    assert_contains(
+        refusal_of_values(signature, NULL, 2, &err), "f: 2 values are said to come, and their array is NULL");
+    hone_signature_release(&signature);
+}
+
 static void a_wrong_dim_names_where_the_right_one_came_from(void **state)
 {
     (void)state;
@@ -247,6 +270,7 @@ int main(void)
         cmocka_unit_test(results_are_inferred_in_a_description_only),
         cmocka_unit_test(none_means_the_default_where_none_is_not_allowed),
         cmocka_unit_test(an_integer_fits_a_float_and_nothing_else_is_converted),
+        cmocka_unit_test(what_is_null_is_refused_by_name),
         cmocka_unit_test(a_wrong_dim_names_where_the_right_one_came_from),
         cmocka_unit_test(a_dim_that_only_an_absent_tensor_had_cannot_be_inferred),
         cmocka_unit_test(expressions_that_cannot_be_computed_are_refused),
