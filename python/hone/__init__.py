@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hone import _arrays, _hone, errors
+from hone import _arrays, _hone, _logging, errors
 from hone import contexts as _contexts
 from hone._hone import bind, call, run
 from hone.audits import Audit, Audited
@@ -40,7 +40,7 @@ from hone.results import Decision, Result
 from hone.runtimes import Runtime, default, use
 from hone.stores import Store, StoredDecision
 
-_hone.setup(errors.BY_STATUS, _contexts._current, default, _arrays.allocate)
+_hone.setup(errors.BY_STATUS, _contexts._current, default, _arrays.allocate, _logging.tell)
 
 from hone import registry  # noqa: E402  (needs the lines above)
 

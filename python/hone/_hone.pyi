@@ -120,4 +120,5 @@ def setup(
     context_variable: Any,
     default_runtime: Callable[[], Runtime],
     allocate: Callable[[Any, str, tuple[int, ...]], Any],
+    log: Callable[[int, str], None],
 ) -> None: ...

@@ -73,6 +73,8 @@ class Result(Context):
 
     def merge(self, other: Result) -> Result:
         """The entries of both; of two for one call, the one that a store would keep."""
+        if not isinstance(other, Result):
+            raise TypeError(f"a hone.Result is merged with a hone.Result, and a {type(other)} came")
         return Result(self._runtime, self._result.merge(other._result))
 
     def to_json(self) -> str:
@@ -88,12 +90,12 @@ class Result(Context):
         return cls(runtime, runtime.parse_result(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        with open(path, "w", encoding="utf-8") as file:
+        with open(os.fspath(path), "w", encoding="utf-8") as file:
             file.write(self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, runtime: Any = None) -> Result:
-        with open(path, encoding="utf-8") as file:
+        with open(os.fspath(path), encoding="utf-8") as file:
             return cls.from_json(file.read(), runtime=runtime)
 
     def store(self, url: str) -> None:

@@ -81,8 +81,9 @@ class Runtime(_hone.Runtime):
             return self.program("<memory>", program)
         if isinstance(program, str) and "\n" in program:
             return self.program("<memory>", program.encode())
-        with open(program, "rb") as file:
-            return self.program(os.fspath(program), file.read())
+        path = os.fspath(program)  # open() would take a number too, and read what it is a descriptor of
+        with open(path, "rb") as file:
+            return self.program(os.fsdecode(path), file.read())
 
     def context(
         self,
@@ -127,6 +128,8 @@ def default() -> Runtime:
 def use(runtime: Runtime | None) -> Runtime | None:
     """Makes a runtime the module's and returns the one before. None: a new default is opened when it is needed."""
     global _default
+    if runtime is not None and not isinstance(runtime, Runtime):
+        raise TypeError(f"a hone.Runtime or None is asked for, and a {type(runtime)} came")
     with _lock:
         before, _default = _default, runtime
         _hone.use(runtime)

@@ -99,6 +99,8 @@ class Store:
 
     def put(self, result: Result) -> None:
         """Stores what tuning found, in place of what stands there, in one transaction."""
+        if not isinstance(result, Result):
+            raise TypeError(f"a hone.Result is put into a store, and a {type(result)} came")
         self._open().put(result._result)
 
     def export(
@@ -130,6 +132,8 @@ class Store:
         """Puts what another store, or the one of a URL, holds into this one; the better of two stays. Returns counts."""
         if isinstance(other, Store):
             return self._open().merge(other._open())
+        if not isinstance(other, str):
+            raise TypeError(f"a hone.Store or the URL of one is merged into a store, and a {type(other)} came")
         with Store(other, read_only=other.startswith("sqlite:")) as opened:
             return self.merge(opened)
 
@@ -144,5 +148,6 @@ class Store:
 def _read(document: Document) -> tuple[str, bytes]:
     if isinstance(document, bytes):
         return "<memory>", document
-    with open(document, "rb") as file:
-        return os.fspath(document), file.read()
+    path = os.fspath(document)  # open() would take a number too
+    with open(path, "rb") as file:
+        return path, file.read()

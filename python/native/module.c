@@ -98,12 +98,13 @@ static PyObject *version(PyObject *module, PyObject *none)
     return native_text(hone_version());
 }
 
-// setup(errors, context_variable, default_runtime, allocate): what the Python side brings.
+// setup(errors, context_variable, default_runtime, allocate, log): what the Python side brings.
 static PyObject *setup(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *errors;
-    if (!PyArg_ParseTuple(args, "OOOO", &errors, &native.context_variable, &native.default_runtime, &native.allocate))
+    if (!PyArg_ParseTuple(
+            args, "OOOOO", &errors, &native.context_variable, &native.default_runtime, &native.allocate, &native.log))
         return NULL;
     if (!PyTuple_Check(errors) || PyTuple_Size(errors) != HONE_KERNEL_FAILED + 1)
         return PyErr_Format(PyExc_TypeError, "one exception class a status is asked for");
@@ -114,6 +115,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
     Py_INCREF(native.context_variable);
     Py_INCREF(native.default_runtime);
     Py_INCREF(native.allocate);
+    Py_INCREF(native.log);
     Py_RETURN_NONE;
 }
 
@@ -198,7 +200,7 @@ static PyMethodDef functions[] = {
     {"use", use, METH_O, "use(runtime or None): the runtime of the module's functions."},
     {"contexts_used", contexts_used, METH_NOARGS, "contexts_used(): from now on calls look for a context."},
     {"version", version, METH_NOARGS, "version(): of the library."},
-    {"setup", setup, METH_VARARGS, "setup(errors, context_variable, default_runtime, allocate)"},
+    {"setup", setup, METH_VARARGS, "setup(errors, context_variable, default_runtime, allocate, log)"},
     {0},
 };
 

@@ -19,6 +19,7 @@ typedef struct native_state {
     PyObject *context_variable;     // contextvars.ContextVar of hone.Context or None
     PyObject *default_runtime;      // Python: makes or returns the runtime of the module's functions
     PyObject *allocate;             // Python: allocate(like, dtype, shape) makes a result
+    PyObject *log;                  // Python: log(level, message), levels as hone's
     bool contexts_used;             // whether any context was ever entered
     struct native_runtime *runtime; // that of the module's functions; NULL: not made yet
     PyTypeObject *runtime_type, *operation_type, *plan_type, *call_type, *context_type, *overlay_type, *result_type,
@@ -71,6 +72,11 @@ typedef struct native_call {
 
 // Raises the exception of a status with hone's own words. Returns NULL.
 PyObject *native_raise(const hone_error *err);
+
+// --- log.c
+
+// A log callback of hone's: what comes goes to Python's logging, soon. Needs no lock of the interpreter's; ctx is not used.
+void native_log(void *ctx, int level, const char *text);
 
 // --- tensors.c
 

@@ -108,11 +108,12 @@ static PyObject *method_store(PyObject *object, PyObject *url)
 {
     native_result *self = (native_result *)object;
     const char *text = native_utf8(url);
+    const hone_store_options options = {.struct_size = sizeof options, .log = native_log};
     hone_store *store = NULL;
     hone_status status;
     hone_error err;
     if (text == NULL) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = hone_store_open((hone_allocator){0}, text, &store, &err);
+    Py_BEGIN_ALLOW_THREADS status = hone_store_open_with(&options, text, &store, &err);
     if (status == HONE_OK) status = hone_result_store(self->result, store, &err);
     hone_store_close(&store);
     Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);

@@ -8,7 +8,7 @@
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"store", "policy", "lock_file", "system_store", "threads", "stable", "environment", NULL};
-    hone_runtime_options options = {.struct_size = sizeof options};
+    hone_runtime_options options = {.struct_size = sizeof options, .log = native_log};
     const char *policy = NULL;
     int stable = 0, environment = 1;
     hone_runtime *rt = NULL;

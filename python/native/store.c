@@ -17,7 +17,7 @@ PyObject *native_store_open(PyObject *module, PyObject *args)
     hone_status status;
     hone_error err;
     if (!PyArg_ParseTuple(args, "sp", &url, &read_only)) return NULL;
-    const hone_store_options options = {.struct_size = sizeof options, .read_only = read_only};
+    const hone_store_options options = {.struct_size = sizeof options, .log = native_log, .read_only = read_only};
     Py_BEGIN_ALLOW_THREADS status = hone_store_open_with(&options, url, &store, &err);
     Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
     native_store *self = PyObject_New(native_store, native.store_type);

@@ -303,11 +303,25 @@ class Stores(HoneTest):
         self.assertEqual(memory.import_(foreign), {**nothing, "foreign": 1})
         self.assertEqual(json.loads(memory.export(format="ejkernel", file="flash_attention.json")), json.loads(foreign))
 
+    def test_a_file_that_is_no_database_is_told_of(self):
+        path = self.folder / "notes.json"
+        path.write_text("no database, and longer than the header of one. " * 8)
+        with self.assertLogs("hone", "WARNING") as logs:
+            self.assertEqual(len(hone.Store(f"sqlite:{path}")), 0)
+        self.assertIn(str(path), "".join(logs.output))
+
     def test_wrong_stores_and_documents_are_refused(self):
         for make, kind, words in ((lambda: hone.Store("postgresql:x"), hone.UnsupportedError, "postgresql"),
                                   (lambda: hone.Store("sqlite:/nowhere/x.db", read_only=True), hone.IOFailedError, "no such file"),
                                   (lambda: self.opened.import_(b"{"), hone.CorruptError, "no JSON"),
                                   (lambda: self.opened.import_(self.folder / "none"), FileNotFoundError, ""),
+                                  (lambda: self.opened.import_(5), TypeError, "PathLike.*int"),
+                                  (lambda: self.opened.put({}), TypeError, "a hone.Result .* 'dict'"),
+                                  (lambda: self.opened.merge(5), TypeError, "a hone.Store .* 'int'"),
+                                  (lambda: self.result.merge(5), TypeError, "a hone.Result .* 'int'"),
+                                  (lambda: self.result.save(5), TypeError, "PathLike.*int"),
+                                  (lambda: hone.Result.load(5), TypeError, "PathLike.*int"),
+                                  (lambda: hone.offline(5), TypeError, "PathLike.*int"),
                                   (lambda: self.opened.export(format="x"), hone.InvalidArgumentError, "no format")):
             with self.assertRaisesRegex(kind, words):
                 make()
@@ -358,5 +372,33 @@ class Registry(HoneTest):
     def test_wrong_settings_are_refused(self):
         with self.assertRaisesRegex(hone.InvalidArgumentError, "heuristic"):
             hone.Runtime(policy="sometimes")
-        with self.assertRaises(TypeError):
-            hone.use("a store")
+        for wrong in ("a store", 5, hone._hone.Runtime(store="none")):
+            with self.assertRaisesRegex(TypeError, "a hone.Runtime or None is asked for"):
+                hone.use(wrong)
+            self.assertIs(hone.default(), self.runtime)
+
+    def test_a_store_that_cannot_be_used_is_told_of(self):
+        (self.folder / "file").write_text("no folder")
+        for url, words in (("zz:", "zz"), (f"sqlite:{self.folder}/file/x.db", f"{self.folder}/file ")):
+            with self.subTest(url), hone.Runtime(store=url) as runtime:
+                with self.assertLogs("hone", "WARNING") as logs:
+                    result = runtime.tune(NORM, **QUICK)
+                    runtime.decide("rms_norm(f32[9,64], f32[64])")
+                self.assertEqual(len(result), 1)
+                told = [line for line in logs.output if "going on without the store" in line]
+                self.assertEqual(len(told), 1, logs.output)
+                self.assertRegex(told[0], f"^WARNING:hone:.*{words}")
+
+    def test_what_is_told_stands_on_stderr_where_no_logging_is_set_up(self):
+        script = ("import threading, hone\n"
+                  "def work(): hone.decide('softmax(f32[4,32])')\n"
+                  "thread = threading.Thread(target=work)\n"  # told by the main thread, whichever it came from
+                  "thread.start(), thread.join()\n")
+        environment = {**os.environ, "HONE_STORE": "zz:"}
+        done = subprocess.run([sys.executable, "-B", "-c", script], env=environment, capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr.count("going on without the store"), 1, done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        raising = "import logging\nlogging.getLogger('hone').addFilter(lambda record: 1 / 0)\n"
+        done = subprocess.run([sys.executable, "-B", "-c", raising + script], env=environment, capture_output=True, text=True,
+                              check=True)
+        self.assertIn("ZeroDivisionError", done.stderr)
