@@ -81,45 +81,50 @@ static void print_text(const json_t *packs)
     }
 }
 
-static int print(listing *all)
+static void print(listing *all)
 {
     if (all->cli->options.json) {
         cli_print_json(json_pack("{s:o, s:I}", "packs", all->packs, "refused", (json_int_t)all->refused));
-        return EXIT_DONE;
+        return;
     }
-    if (json_array_size(all->packs) == 0) printf("no packs: name folders in HONE_PACK_PATH, or here\n");
+    if (json_array_size(all->packs) == 0 && all->cli->count == 1)
+        printf("no packs: name folders in HONE_PACK_PATH, or here\n");
     print_text(all->packs);
     json_decref(all->packs);
-    return EXIT_DONE;
 }
 
-static int list_packs(listing *all)
+// A folder that gave no pack: in words on standard error, in JSON also as a row without a kernel. Returns the exit status.
+static int note_failure(listing *all, const char *folder, const hone_error *why)
 {
-    hone_error err;
-    for (size_t i = 1; i < all->cli->count; i++)
-        if (hone_pack_load(all->cli->rt, all->cli->arguments[i], &err) != HONE_OK) {
-            json_decref(all->packs);
-            return cli_fail(&err);
-        }
-    (void)!hone_pack_list(all->cli->rt, take, all, &err);
-    return print(all);
+    const char *slash = strrchr(folder, '/');
+    const hone_pack_entry entry = {
+        .struct_size = sizeof entry,
+        .pack = slash != NULL && slash[1] != '\0' ? slash + 1 : folder,
+        .folder = folder,
+        .algorithm = "",
+        .kernel = "",
+        .status = why->status,
+        .reason = why->message,
+    };
+    if (all->cli->options.json) take(all, &entry);
+    const int code = cli_fail(why);
+    return why->status == HONE_CORRUPT || why->status == HONE_INCOMPATIBLE ? EXIT_NO : code;
 }
 
 // A pack that is none is an answer, too: no.
-static int check_packs(listing *all)
+static int show(listing *all, bool lists)
 {
     hone_error err;
+    hone_runtime *rt = all->cli->rt;
     int worst = EXIT_DONE;
     for (size_t i = 1; i < all->cli->count; i++) {
-        hone_status status = hone_pack_check(all->cli->rt, all->cli->arguments[i], take, all, &err);
-        if (status == HONE_OK) continue;
-        worst = cli_fail(&err);
-        if (status == HONE_CORRUPT || status == HONE_INCOMPATIBLE) worst = EXIT_NO;
+        const char *folder = all->cli->arguments[i];
+        hone_status status = lists ? hone_pack_load(rt, folder, &err) : hone_pack_check(rt, folder, take, all, &err);
+        if (status != HONE_OK) worst = note_failure(all, folder, &err);
     }
-    const size_t refused = all->refused;
-    int printed = print(all);
-    if (worst != EXIT_DONE || printed != EXIT_DONE) return worst != EXIT_DONE ? worst : printed;
-    return refused > 0 ? EXIT_NO : EXIT_DONE;
+    if (lists) (void)!hone_pack_list(rt, take, all, &err);
+    print(all);
+    return worst == EXIT_DONE && all->refused > 0 ? EXIT_NO : worst;
 }
 
 int cli_pack(hone_cli *cli)
@@ -131,5 +136,5 @@ int cli_pack(hone_cli *cli)
     int status = cli_open(cli, HONE_POLICY_TUNE);
     if (status != 0) return status;
     listing all = {.cli = cli, .packs = json_array()};
-    return lists ? list_packs(&all) : check_packs(&all);
+    return show(&all, lists);
 }

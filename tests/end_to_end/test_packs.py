@@ -267,12 +267,32 @@ class Packs(CommandTest):
         self.pack_hone("pack", "check", code=USAGE)
         self.pack_hone("pack", "mend", str(self.pack), code=USAGE)
 
+    def test_what_is_no_pack_is_counted_and_has_a_row(self):
+        broken = self.folder / "packs" / "broken"
+        broken.mkdir()
+        (broken / "pack.json").write_text("{")
+        for verb in ("check", "list"):
+            answer = self.pack_hone("pack", verb, str(self.pack), str(broken), "--json", code=NO).json
+            self.assertEqual(answer["refused"], 1)
+            rows = {row["pack"]: row["kernels"] for row in answer["packs"]}
+            self.assertFalse(rows["saxpy"][1]["refused"])
+            self.assertEqual((rows["broken"][0]["name"], rows["broken"][0]["refused"]), (None, True))
+            self.assertIn("no JSON", rows["broken"][0]["reason"])
+            # A folder was named: nobody is told to name one.
+            self.assertEqual(self.pack_hone("pack", verb, str(broken), code=NO).out, "")
+        self.assertIn("no packs: name folders", self.pack_hone("pack", "list").out)
+
+    def test_list_answers_no_when_a_kernel_is_refused(self):
+        self.assertIn("blocked", self.pack_hone("pack", "list", str(self.pack)).out)
+        self.change("blocked", platform="abacus")
+        self.assertIn("REFUSED", self.pack_hone("pack", "list", str(self.pack), code=NO).out)
+
     def test_a_broken_pack_on_the_path_keeps_no_other_out(self):
         broken = self.folder / "packs" / "broken"
         broken.mkdir()
         (broken / "pack.json").write_text("{")
         path = {"HONE_PACK_PATH": f"{self.folder / 'packs'}:/nowhere"}
-        answer = self.pack_hone("pack", "list", "--json", env=path)
+        answer = self.pack_hone("pack", "list", "--json", env=path, code=NO)
         self.assertIn("going on without a pack", answer.err)
         rows = {row["pack"]: row["kernels"] for row in answer.json["packs"]}
         self.assertTrue(rows["broken"][0]["refused"] and rows["nowhere"][0]["refused"])
