@@ -1,6 +1,6 @@
 // hone-worker: the process in which kernels are tried, so that one that crashes, hangs or writes out of bounds harms nobody.
 // The tuner starts it and talks to it over file descriptor 3. As "hone-worker query PATH SHA256 ENTRY" it asks a library of a
-// pack for a function, and says on standard output why there is none.
+// pack for a function, answers by its exit code, and says on standard output why there is none.
 #include "kernels/kernels.h"
 #include "platforms/native/kernel.h"
 #include "tune/tuner.h"
@@ -15,9 +15,9 @@ static int query(const char *path, const char *sha256, const char *entry)
     hone_pack_file file = {.name = slash != NULL ? slash + 1 : path, .path = path};
     hone_error err;
     snprintf(file.sha256, sizeof file.sha256, "%s", sha256);
-    if (hone_native_find_function(&file, entry, &function, &err) == HONE_OK) return 0;
+    if (hone_native_find_function(&file, entry, &function, &err) == HONE_OK) return HONE_PACK_QUERY_FOUND;
     printf("%s\n", err.message);
-    return 1;
+    return HONE_PACK_QUERY_REFUSED;
 }
 
 int main(int argc, char **argv)

@@ -18,6 +18,10 @@ enum {
     HONE_PACK_ALGORITHMS = 64
 };
 
+// Exit codes of "hone-worker query". A library that is asked may end the process itself, most often with 0 or 1: these say
+// that an answer was reached.
+enum { HONE_PACK_QUERY_FOUND = 90, HONE_PACK_QUERY_REFUSED = 91 };
+
 typedef struct hone_kernel_pack hone_kernel_pack;
 
 // A platform's word on one variant of a kernel, from its texts, facts and files, with no device at hand: HONE_OK, or why it can

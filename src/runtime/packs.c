@@ -72,10 +72,16 @@ static hone_status try_library(
         hone_process_run(arguments, hone_os_now_ns() + SECONDS * UINT64_C(1000000000), LIMIT, &words, &code, err);
     if (status != HONE_OK)
         status = hone_fail_prefix(err, status, "%.200s, when it is asked for its functions", variant->file->name);
-    else if (code != 0)
+    else if (code == HONE_PACK_QUERY_REFUSED)
         status = hone_fail(
             err, HONE_INCOMPATIBLE, where, "%.*s", (int)strcspn(hone_buffer_string(&words), "\n"),
             hone_buffer_string(&words));
+    else if (code != HONE_PACK_QUERY_FOUND)
+        status = hone_fail(
+            err, HONE_INCOMPATIBLE, where,
+            "%.200s, when it is asked for its functions: the process ended with exit code %d before there was an "
+            "answer: hone_pack_query must return, not exit",
+            variant->file->name, code);
     hone_buffer_deinit(&words);
     return status;
 }

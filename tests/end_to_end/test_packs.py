@@ -380,6 +380,13 @@ class Packs(CommandTest):
         self.assertEqual((answer["kernel"], answer["verified"]), ("plain", True))
         self.assertIn("ended by signal 6", self.tune_error())
 
+    def test_a_library_that_exits_when_it_is_asked_is_refused(self):
+        for code in (0, 1):
+            self.library(crash=f"exit({code})")
+            self.assertIn(f"ended with exit code {code} before there was an answer", self.refusal("library"))
+            answer = self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json
+            self.assertEqual((answer["kernel"], answer["verified"]), ("plain", True))
+
     def test_a_library_for_another_machine_is_refused(self):
         self.library()
         path = self.pack / "mine.so"
