@@ -85,7 +85,7 @@ static bool read_strings(bytecode *code)
     code->string_count = (size_t)count;
     const char *end = c.end;
     for (size_t i = (size_t)count; i-- > 0;) {
-        if (!hone_bytecode_varint(&c, &size) || size == 0 || size > (uint64_t)(end - c.at)) return false;
+        if (!hone_bytecode_varint(&c, &size) || size == 0 || c.at > end || size > (uint64_t)(end - c.at)) return false;
         end -= size;
         code->strings[i] = (hone_view){end, (size_t)size - 1};
     }

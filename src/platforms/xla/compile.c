@@ -48,7 +48,7 @@ static bool load_kept(const hone_allocator *allocator, const xla_client *client,
     hone_buffer kept;
     if (!hone_xla_has(&client->plugin, PJRT_DESERIALIZE_AND_LOAD)) return false;
     hone_buffer_init(&kept, *allocator);
-    bool found = hone_compiled_find(key, &kept);
+    bool found = hone_compiled_find(key, &kept) && !kept.failed && kept.size > 0;
     if (found) {
         pjrt_deserialize arguments = {
             PJRT_HEAD(pjrt_deserialize), .client = client->client, .bytes = kept.data, .size = kept.size};
