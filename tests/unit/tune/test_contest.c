@@ -114,7 +114,7 @@ static void every_bad_kernel_loses_with_its_kind_and_harms_nobody(void **state)
 static void a_kernel_that_hangs_is_stopped_and_put_aside(void **state)
 {
     ground *g = *state;
-    g->options.candidate_seconds = 0.2;
+    g->options.candidate_seconds = 1;
     g->options.seconds = 60;
     assert_int_equal(ground_tune(g, "hang"), HONE_OK);
     assert_winner(g, "good");

@@ -73,7 +73,8 @@ static void the_zygote_isolates_functions_of_a_host_with_threads(void **state)
 
 static void tune_hang(ground *g)
 {
-    g->options.candidate_seconds = 0.2;
+    g->options.candidate_seconds = 1;
+    g->options.seconds = 60;
     assert_int_equal(ground_tune(g, "hang"), HONE_OK);
     assert_winner(g, "good");
     assert_rejected(g, "hang", HONE_FAILURE_TIMEOUT);
