@@ -13,9 +13,9 @@
 #include "base/json.h"
 #include "os/os.h"
 #include "runtime/runtime.h"
-#include "tune/message.h"
-#include "tune/session.h"
-#include "tune/statistics.h"
+#include "tune/rule/statistics.h"
+#include "tune/wire/message.h"
+#include "tune/worker/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 // pays that has killed or harmed the one before.
 #include "bench.h"
 
-#include "tune/seat.h"
+#include "tune/isolate/seat.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "doctor.h"
 
 #include "os/os.h"
-#include "tune/seat.h"
+#include "tune/isolate/seat.h"
 
 #include <math.h>
 #include <stdio.h>

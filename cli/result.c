@@ -3,7 +3,7 @@
 
 #include "kernels/common/peak.h"
 #include "runtime/runtime.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "inputs.h"
 #include "os/os.h"
 #include "runtime/dispatch.h"
-#include "tune/verify.h"
+#include "tune/worker/verify.h"
 
 #include <math.h>
 #include <stdio.h>

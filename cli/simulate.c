@@ -1,7 +1,7 @@
 // hone simulate
 #include "cli.h"
 
-#include "tune/simulate.h"
+#include "tune/simulate/simulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "cli.h"
 
 #include "runtime/runtime.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <stdio.h>
 #include <string.h>

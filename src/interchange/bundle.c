@@ -1,5 +1,5 @@
 // hone's bundles on their way into a store: entries that are wrong are refused one by one.
-#include "tune/bundle.h"
+#include "tune/result/bundle.h"
 
 #include "base/error.h"
 #include "interchange/importer.h"

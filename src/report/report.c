@@ -2,7 +2,7 @@
 // that place. Nothing else is loaded from anywhere.
 #include "base/buffer.h"
 #include "base/error.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <string.h>
 

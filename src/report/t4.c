@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "recorded/recorded.h"
 #include "registry/names.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <stdlib.h>
 #include <string.h>

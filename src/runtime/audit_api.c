@@ -1,7 +1,7 @@
 // hone_tune_audit on top of the tuner: which choices are looked at, and what their figures mean.
 #include "base/error.h"
 #include "runtime/audit.h"
-#include "tune/message.h"
+#include "tune/wire/message.h"
 
 #include <math.h>
 #include <stdio.h>

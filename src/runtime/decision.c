@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "registry/names.h"
-#include "tune/environment.h"
+#include "tune/result/environment.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "tune/negative.h"
+#include "tune/contest/failures.h"
 
 #include <stdio.h>
 #include <string.h>

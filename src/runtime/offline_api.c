@@ -3,7 +3,7 @@
 #include "offline/offline.h"
 #include "runtime/batch.h"
 #include "runtime/runtime.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/structs.h"
 #include "runtime/batch.h"
 #include "runtime/runtime.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // A result as an overlay of the runtime that made it.
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include "base/error.h"
 

@@ -51,7 +51,7 @@ typedef struct hone_contest {
     hone_decision decision;       // verified, source autotune; kernel "" when nobody won
     hone_contest_kernel *kernels; // in the registry's order, also those that were not eligible
     size_t count;
-    char *trail;          // JSON object: what was tried, in its order, and the finals (trail.c); NULL: nothing was
+    char *trail; // JSON object: what was tried, in its order, and the finals (contest/history.c); NULL: nothing was
     double expected_gain; // of one step more, relative to the best time; 0: nothing is left to try
     hone_allocator allocator;
 } hone_contest;

@@ -6,7 +6,7 @@
 #include "registry/names.h"
 #include "rows.h"
 #include "temporary_folder.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 // beside an honest one that is slower than all of them. It wins every contest, and nothing is left behind.
 #include "misdeeds.h"
 
-#include "tune/statistics.h"
+#include "tune/rule/statistics.h"
 #include "tune/tuner.h"
 
 #include <dirent.h>

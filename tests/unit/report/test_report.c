@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "tune/contest.h"
+#include "tune/contest/contest.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "call/call.h"
 #include "failing_allocator.h"
-#include "tune/buffers.h"
+#include "tune/worker/buffers.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // The environment: one table in the code and in the docs, and what a difference means.
 #include "base/json.h"
 #include "os/os.h"
-#include "tune/environment.h"
+#include "tune/result/environment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // Negative results: how long a failure is believed, and of what.
 #include "os/os.h"
-#include "tune/negative.h"
+#include "tune/contest/failures.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

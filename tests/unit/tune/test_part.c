@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "tune/part.h"
+#include "tune/worker/partition.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "tune/racing.h"
+#include "tune/rule/stopping.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "failing_allocator.h"
-#include "tune/result.h"
+#include "tune/result/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // The worker's side by itself, in this process: allocations that fail, messages in the wrong order.
 #include "arena.h"
 #include "failing_allocator.h"
-#include "tune/session.h"
+#include "tune/worker/session.h"
 
 #include <string.h>
 

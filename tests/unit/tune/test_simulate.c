@@ -7,8 +7,8 @@
 
 #include "base/buffer.h"
 #include "failing_allocator.h"
-#include "tune/recorded_seat.h"
-#include "tune/simulate.h"
+#include "tune/simulate/recorded_measurer.h"
+#include "tune/simulate/simulate.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include <cmocka.h>
 
-#include "tune/statistics.h"
+#include "tune/rule/statistics.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 
 #include <cmocka.h>
 
-#include "tune/verify.h"
+#include "tune/worker/verify.h"
 
 #include <math.h>
 #include <stdbool.h>

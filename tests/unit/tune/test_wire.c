@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "tune/message.h"
-#include "tune/wire.h"
+#include "tune/wire/frame.h"
+#include "tune/wire/message.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -1,0 +1,159 @@
+// What a contest came to: a row a kernel, the decision, its evidence.
+#include "tune/contest/contest.h"
+
+#include "tune/rule/statistics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// A kernel's best: the one that the finals chose, else one that they confirmed, else the race's.
+static bool shows_better(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
+{
+    if (!b) return true;
+    if (a == state->winner || b == state->winner) return a == state->winner;
+    if (a->confirmed != b->confirmed) return a->confirmed;
+    return a->rank_ns < b->rank_ns;
+}
+
+static const hone_candidate *best_of(const hone_contest_state *state, size_t kernel)
+{
+    const hone_candidate *best = NULL;
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        const hone_candidate *candidate = &state->candidates[i];
+        if (candidate->kernel == kernel && !candidate->out && shows_better(state, candidate, best)) best = candidate;
+    }
+    return best;
+}
+
+static void fill_row(const hone_contest_state *state, size_t kernel)
+{
+    hone_contest_kernel *row = &state->out->kernels[kernel];
+    const hone_candidate *best = best_of(state, kernel);
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        const hone_candidate *candidate = &state->candidates[i];
+        if (candidate->kernel == kernel && candidate->is_default && !candidate->out)
+            row->default_time_ns = candidate->trial.time_ns;
+    }
+    if (!best) return;
+    row->best = best->config;
+    row->time_ns = best->trial.time_ns;
+    row->low_ns = best->trial.low_ns;
+    row->high_ns = best->trial.high_ns;
+    row->max_error = best->trial.max_error;
+}
+
+// The reference was run once, whole: tables like to show it.
+static void fill_reference_row(const hone_contest_state *state, size_t kernel)
+{
+    hone_contest_kernel *row = &state->out->kernels[kernel];
+    bool runs = hone_kernel_eligible(row->kernel, state->call, state->environment->device, NULL) == HONE_OK;
+    const hone_algorithm *algorithm = &state->algorithm->algorithm;
+    const hone_kernel *described = &row->kernel->kernel;
+    const bool is_it = algorithm->reference
+                           ? described->run == algorithm->reference
+                           : algorithm->reference_kernel && strcmp(described->name, algorithm->reference_kernel) == 0;
+    if (!runs || state->opened.reference_ns <= 0 || !is_it) return;
+    row->time_ns = row->low_ns = row->high_ns = row->default_time_ns = state->opened.reference_ns;
+    row->tried = 1;
+}
+
+void hone_contest_fill_rows(const hone_contest_state *state)
+{
+    for (size_t i = 0; i < state->count; i++) {
+        if (state->out->kernels[i].kernel->kernel.is_reference)
+            fill_reference_row(state, i);
+        else
+            fill_row(state, i);
+    }
+}
+
+// The finals' samples are better than the race's: they take their place.
+void hone_contest_adopt_finals(hone_finals *finals)
+{
+    for (uint32_t i = 0; i < finals->count; i++) {
+        double copy[HONE_MAX_ROUNDS];
+        memcpy(copy, finals->samples[i], finals->rounds * sizeof copy[0]);
+        hone_interval interval = hone_median(copy, finals->rounds);
+        hone_candidate *candidate = finals->finalists[i];
+        candidate->trial.time_ns = candidate->rank_ns = interval.middle;
+        candidate->trial.low_ns = interval.low;
+        candidate->trial.high_ns = interval.high;
+        candidate->trial.samples = finals->rounds;
+        candidate->confirmed = true;
+    }
+}
+
+void hone_contest_fill_counts(const hone_contest_state *state, hone_evidence *evidence)
+{
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        const hone_candidate *candidate = &state->candidates[i];
+        if (candidate->out)
+            evidence->rejected[candidate->trial.failure]++;
+        else
+            evidence->measured++;
+        bool is_default = candidate->is_default && !candidate->out;
+        if (is_default && evidence->default_time_ns == 0) evidence->default_time_ns = candidate->trial.time_ns;
+    }
+}
+
+static void fill_evidence(const hone_contest_state *state, const hone_candidate *winner, hone_evidence *evidence)
+{
+    evidence->time_ns = winner->trial.time_ns;
+    evidence->low_ns = winner->trial.low_ns;
+    evidence->high_ns = winner->trial.high_ns;
+    evidence->samples = winner->trial.samples;
+    evidence->regime = state->options.regime;
+    evidence->tolerance = 1; // errors are told in units of what is allowed
+    evidence->max_error = winner->trial.max_error;
+    evidence->seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
+    evidence->seed = state->options.seed;
+    evidence->isolated = state->seat.kind != HONE_SEAT_HERE;
+    snprintf(
+        evidence->verified_against, sizeof evidence->verified_against, "%s",
+        state->options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");
+    snprintf(evidence->hone_version, sizeof evidence->hone_version, "%s", hone_version());
+    hone_contest_fill_counts(state, evidence);
+}
+
+void hone_contest_fill_decision(
+    const hone_contest_state *state, const hone_kernel_ref *ref, const hone_config *config, hone_decision *out)
+{
+    snprintf(out->algorithm, sizeof out->algorithm, "%s", state->algorithm->name);
+    snprintf(out->version, sizeof out->version, "%s", state->algorithm->version);
+    snprintf(out->key, sizeof out->key, "%s", state->key.key);
+    snprintf(out->kernel, sizeof out->kernel, "%s", ref->kernel.name);
+    out->platform = ref->kernel.platform;
+    out->backend = ref->kernel.backend;
+    out->config = *config;
+    hone_config_json(ref->space, config, out->config_json, sizeof out->config_json);
+    out->source = HONE_SOURCE_AUTOTUNE;
+    out->verified = true;
+}
+
+void hone_contest_choose(hone_contest_state *state, const hone_candidate *winner)
+{
+    hone_decision *decision = &state->out->decision;
+    state->winner = winner;
+    hone_contest_fill_decision(state, state->contestants[winner->kernel].ref, &winner->config, decision);
+    fill_evidence(state, winner, &decision->evidence);
+}
+
+void hone_contest_fill_runner_up(const hone_contest_state *state, const hone_finals *finals, hone_evidence *evidence)
+{
+    const hone_candidate *second = NULL;
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        if (i == finals->winner || (second && finals->finalists[i]->rank_ns >= second->rank_ns)) continue;
+        second = finals->finalists[i];
+        index = i;
+    }
+    evidence->rounds = finals->rounds;
+    if (!second) return;
+    hone_interval ratio =
+        hone_ratio(finals->samples[finals->winner], finals->samples[index], finals->rounds, state->options.seed);
+    snprintf(
+        evidence->runner_up, sizeof evidence->runner_up, "%s", state->contestants[second->kernel].ref->kernel.name);
+    evidence->ratio = ratio.middle;
+    evidence->ratio_low = ratio.low;
+    evidence->ratio_high = ratio.high;
+}

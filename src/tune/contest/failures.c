@@ -1,0 +1,64 @@
+#include "tune/contest/failures.h"
+
+#include "os/os.h"
+#include "tune/result/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double seconds_a_day = 86400;
+
+// A wrong answer is a property of the code, a crash often one, a time-out mostly one of that hour's machine, and what could not
+// be prepared may lack no more than a package.
+static const double days[HONE_FAILURE_COUNT] = {
+    [HONE_FAILURE_UNSUPPORTED] = 180, [HONE_FAILURE_PREPARE] = 7,  [HONE_FAILURE_RUN] = 30,
+    [HONE_FAILURE_WRONG] = 180,       [HONE_FAILURE_BOUNDS] = 180, [HONE_FAILURE_CRASH] = 30,
+    [HONE_FAILURE_TIMEOUT] = 1,       [HONE_FAILURE_TRACES] = 30,  [HONE_FAILURE_UNSTABLE] = 180,
+};
+
+double hone_failure_days(hone_failure failure)
+{
+    return days[failure];
+}
+
+static bool refuse(char *out, size_t size, const char *why)
+{
+    if (out != NULL) snprintf(out, size, "%s", why);
+    return false;
+}
+
+static bool same_revision(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "1", b != NULL ? b : "1") == 0;
+}
+
+bool hone_failure_stands(
+    const hone_store_measurement *measurement,
+    const hone_kernel *kernel,
+    const hone_device_info *device,
+    double now_utc,
+    char *out_why,
+    size_t size)
+{
+    double then;
+    char difference[HONE_DIFFERENCE_SIZE];
+    if (!same_revision(measurement->revision, kernel->revision))
+        return refuse(out_why, size, "it was of another revision of the kernel");
+    if (measurement->measured == NULL || !hone_os_parse_utc(measurement->measured, &then))
+        return refuse(out_why, size, "it is not known when it happened");
+    // From the future: the clock went backwards, or was wrong then. A minute is what clocks may differ by.
+    if (then > now_utc + 60) return refuse(out_why, size, "it is of a time that is yet to come");
+    if (now_utc - then > hone_failure_days(measurement->failure) * seconds_a_day)
+        return refuse(out_why, size, "it is too long ago");
+    if (hone_environment_compare(measurement->environment, device, kernel, difference) != HONE_STANDS)
+        return refuse(out_why, size, difference);
+    return true;
+}
+
+void hone_failure_until(const hone_store_measurement *measurement, char out[24])
+{
+    double then;
+    out[0] = '\0';
+    if (measurement->measured == NULL || !hone_os_parse_utc(measurement->measured, &then)) return;
+    hone_os_format_utc(then + hone_failure_days(measurement->failure) * seconds_a_day, out);
+}

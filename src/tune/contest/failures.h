@@ -1,0 +1,25 @@
+// Negative results: what failed is not tried again while the failure can be believed.
+#ifndef HONE_TUNE_CONTEST_FAILURES_H
+#define HONE_TUNE_CONTEST_FAILURES_H
+
+#include "hone/device.h"
+#include "hone/kernel.h"
+#include "hone/store.h"
+
+// How long a failure of this kind is believed; docs/tune.md has the same numbers. HONE_FAILURE_NONE: 0.
+double hone_failure_days(hone_failure failure);
+
+// Whether a stored failure of this kernel keeps its config from being tried: it is of the kernel's revision, of today's
+// environment as far as that counts, and not older than its kind allows. Else out_why (may be NULL) says why not.
+// A failure of which nobody knows when it happened keeps nothing from anything.
+bool hone_failure_stands(
+    const hone_store_measurement *measurement,
+    const hone_kernel *kernel,
+    const hone_device_info *device,
+    double now_utc,
+    char *out_why,
+    size_t size);
+// When it will be tried again, UTC; "" when it is not known when it happened.
+void hone_failure_until(const hone_store_measurement *measurement, char out[24]);
+
+#endif

@@ -1,0 +1,295 @@
+// The finals: the best four and the default, round by round in random order, in blocks apart in time, until the order is
+// certain or a tie is declared. The race's own times would crown whoever was lucky (a median of five picks a config up to
+// 7 % slower than the best over a large space).
+#include "tune/contest/contest.h"
+
+#include "base/error.h"
+#include "tune/rule/statistics.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    BEST_COUNT = 4,
+    KERNEL_COUNT = 6, // with the best of further kernels
+    BLOCK_ROUNDS = 8,
+    LEAST_BLOCK_ROUNDS = 5, // two blocks make ten rounds
+    EXTRA_ROUNDS = 2,       // a block's runs beside its rounds: to verify before and after
+    LEAST_FINALISTS = 2,
+    LEAST_BLOCKS = 2,
+    MOST_BLOCKS = 8, // as many as HONE_MAX_ROUNDS holds
+    MOST_ATTEMPTS = 64
+};
+
+static const double hopeless = 1.5;         // over the best: no finalist
+static const double near = 1.2;             // over the best: a further kernel's best is one
+static const double hopeless_default = 3.0; // the default may be slower: its time is shown
+static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
+static const double least_share = 0.15; // of the contest's time, also when the race has spent all
+static const uint64_t pause_ns = 50000000;
+static const double turn_ns = 1e6; // beside its sample, until threads rest and it is warm again
+static const char where[] = "tune.confirm";
+
+// Finalists --------------------------------------------------------------------------------------------------------
+
+static bool is_finalist(const void *ctx, const hone_candidate *candidate)
+{
+    const hone_finals *finals = ctx;
+    for (uint32_t i = 0; i < finals->count; i++)
+        if (finals->finalists[i] == candidate) return true;
+    return false;
+}
+
+// Adds the next best until there are `most`, as long as they are within `reach` of the first.
+static void add_best(const hone_contest_state *state, hone_finals *out, uint32_t most, double reach, bool other)
+{
+    hone_candidate *candidate;
+    while (out->count < most && (candidate = hone_contest_next_best(state, is_finalist, out, other)) != NULL) {
+        if (out->count > 0 && candidate->rank_ns > reach * out->finalists[0]->rank_ns) return;
+        out->finalists[out->count++] = candidate;
+    }
+}
+
+static bool is_incumbent(const hone_contest_state *state, const hone_candidate *candidate)
+{
+    const hone_incumbent *incumbent = &state->incumbent;
+    return incumbent->is_there && candidate->kernel == incumbent->kernel &&
+           hone_config_equal(&candidate->config, &incumbent->config);
+}
+
+static hone_candidate *find_incumbent(const hone_contest_state *state)
+{
+    for (size_t i = 0; i < state->candidate_count; i++)
+        if (!state->candidates[i].out && is_incumbent(state, &state->candidates[i])) return &state->candidates[i];
+    return NULL;
+}
+
+// The default and what the store answers with today take part as long as they are not hopeless.
+static void add_special(hone_finals *out, hone_candidate *candidate, double reach)
+{
+    if (out->count == 0 || out->count == HONE_MAX_FINALISTS || !candidate || is_finalist(out, candidate)) return;
+    if (candidate->rank_ns <= reach * out->finalists[0]->rank_ns) out->finalists[out->count++] = candidate;
+}
+
+static void choose_finalists(const hone_contest_state *state, hone_finals *out)
+{
+    memset(out, 0, sizeof *out);
+    add_best(state, out, BEST_COUNT, hopeless, false);
+    // Four configs of one kernel are often as good as one; another kernel may have been unlucky in the race.
+    add_best(state, out, KERNEL_COUNT, near, true);
+    add_special(out, find_incumbent(state), hopeless);
+    add_special(out, hone_contest_standard(state), hopeless_default);
+}
+
+// Order ------------------------------------------------------------------------------------------------------------
+
+static uint32_t differing(const hone_contest_state *state, const hone_candidate *candidate)
+{
+    const hone_config *standard = &state->contestants[candidate->kernel].default_config;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < candidate->config.count; i++)
+        count += candidate->config.values[i] != standard->values[i];
+    return count;
+}
+
+// Simpler: nearer to its kernel's default, of a kernel that stands earlier in the registry, of smaller values. A total
+// order, so that a tie always ends the same.
+static bool is_simpler(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
+{
+    uint32_t a_differs = differing(state, a), b_differs = differing(state, b);
+    if (a_differs != b_differs) return a_differs < b_differs;
+    if (a->kernel != b->kernel) return a->kernel < b->kernel;
+    for (uint32_t i = 0; i < a->config.count; i++)
+        if (a->config.values[i] != b->config.values[i]) return a->config.values[i] < b->config.values[i];
+    return false;
+}
+
+static double center_of(const double *samples, uint32_t count)
+{
+    double copy[HONE_MAX_ROUNDS];
+    memcpy(copy, samples, count * sizeof copy[0]);
+    return hone_center(copy, count);
+}
+
+static uint32_t fastest(const hone_finals *finals)
+{
+    uint32_t best = 0;
+    double best_ns = INFINITY;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        double time_ns = center_of(finals->samples[i], finals->rounds);
+        if (time_ns < best_ns) {
+            best = i;
+            best_ns = time_ns;
+        }
+    }
+    return best;
+}
+
+// Whether every other finalist is certainly slower than the fastest, or so near that it does not matter.
+static bool is_certain(const hone_finals *finals, uint64_t seed)
+{
+    uint32_t best = fastest(finals);
+    for (uint32_t i = 0; i < finals->count; i++) {
+        if (i == best) continue;
+        hone_interval ratio = hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, seed);
+        if (ratio.low <= 1 && ratio.high > near_enough) return false;
+    }
+    return true;
+}
+
+static uint32_t choose_winner(const hone_contest_state *state, const hone_finals *finals)
+{
+    uint32_t best = fastest(finals), winner = best;
+    if (is_incumbent(state, finals->finalists[best])) return best;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        if (i == best) continue;
+        hone_interval ratio =
+            hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, state->options.seed);
+        bool undecided = ratio.low <= 1, tied = ratio.middle <= tie || (undecided && ratio.middle <= undecided_tie);
+        // What is in its place stays there until another is certainly faster.
+        if ((tied || undecided) && is_incumbent(state, finals->finalists[i])) return i;
+        if (tied && is_simpler(state, finals->finalists[i], finals->finalists[winner])) winner = i;
+    }
+    return winner;
+}
+
+// Blocks -----------------------------------------------------------------------------------------------------------
+
+static double seconds_left(const hone_contest_state *state)
+{
+    uint64_t now = hone_contest_now(state);
+    double left = now < state->end_ns ? (double)(state->end_ns - now) * 1e-9 : 0;
+    return fmax(left, least_share * state->options.seconds);
+}
+
+static double seconds_for_block(const hone_contest_state *state)
+{
+    return seconds_left(state) / LEAST_BLOCKS;
+}
+
+static double round_seconds(const hone_finals *finals)
+{
+    double round = 0;
+    for (uint32_t i = 0; i < finals->count; i++)
+        round += (fmax(finals->finalists[i]->trial.time_ns, 20e3) + turn_ns) * 1e-9;
+    return round;
+}
+
+// Runs of seconds leave time for few: better two finalists and ten rounds than six and one.
+static void fit_finalists(const hone_contest_state *state, hone_finals *finals)
+{
+    double seconds = seconds_for_block(state);
+    while (finals->count > LEAST_FINALISTS && round_seconds(finals) * (LEAST_BLOCK_ROUNDS + EXTRA_ROUNDS) > seconds)
+        finals->count--;
+}
+
+static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
+{
+    double fit = seconds / round_seconds(finals) - EXTRA_ROUNDS;
+    return fit >= BLOCK_ROUNDS ? BLOCK_ROUNDS : LEAST_BLOCK_ROUNDS;
+}
+
+static void add_samples(hone_finals *finals, const hone_confirmation *block)
+{
+    for (uint32_t r = 0; r < block->rounds && finals->rounds < HONE_MAX_ROUNDS; r++, finals->rounds++)
+        for (uint32_t i = 0; i < finals->count; i++)
+            finals->samples[i][finals->rounds] = block->samples[i][r];
+    for (uint32_t i = 0; i < finals->count; i++) {
+        double *seen = &finals->finalists[i]->trial.max_error;
+        if (block->max_error[i] > *seen) *seen = block->max_error[i];
+    }
+}
+
+static hone_status ask(
+    hone_contest_state *state,
+    hone_candidate *const *finalists,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double seconds,
+    hone_confirmation *out,
+    hone_error *err)
+{
+    const hone_candidate *borrowed[HONE_MAX_FINALISTS];
+    for (uint32_t i = 0; i < count; i++)
+        borrowed[i] = finalists[i];
+    return hone_contest_ask_confirm(state, borrowed, count, rounds, seed, seconds, out, err);
+}
+
+// The worker was lost with all finalists in it. Alone, the culprit shows itself. False: nobody did.
+static hone_status find_culprits(hone_contest_state *state, hone_finals *finals, bool *out_found, hone_error *err)
+{
+    hone_confirmation alone;
+    *out_found = false;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        hone_candidate *candidate = finals->finalists[i];
+        hone_error why = {0};
+        hone_status status = ask(state, &candidate, 1, LEAST_BLOCK_ROUNDS, i, seconds_for_block(state), &alone, &why);
+        if (status == HONE_KERNEL_FAILED) {
+            hone_contest_reject(state, candidate, HONE_FAILURE_CRASH, why.message);
+            *out_found = true;
+        } else if (status != HONE_OK) {
+            return hone_fail(err, status, where, "%s", why.message);
+        } else if (alone.failure != HONE_FAILURE_NONE) {
+            hone_contest_reject(state, candidate, alone.failure, alone.reason);
+            *out_found = true;
+        }
+    }
+    return HONE_OK;
+}
+
+// What one attempt came to: every block done, or somebody fell out and there is another attempt.
+typedef enum attempt { ATTEMPT_DONE, ATTEMPT_FELL_OUT, ATTEMPT_LOST } attempt;
+
+static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
+{
+    hone_confirmation block;
+    for (uint32_t b = 0; b < MOST_BLOCKS; b++) {
+        double seconds = seconds_for_block(state);
+        uint64_t seed = state->options.seed + b + 1;
+        hone_error why = {0};
+        hone_status status = ask(
+            state, finals->finalists, finals->count, rounds_for_block(finals, seconds), seed, seconds, &block, &why);
+        *out = ATTEMPT_LOST;
+        if (status == HONE_KERNEL_FAILED) return HONE_OK;
+        if (status != HONE_OK) return hone_fail(err, status, where, "%s", why.message);
+        *out = ATTEMPT_FELL_OUT;
+        if (block.failure != HONE_FAILURE_NONE) {
+            uint32_t failed = block.failed < finals->count ? block.failed : 0;
+            hone_contest_reject(state, finals->finalists[failed], block.failure, block.reason);
+            return HONE_OK;
+        }
+        add_samples(finals, &block);
+        *out = ATTEMPT_DONE;
+        bool late = hone_contest_now(state) >= state->end_ns;
+        if (late || (b + 1 >= LEAST_BLOCKS && is_certain(finals, state->options.seed))) break;
+        hone_contest_pause(state, pause_ns);
+    }
+    return HONE_OK;
+}
+
+static hone_status nobody(hone_error *err)
+{
+    return hone_fail(err, HONE_NOT_FOUND, where, "no candidate passed");
+}
+
+hone_status hone_contest_confirm(hone_contest_state *state, hone_finals *out, hone_error *err)
+{
+    for (uint32_t tried = 0; tried < MOST_ATTEMPTS; tried++) {
+        attempt came = ATTEMPT_LOST;
+        bool found = true;
+        choose_finalists(state, out);
+        if (out->count == 0) return nobody(err);
+        fit_finalists(state, out);
+        hone_status status = run_blocks(state, out, &came, err);
+        if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
+        if (status != HONE_OK) return status;
+        if (came == ATTEMPT_DONE) {
+            out->winner = choose_winner(state, out);
+            return HONE_OK;
+        }
+    }
+    return hone_fail(
+        err, HONE_NOT_FOUND, where,
+        "the finalists fell out %d times over: the machine or the kernels are not to be relied on", MOST_ATTEMPTS);
+}

@@ -1,0 +1,110 @@
+// What a contest tried, in its order, as one JSON object: what reports draw and T4 results list.
+//
+// {"seconds":S,"evaluations":[E...],"finals":{"winner":I,"finalists":[{"evaluation":I,"samples_ns":[...]}...]}}
+// E is {"kernel","config","at" (seconds),"raced_ns" (its time in the race),"time_ns","low_ns","high_ns","samples" (as they
+// came to stand: after the second heat, or the finals),"runs_ns" (what the last of race and heat sampled),"max_error", or
+// "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's, whose times stand) when true}.
+// What is not known is left out.
+#include "tune/contest/contest.h"
+
+#include "base/error.h"
+#include "base/json.h"
+
+#include <string.h>
+
+enum { CONFIG_SIZE = 1024 };
+
+static void put_number(hone_buffer *out, const char *name, double value)
+{
+    hone_buffer_format(out, ",\"%s\":", name);
+    hone_json_number(out, value);
+}
+
+static void put_numbers(hone_buffer *out, const char *name, const double *values, uint32_t count)
+{
+    hone_buffer_format(out, ",\"%s\":[", name);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0) hone_buffer_char(out, ',');
+        hone_json_number(out, values[i]);
+    }
+    hone_buffer_char(out, ']');
+}
+
+static void put_flag(hone_buffer *out, const char *name, bool value)
+{
+    if (value) hone_buffer_format(out, ",\"%s\":true", name);
+}
+
+static void put_times(hone_buffer *out, const hone_candidate *candidate)
+{
+    const hone_trial *trial = &candidate->trial;
+    if (candidate->raced_ns > 0) put_number(out, "raced_ns", candidate->raced_ns);
+    if (trial->time_ns <= 0) return;
+    put_number(out, "time_ns", trial->time_ns);
+    put_number(out, "low_ns", trial->low_ns);
+    put_number(out, "high_ns", trial->high_ns);
+    hone_buffer_format(out, ",\"samples\":%u", trial->samples);
+    if (trial->kept > 0) put_numbers(out, "runs_ns", trial->kept_ns, trial->kept);
+}
+
+static void put_failure(hone_buffer *out, const hone_trial *trial)
+{
+    if (trial->failure == HONE_FAILURE_NONE) {
+        put_number(out, "max_error", trial->max_error);
+        return;
+    }
+    hone_buffer_char(out, ',');
+    hone_json_field(out, "failure", hone_failure_name(trial->failure));
+    hone_buffer_char(out, ',');
+    hone_json_field(out, "reason", trial->reason);
+}
+
+static void put_evaluation(const hone_contest_state *state, const hone_candidate *candidate, hone_buffer *out)
+{
+    char config[CONFIG_SIZE];
+    const hone_kernel_ref *ref = state->contestants[candidate->kernel].ref;
+    bool fits = hone_config_json(ref->space, &candidate->config, config, sizeof config) < sizeof config;
+    hone_buffer_char(out, '{');
+    hone_json_field(out, "kernel", ref->kernel.name);
+    hone_buffer_format(out, ",\"config\":%s", fits ? config : "{}");
+    put_number(out, "at", candidate->at_seconds);
+    if (candidate->trial.prepare_ns > 0) put_number(out, "prepare_ns", candidate->trial.prepare_ns);
+    put_times(out, candidate);
+    put_failure(out, &candidate->trial);
+    put_flag(out, "default", candidate->is_default);
+    put_flag(out, "dropped", candidate->trial.dropped);
+    put_flag(out, "resumed", candidate->resumed);
+    put_flag(out, "same", candidate->trial.same);
+    hone_buffer_char(out, '}');
+}
+
+static void put_finals(const hone_contest_state *state, const hone_finals *finals, hone_buffer *out)
+{
+    hone_buffer_format(out, ",\"finals\":{\"winner\":%u,\"finalists\":[", finals->winner);
+    for (uint32_t i = 0; i < finals->count; i++) {
+        size_t index = (size_t)(finals->finalists[i] - state->candidates);
+        hone_buffer_format(out, "%s{\"evaluation\":%zu", i > 0 ? "," : "", index);
+        put_numbers(out, "samples_ns", finals->samples[i], finals->rounds);
+        hone_buffer_char(out, '}');
+    }
+    hone_buffer_text(out, "]}");
+}
+
+hone_status hone_contest_keep_trail(hone_contest_state *state, const hone_finals *finals, hone_error *err)
+{
+    hone_buffer out;
+    hone_buffer_init(&out, state->environment->allocator);
+    hone_buffer_text(&out, "{\"seconds\":");
+    hone_json_number(&out, (double)(hone_contest_now(state) - state->started_ns) * 1e-9);
+    hone_buffer_text(&out, ",\"evaluations\":[");
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        if (i > 0) hone_buffer_char(&out, ',');
+        put_evaluation(state, &state->candidates[i], &out);
+    }
+    hone_buffer_char(&out, ']');
+    if (finals) put_finals(state, finals, &out);
+    hone_buffer_char(&out, '}');
+    state->out->trail = out.failed ? NULL : hone_buffer_take(&out);
+    hone_buffer_deinit(&out);
+    return state->out->trail ? HONE_OK : hone_fail_memory(err, "tune.trail");
+}

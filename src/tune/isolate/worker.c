@@ -1,0 +1,127 @@
+#include "tune/isolate/worker.h"
+
+#include "tune/rule/statistics.h"
+#include "tune/tuner.h"
+#include "tune/worker/confine.h"
+
+#include <stdatomic.h>
+
+static bool asked(uint8_t kind)
+{
+    return kind > 0 && kind < HONE_MESSAGE_COUNT;
+}
+
+typedef struct conversation {
+    int fd;
+    uint64_t token; // of the question that is being answered
+    hone_buffer empty;
+} conversation;
+
+static void send_note(void *ctx)
+{
+    conversation *with = ctx;
+    // A tuner that is gone shows at the next read.
+    (void)!hone_frame_write(with->fd, HONE_MESSAGE_NOTE, with->token, &with->empty, 0);
+}
+
+static hone_status answer_one(conversation *with, hone_session *session, hone_buffer *message, hone_buffer *answer)
+{
+    uint8_t kind;
+    with->token = 0;
+    hone_status status = hone_frame_read(with->fd, &kind, &with->token, message, 0, NULL);
+    if (status != HONE_OK) return status;
+    if (!asked(kind)) return HONE_IO;
+    hone_buffer_clear(answer);
+    status = hone_session_handle(session, kind, message, answer);
+    return status == HONE_OK ? hone_frame_write(with->fd, HONE_MESSAGE_ANSWER, with->token, answer, 0) : status;
+}
+
+int hone_worker_serve(int fd, hone_session *session)
+{
+    hone_buffer message, answer;
+    conversation with = {.fd = fd};
+    hone_buffer_init(&with.empty, session->allocator);
+    hone_buffer_init(&message, session->allocator);
+    hone_buffer_init(&answer, session->allocator);
+    session->note = send_note;
+    session->note_ctx = &with;
+    hone_status status;
+    do
+        status = answer_one(&with, session, &message, &answer);
+    while (status == HONE_OK);
+    hone_buffer_deinit(&message);
+    hone_buffer_deinit(&answer);
+    return status == HONE_IO ? 0 : 1;
+}
+
+int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_error *err))
+{
+    hone_worker_seclude(fd);
+    hone_allocator allocator = hone_allocator_system();
+    hone_registry *registry = NULL;
+    hone_error err;
+    if (hone_registry_create(&allocator, 1u << HONE_CPU, HONE_CPU, NULL, &registry, &err) != HONE_OK) return 2;
+    int code = 2;
+    if (setup(registry, &err) == HONE_OK) {
+        hone_session session;
+        hone_session_init(&session, allocator, &(hone_kernel_reader){.registry = registry}, NULL);
+        code = hone_worker_serve(fd, &session);
+        hone_session_deinit(&session);
+    }
+    hone_registry_destroy(&registry);
+    return code;
+}
+
+int hone_worker_forked(int fd, bool strict)
+{
+    hone_worker_seclude(fd);
+    hone_session session;
+    hone_session_init(&session, hone_allocator_system(), &(hone_kernel_reader){.strict = strict}, NULL);
+    int code = hone_worker_serve(fd, &session);
+    hone_session_deinit(&session);
+    return code;
+}
+
+static hone_outcome_kind outcome_of(hone_status status)
+{
+    switch (status) {
+    case HONE_BUSY:
+        return HONE_OUTCOME_TIMEOUT;
+    case HONE_CANCELLED:
+        return HONE_OUTCOME_CANCELLED;
+    case HONE_OUT_OF_MEMORY:
+        return HONE_OUTCOME_MEMORY;
+    default:
+        return HONE_OUTCOME_LOST;
+    }
+}
+
+static uint64_t make_token(void)
+{
+    static atomic_uint_fast64_t asked_so_far;
+    uint64_t seed = hone_os_now_ns() ^ ((uint64_t)hone_os_process_id() << 40) ^ atomic_fetch_add(&asked_so_far, 1);
+    return hone_random_next(&seed) | 1;
+}
+
+hone_outcome_kind hone_worker_ask(
+    int fd,
+    uint8_t kind,
+    const hone_buffer *message,
+    const hone_limits *limits,
+    const hone_stop *stop,
+    void (*noted)(void *ctx),
+    void *ctx,
+    hone_buffer *answer)
+{
+    uint64_t token = make_token(), limit_ns = limits->first_ns;
+    hone_status status = hone_frame_write(fd, kind, token, message, hone_os_now_ns() + limit_ns);
+    while (status == HONE_OK) {
+        uint8_t came;
+        status = hone_frame_read(fd, &came, &token, answer, hone_os_now_ns() + limit_ns, stop);
+        limit_ns = limits->next_ns;
+        if (status == HONE_OK && came == HONE_MESSAGE_ANSWER) return HONE_OUTCOME_ANSWERED;
+        if (status == HONE_OK && came != HONE_MESSAGE_NOTE) status = HONE_IO;
+        if (status == HONE_OK && noted) noted(ctx);
+    }
+    return outcome_of(status);
+}

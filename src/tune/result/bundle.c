@@ -1,0 +1,258 @@
+#include "tune/result/bundle.h"
+
+#include "base/error.h"
+#include "base/number.h"
+#include "registry/names.h"
+#include "tune/tuner.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char where[] = "tune.bundle";
+
+enum { DOCUMENT_VERSION = 1 };
+
+// Members ------------------------------------------------------------------------------------------------------
+
+static bool is_missing(hone_view member)
+{
+    return member.size == 0 || hone_json_is_null(member);
+}
+
+// A member that is a text; missing: fallback. False: it is something else.
+static bool get_text(
+    const hone_bundle *bundle, hone_view entry, const char *name, const char *fallback, const char **out)
+{
+    hone_view member = hone_json_member(entry, name);
+    *out = is_missing(member) ? fallback : hone_texts_string(bundle->texts, member);
+    return is_missing(member) || *out != NULL;
+}
+
+// An object, without the space that people and other programs lay it out with: configs are compared as texts.
+static bool get_object(
+    const hone_bundle *bundle, hone_view entry, const char *name, const char *fallback, const char **out)
+{
+    hone_view member = hone_json_member(entry, name);
+    *out = fallback;
+    if (is_missing(member)) return true;
+    if (hone_json_is_object(member)) *out = hone_texts_compact(bundle->texts, member);
+    return hone_json_is_object(member);
+}
+
+static bool get_real(hone_view entry, const char *name, double fallback, double *out)
+{
+    hone_view member = hone_json_member(entry, name);
+    *out = fallback;
+    if (is_missing(member)) return true;
+    return hone_json_is_number(member) && hone_number_parse(member.data, member.size, out) && isfinite(*out);
+}
+
+typedef struct text_field {
+    const char *name, *fallback;
+    const char **out;
+} text_field;
+
+// The first field that is no text; NULL when all are.
+static const char *get_texts(const hone_bundle *bundle, hone_view entry, const text_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!get_text(bundle, entry, fields[i].name, fields[i].fallback, fields[i].out)) return fields[i].name;
+    return NULL;
+}
+
+static const char *get_key(const hone_bundle *bundle, hone_view entry, hone_store_key *out)
+{
+    const text_field fields[] = {
+        {"device", bundle->device, &out->device},
+        {"algorithm", NULL, &out->algorithm},
+        {"version", "1", &out->version},
+        {"key", NULL, &out->key},
+        {"spec", NULL, &out->spec},
+    };
+    return get_texts(bundle, entry, fields, sizeof fields / sizeof *fields);
+}
+
+static const char *not_a_text(const hone_bundle *bundle, const char *name)
+{
+    return hone_texts_format(bundle->texts, "%s: a text is expected", name);
+}
+
+const char *hone_bundle_text(const hone_bundle *bundle, hone_view object, const char *name)
+{
+    const char *text = NULL;
+    return get_text(bundle, object, name, NULL, &text) ? text : NULL;
+}
+
+// Decisions ----------------------------------------------------------------------------------------------------
+
+static const char *get_evidence(
+    const hone_bundle *bundle, hone_view entry, hone_store_decision *out, hone_evidence *out_evidence)
+{
+    if (!get_object(bundle, entry, "evidence", NULL, &out->evidence) || out->evidence == NULL)
+        return "evidence: an object with time_ns is expected";
+    hone_view time = hone_json_member(hone_view_of(out->evidence), "time_ns");
+    if (!hone_json_is_number(time)) return "evidence.time_ns: a number from 0 is expected";
+    hone_error why = {.message = ""};
+    hone_status status = hone_evidence_parse(out->evidence, strlen(out->evidence), out_evidence, &why);
+    bundle->texts->failed |= status == HONE_OUT_OF_MEMORY;
+    if (status != HONE_OK) return hone_texts_keep(bundle->texts, hone_view_of(why.message));
+    out->time_ns = out_evidence->time_ns;
+    out->regime = out_evidence->regime;
+    out->verified = out_evidence->verified_against[0] != '\0';
+    return NULL;
+}
+
+// What an export says of them aloud goes before what evidence says.
+static const char *get_standing(const hone_bundle *bundle, hone_view entry, hone_store_decision *out)
+{
+    const char *regime = NULL;
+    hone_view verified = hone_json_member(entry, "verified");
+    if (verified.size > 0) out->verified = hone_view_is(verified, "true");
+    bool is_known = get_text(bundle, entry, "regime", NULL, &regime) &&
+                    (regime == NULL || hone_regime_by_name(regime, &out->regime));
+    return is_known ? NULL : "regime: warm, cold, warm-stable or cold-stable is expected";
+}
+
+const char *hone_bundle_decision(
+    const hone_bundle *bundle, hone_view entry, hone_store_decision *out, hone_evidence *out_evidence)
+{
+    const text_field fields[] = {
+        {"call", NULL, &out->call},
+        {"kernel", NULL, &out->kernel},
+        {"platform", "native", &out->platform},
+        {"source", "autotune", &out->source},
+        {"revision", NULL, &out->revision},
+    };
+    *out = (hone_store_decision){0};
+    *out_evidence = (hone_evidence){0};
+    if (!hone_json_is_object(entry)) return "an object is expected";
+    const char *wrong = get_key(bundle, entry, &out->key);
+    if (wrong == NULL) wrong = get_texts(bundle, entry, fields, sizeof fields / sizeof *fields);
+    if (wrong != NULL) return not_a_text(bundle, wrong);
+    hone_source source;
+    if (!hone_source_by_name(out->source, &source)) return "source: no source of that name";
+    if (!get_object(bundle, entry, "config", "{}", &out->config)) return "config: an object is expected";
+    if (!get_object(bundle, entry, "environment", bundle->environment, &out->environment))
+        return "environment: an object is expected";
+    const char *why = get_evidence(bundle, entry, out, out_evidence);
+    return why != NULL ? why : get_standing(bundle, entry, out);
+}
+
+// Measurements and failures ------------------------------------------------------------------------------------
+
+static const char *get_times(const hone_bundle *bundle, hone_view entry, hone_store_measurement *m)
+{
+    double samples = 0;
+    bool ok = get_object(bundle, entry, "config", "{}", &m->config) &&
+              get_object(bundle, entry, "environment", NULL, &m->environment) &&
+              get_real(entry, "time_ns", 0, &m->time_ns) && get_real(entry, "low_ns", 0, &m->low_ns) &&
+              get_real(entry, "high_ns", 0, &m->high_ns) && get_real(entry, "max_error", -1, &m->max_error) &&
+              get_real(entry, "samples", 0, &samples);
+    if (!ok || !(samples >= 0 && samples <= UINT32_MAX)) return "a field of the wrong kind";
+    m->samples = (uint32_t)samples;
+    return m->time_ns < 0 || m->low_ns < 0 || m->high_ns < 0 ? "a time below 0" : NULL;
+}
+
+static bool is_named(const hone_store_measured *measured)
+{
+    const hone_store_key *key = &measured->key;
+    const char *const needed[] = {
+        key->device, key->algorithm, key->version, key->key, measured->measurement.kernel,
+    };
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i] == NULL || needed[i][0] == '\0') return false;
+    return true;
+}
+
+const char *hone_bundle_measured(const hone_bundle *bundle, hone_view entry, hone_store_measured *out)
+{
+    hone_store_measurement *m = &out->measurement;
+    const char *regime = NULL, *failure = NULL;
+    const text_field fields[] = {
+        {"kernel", NULL, &m->kernel},     {"revision", NULL, &m->revision}, {"reason", NULL, &m->reason},
+        {"measured", NULL, &m->measured}, {"regime", "warm", &regime},      {"failure", "none", &failure},
+    };
+    *out = (hone_store_measured){0};
+    if (!hone_json_is_object(entry)) return "an object is expected";
+    const char *wrong = get_key(bundle, entry, &out->key);
+    if (wrong == NULL) wrong = get_texts(bundle, entry, fields, sizeof fields / sizeof *fields);
+    if (wrong != NULL) return not_a_text(bundle, wrong);
+    if (!hone_failure_by_name(failure, &m->failure)) return "failure: no failure of that name";
+    if (!hone_regime_by_name(regime, &m->regime)) return "regime: warm, cold, warm-stable or cold-stable is expected";
+    const char *why = get_times(bundle, entry, m);
+    if (why == NULL && !is_named(out)) why = "device, algorithm, version, key and kernel are expected";
+    hone_error refused = {.message = ""};
+    if (why == NULL && hone_store_check_measured(out, &refused) != HONE_OK)
+        why = hone_texts_keep(bundle->texts, hone_view_of(refused.message));
+    return why;
+}
+
+// Aliases and foreign configs ----------------------------------------------------------------------------------
+
+const char *hone_bundle_alias(const hone_bundle *bundle, hone_view entry, hone_store_alias *out)
+{
+    const text_field fields[] = {
+        {"scheme", NULL, &out->scheme},           {"operation", NULL, &out->operation},
+        {"foreign_key", NULL, &out->foreign_key}, {"foreign_spec", NULL, &out->foreign_spec},
+        {"device", NULL, &out->key.device},       {"algorithm", NULL, &out->key.algorithm},
+        {"version", NULL, &out->key.version},     {"key", NULL, &out->key.key},
+        {"spec", NULL, &out->key.spec},
+    };
+    *out = (hone_store_alias){0};
+    bool ok = hone_json_is_object(entry) && get_texts(bundle, entry, fields, sizeof fields / sizeof *fields) == NULL &&
+              hone_store_check_alias(out, NULL) == HONE_OK;
+    return ok ? NULL : "printable scheme, operation, foreign_key, algorithm, version and key are expected as texts";
+}
+
+const char *hone_bundle_foreign(const hone_bundle *bundle, hone_view entry, hone_store_foreign *out)
+{
+    const text_field fields[] = {
+        {"scheme", NULL, &out->scheme},           {"operation", NULL, &out->operation}, {"device", "", &out->device},
+        {"foreign_key", NULL, &out->foreign_key}, {"text", NULL, &out->text},           {"origin", NULL, &out->origin},
+    };
+    const char *const *const needed[] = {&out->scheme, &out->operation, &out->foreign_key, &out->text};
+    *out = (hone_store_foreign){0};
+    bool ok = hone_json_is_object(entry) && get_texts(bundle, entry, fields, sizeof fields / sizeof *fields) == NULL;
+    for (size_t i = 0; ok && i < sizeof needed / sizeof *needed; i++)
+        ok = *needed[i] != NULL && (*needed[i])[0] != '\0';
+    hone_view checked;
+    ok = ok && hone_json_text_check(hone_view_of(out->text), HONE_JSON_PYTHON, &checked, NULL) == HONE_OK;
+    return ok ? NULL : "scheme, operation, foreign_key and a JSON text are expected";
+}
+
+// The document -------------------------------------------------------------------------------------------------
+
+static hone_status check_version(hone_view document, hone_error *err)
+{
+    hone_view version = hone_json_member(document, "hone_result");
+    int64_t number = 0;
+    if (!hone_json_is_number(version) || !hone_integer_parse(version.data, version.size, &number))
+        return hone_fail(err, HONE_CORRUPT, where, "no result document: an object with \"hone_result\":1 is expected");
+    if (number == DOCUMENT_VERSION) return HONE_OK;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where, "a result document of version %lld, this hone reads version %d",
+        (long long)number, DOCUMENT_VERSION);
+}
+
+static hone_status check_lists(hone_view document, hone_error *err)
+{
+    static const char *const lists[] = {"entries", "measurements", "aliases", "foreign", "failed"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        hone_view list = hone_json_member(document, lists[i]);
+        if ((i == 0 || list.size > 0) && !hone_json_is_array(list))
+            return hone_fail(err, HONE_CORRUPT, where, "%s: an array is expected", lists[i]);
+    }
+    return HONE_OK;
+}
+
+hone_status hone_bundle_open(hone_texts *texts, hone_view document, hone_bundle *out, hone_error *err)
+{
+    *out = (hone_bundle){.texts = texts, .document = document};
+    hone_status status = check_version(document, err);
+    if (status == HONE_OK) status = check_lists(document, err);
+    if (status != HONE_OK) return status;
+    if (get_text(out, document, "device", NULL, &out->device) &&
+        get_object(out, document, "environment", NULL, &out->environment))
+        return HONE_OK;
+    return hone_fail(err, HONE_CORRUPT, where, "device is a text, and environment an object, where they are there");
+}

@@ -1,0 +1,42 @@
+// The environment of a measurement: what it was made with, and what it means for what was measured when that is another
+// today. One table; docs/fingerprints.md shows the same, and a test compares the two.
+#ifndef HONE_TUNE_RESULT_ENVIRONMENT_H
+#define HONE_TUNE_RESULT_ENVIRONMENT_H
+
+#include "base/buffer.h"
+#include "hone/device.h"
+#include "hone/kernel.h"
+
+// What becomes of a stored decision, measurement or failure when a fact differs.
+typedef enum hone_standing {
+    HONE_STANDS,      // it is served: the fact is kept to be seen
+    HONE_CHECK_AGAIN, // a decision is served and noted for tuning; a measurement or failure is not believed
+    HONE_STALE        // not served and not believed
+} hone_standing;
+
+enum { HONE_FACT_SIZE = 256, HONE_DIFFERENCE_SIZE = 128 };
+
+typedef struct hone_environment_fact {
+    const char *name;
+    const char *place; // where it stands: the record's key, a column, or its environment
+    hone_standing when_it_differs;
+    // Its value today; false: it has none here. NULL: it stands elsewhere, and is compared there.
+    bool (*read)(const hone_device_info *device, const hone_kernel *kernel, char out[HONE_FACT_SIZE]);
+} hone_environment_fact;
+
+extern const hone_environment_fact hone_environment_facts[];
+extern const size_t hone_environment_fact_count;
+// "served", "served and checked again", "not served". Static.
+const char *hone_standing_name(hone_standing standing);
+
+// The environment as it is now, as a JSON object, beside a decision. kernel may be NULL.
+void hone_environment_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out);
+// Only the facts that count, beside a measurement or failure.
+void hone_environment_counted_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out);
+// The first fact that counts and differs between a stored environment (NULL: not known) and now. A fact that one of the two
+// does not have says nothing.
+// Returns HONE_STANDS when there is none; else out says which: "compiler was gcc 12, is gcc 13".
+hone_standing hone_environment_compare(
+    const char *stored, const hone_device_info *device, const hone_kernel *kernel, char out[HONE_DIFFERENCE_SIZE]);
+
+#endif

@@ -1,0 +1,350 @@
+#include "tune/result/result.h"
+
+#include "base/error.h"
+#include "store/merge.h"
+#include "tune/result/environment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char where[] = "tune.result";
+
+static char *copy(const hone_allocator *allocator, const char *text)
+{
+    if (!text) text = "";
+    return hone_copy_text(allocator, text, strlen(text));
+}
+
+hone_status hone_result_new(
+    hone_allocator allocator,
+    const char *device,
+    const char *environment,
+    void *owner,
+    hone_result **out,
+    hone_error *err)
+{
+    *out = NULL;
+    hone_result *result = hone_alloc(&allocator, sizeof *result);
+    if (!result) return hone_fail_memory(err, where);
+    atomic_init(&result->references, 1);
+    result->allocator = allocator;
+    result->owner = owner;
+    result->device = copy(&allocator, device);
+    result->environment = copy(&allocator, environment);
+    if (!result->device || !result->environment) {
+        hone_result_release(&result);
+        return hone_fail_memory(err, where);
+    }
+    *out = result;
+    return HONE_OK;
+}
+
+hone_status hone_result_create(
+    hone_allocator allocator, const hone_device_info *device, void *owner, hone_result **out, hone_error *err)
+{
+    hone_buffer environment;
+    hone_buffer_init(&environment, allocator);
+    hone_environment_json(device, NULL, &environment);
+    hone_status status =
+        environment.failed
+            ? hone_fail_memory(err, where)
+            : hone_result_new(allocator, device->fingerprint, hone_buffer_string(&environment), owner, out, err);
+    hone_buffer_deinit(&environment);
+    return status;
+}
+
+hone_status hone_result_of_device(
+    hone_result *result,
+    const hone_device_info *device,
+    hone_result_texts *texts,
+    hone_buffer *environment,
+    hone_error *err)
+{
+    if (strcmp(device->fingerprint, result->device) == 0) return HONE_OK;
+    hone_environment_json(device, NULL, environment);
+    if (environment->failed) return hone_fail_memory(err, where);
+    if (result->count > 0) {
+        texts->device = device->fingerprint;
+        texts->environment = hone_buffer_string(environment);
+        return HONE_OK;
+    }
+    char *fingerprint = copy(&result->allocator, device->fingerprint);
+    char *text = copy(&result->allocator, hone_buffer_string(environment));
+    if (fingerprint && text) {
+        hone_free(&result->allocator, result->device);
+        hone_free(&result->allocator, result->environment);
+        result->device = fingerprint;
+        result->environment = text;
+        return HONE_OK;
+    }
+    hone_free(&result->allocator, fingerprint);
+    hone_free(&result->allocator, text);
+    return hone_fail_memory(err, where);
+}
+
+static void free_entry(const hone_allocator *allocator, hone_result_entry *entry)
+{
+    hone_free(allocator, entry->call);
+    hone_free(allocator, entry->spec);
+    hone_free(allocator, entry->revision);
+    hone_free(allocator, entry->kernels);
+    hone_free(allocator, entry->trail);
+    hone_free(allocator, entry->device);
+    hone_free(allocator, entry->environment);
+    memset(entry, 0, sizeof *entry);
+}
+
+static void free_failure(const hone_allocator *allocator, hone_result_failure *failure)
+{
+    hone_free(allocator, failure->call);
+    hone_free(allocator, failure->key);
+    hone_free(allocator, failure->reason);
+    memset(failure, 0, sizeof *failure);
+}
+
+hone_result *hone_result_retain(hone_result *result)
+{
+    if (result) atomic_fetch_add_explicit(&result->references, 1, memory_order_relaxed);
+    return result;
+}
+
+void hone_result_release(hone_result **result)
+{
+    hone_result *gone = *result;
+    *result = NULL;
+    if (!gone || atomic_fetch_sub_explicit(&gone->references, 1, memory_order_acq_rel) != 1) return;
+    const hone_allocator allocator = gone->allocator;
+    for (size_t i = 0; i < gone->count; i++)
+        free_entry(&allocator, &gone->entries[i]);
+    for (size_t i = 0; i < gone->failure_count; i++)
+        free_failure(&allocator, &gone->failures[i]);
+    hone_free(&allocator, gone->entries);
+    hone_free(&allocator, gone->failures);
+    hone_free(&allocator, gone->environment);
+    hone_free(&allocator, gone->device);
+    hone_free(&allocator, gone);
+}
+
+size_t hone_result_size(const hone_result *result)
+{
+    return result->count;
+}
+
+const hone_decision *hone_result_decision(const hone_result *result, size_t index)
+{
+    return &result->entries[index].decision;
+}
+
+const char *hone_result_call(const hone_result *result, size_t index)
+{
+    return result->entries[index].call;
+}
+
+void *hone_result_owner(const hone_result *result)
+{
+    return result->owner;
+}
+
+// Adding -----------------------------------------------------------------------------------------------------------
+
+static hone_claim claim_of(const hone_decision *decision, const char *revision)
+{
+    const hone_evidence *evidence = &decision->evidence;
+    return (hone_claim){
+        .kernel = decision->kernel,
+        .platform = hone_platform_name(decision->platform),
+        .config = decision->config_json,
+        .revision = revision ? revision : "",
+        .verified = decision->verified,
+        .samples = evidence->samples,
+        .time_ns = evidence->time_ns,
+        .low_ns = evidence->low_ns,
+        .high_ns = evidence->high_ns,
+        .started = evidence->started,
+        .runner_up = evidence->runner_up,
+        .ratio_low = evidence->ratio_low,
+    };
+}
+
+// By the rule of hone_store_merge.
+static bool is_better(const hone_decision *coming, const char *revision, const hone_result_entry *old)
+{
+    const hone_claim there = claim_of(&old->decision, old->revision), claim = claim_of(coming, revision);
+    return hone_merge_reason_outcome(hone_merge_rule(&there, &claim)) == HONE_MERGE_TAKEN;
+}
+
+const char *hone_result_entry_device(const hone_result *result, const hone_result_entry *entry)
+{
+    return entry->device[0] ? entry->device : result->device;
+}
+
+static bool same_key(const hone_result *result, const hone_result_entry *entry, const hone_result_entry *like)
+{
+    const hone_decision *decision = &like->decision;
+    return strcmp(entry->decision.key, decision->key) == 0 &&
+           strcmp(entry->decision.algorithm, decision->algorithm) == 0 &&
+           strcmp(entry->decision.version, decision->version) == 0 &&
+           entry->decision.evidence.regime == decision->evidence.regime &&
+           strcmp(hone_result_entry_device(result, entry), hone_result_entry_device(result, like)) == 0 &&
+           (entry->spec[0] == '\0' || like->spec[0] == '\0' || strcmp(entry->spec, like->spec) == 0);
+}
+
+static hone_result_entry *find_entry(const hone_result *result, const hone_result_entry *like)
+{
+    for (size_t i = 0; i < result->count; i++)
+        if (same_key(result, &result->entries[i], like)) return &result->entries[i];
+    return NULL;
+}
+
+static bool copy_entry(
+    const hone_allocator *allocator,
+    const hone_decision *decision,
+    const hone_result_texts *texts,
+    hone_result_entry *out)
+{
+    *out = (hone_result_entry){
+        .decision = *decision,
+        .call = copy(allocator, texts->call),
+        .spec = copy(allocator, texts->spec),
+        .revision = copy(allocator, texts->revision),
+        .kernels = copy(allocator, texts->kernels),
+        .trail = copy(allocator, texts->trail),
+        .device = copy(allocator, texts->device),
+        .environment = copy(allocator, texts->environment),
+    };
+    return out->call && out->spec && out->revision && out->kernels && out->trail && out->device && out->environment;
+}
+
+hone_status hone_result_add(
+    hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err)
+{
+    const hone_allocator *allocator = &result->allocator;
+    hone_result_entry entry;
+    bool copied = copy_entry(allocator, decision, texts, &entry);
+    hone_result_entry *old = copied ? find_entry(result, &entry) : NULL;
+    bool kept = old && !is_better(decision, texts->revision, old);
+    bool room =
+        copied && (old || hone_grow(allocator, &result->entries, &result->capacity, result->count + 1, sizeof entry));
+    if (kept || !room) {
+        free_entry(allocator, &entry);
+        return kept ? HONE_OK : hone_fail_memory(err, where);
+    }
+    if (old)
+        free_entry(allocator, old);
+    else
+        old = &result->entries[result->count++];
+    *old = entry;
+    return HONE_OK;
+}
+
+hone_status hone_result_add_failure(
+    hone_result *result, const char *call, const char *key, const char *reason, hone_error *err)
+{
+    const hone_allocator *allocator = &result->allocator;
+    hone_result_failure failure = {copy(allocator, call), copy(allocator, key), copy(allocator, reason)};
+    bool room =
+        failure.call && failure.key && failure.reason &&
+        hone_grow(allocator, &result->failures, &result->failure_capacity, result->failure_count + 1, sizeof failure);
+    if (!room) {
+        free_failure(allocator, &failure);
+        return hone_fail_memory(err, where);
+    }
+    result->failures[result->failure_count++] = failure;
+    return HONE_OK;
+}
+
+void hone_result_note_status(hone_result *result, hone_status status)
+{
+    result->status = status;
+}
+
+hone_status hone_result_status(const hone_result *result)
+{
+    return result->status;
+}
+
+// Merging and storing ------------------------------------------------------------------------------------------------
+
+static hone_status add_all(hone_result *to, const hone_result *from, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < from->count && status == HONE_OK; i++) {
+        const hone_result_entry *entry = &from->entries[i];
+        const hone_result_texts texts = {entry->call,  entry->spec,   entry->revision,   entry->kernels,
+                                         entry->trail, entry->device, entry->environment};
+        status = hone_result_add(to, &entry->decision, &texts, err);
+    }
+    for (size_t i = 0; i < from->failure_count && status == HONE_OK; i++) {
+        const hone_result_failure *failure = &from->failures[i];
+        status = hone_result_add_failure(to, failure->call, failure->key, failure->reason, err);
+    }
+    return status;
+}
+
+hone_status hone_result_merge(const hone_result *a, const hone_result *b, hone_result **out, hone_error *err)
+{
+    *out = NULL;
+    if (strcmp(a->device, b->device) != 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "one result is of device '%s', the other of '%s': merge those of one device", a->device, b->device);
+    hone_result *both = NULL;
+    hone_status status = hone_result_new(a->allocator, a->device, b->environment, a->owner, &both, err);
+    if (status == HONE_OK) status = add_all(both, a, err);
+    if (status == HONE_OK) status = add_all(both, b, err);
+    if (status == HONE_OK)
+        *out = both;
+    else
+        hone_result_release(&both);
+    return status;
+}
+
+static void fill_row(
+    const hone_result *result, const hone_result_entry *entry, const char *evidence, hone_store_decision *out)
+{
+    const hone_decision *decision = &entry->decision;
+    *out = (hone_store_decision){
+        .key =
+            {hone_result_entry_device(result, entry), decision->algorithm, decision->version, decision->key,
+             entry->spec[0] ? entry->spec : NULL},
+        .call = entry->call[0] ? entry->call : NULL,
+        .kernel = decision->kernel,
+        .platform = hone_platform_name(decision->platform),
+        .config = decision->config_json[0] ? decision->config_json : "{}",
+        .source = hone_source_name(decision->source),
+        .revision = entry->revision[0] ? entry->revision : NULL,
+        .verified = decision->verified,
+        .regime = decision->evidence.regime,
+        .time_ns = decision->evidence.time_ns,
+        .evidence = evidence,
+        .environment = entry->environment[0] ? entry->environment : result->environment,
+    };
+}
+
+// All evidence in one buffer, a NUL between; rows are filled once it has stopped moving.
+static hone_status fill_rows(
+    const hone_result *result, hone_store_decision *rows, hone_buffer *evidence, hone_error *err)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        hone_evidence_json(&result->entries[i].decision.evidence, evidence);
+        hone_buffer_char(evidence, '\0');
+    }
+    if (evidence->failed) return hone_fail_memory(err, where);
+    const char *at = hone_buffer_string(evidence);
+    for (size_t i = 0; i < result->count; i++, at += strlen(at) + 1)
+        fill_row(result, &result->entries[i], at, &rows[i]);
+    return HONE_OK;
+}
+
+hone_status hone_result_store(const hone_result *result, hone_store *store, hone_error *err)
+{
+    if (result->count == 0) return HONE_OK;
+    hone_buffer evidence;
+    hone_buffer_init(&evidence, result->allocator);
+    hone_store_decision *rows = hone_alloc_array(&result->allocator, result->count, sizeof *rows);
+    hone_status status = rows ? fill_rows(result, rows, &evidence, err) : hone_fail_memory(err, where);
+    if (status == HONE_OK) status = hone_store_put_all(store, rows, result->count, err);
+    hone_free(&result->allocator, rows);
+    hone_buffer_deinit(&evidence);
+    return status;
+}

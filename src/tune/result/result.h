@@ -1,0 +1,74 @@
+// Results from the inside.
+#ifndef HONE_TUNE_RESULT_RESULT_H
+#define HONE_TUNE_RESULT_RESULT_H
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "tune/tuner.h"
+
+#include <stdatomic.h>
+
+typedef struct hone_result_entry {
+    hone_decision decision;
+    char *call;     // call text; "" when not known
+    char *spec;     // canonical text; "" when not known
+    char *revision; // of the kernel; "" when not known
+    char *kernels;  // JSON array of every kernel's best; "" when not known
+    char *trail;    // JSON object of what was tried (contest/history.c); "" when not known
+    // Of a call on another device than the first one's: fingerprint, and environment as a JSON object; "" else.
+    char *device, *environment;
+} hone_result_entry;
+
+// What is known of an entry beside its decision, as in the entry; NULL is "".
+typedef struct hone_result_texts {
+    const char *call, *spec, *revision, *kernels, *trail, *device, *environment;
+} hone_result_texts;
+
+typedef struct hone_result_failure {
+    char *call, *key, *reason;
+} hone_result_failure;
+
+struct hone_result {
+    atomic_size_t references;
+    hone_allocator allocator;
+    void *owner;
+    char *device;      // fingerprint, of all entries that have none of their own
+    char *environment; // JSON object
+    hone_result_entry *entries;
+    size_t count, capacity;
+    hone_result_failure *failures;
+    size_t failure_count, failure_capacity;
+    hone_status status; // of the last call that was tried and failed
+};
+
+// An empty one. device and environment are copied.
+hone_status hone_result_new(
+    hone_allocator allocator,
+    const char *device,
+    const char *environment,
+    void *owner,
+    hone_result **out,
+    hone_error *err);
+// The fingerprint of an entry's device.
+const char *hone_result_entry_device(const hone_result *result, const hone_result_entry *entry);
+// Adds a copy. An entry of equal key is replaced when the new one is better by the store's rule.
+hone_status hone_result_add(
+    hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err);
+
+// Says in the texts of an entry to come which device it is of; a result without entries becomes one of that device. environment:
+// an empty buffer that the texts may point into.
+hone_status hone_result_of_device(
+    hone_result *result,
+    const hone_device_info *device,
+    hone_result_texts *texts,
+    hone_buffer *environment,
+    hone_error *err);
+
+// The result document. trail: each entry also with what was tried for it, under "trail", as reports want it.
+void hone_result_document(const hone_result *result, bool trail, hone_buffer *out);
+
+// Says that a call was tried and failed so; the last one's status is what the command leaves with. HONE_OK: none was.
+void hone_result_note_status(hone_result *result, hone_status status);
+hone_status hone_result_status(const hone_result *result);
+
+#endif

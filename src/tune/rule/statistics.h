@@ -1,0 +1,25 @@
+// Numbers out of samples: medians, their intervals, and whether one candidate is faster than another.
+#ifndef HONE_TUNE_RULE_STATISTICS_H
+#define HONE_TUNE_RULE_STATISTICS_H
+
+#include "base/random.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct hone_interval {
+    double middle, low, high;
+} hone_interval;
+
+// Median and its interval (95 %, from order statistics; with fewer than six samples the smallest and largest).
+// Sorts the samples. count > 0.
+hone_interval hone_median(double *samples, size_t count);
+// The mean of the samples within five standard deviations of the median (estimated from the median absolute deviation):
+// what the work takes on average where its times are skewed, without what others did to the machine. Sorts the samples.
+// count > 0, at most 256.
+double hone_center(double *samples, size_t count);
+// The ratio of the centers of b over a, with its 95 % interval from a bootstrap over rounds: sample i of both was taken in
+// the same round, so what disturbs a round disturbs both. count > 0, at most 256.
+hone_interval hone_ratio(const double *a, const double *b, size_t count, uint64_t seed);
+
+#endif

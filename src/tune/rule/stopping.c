@@ -1,0 +1,151 @@
+// The rule, and the two loops that follow it. Least times are compared, not medians: what disturbs a sample on a shared
+// machine makes it longer.
+#include "tune/rule/stopping.h"
+
+#include "tune/rule/statistics.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LEAST_SAMPLES = 5, MOST_SAMPLES = 15, LONG_SAMPLES = 2, LEAST_ROUNDS = 3, LEAST_NOISES = 4 };
+
+static const double enough_ns = 2e6;    // with LEAST_SAMPLES
+static const double hopeless_warm = 4;  // over the best: no sample will mend that
+static const double hopeless_first = 2; // over the best, of one sample, when the noise is not known
+static const double hopeless_later = 1.15;
+// So many standard deviations leave out one in a hundred; a single sample is given twice as many, since half of what
+// disturbs comes alone.
+static const double deviations = 2.33, first_deviations = 2 * 2.33;
+static const double least_noise = 0.002;
+// A sample this short may have been interrupted for a hundred times as long: so many are taken before one is believed to
+// be slow, which costs little.
+static const double short_ns = 1e6, short_spent_ns = 5e6;
+enum { SHORT_SAMPLES = 3 };
+
+// By how many standard deviations the least of so many normal samples lies under their median; the interval of more than
+// five does not reach down to the least.
+static const double depths[] = {0, 0, 0.564, 0.846, 1.029, 1.163};
+enum { DEPTHS = sizeof depths / sizeof depths[0] };
+
+void hone_noise_add(hone_noise *noise, const hone_trial *trial)
+{
+    if (trial->failure != HONE_FAILURE_NONE || trial->samples < 2 || !(trial->low_ns > 0)) return;
+    noise->sum += (trial->time_ns / trial->low_ns - 1) / depths[trial->samples < DEPTHS ? trial->samples : DEPTHS - 1];
+    noise->count++;
+}
+
+double hone_noise_level(const hone_noise *noise)
+{
+    if (noise->count < LEAST_NOISES) return 0;
+    return fmax(noise->sum / noise->count, least_noise);
+}
+
+hone_verdict_of_race hone_racing_judge_warm(const hone_racing *racing, double warm_ns)
+{
+    return racing->best_ns > 0 && warm_ns > hopeless_warm * racing->best_ns ? HONE_RACE_BEATEN : HONE_RACE_GOES_ON;
+}
+
+// What a candidate's least may be above the best and the candidate still win.
+static double allowance(const hone_racing *racing, uint32_t count)
+{
+    double most = count == 1 ? hopeless_first : hopeless_later;
+    if (!(racing->noise > 0)) return most;
+    return fmin(most, 1 + (count == 1 ? first_deviations : deviations) * racing->noise);
+}
+
+static double least_of(const double *samples, uint32_t count)
+{
+    double least = samples[0];
+    for (uint32_t i = 1; i < count; i++)
+        least = fmin(least, samples[i]);
+    return least;
+}
+
+hone_verdict_of_race hone_racing_judge(
+    const hone_racing *racing, const double *samples, uint32_t count, double spent_ns, bool is_long)
+{
+    bool has_best = racing->best_ns > 0;
+    if (has_best && least_of(samples, count) > allowance(racing, count) * racing->best_ns) return HONE_RACE_BEATEN;
+    uint32_t least = is_long ? LONG_SAMPLES : LEAST_SAMPLES;
+    bool enough = count >= MOST_SAMPLES || (count >= least && spent_ns >= enough_ns);
+    return enough ? HONE_RACE_ENOUGH : HONE_RACE_GOES_ON;
+}
+
+static void fill_trial(hone_trial *out, double *samples, uint32_t count, bool dropped)
+{
+    out->kept = count < HONE_KEPT_SAMPLES ? count : HONE_KEPT_SAMPLES;
+    memcpy(out->kept_ns, samples, out->kept * sizeof samples[0]);
+    hone_interval interval = hone_median(samples, count);
+    out->time_ns = interval.middle;
+    out->low_ns = interval.low;
+    out->high_ns = interval.high;
+    out->samples = count;
+    out->dropped = dropped;
+}
+
+static bool may_be_disturbed(const hone_racing *racing, uint32_t count, double spent_ns)
+{
+    return racing->best_ns < short_ns && count < SHORT_SAMPLES && spent_ns < short_spent_ns;
+}
+
+hone_failure hone_racing_run(const hone_racing *racing, const hone_sampler *sampler, hone_trial *out, hone_error *err)
+{
+    double samples[MOST_SAMPLES], total_ns = 0;
+    uint64_t start = sampler->now_ns(sampler->ctx);
+    hone_failure failure = sampler->warm(sampler->ctx, &samples[0], err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    bool is_long = samples[0] > hone_long_run_ns;
+    hone_verdict_of_race verdict = hone_racing_judge_warm(racing, samples[0]);
+    if (verdict == HONE_RACE_BEATEN && may_be_disturbed(racing, 0, samples[0])) verdict = HONE_RACE_GOES_ON;
+    uint32_t count = verdict == HONE_RACE_BEATEN ? 1 : 0;
+    while (verdict == HONE_RACE_GOES_ON) {
+        double spent_ns = 0;
+        failure = sampler->sample(sampler->ctx, &samples[count], &spent_ns, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+        total_ns += spent_ns;
+        count++;
+        verdict = hone_racing_judge(racing, samples, count, total_ns, is_long);
+        if (verdict == HONE_RACE_BEATEN && may_be_disturbed(racing, count, total_ns)) verdict = HONE_RACE_GOES_ON;
+        if ((double)(sampler->now_ns(sampler->ctx) - start) > racing->limit_ns) break;
+    }
+    fill_trial(out, samples, count, verdict == HONE_RACE_BEATEN);
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure one_round(
+    const hone_rounds *who, uint32_t count, uint64_t *random, hone_confirmation *out, hone_error *err)
+{
+    uint32_t order[HONE_MAX_FINALISTS];
+    hone_random_order(random, count, order);
+    for (uint32_t i = 0; i < count; i++) {
+        hone_failure failure = who->turn(who->ctx, order[i], &out->samples[order[i]][out->rounds], err);
+        if (failure != HONE_FAILURE_NONE) {
+            out->failed = order[i];
+            return failure;
+        }
+    }
+    out->rounds++;
+    return HONE_FAILURE_NONE;
+}
+
+hone_failure hone_rounds_run(
+    const hone_rounds *who,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double limit_ns,
+    hone_confirmation *out,
+    hone_error *err)
+{
+    uint64_t start = who->now_ns(who->ctx);
+    out->count = count;
+    out->rounds = 0;
+    if (rounds > HONE_MAX_ROUNDS) rounds = HONE_MAX_ROUNDS;
+    while (out->rounds < rounds) {
+        hone_failure failure = one_round(who, count, &seed, out, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+        bool late = (double)(who->now_ns(who->ctx) - start) > limit_ns;
+        if (late && out->rounds >= LEAST_ROUNDS) break;
+    }
+    return HONE_FAILURE_NONE;
+}

@@ -1,0 +1,63 @@
+// How long a candidate is measured: a pure rule, the same for a kernel that runs and for one that was recorded.
+//
+// One run is thrown away. Then samples are taken until their least, with as much taken off as noise can have put on it,
+// is still above the best, or until there are enough.
+#ifndef HONE_TUNE_RULE_STOPPING_H
+#define HONE_TUNE_RULE_STOPPING_H
+
+#include "tune/wire/message.h"
+
+// How much samples of one candidate differ: their standard deviation, relative, over the candidates measured so far.
+typedef struct hone_noise {
+    double sum;
+    uint32_t count;
+} hone_noise;
+
+// Takes note of a candidate that has several samples.
+void hone_noise_add(hone_noise *noise, const hone_trial *trial);
+// 0: too little is known.
+double hone_noise_level(const hone_noise *noise);
+
+// A run this long is warm after its first, is hardly disturbed by what disturbs short ones, and costs a contest dearly.
+static const double hone_long_run_ns = 250e6;
+
+typedef enum hone_verdict_of_race { HONE_RACE_GOES_ON, HONE_RACE_BEATEN, HONE_RACE_ENOUGH } hone_verdict_of_race;
+
+// After the run that is thrown away.
+hone_verdict_of_race hone_racing_judge_warm(const hone_racing *racing, double warm_ns);
+// After `count` samples, the runs of which took spent_ns together.
+//   is_long  a run takes so long that it is warm after its first and hardly disturbed
+hone_verdict_of_race hone_racing_judge(
+    const hone_racing *racing, const double *samples, uint32_t count, double spent_ns, bool is_long);
+
+// Who measures one candidate. Each returns HONE_FAILURE_NONE, or how it failed with words in err.
+typedef struct hone_sampler {
+    void *ctx;
+    // The run that is thrown away.
+    hone_failure (*warm)(void *ctx, double *out_ns, hone_error *err);
+    // *out_ns: of one run; *out_spent_ns: of all runs of the sample.
+    hone_failure (*sample)(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err);
+    uint64_t (*now_ns)(void *ctx);
+} hone_sampler;
+
+// Measures one candidate by the rule.
+hone_failure hone_racing_run(const hone_racing *racing, const hone_sampler *sampler, hone_trial *out, hone_error *err);
+
+// Who measures finalists in turn: one sample of the finalist `index`.
+typedef struct hone_rounds {
+    void *ctx;
+    hone_failure (*turn)(void *ctx, uint32_t index, double *out_ns, hone_error *err);
+    uint64_t (*now_ns)(void *ctx);
+} hone_rounds;
+
+// Rounds in random order; stops early after limit_ns.
+hone_failure hone_rounds_run(
+    const hone_rounds *who,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double limit_ns,
+    hone_confirmation *out,
+    hone_error *err);
+
+#endif

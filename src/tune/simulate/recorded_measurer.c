@@ -1,0 +1,188 @@
+#include "tune/simulate/recorded_measurer.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double ns_per_ms = 1e6;
+static const char where[] = "tune.recorded";
+
+hone_status hone_recorded_seat_init(
+    hone_recorded_seat *seat,
+    const hone_allocator *allocator,
+    const hone_recorded *recorded,
+    bool races,
+    hone_error *err)
+{
+    *seat = (hone_recorded_seat){.recorded = recorded, .races = races};
+    seat->uses = hone_alloc_array(allocator, hone_recorded_count(recorded), sizeof *seat->uses);
+    return seat->uses ? HONE_OK : hone_fail_memory(err, where);
+}
+
+void hone_recorded_seat_deinit(hone_recorded_seat *seat, const hone_allocator *allocator)
+{
+    hone_free(allocator, seat->uses);
+    seat->uses = NULL;
+}
+
+hone_recorded_use *hone_recorded_seat_use(const hone_recorded_seat *seat, const hone_config *config)
+{
+    const hone_recorded_row *row = hone_recorded_find(seat->recorded, config);
+    return row ? &seat->uses[row - hone_recorded_at(seat->recorded, 0)] : NULL;
+}
+
+// Runs ---------------------------------------------------------------------------------------------------------------
+
+// One config as it runs.
+typedef struct run {
+    hone_recorded_seat *seat;
+    const hone_recorded_row *row;
+    hone_recorded_use *use;
+} run;
+
+static double sample_at(const hone_recorded_row *row, uint32_t index)
+{
+    return ns_per_ms * (row->sample_count > 0 ? row->samples[index % row->sample_count] : row->time);
+}
+
+static hone_failure take(run *r, double *out_ns, hone_error *err)
+{
+    *out_ns = sample_at(r->row, r->use->taken);
+    if (!(*out_ns > 0)) {
+        hone_fail(err, HONE_KERNEL_FAILED, where, "a run of it was recorded with no time: the clock stood still");
+        return HONE_FAILURE_RUN;
+    }
+    r->use->taken++;
+    if (r->seat->races) r->seat->clock_ns += *out_ns;
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure warm(void *ctx, double *out_ns, hone_error *err)
+{
+    return take(ctx, out_ns, err);
+}
+
+static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err)
+{
+    hone_failure failure = take(ctx, out_ns, err);
+    *out_spent_ns = *out_ns;
+    return failure;
+}
+
+static uint64_t run_now(void *ctx)
+{
+    return (uint64_t)((const run *)ctx)->seat->clock_ns;
+}
+
+// Trying -------------------------------------------------------------------------------------------------------------
+
+// Everything that its file has of it, as the file has it.
+static void measure_whole(run *r, hone_trial *out)
+{
+    out->time_ns = out->low_ns = out->high_ns = r->row->time * ns_per_ms;
+    out->samples = r->row->sample_count > 0 ? (uint32_t)r->row->sample_count : 1;
+    while (out->kept < HONE_KEPT_SAMPLES && out->kept < r->row->sample_count) {
+        out->kept_ns[out->kept] = sample_at(r->row, out->kept);
+        out->kept++;
+    }
+}
+
+static hone_failure measure(run *r, const hone_racing *racing, hone_trial *out, hone_error *err)
+{
+    const hone_recorded_row *row = r->row;
+    bool fails = row->failure != HONE_FAILURE_NONE;
+    // What is made stays made, and what was paid for whole stays paid.
+    if (!r->use->tried) r->seat->clock_ns += ns_per_ms * (row->compile + row->verification + row->framework);
+    if (!r->use->tried && (fails || !r->seat->races)) r->seat->clock_ns += ns_per_ms * row->benchmark;
+    r->use->tried = true;
+    if (fails) {
+        hone_fail(err, HONE_KERNEL_FAILED, where, "recorded as failed: %s", hone_failure_name(row->failure));
+        return row->failure;
+    }
+    if (r->seat->races) {
+        const hone_sampler sampler = {r, warm, sample, run_now};
+        return hone_racing_run(racing, &sampler, out, err);
+    }
+    measure_whole(r, out);
+    return HONE_FAILURE_NONE;
+}
+
+static hone_status start(hone_contest_state *state, const hone_config *config, run *out, hone_error *err)
+{
+    hone_recorded_seat *seat = state->measurer_ctx;
+    *out = (run){seat, hone_recorded_find(seat->recorded, config), hone_recorded_seat_use(seat, config)};
+    if (out->row) return HONE_OK;
+    return hone_fail(err, HONE_NOT_FOUND, where, "%s: a config was asked for that was not recorded", state->title);
+}
+
+static hone_status attempt(
+    hone_contest_state *state,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    const hone_racing *racing,
+    hone_trial *out,
+    bool *out_cut,
+    hone_error *err)
+{
+    run r;
+    hone_error why = {0};
+    (void)kernel;
+    (void)out_cut;
+    hone_status status = start(state, config, &r, err);
+    if (status != HONE_OK) return status;
+    bool is_first = !r.use->tried;
+    double before_ns = r.seat->clock_ns;
+    out->failure = measure(&r, racing, out, &why);
+    if (out->failure != HONE_FAILURE_NONE) hone_words_copy(out->reason, sizeof out->reason, why.message);
+    if (is_first) {
+        r.use->trial_runs = r.seat->races || out->failure != HONE_FAILURE_NONE ? r.use->taken : out->samples;
+        r.use->trial_ns = r.seat->clock_ns - before_ns;
+        r.use->estimate_ns = out->failure == HONE_FAILURE_NONE ? out->time_ns : 0;
+    }
+    return HONE_OK;
+}
+
+// Confirming ---------------------------------------------------------------------------------------------------------
+
+static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *err)
+{
+    run *runs = ctx;
+    return take(&runs[index], out_ns, err);
+}
+
+static hone_status confirm(
+    hone_contest_state *state,
+    const hone_candidate *const *finalists,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double seconds,
+    hone_confirmation *out,
+    hone_error *err)
+{
+    run runs[HONE_MAX_FINALISTS];
+    hone_error why = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        hone_status status = start(state, &finalists[i]->config, &runs[i], err);
+        if (status != HONE_OK) return status;
+    }
+    const hone_rounds who = {runs, turn, run_now};
+    out->failure = hone_rounds_run(&who, count, rounds, seed, seconds * 1e9, out, &why);
+    if (out->failure != HONE_FAILURE_NONE) hone_words_copy(out->reason, sizeof out->reason, why.message);
+    return HONE_OK;
+}
+
+// Clock --------------------------------------------------------------------------------------------------------------
+
+static uint64_t now_ns(const hone_contest_state *state)
+{
+    return (uint64_t)((const hone_recorded_seat *)state->measurer_ctx)->clock_ns;
+}
+
+static void pause_for(hone_contest_state *state, uint64_t ns)
+{
+    ((hone_recorded_seat *)state->measurer_ctx)->clock_ns += (double)ns;
+}
+
+const hone_measurer hone_recorded_measurer = {attempt, confirm, NULL, now_ns, pause_for};

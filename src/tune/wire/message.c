@@ -1,0 +1,272 @@
+#include "tune/wire/message.h"
+
+#include "base/error.h"
+#include "call/call.h"
+
+#include <stddef.h>
+#include <string.h>
+
+void hone_words_copy(char *out, size_t size, const char *words)
+{
+    size_t length = strlen(words);
+    if (length < size) {
+        memcpy(out, words, length + 1);
+        return;
+    }
+    size_t kept = size - sizeof "...";
+    while (kept > 0 && ((unsigned char)words[kept] & 0xc0) == 0x80)
+        kept--; // no half of a UTF-8 character
+    memcpy(out, words, kept);
+    memcpy(out + kept, "...", sizeof "...");
+}
+
+static void get_words(hone_wire_reader *reader, char *out, size_t size)
+{
+    const char *text = hone_wire_get_text(reader);
+    hone_words_copy(out, size, text ? text : "");
+}
+
+void hone_message_put_opened(hone_buffer *out, const hone_opened *opened)
+{
+    hone_wire_put_u32(out, (uint32_t)opened->status);
+    hone_wire_put_f64(out, opened->reference_ns);
+    hone_wire_put_u64(out, opened->parts);
+    hone_wire_put_u64(out, opened->whole);
+    hone_wire_put_text(out, opened->message);
+}
+
+void hone_message_get_opened(hone_wire_reader *reader, hone_opened *out)
+{
+    out->status = (hone_status)hone_wire_get_u32(reader);
+    out->reference_ns = hone_wire_get_f64(reader);
+    out->parts = hone_wire_get_u64(reader);
+    out->whole = hone_wire_get_u64(reader);
+    get_words(reader, out->message, sizeof out->message);
+}
+
+static hone_failure get_failure(hone_wire_reader *reader)
+{
+    uint8_t failure = hone_wire_get_u8(reader);
+    if (failure >= HONE_FAILURE_COUNT) reader->failed = true;
+    return (hone_failure)failure;
+}
+
+void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
+{
+    hone_wire_put_u8(out, (uint8_t)trial->failure);
+    hone_wire_put_f64(out, trial->max_error);
+    hone_wire_put_f64(out, trial->time_ns);
+    hone_wire_put_f64(out, trial->low_ns);
+    hone_wire_put_f64(out, trial->high_ns);
+    hone_wire_put_u32(out, trial->samples);
+    hone_wire_put_u32(out, trial->kept);
+    hone_wire_put(out, trial->kept_ns, trial->kept * sizeof trial->kept_ns[0]);
+    hone_wire_put_u8(out, trial->dropped);
+    hone_wire_put_u8(out, trial->refused);
+    hone_wire_put_u8(out, trial->spoiled);
+    hone_wire_put_u8(out, trial->same);
+    hone_wire_put_u64(out, trial->digest);
+    hone_wire_put_f64(out, trial->prepare_ns);
+    hone_wire_put_u8(out, trial->retired);
+    hone_wire_put_text(out, trial->reason);
+}
+
+void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
+{
+    out->failure = get_failure(reader);
+    out->max_error = hone_wire_get_f64(reader);
+    out->time_ns = hone_wire_get_f64(reader);
+    out->low_ns = hone_wire_get_f64(reader);
+    out->high_ns = hone_wire_get_f64(reader);
+    out->samples = hone_wire_get_u32(reader);
+    out->kept = hone_wire_get_u32(reader);
+    if (out->kept > HONE_KEPT_SAMPLES) reader->failed = true;
+    if (!reader->failed) hone_wire_get(reader, out->kept_ns, out->kept * sizeof out->kept_ns[0]);
+    out->dropped = hone_wire_get_u8(reader) != 0;
+    out->refused = hone_wire_get_u8(reader) != 0;
+    out->spoiled = hone_wire_get_u8(reader) != 0;
+    out->same = hone_wire_get_u8(reader) != 0;
+    out->digest = hone_wire_get_u64(reader);
+    out->prepare_ns = hone_wire_get_f64(reader);
+    out->retired = hone_wire_get_u8(reader) != 0;
+    get_words(reader, out->reason, sizeof out->reason);
+}
+
+void hone_message_put_confirmation(hone_buffer *out, const hone_confirmation *confirmation)
+{
+    hone_wire_put_u8(out, (uint8_t)confirmation->failure);
+    hone_wire_put_u32(out, confirmation->failed);
+    hone_wire_put_u8(out, confirmation->retired);
+    hone_wire_put_u32(out, confirmation->count);
+    hone_wire_put_u32(out, confirmation->rounds);
+    hone_wire_put_u8(out, confirmation->spoiled);
+    hone_wire_put_text(out, confirmation->reason);
+    for (uint32_t i = 0; i < confirmation->count; i++) {
+        hone_wire_put_f64(out, confirmation->max_error[i]);
+        hone_wire_put(out, confirmation->samples[i], confirmation->rounds * sizeof(double));
+    }
+}
+
+void hone_message_get_confirmation(hone_wire_reader *reader, hone_confirmation *out)
+{
+    out->failure = get_failure(reader);
+    out->failed = hone_wire_get_u32(reader);
+    out->retired = hone_wire_get_u8(reader) != 0;
+    out->count = hone_wire_get_u32(reader);
+    out->rounds = hone_wire_get_u32(reader);
+    out->spoiled = hone_wire_get_u8(reader) != 0;
+    get_words(reader, out->reason, sizeof out->reason);
+    if (out->count > HONE_MAX_FINALISTS || out->rounds > HONE_MAX_ROUNDS || out->failed > HONE_MAX_FINALISTS)
+        reader->failed = true;
+    for (uint32_t i = 0; i < out->count && !reader->failed; i++) {
+        out->max_error[i] = hone_wire_get_f64(reader);
+        hone_wire_get(reader, out->samples[i], out->rounds * sizeof(double));
+    }
+}
+
+void hone_message_put_device(hone_buffer *out, const hone_device_info *device)
+{
+    hone_wire_put(out, device, sizeof *device);
+    hone_wire_put_text(out, device->name);
+    hone_wire_put_text(out, device->fingerprint);
+    hone_wire_put_text(out, device->driver);
+}
+
+void hone_message_get_device(hone_wire_reader *reader, hone_device_info *out)
+{
+    hone_wire_get(reader, out, sizeof *out);
+    out->name = hone_wire_get_text(reader);
+    out->fingerprint = hone_wire_get_text(reader);
+    out->driver = hone_wire_get_text(reader);
+}
+
+static void put_tensor(hone_buffer *out, const hone_tensor *tensor, uint32_t align)
+{
+    bool strided = tensor->strides != NULL && !hone_tensor_is_row_major(tensor);
+    hone_wire_put(out, &tensor->dtype, sizeof tensor->dtype);
+    hone_wire_put(out, &tensor->device, sizeof tensor->device);
+    hone_wire_put_u32(out, (uint32_t)tensor->ndim);
+    hone_wire_put_u32(out, align);
+    hone_wire_put_u8(out, strided);
+    for (int32_t i = 0; i < tensor->ndim; i++)
+        hone_wire_put_i64(out, tensor->shape[i]);
+    for (int32_t i = 0; strided && i < tensor->ndim; i++)
+        hone_wire_put_i64(out, tensor->strides[i]);
+}
+
+static int64_t *get_dims(hone_wire_reader *reader, int32_t ndim)
+{
+    int64_t *dims = hone_arena_array(reader->arena, HONE_MAX_RANK, sizeof *dims);
+    if (!dims) {
+        reader->failed = reader->out_of_memory = true;
+        return NULL;
+    }
+    for (int32_t i = 0; i < ndim; i++)
+        dims[i] = hone_wire_get_i64(reader);
+    return dims;
+}
+
+static void get_tensor(hone_wire_reader *reader, hone_wire_value *out)
+{
+    hone_tensor *tensor = &out->tensor;
+    hone_wire_get(reader, &tensor->dtype, sizeof tensor->dtype);
+    hone_wire_get(reader, &tensor->device, sizeof tensor->device);
+    tensor->ndim = (int32_t)hone_wire_get_u32(reader);
+    out->align = hone_wire_get_u32(reader);
+    bool strided = hone_wire_get_u8(reader) != 0;
+    if (tensor->ndim < 0 || tensor->ndim > HONE_MAX_RANK) {
+        tensor->ndim = 0;
+        reader->failed = true;
+    }
+    tensor->shape = get_dims(reader, tensor->ndim);
+    tensor->strides = strided ? get_dims(reader, tensor->ndim) : NULL;
+}
+
+void hone_message_put_call(hone_buffer *out, const hone_call *call)
+{
+    const hone_value *values = hone_call_values(call);
+    uint32_t count = (uint32_t)hone_signature_count(hone_call_signature(call));
+    hone_wire_put_u32(out, count);
+    for (uint32_t i = 0; i < count; i++) {
+        hone_wire_put_u32(out, (uint32_t)values[i].tag);
+        if (values[i].tag == HONE_VALUE_TENSOR)
+            put_tensor(out, values[i].as.tensor, hone_call_align(call, i));
+        else if (values[i].tag == HONE_VALUE_STRING)
+            hone_wire_put_text(out, values[i].as.string);
+        else
+            hone_wire_put_i64(out, values[i].as.i64);
+    }
+}
+
+static void get_value(hone_wire_reader *reader, hone_wire_value *out)
+{
+    out->value = hone_of_none();
+    out->value.tag = (int32_t)hone_wire_get_u32(reader);
+    if (out->value.tag == HONE_VALUE_TENSOR)
+        get_tensor(reader, out);
+    else if (out->value.tag == HONE_VALUE_STRING)
+        out->value.as.string = hone_wire_get_text(reader);
+    else
+        out->value.as.i64 = hone_wire_get_i64(reader);
+}
+
+void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint32_t *out_count)
+{
+    uint32_t count = hone_wire_get_u32(reader);
+    if (count > HONE_MAX_VALUES) reader->failed = true;
+    hone_wire_value *values = reader->failed ? NULL : hone_arena_array(reader->arena, count, sizeof *values);
+    if (!values && !reader->failed) reader->failed = reader->out_of_memory = true;
+    if (!values) count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        get_value(reader, &values[i]);
+    *out = values;
+    *out_count = count;
+}
+
+void hone_message_put_racing(hone_buffer *out, const hone_racing *racing)
+{
+    hone_wire_put_f64(out, racing->best_ns);
+    hone_wire_put_f64(out, racing->noise);
+    hone_wire_put_f64(out, racing->limit_ns);
+}
+
+void hone_message_get_racing(hone_wire_reader *reader, hone_racing *out)
+{
+    out->best_ns = hone_wire_get_f64(reader);
+    out->noise = hone_wire_get_f64(reader);
+    out->limit_ns = hone_wire_get_f64(reader);
+}
+
+void hone_message_put_config(hone_buffer *out, const hone_config *config)
+{
+    hone_wire_put_u32(out, config->count);
+    hone_wire_put(out, config->values, config->count * sizeof config->values[0]);
+}
+
+void hone_message_get_config(hone_wire_reader *reader, hone_config *out)
+{
+    memset(out, 0, sizeof *out);
+    out->count = hone_wire_get_u32(reader);
+    if (out->count > HONE_MAX_PARAMETERS) {
+        out->count = 0;
+        reader->failed = true;
+    }
+    hone_wire_get(reader, out->values, out->count * sizeof out->values[0]);
+}
+
+void hone_message_put_digests(hone_buffer *out, const uint64_t *digests, uint32_t count)
+{
+    hone_wire_put_u32(out, count);
+    hone_wire_put(out, digests, count * sizeof digests[0]);
+}
+
+void hone_message_get_digests(hone_wire_reader *reader, const uint64_t **out, uint32_t *out_count)
+{
+    uint32_t count = hone_wire_get_u32(reader);
+    if (count > (reader->size - reader->position) / sizeof(uint64_t)) reader->failed = true;
+    uint64_t *digests = reader->failed ? NULL : hone_arena_array(reader->arena, count, sizeof *digests);
+    if (!digests && !reader->failed) reader->failed = reader->out_of_memory = true;
+    *out_count = digests ? count : 0;
+    if (digests) hone_wire_get(reader, digests, *out_count * sizeof *digests);
+    *out = digests;
+}

@@ -1,0 +1,143 @@
+// What the tuner and its workers say to each other. The tuner asks, the worker notes and answers:
+//   OPEN     a call: device, algorithm, arguments, regime; the worker makes data and computes the reference
+//   TRY      one candidate: prepare, verify, race against the best so far
+//   PREPARE  several configs of one kernel at once, so that what is compiled is cached when they are tried
+//   CONFIRM  the finalists, interleaved
+//   PING     are you there?
+// A NOTE in between says that a phase has passed and that the limit starts anew.
+#ifndef HONE_TUNE_WIRE_MESSAGE_H
+#define HONE_TUNE_WIRE_MESSAGE_H
+
+#include "pack/pack.h"
+#include "registry/registry.h"
+#include "tune/wire/frame.h"
+
+enum {
+    HONE_MAX_FINALISTS = 8,
+    HONE_MAX_ROUNDS = 64,
+    HONE_KEPT_SAMPLES = 15,
+    HONE_REASON_SIZE = 256,
+    HONE_MOST_AHEAD = 16
+};
+
+typedef enum hone_message {
+    HONE_MESSAGE_OPEN = 1,
+    HONE_MESSAGE_TRY,
+    HONE_MESSAGE_PREPARE,
+    HONE_MESSAGE_CONFIRM,
+    HONE_MESSAGE_PING,
+    HONE_MESSAGE_COUNT,
+    HONE_MESSAGE_NOTE = 64,
+    HONE_MESSAGE_ANSWER
+} hone_message;
+
+// What an answer to OPEN says.
+typedef struct hone_opened {
+    hone_status status;
+    double reference_ns;   // of the whole call; 0: only parts of it were computed
+    uint64_t parts, whole; // parts that are verified, out of so many
+    char message[HONE_REASON_SIZE * 2];
+} hone_opened;
+
+// What an answer to TRY says.
+typedef struct hone_trial {
+    hone_failure failure;
+    double max_error; // in units of the tolerance
+    double time_ns, low_ns, high_ns;
+    uint32_t samples;
+    uint32_t kept; // of the samples, in the order they were taken
+    double kept_ns[HONE_KEPT_SAMPLES];
+    bool dropped; // it was clearly slower than the best: fewer samples than others got
+    bool retired; // the process cannot use its device any more: another has to go on
+    bool refused; // the worker could not even begin: this says nothing of the kernel
+    bool spoiled; // the worker is not to be used any more
+    bool same;    // the digest was among those that the tuner knew: nothing was run
+    uint64_t digest;
+    double prepare_ns; // what preparing took
+    char reason[HONE_REASON_SIZE];
+} hone_trial;
+
+// What an answer to CONFIRM says.
+typedef struct hone_confirmation {
+    hone_failure failure; // of finalist `failed`; then there are no samples
+    uint32_t failed;
+    bool retired;
+    uint32_t count, rounds;
+    bool spoiled; // as a trial's
+    double max_error[HONE_MAX_FINALISTS];
+    double samples[HONE_MAX_FINALISTS][HONE_MAX_ROUNDS];
+    char reason[HONE_REASON_SIZE];
+} hone_confirmation;
+
+// Copies words that may be longer than their place: then they end with "...".
+void hone_words_copy(char *out, size_t size, const char *words);
+
+void hone_message_put_opened(hone_buffer *out, const hone_opened *opened);
+void hone_message_get_opened(hone_wire_reader *reader, hone_opened *out);
+void hone_message_put_trial(hone_buffer *out, const hone_trial *trial);
+void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out);
+void hone_message_put_confirmation(hone_buffer *out, const hone_confirmation *confirmation);
+void hone_message_get_confirmation(hone_wire_reader *reader, hone_confirmation *out);
+
+void hone_message_put_device(hone_buffer *out, const hone_device_info *device);
+void hone_message_get_device(hone_wire_reader *reader, hone_device_info *out);
+
+// One value of a call, without data.
+typedef struct hone_wire_value {
+    hone_value value;   // TENSOR: see tensor
+    hone_tensor tensor; // shape and strides in the reader's arena, data NULL
+    uint32_t align;     // 0: ordinary
+} hone_wire_value;
+
+void hone_message_put_call(hone_buffer *out, const hone_call *call);
+// *out: an array of *out_count in the reader's arena.
+void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint32_t *out_count);
+
+// Kernels and algorithms go by name to a worker that has them in its own registry, or by value: strings, code, and addresses
+// of functions, which mean something only in a process that shares this one's address space as of a fork. A kernel of code
+// alone goes by value to anybody, and one of a pack as its folder and revision. An algorithm whose reference is a kernel
+// takes that along.
+void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *entry, bool by_value);
+void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *kernel, bool by_value);
+
+// Whether a kernel is told by texts alone: it has code, and no function of this process.
+bool hone_message_is_content(const hone_kernel *kernel);
+// The same of an algorithm with its reference.
+bool hone_message_is_told(const hone_algorithm_entry *entry);
+
+// How a reader takes addresses: as they are, or (strict: in a zygote's child, forked long ago) only when they lie in the
+// same library or program as they did for the writer.
+typedef struct hone_kernel_reader {
+    hone_registry *registry; // for names; NULL: there is none
+    bool strict;
+    hone_pack_shelf *packs; // of which kernels of packs come; NULL: there are none
+} hone_kernel_reader;
+
+// Fills *out, with strings in the reader's arena (by value), the registry (by name) or the pack.
+//   out_reference  the kernel that stands for the reference's function; its struct_size is 0 when there is none
+hone_status hone_message_get_algorithm(
+    hone_wire_reader *reader,
+    const hone_kernel_reader *how,
+    hone_algorithm *out,
+    hone_kernel *out_reference,
+    hone_error *err);
+hone_status hone_message_get_kernel(
+    hone_wire_reader *reader, const hone_kernel_reader *how, hone_kernel *out, hone_error *err);
+
+// What a TRY is measured by.
+typedef struct hone_racing {
+    double best_ns;  // 0: there is none, and a candidate is measured in full
+    double noise;    // hone_noise_level
+    double limit_ns; // after which no further sample begins
+} hone_racing;
+
+void hone_message_put_racing(hone_buffer *out, const hone_racing *racing);
+void hone_message_get_racing(hone_wire_reader *reader, hone_racing *out);
+// Digests of code. *out: an array of *out_count in the reader's arena.
+void hone_message_put_digests(hone_buffer *out, const uint64_t *digests, uint32_t count);
+void hone_message_get_digests(hone_wire_reader *reader, const uint64_t **out, uint32_t *out_count);
+
+void hone_message_put_config(hone_buffer *out, const hone_config *config);
+void hone_message_get_config(hone_wire_reader *reader, hone_config *out);
+
+#endif

@@ -1,0 +1,508 @@
+#include "tune/worker/buffers.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "call/call.h"
+#include "tune/rule/statistics.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    GUARD_SIZE = 4096, // before and behind each tensor: a kernel that is off by a row is seen
+    ALIGNMENT = 64,
+    GUARD_BYTE = 0xd7,
+    POISON_BYTE = 0xff // NaN in every float type, -1 in integers
+};
+
+static const char where[] = "tune.buffers";
+
+static bool is_result(const hone_buffers *buffers, size_t index)
+{
+    return hone_signature_parameter(buffers->signature, index)->is_result;
+}
+
+// Memory and place ------------------------------------------------------------------------------------------------
+
+// Where the span begins, so that element [0, 0, ...] has exactly the alignment asked for (0: 64).
+static char *place(char *block, size_t below, uint32_t align)
+{
+    uintptr_t first = (uintptr_t)block + GUARD_SIZE + below;
+    first = (first + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
+    return block + (first + align - (uintptr_t)block) - below;
+}
+
+static hone_status fence(
+    const hone_allocator *allocator, const hone_tensor *tensor, uint32_t align, hone_fenced *out, hone_error *err)
+{
+    int64_t span, below;
+    if (hone_tensor_span(tensor, &span, &below) != HONE_OK)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a tensor's strides reach further than memory does");
+    size_t size;
+    if (__builtin_add_overflow((size_t)span, 2 * GUARD_SIZE + 2 * ALIGNMENT, &size))
+        return hone_fail_memory(err, where);
+    out->block = hone_alloc(allocator, size);
+    if (!out->block) return hone_fail_memory(err, where);
+    out->size = size;
+    out->span = (size_t)span;
+    out->low = place(out->block, (size_t)below, align);
+    out->tensor = *tensor;
+    out->tensor.device = (hone_device){HONE_DEVICE_CPU, 0};
+    if (tensor->strides) {
+        memcpy(out->strides, tensor->strides, (size_t)tensor->ndim * sizeof out->strides[0]);
+        out->tensor.strides = out->strides;
+    }
+    out->tensor.data = out->low + below;
+    out->tensor.byte_offset = 0;
+    memset(out->block, GUARD_BYTE, size);
+    return HONE_OK;
+}
+
+static hone_place on_device(const hone_fenced *fenced, const char *of_host)
+{
+    return (hone_place){fenced->device_block, fenced->device_skip + (size_t)(of_host - fenced->block)};
+}
+
+static hone_place on_host(const hone_fenced *fenced)
+{
+    return (hone_place){fenced->block, 0};
+}
+
+// The same block in the device's memory, where kernels run on one.
+static hone_status mirror_tensor(
+    const hone_buffers *buffers, const hone_tensor *tensor, hone_fenced *fenced, hone_error *err)
+{
+    fenced->placed = fenced->tensor;
+    fenced->placed.device = tensor->device;
+    if (hone_site_is_host(buffers->site)) return HONE_OK;
+    const char *first = fenced->tensor.data;
+    hone_status status = hone_site_mirror(
+        buffers->site, fenced->block, fenced->size, first, &fenced->device_block, &fenced->device_skip, err);
+    if (status != HONE_OK) return status;
+    fenced->placed.data = fenced->device_block;
+    fenced->placed.byte_offset = on_device(fenced, first).offset;
+    return HONE_OK;
+}
+
+hone_status hone_buffers_send(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
+{
+    if (!fenced->device_block) return HONE_OK;
+    return hone_site_copy(
+        buffers->site, HONE_COPY_IN, on_device(fenced, fenced->block), on_host(fenced), fenced->size, err);
+}
+
+hone_status hone_buffers_take(const hone_buffers *buffers, hone_fenced *to, const hone_fenced *from, hone_error *err)
+{
+    if (!from->device_block) {
+        memcpy(to->low, from->low, from->span);
+        return HONE_OK;
+    }
+    return hone_site_copy(
+        buffers->site, HONE_COPY_WITHIN, on_device(to, to->low), on_device(from, from->low), from->span, err);
+}
+
+hone_status hone_buffers_fetch(const hone_buffers *buffers, size_t set, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
+        const hone_fenced *fenced = &buffers->sets[set].fenced[i];
+        if (fenced->device_block)
+            status = hone_site_copy(
+                buffers->site, HONE_COPY_OUT, on_host(fenced), on_device(fenced, fenced->block), fenced->size, err);
+    }
+    return status;
+}
+
+void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced)
+{
+    hone_free(allocator, fenced->block);
+    hone_free(allocator, fenced->holes);
+    memset(fenced, 0, sizeof *fenced);
+}
+
+hone_status hone_fenced_like(
+    const hone_allocator *allocator, const hone_fenced *model, hone_fenced *out, hone_error *err)
+{
+    memset(out, 0, sizeof *out);
+    hone_status status = fence(allocator, &model->tensor, hone_tensor_align(&model->tensor), out, err);
+    if (status == HONE_OK) out->tensor.strides = model->tensor.strides ? out->strides : NULL;
+    return status;
+}
+
+// Walking elements ------------------------------------------------------------------------------------------------
+
+// Calls visit with the byte offset (from element [0, 0, ...]) of each element, in row-major order.
+static void each_element(const hone_tensor *tensor, void (*visit)(void *ctx, int64_t offset, int64_t index), void *ctx)
+{
+    int64_t strides[HONE_MAX_RANK], at[HONE_MAX_RANK] = {0};
+    int64_t count = hone_tensor_elements(tensor), offset = 0, size = tensor->dtype.bits / 8;
+    hone_tensor_strides(tensor, strides);
+    for (int64_t index = 0; index < count; index++) {
+        visit(ctx, offset * size, index);
+        for (int32_t axis = tensor->ndim - 1; axis >= 0; axis--) {
+            offset += strides[axis];
+            if (++at[axis] < tensor->shape[axis]) break;
+            offset -= strides[axis] * at[axis];
+            at[axis] = 0;
+        }
+    }
+}
+
+typedef struct hole_walk {
+    bool *holes; // of element [0, 0, ...]
+    size_t size;
+} hole_walk;
+
+static void fill_hole(void *ctx, int64_t offset, int64_t index)
+{
+    (void)index;
+    hole_walk *walk = ctx;
+    memset(walk->holes + offset, 0, walk->size);
+}
+
+static hone_status find_holes(const hone_allocator *allocator, hone_fenced *fenced, hone_error *err)
+{
+    if (hone_tensor_is_row_major(&fenced->tensor) || fenced->span == 0) return HONE_OK;
+    fenced->holes = hone_alloc(allocator, fenced->span);
+    if (!fenced->holes) return hone_fail_memory(err, where);
+    memset(fenced->holes, 1, fenced->span);
+    hole_walk walk = {fenced->holes + ((char *)fenced->tensor.data - fenced->low), fenced->tensor.dtype.bits / 8};
+    each_element(&fenced->tensor, fill_hole, &walk);
+    return HONE_OK;
+}
+
+// Sets ------------------------------------------------------------------------------------------------------------
+
+static hone_status check_tensor(const hone_buffers *buffers, size_t index, const hone_tensor *tensor, hone_error *err)
+{
+    const hone_parameter *parameter = hone_signature_parameter(buffers->signature, index);
+    if (hone_dtype_find(tensor->dtype) == NULL)
+        return hone_fail(err, HONE_UNSUPPORTED, where, "%s has a dtype that hone does not know", parameter->name);
+    if (tensor->dtype.bits % 8 != 0 && tensor->strides && !hone_tensor_is_row_major(tensor))
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where, "%s packs two elements in a byte and has strides: pass it row-major",
+            parameter->name);
+    return HONE_OK;
+}
+
+static hone_status add_tensor(
+    hone_buffers *buffers, hone_buffer_set *set, size_t index, const hone_wire_value *value, hone_error *err)
+{
+    hone_fenced *fenced = &set->fenced[index];
+    hone_status status = check_tensor(buffers, index, &value->tensor, err);
+    if (status == HONE_OK) status = fence(&buffers->allocator, &value->tensor, value->align, fenced, err);
+    if (status == HONE_OK && is_result(buffers, index)) status = find_holes(&buffers->allocator, fenced, err);
+    if (status == HONE_OK) status = mirror_tensor(buffers, &value->tensor, fenced, err);
+    if (status != HONE_OK) return status;
+    set->values[index] = hone_of_tensor(&fenced->placed);
+    return HONE_OK;
+}
+
+static hone_status add_set(hone_buffers *buffers, const hone_wire_value *values, hone_error *err)
+{
+    hone_buffer_set *set = &buffers->sets[buffers->set_count++];
+    set->values = hone_alloc_array(&buffers->allocator, buffers->count, sizeof *set->values);
+    set->fenced = hone_alloc_array(&buffers->allocator, buffers->count, sizeof *set->fenced);
+    if (!set->values || !set->fenced) return hone_fail_memory(err, where);
+    for (size_t i = 0; i < buffers->count; i++) {
+        set->values[i] = values[i].value;
+        if (values[i].value.tag != HONE_VALUE_TENSOR) continue;
+        hone_status status = add_tensor(buffers, set, i, &values[i], err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
+
+hone_status hone_buffers_create(
+    hone_buffers *buffers,
+    hone_allocator allocator,
+    const hone_signature *signature,
+    const hone_algorithm *algorithm,
+    const hone_site *site,
+    const hone_wire_value *values,
+    size_t count,
+    hone_error *err)
+{
+    memset(buffers, 0, sizeof *buffers);
+    buffers->site = site;
+    buffers->allocator = allocator;
+    buffers->signature = signature;
+    buffers->algorithm = algorithm;
+    buffers->count = count;
+    if (count != hone_signature_count(signature))
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, where, "%zu values came for a signature of %zu", count,
+            hone_signature_count(signature));
+    hone_status status = add_set(buffers, values, err);
+    if (status != HONE_OK) hone_buffers_deinit(buffers);
+    return status;
+}
+
+void hone_buffers_deinit(hone_buffers *buffers)
+{
+    for (size_t s = 0; s < buffers->set_count; s++) {
+        hone_buffer_set *set = &buffers->sets[s];
+        for (size_t i = 0; set->fenced && i < buffers->count; i++) {
+            hone_fenced *fenced = &set->fenced[i];
+            hone_site_free(buffers->site, fenced->device_block, fenced->size);
+            hone_fenced_deinit(&buffers->allocator, fenced);
+        }
+        hone_free(&buffers->allocator, set->fenced);
+        hone_free(&buffers->allocator, set->values);
+    }
+    buffers->set_count = 0;
+}
+
+// Data ------------------------------------------------------------------------------------------------------------
+
+static hone_status generate_dense(
+    const hone_buffers *buffers, const hone_call *call, size_t index, const hone_tensor *tensor, hone_error *err)
+{
+    const hone_algorithm *algorithm = buffers->algorithm;
+    if (algorithm->make_input && algorithm->make_input(call, index, tensor, buffers->seed)) return HONE_OK;
+    return hone_generate(call, index, tensor, buffers->seed, err);
+}
+
+typedef struct scatter_walk {
+    const char *from;
+    char *to;
+    size_t size;
+} scatter_walk;
+
+static void scatter(void *ctx, int64_t offset, int64_t index)
+{
+    scatter_walk *walk = ctx;
+    memcpy(walk->to + offset, walk->from + (size_t)index * walk->size, walk->size);
+}
+
+// Generators see a dense tensor, whatever the strides: equal calls of other layouts get equal data.
+static hone_status generate_strided(
+    const hone_buffers *buffers, const hone_call *call, size_t index, hone_fenced *fenced, hone_error *err)
+{
+    size_t element = fenced->tensor.dtype.bits / 8, bytes;
+    if (__builtin_mul_overflow((size_t)hone_tensor_elements(&fenced->tensor), element, &bytes))
+        return hone_fail_memory(err, where);
+    char *dense = hone_alloc(&buffers->allocator, bytes);
+    if (!dense) return hone_fail_memory(err, where);
+    hone_tensor tensor = fenced->tensor;
+    tensor.data = dense;
+    tensor.strides = NULL;
+    hone_status status = generate_dense(buffers, call, index, &tensor, err);
+    if (status == HONE_OK) {
+        scatter_walk walk = {dense, fenced->tensor.data, element};
+        each_element(&fenced->tensor, scatter, &walk);
+    }
+    hone_free(&buffers->allocator, dense);
+    return status;
+}
+
+static hone_status fill_input(
+    const hone_buffers *buffers, const hone_call *call, size_t index, hone_fenced *fenced, hone_error *err)
+{
+    memset(fenced->block, GUARD_BYTE, fenced->size);
+    bool dense = hone_tensor_is_row_major(&fenced->tensor);
+    hone_status status = dense ? generate_dense(buffers, call, index, &fenced->tensor, err)
+                               : generate_strided(buffers, call, index, fenced, err);
+    if (status != HONE_OK) return status;
+    fenced->checksum = hone_hash64(fenced->block, fenced->size);
+    return hone_buffers_send(buffers, fenced, err);
+}
+
+hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err)
+{
+    buffers->seed = seed;
+    hone_buffer_set *set = &buffers->sets[0];
+    for (size_t i = 0; i < buffers->count; i++) {
+        if (!set->fenced[i].block || is_result(buffers, i)) continue;
+        hone_status status = fill_input(buffers, call, i, &set->fenced[i], err);
+        if (status != HONE_OK) return status;
+    }
+    return hone_buffers_poison(buffers, 0, err);
+}
+
+bool hone_buffers_is_input(const hone_buffers *buffers, size_t index)
+{
+    return buffers->sets[0].fenced[index].block && !is_result(buffers, index);
+}
+
+bool hone_buffers_is_result(const hone_buffers *buffers, size_t index)
+{
+    return buffers->sets[0].fenced[index].block && is_result(buffers, index);
+}
+
+hone_status hone_buffers_set_input(const hone_buffers *buffers, size_t index, const char *span, hone_error *err)
+{
+    hone_fenced *fenced = &buffers->sets[0].fenced[index];
+    memcpy(fenced->low, span, fenced->span);
+    fenced->checksum = hone_hash64(fenced->block, fenced->size);
+    return hone_buffers_send(buffers, fenced, err);
+}
+
+// Of the real numbers that an element begins with; HONE_DTYPE_COUNT: it holds none.
+static hone_dtype_id real_id(hone_dtype dtype)
+{
+    const hone_dtype_info *info = hone_dtype_find(dtype);
+    switch (dtype.code) {
+    case HONE_CODE_INT:
+    case HONE_CODE_UINT:
+    case HONE_CODE_BOOL:
+        return HONE_DTYPE_COUNT;
+    case HONE_CODE_COMPLEX:
+        return dtype.bits == 64 ? HONE_F32 : HONE_F64;
+    default:
+        return info ? info->id : HONE_DTYPE_COUNT;
+    }
+}
+
+typedef struct season_walk {
+    char *data;
+    hone_dtype_id id;
+    uint64_t random;
+} season_walk;
+
+static void season_element(void *ctx, int64_t offset, int64_t index)
+{
+    static const double specials[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 0x1p-1074, -0x1p-149, 0x1p-140, 0x1p-24};
+    enum { COUNT = sizeof specials / sizeof specials[0], ONE_IN = 37 };
+    season_walk *walk = ctx;
+    (void)index;
+    if (hone_random_below(&walk->random, ONE_IN) == 0)
+        hone_element_store(walk->id, walk->data + offset, 0, specials[hone_random_below(&walk->random, COUNT)]);
+}
+
+hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
+        hone_fenced *fenced = &buffers->sets[0].fenced[i];
+        const hone_dtype_id id = real_id(fenced->tensor.dtype);
+        if (!hone_buffers_is_input(buffers, i) || id == HONE_DTYPE_COUNT) continue;
+        season_walk walk = {fenced->tensor.data, id, seed + i};
+        each_element(&fenced->tensor, season_element, &walk);
+        fenced->checksum = hone_hash64(fenced->block, fenced->size);
+        status = hone_buffers_send(buffers, fenced, err);
+    }
+    return status;
+}
+
+// Alignment may place a copy elsewhere in its block, so spans are copied, not blocks.
+static hone_status copy_inputs(hone_buffers *buffers, size_t set, hone_error *err)
+{
+    for (size_t i = 0; i < buffers->count; i++) {
+        const hone_fenced *from = &buffers->sets[0].fenced[i];
+        hone_fenced *to = &buffers->sets[set].fenced[i];
+        if (!from->block || is_result(buffers, i)) continue;
+        memset(to->block, GUARD_BYTE, to->size);
+        memcpy(to->low, from->low, from->span);
+        to->checksum = hone_hash64(to->block, to->size);
+        hone_status status = hone_buffers_send(buffers, to, err);
+        if (status != HONE_OK) return status;
+    }
+    return hone_buffers_poison(buffers, set, err);
+}
+
+size_t hone_buffers_bytes(const hone_buffers *buffers)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < buffers->count; i++)
+        bytes += buffers->sets[0].fenced[i].span;
+    return bytes;
+}
+
+hone_status hone_buffers_rotate(hone_buffers *buffers, const hone_wire_value *values, size_t bytes, hone_error *err)
+{
+    size_t one = hone_buffers_bytes(buffers), wanted = one > 0 ? bytes / one + 1 : 1;
+    if (wanted < 2) wanted = 2;
+    if (wanted > HONE_MAX_SETS) wanted = HONE_MAX_SETS;
+    while (buffers->set_count < wanted) {
+        hone_status status = add_set(buffers, values, err);
+        if (status == HONE_OK) status = copy_inputs(buffers, buffers->set_count - 1, err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
+
+hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, hone_error *err)
+{
+    hone_status status = hone_buffers_fill(buffers, call, buffers->seed, err);
+    for (size_t set = 1; status == HONE_OK && set < buffers->set_count; set++)
+        status = copy_inputs(buffers, set, err);
+    return status;
+}
+
+static hone_status poison_device(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
+{
+    if (!fenced->device_block) return HONE_OK;
+    hone_status status = hone_site_fill(buffers->site, on_device(fenced, fenced->block), GUARD_BYTE, fenced->size, err);
+    if (status != HONE_OK) return status;
+    return hone_site_fill(buffers->site, on_device(fenced, fenced->low), POISON_BYTE, fenced->span, err);
+}
+
+hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
+        hone_fenced *fenced = &buffers->sets[set].fenced[i];
+        if (!fenced->block || !is_result(buffers, i)) continue;
+        memset(fenced->block, GUARD_BYTE, fenced->size);
+        memset(fenced->low, POISON_BYTE, fenced->span);
+        status = poison_device(buffers, fenced, err);
+    }
+    return status;
+}
+
+// Checks ----------------------------------------------------------------------------------------------------------
+
+// The first byte in [from, to) that is not `byte`; NULL when all are.
+static const char *first_other(const char *from, const char *to, unsigned char byte)
+{
+    for (; from < to; from++)
+        if ((unsigned char)*from != byte) return from;
+    return NULL;
+}
+
+static hone_status fail_guard(
+    const hone_parameter *parameter, const hone_fenced *fenced, const char *touched, hone_error *err)
+{
+    bool before = touched < fenced->low;
+    int64_t distance = before ? fenced->low - touched : touched - (fenced->low + fenced->span) + 1;
+    return hone_fail(
+        err, HONE_KERNEL_FAILED, where, "wrote %lld byte%s %s %s", (long long)distance, distance == 1 ? "" : "s",
+        before ? "before the start of" : "past the end of", parameter->name);
+}
+
+static hone_status check_result(const hone_parameter *parameter, const hone_fenced *fenced, hone_error *err)
+{
+    const char *end = fenced->low + fenced->span;
+    const char *touched = first_other(fenced->block, fenced->low, GUARD_BYTE);
+    if (!touched) touched = first_other(end, fenced->block + fenced->size, GUARD_BYTE);
+    if (touched) return fail_guard(parameter, fenced, touched, err);
+    for (size_t i = 0; fenced->holes && i < fenced->span; i++)
+        if (fenced->holes[i] && (unsigned char)fenced->low[i] != POISON_BYTE)
+            return hone_fail(
+                err, HONE_KERNEL_FAILED, where, "wrote between the elements of %s, at byte %zu", parameter->name, i);
+    return HONE_OK;
+}
+
+static hone_status check_input(const hone_parameter *parameter, const hone_fenced *fenced, hone_error *err)
+{
+    if (hone_hash64(fenced->block, fenced->size) == fenced->checksum) return HONE_OK;
+    const char *end = fenced->low + fenced->span;
+    const char *touched = first_other(fenced->block, fenced->low, GUARD_BYTE);
+    if (!touched) touched = first_other(end, fenced->block + fenced->size, GUARD_BYTE);
+    if (touched) return fail_guard(parameter, fenced, touched, err);
+    return hone_fail(err, HONE_KERNEL_FAILED, where, "wrote into %s, an input", parameter->name);
+}
+
+hone_status hone_buffers_check(const hone_buffers *buffers, size_t set, hone_error *err)
+{
+    for (size_t i = 0; i < buffers->count; i++) {
+        const hone_parameter *parameter = hone_signature_parameter(buffers->signature, i);
+        const hone_fenced *fenced = &buffers->sets[set].fenced[i];
+        if (!fenced->block) continue;
+        hone_status status =
+            is_result(buffers, i) ? check_result(parameter, fenced, err) : check_input(parameter, fenced, err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}

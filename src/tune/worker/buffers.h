@@ -1,0 +1,83 @@
+// Data for candidates: tensors made from a call's description, each between guard bytes, never the caller's own.
+//
+// Warm measurements use one set. Cold ones rotate through several whose bytes together exceed the last-level cache.
+#ifndef HONE_TUNE_WORKER_BUFFERS_H
+#define HONE_TUNE_WORKER_BUFFERS_H
+
+#include "hone/kernel.h"
+#include "tune/wire/message.h"
+#include "tune/worker/site.h"
+
+enum { HONE_MAX_SETS = 64 };
+
+// One tensor's memory.
+typedef struct hone_fenced {
+    char *block; // all of it, guards included
+    size_t size;
+    char *low;          // first byte that the tensor reaches
+    size_t span;        // bytes from there on
+    bool *holes;        // [span]: bytes between the elements; NULL: there are none
+    hone_tensor tensor; // the host's
+    hone_tensor placed; // the one that kernels get: the same, or a device's, of which the block is a mirror
+    void *device_block; // NULL: there is none
+    size_t device_skip; // where in it the block's copy begins
+    int64_t strides[HONE_MAX_RANK];
+    uint64_t checksum; // of the whole block, for inputs
+} hone_fenced;
+
+typedef struct hone_buffer_set {
+    hone_value *values;  // [count], what run gets
+    hone_fenced *fenced; // [count], block NULL where the value is no tensor
+} hone_buffer_set;
+
+typedef struct hone_buffers {
+    hone_allocator allocator;
+    const hone_signature *signature;
+    const hone_algorithm *algorithm;
+    const hone_site *site; // where kernels find the data
+    uint64_t seed;
+    size_t count; // values
+    size_t set_count;
+    hone_buffer_set sets[HONE_MAX_SETS];
+} hone_buffers;
+
+// Memory for one set; values come from a message and stay where they are for as long as the buffers, and so does the site.
+hone_status hone_buffers_create(
+    hone_buffers *buffers,
+    hone_allocator allocator,
+    const hone_signature *signature,
+    const hone_algorithm *algorithm,
+    const hone_site *site,
+    const hone_wire_value *values,
+    size_t count,
+    hone_error *err);
+void hone_buffers_deinit(hone_buffers *buffers);
+// Makes the inputs of the first set; call was bound to its values.
+hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err);
+bool hone_buffers_is_input(const hone_buffers *buffers, size_t index);  // a tensor that is read
+bool hone_buffers_is_result(const hone_buffers *buffers, size_t index); // a tensor that is written
+// Other bytes for an input of the first set: its whole span.
+hone_status hone_buffers_set_input(const hone_buffers *buffers, size_t index, const char *span, hone_error *err);
+// Puts NaN, infinities, zeros of both signs and subnormal numbers among the floating-point inputs of the first set.
+hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err);
+// Adds copies of the first set until all together reach size bytes (at least two sets, at most HONE_MAX_SETS).
+hone_status hone_buffers_rotate(hone_buffers *buffers, const hone_wire_value *values, size_t bytes, hone_error *err);
+size_t hone_buffers_bytes(const hone_buffers *buffers); // of one set
+// Overwrites a set's results and what lies between their elements, so that what is not written shows.
+hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *err);
+// Brings what runs have left in a device's memory to the host, where it is checked and compared.
+hone_status hone_buffers_fetch(const hone_buffers *buffers, size_t set, hone_error *err);
+// HONE_OK when inputs, guards and holes are as they were; else HONE_KERNEL_FAILED with what was written.
+hone_status hone_buffers_check(const hone_buffers *buffers, size_t set, hone_error *err);
+// Makes everything anew after a check failed.
+hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, hone_error *err);
+
+// A block like one of the first set's, for the reference's results. Deinitialise with hone_fenced_deinit.
+hone_status hone_fenced_like(
+    const hone_allocator *allocator, const hone_fenced *model, hone_fenced *out, hone_error *err);
+// For runs on a device: gives one tensor the bytes of another on the device; and the mirror's bytes back to the device.
+hone_status hone_buffers_take(const hone_buffers *buffers, hone_fenced *to, const hone_fenced *from, hone_error *err);
+hone_status hone_buffers_send(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err);
+void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced);
+
+#endif

@@ -1,0 +1,60 @@
+// How long does it take? The rule of rule/stopping.c, and rounds in which the finalists take turns, on kernels that run: on a
+// shared machine separate blocks of samples drift apart by several percent, interleaved ones by one.
+#include "tune/worker/session.h"
+
+#include "base/error.h"
+
+// What a device's driver holds more of from run to run is not the candidate's.
+static void look(const hone_runner *runner)
+{
+    if (!runner->session->site.instance) hone_watch_look(&runner->session->watch, runner->batch);
+}
+
+static hone_failure warm(void *ctx, double *out_ns, hone_error *err)
+{
+    const hone_runner *runner = ctx;
+    hone_failure failure = hone_runner_warm(ctx, out_ns, err);
+    look(runner);
+    return failure;
+}
+
+static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err)
+{
+    const hone_runner *runner = ctx;
+    hone_failure failure = hone_runner_sample(ctx, out_ns, err);
+    *out_spent_ns = *out_ns * runner->batch;
+    look(runner);
+    return failure;
+}
+
+static uint64_t now_ns(void *ctx)
+{
+    (void)ctx;
+    return hone_os_now_ns();
+}
+
+hone_failure hone_race(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err)
+{
+    const hone_sampler sampler = {runner, warm, sample, now_ns};
+    return hone_racing_run(racing, &sampler, out, err);
+}
+
+static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *err)
+{
+    hone_runner *const *runners = ctx;
+    hone_failure failure = hone_runner_turn(runners[index], out_ns, err);
+    return failure == HONE_FAILURE_NONE ? hone_watch_compare(&runners[index]->session->watch, err) : failure;
+}
+
+hone_failure hone_interleave(
+    hone_runner *const *runners,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double limit_seconds,
+    hone_confirmation *out,
+    hone_error *err)
+{
+    const hone_rounds who = {(void *)(uintptr_t)runners, turn, now_ns};
+    return hone_rounds_run(&who, count, rounds, seed, limit_seconds * 1e9, out, err);
+}

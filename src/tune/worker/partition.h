@@ -1,0 +1,44 @@
+// Parts of a call that do not touch each other: rows of a product, heads of an attention. A reference that would take
+// minutes for a whole call is computed for some of its parts, each a smaller call over views of the same data.
+//
+// Which dims a call falls apart along is the algorithm's to say (hone_algorithm.independent).
+#ifndef HONE_TUNE_WORKER_PARTITION_H
+#define HONE_TUNE_WORKER_PARTITION_H
+
+#include "hone/kernel.h"
+
+enum { HONE_MAX_PART_GROUPS = 4, HONE_MAX_PART_AXES = 64 };
+
+// One axis of one value that is cut.
+typedef struct hone_part_axis {
+    uint32_t value;
+    int32_t axis;
+    int64_t size; // of one part along it
+} hone_part_axis;
+
+// Dims that are cut together, into `count` pieces.
+typedef struct hone_part_group {
+    int64_t count;
+    uint32_t axes;
+    hone_part_axis axis[HONE_MAX_PART_AXES];
+} hone_part_group;
+
+typedef struct hone_parting {
+    uint32_t groups; // 0: the call does not fall apart
+    hone_part_group group[HONE_MAX_PART_GROUPS];
+    uint64_t count; // parts in all, at least 1
+} hone_parting;
+
+// Finds how a call falls apart. A dim that stands in an expression, or in one of two shapes ("if ... else"), is not cut.
+void hone_parting_find(const char *independent, const hone_call *call, hone_parting *out);
+// One part's view of a tensor. shape and strides are the caller's, HONE_MAX_RANK each; out points to them.
+void hone_part_view(
+    const hone_parting *parting,
+    uint64_t part,
+    uint32_t value,
+    const hone_tensor *whole,
+    int64_t *shape,
+    int64_t *strides,
+    hone_tensor *out);
+
+#endif

@@ -1,0 +1,317 @@
+#include "tune/worker/reference.h"
+
+#include "base/error.h"
+#include "platforms/platform.h"
+#include "tune/rule/statistics.h"
+#include "tune/worker/verify.h"
+
+#include <string.h>
+
+// More operations than this are computed in parts. A plain reference does about 1e9 a second.
+static const double whole_operations = 2e9;
+// Further parts are computed for so long.
+static const double parts_seconds = 1.5;
+enum { LEAST_PARTS = 2 };
+
+static const char where[] = "tune.reference";
+
+static bool is_whole(const hone_reference *reference)
+{
+    return reference->part_count == 0;
+}
+
+static hone_status make_results(hone_reference *reference, const hone_buffers *buffers, hone_error *err)
+{
+    for (size_t i = 0; i < buffers->count; i++) {
+        const hone_fenced *like = &buffers->sets[0].fenced[i];
+        if (!like->block || !hone_signature_parameter(reference->signature, i)->is_result) continue;
+        hone_status status = hone_fenced_like(&reference->allocator, like, &reference->results[i], err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
+
+// First and last, then at random: time may end the list early, and then what stands in front must serve. A part may be
+// drawn twice, which costs little where there are many.
+static void choose_parts(hone_reference *reference, const hone_call *call, uint64_t seed)
+{
+    hone_cost cost = {0, 0};
+    if (reference->algorithm->model) reference->algorithm->model(call, &cost);
+    hone_parting *parting = &reference->parting;
+    hone_parting_find(cost.operations > whole_operations ? reference->algorithm->independent : NULL, call, parting);
+    reference->part_count = 0;
+    if (parting->count < 2) return;
+    double fit = whole_operations / (cost.operations / (double)parting->count);
+    uint64_t count = fit < LEAST_PARTS ? LEAST_PARTS : fit > HONE_MAX_PARTS ? HONE_MAX_PARTS : (uint64_t)fit;
+    if (count > parting->count) count = parting->count;
+    reference->parts[1] = parting->count - 1;
+    for (uint64_t i = LEAST_PARTS; i < count; i++)
+        reference->parts[i] = hone_random_next(&seed) % parting->count;
+    reference->part_count = (uint32_t)count;
+}
+
+// A kernel that stands for the reference's function has to be prepared.
+static hone_status run_plan(hone_plan *plan, const hone_value *values, double *out_ns, hone_error *err)
+{
+    hone_status status = hone_platform_prepare(NULL, plan, &plan->state, &plan->scratch_bytes, err);
+    if (status != HONE_OK) return status;
+    hone_allocator allocator = hone_allocator_system();
+    hone_execution execution = {.struct_size = sizeof execution, .scratch_bytes = plan->scratch_bytes};
+    if (plan->scratch_bytes > 0) execution.scratch = hone_alloc(&allocator, plan->scratch_bytes);
+    uint64_t start = hone_os_now_ns();
+    if (plan->scratch_bytes > 0 && !execution.scratch)
+        status = hone_fail_memory(err, where);
+    else
+        status = plan->run(plan, values, &execution);
+    *out_ns = (double)(hone_os_now_ns() - start);
+    hone_free(&allocator, execution.scratch);
+    hone_platform_release(NULL, plan->kernel, plan->state);
+    return status;
+}
+
+static hone_status run_call(
+    const hone_reference *reference, const hone_call *call, const hone_value *values, double *out_ns, hone_error *err)
+{
+    static const int64_t no_config[HONE_MAX_PARAMETERS];
+    hone_error why = {.message = ""};
+    hone_kernel kernel;
+    hone_kernel_init(&kernel);
+    kernel.name = "reference";
+    kernel.algorithm = hone_signature_name(reference->signature);
+    kernel.platform = HONE_NATIVE;
+    kernel.backend = HONE_ANY;
+    kernel.is_reference = true;
+    kernel.run = reference->algorithm->reference;
+    if (reference->stand_in) kernel = *reference->stand_in;
+    hone_plan plan = {
+        .run = hone_platform_run_of(&kernel),
+        .config = no_config,
+        .kernel = &kernel,
+        .call = call,
+        .device = reference->device,
+        .parallel_for = reference->pool ? hone_pool_run : NULL,
+        .pool = reference->pool,
+    };
+    hone_status status = run_plan(&plan, values, out_ns, &why);
+    if (status == HONE_OK) return HONE_OK;
+    return hone_fail(
+        err, HONE_KERNEL_FAILED, where, "the reference of %s answers '%s' for %s%s%s", kernel.algorithm,
+        hone_status_name(status), hone_call_text(call), why.message[0] ? ": " : "", why.message);
+}
+
+// The values of one part: views of the inputs and of the reference's own results.
+typedef struct part_values {
+    hone_value values[HONE_MAX_VALUES];
+    hone_tensor tensors[HONE_MAX_VALUES];
+    int64_t shapes[HONE_MAX_VALUES][HONE_MAX_RANK], strides[HONE_MAX_VALUES][HONE_MAX_RANK];
+} part_values;
+
+static void fill_part(
+    const hone_reference *reference, const hone_buffers *buffers, const uint64_t *part, part_values *out)
+{
+    for (uint32_t i = 0; i < buffers->count; i++) {
+        const hone_fenced *fenced = reference->results[i].block ? &reference->results[i] : &buffers->sets[0].fenced[i];
+        out->values[i] = buffers->sets[0].values[i];
+        if (!fenced->block) continue;
+        out->tensors[i] = fenced->tensor;
+        if (part)
+            hone_part_view(
+                &reference->parting, *part, i, &fenced->tensor, out->shapes[i], out->strides[i], &out->tensors[i]);
+        out->values[i] = hone_of_tensor(&out->tensors[i]);
+    }
+}
+
+static hone_status compute_part(
+    const hone_reference *reference,
+    const hone_call *whole,
+    const hone_buffers *buffers,
+    uint64_t part,
+    hone_error *err)
+{
+    part_values *values = hone_alloc(&reference->allocator, sizeof *values);
+    if (!values) return hone_fail_memory(err, where);
+    fill_part(reference, buffers, &part, values);
+    double unused_ns = 0;
+    hone_call *call = NULL;
+    hone_signature *signature = hone_signature_retain((hone_signature *)hone_call_signature(whole));
+    hone_status status =
+        hone_call_bind(reference->allocator, signature, values->values, buffers->count, false, &call, err);
+    if (status != HONE_OK)
+        status = hone_fail_prefix(
+            err, status, "a part of the call, cut along '%s', is no call", reference->algorithm->independent);
+    else
+        status = run_call(reference, call, values->values, &unused_ns, err);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+    hone_free(&reference->allocator, values);
+    return status;
+}
+
+static hone_status compute_whole(
+    hone_reference *reference, const hone_call *call, const hone_buffers *buffers, hone_error *err)
+{
+    part_values *values = hone_alloc(&reference->allocator, sizeof *values);
+    if (!values) return hone_fail_memory(err, where);
+    fill_part(reference, buffers, NULL, values);
+    hone_status status = run_call(reference, call, values->values, &reference->time_ns, err);
+    hone_free(&reference->allocator, values);
+    return status;
+}
+
+static hone_status compute(
+    hone_reference *reference, const hone_call *call, const hone_buffers *buffers, hone_error *err)
+{
+    if (is_whole(reference)) return compute_whole(reference, call, buffers, err);
+    uint64_t until = hone_os_now_ns() + (uint64_t)(parts_seconds * 1e9);
+    uint32_t done = 0;
+    hone_status status = HONE_OK;
+    while (status == HONE_OK && done < reference->part_count && (done < LEAST_PARTS || hone_os_now_ns() < until))
+        status = compute_part(reference, call, buffers, reference->parts[done++], err);
+    reference->part_count = done;
+    return status;
+}
+
+// A tensor or, of a call that was computed in parts, one part of it.
+typedef struct view {
+    hone_tensor tensor;
+    int64_t shape[HONE_MAX_RANK], strides[HONE_MAX_RANK];
+} view;
+
+static const hone_tensor *view_of(
+    const hone_reference *reference, uint32_t value, uint32_t part, const hone_tensor *whole, view *out)
+{
+    if (is_whole(reference)) return whole;
+    hone_part_view(&reference->parting, reference->parts[part], value, whole, out->shape, out->strides, &out->tensor);
+    return &out->tensor;
+}
+
+static uint32_t views(const hone_reference *reference)
+{
+    return is_whole(reference) ? 1 : reference->part_count;
+}
+
+static hone_status find_largest(hone_reference *reference, uint32_t value, hone_error *err)
+{
+    const hone_parameter *parameter = hone_signature_parameter(reference->signature, value);
+    for (uint32_t part = 0; part < views(reference); part++) {
+        view of;
+        double largest = 0;
+        int64_t index = 0;
+        const hone_tensor *tensor = view_of(reference, value, part, &reference->results[value].tensor, &of);
+        if (!hone_verify_largest(tensor, &largest, &index)) {
+            char at[128];
+            hone_verify_format_index(tensor, index, at, sizeof at);
+            return hone_fail(
+                err, HONE_KERNEL_FAILED, where,
+                "the reference gives NaN at %s%s on made-up inputs: nothing can be verified; give the algorithm's "
+                "inputs "
+                "generators or a make_input that fit",
+                parameter->name, at);
+        }
+        if (largest > reference->largest[value]) reference->largest[value] = largest;
+    }
+    return HONE_OK;
+}
+
+static hone_status measure_results(hone_reference *reference, hone_error *err)
+{
+    for (uint32_t i = 0; i < HONE_MAX_VALUES; i++) {
+        if (!reference->results[i].block) continue;
+        hone_status status = find_largest(reference, i, err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
+
+hone_status hone_reference_compute(
+    hone_reference *reference,
+    const hone_algorithm *algorithm,
+    const hone_kernel *stand_in,
+    const hone_call *call,
+    const hone_buffers *buffers,
+    const hone_device_info *device,
+    hone_pool *pool,
+    uint64_t seed,
+    hone_error *err)
+{
+    memset(reference, 0, sizeof *reference);
+    reference->allocator = buffers->allocator;
+    reference->algorithm = algorithm;
+    reference->stand_in = stand_in;
+    reference->signature = buffers->signature;
+    reference->device = device;
+    reference->pool = pool;
+    choose_parts(reference, call, seed);
+    hone_status status = make_results(reference, buffers, err);
+    if (status == HONE_OK) status = compute(reference, call, buffers, err);
+    if (status == HONE_OK) {
+        status = hone_buffers_check(buffers, 0, err);
+        if (status != HONE_OK) hone_fail_prefix(err, status, "the reference");
+    }
+    if (status == HONE_OK) status = measure_results(reference, err);
+    if (status != HONE_OK) hone_reference_deinit(reference);
+    return status;
+}
+
+void hone_reference_deinit(hone_reference *reference)
+{
+    for (uint32_t i = 0; i < HONE_MAX_VALUES; i++)
+        if (reference->results[i].block) hone_fenced_deinit(&reference->allocator, &reference->results[i]);
+}
+
+// What was not computed is at least looked through for NaN, which also shows what was never written.
+static hone_status check_rest(
+    const hone_reference *reference, const char *name, const hone_tensor *tensor, hone_error *err)
+{
+    double largest;
+    int64_t index = 0;
+    if (is_whole(reference) || hone_verify_largest(tensor, &largest, &index)) return HONE_OK;
+    char at[128];
+    hone_verify_format_index(tensor, index, at, sizeof at);
+    return hone_fail(err, HONE_KERNEL_FAILED, where, "%s%s is NaN", name, at);
+}
+
+static hone_status check_result(
+    const hone_reference *reference,
+    uint32_t value,
+    const hone_tensor *came,
+    const hone_tolerance *tolerance,
+    double *max_error,
+    hone_error *err)
+{
+    const char *name = hone_signature_parameter(reference->signature, value)->name;
+    const hone_tensor *right = &reference->results[value].tensor;
+    hone_yardstick yardstick = hone_verify_yardstick(tolerance, right->dtype, reference->largest[value]);
+    hone_status status = check_rest(reference, name, came, err);
+    for (uint32_t part = 0; status == HONE_OK && part < views(reference); part++) {
+        view a, b;
+        double error = 0;
+        const hone_tensor *came_part = view_of(reference, value, part, came, &a);
+        const hone_tensor *right_part = view_of(reference, value, part, right, &b);
+        status = hone_verify_compare(name, came_part, right_part, &yardstick, &error, err);
+        if (error > *max_error) *max_error = error;
+        if (status != HONE_OK && !is_whole(reference))
+            hone_fail_prefix(
+                err, status, "part %llu of %llu", (unsigned long long)reference->parts[part],
+                (unsigned long long)reference->parting.count);
+    }
+    return status;
+}
+
+hone_status hone_reference_check(
+    const hone_reference *reference,
+    const hone_buffers *buffers,
+    size_t set,
+    const hone_tolerance *tolerance,
+    double *out_max_error,
+    hone_error *err)
+{
+    *out_max_error = 0;
+    for (uint32_t i = 0; i < buffers->count; i++) {
+        if (!reference->results[i].block) continue;
+        hone_status status =
+            check_result(reference, i, &buffers->sets[set].fenced[i].tensor, tolerance, out_max_error, err);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}

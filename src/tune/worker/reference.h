@@ -1,0 +1,48 @@
+// The right answer: the reference's results for one call, computed once and compared with every candidate's.
+#ifndef HONE_TUNE_WORKER_REFERENCE_H
+#define HONE_TUNE_WORKER_REFERENCE_H
+
+#include "call/call.h"
+#include "tune/worker/buffers.h"
+#include "tune/worker/partition.h"
+
+enum { HONE_MAX_PARTS = 256 };
+
+typedef struct hone_reference {
+    hone_allocator allocator;
+    const hone_algorithm *algorithm;
+    const hone_kernel *stand_in; // for the function; NULL: it is the function
+    const hone_signature *signature;
+    const hone_device_info *device;
+    hone_pool *pool;
+    hone_fenced results[HONE_MAX_VALUES]; // block NULL where a value is no result
+    double largest[HONE_MAX_VALUES];      // max |reference|
+    hone_parting parting;
+    uint64_t parts[HONE_MAX_PARTS]; // those that were computed
+    uint32_t part_count;
+    double time_ns; // of the whole; 0: only parts were computed
+} hone_reference;
+
+// Computes the results of buffers' first set. A call of more operations than a second or two takes is computed in parts,
+// when its algorithm says how it falls apart. stand_in (NULL: there is none) computes in place of the algorithm's function. device and pool are borrowed for the call.
+hone_status hone_reference_compute(
+    hone_reference *reference,
+    const hone_algorithm *algorithm,
+    const hone_kernel *stand_in,
+    const hone_call *call,
+    const hone_buffers *buffers,
+    const hone_device_info *device,
+    hone_pool *pool,
+    uint64_t seed,
+    hone_error *err);
+void hone_reference_deinit(hone_reference *reference);
+// Compares one set's results. Returns: HONE_OK; HONE_KERNEL_FAILED with the first element that is wrong.
+hone_status hone_reference_check(
+    const hone_reference *reference,
+    const hone_buffers *buffers,
+    size_t set,
+    const hone_tolerance *tolerance,
+    double *out_max_error,
+    hone_error *err);
+
+#endif

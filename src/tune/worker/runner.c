@@ -1,0 +1,276 @@
+// One candidate in the worker: prepared by hand as the runtime would prepare it, run, verified.
+#include "tune/worker/session.h"
+
+#include "base/error.h"
+#include "tune/rule/statistics.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SCRATCH_ALIGN = 64 };
+
+static const char where[] = "tune.run";
+
+hone_failure hone_failure_of(hone_status status)
+{
+    return status == HONE_UNSUPPORTED ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_RUN;
+}
+
+static hone_failure take_scratch(hone_runner *runner, hone_error *err)
+{
+    size_t size = runner->plan.scratch_bytes;
+    if (size == 0) return HONE_FAILURE_NONE;
+    if (size > SIZE_MAX - SCRATCH_ALIGN ||
+        !(runner->scratch_block = hone_alloc(&runner->session->allocator, size + SCRATCH_ALIGN))) {
+        hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
+        return HONE_FAILURE_PREPARE;
+    }
+    uintptr_t address = (uintptr_t)runner->scratch_block;
+    size_t skip = (SCRATCH_ALIGN - address % SCRATCH_ALIGN) % SCRATCH_ALIGN;
+    runner->execution.struct_size = sizeof runner->execution;
+    runner->execution.scratch = runner->scratch_block + skip;
+    runner->execution.scratch_bytes = size;
+    return HONE_FAILURE_NONE;
+}
+
+hone_failure hone_runner_init(
+    hone_runner *runner, hone_session *session, const hone_kernel *kernel, const hone_config *config, hone_error *err)
+{
+    memset(runner, 0, sizeof *runner);
+    runner->session = session;
+    runner->kernel = *kernel;
+    runner->config = *config;
+    runner->batch = 1;
+    hone_pool *pool = session->given_pool ? session->given_pool : session->own_pool;
+    runner->plan = (hone_plan){
+        .run = hone_platform_run_of(kernel),
+        .config = runner->config.values,
+        .kernel = &runner->kernel,
+        .call = session->call,
+        .device = session->site.device ? session->site.device : &session->device,
+        .parallel_for = pool ? hone_pool_run : NULL,
+        .pool = pool,
+    };
+    hone_error why = {0};
+    // Also where the tuner has asked already: a kernel may load its library here, and this is another process.
+    if (kernel->supports && !kernel->supports(&runner->kernel, session->call, &why)) {
+        hone_fail(err, HONE_UNSUPPORTED, where, "%s", why.message[0] ? why.message : "does not support the call");
+        return HONE_FAILURE_UNSUPPORTED;
+    }
+    if (session->site.instance) {
+        runner->execution.struct_size = sizeof runner->execution;
+        runner->execution.stream = session->site.stream;
+    }
+    hone_status status = hone_site_instance_for(&session->site, kernel->platform, &runner->instance, &why);
+    if (status == HONE_OK)
+        status = hone_platform_prepare(
+            runner->instance, &runner->plan, &runner->plan.state, &runner->plan.scratch_bytes, &why);
+    if (status != HONE_OK) {
+        hone_fail(err, status, where, "%s", why.message[0] ? why.message : hone_status_name(status));
+        return status == HONE_UNSUPPORTED ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_PREPARE;
+    }
+    runner->prepared = true;
+    return take_scratch(runner, err);
+}
+
+uint64_t hone_runner_digest(const hone_runner *runner)
+{
+    return hone_platform_digest(&runner->plan);
+}
+
+void hone_runner_deinit(hone_runner *runner)
+{
+    if (runner->prepared) hone_platform_release(runner->instance, &runner->kernel, runner->plan.state);
+    if (runner->session) hone_free(&runner->session->allocator, runner->scratch_block);
+    memset(runner, 0, sizeof *runner);
+}
+
+static hone_status run_values(const hone_runner *runner, const hone_value *values)
+{
+    const hone_execution *execution = runner->execution.struct_size ? &runner->execution : NULL;
+    return runner->plan.run(&runner->plan, values, execution);
+}
+
+hone_status hone_runner_run_on(const hone_runner *runner, size_t set)
+{
+    return run_values(runner, runner->session->buffers.sets[set].values);
+}
+
+static hone_status fail_status(const hone_runner *runner, hone_status status, hone_error *err)
+{
+    hone_error words;
+    hone_platform_run_words(runner->instance, &runner->kernel, status, &words);
+    return hone_fail(err, status, where, "%s", words.message);
+}
+
+// Runs and waits until it is done. A device says only then what went wrong.
+static hone_status run_whole(const hone_runner *runner, const hone_value *values, hone_error *err)
+{
+    hone_status status = run_values(runner, values);
+    hone_status waited = hone_site_wait(&runner->session->site, err);
+    if (status != HONE_OK && waited == HONE_OK) return fail_status(runner, status, err);
+    return status != HONE_OK ? status : waited;
+}
+
+hone_failure hone_runner_fail(const hone_runner *runner, hone_status status, hone_error *err)
+{
+    (void)!fail_status(runner, status, err);
+    return hone_failure_of(status);
+}
+
+// A check that fails leaves the data in doubt, so it is made anew for whoever comes next.
+static hone_failure check_set(hone_runner *runner, size_t set, hone_error *err)
+{
+    hone_session *session = runner->session;
+    if (hone_buffers_fetch(&session->buffers, set, err) != HONE_OK) return HONE_FAILURE_RUN;
+    if (hone_buffers_check(&session->buffers, set, err) == HONE_OK) return HONE_FAILURE_NONE;
+    if (hone_buffers_restore(&session->buffers, session->call, NULL) != HONE_OK)
+        hone_fail(err, HONE_KERNEL_FAILED, where, "wrote where it must not, and the inputs cannot be made again");
+    return HONE_FAILURE_BOUNDS;
+}
+
+hone_failure hone_runner_check(hone_runner *runner, hone_error *err)
+{
+    for (size_t set = 0; set < runner->session->buffers.set_count; set++) {
+        hone_failure failure = check_set(runner, set, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+// What a run on the first set has left: everything in its place, and right.
+static hone_failure judge(
+    hone_runner *runner, hone_status status, const hone_error *why, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_failure failure = hone_site_is_lost(&session->site) ? HONE_FAILURE_NONE : check_set(runner, 0, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    if (status != HONE_OK) {
+        hone_fail(err, status, where, "%s", why->message);
+        return hone_failure_of(status);
+    }
+    const hone_reference *reference = hone_session_reference(session);
+    if (reference &&
+        hone_reference_check(reference, &session->buffers, 0, &session->tolerance, out_max_error, err) != HONE_OK)
+        return HONE_FAILURE_WRONG;
+    status = hone_variants_compare_bits(&session->variants, &session->buffers, err);
+    return status == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_UNSTABLE;
+}
+
+hone_failure hone_runner_run(hone_runner *runner, hone_error *err)
+{
+    hone_session *session = runner->session;
+    if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    hone_status status = run_whole(runner, session->buffers.sets[0].values, err);
+    return status == HONE_OK ? check_set(runner, 0, err) : hone_failure_of(status);
+}
+
+hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_error why = {.message = ""};
+    hone_session *session = runner->session;
+    if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    uint64_t start = hone_os_now_ns();
+    hone_status status = run_whole(runner, session->buffers.sets[0].values, &why);
+    runner->verify_ns = (double)(hone_os_now_ns() - start);
+    return judge(runner, status, &why, out_max_error, err);
+}
+
+hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_failure failure = HONE_FAILURE_NONE;
+    for (int kind = HONE_VARIANT_OTHER; kind < HONE_VARIANT_COUNT && failure == HONE_FAILURE_NONE; kind++) {
+        double error = 0;
+        if (!session->variants.variants[kind].there) continue;
+        if (hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err) != HONE_OK)
+            failure = HONE_FAILURE_RUN;
+        else
+            failure = hone_runner_verify(runner, &error, err);
+        if (error > *out_max_error) *out_max_error = error;
+    }
+    if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return failure;
+    // An earlier failure is the one to tell.
+    hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
+    hone_status status = hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, told);
+    return failure == HONE_FAILURE_NONE && status != HONE_OK ? HONE_FAILURE_RUN : failure;
+}
+
+hone_failure hone_runner_verify_often(
+    hone_runner *runner, uint32_t most, double budget_ns, double *out_max_error, hone_error *err)
+{
+    uint64_t start = hone_os_now_ns();
+    for (uint32_t i = 0; i < most; i++) {
+        double error = 0;
+        hone_failure failure = hone_runner_verify(runner, &error, err);
+        if (error > *out_max_error) *out_max_error = error;
+        if (failure != HONE_FAILURE_NONE || (double)(hone_os_now_ns() - start) > budget_ns) return failure;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+static bool same_layout(const hone_tensor *a, const hone_tensor *b)
+{
+    if (memcmp(&a->dtype, &b->dtype, sizeof a->dtype) != 0 || a->ndim != b->ndim) return false;
+    if (memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) != 0) return false;
+    return hone_tensor_is_row_major(a) && hone_tensor_is_row_major(b);
+}
+
+// The parameter whose memory an inout result could have; -1: none.
+static int find_host(const hone_buffers *buffers, size_t result)
+{
+    const hone_fenced *fenced = buffers->sets[0].fenced;
+    if (!fenced[result].block || !hone_signature_parameter(buffers->signature, result)->is_inout) return -1;
+    for (size_t i = 0; i < buffers->count; i++)
+        if (fenced[i].block && !hone_signature_parameter(buffers->signature, i)->is_result &&
+            same_layout(&fenced[i].tensor, &fenced[result].tensor))
+            return (int)i;
+    return -1;
+}
+
+// Runs with the result in the host's memory, then puts what came where the checks look for it.
+static hone_failure run_in_place(
+    hone_runner *runner, size_t result, size_t host, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_buffers *buffers = &session->buffers;
+    hone_fenced *fenced = buffers->sets[0].fenced;
+    size_t span = fenced[host].span;
+    hone_value values[HONE_MAX_VALUES];
+    hone_error why = {.message = ""};
+    char *saved = hone_alloc(&session->allocator, span);
+    if (!saved) {
+        hone_fail_memory(err, where);
+        return HONE_FAILURE_RUN;
+    }
+    hone_status placed = hone_buffers_poison(buffers, 0, err);
+    memcpy(saved, fenced[host].low, span);
+    memcpy(values, buffers->sets[0].values, buffers->count * sizeof values[0]);
+    values[result] = values[host];
+    hone_status status = placed == HONE_OK ? run_whole(runner, values, &why) : placed;
+    if (placed == HONE_OK && !hone_site_is_lost(&session->site))
+        placed = hone_buffers_take(buffers, &fenced[result], &fenced[host], err);
+    memcpy(fenced[host].low, saved, span);
+    hone_free(&session->allocator, saved);
+    if (placed == HONE_OK && !hone_site_is_lost(&session->site))
+        placed = hone_buffers_send(buffers, &fenced[host], err);
+    return placed == HONE_OK ? judge(runner, status, &why, out_max_error, err) : HONE_FAILURE_RUN;
+}
+
+hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    const hone_buffers *buffers = &runner->session->buffers;
+    for (size_t i = 0; i < buffers->count; i++) {
+        int host = find_host(buffers, i);
+        double error = 0;
+        if (host < 0) continue;
+        hone_failure failure = run_in_place(runner, i, (size_t)host, &error, err);
+        if (error > *out_max_error) *out_max_error = error;
+        if (failure == HONE_FAILURE_NONE) continue;
+        hone_fail_prefix(
+            err, HONE_KERNEL_FAILED, "in the memory of %s",
+            hone_signature_parameter(buffers->signature, (size_t)host)->name);
+        return failure;
+    }
+    return HONE_FAILURE_NONE;
+}

@@ -1,0 +1,152 @@
+// How long a candidate's runs take: samples by the host's or the device's clock, warm or after a flood of the caches.
+#include "tune/worker/session.h"
+
+#include "tune/rule/statistics.h"
+
+#include <math.h>
+
+enum { MAX_BATCH = 1 << 20 };
+
+// A sample shorter than this is made of several runs: the clock itself takes some 20 ns.
+static const double sample_ns = 20e3;
+// Events of a device add some 2 us to what they stand around.
+static const double device_sample_ns = 200e3;
+// Everybody is warmed up for so long: the first runs after a pause take half as long again.
+static const double warm_ns = 300e3;
+// And for longer while each run is faster than the one before: megabytes come into the last cache run by run.
+static const double still_gains = 0.95, most_warm_ns = 20e6;
+// After another candidate's turn: its data has gone from the inner caches, its own pool's threads sleep.
+static const double warm_again_ns = 200e3;
+// Runs that are longer warm themselves.
+static const double short_run_ns = 1e6;
+
+// Reads a block larger than the last-level cache, so that nothing of the data stays in it.
+static void flood(const hone_session *session)
+{
+    const volatile char *bytes = session->flood;
+    for (size_t i = 0; i < session->flood_size; i += 64)
+        (void)bytes[i];
+}
+
+static hone_status run_next(void *ctx)
+{
+    hone_runner *runner = ctx;
+    hone_session *session = runner->session;
+    size_t set = session->next_set;
+    session->next_set = set + 1 < session->buffers.set_count ? set + 1 : 0;
+    return hone_runner_run_on(runner, set);
+}
+
+// By the device's own clock.
+static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    const hone_session *session = runner->session;
+    const hone_site *site = &session->site;
+    const hone_timed_runs runs = {
+        .device = site->device,
+        .stream = site->stream,
+        .count = runner->batch,
+        .run = run_next,
+        .ctx = runner,
+        .flood = session->floods ? site->flood : NULL,
+        .flood_bytes = site->flood_bytes,
+    };
+    hone_status status = site->ops->time(site->instance, &runs, out_ns, err);
+    *out_ns /= runner->batch;
+    return status == HONE_OK ? HONE_FAILURE_NONE : hone_failure_of(status);
+}
+
+hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_status status = HONE_OK;
+    bool visits = hone_site_is_visited_by(&session->site, runner->kernel.platform);
+    if (session->site.instance && session->site.ops->time && !visits) return sample_on_device(runner, out_ns, err);
+    if (session->flood) flood(session);
+    if (session->floods) status = hone_site_overwrite(&session->site, err);
+    if (status != HONE_OK) return HONE_FAILURE_RUN;
+    size_t set = session->next_set, sets = session->buffers.set_count;
+    uint64_t start = hone_os_now_ns();
+    for (uint32_t i = 0; i < runner->batch; i++) {
+        hone_status one = hone_runner_run_on(runner, set);
+        if (one != HONE_OK) status = one;
+        if (++set >= sets) set = 0;
+    }
+    *out_ns = (double)(hone_os_now_ns() - start) / runner->batch;
+    session->next_set = set;
+    return status == HONE_OK ? HONE_FAILURE_NONE : hone_runner_fail(runner, status, err);
+}
+
+// With a flood, a sample must not come back to data that it has itself brought into the cache.
+static uint32_t largest_batch(const hone_session *session)
+{
+    return session->flood || session->floods ? (uint32_t)session->buffers.set_count : MAX_BATCH;
+}
+
+static double sample_of(const hone_session *session)
+{
+    return session->site.instance ? device_sample_ns : sample_ns;
+}
+
+static uint32_t batch_for(const hone_session *session, double run_ns)
+{
+    double least = sample_of(session), wanted = run_ns > 0 ? least / run_ns + 1 : MAX_BATCH;
+    if (run_ns >= least) wanted = 1;
+    uint32_t most = largest_batch(session);
+    return wanted > most ? most : (uint32_t)wanted;
+}
+
+// Threads that a library lets spin after its work, some 5 ms those of OpenMP, 30 ms those of OpenBLAS, would take a
+// processor from whoever runs next.
+static void settle(hone_session *session)
+{
+    enum { LOOK_NS = 500 * 1000, MOST_LOOKS = 100 };
+    for (int look = 0; !session->restless && hone_os_others_run() > 0; look++) {
+        session->restless = look == MOST_LOOKS;
+        hone_os_sleep_ns(LOOK_NS);
+    }
+}
+
+hone_failure hone_runner_turn(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    enum { SAMPLES = 3 };
+    double samples[SAMPLES], spent = 0;
+    settle(runner->session);
+    hone_failure failure = hone_runner_sample(runner, &samples[0], err);
+    if (failure != HONE_FAILURE_NONE || samples[0] > short_run_ns) {
+        *out_ns = samples[0];
+        return failure;
+    }
+    while (failure == HONE_FAILURE_NONE && spent < warm_again_ns) {
+        failure = hone_runner_sample(runner, &samples[0], err);
+        spent += fmax(samples[0] * runner->batch, 1000); // a clock that stands still ends too
+    }
+    for (int i = 0; i < SAMPLES && failure == HONE_FAILURE_NONE; i++)
+        failure = hone_runner_sample(runner, &samples[i], err);
+    if (failure == HONE_FAILURE_NONE) *out_ns = hone_median(samples, SAMPLES).middle;
+    return failure;
+}
+
+hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    double spent = 0, before_ns = INFINITY;
+    settle(runner->session);
+    runner->batch = 1;
+    for (;;) {
+        double run_ns;
+        hone_failure failure = hone_runner_sample(runner, &run_ns, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+        *out_ns = run_ns;
+        // A clock that stands still would keep us here for ever, hence at least 1 us a round.
+        double took = run_ns * runner->batch;
+        spent += took > 1000 ? took : 1000;
+        uint32_t batch = batch_for(runner->session, run_ns);
+        bool enough = runner->batch >= batch || took >= sample_of(runner->session),
+             gains = run_ns < still_gains * before_ns;
+        if (enough && spent >= warm_ns && (!gains || spent >= most_warm_ns)) return HONE_FAILURE_NONE;
+        before_ns = run_ns;
+        // Grown step by step: the first run after a pause tells little.
+        if (batch > runner->batch * 16) batch = runner->batch * 16;
+        if (batch > runner->batch) runner->batch = batch;
+    }
+}

@@ -1,0 +1,128 @@
+// The worker's side of CONFIRM: finalists, interleaved.
+#include "tune/worker/session.h"
+
+#include "base/error.h"
+
+// Runs that are compared before and after their turns.
+enum { FINALS_VERIFIED = 64 };
+static const double finals_verified_ns = 10e6;
+
+static const char where[] = "tune.worker";
+
+typedef struct finals {
+    hone_session *session;
+    uint32_t count;
+    hone_kernel kernels[HONE_MAX_FINALISTS];
+    hone_config configs[HONE_MAX_FINALISTS];
+    hone_runner runners[HONE_MAX_FINALISTS];
+    uint32_t rounds;
+    uint64_t seed;
+    double limit_seconds;
+} finals;
+
+static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *err)
+{
+    f->count = hone_wire_get_u32(reader);
+    if (f->count > HONE_MAX_FINALISTS) return hone_fail(err, HONE_IO, where, "too many finalists");
+    for (uint32_t i = 0; i < f->count; i++) {
+        hone_status status = hone_message_get_kernel(reader, &f->session->how, &f->kernels[i], err);
+        if (status != HONE_OK) return status;
+        hone_message_get_config(reader, &f->configs[i]);
+    }
+    f->rounds = hone_wire_get_u32(reader);
+    f->seed = hone_wire_get_u64(reader);
+    f->limit_seconds = hone_wire_get_f64(reader);
+    hone_status status = hone_wire_check(reader, err);
+    return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
+}
+
+// Every finalist in turn; *out_failed is the one that failed.
+static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_failed, hone_error *err)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        double error = 0;
+        *out_failed = i;
+        hone_failure failure =
+            hone_runner_verify_often(&f->runners[i], FINALS_VERIFIED, finals_verified_ns, &error, err);
+        if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(&f->runners[i], &error, err);
+        if (failure == HONE_FAILURE_NONE) failure = hone_watch_compare(&f->session->watch, err);
+        if (error > max_error[i]) max_error[i] = error;
+        if (failure != HONE_FAILURE_NONE) return failure;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure prepare_all(finals *f, uint32_t *out_failed, hone_error *err)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        *out_failed = i;
+        hone_failure failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+        hone_watch_prepared(&f->session->watch);
+        hone_session_pass_phase(f->session);
+    }
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        double warm_ns;
+        *out_failed = i;
+        if (f->runners[i].verify_ns > hone_long_run_ns) continue;
+        hone_failure failure = hone_runner_warm(&f->runners[i], &warm_ns, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+// Verified before and after: what was right in its first run may be wrong in its thousandth.
+static hone_failure run_finals(finals *f, hone_confirmation *out, hone_error *err)
+{
+    hone_runner *runners[HONE_MAX_FINALISTS];
+    hone_watch_begin(&f->session->watch);
+    for (uint32_t i = 0; i < f->count; i++)
+        runners[i] = &f->runners[i];
+    hone_failure failure = prepare_all(f, &out->failed, err);
+    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
+    if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
+    hone_session_pass_phase(f->session);
+    if (failure == HONE_FAILURE_NONE)
+        failure = hone_interleave(runners, f->count, f->rounds, f->seed, f->limit_seconds, out, err);
+    hone_session_pass_phase(f->session);
+    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
+    for (uint32_t i = 0; i < f->count; i++)
+        hone_runner_deinit(&f->runners[i]);
+    // What is left behind in the end is nobody's in particular, when there are several.
+    hone_error why = {0};
+    hone_failure left = hone_session_look_after(f->session, failure, &why);
+    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE || f->count > 1) return failure;
+    out->failed = 0;
+    *err = why;
+    return left;
+}
+
+hone_status hone_session_confirm(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
+{
+    hone_error err = {0};
+    finals *f = hone_alloc(&session->allocator, sizeof *f);
+    hone_confirmation *confirmation = hone_alloc(&session->allocator, sizeof *confirmation);
+    hone_status status = f && confirmation ? HONE_OK : HONE_OUT_OF_MEMORY;
+    if (status == HONE_OK) {
+        f->session = session;
+        if (read_finals(f, reader, &err) != HONE_OK)
+            confirmation->failure = HONE_FAILURE_PREPARE;
+        else
+            confirmation->failure = run_finals(f, confirmation, &err);
+        confirmation->spoiled = session->spoiled;
+        if (confirmation->failure != HONE_FAILURE_NONE) {
+            confirmation->count = confirmation->rounds = 0;
+            hone_words_copy(confirmation->reason, sizeof confirmation->reason, err.message);
+        }
+        confirmation->retired = hone_site_is_lost(&session->site);
+        hone_message_put_confirmation(answer, confirmation);
+    }
+    hone_free(&session->allocator, confirmation);
+    hone_free(&session->allocator, f);
+    return status;
+}

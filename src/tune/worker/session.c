@@ -1,0 +1,377 @@
+#include "tune/worker/session.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+// Runs that are compared after a candidate was timed.
+enum { RACE_VERIFIED = 8 };
+static const double race_verified_ns = 1e6;
+
+enum { CACHE_GUESS = 32 << 20, FLOOD_LIMIT = 256 << 20 };
+
+static const char where[] = "tune.worker";
+
+void hone_session_init(hone_session *session, hone_allocator allocator, const hone_kernel_reader *how, hone_pool *pool)
+{
+    memset(session, 0, sizeof *session);
+    session->allocator = allocator;
+    session->arena.allocator = allocator;
+    hone_variants_init(&session->variants, allocator);
+    session->how = *how;
+    session->packs.allocator = allocator;
+    session->how.packs = &session->packs;
+    session->given_pool = pool;
+}
+
+static void close_call(hone_session *session)
+{
+    if (session->open) {
+        hone_variants_deinit(&session->variants);
+        hone_reference_deinit(&session->reference);
+        hone_buffers_deinit(&session->buffers);
+    }
+    session->open = false;
+    hone_call_release(&session->call);
+    hone_signature_release(&session->signature);
+    hone_free(&session->allocator, session->flood);
+    session->flood = NULL;
+    session->floods = false;
+    hone_arena_destroy(&session->arena);
+}
+
+void hone_session_deinit(hone_session *session)
+{
+    close_call(session);
+    hone_site_close(&session->site);
+    hone_pool_destroy(&session->own_pool);
+    hone_pack_shelf_empty(&session->packs);
+}
+
+// Open -----------------------------------------------------------------------------------------------------------
+
+static hone_status take_pool(hone_session *session, hone_error *err)
+{
+    int32_t threads = session->device.threads;
+    if (session->given_pool) return HONE_OK;
+    if (session->own_pool && hone_pool_threads(session->own_pool) == threads) return HONE_OK;
+    hone_pool_destroy(&session->own_pool);
+    return hone_pool_create(&session->allocator, threads > 0 ? threads : 1, &session->own_pool, err);
+}
+
+// All sets together must not fit the last-level cache. Where 64 of them do, a flood does the rest.
+static hone_status make_cold(hone_session *session, hone_error *err)
+{
+    if (session->regime != HONE_COLD) return HONE_OK;
+    bool is_host = hone_site_is_host(&session->site);
+    const hone_device_info *device = &session->device;
+    int64_t last_cache = is_host || device->l3_bytes > 0 ? device->l3_bytes : device->l2_bytes;
+    size_t cache = last_cache > 0 ? (size_t)last_cache : CACHE_GUESS;
+    if (cache > FLOOD_LIMIT / 2) cache = FLOOD_LIMIT / 2;
+    hone_status status = hone_buffers_rotate(&session->buffers, session->values, 2 * cache, err);
+    if (status != HONE_OK || hone_buffers_bytes(&session->buffers) * session->buffers.set_count > cache) return status;
+    if (!is_host) {
+        session->floods = true;
+        return hone_site_make_flood(&session->site, 2 * cache, err);
+    }
+    session->flood = hone_alloc(&session->allocator, 2 * cache);
+    if (!session->flood) return hone_fail_memory(err, where);
+    session->flood_size = 2 * cache;
+    memset(session->flood, 1, session->flood_size);
+    return HONE_OK;
+}
+
+static hone_status make_call(hone_session *session, const char *key, hone_error *err)
+{
+    hone_status status = hone_call_bind(
+        session->allocator, session->signature, session->buffers.sets[0].values, session->count, false, &session->call,
+        err);
+    if (status != HONE_OK) return status;
+    if (key && strcmp(hone_call_key(session->call), key) != 0)
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, where, "the worker reads the call as %s with key %s, the library has key %s",
+            hone_call_text(session->call), hone_call_key(session->call), key);
+    return hone_buffers_fill(&session->buffers, session->call, session->seed, err);
+}
+
+static const hone_kernel *stand_in_of(const hone_session *session)
+{
+    return session->stand_in.struct_size != 0 ? &session->stand_in : NULL;
+}
+
+static hone_status make_data(hone_session *session, const char *key, hone_error *err)
+{
+    hone_status status = make_call(session, key, err);
+    if (status == HONE_OK) status = make_cold(session, err);
+    if (status != HONE_OK) return status;
+    return hone_reference_compute(
+        &session->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
+        &session->device, session->given_pool ? session->given_pool : session->own_pool, session->seed, err);
+}
+
+const hone_reference *hone_session_reference(const hone_session *session)
+{
+    const hone_variant *variant = &session->variants.variants[session->variants.loaded];
+    if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return &session->reference;
+    return variant->has_reference ? &variant->reference : NULL;
+}
+
+// Other values ---------------------------------------------------------------------------------------------------
+
+// Further values are worth a second reference where that is quick.
+static bool is_quick(const hone_session *session)
+{
+    const double most_ns = 100e6;
+    const size_t most_bytes = 64u << 20;
+    return session->reference.time_ns > 0 && session->reference.time_ns < most_ns &&
+           hone_buffers_bytes(&session->buffers) < most_bytes;
+}
+
+static void add_reference(hone_session *session)
+{
+    hone_variant *variant = &session->variants.variants[HONE_VARIANT_OTHER];
+    hone_status status = hone_reference_compute(
+        &variant->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
+        &session->device, session->given_pool ? session->given_pool : session->own_pool, session->seed, NULL);
+    variant->has_reference = status == HONE_OK;
+    if (!session->stable) variant->there = variant->has_reference;
+}
+
+// The default's results on the values that are loaded, which must be the same twice.
+static hone_status keep_standard(hone_session *session, hone_runner *runner, hone_error *err)
+{
+    hone_failure failure = hone_runner_run(runner, err);
+    if (failure != HONE_FAILURE_NONE) return HONE_KERNEL_FAILED;
+    hone_status status = hone_variants_keep_bits(&session->variants, &session->buffers, err);
+    if (status != HONE_OK) return status;
+    failure = hone_runner_run(runner, err);
+    if (failure != HONE_FAILURE_NONE) return HONE_KERNEL_FAILED;
+    status = hone_variants_compare_bits(&session->variants, &session->buffers, err);
+    return status == HONE_OK
+               ? status
+               : hone_fail_prefix(
+                     err, HONE_KERNEL_FAILED, "%s gives other bits in each run: no result can be bit-equal",
+                     session->standard.name);
+}
+
+static hone_status keep_standards(hone_session *session, hone_error *err)
+{
+    hone_runner runner;
+    hone_failure failure = hone_runner_init(&runner, session, &session->standard, &session->standard_config, err);
+    hone_status status = failure == HONE_FAILURE_NONE ? HONE_OK : HONE_KERNEL_FAILED;
+    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
+        status = hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err);
+        if (status == HONE_OK) status = keep_standard(session, &runner, err);
+    }
+    hone_runner_deinit(&runner);
+    if (status != HONE_OK)
+        hone_fail_prefix(err, status, "results must have the bits of the default's, %s", session->standard.name);
+    return status;
+}
+
+static hone_status make_variants(hone_session *session, hone_error *err)
+{
+    hone_variants *variants = &session->variants;
+    if (!session->stable && !is_quick(session)) return HONE_OK;
+    hone_status status = HONE_OK;
+    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
+        if (kind == HONE_VARIANT_SPECIAL && !session->stable) continue;
+        status =
+            hone_variants_make(variants, (hone_variant_kind)kind, &session->buffers, session->call, session->seed, err);
+        if (status == HONE_OK && kind == HONE_VARIANT_OTHER && is_quick(session)) add_reference(session);
+    }
+    if (status == HONE_OK && session->stable) status = keep_standards(session, err);
+    if (status != HONE_OK) return status;
+    return hone_variants_load(variants, HONE_VARIANT_ORIGINAL, &session->buffers, err);
+}
+
+static hone_status open_place(hone_session *session, hone_error *err)
+{
+    const hone_device_info *open = session->site.device, *wanted = &session->device;
+    bool same = open && open->platform == wanted->platform && open->device.id == wanted->device.id;
+    if (same && !hone_site_is_lost(&session->site)) return HONE_OK;
+    hone_site_close(&session->site);
+    return hone_site_open(&session->site, &session->allocator, wanted, err);
+}
+
+static hone_status open_call(hone_session *session, const char *key, hone_error *err)
+{
+    if (!session->algorithm.reference && session->stand_in.struct_size == 0)
+        return hone_fail(err, HONE_NOT_FOUND, where, "the algorithm has no reference: nothing can be verified");
+    hone_status status = take_pool(session, err);
+    if (status == HONE_OK) status = open_place(session, err);
+    if (status == HONE_OK)
+        status = hone_signature_parse(session->allocator, session->algorithm.signature, &session->signature, err);
+    if (status == HONE_OK)
+        status = hone_buffers_create(
+            &session->buffers, session->allocator, session->signature, &session->algorithm, &session->site,
+            session->values, session->count, err);
+    if (status != HONE_OK) return status;
+    status = make_data(session, key, err);
+    if (status != HONE_OK) {
+        hone_buffers_deinit(&session->buffers);
+        return status;
+    }
+    session->open = true;
+    status = make_variants(session, err);
+    if (status != HONE_OK) close_call(session);
+    return status;
+}
+
+static void fill_opened(const hone_session *session, const hone_error *err, hone_opened *out)
+{
+    out->status = err->status;
+    hone_words_copy(out->message, sizeof out->message, err->status == HONE_OK ? "" : err->message);
+    if (!session->open) return;
+    out->reference_ns = session->reference.time_ns;
+    out->whole = session->reference.parting.count;
+    out->parts = session->reference.part_count > 0 ? session->reference.part_count : out->whole;
+}
+
+static void handle_open(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
+{
+    hone_error err = {0};
+    hone_opened opened = {0};
+    hone_message_get_device(reader, &session->device);
+    hone_status status =
+        hone_message_get_algorithm(reader, &session->how, &session->algorithm, &session->stand_in, &err);
+    hone_message_get_call(reader, &session->values, &session->count);
+    const char *key = hone_wire_get_text(reader);
+    uint8_t regime = hone_wire_get_u8(reader);
+    session->regime = regime == HONE_COLD || regime == HONE_COLD_STABLE ? HONE_COLD : HONE_WARM;
+    session->stable = regime == HONE_WARM_STABLE || regime == HONE_COLD_STABLE;
+    session->seed = hone_wire_get_u64(reader);
+    hone_wire_get(reader, &session->tolerance, sizeof session->tolerance);
+    if (session->stable) {
+        hone_status read = hone_message_get_kernel(reader, &session->how, &session->standard, &err);
+        hone_message_get_config(reader, &session->standard_config);
+        if (status == HONE_OK) status = read;
+    }
+    if (status == HONE_OK) status = hone_wire_check(reader, &err);
+    if (status == HONE_OK) status = open_call(session, key, &err);
+    bool shared = session->given_pool != NULL || session->note == NULL;
+    hone_watch_init(&session->watch, shared, session->site.instance != NULL);
+    err.status = status;
+    fill_opened(session, &err, &opened);
+    hone_message_put_opened(answer, &opened);
+}
+
+// Try ------------------------------------------------------------------------------------------------------------
+
+void hone_session_pass_phase(const hone_session *session)
+{
+    if (session->note) session->note(session->note_ctx);
+}
+
+static hone_failure verify_first(hone_runner *runner, double *max_error, hone_error *err)
+{
+    hone_failure failure = hone_runner_verify(runner, max_error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_in_place(runner, max_error, err);
+    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, max_error, err) : failure;
+}
+
+hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err)
+{
+    hone_error why = {0};
+    hone_failure left = hone_watch_end(&session->watch, session->own_pool, &why);
+    bool wrote = failure == HONE_FAILURE_BOUNDS; // nobody knows where else
+    session->spoiled = session->spoiled || wrote || left != HONE_FAILURE_NONE || hone_watch_bloated(&session->watch);
+    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE) return failure;
+    *err = why;
+    return left;
+}
+
+// Verified, timed, verified again: what was right in its first run may be wrong in its thousandth.
+static hone_failure measure(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err)
+{
+    hone_failure failure = verify_first(runner, &out->max_error, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    hone_session_pass_phase(runner->session);
+    failure = hone_race(runner, racing, out, err);
+    hone_session_pass_phase(runner->session);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
+    if (failure != HONE_FAILURE_NONE || out->dropped) return failure;
+    return hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, &out->max_error, err);
+}
+
+// What one TRY asks.
+typedef struct question {
+    hone_kernel kernel;
+    hone_config config;
+    hone_racing racing;
+    const uint64_t *known; // digests of this kernel's that were measured
+    uint32_t known_count;
+} question;
+
+static bool is_known(const question *q, uint64_t digest)
+{
+    for (uint32_t i = 0; i < q->known_count; i++)
+        if (digest != 0 && q->known[i] == digest) return true;
+    return false;
+}
+
+static hone_failure try_candidate(hone_session *session, const question *q, hone_trial *out, hone_error *err)
+{
+    hone_runner runner;
+    hone_watch_begin(&session->watch);
+    uint64_t start = hone_os_now_ns();
+    hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
+    out->prepare_ns = (double)(hone_os_now_ns() - start);
+    hone_watch_prepared(&session->watch);
+    hone_session_pass_phase(session);
+    if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
+    out->same = is_known(q, out->digest);
+    if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, &q->racing, out, err);
+    hone_runner_deinit(&runner);
+    return hone_session_look_after(session, failure, err);
+}
+
+static hone_status read_question(hone_session *session, hone_wire_reader *reader, question *out, hone_error *err)
+{
+    hone_status status = hone_message_get_kernel(reader, &session->how, &out->kernel, err);
+    hone_message_get_config(reader, &out->config);
+    hone_message_get_racing(reader, &out->racing);
+    hone_message_get_digests(reader, &out->known, &out->known_count);
+    if (status == HONE_OK) status = hone_wire_check(reader, err);
+    return status != HONE_OK || session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
+}
+
+static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
+{
+    hone_error err = {0};
+    hone_trial trial = {0};
+    question q;
+    trial.refused = read_question(session, reader, &q, &err) != HONE_OK;
+    if (trial.refused)
+        trial.failure = HONE_FAILURE_PREPARE;
+    else
+        trial.failure = try_candidate(session, &q, &trial, &err);
+    trial.spoiled = session->spoiled;
+    if (trial.failure != HONE_FAILURE_NONE) hone_words_copy(trial.reason, sizeof trial.reason, err.message);
+    trial.retired = hone_site_is_lost(&session->site);
+    hone_message_put_trial(answer, &trial);
+}
+
+hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer)
+{
+    if (kind == HONE_MESSAGE_OPEN) close_call(session);
+    hone_arena arena = {.allocator = session->allocator}; // of this message; OPEN's lives as long as its call
+    hone_wire_reader reader = {message->data, message->size, 0, kind == HONE_MESSAGE_OPEN ? &session->arena : &arena,
+                               false,         false};
+    hone_status status = HONE_OK;
+    if (kind == HONE_MESSAGE_OPEN)
+        handle_open(session, &reader, answer);
+    else if (kind == HONE_MESSAGE_TRY)
+        handle_try(session, &reader, answer);
+    else if (kind == HONE_MESSAGE_PREPARE)
+        hone_session_prepare(session, &reader, answer);
+    else if (kind == HONE_MESSAGE_CONFIRM)
+        status = hone_session_confirm(session, &reader, answer);
+    else if (kind == HONE_MESSAGE_PING)
+        hone_wire_put_text(answer, hone_version());
+    else
+        status = HONE_IO;
+    hone_arena_destroy(&arena);
+    return status == HONE_OK && answer->failed ? HONE_OUT_OF_MEMORY : status;
+}

@@ -1,0 +1,126 @@
+// The worker's side: one open call with its data and reference, and candidates that are tried on it.
+//
+// The same code works in a spawned worker, in a fork, and, by the caller's consent, in the host itself.
+#ifndef HONE_TUNE_WORKER_SESSION_H
+#define HONE_TUNE_WORKER_SESSION_H
+
+#include "tune/rule/stopping.h"
+#include "tune/worker/side_effects.h"
+#include "tune/worker/variants.h"
+
+typedef struct hone_session {
+    hone_allocator allocator;
+    hone_kernel_reader how;
+    hone_pack_shelf packs;
+    hone_pool *given_pool; // of the host; NULL: the session makes its own
+    hone_pool *own_pool;
+    // The open call.
+    bool open;
+    hone_arena arena;
+    hone_device_info device;
+    hone_site site; // stays open from call to call on one device
+    hone_algorithm algorithm;
+    hone_kernel stand_in; // for the algorithm's reference; struct_size 0: there is none
+    hone_signature *signature;
+    hone_wire_value *values;
+    uint32_t count;
+    hone_call *call;
+    hone_buffers buffers;
+    hone_reference reference;
+    hone_tolerance tolerance;
+    hone_regime regime;
+    uint64_t seed;
+    size_t next_set; // that a run takes
+    char *flood; // of the host; cold, when all sets together fit the last-level cache: read through before each sample
+    size_t flood_size;
+    bool floods;   // the same, in the memory of the site
+    bool restless; // threads of this process go on for good: nobody waits for them any more
+    hone_variants variants;
+    hone_watch watch;
+    bool stable;  // results must have the bits of those of `standard`
+    bool spoiled; // a candidate has left something in this process: no other is to be tried in it
+    hone_kernel standard;
+    hone_config standard_config;
+    // Says that a phase has passed; may be NULL.
+    void (*note)(void *ctx);
+    void *note_ctx;
+} hone_session;
+
+void hone_session_init(hone_session *session, hone_allocator allocator, const hone_kernel_reader *how, hone_pool *pool);
+void hone_session_deinit(hone_session *session);
+// Answers one message; appends the answer. HONE_IO when the message is none.
+hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer);
+
+// serve_prepare.c: answers PREPARE with how many configs could be prepared.
+void hone_session_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
+
+// serve_finals.c: answers CONFIRM.
+hone_status hone_session_confirm(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
+
+// Tells the tuner that a phase has passed.
+void hone_session_pass_phase(const hone_session *session);
+// What candidates that are done have left in this process. An earlier failure is the one to tell.
+hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
+
+// Of the values that are loaded; NULL: there is none, only bits are compared.
+const hone_reference *hone_session_reference(const hone_session *session);
+
+// One candidate, prepared.
+typedef struct hone_runner {
+    hone_session *session;
+    hone_kernel kernel;
+    hone_config config;
+    hone_plan plan;
+    bool prepared;
+    hone_platform_instance *instance; // that it is prepared with; NULL: none
+    char *scratch_block;
+    hone_execution execution;
+    uint32_t batch;   // runs a sample
+    double verify_ns; // what the last verified run took
+} hone_runner;
+
+// How a run failed that came back with this.
+hone_failure hone_failure_of(hone_status status);
+// One run on one of the sets of buffers; not waited for on a device.
+hone_status hone_runner_run_on(const hone_runner *runner, size_t set);
+// Says in err what a run came back with.
+hone_failure hone_runner_fail(const hone_runner *runner, hone_status status, hone_error *err);
+// Prepares. Returns HONE_FAILURE_NONE, or how it failed with words in err. runner_deinit is called in any case.
+hone_failure hone_runner_init(
+    hone_runner *runner, hone_session *session, const hone_kernel *kernel, const hone_config *config, hone_error *err);
+void hone_runner_deinit(hone_runner *runner);
+// Of the code that runs; 0: not known.
+uint64_t hone_runner_digest(const hone_runner *runner);
+// Runs once on poisoned results and compares everything.
+hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err);
+// The same on the call's other values, where there are any.
+hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_error, hone_error *err);
+// The same again and again: what is wrong now and then shows. At least once, at most `most` times, for about budget_ns.
+hone_failure hone_runner_verify_often(
+    hone_runner *runner, uint32_t most, double budget_ns, double *out_max_error, hone_error *err);
+// Runs on the values that are loaded, and only looks whether it could.
+hone_failure hone_runner_run(hone_runner *runner, hone_error *err);
+// The same with each inout result in the memory of a parameter, where the call allows that.
+hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err);
+// Warms up and chooses the batch. *out_ns is what the last warm run took.
+hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
+// One sample: nanoseconds a run.
+hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err);
+// A sample after other candidates ran: their threads have come to rest, and this one is warm again.
+hone_failure hone_runner_turn(hone_runner *runner, double *out_ns, hone_error *err);
+// Nothing was written that must not be, in any of the sets.
+hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
+
+// Measures a verified candidate by the rule.
+hone_failure hone_race(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err);
+// Measures finalists against each other, round by round in random order; stops early after limit_seconds.
+hone_failure hone_interleave(
+    hone_runner *const *runners,
+    uint32_t count,
+    uint32_t rounds,
+    uint64_t seed,
+    double limit_seconds,
+    hone_confirmation *out,
+    hone_error *err);
+
+#endif

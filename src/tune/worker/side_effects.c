@@ -1,0 +1,149 @@
+#include "tune/worker/side_effects.h"
+
+#include "base/error.h"
+#include "os/limits.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+// Growth in so many intervals on end is no cache that fills.
+enum { LEAK_INTERVALS = 4 };
+
+static const uint64_t look_ns = 500 * 1000;
+// Some libraries let their threads spin for 200 ms after their work. This is time on a processor: on a busy machine a
+// thread that is about to sleep may wait longer than that for its turn.
+static const uint64_t rest_ns = 250 * 1000 * 1000, most_rest_ns = UINT64_C(5) * 1000 * 1000 * 1000;
+static const uint64_t meeting_ns = 2 * 1000 * 1000;
+static const uint64_t bloated_bytes = 256u << 20;
+
+static const char where[] = "tune.watch";
+
+static const struct {
+    const char *what;
+    uint64_t least; // growth that counts, a run
+} held[HONE_HELD_COUNT] = {
+    [HONE_HELD_HEAP] = {"memory that it does not free", 8},
+    [HONE_HELD_MAPPED] = {"memory that it mapped", 4096},
+    [HONE_HELD_DESCRIPTORS] = {"open files", 1},
+    [HONE_HELD_THREADS] = {"threads", 1},
+};
+
+void hone_watch_init(hone_watch *watch, bool shared, bool driven)
+{
+    hone_os_holdings now;
+    memset(watch, 0, sizeof *watch);
+    watch->shared = shared;
+    watch->driven = driven;
+    hone_os_state_read(&watch->before);
+    hone_os_holdings_read(&now);
+    watch->resident = now.amounts[HONE_HELD_RESIDENT];
+}
+
+void hone_watch_begin(hone_watch *watch)
+{
+    watch->intervals = UINT32_MAX; // no look yet
+    memset(watch->grown, 0, sizeof watch->grown);
+    hone_os_thread_mode_save(&watch->mode);
+    if (watch->shared) hone_os_state_read(&watch->before);
+}
+
+void hone_watch_prepared(hone_watch *watch)
+{
+    hone_os_state_adopt_loading(&watch->before);
+}
+
+void hone_watch_look(hone_watch *watch, uint32_t runs)
+{
+    hone_os_holdings now;
+    if (watch->shared || watch->intervals == LEAK_INTERVALS) return;
+    hone_os_holdings_read(&now);
+    if (watch->intervals++ != UINT32_MAX)
+        for (int i = 0; i < HONE_HELD_COUNT; i++)
+            if (held[i].what && now.amounts[i] >= watch->last.amounts[i] + held[i].least * runs) watch->grown[i]++;
+    watch->last = now;
+}
+
+hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err)
+{
+    hone_os_state now;
+    hone_os_state_read(&now);
+    const char *changed = hone_os_state_changed(&watch->before, &now, watch->shared);
+    if (!changed) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "changes %s of its process", changed);
+    return HONE_FAILURE_TRACES;
+}
+
+static hone_failure find_leak(const hone_watch *watch, hone_error *err)
+{
+    for (int i = 0; i < HONE_HELD_COUNT; i++) {
+        if (watch->grown[i] < LEAK_INTERVALS) continue;
+        hone_fail(err, HONE_KERNEL_FAILED, where, "leaves %s behind with every run", held[i].what);
+        return HONE_FAILURE_TRACES;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+// All threads of a pool at once, each in a body of its own: who has one waits for the others.
+typedef struct meeting {
+    uint64_t expected, until_ns;
+    int32_t threads;
+    atomic_int arrived, others;
+} meeting;
+
+static void meet(void *ctx, int64_t index)
+{
+    (void)index;
+    meeting *m = ctx;
+    if (hone_os_float_mode() != m->expected) atomic_fetch_add(&m->others, 1);
+    atomic_fetch_add(&m->arrived, 1);
+    while (atomic_load(&m->arrived) < m->threads && hone_os_now_ns() < m->until_ns)
+        ;
+}
+
+static hone_failure compare_pool(hone_pool *pool, hone_error *err)
+{
+    meeting m = {hone_os_float_mode(), hone_os_now_ns() + meeting_ns, pool ? hone_pool_threads(pool) : 1, 0, 0};
+    if (m.threads < 2) return HONE_FAILURE_NONE;
+    hone_pool_run(pool, m.threads, meet, &m);
+    if (atomic_load(&m.others) == 0) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "changes the floating-point mode of a thread that it was lent");
+    return HONE_FAILURE_TRACES;
+}
+
+static hone_failure await_rest(hone_error *err)
+{
+    const uint64_t until = hone_os_now_ns() + most_rest_ns, spent = hone_os_others_ns();
+    uint64_t allowed = 0;
+    for (int running; (running = hone_os_others_run()) > 0; hone_os_sleep_ns(look_ns)) {
+        if (allowed < rest_ns * (uint64_t)running) allowed = rest_ns * (uint64_t)running;
+        if (hone_os_others_ns() <= spent + allowed && hone_os_now_ns() <= until) continue;
+        hone_fail(err, HONE_KERNEL_FAILED, where, "leaves a thread behind that goes on running");
+        return HONE_FAILURE_TRACES;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+hone_failure hone_watch_end(hone_watch *watch, hone_pool *pool, hone_error *err)
+{
+    hone_failure failure = hone_watch_compare(watch, err);
+    hone_os_thread_mode_restore(&watch->mode);
+    if (failure == HONE_FAILURE_NONE) failure = find_leak(watch, err);
+    if (failure == HONE_FAILURE_NONE && !watch->shared) failure = compare_pool(pool, err);
+    if (failure == HONE_FAILURE_NONE && !watch->shared && !watch->driven) failure = await_rest(err);
+    return failure;
+}
+
+// A device's libraries load code when it is first needed, hundreds of megabytes of it, and a new process would again.
+static uint64_t most_growth(const hone_watch *watch)
+{
+    int64_t eighth = watch->driven ? hone_os_memory_bytes() / 8 : 0;
+    return eighth > (int64_t)bloated_bytes ? (uint64_t)eighth : bloated_bytes;
+}
+
+bool hone_watch_bloated(const hone_watch *watch)
+{
+    hone_os_holdings now;
+    if (watch->shared) return false;
+    hone_os_holdings_read(&now);
+    return now.amounts[HONE_HELD_RESIDENT] > watch->resident + most_growth(watch);
+}

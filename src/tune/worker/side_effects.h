@@ -1,0 +1,37 @@
+// What a candidate does to its process besides computing: settings that it changes, what it leaves running, what it holds
+// more of after every run. Where there is any of it the candidate falls out, and the process is not used any more.
+#ifndef HONE_TUNE_WORKER_SIDE_EFFECTS_H
+#define HONE_TUNE_WORKER_SIDE_EFFECTS_H
+
+#include "hone/config.h"
+#include "hone/status.h"
+#include "os/os.h"
+
+typedef struct hone_watch {
+    bool shared; // with a host, whose other threads do as they please: only what is this thread's own is looked at
+    bool driven; // by a device's driver, whose threads come to rest when it likes
+    hone_os_state before;
+    hone_os_thread_mode mode;
+    uint64_t resident;  // bytes, at the start
+    uint32_t intervals; // between looks
+    hone_os_holdings last;
+    uint32_t grown[HONE_HELD_COUNT]; // intervals in which it held more at the end
+} hone_watch;
+
+// Before the first candidate.
+void hone_watch_init(hone_watch *watch, bool shared, bool driven);
+// Before each candidate.
+void hone_watch_begin(hone_watch *watch);
+// When a candidate is prepared: the libraries that it loaded may have set handlers and variables of the environment.
+void hone_watch_prepared(hone_watch *watch);
+// Between equal pieces of a candidate's work, `runs` runs each, once it is warm. Only the first few count.
+void hone_watch_look(hone_watch *watch, uint32_t runs);
+// HONE_FAILURE_TRACES with what was changed, or HONE_FAILURE_NONE. Of the calling thread, or of a setting of all.
+hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err);
+// After a candidate: compares, waits for its threads to rest, and restores what is this thread's own.
+//   pool  its threads are compared too; NULL: none
+hone_failure hone_watch_end(hone_watch *watch, hone_pool *pool, hone_error *err);
+// The process has grown so much that a new one is better, whoever's fault it is.
+bool hone_watch_bloated(const hone_watch *watch);
+
+#endif

@@ -1,0 +1,56 @@
+// Where a contest's data lies and its candidates run: in the host's memory, or in that of a device, for which a host's
+// block is a mirror. The platform is opened in the process that measures, so a worker's driver is its own.
+#ifndef HONE_TUNE_WORKER_SITE_H
+#define HONE_TUNE_WORKER_SITE_H
+
+#include "platforms/platform.h"
+
+typedef struct hone_site {
+    hone_allocator allocator;
+    const hone_platform_ops *ops;
+    hone_platform_instance *instance; // NULL: the host, whose kernels need no platform
+    const hone_device_info *device;   // the instance's own
+    void *stream;
+    void *flood; // memory that is overwritten between cold samples; NULL: none
+    size_t flood_bytes;
+    bool unbound;                                          // the worker's memory, as long as the driver is open
+    hone_platform_instance *visitors[HONE_PLATFORM_COUNT]; // platforms without devices, which run on this one
+} hone_site;
+
+// Opens the platform of a device; a native one is the host. HONE_UNAVAILABLE: it is not here, or is another one.
+hone_status hone_site_open(
+    hone_site *site, const hone_allocator *allocator, const hone_device_info *device, hone_error *err);
+void hone_site_close(hone_site *site);
+// The instance that a kernel of a platform is prepared with: the site's own, or that of a platform without devices, which is
+// opened at its first kernel. *out NULL: it needs none. Borrowed.
+hone_status hone_site_instance_for(
+    hone_site *site, hone_platform platform, hone_platform_instance **out, hone_error *err);
+// Whether a platform's kernels run beside the site's own streams and clock: they are done when their function returns.
+bool hone_site_is_visited_by(const hone_site *site, hone_platform platform);
+// True when kernels read the host's memory.
+bool hone_site_is_host(const hone_site *site);
+// Nothing that is tried in this process will succeed any more.
+bool hone_site_is_lost(const hone_site *site);
+
+// Memory like a block of the host's, `first` in it being a tensor's first element: that lies as far behind a multiple of 64
+// in the copy. *out_block is what is freed; the copy begins *out_skip bytes into it.
+hone_status hone_site_mirror(
+    const hone_site *site,
+    const char *block,
+    size_t size,
+    const char *first,
+    void **out_block,
+    size_t *out_skip,
+    hone_error *err);
+void hone_site_free(const hone_site *site, void *block, size_t size);
+hone_status hone_site_copy(
+    const hone_site *site, hone_copy way, hone_place to, hone_place from, size_t size, hone_error *err);
+hone_status hone_site_fill(const hone_site *site, hone_place to, unsigned char byte, size_t size, hone_error *err);
+// Waits for the runs that were started. HONE_OK on the host.
+hone_status hone_site_wait(const hone_site *site, hone_error *err);
+// Overwrites the memory of the flood, and waits until that is done.
+hone_status hone_site_overwrite(const hone_site *site, hone_error *err);
+// Takes memory for the flood, which the caches then hold instead of data.
+hone_status hone_site_make_flood(hone_site *site, size_t bytes, hone_error *err);
+
+#endif

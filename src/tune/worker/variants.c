@@ -1,0 +1,108 @@
+#include "tune/worker/variants.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+static const char where[] = "tune.variants";
+
+void hone_variants_init(hone_variants *variants, hone_allocator allocator)
+{
+    memset(variants, 0, sizeof *variants);
+    variants->allocator = allocator;
+}
+
+void hone_variants_deinit(hone_variants *variants)
+{
+    for (int kind = 0; kind < HONE_VARIANT_COUNT; kind++) {
+        hone_variant *variant = &variants->variants[kind];
+        if (variant->has_reference) hone_reference_deinit(&variant->reference);
+        for (int i = 0; i < HONE_MAX_VALUES; i++) {
+            hone_free(&variants->allocator, variant->inputs[i]);
+            hone_free(&variants->allocator, variant->bits[i]);
+        }
+    }
+    hone_variants_init(variants, variants->allocator);
+}
+
+static hone_status copy_span(hone_variants *variants, const hone_fenced *fenced, char **out, hone_error *err)
+{
+    if (!*out) *out = hone_alloc(&variants->allocator, fenced->span > 0 ? fenced->span : 1);
+    if (!*out) return hone_fail_memory(err, where);
+    memcpy(*out, fenced->low, fenced->span);
+    return HONE_OK;
+}
+
+static hone_status make_values(
+    hone_variant_kind kind, hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err)
+{
+    if (kind == HONE_VARIANT_ORIGINAL) return HONE_OK;
+    const uint64_t original = buffers->seed;
+    hone_status status = hone_buffers_fill(buffers, call, seed + (uint64_t)kind, err);
+    if (status == HONE_OK && kind == HONE_VARIANT_SPECIAL) status = hone_buffers_season(buffers, seed, err);
+    buffers->seed = original; // what restoring makes
+    return status;
+}
+
+hone_status hone_variants_make(
+    hone_variants *variants,
+    hone_variant_kind kind,
+    hone_buffers *buffers,
+    const hone_call *call,
+    uint64_t seed,
+    hone_error *err)
+{
+    hone_variant *variant = &variants->variants[kind];
+    hone_status status = make_values(kind, buffers, call, seed, err);
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
+        if (hone_buffers_is_input(buffers, i))
+            status = copy_span(variants, &buffers->sets[0].fenced[i], &variant->inputs[i], err);
+    variant->there = status == HONE_OK;
+    if (variant->there) variants->loaded = kind;
+    return status;
+}
+
+hone_status hone_variants_load(
+    hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, hone_error *err)
+{
+    const hone_variant *variant = &variants->variants[kind];
+    hone_status status = HONE_OK;
+    if (!variant->there) return HONE_OK;
+    variants->loaded = kind; // also half of it
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
+        if (variant->inputs[i]) status = hone_buffers_set_input(buffers, i, variant->inputs[i], err);
+    return status;
+}
+
+hone_status hone_variants_keep_bits(hone_variants *variants, const hone_buffers *buffers, hone_error *err)
+{
+    hone_variant *variant = &variants->variants[variants->loaded];
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
+        if (hone_buffers_is_result(buffers, i))
+            status = copy_span(variants, &buffers->sets[0].fenced[i], &variant->bits[i], err);
+    return status;
+}
+
+static const char *const variant_words[HONE_VARIANT_COUNT] = {
+    [HONE_VARIANT_ORIGINAL] = "the first made-up inputs",
+    [HONE_VARIANT_OTHER] = "the second made-up inputs",
+    [HONE_VARIANT_SPECIAL] = "inputs with NaN, infinities and subnormal numbers",
+};
+
+hone_status hone_variants_compare_bits(const hone_variants *variants, const hone_buffers *buffers, hone_error *err)
+{
+    const hone_variant *variant = &variants->variants[variants->loaded];
+    for (size_t i = 0; i < buffers->count; i++) {
+        const hone_fenced *fenced = &buffers->sets[0].fenced[i];
+        if (!variant->bits[i] || memcmp(variant->bits[i], fenced->low, fenced->span) == 0) continue;
+        size_t at = 0;
+        while (variant->bits[i][at] == fenced->low[at])
+            at++;
+        return hone_fail(
+            err, HONE_KERNEL_FAILED, where,
+            "%s differs from the default's in its bits, first in byte %zu of %zu, for %s",
+            hone_signature_parameter(buffers->signature, i)->name, at, fenced->span, variant_words[variants->loaded]);
+    }
+    return HONE_OK;
+}

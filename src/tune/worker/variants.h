@@ -1,0 +1,49 @@
+// Other values for the tensors of an open call, in the very same memory: a kernel that kept its answers, or that is right for
+// one set of values only, shows. In stable mode each variant also has the bits of the default's results.
+#ifndef HONE_TUNE_WORKER_VARIANTS_H
+#define HONE_TUNE_WORKER_VARIANTS_H
+
+#include "tune/worker/reference.h"
+
+// ORIGINAL: what the reference was computed for and what is timed. OTHER: another seed. SPECIAL: NaN, infinities, zeros of
+// both signs and subnormal numbers among the values; the reference says nothing of them.
+typedef enum hone_variant_kind {
+    HONE_VARIANT_ORIGINAL,
+    HONE_VARIANT_OTHER,
+    HONE_VARIANT_SPECIAL,
+    HONE_VARIANT_COUNT
+} hone_variant_kind;
+
+typedef struct hone_variant {
+    bool there;
+    char *inputs[HONE_MAX_VALUES]; // copies of the spans; NULL: no input
+    hone_reference reference;      // OTHER only
+    bool has_reference;
+    char *bits[HONE_MAX_VALUES]; // the default's results; NULL: none are asked for
+} hone_variant;
+
+typedef struct hone_variants {
+    hone_allocator allocator;
+    hone_variant variants[HONE_VARIANT_COUNT];
+    hone_variant_kind loaded;
+} hone_variants;
+
+void hone_variants_init(hone_variants *variants, hone_allocator allocator);
+void hone_variants_deinit(hone_variants *variants);
+// Makes values of a kind in the first set, keeps a copy, and leaves them loaded. ORIGINAL: those that are there.
+hone_status hone_variants_make(
+    hone_variants *variants,
+    hone_variant_kind kind,
+    hone_buffers *buffers,
+    const hone_call *call,
+    uint64_t seed,
+    hone_error *err);
+// Puts a variant's values into the first set, also where it lies on a device.
+hone_status hone_variants_load(
+    hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, hone_error *err);
+// Keeps the results that lie in the first set, fetched if they are a device's, as what the loaded variant's must be equal to.
+hone_status hone_variants_keep_bits(hone_variants *variants, const hone_buffers *buffers, hone_error *err);
+// HONE_KERNEL_FAILED with the first byte where the results in the first set differ from what was kept, if anything was.
+hone_status hone_variants_compare_bits(const hone_variants *variants, const hone_buffers *buffers, hone_error *err);
+
+#endif

@@ -1,0 +1,210 @@
+#include "tune/worker/verify.h"
+
+#include "base/error.h"
+#include "call/call.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "tune.verify";
+
+// What a kernel may be off by when its algorithm does not say: a few roundings of every element, and of the largest
+// one the roundings of a long sum. eps is the distance from 1 to the next number of the dtype.
+typedef struct dtype_rule {
+    hone_dtype_id id;
+    double eps, relative, scale;
+} dtype_rule;
+
+static const dtype_rule rules[] = {
+    {HONE_F64, 0x1p-52, 1e-9, 4096}, {HONE_F32, 0x1p-23, 1e-5, 256},    {HONE_F16, 0x1p-10, 8e-3, 8},
+    {HONE_BF16, 0x1p-7, 3.2e-2, 4},  {HONE_F8_E4M3FN, 0x1p-3, 0.25, 2}, {HONE_F8_E5M2, 0x1p-2, 0.5, 2},
+    {HONE_C64, 0x1p-23, 1e-5, 256},  {HONE_C128, 0x1p-52, 1e-9, 4096},
+};
+
+static const dtype_rule *rule_of(hone_dtype dtype)
+{
+    const hone_dtype_info *info = hone_dtype_find(dtype);
+    for (size_t i = 0; info && i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].id == info->id) return &rules[i];
+    return NULL; // integers and booleans: exact
+}
+
+hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype dtype, double largest)
+{
+    const dtype_rule *rule = rule_of(dtype);
+    bool given = tolerance->absolute != 0 || tolerance->relative != 0 || tolerance->scale != 0;
+    double eps = rule ? rule->eps : 0;
+    if (given)
+        return (hone_yardstick){
+            tolerance->absolute, tolerance->relative, tolerance->absolute + tolerance->scale * eps * largest};
+    if (!rule) return (hone_yardstick){0, 0, 0};
+    return (hone_yardstick){0, rule->relative, rule->scale * eps * largest};
+}
+
+// Rows -----------------------------------------------------------------------------------------------------------
+
+// A tensor as rows of real numbers: a complex element is two of them, side by side.
+typedef struct row_walk {
+    int64_t strides[HONE_MAX_RANK]; // elements
+    int64_t at[HONE_MAX_RANK];
+    int64_t offset; // of the row's first element
+} row_walk;
+
+static hone_dtype_id real_id(hone_dtype dtype)
+{
+    const hone_dtype_info *info = hone_dtype_find(dtype);
+    if (!info) return HONE_DTYPE_COUNT;
+    return info->id == HONE_C64 ? HONE_F32 : info->id == HONE_C128 ? HONE_F64 : info->id;
+}
+
+static int64_t reals(hone_dtype dtype)
+{
+    return dtype.code == HONE_CODE_COMPLEX ? 2 : 1;
+}
+
+static void walk_start(row_walk *walk, const hone_tensor *tensor)
+{
+    memset(walk, 0, sizeof *walk);
+    hone_tensor_strides(tensor, walk->strides);
+}
+
+static void walk_next(row_walk *walk, const hone_tensor *tensor)
+{
+    for (int32_t axis = tensor->ndim - 2; axis >= 0; axis--) {
+        walk->offset += walk->strides[axis];
+        if (++walk->at[axis] < tensor->shape[axis]) return;
+        walk->offset -= walk->strides[axis] * walk->at[axis];
+        walk->at[axis] = 0;
+    }
+}
+
+static int64_t row_size(const hone_tensor *tensor)
+{
+    return tensor->ndim > 0 ? tensor->shape[tensor->ndim - 1] : 1;
+}
+
+static int64_t row_stride(const row_walk *walk, const hone_tensor *tensor)
+{
+    return tensor->ndim > 0 ? walk->strides[tensor->ndim - 1] : 1;
+}
+
+// Element at offset, real or imaginary part. f32 and f64 are read here: they are most of what is compared.
+static inline double load(hone_dtype_id id, const void *data, int64_t offset)
+{
+    if (id == HONE_F32) return (double)((const float *)data)[offset];
+    if (id == HONE_F64) return ((const double *)data)[offset];
+    return hone_element_load(id, data, offset);
+}
+
+bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t *out_index)
+{
+    const hone_dtype_id id = real_id(tensor->dtype);
+    const int64_t width = reals(tensor->dtype), size = row_size(tensor);
+    const int64_t rows = size > 0 ? hone_tensor_elements(tensor) / size : 0;
+    const void *data = hone_tensor_data(tensor);
+    double largest = 0;
+    row_walk walk;
+    walk_start(&walk, tensor);
+    const int64_t stride = row_stride(&walk, tensor);
+    for (int64_t row = 0; row < rows; row++, walk_next(&walk, tensor)) {
+        for (int64_t i = 0; i < size * width; i++) {
+            double value = fabs(load(id, data, (walk.offset + i / width * stride) * width + i % width));
+            if (isnan(value)) {
+                if (out_index) *out_index = row * size + i / width;
+                return false;
+            }
+            if (value > largest && isfinite(value)) largest = value;
+        }
+    }
+    *out_largest = largest;
+    return true;
+}
+
+// Comparing ------------------------------------------------------------------------------------------------------
+
+// How far `out` is from `reference`, over what is allowed.
+static inline double error_of(double out, double reference, const hone_yardstick *yardstick)
+{
+    if (out == reference) return 0;
+    double difference = fabs(out - reference), allowed = yardstick->base + yardstick->relative * fabs(reference);
+    if (isnan(difference) || isinf(difference)) return INFINITY;
+    return allowed > 0 ? difference / allowed : INFINITY;
+}
+
+// Integers beyond 2^53 that a double does not tell apart.
+static inline bool differ_unseen(
+    hone_dtype_id id, const void *a, int64_t a_at, const void *b, int64_t b_at, const hone_yardstick *yardstick)
+{
+    if ((id != HONE_I64 && id != HONE_U64) || yardstick->base > 0 || yardstick->relative > 0) return false;
+    return ((const int64_t *)a)[a_at] != ((const int64_t *)b)[b_at];
+}
+
+typedef struct comparison {
+    const hone_tensor *out, *reference;
+    const hone_yardstick *yardstick;
+    double max_error;
+    int64_t wrong; // index of the first wrong element; -1: none
+    double came, expected;
+} comparison;
+
+static void compare_row(comparison *c, int64_t row, const row_walk *a, const row_walk *b)
+{
+    const hone_dtype_id id = real_id(c->out->dtype);
+    const int64_t width = reals(c->out->dtype), size = row_size(c->out);
+    const int64_t a_stride = row_stride(a, c->out), b_stride = row_stride(b, c->reference);
+    const void *a_data = hone_tensor_data(c->out), *b_data = hone_tensor_data(c->reference);
+    for (int64_t i = 0; i < size * width; i++) {
+        int64_t a_at = (a->offset + i / width * a_stride) * width + i % width;
+        int64_t b_at = (b->offset + i / width * b_stride) * width + i % width;
+        double came = load(id, a_data, a_at), expected = load(id, b_data, b_at);
+        double error = error_of(came, expected, c->yardstick);
+        if (error == 0 && differ_unseen(id, a_data, a_at, b_data, b_at, c->yardstick)) error = INFINITY;
+        if (error > c->max_error) c->max_error = error;
+        if (error > 1 && c->wrong < 0) {
+            c->wrong = row * size + i / width;
+            c->came = came;
+            c->expected = expected;
+        }
+    }
+}
+
+void hone_verify_format_index(const hone_tensor *tensor, int64_t index, char *out, size_t size)
+{
+    int64_t at[HONE_MAX_RANK];
+    for (int32_t axis = tensor->ndim - 1; axis >= 0; axis--) {
+        at[axis] = tensor->shape[axis] > 0 ? index % tensor->shape[axis] : 0;
+        index = tensor->shape[axis] > 0 ? index / tensor->shape[axis] : 0;
+    }
+    size_t used = (size_t)snprintf(out, size, "[");
+    for (int32_t axis = 0; axis < tensor->ndim && used < size; axis++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", axis > 0 ? ", " : "", (long long)at[axis]);
+    if (used < size) snprintf(out + used, size - used, "]");
+}
+
+hone_status hone_verify_compare(
+    const char *name,
+    const hone_tensor *out,
+    const hone_tensor *reference,
+    const hone_yardstick *yardstick,
+    double *out_max_error,
+    hone_error *err)
+{
+    comparison c = {out, reference, yardstick, 0, -1, 0, 0};
+    const int64_t size = row_size(out), rows = size > 0 ? hone_tensor_elements(out) / size : 0;
+    row_walk a, b;
+    walk_start(&a, out);
+    walk_start(&b, reference);
+    for (int64_t row = 0; row < rows; row++) {
+        compare_row(&c, row, &a, &b);
+        walk_next(&a, out);
+        walk_next(&b, reference);
+    }
+    *out_max_error = c.max_error;
+    if (c.wrong < 0) return HONE_OK;
+    char at[128];
+    hone_verify_format_index(out, c.wrong, at, sizeof at);
+    return hone_fail(
+        err, HONE_KERNEL_FAILED, where, "%s%s is %.9g, the reference says %.9g (allowed %.3g)", name, at, c.came,
+        c.expected, yardstick->base + yardstick->relative * fabs(c.expected));
+}

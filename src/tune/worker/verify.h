@@ -1,0 +1,32 @@
+// Is an output right? Compares results with the reference's, element by element, under the algorithm's tolerance.
+#ifndef HONE_TUNE_WORKER_VERIFY_H
+#define HONE_TUNE_WORKER_VERIFY_H
+
+#include "hone/kernel.h"
+
+// Results may be compared in parts; how large the reference is, is known over all of them.
+typedef struct hone_yardstick {
+    double absolute, relative; // of |reference|
+    double base;               // allowed whatever the element
+} hone_yardstick;
+
+// The largest finite |element| of a tensor; false when it holds a NaN: *out_index (may be NULL) says where, in row-major order.
+bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t *out_index);
+// What is allowed. tolerance all zero: the dtype's defaults (docs/tolerance.md). largest: max |reference|.
+hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype dtype, double largest);
+
+// Compares two tensors of equal dtype and shape (strides may differ). A NaN never passes.
+//   name           of the result, for the message
+//   out_max_error  largest |out - reference| over what is allowed: more than 1 is wrong; written always
+// Returns: HONE_OK; HONE_KERNEL_FAILED naming the first element that is wrong.
+hone_status hone_verify_compare(
+    const char *name,
+    const hone_tensor *out,
+    const hone_tensor *reference,
+    const hone_yardstick *yardstick,
+    double *out_max_error,
+    hone_error *err);
+// Index as "[1, 2]".
+void hone_verify_format_index(const hone_tensor *tensor, int64_t index, char *out, size_t size);
+
+#endif
