@@ -204,22 +204,33 @@ class BadStores(StoreTest):
         for url in ("mongodb:x", "sqlite:", "/tmp/store.db"):
             self.refused("store", "list", "--store", url, says=url)
 
-    def test_a_file_that_is_no_database_is_moved_aside_and_told_once(self):
+    def test_a_file_of_something_else_is_left_also_behind_a_link(self):
         path = self.folder / "notes.txt"
+        link = self.folder / "link.db"
         path.write_text("not a database, and long enough to be none\n" * 100)
+        link.symlink_to(path)
+        before, names = path.read_bytes(), sorted(self.folder.iterdir())
+        for url in (f"sqlite:{path}", f"sqlite:{link}"):
+            for verb in ("list", "stat", "verify"):
+                self.refused("store", verb, "--store", url, code=WORLD, says=[url[len("sqlite:"):], "left as it was"])
+        self.assertEqual(path.read_bytes(), before)
+        self.assertEqual(sorted(self.folder.iterdir()), names)
+
+    def test_text_is_no_json_store(self):
+        path = self.folder / "notes.json"
+        path.write_text("not JSON, and not a store\n" * 100)
         before = path.read_bytes()
-        answer = self.hone("store", "list", "--store", f"sqlite:{path}")
-        moved = list(self.folder.glob("notes.txt.damaged-*"))
-        self.assertEqual([file.read_bytes() for file in moved], [before])
-        self.assertIn(str(moved[0]), answer.err)
-        self.assertEqual(self.hone("store", "list", "--store", f"sqlite:{path}").err, "")
+        self.refused("store", "list", "--store", f"json:{path}", code=WORLD, says="left as it was")
+        self.assertEqual(path.read_bytes(), before)
 
     def test_a_host_goes_on_when_its_store_is_no_database(self):
         path = self.folder / "notes.txt"
         path.write_text("not a database, and long enough to be none\n" * 100)
+        before = path.read_bytes()
         answer = self.hone("run", NORM, "--json", "--store", f"sqlite:{path}", env={"HONE_POLICY": "heuristic"})
         self.assertTrue(answer.json["verified"])
-        self.assertIn("damaged-", answer.err)
+        self.assertIn("going on without the store", answer.err)
+        self.assertEqual(path.read_bytes(), before)
 
     def test_a_database_of_something_else_is_left_as_it_was(self):
         path = self.folder / "other.db"

@@ -303,9 +303,18 @@ class Stores(HoneTest):
         self.assertEqual(memory.import_(foreign), {**nothing, "foreign": 1})
         self.assertEqual(json.loads(memory.export(format="ejkernel", file="flash_attention.json")), json.loads(foreign))
 
-    def test_a_file_that_is_no_database_is_told_of(self):
+    def test_a_file_of_something_else_is_refused_and_left(self):
         path = self.folder / "notes.json"
-        path.write_text("no database, and longer than the header of one. " * 8)
+        text = "no database, and longer than the header of one. " * 8
+        path.write_text(text)
+        for scheme in ("sqlite", "json"):
+            with self.assertRaisesRegex(hone.IncompatibleError, "notes.json.*left as it was"):
+                hone.Store(f"{scheme}:{path}")
+        self.assertEqual(path.read_text(), text)
+
+    def test_a_store_that_cannot_be_opened_is_told_of(self):
+        path = self.folder / "damaged.db"
+        path.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
         with self.assertLogs("hone", "WARNING") as logs:
             self.assertEqual(len(hone.Store(f"sqlite:{path}")), 0)
         self.assertIn(str(path), "".join(logs.output))

@@ -114,6 +114,7 @@ typedef struct reading {
     hone_buffer bytes; // of texts that are no UTF-8
     bool out_of_memory;
     bool is_wreck; // damage is not worth a note a line
+    bool is_own;   // something that only hone writes was found
 } reading;
 
 static const hone_row_shape *shape_named(const reading *r, const char *name)
@@ -250,6 +251,7 @@ static const char *read_record(reading *r, const json_t *record)
     if (reason == NULL && checksum_of_row(&row) != checksum) reason = "it does not match its checksum";
     if (reason == NULL && !hone_row_read(shape, &row, &probe, sizeof probe)) reason = "a value out of its range";
     if (reason == NULL) r->out_of_memory = !r->reader->row(r->reader->ctx, shape, &row);
+    r->is_own = r->is_own || reason == NULL;
     return r->bytes.failed ? NULL : reason;
 }
 
@@ -277,6 +279,7 @@ static void take_record(reading *r, const json_t *record, const char *text)
 {
     const char *noted, *why;
     if (is_noted(r, record, &noted, &why)) {
+        r->is_own = true;
         note_damage(r, noted, why, false);
         return;
     }
@@ -384,13 +387,19 @@ static bool is_own_header(const char *text, const char *newline, long long *vers
            strspn(line + used, "\r ") == strlen(line + used);
 }
 
-// Noise, or a file whose head is damaged. The lines of it that are sound are taken; the others stay in the file, which is
-// kept aside as a whole.
-static bool take_wreck(reading *r, const char *text, size_t size)
+// A file whose head is damaged. The lines of it that are sound are taken; the others stay in the file, which is kept aside as a
+// whole. Where neither the head nor a line is hone's, the file is somebody else's.
+static hone_status take_wreck(reading *r, const char *path, const char *text, size_t size, hone_error *err)
 {
+    static const char head[] = "{\"hone_store\"";
     r->is_wreck = true;
     (void)take_lines(r, text, text + size);
-    return true;
+    if (r->out_of_memory || r->is_own || strncmp(text, head, sizeof head - 1) == 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where,
+        "%s: it is no JSON store of hone, also no damaged one; it was left as it was: name another path, or move it "
+        "away",
+        path);
 }
 
 static hone_status read_text_of(
@@ -408,7 +417,8 @@ static hone_status read_text_of(
     hone_status status = hone_json_parse(text, size, &root, err);
     if (status == HONE_OK) status = take_document(r, path, root, &is_whole, err);
     if (status == HONE_CORRUPT) status = HONE_OK; // no JSON
-    if (status == HONE_OK && !is_whole) *out_broken = take_wreck(r, text, size);
+    *out_broken = status == HONE_OK && !is_whole;
+    if (*out_broken) status = take_wreck(r, path, text, size, err);
     json_decref(root);
     return status;
 }

@@ -32,7 +32,7 @@ typedef struct hone_document_reader {
 //   path        for messages
 //   shapes      of the records that are known, NULL-ended
 //   out_broken  true: more than single lines are damaged: the file is to be kept aside before it is written anew
-// Returns: HONE_OK; HONE_INCOMPATIBLE (JSON of something else, or of a newer hone); HONE_OUT_OF_MEMORY.
+// Returns: HONE_OK; HONE_INCOMPATIBLE (something else, or of a newer hone); HONE_OUT_OF_MEMORY.
 hone_status hone_document_read(
     const char *path,
     const char *text,

@@ -47,9 +47,11 @@ static bool remove_temporary(void *ctx, const char *name)
 {
     const hone_json_files *files = ctx;
     char own[HONE_JSON_NAME_SIZE + 8], path[HONE_JSON_PATH_SIZE + 16];
+    static const char list[] = "." HONE_JSON_LIST ".new";
     hone_json_print(own, sizeof own, ".%s.new", files->single);
-    bool is_own =
-        files->single[0] != '\0' ? strcmp(name, own) == 0 : name[0] == '.' && hone_json_ends_with(name, ".new");
+    bool is_own = files->single[0] != '\0'
+                      ? strcmp(name, own) == 0
+                      : name[0] == '.' && (hone_json_ends_with(name, ".json.new") || strcmp(name, list) == 0);
     if (!is_own || strlen(name) >= HONE_JSON_NAME_SIZE + 8) return true;
     hone_json_print(path, sizeof path, "%s/%s", files->folder, name);
     hone_os_remove_file(path);

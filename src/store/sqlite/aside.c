@@ -45,25 +45,6 @@ hone_status hone_aside_lock(const char *path, int *out_fd, hone_error *err)
     return status;
 }
 
-static bool begins_as_database(const char *path)
-{
-    static const char magic[] = "SQLite format 3";
-    char head[sizeof magic];
-    FILE *stream = fopen(path, "rb");
-    if (stream == NULL) return false;
-    bool begins = fread(head, 1, sizeof head, stream) == sizeof head && memcmp(head, magic, sizeof head) == 0;
-    fclose(stream);
-    return begins;
-}
-
-bool hone_aside_may_move(const char *path)
-{
-    static const char *const folders[] = {"/etc/", "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/boot/"};
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        if (strncmp(path, folders[i], strlen(folders[i])) == 0) return begins_as_database(path);
-    return true;
-}
-
 // The first dated name that is free.
 static bool find_name(const char *path, char out[HONE_ASIDE_SIZE])
 {

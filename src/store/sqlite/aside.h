@@ -14,9 +14,6 @@ bool hone_aside_name(const char *path, char out[HONE_ASIDE_SIZE]);
 hone_status hone_aside_lock(const char *path, int *out_fd, hone_error *err);
 // Whether somebody ever took the lock, and may hold it now.
 bool hone_aside_is_begun(const char *path);
-// Whether a file that cannot be opened may be moved: not when it was never a database and lies in a folder of the system's
-// own, since a slip in a URL must not take /etc/passwd away. path: absolute, without links.
-bool hone_aside_may_move(const char *path);
 // Moves a file, with its -wal and -shm, to "PATH.damaged-20261120T123456Z", and one more with "-2" behind it.
 hone_status hone_aside_move(const char *path, char out_path[HONE_ASIDE_SIZE], hone_error *err);
 // The same for a file that others have open, and puts the file `fresh` in its place in one step: the name is never free.

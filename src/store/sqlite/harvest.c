@@ -21,10 +21,10 @@ struct hone_measured_call {
 };
 typedef struct hone_measured_call measured_call;
 
-void hone_harvest_init(hone_harvest *s, hone_connection *into, hone_error *err)
+void hone_harvest_init(hone_harvest *s, const hone_allocator *allocator, hone_connection *into, hone_error *err)
 {
-    *s = (hone_harvest){.arena = {into->allocator, NULL}, .into = into, .err = err};
-    hone_buffer_init(&s->text, into->allocator);
+    *s = (hone_harvest){.arena = {*allocator, NULL}, .into = into, .err = err};
+    hone_buffer_init(&s->text, *allocator);
 }
 
 void hone_harvest_deinit(hone_harvest *s)
@@ -136,12 +136,13 @@ static bool is_of(const hone_row_shape *shape, const hone_page_record *record, b
 
 static void carry(hone_harvest *s, const hone_row_shape *shape, const hone_row *row)
 {
-    s->status = hone_put_row(s->into, shape, row, where, s->err);
+    if (s->into != NULL) s->status = hone_put_row(s->into, shape, row, where, s->err);
     s->carried += s->status == HONE_OK;
 }
 
 static void set_aside(hone_harvest *s, const hone_row_shape *shape, const hone_row *row)
 {
+    if (s->into == NULL) return;
     const hone_store_quarantined quarantined =
         hone_quarantine_row(shape, row, "stood on a damaged page and does not match its checksum", &s->text);
     if (shape == &hone_row_quarantine) return;
@@ -235,4 +236,35 @@ hone_status hone_harvest_tables(hone_harvest *s, const char *path)
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) walk_tables(db, s);
     sqlite3_close(db);
     return s->status;
+}
+
+// Whose it is ----------------------------------------------------------------------------------------------------
+
+// Whether a file has the header of a store. One that is cut, or in which SQLite's constants do not stand, is damaged: it tells
+// that the file was a database, and not whose; a sound one names the application.
+static bool has_header(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    static const unsigned char fractions[] = {64, 32, 32};
+    enum { FRACTIONS = 21, APPLICATION = 68, HEADER_SIZE = 72 };
+    unsigned char header[HEADER_SIZE];
+    FILE *stream = fopen(path, "rb");
+    if (stream == NULL) return false;
+    const size_t size = fread(header, 1, sizeof header, stream);
+    fclose(stream);
+    if (size < sizeof magic || memcmp(header, magic, sizeof magic) != 0) return false;
+    if (size < sizeof header || memcmp(header + FRACTIONS, fractions, sizeof fractions) != 0) return true;
+    return memcmp(header + APPLICATION, "hone", 4) == 0;
+}
+
+hone_status hone_harvest_look(const hone_allocator *allocator, const char *path, bool *out_is_store, hone_error *err)
+{
+    hone_harvest s;
+    *out_is_store = has_header(path);
+    if (*out_is_store) return HONE_OK;
+    hone_harvest_init(&s, allocator, NULL, err);
+    hone_status status = hone_harvest_pages(&s, path, HONE_PAGES_ALL);
+    *out_is_store = s.carried > 0;
+    hone_harvest_deinit(&s);
+    return status;
 }

@@ -1,6 +1,7 @@
 // Opening a file soundly: whether it is one, how it is journaled, and what to do when it is damaged.
 #include "store/sqlite/aside.h"
 #include "store/sqlite/connection.h"
+#include "store/sqlite/harvest.h"
 #include "store/sqlite/migrate.h"
 #include "store/sqlite/salvage.h"
 
@@ -146,23 +147,6 @@ static bool has_no_room(sqlite3 *db)
     return sqlite3_errcode(db) == SQLITE_FULL || system == ENOSPC || system == EDQUOT;
 }
 
-static hone_status try_open(hone_connection *connection, const char *sync, const char *query, hone_error *err)
-{
-    hone_status status = open_file(connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, query, err);
-    // A file that is refused keeps its WAL, which goes aside with it.
-    if (status == HONE_OK) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (status == HONE_OK) status = prepare_file(connection, sync, err);
-    if (status == HONE_OK) status = check_place(connection, err);
-    if (status != HONE_OK) {
-        connection->is_full = has_no_room(connection->db);
-        hone_connection_drop(connection);
-        return status;
-    }
-    sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
-    hone_connection_watch(connection);
-    return HONE_OK;
-}
-
 // least: how many bytes one has that counts.
 static bool has_wal(const hone_connection *connection, uint64_t least)
 {
@@ -173,6 +157,34 @@ static bool has_wal(const hone_connection *connection, uint64_t least)
     bool has = wal.failed || (hone_os_is_file(path) && hone_os_file_stamp(path).size >= least);
     hone_buffer_deinit(&wal);
     return has;
+}
+
+// SQLite takes a file of one byte for an empty one, and would write over it.
+static hone_status check_size(const hone_connection *connection, hone_error *err)
+{
+    if (hone_os_file_stamp(connection->path).size != 1) return HONE_OK;
+    return hone_fail(err, HONE_CORRUPT, open_where, "%s: file is not a database", connection->path);
+}
+
+static hone_status try_open(hone_connection *connection, const char *sync, const char *query, hone_error *err)
+{
+    hone_status status = check_size(connection, err);
+    if (status == HONE_OK) status = open_file(connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, query, err);
+    // A file that is refused keeps its WAL, which goes aside with it.
+    if (status == HONE_OK) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (status == HONE_OK) status = prepare_file(connection, sync, err);
+    if (status == HONE_OK) status = check_place(connection, err);
+    if (status != HONE_OK) {
+        connection->is_full = has_no_room(connection->db);
+        // An empty one was made by the look, and goes.
+        if (connection->db != NULL && !has_wal(connection, 1))
+            sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+        hone_connection_drop(connection);
+        return status;
+    }
+    sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    hone_connection_watch(connection);
+    return HONE_OK;
 }
 
 // A file that nobody can write beside, as in a read-only folder or on a full disk, has no place for the index that WAL needs;
@@ -206,6 +218,17 @@ static hone_status move_away(hone_connection *connection, const char *file, cons
     return status;
 }
 
+static hone_status check_owner(const hone_connection *connection, const char *file, hone_error *err)
+{
+    bool is_store = false;
+    hone_status status = hone_harvest_look(&connection->allocator, file, &is_store, err);
+    if (status != HONE_OK || is_store) return status;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, open_where,
+        "%s: it is no store of hone, also no damaged one; it was left as it was: name another path, or move it away",
+        connection->path);
+}
+
 // Under the lock: what another process has mended meanwhile is opened, and what is damaged still is moved.
 static hone_status replace_damaged(hone_connection *connection, const char *file, const char *sync, hone_error *err)
 {
@@ -215,11 +238,8 @@ static hone_status replace_damaged(hone_connection *connection, const char *file
         if (status != HONE_OK && err != NULL) *err = damage;
         return status;
     }
-    if (!hone_aside_may_move(file))
-        return hone_fail(
-            err, HONE_INCOMPATIBLE, open_where,
-            "%s is no database, and lies among the system's files: it was left as it is; name another path",
-            connection->path);
+    status = check_owner(connection, file, err);
+    if (status != HONE_OK) return status;
     status = hone_salvage_unopened(connection, file, damage.message, err);
     if (status == HONE_NOT_FOUND) status = move_away(connection, file, damage.message, err);
     return status == HONE_OK ? open_any(connection, sync, err) : status;
@@ -238,6 +258,9 @@ static hone_status open_once(hone_connection *connection, const char *sync, hone
     if (status == HONE_BUSY) return status;
     status = open_any(connection, sync, err);
     const bool is_late = status == HONE_OK && lock < 0 && hone_aside_is_begun(file);
+    // Before the lock, whose file would be made beside it.
+    hone_status owned = status == HONE_CORRUPT && lock < 0 ? check_owner(connection, file, err) : HONE_OK;
+    if (owned != HONE_OK) return owned;
     if (is_late || status == HONE_CORRUPT) {
         hone_status locked = lock >= 0 ? HONE_OK : hone_aside_lock(file, &lock, is_late ? NULL : err);
         if (locked == HONE_OK) hone_connection_drop(connection);

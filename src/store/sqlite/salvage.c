@@ -112,7 +112,7 @@ static hone_status replace(
         return hone_fail(err, HONE_IO, where, "%.200s...: the path is too long", file);
     hone_status status = hone_connection_open(&fresh, &old->allocator, &old->log, path, err);
     if (status != HONE_OK) return status;
-    hone_harvest_init(&s, &fresh, err);
+    hone_harvest_init(&s, &fresh.allocator, &fresh, err);
     status = fill(&fresh, &s, from, is_open, has_sound_list);
     if (status == HONE_OK) status = flush(&fresh, err);
     hone_connection_close(&fresh);

@@ -4,7 +4,6 @@
 
 #include "os/os.h"
 #include "records.h"
-#include "store/sqlite/aside.h"
 #include "temporary_folder.h"
 
 #include <dirent.h>
@@ -368,14 +367,19 @@ static void a_damaged_wal(void **state)
 
 // Moving aside -------------------------------------------------------------------------------------------------
 
+// The header of a store, and nothing of it behind: what SQLite does not open.
 static void write_noise(fixture *f)
 {
+    static unsigned char header[100];
     unsigned char noise[8192];
+    if (header[0] == 0) memcpy(header, f->original, sizeof header);
     memset(noise, 'x', sizeof noise);
+    memcpy(noise, header, sizeof header);
+    noise[18] = noise[19] = 1; // without a WAL
     write_all(f->path, noise, sizeof noise);
 }
 
-static void a_file_that_is_no_database_is_moved_aside_and_told_once(void **state)
+static void a_store_that_cannot_be_opened_is_moved_aside_and_told_once(void **state)
 {
     fixture *f = *state;
     char moved[TEMPORARY_PATH_SIZE];
@@ -402,17 +406,82 @@ static void a_file_that_is_no_database_is_moved_aside_and_told_once(void **state
     hone_store_close(&store);
 }
 
-// A slip in the URL, given by root, takes none of the system's files away.
-static void a_file_of_the_system_is_left(void **state)
+// Opened under its name and through a link: a refusal with words, and neither the file nor its folder changed.
+static void assert_left(fixture *f, const unsigned char *bytes, size_t size)
 {
-    (void)state;
-    static const char *const left[] = {"/etc/passwd", "/usr/share/common-licenses/GPL-3", "/boot/none"};
-    static const char *const moved[] = {
-        "/home/somebody/etc/passwd", "/tmp/notes.txt", "/etcetera", "/var/lib/hone/s.db"};
-    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)
-        assert_false(hone_aside_may_move(left[i]));
-    for (size_t i = 0; i < sizeof moved / sizeof moved[0]; i++)
-        assert_true(hone_aside_may_move(moved[i]));
+    char link[TEMPORARY_PATH_SIZE], urls[2][TEMPORARY_PATH_SIZE + 16];
+    hone_store *store = NULL;
+    remove_files(f);
+    write_all(f->path, bytes, size);
+    snprintf(link, sizeof link, "%s/link", f->folder.path);
+    (void)!symlink(f->path, link);
+    snprintf(urls[0], sizeof urls[0], "sqlite:%s", f->path);
+    snprintf(urls[1], sizeof urls[1], "sqlite:%s", link);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(hone_store_open(hone_allocator_system(), urls[i], &store, &f->err), HONE_INCOMPATIBLE);
+        assert_non_null(strstr(f->err.message, i == 0 ? f->path : link));
+        assert_non_null(strstr(f->err.message, "left as it was"));
+        assert_int_equal(count_files(f, "store.db", NULL), 1);
+        assert_int_equal(read_all(f->path, f->bytes), size);
+        assert_memory_equal(f->bytes, bytes, size);
+    }
+    assert_int_equal(f->told, 0);
+}
+
+static void a_file_of_something_else_is_left(void **state)
+{
+    fixture *f = *state;
+    static const char *const texts[] = {
+        "x", "dear diary\n", "{\"hone_store\": 1, \"records\": [\n]}\n",
+        "CREATE TABLE decision( id INTEGER PRIMARY KEY,", "SQLite format 4"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_left(f, (const unsigned char *)texts[i], strlen(texts[i]));
+    unsigned char noise[FILE_LIMIT / 8];
+    uint32_t seed = 3;
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (unsigned char)next_random(&seed);
+    assert_left(f, noise, sizeof noise);
+    memset(noise, '\n', sizeof noise); // as a page of an index begins
+    assert_left(f, noise, sizeof noise);
+    memset(noise, 0, sizeof noise);
+    assert_left(f, noise, sizeof noise);
+}
+
+// Its header is sound, and names no application, or another.
+static void a_damaged_database_of_something_else_is_left(void **state)
+{
+    fixture *f = *state;
+    enum { HEADER = 100, APPLICATION = 68 };
+    unsigned char bytes[8192];
+    for (int named = 0; named < 2; named++) {
+        memset(bytes, 'x', sizeof bytes);
+        memcpy(bytes, f->original, HEADER);
+        memset(bytes + APPLICATION, named ? 7 : 0, 4);
+        assert_left(f, bytes, sizeof bytes);
+    }
+}
+
+// Its header is gone or says something else: the records on its pages tell whose it is.
+static void a_store_without_its_first_page_is_known_by_its_records(void **state)
+{
+    fixture *f = *state;
+    enum { PAGE = 4096 };
+    static const struct {
+        size_t begin, size;
+    } lost[] = {{0, 1}, {0, 100}, {0, PAGE}, {68, PAGE - 68}};
+    for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
+        hone_store *store = NULL;
+        hone_store_stat stat;
+        remove_files(f);
+        memcpy(f->bytes, f->original, f->size);
+        memset(f->bytes + lost[i].begin, 0, lost[i].size);
+        write_all(f->path, f->bytes, f->size);
+        must(f, try_open(f, &store));
+        must(f, hone_store_get_stat(store, &stat, &f->err));
+        assert_int_equal(stat.decisions, 1);
+        hone_store_close(&store);
+        assert_int_equal(count_files(f, "store.db.damaged-20", NULL), 1);
+    }
 }
 
 static void its_wal_goes_with_it(void **state)
@@ -526,8 +595,10 @@ int main(void)
         DAMAGE_TEST(random_bytes),
         DAMAGE_TEST(scattered_noise),
         DAMAGE_TEST(a_damaged_wal),
-        DAMAGE_TEST(a_file_that_is_no_database_is_moved_aside_and_told_once),
-        cmocka_unit_test(a_file_of_the_system_is_left),
+        DAMAGE_TEST(a_store_that_cannot_be_opened_is_moved_aside_and_told_once),
+        DAMAGE_TEST(a_file_of_something_else_is_left),
+        DAMAGE_TEST(a_damaged_database_of_something_else_is_left),
+        DAMAGE_TEST(a_store_without_its_first_page_is_known_by_its_records),
         DAMAGE_TEST(its_wal_goes_with_it),
         DAMAGE_TEST(a_link_to_a_damaged_file_stays_a_link),
         DAMAGE_TEST(eight_processes_that_find_the_damage_move_it_once),
