@@ -50,7 +50,7 @@ static bool kernel_has_entered(const audit *a, uint32_t kernel)
 
 static void enter(audit *a, uint32_t kernel, const hone_config *config, bool is_default)
 {
-    const hone_contestant *contestant = &a->state->contestants[kernel];
+    const hone_contestant *contestant = &a->state->field.contestants[kernel];
     if (a->count == MOST || has_entered(a, kernel, config)) return;
     if (hone_bound_space_check(contestant->space, config, NULL) != HONE_OK) return;
     a->entrants[a->count++] = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default};
@@ -59,9 +59,9 @@ static void enter(audit *a, uint32_t kernel, const hone_config *config, bool is_
 static bool enter_choice(audit *a)
 {
     const hone_decision *stored = a->stored;
-    for (uint32_t i = 0; i < a->state->count; i++) {
-        const hone_kernel *kernel = &a->state->contestants[i].ref->kernel;
-        if (a->state->contestants[i].space && strcmp(kernel->name, stored->kernel) == 0 &&
+    for (uint32_t i = 0; i < a->state->field.count; i++) {
+        const hone_kernel *kernel = &a->state->field.contestants[i].ref->kernel;
+        if (a->state->field.contestants[i].space && strcmp(kernel->name, stored->kernel) == 0 &&
             kernel->platform == stored->platform && kernel->backend == stored->backend)
             enter(a, i, &stored->config, false);
     }
@@ -72,9 +72,9 @@ static bool enter_choice(audit *a)
 static const hone_resumed *next_best(const audit *a, bool other)
 {
     const hone_resumed *best = NULL;
-    for (size_t i = 0; i < a->state->resumed_count; i++) {
-        const hone_resumed *measured = &a->state->resumed[i];
-        const hone_contestant *contestant = &a->state->contestants[measured->kernel];
+    for (size_t i = 0; i < a->state->known.count; i++) {
+        const hone_resumed *measured = &a->state->known.resumed[i];
+        const hone_contestant *contestant = &a->state->field.contestants[measured->kernel];
         if (measured->trial.failure != HONE_FAILURE_NONE || has_entered(a, measured->kernel, &measured->config))
             continue;
         if (hone_bound_space_check(contestant->space, &measured->config, NULL) != HONE_OK) continue;
@@ -86,8 +86,8 @@ static const hone_resumed *next_best(const audit *a, bool other)
 
 static void enter_default(audit *a)
 {
-    for (uint32_t i = 0; i < a->state->count; i++) {
-        const hone_contestant *contestant = &a->state->contestants[i];
+    for (uint32_t i = 0; i < a->state->field.count; i++) {
+        const hone_contestant *contestant = &a->state->field.contestants[i];
         if (!contestant->space) continue;
         const hone_config *config = &contestant->default_config;
         bool is_choice = has_entered(a, i, config);
@@ -99,7 +99,7 @@ static void enter_default(audit *a)
 
 static bool is_known_to_fail(const audit *a, uint32_t kernel, const hone_config *config)
 {
-    const hone_resumed *known = hone_contest_find_resumed(a->state, kernel, config);
+    const hone_resumed *known = hone_known_find(&a->state->known, kernel, config);
     return known && known->trial.failure != HONE_FAILURE_NONE;
 }
 
@@ -112,8 +112,8 @@ static void enter_rivals(audit *a)
     while (a->count < MOST && (rival = next_best(a, true)) != NULL)
         enter(a, rival->kernel, &rival->config, false);
     // Kernels that nothing is known of.
-    for (uint32_t i = 0; i < a->state->count; i++) {
-        const hone_contestant *contestant = &a->state->contestants[i];
+    for (uint32_t i = 0; i < a->state->field.count; i++) {
+        const hone_contestant *contestant = &a->state->field.contestants[i];
         if (!contestant->space || kernel_has_entered(a, i)) continue;
         if (!is_known_to_fail(a, i, &contestant->default_config)) enter(a, i, &contestant->default_config, false);
     }
@@ -143,18 +143,18 @@ static bool fall_out(audit *a, uint32_t index, hone_failure failure, const char 
 static hone_status begin_step(const audit *a, hone_error *err)
 {
     const hone_contest_state *state = a->state;
-    const hone_tune_options *options = &state->options;
+    const hone_tune_options *options = &state->question.options;
     const hone_progress progress = {
-        .call = state->title,
+        .call = state->question.title,
         .done = a->rounds,
         .total = MOST_BLOCKS * BLOCK_ROUNDS,
         .best_ns = a->entrants[0].trial.time_ns,
         .best_kernel = a->stored->kernel,
-        .elapsed_seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9,
+        .elapsed_seconds = hone_trials_elapsed_seconds(&state->trials),
         .remaining_seconds = -1,
     };
     if (options->progress) options->progress(options->progress_ctx, &progress);
-    return hone_contest_cancelled(state) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
+    return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
 }
 
 // Each alone first: that it runs, that it is right, and how long it takes.
@@ -167,9 +167,8 @@ static hone_status try_all(audit *a, bool *out_goes_on, hone_error *err)
         hone_trial trial;
         bool cut;
         hone_status status = begin_step(a, err);
-        if (status == HONE_OK)
-            status = hone_contest_try(
-                state, state->contestants[entrant->kernel].ref, &entrant->config, 0, &trial, &cut, err);
+        const hone_try what = {.kernel = state->field.contestants[entrant->kernel].ref, .config = &entrant->config};
+        if (status == HONE_OK) status = hone_trials_try(&state->trials, &what, &trial, &cut, err);
         if (status != HONE_OK) return status;
         if (i == 0 && trial.refused) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", trial.reason);
         entrant->trial = trial;
@@ -184,12 +183,19 @@ static hone_status try_all(audit *a, bool *out_goes_on, hone_error *err)
 static hone_status ask(
     audit *a, uint32_t first, uint32_t count, uint32_t block, hone_confirmation *out, hone_error *err)
 {
-    const hone_candidate *entrants[MOST];
-    for (uint32_t i = 0; i < count; i++)
-        entrants[i] = &a->entrants[first + i];
-    uint64_t seed = a->state->options.seed + block + 1;
-    return hone_contest_ask_confirm(
-        a->state, entrants, count, BLOCK_ROUNDS, seed, a->state->options.seconds / MOST_BLOCKS, out, err);
+    hone_contest_state *state = a->state;
+    const hone_tune_options *options = &state->question.options;
+    hone_block asked = {
+        .count = count,
+        .rounds = BLOCK_ROUNDS,
+        .seed = options->seed + block + 1,
+        .seconds = options->seconds / MOST_BLOCKS,
+    };
+    for (uint32_t i = 0; i < count; i++) {
+        asked.finalists[i] = &a->entrants[first + i];
+        asked.kernels[i] = state->field.contestants[asked.finalists[i]->kernel].ref;
+    }
+    return hone_trials_confirm(&state->trials, &asked, out, err);
 }
 
 // The worker was lost with all of them in it; alone, the culprit shows itself.
@@ -221,7 +227,7 @@ static void add_samples(audit *a, const hone_confirmation *block)
 
 static hone_interval regret_over(const audit *a, uint32_t rival)
 {
-    hone_interval ratio = hone_ratio(a->samples[rival], a->samples[0], a->rounds, a->state->options.seed);
+    hone_interval ratio = hone_ratio(a->samples[rival], a->samples[0], a->rounds, a->state->question.options.seed);
     return (hone_interval){ratio.middle - 1, ratio.low - 1, ratio.high - 1};
 }
 
@@ -263,9 +269,9 @@ static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
             continue;
         }
         add_samples(a, &block);
-        bool late = hone_contest_now(a->state) >= a->state->end_ns;
+        bool late = hone_trials_now(&a->state->trials) >= a->state->trials.end_ns;
         if (b + 1 >= LEAST_BLOCKS && (late || is_certain(a))) break;
-        hone_contest_pause(a->state, pause_ns);
+        hone_trials_pause(&a->state->trials, pause_ns);
     }
     if (*out_goes_on && a->rounds == 0)
         return hone_fail(err, HONE_KERNEL_FAILED, where, "somebody fell out in every one of %d blocks", MOST_BLOCKS);
@@ -285,7 +291,7 @@ static void fill_best(const audit *a, uint32_t index)
 {
     hone_audited *out = a->out;
     const hone_candidate *best = &a->entrants[index];
-    const hone_kernel_ref *ref = a->state->contestants[best->kernel].ref;
+    const hone_kernel_ref *ref = a->state->field.contestants[best->kernel].ref;
     snprintf(out->best_kernel, sizeof out->best_kernel, "%s", ref->kernel.name);
     hone_config_json(ref->space, &best->config, out->best_config, sizeof out->best_config);
     out->best_ns = time_of(a, index).middle;
@@ -315,9 +321,9 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
     audit *a = ctx;
     bool goes_on = true;
     a->state = state;
-    state->any_environment = true;
-    hone_status status = hone_contest_take_seat(state, err);
-    if (status == HONE_OK) status = hone_contest_load(state, err);
+    state->known.any_environment = true;
+    hone_status status = hone_contest_choose_seat(&state->trials, &state->field, &state->question, err);
+    if (status == HONE_OK) status = hone_known_load(&state->known, &state->question, &state->field, err);
     if (status != HONE_OK) return status;
     if (!enter_choice(a)) {
         fall_out(a, 0, HONE_FAILURE_UNSUPPORTED, "its kernel cannot run the call here, or does not have the config");

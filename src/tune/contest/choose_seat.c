@@ -3,53 +3,47 @@
 
 #include "base/error.h"
 
-static const char where[] = "tune.place";
+static const char where[] = "tune.choose_seat";
 
 // A spawned worker knows only what the library itself registers, and can be told code.
-static bool is_hosts(const hone_contest_state *state, const hone_contestant *contestant)
+static bool is_hosts(const hone_question *question, const hone_contestant *contestant)
 {
     const hone_kernel_ref *ref = contestant->ref;
-    return !hone_message_is_told(state->algorithm) || (!ref->builtin && !hone_message_is_content(&ref->kernel));
+    return !hone_message_is_told(question->algorithm) || (!ref->builtin && !hone_message_is_content(&ref->kernel));
 }
 
-static bool any_hosts(const hone_contest_state *state)
+static bool any_hosts(const hone_question *question, const hone_field *field)
 {
-    for (size_t i = 0; i < state->count; i++)
-        if (state->contestants[i].space && is_hosts(state, &state->contestants[i])) return true;
+    for (size_t i = 0; i < field->count; i++)
+        if (field->contestants[i].space && is_hosts(question, &field->contestants[i])) return true;
     return false;
 }
 
-bool hone_contest_anybody(const hone_contest_state *state)
+static void exclude_hosts(const hone_question *question, hone_field *field)
 {
-    for (size_t i = 0; i < state->count; i++)
-        if (state->contestants[i].space) return true;
-    return false;
-}
-
-static void exclude_hosts(hone_contest_state *state)
-{
-    for (size_t i = 0; i < state->count; i++)
-        if (state->contestants[i].space && is_hosts(state, &state->contestants[i]))
-            hone_contest_exclude(
-                state, i,
+    for (size_t i = 0; i < field->count; i++)
+        if (field->contestants[i].space && is_hosts(question, &field->contestants[i]))
+            hone_field_exclude(
+                field, i,
                 "is a function of this program, which has threads and cannot isolate it: open the runtime with "
                 "HONE_RUNTIME_ZYGOTE while there is one thread, or consent with HONE_ISOLATION_IN_PROCESS");
 }
 
 // The seats that could serve this contest, best first.
-static uint32_t list_seats(hone_contest_state *state, hone_seat_kind out[3])
+static uint32_t list_seats(const hone_question *question, hone_field *field, hone_seat_kind out[3])
 {
     uint32_t count = 0;
-    if (state->options.isolation == HONE_ISOLATION_IN_PROCESS) {
+    if (question->options.isolation == HONE_ISOLATION_IN_PROCESS) {
         out[count++] = HONE_SEAT_HERE;
         return count;
     }
-    if (!any_hosts(state)) out[count++] = HONE_SEAT_SPAWN;
-    if (state->environment->zygote && hone_zygote_alive(state->environment->zygote)) out[count++] = HONE_SEAT_ZYGOTE;
+    if (!any_hosts(question, field)) out[count++] = HONE_SEAT_SPAWN;
+    if (question->environment->zygote && hone_zygote_alive(question->environment->zygote))
+        out[count++] = HONE_SEAT_ZYGOTE;
     if (hone_os_thread_count() == 1) out[count++] = HONE_SEAT_FORK;
     if (count > 0) return count;
-    exclude_hosts(state);
-    if (hone_contest_anybody(state)) out[count++] = HONE_SEAT_SPAWN;
+    exclude_hosts(question, field);
+    if (hone_field_has_anybody(field)) out[count++] = HONE_SEAT_SPAWN;
     return count;
 }
 
@@ -59,22 +53,23 @@ static bool is_seats_fault(hone_status status)
     return status == HONE_UNAVAILABLE || status == HONE_UNSUPPORTED || status == HONE_INCOMPATIBLE || status == HONE_IO;
 }
 
-hone_status hone_contest_take_seat(hone_contest_state *state, hone_error *err)
+hone_status hone_contest_choose_seat(
+    hone_trials *trials, hone_field *field, const hone_question *question, hone_error *err)
 {
     hone_seat_kind kinds[3];
     hone_error first = {0};
-    uint32_t count = list_seats(state, kinds);
+    uint32_t count = list_seats(question, field, kinds);
     for (uint32_t i = 0; i < count; i++) {
         hone_error why = {0};
-        hone_status status = hone_seat_init(&state->seat, state->environment, kinds[i], &why);
-        state->seated = true;
-        if (status == HONE_OK) status = hone_contest_open(state, &why);
+        hone_status status = hone_seat_init(&trials->seat, question->environment, kinds[i], &why);
+        trials->seated = true;
+        if (status == HONE_OK) status = hone_trials_open(trials, &why);
         if (status == HONE_OK) return HONE_OK;
         // Of seats that cannot serve, what the best of them lacks is worth saying.
         if (i == 0 || !is_seats_fault(status)) first = why;
         if (!is_seats_fault(status) || i + 1 == count) break;
-        hone_seat_deinit(&state->seat);
-        state->seated = false;
+        hone_seat_deinit(&trials->seat);
+        trials->seated = false;
     }
     if (count > 0) return hone_fail(err, first.status, where, "%s", first.message);
     return HONE_OK; // nobody competes any more

@@ -17,36 +17,41 @@ static const char where[] = "tune.contest";
 
 // Options ------------------------------------------------------------------------------------------------------------
 
-static void fill_options(hone_contest_state *state, const hone_tune_options *options)
+static void fill_options(hone_question *question, const hone_tune_options *options)
 {
-    hone_tune_options *to = &state->options;
+    hone_tune_options *to = &question->options;
     if (options) *to = *options;
-    state->patience_given = to->patience > 0;
+    question->patience_given = to->patience > 0;
     if (to->evaluations == 0) to->evaluations = DEFAULT_EVALUATIONS;
     if (!(to->seconds > 0)) to->seconds = default_seconds;
-    state->candidate_seconds_given = to->candidate_seconds > 0;
-    if (!state->candidate_seconds_given) to->candidate_seconds = default_candidate_seconds;
+    question->candidate_seconds_given = to->candidate_seconds > 0;
+    if (!question->candidate_seconds_given) to->candidate_seconds = default_candidate_seconds;
     if (to->patience == 0) {
         uint32_t share = (uint32_t)(0.15 * to->evaluations);
         to->patience = share > LEAST_PATIENCE ? share : LEAST_PATIENCE;
     }
 }
 
-static void start_clock(hone_contest_state *state)
+static void start_clock(hone_trials *trials)
 {
-    state->started_ns = hone_contest_now(state);
+    trials->started_ns = hone_trials_now(trials);
     // A year is for ever, and no number overflows.
-    double seconds = fmin(state->options.seconds, 3e7);
-    state->end_ns = state->started_ns + (uint64_t)(seconds * 1e9);
-    state->race_until_ns = state->started_ns + (uint64_t)(race_share * seconds * 1e9);
+    double seconds = fmin(trials->question->options.seconds, 3e7);
+    trials->end_ns = trials->started_ns + (uint64_t)(seconds * 1e9);
+    trials->race_until_ns = trials->started_ns + (uint64_t)(race_share * seconds * 1e9);
 }
 
 // A slow reference must not eat the whole time.
-static void grant_race(hone_contest_state *state)
+static void grant_race(hone_trials *trials)
 {
-    double seconds = fmin(state->options.seconds, 3e7);
-    uint64_t least = hone_contest_now(state) + (uint64_t)(least_race_share * seconds * 1e9);
-    if (least > state->race_until_ns) state->race_until_ns = least;
+    double seconds = fmin(trials->question->options.seconds, 3e7);
+    uint64_t least = hone_trials_now(trials) + (uint64_t)(least_race_share * seconds * 1e9);
+    if (least > trials->race_until_ns) trials->race_until_ns = least;
+}
+
+bool hone_question_is_cancelled(const hone_question *question)
+{
+    return question->options.cancel && *question->options.cancel;
 }
 
 // Words --------------------------------------------------------------------------------------------------------------
@@ -62,13 +67,13 @@ static void describe_row(const hone_contest_kernel *row, hone_buffer *out)
 static hone_status fail_nobody(const hone_contest_state *state, hone_error *err)
 {
     hone_buffer words;
-    hone_buffer_init(&words, state->environment->allocator);
-    for (size_t i = 0; i < state->count; i++)
-        describe_row(&state->out->kernels[i], &words);
+    hone_buffer_init(&words, state->question.environment->allocator);
+    for (size_t i = 0; i < state->field.count; i++)
+        describe_row(&state->field.rows[i], &words);
     const char *text = hone_buffer_string(&words);
     hone_status status = hone_fail(
-        err, HONE_NOT_FOUND, where, "no kernel passed for %s%s", state->title,
-        state->count > 0 ? text : ": none is registered");
+        err, HONE_NOT_FOUND, where, "no kernel passed for %s%s", state->question.title,
+        state->field.count > 0 ? text : ": none is registered");
     hone_buffer_deinit(&words);
     return status;
 }
@@ -101,62 +106,67 @@ hone_status hone_call_fits(const hone_call *call, const hone_device_info *device
         hone_call_text(call), needed * 1e-9, there * 1e-9);
 }
 
-static hone_status check_inputs(const hone_contest_state *state, hone_error *err)
+static hone_status check_inputs(const hone_question *question, hone_error *err)
 {
-    if (!state->algorithm->algorithm.reference && !state->algorithm->algorithm.reference_kernel)
+    if (!question->algorithm->algorithm.reference && !question->algorithm->algorithm.reference_kernel)
         return hone_fail(
             err, HONE_NOT_FOUND, where,
             "%s@v%s has no reference, so nothing can be verified and nobody can win: register one with the algorithm",
-            state->algorithm->name, state->algorithm->version);
-    return hone_call_fits(state->call, state->environment->device, err);
+            question->algorithm->name, question->algorithm->version);
+    return hone_call_fits(question->call, question->environment->device, err);
 }
 
+// Who competes.
 static hone_status gather(hone_contest_state *state, hone_error *err)
 {
-    hone_status status = check_inputs(state, err);
-    if (status == HONE_OK) status = hone_contest_collect(state, err);
-    return status == HONE_OK && !hone_contest_anybody(state) ? fail_nobody(state, err) : status;
+    hone_status status = check_inputs(&state->question, err);
+    if (status == HONE_OK) status = hone_field_collect(&state->field, &state->question, state->out, err);
+    return status == HONE_OK && !hone_field_has_anybody(&state->field) ? fail_nobody(state, err) : status;
 }
 
+// Where they run, and what is known of them.
 static hone_status prepare(hone_contest_state *state, hone_error *err)
 {
-    hone_status status = hone_contest_take_seat(state, err);
-    if (status == HONE_OK && !hone_contest_anybody(state)) status = fail_nobody(state, err);
-    if (status == HONE_OK) status = hone_contest_load(state, err);
-    if (status == HONE_OK) status = hone_contest_find_priors(state, err);
-    if (status == HONE_OK) hone_contest_find_incumbent(state);
+    hone_field *field = &state->field;
+    const hone_question *question = &state->question;
+    hone_status status = hone_contest_choose_seat(&state->trials, field, question, err);
+    if (status == HONE_OK && !hone_field_has_anybody(field)) status = fail_nobody(state, err);
+    if (status == HONE_OK) status = hone_known_load(&state->known, question, field, err);
+    if (status == HONE_OK) status = hone_field_find_priors(field, question, err);
+    if (status == HONE_OK) hone_known_find_incumbent(&state->known, question, field);
     return status;
 }
 
 static void store_finals(hone_contest_state *state, const hone_finals *finals)
 {
     for (uint32_t i = 0; i < finals->count; i++)
-        hone_contest_store(state, finals->finalists[i]);
+        hone_known_store(&state->known, &state->question, &state->field, finals->finalists[i]);
 }
 
 static hone_status run_finals(hone_contest_state *state, hone_error *err)
 {
-    hone_finals *finals = hone_alloc(&state->environment->allocator, sizeof *finals);
+    hone_finals *finals = hone_alloc(&state->question.environment->allocator, sizeof *finals);
     if (!finals) return hone_fail_memory(err, where);
-    hone_status status = hone_contest_confirm(state, finals, err);
+    hone_status status = hone_contest_run_finals(state, finals, err);
     if (status == HONE_OK) {
         hone_contest_adopt_finals(finals);
         store_finals(state, finals);
         hone_contest_choose(state, finals->finalists[finals->winner]);
-        hone_contest_fill_runner_up(state, finals, &state->out->decision.evidence);
-        status = hone_contest_keep_trail(state, finals, err);
+        hone_contest_fill_runner_up(&state->question, &state->field, finals, &state->out->decision.evidence);
+        status = hone_contest_keep_history(state, finals, err);
     }
-    hone_free(&state->environment->allocator, finals);
+    hone_free(&state->question.environment->allocator, finals);
     return status == HONE_NOT_FOUND ? fail_nobody(state, err) : status;
 }
 
 // Broken off: the best so far was verified, if not confirmed.
 static void settle_cancelled(hone_contest_state *state)
 {
-    state->best = hone_contest_find_best(state);
-    if (state->best < 0) return;
-    hone_contest_choose(state, &state->candidates[state->best]);
-    (void)!hone_contest_keep_trail(state, NULL, NULL);
+    hone_standings_update(&state->standings);
+    const hone_candidate *best = hone_standings_best(&state->standings);
+    if (!best) return;
+    hone_contest_choose(state, best);
+    (void)!hone_contest_keep_history(state, NULL, NULL);
 }
 
 // Everything that is measured, and every limit, hangs on it.
@@ -176,13 +186,13 @@ static hone_status check_clock(hone_error *err)
 // From here on the machine is the contest's, and its time begins.
 static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
 {
-    const hone_tune_environment *environment = state->environment;
+    const hone_tune_environment *environment = state->question.environment;
     hone_evidence *evidence = &state->out->decision.evidence;
     hone_status status = check_clock(err);
     if (status == HONE_OK && environment->begin_measuring)
         status = environment->begin_measuring(environment->measuring_ctx, err);
     if (status != HONE_OK) return status;
-    start_clock(state);
+    start_clock(&state->trials);
     hone_os_conditions_read("", &state->before);
     evidence->load = fmax(state->before.load, 0);
     hone_os_format_utc(hone_os_now_utc(), evidence->started);
@@ -193,7 +203,7 @@ static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
 // Counters run since the machine started: only what they grew by says something of these times.
 static void end_measuring(hone_contest_state *state)
 {
-    const hone_tune_environment *environment = state->environment;
+    const hone_tune_environment *environment = state->question.environment;
     hone_evidence *evidence = &state->out->decision.evidence;
     hone_os_conditions after;
     hone_os_conditions_read("", &after);
@@ -206,21 +216,22 @@ static void end_measuring(hone_contest_state *state)
 // Everybody is there, and what was measured before is known.
 static hone_status contend(hone_contest_state *state, hone_error *err)
 {
-    hone_status status = hone_contest_fill(state, err);
-    if (status == HONE_OK) grant_race(state);
+    const hone_budget budget = hone_contest_budget(state);
+    hone_status status = hone_field_begin_searches(&state->field, &state->question, &state->known, err);
+    if (status == HONE_OK) grant_race(&state->trials);
     if (status == HONE_OK) status = hone_contest_race(state, err);
-    if (hone_contest_evaluations_left(state)) state->out->expected_gain = hone_contest_expected_gain(state);
-    if (status == HONE_OK && state->best < 0) status = fail_nobody(state, err);
+    if (hone_budget_has_evaluations(&budget)) state->out->expected_gain = hone_budget_expected_gain(&budget);
+    if (status == HONE_OK && state->standings.best < 0) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_contest_heat(state, err);
     if (status == HONE_OK) status = run_finals(state, err);
     if (status == HONE_CANCELLED) settle_cancelled(state);
-    if (!state->out->decision.kernel[0]) hone_contest_fill_counts(state, &state->out->decision.evidence);
+    if (!state->out->decision.kernel[0]) hone_contest_fill_counts(&state->standings, &state->out->decision.evidence);
     return status;
 }
 
 hone_status hone_contest_compete(hone_contest_state *state, hone_error *err)
 {
-    start_clock(state);
+    start_clock(&state->trials);
     return contend(state, err);
 }
 
@@ -237,7 +248,7 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
 static hone_status run(hone_contest_state *state, hone_contest_measure *measures, void *ctx, hone_error *err)
 {
     hone_status status = gather(state, err);
-    if (status != HONE_OK || hone_contest_keep(state)) return status;
+    if (status != HONE_OK || hone_known_keeps(&state->question, &state->field, &state->out->decision)) return status;
     status = begin_measuring(state, err);
     if (status != HONE_OK) return status;
     status = measures(state, ctx, err);
@@ -250,20 +261,31 @@ void hone_contest_destroy(hone_contest_state **pointer)
     hone_contest_state *state = *pointer;
     if (!state) return;
     *pointer = NULL;
-    const hone_allocator *allocator = &state->environment->allocator;
-    if (state->seated) hone_seat_deinit(&state->seat);
-    for (size_t i = 0; i < state->count; i++) {
-        hone_search_destroy(&state->contestants[i].search);
-        hone_bound_space_release(&state->contestants[i].space);
-        hone_free(allocator, state->contestants[i].environment);
-    }
-    hone_free(allocator, state->contestants);
-    hone_free(allocator, state->candidates);
-    hone_free(allocator, state->resumed);
-    hone_free(allocator, state->priors);
-    hone_buffer_deinit(&state->message);
-    hone_buffer_deinit(&state->answer);
+    const hone_allocator *allocator = &state->question.environment->allocator;
+    hone_trials_deinit(&state->trials);
+    hone_field_deinit(&state->field, allocator);
+    hone_free(allocator, state->standings.candidates);
+    hone_free(allocator, state->known.resumed);
     hone_free(allocator, state);
+}
+
+static void ask(
+    hone_question *question,
+    const hone_tune_environment *environment,
+    const hone_algorithm_entry *algorithm,
+    const hone_call *call,
+    const hone_tune_options *options)
+{
+    *question = (hone_question){
+        .environment = environment,
+        .algorithm = algorithm,
+        .call = call,
+        .title = call ? hone_call_text(call) : algorithm->name,
+        .key =
+            {environment->device->fingerprint, algorithm->name, algorithm->version, call ? hone_call_key(call) : "",
+             call ? hone_call_spec(call) : ""},
+    };
+    fill_options(question, options);
 }
 
 hone_status hone_contest_create(
@@ -279,21 +301,11 @@ hone_status hone_contest_create(
     out->allocator = environment->allocator;
     hone_contest_state *state = *out_state = hone_alloc(&environment->allocator, sizeof *state);
     if (!state) return hone_fail_memory(err, where);
-    state->measurer = &hone_machine_measurer;
-    state->environment = environment;
-    state->algorithm = algorithm;
-    state->call = call;
-    state->title = call ? hone_call_text(call) : algorithm->name;
     state->out = out;
-    state->best = -1;
-    state->drift = 1;
-    state->reference = -1;
-    state->key = (hone_store_key){
-        environment->device->fingerprint, algorithm->name, algorithm->version, call ? hone_call_key(call) : "",
-        call ? hone_call_spec(call) : ""};
-    hone_buffer_init(&state->message, environment->allocator);
-    hone_buffer_init(&state->answer, environment->allocator);
-    fill_options(state, options);
+    state->standings.best = -1;
+    state->drift = (hone_drift){.factor = 1, .reference = -1};
+    ask(&state->question, environment, algorithm, call, options);
+    hone_trials_init(&state->trials, &state->question, &state->field);
     return HONE_OK;
 }
 

@@ -18,8 +18,8 @@ static bool shows_better(const hone_contest_state *state, const hone_candidate *
 static const hone_candidate *best_of(const hone_contest_state *state, size_t kernel)
 {
     const hone_candidate *best = NULL;
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        const hone_candidate *candidate = &state->candidates[i];
+    for (size_t i = 0; i < state->standings.count; i++) {
+        const hone_candidate *candidate = &state->standings.candidates[i];
         if (candidate->kernel == kernel && !candidate->out && shows_better(state, candidate, best)) best = candidate;
     }
     return best;
@@ -27,10 +27,10 @@ static const hone_candidate *best_of(const hone_contest_state *state, size_t ker
 
 static void fill_row(const hone_contest_state *state, size_t kernel)
 {
-    hone_contest_kernel *row = &state->out->kernels[kernel];
+    hone_contest_kernel *row = &state->field.rows[kernel];
     const hone_candidate *best = best_of(state, kernel);
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        const hone_candidate *candidate = &state->candidates[i];
+    for (size_t i = 0; i < state->standings.count; i++) {
+        const hone_candidate *candidate = &state->standings.candidates[i];
         if (candidate->kernel == kernel && candidate->is_default && !candidate->out)
             row->default_time_ns = candidate->trial.time_ns;
     }
@@ -45,22 +45,23 @@ static void fill_row(const hone_contest_state *state, size_t kernel)
 // The reference was run once, whole: tables like to show it.
 static void fill_reference_row(const hone_contest_state *state, size_t kernel)
 {
-    hone_contest_kernel *row = &state->out->kernels[kernel];
-    bool runs = hone_kernel_eligible(row->kernel, state->call, state->environment->device, NULL) == HONE_OK;
-    const hone_algorithm *algorithm = &state->algorithm->algorithm;
+    hone_contest_kernel *row = &state->field.rows[kernel];
+    bool runs =
+        hone_kernel_eligible(row->kernel, state->question.call, state->question.environment->device, NULL) == HONE_OK;
+    const hone_algorithm *algorithm = &state->question.algorithm->algorithm;
     const hone_kernel *described = &row->kernel->kernel;
     const bool is_it = algorithm->reference
                            ? described->run == algorithm->reference
                            : algorithm->reference_kernel && strcmp(described->name, algorithm->reference_kernel) == 0;
-    if (!runs || state->opened.reference_ns <= 0 || !is_it) return;
-    row->time_ns = row->low_ns = row->high_ns = row->default_time_ns = state->opened.reference_ns;
+    if (!runs || state->trials.opened.reference_ns <= 0 || !is_it) return;
+    row->time_ns = row->low_ns = row->high_ns = row->default_time_ns = state->trials.opened.reference_ns;
     row->tried = 1;
 }
 
 void hone_contest_fill_rows(const hone_contest_state *state)
 {
-    for (size_t i = 0; i < state->count; i++) {
-        if (state->out->kernels[i].kernel->kernel.is_reference)
+    for (size_t i = 0; i < state->field.count; i++) {
+        if (state->field.rows[i].kernel->kernel.is_reference)
             fill_reference_row(state, i);
         else
             fill_row(state, i);
@@ -83,10 +84,10 @@ void hone_contest_adopt_finals(hone_finals *finals)
     }
 }
 
-void hone_contest_fill_counts(const hone_contest_state *state, hone_evidence *evidence)
+void hone_contest_fill_counts(const hone_standings *standings, hone_evidence *evidence)
 {
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        const hone_candidate *candidate = &state->candidates[i];
+    for (size_t i = 0; i < standings->count; i++) {
+        const hone_candidate *candidate = &standings->candidates[i];
         if (candidate->out)
             evidence->rejected[candidate->trial.failure]++;
         else
@@ -102,25 +103,25 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->low_ns = winner->trial.low_ns;
     evidence->high_ns = winner->trial.high_ns;
     evidence->samples = winner->trial.samples;
-    evidence->regime = state->options.regime;
+    evidence->regime = state->question.options.regime;
     evidence->tolerance = 1; // errors are told in units of what is allowed
     evidence->max_error = winner->trial.max_error;
-    evidence->seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
-    evidence->seed = state->options.seed;
-    evidence->isolated = state->seat.kind != HONE_SEAT_HERE;
+    evidence->seconds = hone_trials_elapsed_seconds(&state->trials);
+    evidence->seed = state->question.options.seed;
+    evidence->isolated = state->trials.seat.kind != HONE_SEAT_HERE;
     snprintf(
         evidence->verified_against, sizeof evidence->verified_against, "%s",
-        state->options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");
+        state->question.options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");
     snprintf(evidence->hone_version, sizeof evidence->hone_version, "%s", hone_version());
-    hone_contest_fill_counts(state, evidence);
+    hone_contest_fill_counts(&state->standings, evidence);
 }
 
-void hone_contest_fill_decision(
-    const hone_contest_state *state, const hone_kernel_ref *ref, const hone_config *config, hone_decision *out)
+void hone_question_fill_decision(
+    const hone_question *question, const hone_kernel_ref *ref, const hone_config *config, hone_decision *out)
 {
-    snprintf(out->algorithm, sizeof out->algorithm, "%s", state->algorithm->name);
-    snprintf(out->version, sizeof out->version, "%s", state->algorithm->version);
-    snprintf(out->key, sizeof out->key, "%s", state->key.key);
+    snprintf(out->algorithm, sizeof out->algorithm, "%s", question->algorithm->name);
+    snprintf(out->version, sizeof out->version, "%s", question->algorithm->version);
+    snprintf(out->key, sizeof out->key, "%s", question->key.key);
     snprintf(out->kernel, sizeof out->kernel, "%s", ref->kernel.name);
     out->platform = ref->kernel.platform;
     out->backend = ref->kernel.backend;
@@ -134,11 +135,13 @@ void hone_contest_choose(hone_contest_state *state, const hone_candidate *winner
 {
     hone_decision *decision = &state->out->decision;
     state->winner = winner;
-    hone_contest_fill_decision(state, state->contestants[winner->kernel].ref, &winner->config, decision);
+    hone_question_fill_decision(
+        &state->question, state->field.contestants[winner->kernel].ref, &winner->config, decision);
     fill_evidence(state, winner, &decision->evidence);
 }
 
-void hone_contest_fill_runner_up(const hone_contest_state *state, const hone_finals *finals, hone_evidence *evidence)
+void hone_contest_fill_runner_up(
+    const hone_question *question, const hone_field *field, const hone_finals *finals, hone_evidence *evidence)
 {
     const hone_candidate *second = NULL;
     uint32_t index = 0;
@@ -150,9 +153,9 @@ void hone_contest_fill_runner_up(const hone_contest_state *state, const hone_fin
     evidence->rounds = finals->rounds;
     if (!second) return;
     hone_interval ratio =
-        hone_ratio(finals->samples[finals->winner], finals->samples[index], finals->rounds, state->options.seed);
+        hone_ratio(finals->samples[finals->winner], finals->samples[index], finals->rounds, question->options.seed);
     snprintf(
-        evidence->runner_up, sizeof evidence->runner_up, "%s", state->contestants[second->kernel].ref->kernel.name);
+        evidence->runner_up, sizeof evidence->runner_up, "%s", field->contestants[second->kernel].ref->kernel.name);
     evidence->ratio = ratio.middle;
     evidence->ratio_low = ratio.low;
     evidence->ratio_high = ratio.high;

@@ -28,7 +28,7 @@ static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 static const double least_share = 0.15; // of the contest's time, also when the race has spent all
 static const uint64_t pause_ns = 50000000;
 static const double turn_ns = 1e6; // beside its sample, until threads rest and it is warm again
-static const char where[] = "tune.confirm";
+static const char where[] = "tune.finals";
 
 // Finalists --------------------------------------------------------------------------------------------------------
 
@@ -41,26 +41,26 @@ static bool is_finalist(const void *ctx, const hone_candidate *candidate)
 }
 
 // Adds the next best until there are `most`, as long as they are within `reach` of the first.
-static void add_best(const hone_contest_state *state, hone_finals *out, uint32_t most, double reach, bool other)
+static void add_best(const hone_standings *standings, hone_finals *out, uint32_t most, double reach, bool other)
 {
     hone_candidate *candidate;
-    while (out->count < most && (candidate = hone_contest_next_best(state, is_finalist, out, other)) != NULL) {
+    while (out->count < most && (candidate = hone_standings_next_best(standings, is_finalist, out, other)) != NULL) {
         if (out->count > 0 && candidate->rank_ns > reach * out->finalists[0]->rank_ns) return;
         out->finalists[out->count++] = candidate;
     }
 }
 
-static bool is_incumbent(const hone_contest_state *state, const hone_candidate *candidate)
+static bool is_incumbent(const hone_incumbent *incumbent, const hone_candidate *candidate)
 {
-    const hone_incumbent *incumbent = &state->incumbent;
     return incumbent->is_there && candidate->kernel == incumbent->kernel &&
            hone_config_equal(&candidate->config, &incumbent->config);
 }
 
-static hone_candidate *find_incumbent(const hone_contest_state *state)
+static hone_candidate *find_incumbent(const hone_standings *standings, const hone_incumbent *incumbent)
 {
-    for (size_t i = 0; i < state->candidate_count; i++)
-        if (!state->candidates[i].out && is_incumbent(state, &state->candidates[i])) return &state->candidates[i];
+    for (size_t i = 0; i < standings->count; i++)
+        if (!standings->candidates[i].out && is_incumbent(incumbent, &standings->candidates[i]))
+            return &standings->candidates[i];
     return NULL;
 }
 
@@ -71,21 +71,21 @@ static void add_special(hone_finals *out, hone_candidate *candidate, double reac
     if (candidate->rank_ns <= reach * out->finalists[0]->rank_ns) out->finalists[out->count++] = candidate;
 }
 
-static void choose_finalists(const hone_contest_state *state, hone_finals *out)
+static void choose_finalists(const hone_standings *standings, const hone_incumbent *incumbent, hone_finals *out)
 {
     memset(out, 0, sizeof *out);
-    add_best(state, out, BEST_COUNT, hopeless, false);
+    add_best(standings, out, BEST_COUNT, hopeless, false);
     // Four configs of one kernel are often as good as one; another kernel may have been unlucky in the race.
-    add_best(state, out, KERNEL_COUNT, near, true);
-    add_special(out, find_incumbent(state), hopeless);
-    add_special(out, hone_contest_standard(state), hopeless_default);
+    add_best(standings, out, KERNEL_COUNT, near, true);
+    add_special(out, find_incumbent(standings, incumbent), hopeless);
+    add_special(out, hone_standings_default(standings), hopeless_default);
 }
 
 // Order ------------------------------------------------------------------------------------------------------------
 
-static uint32_t differing(const hone_contest_state *state, const hone_candidate *candidate)
+static uint32_t differing(const hone_field *field, const hone_candidate *candidate)
 {
-    const hone_config *standard = &state->contestants[candidate->kernel].default_config;
+    const hone_config *standard = &field->contestants[candidate->kernel].default_config;
     uint32_t count = 0;
     for (uint32_t i = 0; i < candidate->config.count; i++)
         count += candidate->config.values[i] != standard->values[i];
@@ -94,9 +94,9 @@ static uint32_t differing(const hone_contest_state *state, const hone_candidate 
 
 // Simpler: nearer to its kernel's default, of a kernel that stands earlier in the registry, of smaller values. A total
 // order, so that a tie always ends the same.
-static bool is_simpler(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
+static bool is_simpler(const hone_field *field, const hone_candidate *a, const hone_candidate *b)
 {
-    uint32_t a_differs = differing(state, a), b_differs = differing(state, b);
+    uint32_t a_differs = differing(field, a), b_differs = differing(field, b);
     if (a_differs != b_differs) return a_differs < b_differs;
     if (a->kernel != b->kernel) return a->kernel < b->kernel;
     for (uint32_t i = 0; i < a->config.count; i++)
@@ -139,32 +139,33 @@ static bool is_certain(const hone_finals *finals, uint64_t seed)
 
 static uint32_t choose_winner(const hone_contest_state *state, const hone_finals *finals)
 {
+    const hone_incumbent *incumbent = &state->known.incumbent;
     uint32_t best = fastest(finals), winner = best;
-    if (is_incumbent(state, finals->finalists[best])) return best;
+    if (is_incumbent(incumbent, finals->finalists[best])) return best;
     for (uint32_t i = 0; i < finals->count; i++) {
         if (i == best) continue;
         hone_interval ratio =
-            hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, state->options.seed);
+            hone_ratio(finals->samples[best], finals->samples[i], finals->rounds, state->question.options.seed);
         bool undecided = ratio.low <= 1, tied = ratio.middle <= tie || (undecided && ratio.middle <= undecided_tie);
         // What is in its place stays there until another is certainly faster.
-        if ((tied || undecided) && is_incumbent(state, finals->finalists[i])) return i;
-        if (tied && is_simpler(state, finals->finalists[i], finals->finalists[winner])) winner = i;
+        if ((tied || undecided) && is_incumbent(incumbent, finals->finalists[i])) return i;
+        if (tied && is_simpler(&state->field, finals->finalists[i], finals->finalists[winner])) winner = i;
     }
     return winner;
 }
 
 // Blocks -----------------------------------------------------------------------------------------------------------
 
-static double seconds_left(const hone_contest_state *state)
+static double seconds_left(const hone_trials *trials)
 {
-    uint64_t now = hone_contest_now(state);
-    double left = now < state->end_ns ? (double)(state->end_ns - now) * 1e-9 : 0;
-    return fmax(left, least_share * state->options.seconds);
+    uint64_t now = hone_trials_now(trials);
+    double left = now < trials->end_ns ? (double)(trials->end_ns - now) * 1e-9 : 0;
+    return fmax(left, least_share * trials->question->options.seconds);
 }
 
-static double seconds_for_block(const hone_contest_state *state)
+static double seconds_for_block(const hone_trials *trials)
 {
-    return seconds_left(state) / LEAST_BLOCKS;
+    return seconds_left(trials) / LEAST_BLOCKS;
 }
 
 static double round_seconds(const hone_finals *finals)
@@ -176,9 +177,8 @@ static double round_seconds(const hone_finals *finals)
 }
 
 // Runs of seconds leave time for few: better two finalists and ten rounds than six and one.
-static void fit_finalists(const hone_contest_state *state, hone_finals *finals)
+static void fit_finalists(hone_finals *finals, double seconds)
 {
-    double seconds = seconds_for_block(state);
     while (finals->count > LEAST_FINALISTS && round_seconds(finals) * (LEAST_BLOCK_ROUNDS + EXTRA_ROUNDS) > seconds)
         finals->count--;
 }
@@ -200,20 +200,16 @@ static void add_samples(hone_finals *finals, const hone_confirmation *block)
     }
 }
 
-static hone_status ask(
-    hone_contest_state *state,
-    hone_candidate *const *finalists,
-    uint32_t count,
-    uint32_t rounds,
-    uint64_t seed,
-    double seconds,
-    hone_confirmation *out,
-    hone_error *err)
+// Finalists [first, first + count) in one block.
+static hone_block block_of(
+    const hone_field *field, const hone_finals *finals, uint32_t first, uint32_t count, uint32_t rounds)
 {
-    const hone_candidate *borrowed[HONE_MAX_FINALISTS];
-    for (uint32_t i = 0; i < count; i++)
-        borrowed[i] = finalists[i];
-    return hone_contest_ask_confirm(state, borrowed, count, rounds, seed, seconds, out, err);
+    hone_block block = {.count = count, .rounds = rounds};
+    for (uint32_t i = 0; i < count; i++) {
+        block.finalists[i] = finals->finalists[first + i];
+        block.kernels[i] = field->contestants[block.finalists[i]->kernel].ref;
+    }
+    return block;
 }
 
 // The worker was lost with all finalists in it. Alone, the culprit shows itself. False: nobody did.
@@ -224,7 +220,10 @@ static hone_status find_culprits(hone_contest_state *state, hone_finals *finals,
     for (uint32_t i = 0; i < finals->count; i++) {
         hone_candidate *candidate = finals->finalists[i];
         hone_error why = {0};
-        hone_status status = ask(state, &candidate, 1, LEAST_BLOCK_ROUNDS, i, seconds_for_block(state), &alone, &why);
+        hone_block block = block_of(&state->field, finals, i, 1, LEAST_BLOCK_ROUNDS);
+        block.seed = i;
+        block.seconds = seconds_for_block(&state->trials);
+        hone_status status = hone_trials_confirm(&state->trials, &block, &alone, &why);
         if (status == HONE_KERNEL_FAILED) {
             hone_contest_reject(state, candidate, HONE_FAILURE_CRASH, why.message);
             *out_found = true;
@@ -241,15 +240,23 @@ static hone_status find_culprits(hone_contest_state *state, hone_finals *finals,
 // What one attempt came to: every block done, or somebody fell out and there is another attempt.
 typedef enum attempt { ATTEMPT_DONE, ATTEMPT_FELL_OUT, ATTEMPT_LOST } attempt;
 
+static hone_status run_block(
+    hone_contest_state *state, const hone_finals *finals, uint32_t index, hone_confirmation *out, hone_error *err)
+{
+    double seconds = seconds_for_block(&state->trials);
+    hone_block block = block_of(&state->field, finals, 0, finals->count, rounds_for_block(finals, seconds));
+    block.seed = state->question.options.seed + index + 1;
+    block.seconds = seconds;
+    return hone_trials_confirm(&state->trials, &block, out, err);
+}
+
 static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
     hone_confirmation block;
+    hone_trials *trials = &state->trials;
     for (uint32_t b = 0; b < MOST_BLOCKS; b++) {
-        double seconds = seconds_for_block(state);
-        uint64_t seed = state->options.seed + b + 1;
         hone_error why = {0};
-        hone_status status = ask(
-            state, finals->finalists, finals->count, rounds_for_block(finals, seconds), seed, seconds, &block, &why);
+        hone_status status = run_block(state, finals, b, &block, &why);
         *out = ATTEMPT_LOST;
         if (status == HONE_KERNEL_FAILED) return HONE_OK;
         if (status != HONE_OK) return hone_fail(err, status, where, "%s", why.message);
@@ -261,9 +268,9 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
         }
         add_samples(finals, &block);
         *out = ATTEMPT_DONE;
-        bool late = hone_contest_now(state) >= state->end_ns;
-        if (late || (b + 1 >= LEAST_BLOCKS && is_certain(finals, state->options.seed))) break;
-        hone_contest_pause(state, pause_ns);
+        bool late = hone_trials_now(trials) >= trials->end_ns;
+        if (late || (b + 1 >= LEAST_BLOCKS && is_certain(finals, state->question.options.seed))) break;
+        hone_trials_pause(trials, pause_ns);
     }
     return HONE_OK;
 }
@@ -273,14 +280,14 @@ static hone_status nobody(hone_error *err)
     return hone_fail(err, HONE_NOT_FOUND, where, "no candidate passed");
 }
 
-hone_status hone_contest_confirm(hone_contest_state *state, hone_finals *out, hone_error *err)
+hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out, hone_error *err)
 {
     for (uint32_t tried = 0; tried < MOST_ATTEMPTS; tried++) {
         attempt came = ATTEMPT_LOST;
         bool found = true;
-        choose_finalists(state, out);
+        choose_finalists(&state->standings, &state->known.incumbent, out);
         if (out->count == 0) return nobody(err);
-        fit_finalists(state, out);
+        fit_finalists(out, seconds_for_block(&state->trials));
         hone_status status = run_blocks(state, out, &came, err);
         if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
         if (status != HONE_OK) return status;

@@ -59,10 +59,10 @@ static void put_failure(hone_buffer *out, const hone_trial *trial)
     hone_json_field(out, "reason", trial->reason);
 }
 
-static void put_evaluation(const hone_contest_state *state, const hone_candidate *candidate, hone_buffer *out)
+static void put_evaluation(const hone_field *field, const hone_candidate *candidate, hone_buffer *out)
 {
     char config[CONFIG_SIZE];
-    const hone_kernel_ref *ref = state->contestants[candidate->kernel].ref;
+    const hone_kernel_ref *ref = field->contestants[candidate->kernel].ref;
     bool fits = hone_config_json(ref->space, &candidate->config, config, sizeof config) < sizeof config;
     hone_buffer_char(out, '{');
     hone_json_field(out, "kernel", ref->kernel.name);
@@ -78,11 +78,11 @@ static void put_evaluation(const hone_contest_state *state, const hone_candidate
     hone_buffer_char(out, '}');
 }
 
-static void put_finals(const hone_contest_state *state, const hone_finals *finals, hone_buffer *out)
+static void put_finals(const hone_standings *standings, const hone_finals *finals, hone_buffer *out)
 {
     hone_buffer_format(out, ",\"finals\":{\"winner\":%u,\"finalists\":[", finals->winner);
     for (uint32_t i = 0; i < finals->count; i++) {
-        size_t index = (size_t)(finals->finalists[i] - state->candidates);
+        size_t index = (size_t)(finals->finalists[i] - standings->candidates);
         hone_buffer_format(out, "%s{\"evaluation\":%zu", i > 0 ? "," : "", index);
         put_numbers(out, "samples_ns", finals->samples[i], finals->rounds);
         hone_buffer_char(out, '}');
@@ -90,21 +90,21 @@ static void put_finals(const hone_contest_state *state, const hone_finals *final
     hone_buffer_text(out, "]}");
 }
 
-hone_status hone_contest_keep_trail(hone_contest_state *state, const hone_finals *finals, hone_error *err)
+hone_status hone_contest_keep_history(hone_contest_state *state, const hone_finals *finals, hone_error *err)
 {
     hone_buffer out;
-    hone_buffer_init(&out, state->environment->allocator);
+    hone_buffer_init(&out, state->question.environment->allocator);
     hone_buffer_text(&out, "{\"seconds\":");
-    hone_json_number(&out, (double)(hone_contest_now(state) - state->started_ns) * 1e-9);
+    hone_json_number(&out, hone_trials_elapsed_seconds(&state->trials));
     hone_buffer_text(&out, ",\"evaluations\":[");
-    for (size_t i = 0; i < state->candidate_count; i++) {
+    for (size_t i = 0; i < state->standings.count; i++) {
         if (i > 0) hone_buffer_char(&out, ',');
-        put_evaluation(state, &state->candidates[i], &out);
+        put_evaluation(&state->field, &state->standings.candidates[i], &out);
     }
     hone_buffer_char(&out, ']');
-    if (finals) put_finals(state, finals, &out);
+    if (finals) put_finals(&state->standings, finals, &out);
     hone_buffer_char(&out, '}');
     state->out->trail = out.failed ? NULL : hone_buffer_take(&out);
     hone_buffer_deinit(&out);
-    return state->out->trail ? HONE_OK : hone_fail_memory(err, "tune.trail");
+    return state->out->trail ? HONE_OK : hone_fail_memory(err, "tune.history");
 }

@@ -1,6 +1,6 @@
 // What near calls chose is tried first: the best configs that the stores know of other shapes, devices and versions. Each
 // neighbour is a source of its own, so that a search can drop one that misleads.
-#include "tune/contest/contest.h"
+#include "tune/contest/field.h"
 
 #include "base/error.h"
 #include "transfer/transfer.h"
@@ -9,11 +9,11 @@
 
 static const char where[] = "tune.priors";
 
-static hone_contestant *find_contestant(const hone_contest_state *state, const char *kernel)
+static hone_contestant *find_contestant(const hone_field *field, const char *kernel)
 {
-    for (size_t i = 0; i < state->count; i++)
-        if (state->contestants[i].space && strcmp(state->contestants[i].ref->kernel.name, kernel) == 0)
-            return &state->contestants[i];
+    for (size_t i = 0; i < field->count; i++)
+        if (field->contestants[i].space && strcmp(field->contestants[i].ref->kernel.name, kernel) == 0)
+            return &field->contestants[i];
     return NULL;
 }
 
@@ -31,16 +31,15 @@ static bool admits(void *ctx, const char *kernel, const char *config, const char
 }
 
 // The configs of one kernel, neighbour by neighbour.
-static void fill(
-    hone_contest_state *state, hone_contestant *contestant, const hone_transfer_answer *answer, size_t *used)
+static void fill(const hone_field *field, hone_contestant *contestant, const hone_transfer_answer *answer, size_t *used)
 {
-    hone_search_prior *first = state->priors + *used;
+    hone_search_prior *first = field->priors + *used;
     for (size_t i = 0; i < answer->neighbour_count; i++) {
         const hone_transfer_neighbour *neighbour = &answer->neighbours[i];
         for (size_t j = 0; j < neighbour->count; j++) {
             const hone_transfer_choice *choice = &neighbour->choices[j];
-            hone_search_prior *prior = state->priors + *used;
-            if (find_contestant(state, choice->kernel) != contestant) continue;
+            hone_search_prior *prior = field->priors + *used;
+            if (find_contestant(field, choice->kernel) != contestant) continue;
             if (!read_config(contestant, choice->config, &prior->config)) continue;
             prior->relative = choice->relative;
             prior->distance = neighbour->distance;
@@ -49,41 +48,42 @@ static void fill(
         }
     }
     contestant->priors = first;
-    contestant->prior_count = (size_t)(state->priors + *used - first);
+    contestant->prior_count = (size_t)(field->priors + *used - first);
 }
 
-static hone_status take(hone_contest_state *state, const hone_transfer_answer *answer, hone_error *err)
+static hone_status take(
+    hone_field *field, const hone_allocator *allocator, const hone_transfer_answer *answer, hone_error *err)
 {
     size_t used = 0;
     if (answer->neighbour_count == 0) return HONE_OK;
-    state->priors = hone_alloc_array(
-        &state->environment->allocator, answer->neighbour_count * HONE_TRANSFER_CHOICES + 1, sizeof *state->priors);
-    if (!state->priors) return hone_fail_memory(err, where);
-    for (size_t i = 0; i < state->count; i++)
-        if (state->contestants[i].space) fill(state, &state->contestants[i], answer, &used);
+    field->priors =
+        hone_alloc_array(allocator, answer->neighbour_count * HONE_TRANSFER_CHOICES + 1, sizeof *field->priors);
+    if (!field->priors) return hone_fail_memory(err, where);
+    for (size_t i = 0; i < field->count; i++)
+        if (field->contestants[i].space) fill(field, &field->contestants[i], answer, &used);
     return HONE_OK;
 }
 
-hone_status hone_contest_find_priors(hone_contest_state *state, hone_error *err)
+hone_status hone_field_find_priors(hone_field *field, const hone_question *question, hone_error *err)
 {
-    const hone_tune_environment *environment = state->environment;
+    const hone_tune_environment *environment = question->environment;
     hone_transfer *transfer = NULL;
     hone_transfer_answer answer;
     hone_error why = {0};
     if (!environment->store && !environment->system_store) return HONE_OK;
     // What was measured of the call itself is resumed.
-    const hone_transfer_question question = {
-        .key = state->key,
-        .regime = state->options.regime,
+    const hone_transfer_question asked = {
+        .key = question->key,
+        .regime = question->options.regime,
         .others_only = true,
         .admits = admits,
-        .admits_ctx = state,
+        .admits_ctx = field,
     };
     hone_status status = hone_transfer_create(&environment->allocator, 0, &transfer, &why);
     if (status == HONE_OK)
-        status = hone_transfer_find(transfer, environment->store, environment->system_store, &question, &answer, &why);
+        status = hone_transfer_find(transfer, environment->store, environment->system_store, &asked, &answer, &why);
     if (status == HONE_OK) {
-        status = take(state, &answer, err);
+        status = take(field, &environment->allocator, &answer, err);
         hone_transfer_answer_deinit(&answer);
     } else if (status == HONE_OUT_OF_MEMORY) {
         hone_fail_memory(err, where);

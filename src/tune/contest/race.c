@@ -20,30 +20,25 @@ static const double reference_reach = 1.5; // over the best: slower ones take to
 static const double gain_counts = 0.995;   // of the best time: what patience waits for
 static const char where[] = "tune.race";
 
-bool hone_contest_cancelled(const hone_contest_state *state)
-{
-    return state->options.cancel && *state->options.cancel;
-}
-
 static void say_progress(const hone_contest_state *state, const char *kernel)
 {
-    const hone_tune_options *options = &state->options;
+    const hone_tune_options *options = &state->question.options;
     if (!options->progress) return;
-    double elapsed = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
-    const hone_candidate *best = state->best >= 0 ? &state->candidates[state->best] : NULL;
-    uint32_t done = (uint32_t)state->candidate_count, total = state->total > done ? state->total : done;
+    double elapsed = hone_trials_elapsed_seconds(&state->trials);
+    const hone_candidate *best = hone_standings_best(&state->standings);
+    uint32_t done = (uint32_t)state->standings.count, total = state->field.planned > done ? state->field.planned : done;
     double remaining = options->seconds - elapsed;
     if (done > 0) {
         double by_count = elapsed / done * (total - done);
         if (by_count < remaining) remaining = by_count;
     }
     const hone_progress progress = {
-        .call = state->title,
+        .call = state->question.title,
         .done = done,
         .total = total,
         .kernel = kernel,
         .best_ns = best ? best->trial.time_ns : 0,
-        .best_kernel = best ? state->contestants[best->kernel].ref->kernel.name : NULL,
+        .best_kernel = best ? state->field.contestants[best->kernel].ref->kernel.name : NULL,
         .elapsed_seconds = elapsed,
         .remaining_seconds = remaining > 0 ? remaining : 0,
     };
@@ -52,57 +47,9 @@ static void say_progress(const hone_contest_state *state, const char *kernel)
 
 // Keeping the books ------------------------------------------------------------------------------------------------
 
-static bool kernel_is_taken(
-    const hone_contest_state *state, hone_candidate_taken *taken, const void *ctx, uint32_t kernel)
+hone_budget hone_contest_budget(const hone_contest_state *state)
 {
-    for (size_t i = 0; i < state->candidate_count; i++)
-        if (state->candidates[i].kernel == kernel && taken(ctx, &state->candidates[i])) return true;
-    return false;
-}
-
-hone_candidate *hone_contest_next_best(
-    const hone_contest_state *state, hone_candidate_taken *taken, const void *ctx, bool other)
-{
-    hone_candidate *best = NULL;
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        hone_candidate *candidate = &state->candidates[i];
-        if (candidate->out || candidate->trial.same || (state->heated && !candidate->heated) || taken(ctx, candidate))
-            continue;
-        if (best && candidate->rank_ns >= best->rank_ns) continue;
-        if (!other || !kernel_is_taken(state, taken, ctx, candidate->kernel)) best = candidate;
-    }
-    return best;
-}
-
-static bool nobody(const void *ctx, const hone_candidate *candidate)
-{
-    (void)ctx;
-    (void)candidate;
-    return false;
-}
-
-int64_t hone_contest_find_best(const hone_contest_state *state)
-{
-    const hone_candidate *best = hone_contest_next_best(state, nobody, NULL, false);
-    return best ? best - state->candidates : -1;
-}
-
-hone_candidate *hone_contest_standard(const hone_contest_state *state)
-{
-    hone_candidate *first = NULL;
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        hone_candidate *candidate = &state->candidates[i];
-        if (candidate->is_default && !candidate->out && (!first || candidate->kernel < first->kernel))
-            first = candidate;
-    }
-    return first;
-}
-
-static void note_reason(hone_contest_state *state, uint32_t kernel, hone_failure failure, const char *reason)
-{
-    hone_contest_kernel *row = &state->out->kernels[kernel];
-    row->rejected[failure]++;
-    hone_words_copy(row->reason, sizeof row->reason, reason);
+    return (hone_budget){&state->question, &state->trials, &state->field, &state->standings, &state->spending};
 }
 
 void hone_contest_reject(hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason)
@@ -110,9 +57,9 @@ void hone_contest_reject(hone_contest_state *state, hone_candidate *candidate, h
     candidate->out = true;
     candidate->trial.failure = failure;
     hone_words_copy(candidate->trial.reason, sizeof candidate->trial.reason, reason);
-    note_reason(state, candidate->kernel, failure, reason);
-    hone_contest_store(state, candidate);
-    state->best = hone_contest_find_best(state);
+    hone_field_note_failure(&state->field, candidate->kernel, failure, reason);
+    hone_known_store(&state->known, &state->question, &state->field, candidate);
+    hone_standings_update(&state->standings);
 }
 
 static void put_aside_if_lost(hone_contestant *contestant, hone_contest_kernel *row, hone_failure failure)
@@ -126,18 +73,19 @@ static void put_aside_if_lost(hone_contestant *contestant, hone_contest_kernel *
     memcpy(row->reason, reason, sizeof row->reason);
 }
 
-static void note_passed(hone_contest_state *state, hone_candidate *candidate)
+static void note_passed(hone_contest_state *state, const hone_candidate *candidate)
 {
-    hone_contestant *contestant = &state->contestants[candidate->kernel];
+    hone_contestant *contestant = &state->field.contestants[candidate->kernel];
+    hone_spending *spending = &state->spending;
     contestant->passed++;
     contestant->lost_in_row = 0;
     if (contestant->best_ns == 0 || candidate->rank_ns < contestant->best_ns) contestant->best_ns = candidate->rank_ns;
-    state->best = hone_contest_find_best(state);
-    double best_ns = state->candidates[state->best].rank_ns;
-    state->since_gain++;
-    if (state->gain_ns > 0 && best_ns >= state->gain_ns * gain_counts) return;
-    state->gain_ns = best_ns;
-    state->since_gain = 0;
+    hone_standings_update(&state->standings);
+    double best_ns = hone_standings_best(&state->standings)->rank_ns;
+    spending->since_gain++;
+    if (spending->gain_ns > 0 && best_ns >= spending->gain_ns * gain_counts) return;
+    spending->gain_ns = best_ns;
+    spending->since_gain = 0;
 }
 
 static hone_status enter(
@@ -149,53 +97,52 @@ static hone_status enter(
     bool resumed,
     hone_error *err)
 {
-    if (!hone_grow(
-            &state->environment->allocator, &state->candidates, &state->candidate_capacity, state->candidate_count + 1,
-            sizeof *state->candidates))
-        return hone_fail_memory(err, where);
-    hone_candidate *candidate = &state->candidates[state->candidate_count++];
+    hone_contestant *contestant = &state->field.contestants[kernel];
+    hone_candidate *candidate = hone_standings_add(&state->standings, &state->question.environment->allocator);
+    if (!candidate) return hone_fail_memory(err, where);
     *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
-    candidate->rank_ns = trial->low_ns / (resumed ? 1 : state->drift);
+    candidate->rank_ns = trial->low_ns / (resumed ? 1 : state->drift.factor);
     candidate->resumed = resumed;
     candidate->raced_ns = trial->time_ns;
-    candidate->at_seconds = (double)(hone_contest_now(state) - state->started_ns) * 1e-9;
+    candidate->at_seconds = hone_trials_elapsed_seconds(&state->trials);
     candidate->out = trial->failure != HONE_FAILURE_NONE;
-    state->contestants[kernel].tried++;
-    state->out->kernels[kernel].tried++;
+    contestant->tried++;
+    state->field.rows[kernel].tried++;
     if (!candidate->out) {
         note_passed(state, candidate);
         return HONE_OK;
     }
-    state->since_gain++;
-    note_reason(state, kernel, trial->failure, trial->reason);
+    state->spending.since_gain++;
+    hone_field_note_failure(&state->field, kernel, trial->failure, trial->reason);
     // Resumed failures come after all that passed, not in the order of time.
-    if (!resumed || state->contestants[kernel].passed == 0)
-        put_aside_if_lost(&state->contestants[kernel], &state->out->kernels[kernel], trial->failure);
+    if (!resumed || contestant->passed == 0) put_aside_if_lost(contestant, &state->field.rows[kernel], trial->failure);
     return HONE_OK;
 }
 
 // Trying -----------------------------------------------------------------------------------------------------------
 
-static double best_now(const hone_contest_state *state)
+static double best_now(const hone_standings *standings, const hone_drift *drift)
 {
-    return state->best >= 0 ? state->candidates[state->best].rank_ns * state->drift : 0;
+    const hone_candidate *best = hone_standings_best(standings);
+    return best ? best->rank_ns * drift->factor : 0;
 }
 
 // Little is noise, and would put those that were tried later before or behind the others; much is no drift either: one of
 // the two measurements was disturbed.
-static double believed_drift(const hone_contest_state *state, double drift)
+static double believed_drift(const hone_noise *noise, double drift)
 {
-    double noise = hone_noise_level(&state->noise), change = fabs(drift - 1);
-    return drift > drift_least && drift < drift_most && change > drift_deviations * noise ? drift : 1;
+    double change = fabs(drift - 1);
+    bool is_drift = drift > drift_least && drift < drift_most && change > drift_deviations * hone_noise_level(noise);
+    return is_drift ? drift : 1;
 }
 
 // Who shows the machine's speed: the same one as long as it is not far behind. True: another one from now on.
-static bool choose_reference(hone_contest_state *state)
+static bool choose_reference(const hone_standings *standings, hone_drift *drift)
 {
-    const hone_candidate *best = &state->candidates[state->best];
-    const hone_candidate *now = state->reference >= 0 ? &state->candidates[state->reference] : NULL;
+    const hone_candidate *best = hone_standings_best(standings);
+    const hone_candidate *now = drift->reference >= 0 ? &standings->candidates[drift->reference] : NULL;
     if (now && !now->out && now->rank_ns <= reference_reach * best->rank_ns) return false;
-    state->reference = state->best;
+    drift->reference = standings->best;
     return true;
 }
 
@@ -203,16 +150,18 @@ static bool choose_reference(hone_contest_state *state)
 // crowned it was luck in part, so that its first second look, and not its rank, is what later ones are compared with.
 static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
 {
-    if (state->best < 0 || ++state->since_drift < DRIFT_PERIOD) return HONE_OK;
-    state->since_drift = 0;
-    bool is_new = choose_reference(state);
-    hone_candidate *reference = &state->candidates[state->reference];
-    const hone_contestant *contestant = &state->contestants[reference->kernel];
+    hone_drift *drift = &state->drift;
+    if (state->standings.best < 0 || ++drift->since < DRIFT_PERIOD) return HONE_OK;
+    drift->since = 0;
+    bool is_new = choose_reference(&state->standings, drift);
+    hone_candidate *reference = &state->standings.candidates[drift->reference];
+    const hone_try what = {
+        .kernel = state->field.contestants[reference->kernel].ref, .config = &reference->config, .may_be_cut = true};
     hone_trial trial;
     bool cut;
-    hone_status status = hone_contest_try(state, contestant->ref, &reference->config, 0, &trial, &cut, err);
+    hone_status status = hone_trials_try(&state->trials, &what, &trial, &cut, err);
     if (status != HONE_OK || cut || trial.refused) {
-        if (is_new) state->reference = -1;
+        if (is_new) drift->reference = -1;
         return status;
     }
     if (trial.failure != HONE_FAILURE_NONE) {
@@ -220,70 +169,134 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
         return HONE_OK;
     }
     if (is_new)
-        state->reference_ns = trial.low_ns / state->drift;
+        drift->reference_ns = trial.low_ns / drift->factor;
     else
-        state->drift = believed_drift(state, trial.low_ns / state->reference_ns);
+        drift->factor = believed_drift(&state->trials.noise, trial.low_ns / drift->reference_ns);
     return HONE_OK;
 }
 
 // The worker cannot take this kernel at all, which is no failure of the kernel's.
-static void refuse(hone_contest_state *state, uint32_t kernel, const hone_trial *trial)
+static void refuse(hone_field *field, uint32_t kernel, const hone_trial *trial)
 {
-    hone_contest_kernel *row = &state->out->kernels[kernel];
-    state->contestants[kernel].put_aside = true;
+    hone_contest_kernel *row = &field->rows[kernel];
+    field->contestants[kernel].put_aside = true;
     hone_words_copy(row->reason, sizeof row->reason, trial->reason);
 }
 
+// The digests of a kernel's binaries that were measured: they need not be measured once more. The caller frees the list.
+static hone_status list_digests(
+    const hone_standings *standings, const hone_allocator *allocator, uint32_t kernel, hone_try *what, hone_error *err)
+{
+    uint64_t *digests = hone_alloc_array(allocator, standings->count + 1, sizeof *digests);
+    if (!digests) return hone_fail_memory(err, where);
+    for (size_t i = 0; i < standings->count; i++) {
+        const hone_candidate *candidate = &standings->candidates[i];
+        if (candidate->kernel == kernel && !candidate->out && candidate->trial.digest != 0)
+            digests[what->digest_count++] = candidate->trial.digest;
+    }
+    what->digests = digests;
+    return HONE_OK;
+}
+
+// The binary is that of another config, whose measurement stands for both.
+static void take_twins_trial(const hone_standings *standings, uint32_t kernel, hone_trial *trial)
+{
+    for (size_t i = 0; i < standings->count && trial->same; i++) {
+        const hone_candidate *candidate = &standings->candidates[i];
+        if (candidate->kernel != kernel || candidate->out || candidate->trial.same ||
+            candidate->trial.digest != trial->digest)
+            continue;
+        *trial = candidate->trial;
+        trial->same = true;
+        return;
+    }
+}
+
+// One candidate that was not tried before.
+static hone_status try_new(
+    hone_contest_state *state,
+    uint32_t kernel,
+    const hone_config *config,
+    double first_seconds,
+    hone_trial *out,
+    bool *out_cut,
+    hone_error *err)
+{
+    const hone_allocator *allocator = &state->question.environment->allocator;
+    hone_try what = {
+        .kernel = state->field.contestants[kernel].ref,
+        .config = config,
+        .best_ns = best_now(&state->standings, &state->drift),
+        .first_seconds = first_seconds,
+        .may_be_cut = state->standings.best >= 0,
+    };
+    hone_status status = HONE_OK;
+    // Who was measured already is asked to be so again.
+    if (!hone_standings_have(&state->standings, kernel, config))
+        status = list_digests(&state->standings, allocator, kernel, &what, err);
+    if (status == HONE_OK) status = hone_trials_try(&state->trials, &what, out, out_cut, err);
+    if (status == HONE_OK) take_twins_trial(&state->standings, kernel, out);
+    hone_free(allocator, (void *)(uintptr_t)what.digests);
+    return status;
+}
+
+static void note_costs(hone_spending *spending, hone_contestant *contestant, const hone_trial *trial, double spent_ns)
+{
+    if (trial->prepare_ns > contestant->prepare_ns) contestant->prepare_ns = trial->prepare_ns;
+    spending->measured++;
+    spending->measuring_ns += spent_ns;
+    contestant->measured++;
+    contestant->measuring_ns += spent_ns;
+}
+
 static hone_status measure(
-    hone_contest_state *state, uint32_t kernel, const hone_config *config, bool is_default, hone_error *err)
+    hone_contest_state *state,
+    uint32_t kernel,
+    const hone_config *config,
+    bool is_default,
+    double first_seconds,
+    hone_error *err)
 {
     hone_trial trial;
     bool cut;
-    hone_contestant *contestant = &state->contestants[kernel];
-    uint64_t start = hone_contest_now(state);
-    hone_status status = hone_contest_try(state, contestant->ref, config, best_now(state), &trial, &cut, err);
+    hone_contestant *contestant = &state->field.contestants[kernel];
+    uint64_t start = hone_trials_now(&state->trials);
+    hone_status status = try_new(state, kernel, config, first_seconds, &trial, &cut, err);
     if (status != HONE_OK || cut) return status;
     if (trial.refused) {
-        refuse(state, kernel, &trial);
+        refuse(&state->field, kernel, &trial);
         return HONE_OK;
     }
     status = enter(state, kernel, config, is_default, &trial, false, err);
     if (status != HONE_OK) return status;
-    if (trial.prepare_ns > contestant->prepare_ns) contestant->prepare_ns = trial.prepare_ns;
-    const hone_candidate *candidate = &state->candidates[state->candidate_count - 1];
-    hone_contest_tell(contestant, config, candidate->rank_ns, trial.failure);
-    hone_contest_store(state, candidate);
-    double spent_ns = (double)(hone_contest_now(state) - start);
-    state->measured++;
-    state->measuring_ns += spent_ns;
-    contestant->measured++;
-    contestant->measuring_ns += spent_ns;
+    const hone_candidate *candidate = &state->standings.candidates[state->standings.count - 1];
+    hone_contestant_tell(contestant, config, candidate->rank_ns, trial.failure);
+    hone_known_store(&state->known, &state->question, &state->field, candidate);
+    note_costs(&state->spending, contestant, &trial, (double)(hone_trials_now(&state->trials) - start));
     return look_at_drift(state, err);
 }
 
-static hone_status begin_step(hone_contest_state *state, uint32_t kernel, hone_error *err)
+static hone_status begin_step(const hone_contest_state *state, uint32_t kernel, hone_error *err)
 {
-    if (hone_contest_cancelled(state)) return hone_fail(err, HONE_CANCELLED, where, "cancelled");
-    say_progress(state, state->contestants[kernel].ref->kernel.name);
+    if (hone_question_is_cancelled(&state->question)) return hone_fail(err, HONE_CANCELLED, where, "cancelled");
+    say_progress(state, state->field.contestants[kernel].ref->kernel.name);
     return HONE_OK;
 }
 
+// first_seconds: that the candidate may take to be ready; 0: as long as the contest lasts.
 static hone_status take(
-    hone_contest_state *state, uint32_t kernel, const hone_config *config, bool is_default, hone_error *err)
+    hone_contest_state *state,
+    uint32_t kernel,
+    const hone_config *config,
+    bool is_default,
+    double first_seconds,
+    hone_error *err)
 {
     hone_status status = begin_step(state, kernel, err);
-    return status == HONE_OK ? measure(state, kernel, config, is_default, err) : status;
+    return status == HONE_OK ? measure(state, kernel, config, is_default, first_seconds, err) : status;
 }
 
 // In order ---------------------------------------------------------------------------------------------------------
-
-static bool is_entered(const hone_contest_state *state, uint32_t kernel, const hone_config *config)
-{
-    for (size_t i = 0; i < state->candidate_count; i++)
-        if (state->candidates[i].kernel == kernel && hone_config_equal(&state->candidates[i].config, config))
-            return true;
-    return false;
-}
 
 // What passed before what failed, the fast before the slow.
 static bool comes_before(const hone_resumed *a, const hone_resumed *b)
@@ -293,12 +306,12 @@ static bool comes_before(const hone_resumed *a, const hone_resumed *b)
     return !a_failed && a->trial.low_ns < b->trial.low_ns;
 }
 
-static const hone_resumed *next_resumed(const hone_contest_state *state)
+static const hone_resumed *next_resumed(const hone_known *known, const hone_field *field)
 {
     const hone_resumed *first = NULL;
-    for (size_t i = 0; i < state->resumed_count; i++) {
-        const hone_resumed *one = &state->resumed[i];
-        const hone_contestant *contestant = &state->contestants[one->kernel];
+    for (size_t i = 0; i < known->count; i++) {
+        const hone_resumed *one = &known->resumed[i];
+        const hone_contestant *contestant = &field->contestants[one->kernel];
         if (one->entered || !contestant->space || contestant->put_aside) continue;
         if (!first || comes_before(one, first)) first = one;
     }
@@ -310,10 +323,12 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
 {
     hone_status status = HONE_OK;
     const hone_resumed *next;
-    while (status == HONE_OK && hone_contest_evaluations_left(state) && (next = next_resumed(state)) != NULL) {
-        const hone_contestant *contestant = &state->contestants[next->kernel];
-        state->resumed[next - state->resumed].entered = true;
-        if (is_entered(state, next->kernel, &next->config) ||
+    const hone_budget budget = hone_contest_budget(state);
+    while (status == HONE_OK && hone_budget_has_evaluations(&budget) &&
+           (next = next_resumed(&state->known, &state->field)) != NULL) {
+        const hone_contestant *contestant = &state->field.contestants[next->kernel];
+        state->known.resumed[next - state->known.resumed].entered = true;
+        if (hone_standings_have(&state->standings, next->kernel, &next->config) ||
             hone_bound_space_check(contestant->space, &next->config, NULL) != HONE_OK)
             continue;
         status = begin_step(state, next->kernel, err);
@@ -326,13 +341,13 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
 // A compiler that needs minutes must not leave the others without any: in a longer contest it has more.
 static hone_status race_default(hone_contest_state *state, uint32_t kernel, hone_error *err)
 {
-    hone_contestant *contestant = &state->contestants[kernel];
-    hone_contest_kernel *row = &state->out->kernels[kernel];
+    hone_contestant *contestant = &state->field.contestants[kernel];
+    hone_contest_kernel *row = &state->field.rows[kernel];
     const hone_config config = contestant->default_config;
-    if (is_entered(state, kernel, &config)) return HONE_OK;
-    double granted = state->first_seconds = hone_contest_first_seconds(state, kernel);
-    hone_status status = take(state, kernel, &config, true, err);
-    state->first_seconds = 0;
+    if (hone_standings_have(&state->standings, kernel, &config)) return HONE_OK;
+    const hone_budget budget = hone_contest_budget(state);
+    double granted = hone_budget_first_seconds(&budget, kernel);
+    hone_status status = take(state, kernel, &config, true, granted, err);
     if (status != HONE_OK || contestant->tried > 0 || contestant->put_aside) return status;
     contestant->put_aside = true;
     snprintf(
@@ -344,11 +359,12 @@ static hone_status race_default(hone_contest_state *state, uint32_t kernel, hone
 static hone_status race_defaults(hone_contest_state *state, hone_error *err)
 {
     hone_status status = HONE_OK;
-    for (uint32_t i = 0; i < state->count && status == HONE_OK && hone_contest_evaluations_left(state); i++) {
-        const hone_contestant *contestant = &state->contestants[i];
+    const hone_budget budget = hone_contest_budget(state);
+    for (uint32_t i = 0; i < state->field.count && status == HONE_OK && hone_budget_has_evaluations(&budget); i++) {
+        const hone_contestant *contestant = &state->field.contestants[i];
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.
         if (!contestant->space || !contestant->has_default || contestant->put_aside) continue;
-        if (state->best >= 0 && !hone_contest_time_left(state)) continue;
+        if (state->standings.best >= 0 && !hone_budget_has_time(&budget)) continue;
         status = race_default(state, i, err);
     }
     return status;
@@ -357,24 +373,61 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
 // What the store answers with today defends its place.
 static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
 {
-    const hone_incumbent *incumbent = &state->incumbent;
-    if (!incumbent->is_there || !state->contestants[incumbent->kernel].space ||
-        is_entered(state, incumbent->kernel, &incumbent->config) || !hone_contest_evaluations_left(state))
+    const hone_incumbent *incumbent = &state->known.incumbent;
+    const hone_budget budget = hone_contest_budget(state);
+    if (!incumbent->is_there || !state->field.contestants[incumbent->kernel].space ||
+        hone_standings_have(&state->standings, incumbent->kernel, &incumbent->config) ||
+        !hone_budget_has_evaluations(&budget))
         return HONE_OK;
-    return take(state, incumbent->kernel, &incumbent->config, false, err);
+    return take(state, incumbent->kernel, &incumbent->config, false, 0, err);
+}
+
+// The next config of one kernel. A constraint that cannot be evaluated for some configs ends its kernel's search, not the
+// contest: both ends are HONE_NOT_FOUND.
+static hone_status next_of(hone_contest_state *state, size_t kernel, hone_config *out, hone_error *err)
+{
+    hone_error why = {0};
+    hone_contestant *contestant = &state->field.contestants[kernel];
+    size_t left = state->question.options.evaluations - state->standings.count;
+    hone_status status = hone_contest_next_config(&state->trials, contestant, left, out, &why);
+    if (status == HONE_OK) return HONE_OK;
+    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+    if (status == HONE_CANCELLED) return hone_fail(err, status, where, "%s", why.message);
+    contestant->exhausted = true;
+    hone_contest_kernel *row = &state->field.rows[kernel];
+    if (status != HONE_NOT_FOUND) hone_words_copy(row->reason, sizeof row->reason, why.message);
+    return HONE_NOT_FOUND;
+}
+
+// The next one to try after the defaults, of the kernel where a step is worth most. HONE_NOT_FOUND: there is none.
+static hone_status choose_next(
+    hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config, hone_error *err)
+{
+    const hone_budget budget = hone_contest_budget(state);
+    for (;;) {
+        int64_t chosen;
+        hone_status status = hone_budget_choose(&budget, &chosen, err);
+        if (status != HONE_OK) return status;
+        if (chosen < 0) return HONE_NOT_FOUND;
+        *out_kernel = (uint32_t)chosen;
+        status = next_of(state, (size_t)chosen, out_config, err);
+        if (status == HONE_OK) state->spending.turn++;
+        if (status != HONE_NOT_FOUND) return status;
+    }
 }
 
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
 {
+    const hone_budget budget = hone_contest_budget(state);
     hone_status status = race_resumed(state, err);
-    state->since_gain = 0; // patience is for what this contest tries
+    state->spending.since_gain = 0; // patience is for what this contest tries
     if (status == HONE_OK) status = race_defaults(state, err);
     if (status == HONE_OK) status = race_incumbent(state, err);
-    while (status == HONE_OK && hone_contest_goes_on(state)) {
+    while (status == HONE_OK && hone_budget_goes_on(&budget)) {
         uint32_t kernel;
         hone_config config;
-        status = hone_contest_next(state, &kernel, &config, err);
-        if (status == HONE_OK) status = take(state, kernel, &config, false, err);
+        status = choose_next(state, &kernel, &config, err);
+        if (status == HONE_OK) status = take(state, kernel, &config, false, 0, err);
     }
     if (status == HONE_NOT_FOUND) status = HONE_OK; // every config was looked at
     if (status == HONE_OK) say_progress(state, NULL);

@@ -108,18 +108,18 @@ static hone_failure measure(run *r, const hone_racing *racing, hone_trial *out, 
     return HONE_FAILURE_NONE;
 }
 
-static hone_status start(hone_contest_state *state, const hone_config *config, run *out, hone_error *err)
+static hone_status start(hone_trials *trials, const hone_config *config, run *out, hone_error *err)
 {
-    hone_recorded_seat *seat = state->measurer_ctx;
+    hone_recorded_seat *seat = trials->measurer_ctx;
     *out = (run){seat, hone_recorded_find(seat->recorded, config), hone_recorded_seat_use(seat, config)};
     if (out->row) return HONE_OK;
-    return hone_fail(err, HONE_NOT_FOUND, where, "%s: a config was asked for that was not recorded", state->title);
+    return hone_fail(
+        err, HONE_NOT_FOUND, where, "%s: a config was asked for that was not recorded", trials->question->title);
 }
 
 static hone_status attempt(
-    hone_contest_state *state,
-    const hone_kernel_ref *kernel,
-    const hone_config *config,
+    hone_trials *trials,
+    const hone_try *what,
     const hone_racing *racing,
     hone_trial *out,
     bool *out_cut,
@@ -127,9 +127,8 @@ static hone_status attempt(
 {
     run r;
     hone_error why = {0};
-    (void)kernel;
     (void)out_cut;
-    hone_status status = start(state, config, &r, err);
+    hone_status status = start(trials, what->config, &r, err);
     if (status != HONE_OK) return status;
     bool is_first = !r.use->tried;
     double before_ns = r.seat->clock_ns;
@@ -151,38 +150,30 @@ static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *
     return take(&runs[index], out_ns, err);
 }
 
-static hone_status confirm(
-    hone_contest_state *state,
-    const hone_candidate *const *finalists,
-    uint32_t count,
-    uint32_t rounds,
-    uint64_t seed,
-    double seconds,
-    hone_confirmation *out,
-    hone_error *err)
+static hone_status confirm(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err)
 {
     run runs[HONE_MAX_FINALISTS];
     hone_error why = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        hone_status status = start(state, &finalists[i]->config, &runs[i], err);
+    for (uint32_t i = 0; i < block->count; i++) {
+        hone_status status = start(trials, &block->finalists[i]->config, &runs[i], err);
         if (status != HONE_OK) return status;
     }
     const hone_rounds who = {runs, turn, run_now};
-    out->failure = hone_rounds_run(&who, count, rounds, seed, seconds * 1e9, out, &why);
+    out->failure = hone_rounds_run(&who, block->count, block->rounds, block->seed, block->seconds * 1e9, out, &why);
     if (out->failure != HONE_FAILURE_NONE) hone_words_copy(out->reason, sizeof out->reason, why.message);
     return HONE_OK;
 }
 
 // Clock --------------------------------------------------------------------------------------------------------------
 
-static uint64_t now_ns(const hone_contest_state *state)
+static uint64_t now_ns(const hone_trials *trials)
 {
-    return (uint64_t)((const hone_recorded_seat *)state->measurer_ctx)->clock_ns;
+    return (uint64_t)((const hone_recorded_seat *)trials->measurer_ctx)->clock_ns;
 }
 
-static void pause_for(hone_contest_state *state, uint64_t ns)
+static void pause_for(hone_trials *trials, uint64_t ns)
 {
-    ((hone_recorded_seat *)state->measurer_ctx)->clock_ns += (double)ns;
+    ((hone_recorded_seat *)trials->measurer_ctx)->clock_ns += (double)ns;
 }
 
 const hone_measurer hone_recorded_measurer = {attempt, confirm, NULL, now_ns, pause_for};

@@ -49,20 +49,20 @@ static hone_tune_options options_of(const hone_simulation *simulation)
 
 static hone_status enter(hone_contest_state *state, stage *s, const hone_simulation *simulation, hone_error *err)
 {
-    const hone_allocator *allocator = &state->environment->allocator;
-    state->contestants = hone_alloc(allocator, sizeof *state->contestants);
-    state->out->kernels = hone_alloc(allocator, sizeof *state->out->kernels);
-    if (!state->contestants || !state->out->kernels) return hone_fail_memory(err, where);
-    state->count = state->out->count = 1;
+    const hone_allocator *allocator = &state->question.environment->allocator;
+    state->field.contestants = hone_alloc(allocator, sizeof *state->field.contestants);
+    state->field.rows = state->out->kernels = hone_alloc(allocator, sizeof *state->out->kernels);
+    if (!state->field.contestants || !state->out->kernels) return hone_fail_memory(err, where);
+    state->field.count = state->out->count = 1;
     state->out->kernels[0].kernel = &s->kernel;
-    state->contestants[0] = (hone_contestant){
+    state->field.contestants[0] = (hone_contestant){
         .ref = &s->kernel,
         .configs = hone_recorded_configs(simulation->recorded),
         .config_count = hone_recorded_count(simulation->recorded),
         .priors = simulation->priors,
         .prior_count = simulation->prior_count,
     };
-    return hone_space_bind(s->kernel.space, NULL, NULL, &state->contestants[0].space, err);
+    return hone_space_bind(s->kernel.space, NULL, NULL, &state->field.contestants[0].space, err);
 }
 
 // The document -------------------------------------------------------------------------------------------------------
@@ -121,11 +121,11 @@ static void put_evaluations(const hone_contest_state *state, const stage *s, dou
 {
     *out_best = INFINITY;
     hone_buffer_text(out, ",\"evaluations\":[");
-    for (size_t i = 0; i < state->candidate_count; i++) {
-        const hone_recorded_row *row = hone_recorded_find(s->seat.recorded, &state->candidates[i].config);
+    for (size_t i = 0; i < state->standings.count; i++) {
+        const hone_recorded_row *row = hone_recorded_find(s->seat.recorded, &state->standings.candidates[i].config);
         if (row->failure == HONE_FAILURE_NONE) *out_best = fmin(*out_best, row->time);
         if (i > 0) hone_buffer_char(out, ',');
-        put_evaluation(s, &state->candidates[i], *out_best, out);
+        put_evaluation(s, &state->standings.candidates[i], *out_best, out);
     }
     hone_buffer_char(out, ']');
 }
@@ -178,9 +178,9 @@ static void put_document(
 static hone_status run(
     hone_contest_state *state, stage *s, const hone_simulation *simulation, hone_buffer *out, hone_error *err)
 {
-    state->title = simulation->name;
-    state->measurer = &hone_recorded_measurer;
-    state->measurer_ctx = &s->seat;
+    state->question.title = simulation->name;
+    state->trials.measurer = &hone_recorded_measurer;
+    state->trials.measurer_ctx = &s->seat;
     uint64_t start = hone_os_now_ns();
     hone_status status = enter(state, s, simulation, err);
     if (status == HONE_OK) status = hone_contest_compete(state, err);

@@ -40,59 +40,48 @@ static double compile(ground *g, const hone_kernel_ref *kernel, const hone_confi
 }
 
 static hone_status attempt(
-    hone_contest_state *state,
-    const hone_kernel_ref *kernel,
-    const hone_config *config,
+    hone_trials *trials,
+    const hone_try *what,
     const hone_racing *racing,
     hone_trial *out,
     bool *out_cut,
     hone_error *err)
 {
-    ground *g = state->measurer_ctx;
+    ground *g = trials->measurer_ctx;
     (void)racing;
     (void)err;
-    out->prepare_ns = compile(g, kernel, config);
+    out->prepare_ns = compile(g, what->kernel, what->config);
     // As on a machine: what is not ready in time is stopped, unless nothing works yet.
-    *out_cut = state->first_seconds > 0 && state->best >= 0 && out->prepare_ns > 1e9 * state->first_seconds;
-    if (*out_cut) g->clock_ns += 1e9 * state->first_seconds;
+    *out_cut = what->first_seconds > 0 && what->may_be_cut && out->prepare_ns > 1e9 * what->first_seconds;
+    if (*out_cut) g->clock_ns += 1e9 * what->first_seconds;
     if (*out_cut) return HONE_OK;
-    g->clock_ns += out->prepare_ns + g->run_ns[index_of(g, kernel)];
+    g->clock_ns += out->prepare_ns + g->run_ns[index_of(g, what->kernel)];
     // The same for both, and nothing that a model could learn: nobody is hopeless, and there is always something to gain.
-    out->time_ns = out->low_ns = out->high_ns = 1e6 + 1e3 * (double)(config->values[0] * 7919 % 1009);
+    out->time_ns = out->low_ns = out->high_ns = 1e6 + 1e3 * (double)(what->config->values[0] * 7919 % 1009);
     out->samples = 3;
     return HONE_OK;
 }
 
-static hone_status confirm(
-    hone_contest_state *state,
-    const hone_candidate *const *finalists,
-    uint32_t count,
-    uint32_t rounds,
-    uint64_t seed,
-    double seconds,
-    hone_confirmation *out,
-    hone_error *err)
+static hone_status confirm(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err)
 {
-    (void)state;
-    (void)seed;
-    (void)seconds;
+    (void)trials;
     (void)err;
-    out->count = count;
-    out->rounds = rounds;
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t round = 0; round < rounds; round++)
-            out->samples[i][round] = finalists[i]->trial.time_ns;
+    out->count = block->count;
+    out->rounds = block->rounds;
+    for (uint32_t i = 0; i < block->count; i++)
+        for (uint32_t round = 0; round < block->rounds; round++)
+            out->samples[i][round] = block->finalists[i]->trial.time_ns;
     return HONE_OK;
 }
 
-static uint64_t now_ns(const hone_contest_state *state)
+static uint64_t now_ns(const hone_trials *trials)
 {
-    return (uint64_t)((const ground *)state->measurer_ctx)->clock_ns;
+    return (uint64_t)((const ground *)trials->measurer_ctx)->clock_ns;
 }
 
-static void pause_for(hone_contest_state *state, uint64_t ns)
+static void pause_for(hone_trials *trials, uint64_t ns)
 {
-    ((ground *)state->measurer_ctx)->clock_ns += (double)ns;
+    ((ground *)trials->measurer_ctx)->clock_ns += (double)ns;
 }
 
 static const hone_measurer measurer = {attempt, confirm, NULL, now_ns, pause_for};
@@ -127,17 +116,17 @@ static void enter(ground *g)
 {
     const hone_allocator *allocator = &g->environment.allocator;
     hone_contest_state *state = g->state;
-    state->title = "made up";
-    state->measurer = &measurer;
-    state->measurer_ctx = g;
-    state->contestants = hone_alloc_array(allocator, KERNELS, sizeof *state->contestants);
-    state->out->kernels = hone_alloc_array(allocator, KERNELS, sizeof *state->out->kernels);
-    state->count = state->out->count = KERNELS;
+    state->question.title = "made up";
+    state->trials.measurer = &measurer;
+    state->trials.measurer_ctx = g;
+    state->field.contestants = hone_alloc_array(allocator, KERNELS, sizeof *state->field.contestants);
+    state->field.rows = state->out->kernels = hone_alloc_array(allocator, KERNELS, sizeof *state->out->kernels);
+    state->field.count = state->out->count = KERNELS;
     for (int i = 0; i < KERNELS; i++) {
         state->out->kernels[i].kernel = &g->kernels[i];
-        state->contestants[i] = (hone_contestant){.ref = &g->kernels[i], .has_default = true};
-        assert_int_equal(hone_space_bind(g->space, NULL, NULL, &state->contestants[i].space, NULL), HONE_OK);
-        state->contestants[i].default_config = (hone_config){.count = 1};
+        state->field.contestants[i] = (hone_contestant){.ref = &g->kernels[i], .has_default = true};
+        assert_int_equal(hone_space_bind(g->space, NULL, NULL, &state->field.contestants[i].space, NULL), HONE_OK);
+        state->field.contestants[i].default_config = (hone_config){.count = 1};
     }
 }
 

@@ -85,16 +85,16 @@ static int64_t chosen(const hone_recorded *recorded, uint64_t seed, int64_t incu
     const hone_allocator *allocator = &environment.allocator;
     assert_int_equal(hone_recorded_seat_init(&seat, allocator, recorded, true, &err), HONE_OK);
     assert_int_equal(hone_contest_create(&environment, &algorithm, NULL, &options, &contest, &state, &err), HONE_OK);
-    state->measurer = &hone_recorded_measurer;
-    state->measurer_ctx = &seat;
-    state->contestants = hone_alloc(allocator, sizeof *state->contestants);
-    contest.kernels = hone_alloc(allocator, sizeof *contest.kernels);
-    state->count = contest.count = 1;
+    state->trials.measurer = &hone_recorded_measurer;
+    state->trials.measurer_ctx = &seat;
+    state->field.contestants = hone_alloc(allocator, sizeof *state->field.contestants);
+    state->field.rows = contest.kernels = hone_alloc(allocator, sizeof *contest.kernels);
+    state->field.count = contest.count = 1;
     contest.kernels[0].kernel = &kernel;
-    state->contestants[0] = (hone_contestant){
+    state->field.contestants[0] = (hone_contestant){
         .ref = &kernel, .configs = hone_recorded_configs(recorded), .config_count = hone_recorded_count(recorded)};
-    assert_int_equal(hone_space_bind(kernel.space, NULL, NULL, &state->contestants[0].space, &err), HONE_OK);
-    if (incumbent >= 0) state->incumbent = (hone_incumbent){true, 0, hone_recorded_configs(recorded)[incumbent]};
+    assert_int_equal(hone_space_bind(kernel.space, NULL, NULL, &state->field.contestants[0].space, &err), HONE_OK);
+    if (incumbent >= 0) state->known.incumbent = (hone_incumbent){true, 0, hone_recorded_configs(recorded)[incumbent]};
     if (hone_contest_compete(state, &err) != HONE_OK) fail_msg("%s", err.message);
     int64_t x = contest.decision.config.values[0];
     hone_contest_destroy(&state);

@@ -1,5 +1,4 @@
-// Measurements in the store: an interrupted contest goes on where it stopped, since each is written at once.
-#include "tune/contest/contest.h"
+#include "tune/contest/known.h"
 
 #include "base/error.h"
 #include "base/log.h"
@@ -8,10 +7,12 @@
 
 #include <string.h>
 
-static const char where[] = "tune.resume";
+static const char where[] = "tune.known";
 
 typedef struct loader {
-    hone_contest_state *state;
+    hone_known *known;
+    const hone_question *question;
+    hone_field *field;
     bool failed;
 } loader;
 
@@ -21,39 +22,37 @@ static bool same_revision(const char *a, const char *b)
 }
 
 // "" when there is no memory for it: nothing is compared then.
-static const char *environment_of(const hone_contest_state *state, hone_contestant *contestant)
+static const char *environment_of(const hone_question *question, hone_contestant *contestant)
 {
     if (contestant->environment) return contestant->environment;
     hone_buffer text;
-    hone_buffer_init(&text, state->environment->allocator);
-    hone_environment_counted_json(state->environment->device, &contestant->ref->kernel, &text);
+    hone_buffer_init(&text, question->environment->allocator);
+    hone_environment_counted_json(question->environment->device, &contestant->ref->kernel, &text);
     if (!text.failed) contestant->environment = hone_copy_text(&text.allocator, text.data, text.size);
     hone_buffer_deinit(&text);
     return contestant->environment ? contestant->environment : "";
 }
 
-static bool is_of_today(
-    const hone_contest_state *state, hone_contestant *contestant, const hone_store_measurement *measurement)
+static bool is_of_today(const loader *load, hone_contestant *contestant, const hone_store_measurement *measurement)
 {
     char difference[HONE_DIFFERENCE_SIZE];
     const hone_kernel *kernel = &contestant->ref->kernel;
-    const hone_device_info *device = state->environment->device;
+    const hone_device_info *device = load->question->environment->device;
     if (measurement->failure != HONE_FAILURE_NONE)
         return hone_failure_stands(measurement, kernel, device, hone_os_now_utc(), NULL, 0);
     if (!same_revision(kernel->revision, measurement->revision)) return false;
-    if (state->any_environment) return true;
+    if (load->known->any_environment) return true;
     // Texts first: thousands of measurements have the same.
-    if (!measurement->environment || strcmp(measurement->environment, environment_of(state, contestant)) == 0)
+    if (!measurement->environment || strcmp(measurement->environment, environment_of(load->question, contestant)) == 0)
         return true;
     return hone_environment_compare(measurement->environment, device, kernel, difference) == HONE_STANDS;
 }
 
 // What was measured of another revision of the kernel, in another environment or under another regime says nothing here.
-static bool applies(
-    const hone_contest_state *state, hone_contestant *contestant, const hone_store_measurement *measurement)
+static bool applies(const loader *load, hone_contestant *contestant, const hone_store_measurement *measurement)
 {
     return contestant->space && strcmp(contestant->ref->kernel.name, measurement->kernel) == 0 &&
-           measurement->regime == state->options.regime && is_of_today(state, contestant, measurement);
+           measurement->regime == load->question->options.regime && is_of_today(load, contestant, measurement);
 }
 
 static bool read_trial(const hone_store_measurement *measurement, hone_trial *out)
@@ -73,20 +72,20 @@ static bool read_trial(const hone_store_measurement *measurement, hone_trial *ou
 static bool load_one(void *ctx, const hone_store_measurement *measurement)
 {
     loader *load = ctx;
-    hone_contest_state *state = load->state;
-    for (uint32_t i = 0; i < state->count; i++) {
+    hone_known *known = load->known;
+    for (uint32_t i = 0; i < load->field->count; i++) {
         hone_resumed resumed = {.kernel = i};
-        hone_contestant *contestant = &state->contestants[i];
-        if (!applies(state, contestant, measurement) || !read_trial(measurement, &resumed.trial)) continue;
+        hone_contestant *contestant = &load->field->contestants[i];
+        if (!applies(load, contestant, measurement) || !read_trial(measurement, &resumed.trial)) continue;
         if (hone_config_from_json(
                 contestant->ref->space, measurement->config, strlen(measurement->config), &resumed.config, NULL) !=
             HONE_OK)
             continue;
         load->failed = !hone_grow(
-            &state->environment->allocator, &state->resumed, &state->resumed_capacity, state->resumed_count + 1,
-            sizeof *state->resumed);
+            &load->question->environment->allocator, &known->resumed, &known->capacity, known->count + 1,
+            sizeof *known->resumed);
         if (load->failed) return false;
-        state->resumed[state->resumed_count++] = resumed;
+        known->resumed[known->count++] = resumed;
     }
     return true;
 }
@@ -129,139 +128,149 @@ static bool note_failure(void *ctx, const hone_store_measurement *measurement)
 }
 
 // Fresh forgets all failures of the call, also those whose configs this contest will not come to.
-static hone_status forget_failures(const hone_contest_state *state, hone_error *err)
+static hone_status forget_failures(const hone_question *question, hone_error *err)
 {
-    hone_store *store = state->environment->store;
-    forgotten list = {.arena = {.allocator = state->environment->allocator}};
+    hone_store *store = question->environment->store;
+    forgotten list = {.arena = {.allocator = question->environment->allocator}};
     hone_error why = {0};
-    hone_status status = hone_store_measurements(store, &state->key, note_failure, &list, &why);
+    hone_status status = hone_store_measurements(store, &question->key, note_failure, &list, &why);
     for (size_t i = 0; i < list.count && !list.failed && status == HONE_OK; i++)
-        status = hone_store_put_measurement(store, &state->key, &list.failures[i], &why);
+        status = hone_store_put_measurement(store, &question->key, &list.failures[i], &why);
     if (status != HONE_OK && status != HONE_NOT_FOUND)
         hone_log_write(
-            state->environment->log, HONE_LOG_WARNING, "earlier failures are not forgotten: %s", why.message);
+            question->environment->log, HONE_LOG_WARNING, "earlier failures are not forgotten: %s", why.message);
     hone_free(&list.arena.allocator, list.failures);
     hone_arena_destroy(&list.arena);
     return list.failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
-static hone_status load_from(hone_contest_state *state, hone_store *store, hone_error *err)
+static hone_status load_from(loader *load, hone_store *store, hone_error *err)
 {
-    loader load = {state, false};
     hone_error why = {0};
     if (!store) return HONE_OK;
-    hone_status status = hone_store_measurements(store, &state->key, load_one, &load, &why);
-    if (load.failed) return hone_fail_memory(err, where);
+    hone_status status = hone_store_measurements(store, &load->question->key, load_one, load, &why);
+    if (load->failed) return hone_fail_memory(err, where);
     if (status != HONE_OK && status != HONE_NOT_FOUND)
         hone_log_write(
-            state->environment->log, HONE_LOG_WARNING, "earlier measurements cannot be read, all are taken anew: %s",
-            why.message);
+            load->question->environment->log, HONE_LOG_WARNING,
+            "earlier measurements cannot be read, all are taken anew: %s", why.message);
     return HONE_OK;
 }
 
 // Of two measurements of one config the first is taken: the user's own.
-hone_status hone_contest_load(hone_contest_state *state, hone_error *err)
+hone_status hone_known_load(hone_known *known, const hone_question *question, hone_field *field, hone_error *err)
 {
-    const hone_tune_environment *environment = state->environment;
-    if (state->options.fresh) return environment->store ? forget_failures(state, err) : HONE_OK;
-    hone_status status = load_from(state, environment->store, err);
-    return status == HONE_OK ? load_from(state, environment->system_store, err) : status;
+    const hone_tune_environment *environment = question->environment;
+    loader load = {known, question, field, false};
+    if (question->options.fresh) return environment->store ? forget_failures(question, err) : HONE_OK;
+    hone_status status = load_from(&load, environment->store, err);
+    return status == HONE_OK ? load_from(&load, environment->system_store, err) : status;
 }
 
 // Keeping what is there ------------------------------------------------------------------------------------------------
 
-static hone_contestant *find_contestant(const hone_contest_state *state, const hone_store_decision *row)
+static hone_contestant *find_contestant(const hone_field *field, const hone_store_decision *row)
 {
-    for (size_t i = 0; i < state->count; i++) {
-        const hone_kernel *kernel = &state->contestants[i].ref->kernel;
-        if (state->contestants[i].space && strcmp(kernel->name, row->kernel) == 0 &&
+    for (size_t i = 0; i < field->count; i++) {
+        const hone_kernel *kernel = &field->contestants[i].ref->kernel;
+        if (field->contestants[i].space && strcmp(kernel->name, row->kernel) == 0 &&
             strcmp(hone_platform_name(kernel->platform), row->platform) == 0 &&
             (!row->revision || same_revision(kernel->revision, row->revision)))
-            return &state->contestants[i];
+            return &field->contestants[i];
     }
     return NULL;
 }
 
 // The contestant of a stored decision that was verified and could still be taken; NULL: there is none.
-static hone_contestant *find_choice(
-    const hone_contest_state *state, const hone_store_decision *row, hone_config *out_config)
+static hone_contestant *find_choice(const hone_field *field, const hone_store_decision *row, hone_config *out_config)
 {
-    hone_contestant *contestant = row->verified ? find_contestant(state, row) : NULL;
+    hone_contestant *contestant = row->verified ? find_contestant(field, row) : NULL;
     if (!contestant) return NULL;
     const hone_space *space = contestant->ref->space;
     if (hone_config_from_json(space, row->config, strlen(row->config), out_config, NULL) != HONE_OK) return NULL;
     return hone_bound_space_check(contestant->space, out_config, NULL) == HONE_OK ? contestant : NULL;
 }
 
+typedef struct incumbent_reader {
+    const hone_field *field;
+    hone_incumbent *out;
+} incumbent_reader;
+
 static void note_incumbent(void *ctx, const hone_store_decision *row)
 {
-    hone_contest_state *state = ctx;
-    hone_incumbent *incumbent = &state->incumbent;
-    const hone_contestant *contestant = find_choice(state, row, &incumbent->config);
-    incumbent->is_there = contestant != NULL;
-    if (contestant) incumbent->kernel = (uint32_t)(contestant - state->contestants);
+    const incumbent_reader *reader = ctx;
+    const hone_contestant *contestant = find_choice(reader->field, row, &reader->out->config);
+    reader->out->is_there = contestant != NULL;
+    if (contestant) reader->out->kernel = (uint32_t)(contestant - reader->field->contestants);
 }
 
-void hone_contest_find_incumbent(hone_contest_state *state)
+void hone_known_find_incumbent(hone_known *known, const hone_question *question, const hone_field *field)
 {
-    hone_store *store = state->environment->store;
-    if (store) (void)!hone_store_get(store, &state->key, state->options.regime, note_incumbent, state, NULL);
+    hone_store *store = question->environment->store;
+    incumbent_reader reader = {field, &known->incumbent};
+    if (store) (void)!hone_store_get(store, &question->key, question->options.regime, note_incumbent, &reader, NULL);
 }
+
+typedef struct keeper {
+    const hone_question *question;
+    const hone_field *field;
+    hone_decision *out;
+} keeper;
 
 static void keep_row(void *ctx, const hone_store_decision *row)
 {
-    hone_contest_state *state = ctx;
-    hone_decision *decision = &state->out->decision;
+    const keeper *keep = ctx;
     hone_config config;
-    const hone_contestant *contestant = find_choice(state, row, &config);
+    const hone_contestant *contestant = find_choice(keep->field, row, &config);
     if (!contestant) return;
     const hone_kernel_ref *ref = contestant->ref;
+    const hone_device_info *device = keep->question->environment->device;
     char difference[HONE_DIFFERENCE_SIZE];
-    if (hone_environment_compare(row->environment, state->environment->device, &ref->kernel, difference) != HONE_STANDS)
-        return;
+    if (hone_environment_compare(row->environment, device, &ref->kernel, difference) != HONE_STANDS) return;
     hone_evidence evidence = {0};
     if (row->evidence) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL);
     evidence.time_ns = row->time_ns;
     evidence.regime = row->regime;
-    hone_contest_fill_decision(state, ref, &config, decision);
-    decision->evidence = evidence;
+    hone_question_fill_decision(keep->question, ref, &config, keep->out);
+    keep->out->evidence = evidence;
 }
 
-bool hone_contest_keep(hone_contest_state *state)
+bool hone_known_keeps(const hone_question *question, const hone_field *field, hone_decision *out)
 {
-    hone_store *const stores[] = {state->environment->store, state->environment->system_store};
+    hone_store *const stores[] = {question->environment->store, question->environment->system_store};
+    keeper keep = {question, field, out};
     bool kept = false;
-    for (int i = 0; i < 2 && state->options.keep_existing && !kept; i++)
+    for (int i = 0; i < 2 && question->options.keep_existing && !kept; i++)
         kept = stores[i] &&
-               hone_store_get(stores[i], &state->key, state->options.regime, keep_row, state, NULL) == HONE_OK &&
-               state->out->decision.kernel[0] != '\0';
+               hone_store_get(stores[i], &question->key, question->options.regime, keep_row, &keep, NULL) == HONE_OK &&
+               out->kernel[0] != '\0';
     return kept;
 }
 
-const hone_resumed *hone_contest_find_resumed(
-    const hone_contest_state *state, uint32_t kernel, const hone_config *config)
+const hone_resumed *hone_known_find(const hone_known *known, uint32_t kernel, const hone_config *config)
 {
-    for (size_t i = 0; i < state->resumed_count; i++)
-        if (state->resumed[i].kernel == kernel && hone_config_equal(&state->resumed[i].config, config))
-            return &state->resumed[i];
+    for (size_t i = 0; i < known->count; i++)
+        if (known->resumed[i].kernel == kernel && hone_config_equal(&known->resumed[i].config, config))
+            return &known->resumed[i];
     return NULL;
 }
 
-void hone_contest_store(hone_contest_state *state, const hone_candidate *candidate)
+void hone_known_store(
+    hone_known *known, const hone_question *question, hone_field *field, const hone_candidate *candidate)
 {
     char config[1024];
-    const hone_kernel_ref *ref = state->contestants[candidate->kernel].ref;
-    if (!state->environment->store) return;
+    const hone_kernel_ref *ref = field->contestants[candidate->kernel].ref;
+    if (!question->environment->store) return;
     if (hone_config_json(ref->space, &candidate->config, config, sizeof config) >= sizeof config) return;
     const hone_trial *trial = &candidate->trial;
     char measured[24];
     hone_os_format_utc(hone_os_now_utc(), measured);
-    const char *environment = environment_of(state, &state->contestants[candidate->kernel]);
+    const char *environment = environment_of(question, &field->contestants[candidate->kernel]);
     const hone_store_measurement measurement = {
         .kernel = ref->kernel.name,
         .config = config,
         .revision = ref->kernel.revision,
-        .regime = state->options.regime,
+        .regime = question->options.regime,
         .time_ns = trial->time_ns,
         .low_ns = trial->low_ns,
         .high_ns = trial->high_ns,
@@ -273,8 +282,8 @@ void hone_contest_store(hone_contest_state *state, const hone_candidate *candida
         .measured = measured,
     };
     hone_error why = {0};
-    if (hone_store_put_measurement(state->environment->store, &state->key, &measurement, &why) == HONE_OK) return;
-    if (!state->store_warned)
-        hone_log_write(state->environment->log, HONE_LOG_WARNING, "a measurement was not stored: %s", why.message);
-    state->store_warned = true;
+    if (hone_store_put_measurement(question->environment->store, &question->key, &measurement, &why) == HONE_OK) return;
+    if (!known->store_warned)
+        hone_log_write(question->environment->log, HONE_LOG_WARNING, "a measurement was not stored: %s", why.message);
+    known->store_warned = true;
 }

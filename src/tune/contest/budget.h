@@ -1,0 +1,36 @@
+// What may still be spent, and on which kernel.
+#ifndef HONE_TUNE_CONTEST_BUDGET_H
+#define HONE_TUNE_CONTEST_BUDGET_H
+
+#include "tune/contest/trial.h"
+
+// What this contest has spent. The race writes it.
+typedef struct hone_spending {
+    uint32_t measured;   // candidates
+    double measuring_ns; // that took
+    uint32_t turn;       // of the searches
+    uint32_t since_gain; // candidates
+    double gain_ns;      // best time at the last gain
+} hone_spending;
+
+// What the budget is judged by: read only, but for the field's searches.
+typedef struct hone_budget {
+    const hone_question *question;
+    const hone_trials *trials; // for its clock
+    const hone_field *field;
+    const hone_standings *standings;
+    const hone_spending *spending;
+} hone_budget;
+
+bool hone_budget_has_evaluations(const hone_budget *budget);
+bool hone_budget_has_time(const hone_budget *budget);
+// Evaluations, time and patience are left, and a step more is worth what it costs.
+bool hone_budget_goes_on(const hone_budget *budget);
+// The kernel whose next step is worth most; *out -1: there is nobody left. HONE_OUT_OF_MEMORY.
+hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_error *err);
+// How long the default of the index-th kernel may take to be ready: what others before it left of theirs is added.
+double hone_budget_first_seconds(const hone_budget *budget, size_t index);
+// What the next step is expected to take off the best time, relative.
+double hone_budget_expected_gain(const hone_budget *budget);
+
+#endif

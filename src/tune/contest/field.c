@@ -1,0 +1,206 @@
+// Who competes, and what each kernel's search begins with: its space or explicit list, what is known from elsewhere, and
+// what an earlier contest measured.
+#include "tune/contest/field.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "tune/contest/known.h"
+
+#include <string.h>
+
+static const char where[] = "tune.candidates";
+
+bool hone_field_has_anybody(const hone_field *field)
+{
+    for (size_t i = 0; i < field->count; i++)
+        if (field->contestants[i].space) return true;
+    return false;
+}
+
+void hone_field_exclude(hone_field *field, size_t kernel, const char *reason)
+{
+    hone_contest_kernel *row = &field->rows[kernel];
+    hone_words_copy(row->reason, sizeof row->reason, reason);
+    hone_search_destroy(&field->contestants[kernel].search);
+    hone_bound_space_release(&field->contestants[kernel].space);
+}
+
+void hone_field_note_failure(hone_field *field, uint32_t kernel, hone_failure failure, const char *reason)
+{
+    hone_contest_kernel *row = &field->rows[kernel];
+    row->rejected[failure]++;
+    hone_words_copy(row->reason, sizeof row->reason, reason);
+}
+
+void hone_field_deinit(hone_field *field, const hone_allocator *allocator)
+{
+    for (size_t i = 0; i < field->count; i++) {
+        hone_search_destroy(&field->contestants[i].search);
+        hone_bound_space_release(&field->contestants[i].space);
+        hone_free(allocator, field->contestants[i].environment);
+    }
+    hone_free(allocator, field->contestants);
+    hone_free(allocator, field->priors);
+}
+
+// Collecting -----------------------------------------------------------------------------------------------------
+
+hone_status hone_tune_asks_for(
+    const hone_tune_options *options, const char *kernel, hone_platform platform, hone_error *err)
+{
+    if (options->kernel && strcmp(options->kernel, kernel) != 0)
+        return hone_fail(err, HONE_UNSUPPORTED, where, "left out: only kernel %s was asked for", options->kernel);
+    if (options->platform && strcmp(options->platform, hone_platform_name(platform)) != 0)
+        return hone_fail(err, HONE_UNSUPPORTED, where, "left out: only platform %s was asked for", options->platform);
+    return HONE_OK;
+}
+
+static hone_status asked_for(const hone_question *question, const hone_kernel *kernel, hone_error *err)
+{
+    if (kernel->is_reference) return hone_fail(err, HONE_UNSUPPORTED, where, "the reference, which never competes");
+    return hone_tune_asks_for(&question->options, kernel->name, kernel->platform, err);
+}
+
+// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of it.
+static hone_status is_worth_timing(const hone_kernel *kernel, const hone_device_info *device, hone_error *err)
+{
+    if (kernel->platform != HONE_PALLAS || device->backend != HONE_CPU) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where,
+        "runs in interpret mode on a CPU, for correctness only: its time says nothing of the kernel, so it does not "
+        "compete");
+}
+
+// Why this kernel does not compete, or its space bound to the call.
+static hone_status admit(const hone_question *question, hone_contestant *contestant, hone_error *err)
+{
+    const hone_device_info *device = question->environment->device;
+    const hone_tune_environment *environment = question->environment;
+    hone_status status = asked_for(question, &contestant->ref->kernel, err);
+    if (status == HONE_OK) status = hone_kernel_eligible(contestant->ref, question->call, device, err);
+    if (status == HONE_OK) status = is_worth_timing(&contestant->ref->kernel, device, err);
+    if (status == HONE_OK && environment->admits)
+        status = environment->admits(environment->admits_ctx, contestant->ref, device, err);
+    if (status == HONE_OK)
+        status = hone_kernel_default_config(contestant->ref, question->call, device, &contestant->default_config, err);
+    if (status == HONE_OK)
+        status = hone_space_bind(contestant->ref->space, question->call, device, &contestant->space, err);
+    contestant->has_default = status == HONE_OK;
+    return status;
+}
+
+hone_status hone_field_collect(hone_field *field, const hone_question *question, hone_contest *out, hone_error *err)
+{
+    size_t count;
+    const hone_allocator *allocator = &question->environment->allocator;
+    const hone_kernel_ref *const *kernels = hone_registry_list(question->algorithm, &count);
+    field->contestants = hone_alloc_array(allocator, count, sizeof *field->contestants);
+    field->rows = out->kernels = hone_alloc_array(allocator, count, sizeof *field->rows);
+    if (!field->contestants || !field->rows) return hone_fail_memory(err, where);
+    field->count = out->count = count;
+    for (size_t i = 0; i < count; i++) {
+        hone_error why = {0};
+        field->contestants[i].ref = field->rows[i].kernel = kernels[i];
+        hone_status status = admit(question, &field->contestants[i], &why);
+        if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+        if (status != HONE_OK) hone_field_exclude(field, i, why.message);
+    }
+    return HONE_OK;
+}
+
+// Searches -------------------------------------------------------------------------------------------------------
+
+// An explicit list may repeat itself and may name configs that the space does not have.
+static hone_status list_explicit(
+    const hone_question *question, const hone_contestant *contestant, hone_config **out, size_t *out_count)
+{
+    const hone_kernel *kernel = &contestant->ref->kernel;
+    size_t capacity = 0, most = question->options.evaluations;
+    for (size_t i = 0; *out_count < most; i++) {
+        hone_config config = {0};
+        if (!kernel->candidates(kernel, question->call, i, &config)) break;
+        if (hone_bound_space_check(contestant->space, &config, NULL) != HONE_OK) continue;
+        if (!hone_grow(&question->environment->allocator, out, &capacity, *out_count + 1, sizeof **out))
+            return HONE_OUT_OF_MEMORY;
+        (*out)[(*out_count)++] = config;
+    }
+    return HONE_OK;
+}
+
+static hone_status create_search(
+    const hone_question *question,
+    hone_contestant *contestant,
+    const hone_config *configs,
+    size_t count,
+    hone_error *err)
+{
+    const char *name = contestant->ref->kernel.name;
+    const hone_search_options options = {
+        .seed = question->options.seed ^ hone_hash64(name, strlen(name)),
+        .evaluations = question->options.evaluations,
+        .priors = contestant->priors,
+        .prior_count = contestant->prior_count,
+        .configs = configs,
+        .config_count = count,
+    };
+    return hone_search_create(&question->environment->allocator, contestant->space, &options, &contestant->search, err);
+}
+
+// *out_size: how many configs there are.
+static hone_status begin_search(
+    const hone_question *question, hone_contestant *contestant, uint64_t *out_size, hone_error *err)
+{
+    uint64_t low; // a space that cannot be counted is a large one
+    hone_config *listed = NULL;
+    const hone_config *configs = contestant->configs;
+    size_t count = contestant->config_count;
+    hone_status status = HONE_OK;
+    bool lists = !configs && contestant->ref->kernel.candidates;
+    if (lists) status = list_explicit(question, contestant, &listed, &count);
+    if (status == HONE_OUT_OF_MEMORY) hone_fail_memory(err, where);
+    if (lists) configs = listed;
+    *out_size = count;
+    if (status == HONE_OK && !configs && !lists)
+        status = hone_bound_space_bounds(contestant->space, &low, out_size, err);
+    // An empty list is no list to the search, and here leaves the default alone.
+    if (status == HONE_OK && (configs || !lists)) status = create_search(question, contestant, configs, count, err);
+    hone_free(&question->environment->allocator, listed);
+    if (*out_size == 0) *out_size = 1;
+    return status;
+}
+
+static void tell_resumed(const hone_field *field, const hone_known *known)
+{
+    for (size_t i = 0; i < known->count; i++) {
+        const hone_resumed *resumed = &known->resumed[i];
+        const hone_contestant *contestant = &field->contestants[resumed->kernel];
+        hone_contestant_tell(contestant, &resumed->config, resumed->trial.low_ns, resumed->trial.failure);
+    }
+}
+
+hone_status hone_field_begin_searches(
+    hone_field *field, const hone_question *question, const hone_known *known, hone_error *err)
+{
+    uint64_t total = 0, size = 0;
+    for (size_t i = 0; i < field->count; i++) {
+        hone_error why = {0};
+        if (!field->contestants[i].space) continue;
+        hone_status status = begin_search(question, &field->contestants[i], &size, &why);
+        if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+        if (status != HONE_OK)
+            hone_field_exclude(field, i, why.message);
+        else
+            total = size > UINT64_MAX - total ? UINT64_MAX : total + size;
+    }
+    tell_resumed(field, known);
+    field->exhaustive = total <= question->options.evaluations;
+    field->planned = field->exhaustive ? (uint32_t)total : question->options.evaluations;
+    return HONE_OK;
+}
+
+// What the search cannot take (a config that its list does not have, a time of zero) it learns nothing from.
+void hone_contestant_tell(
+    const hone_contestant *contestant, const hone_config *config, double time_ns, hone_failure failure)
+{
+    if (contestant->search) (void)!hone_search_tell(contestant->search, config, time_ns, failure, NULL);
+}

@@ -1,0 +1,65 @@
+// Who competes: one contestant for each kernel of the algorithm, and where its search stands.
+#ifndef HONE_TUNE_CONTEST_FIELD_H
+#define HONE_TUNE_CONTEST_FIELD_H
+
+#include "search/search.h"
+#include "space/space.h"
+#include "tune/contest/question.h"
+#include "tune/wire/message.h"
+
+typedef struct hone_known hone_known;
+
+// One kernel.
+typedef struct hone_contestant {
+    const hone_kernel_ref *ref;
+    hone_bound_space *space; // NULL: it does not compete
+    hone_config default_config;
+    bool has_default;
+    const hone_config *configs; // only these, borrowed; NULL: the space, or the kernel's own list
+    size_t config_count;
+    const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
+    size_t prior_count;
+    hone_search *search;                // NULL: there is nothing but the default
+    bool exhausted;                     // the search has come to its end
+    double prepare_ns;                  // the longest that preparing a config took
+    bool prepares_alone;                // preparing several at once went wrong
+    hone_config ahead[HONE_MOST_AHEAD]; // proposed and prepared before their turns
+    uint32_t ahead_count, ahead_next;
+    uint32_t tried, passed;
+    uint32_t measured;    // of the tried, by this contest
+    double measuring_ns;  // that took, preparing included
+    uint32_t lost_in_row; // crashes and time-outs since the last that answered
+    bool put_aside;
+    double best_ns;    // rank_ns of its best candidate; 0: none
+    char *environment; // what its measurements are made with; NULL: not asked yet
+} hone_contestant;
+
+typedef struct hone_field {
+    hone_contestant *contestants; // in the registry's order
+    size_t count;
+    hone_contest_kernel *rows; // of the contest's result, one for each contestant; borrowed
+    hone_search_prior *priors; // of all contestants
+    bool exhaustive;           // every config of every contestant is within the evaluations
+    uint32_t planned;          // candidates
+} hone_field;
+
+// Makes the field: every kernel of the algorithm, with the reason in its row where it does not compete. Allocates the rows
+// of `out`. Returns HONE_OK also when nobody competes; HONE_OUT_OF_MEMORY.
+hone_status hone_field_collect(hone_field *field, const hone_question *question, hone_contest *out, hone_error *err);
+void hone_field_deinit(hone_field *field, const hone_allocator *allocator);
+// Whether at least one kernel competes.
+bool hone_field_has_anybody(const hone_field *field);
+// Takes a kernel out of the contest, with the reason in its row.
+void hone_field_exclude(hone_field *field, size_t kernel, const char *reason);
+// Counts a failure in the kernel's row, with its reason.
+void hone_field_note_failure(hone_field *field, uint32_t kernel, hone_failure failure, const char *reason);
+// Gives each kernel the configs that near calls in the stores are known by (priors.c).
+hone_status hone_field_find_priors(hone_field *field, const hone_question *question, hone_error *err);
+// Begins the searches, once it is known who competes and what was measured before.
+hone_status hone_field_begin_searches(
+    hone_field *field, const hone_question *question, const hone_known *known, hone_error *err);
+// Tells a kernel's search how long a config took.
+void hone_contestant_tell(
+    const hone_contestant *contestant, const hone_config *config, double time_ns, hone_failure failure);
+
+#endif

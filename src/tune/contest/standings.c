@@ -1,0 +1,71 @@
+#include "tune/contest/standings.h"
+
+#include "base/memory.h"
+
+const hone_candidate *hone_standings_best(const hone_standings *standings)
+{
+    return standings->best >= 0 ? &standings->candidates[standings->best] : NULL;
+}
+
+hone_candidate *hone_standings_add(hone_standings *standings, const hone_allocator *allocator)
+{
+    if (!hone_grow(
+            allocator, &standings->candidates, &standings->capacity, standings->count + 1,
+            sizeof *standings->candidates))
+        return NULL;
+    return &standings->candidates[standings->count++];
+}
+
+static bool kernel_is_taken(
+    const hone_standings *standings, hone_candidate_taken *taken, const void *ctx, uint32_t kernel)
+{
+    for (size_t i = 0; i < standings->count; i++)
+        if (standings->candidates[i].kernel == kernel && taken(ctx, &standings->candidates[i])) return true;
+    return false;
+}
+
+hone_candidate *hone_standings_next_best(
+    const hone_standings *standings, hone_candidate_taken *taken, const void *ctx, bool other)
+{
+    hone_candidate *best = NULL;
+    for (size_t i = 0; i < standings->count; i++) {
+        hone_candidate *candidate = &standings->candidates[i];
+        // A twin's times are its twin's: one of the two is enough.
+        if (candidate->out || candidate->trial.same || (standings->heated && !candidate->heated)) continue;
+        if (taken(ctx, candidate) || (best && candidate->rank_ns >= best->rank_ns)) continue;
+        if (!other || !kernel_is_taken(standings, taken, ctx, candidate->kernel)) best = candidate;
+    }
+    return best;
+}
+
+static bool nobody(const void *ctx, const hone_candidate *candidate)
+{
+    (void)ctx;
+    (void)candidate;
+    return false;
+}
+
+void hone_standings_update(hone_standings *standings)
+{
+    const hone_candidate *best = hone_standings_next_best(standings, nobody, NULL, false);
+    standings->best = best ? best - standings->candidates : -1;
+}
+
+hone_candidate *hone_standings_default(const hone_standings *standings)
+{
+    hone_candidate *first = NULL;
+    for (size_t i = 0; i < standings->count; i++) {
+        hone_candidate *candidate = &standings->candidates[i];
+        if (candidate->is_default && !candidate->out && (!first || candidate->kernel < first->kernel))
+            first = candidate;
+    }
+    return first;
+}
+
+bool hone_standings_have(const hone_standings *standings, uint32_t kernel, const hone_config *config)
+{
+    for (size_t i = 0; i < standings->count; i++)
+        if (standings->candidates[i].kernel == kernel && hone_config_equal(&standings->candidates[i].config, config))
+            return true;
+    return false;
+}

@@ -1,0 +1,88 @@
+// Asking a measurer about candidates: one at a time, finalists in rounds, or to prepare several at once.
+#ifndef HONE_TUNE_CONTEST_TRIAL_H
+#define HONE_TUNE_CONTEST_TRIAL_H
+
+#include "tune/contest/field.h"
+#include "tune/contest/standings.h"
+#include "tune/isolate/seat.h"
+#include "tune/rule/stopping.h"
+
+// How a contest measures, and what its clock says: on this machine (trial.c), or out of a recorded file
+// (simulate/recorded_measurer.c). All else of a contest is the same.
+typedef struct hone_measurer hone_measurer;
+
+typedef struct hone_trials {
+    const hone_question *question;
+    const hone_field *field; // who stands first is whose bits the others must have, under a stable regime
+    const hone_measurer *measurer;
+    void *measurer_ctx;
+    hone_seat seat;
+    bool seated;
+    hone_opened opened;
+    bool was_opened;
+    hone_buffer message, answer;
+    hone_noise noise; // of samples, so far
+    uint64_t started_ns, race_until_ns, end_ns;
+} hone_trials;
+
+// One candidate to be tried.
+typedef struct hone_try {
+    const hone_kernel_ref *kernel;
+    const hone_config *config;
+    double best_ns;          // of those that have passed; 0: it is measured in full
+    double first_seconds;    // that it may take to be ready; 0: as long as the contest lasts
+    bool may_be_cut;         // another has passed: the contest's end may cut this one short
+    const uint64_t *digests; // of the kernel's binaries that need not be measured once more
+    uint32_t digest_count;
+} hone_try;
+
+// Finalists that are measured in rounds.
+typedef struct hone_block {
+    const hone_kernel_ref *kernels[HONE_MAX_FINALISTS];
+    const hone_candidate *finalists[HONE_MAX_FINALISTS];
+    uint32_t count, rounds;
+    uint64_t seed;
+    double seconds; // it stops early after these
+} hone_block;
+
+struct hone_measurer {
+    // racing->limit_ns is the candidate's own limit; what the contest has left is looked at by the measurer.
+    hone_status (*attempt)(
+        hone_trials *trials,
+        const hone_try *what,
+        const hone_racing *racing,
+        hone_trial *out,
+        bool *out_cut,
+        hone_error *err);
+    hone_status (*confirm)(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err);
+    // Prepares configs of one kernel at once; how each fares shows when it is tried. NULL: there is nothing to prepare.
+    // *out_answered false: the worker was lost, or took too long. HONE_CANCELLED, HONE_OUT_OF_MEMORY.
+    hone_status (*prepare)(
+        hone_trials *trials,
+        const hone_kernel_ref *kernel,
+        const hone_config *configs,
+        uint32_t count,
+        bool *out_answered,
+        hone_error *err);
+    uint64_t (*now_ns)(const hone_trials *trials);
+    void (*pause)(hone_trials *trials, uint64_t ns);
+};
+
+// Asks this machine's seats.
+extern const hone_measurer hone_machine_measurer;
+
+void hone_trials_init(hone_trials *trials, const hone_question *question, const hone_field *field);
+void hone_trials_deinit(hone_trials *trials);
+uint64_t hone_trials_now(const hone_trials *trials);
+// Since the contest began.
+double hone_trials_elapsed_seconds(const hone_trials *trials);
+void hone_trials_pause(hone_trials *trials, uint64_t ns);
+// Starts the seat and opens the call when that is not so already.
+hone_status hone_trials_open(hone_trials *trials, hone_error *err);
+// Tries one candidate. HONE_OK also when it was rejected: the trial says so.
+// *out_cut: the contest's own end cut it short, which says nothing of the candidate.
+hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_trial *out, bool *out_cut, hone_error *err);
+// One block of rounds between finalists. HONE_KERNEL_FAILED: the worker was lost, nobody knows by whom.
+hone_status hone_trials_confirm(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err);
+
+#endif
