@@ -2,20 +2,7 @@
 
 #include "kernels/tables.h"
 
-static const hone_kernel_table *const tables[] = {
-    &hone_matmul_table,
-    &hone_rms_norm_table,
-    &hone_softmax_table,
-    &hone_flash_attention_table,
-    &hone_scaled_dot_product_attention_table,
-    &hone_attention_table,
-    &hone_mean_pooling_table,
-    &hone_rwkv4_table,
-    &hone_stencil_table,
-    &hone_reduction_table,
-    &hone_silu_mul_table,
-    &hone_silu_mul_vjp_table,
-};
+static const hone_kernel_table *const tables[] = {HONE_KERNEL_TABLES};
 
 hone_status hone_kernels_register(hone_registry *registry, hone_error *err)
 {

@@ -1,10 +1,10 @@
-// The built-in algorithms: one folder each, one line here.
+// The built-in algorithms: a folder each, which its kernel.cmake makes part of the library (folders.cmake).
 #ifndef HONE_KERNELS_KERNELS_H
 #define HONE_KERNELS_KERNELS_H
 
 #include "registry/registry.h"
 
-// One algorithm with its kernels. Each folder's table.c defines one.
+// One algorithm with its kernels: hone_NAME_table, in the table.c of a folder whose kernel.cmake names it.
 typedef struct hone_kernel_table {
     const hone_algorithm *algorithm;
     const hone_kernel *kernels;

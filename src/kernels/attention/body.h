@@ -79,7 +79,8 @@ static void weights_task(void *ctx, int64_t index)
     }
 }
 
-static hone_status weights_run(const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
+hone_status VEC_NAME(hone_attention_weights)(
+    const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
 {
     weights_job job = {.form = {.problem = problem}, .rows = problem->q_len * problem->group};
     job.form.rows = plan->config[ATTENTION_ROWS];

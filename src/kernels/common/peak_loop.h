@@ -5,7 +5,7 @@
 #include "kernels/common/peak.h"
 
 // The empty assembler text keeps every round: a compiler may not know what becomes of a sum there.
-HONE_INLINE float peak_loop(int64_t rounds)
+float VEC_NAME(hone_peak_loop)(int64_t rounds)
 {
     vec sums[HONE_PEAK_SUMS], factor = vec_set(0.999f), term = vec_set(0.001f), total = vec_set(0.0f);
     HONE_UNROLL

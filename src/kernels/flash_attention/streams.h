@@ -101,7 +101,8 @@ static void join_splits(void *ctx, int64_t head)
     }
 }
 
-static hone_status streams_run(const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
+hone_status VEC_NAME(hone_attention_stream)(
+    const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
 {
     const int64_t *config = plan->config;
     streams_job job = {

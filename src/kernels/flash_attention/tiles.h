@@ -388,7 +388,8 @@ static void tiles_task_run(void *ctx, int64_t index)
     }
 }
 
-static hone_status tiles_run(const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
+hone_status VEC_NAME(hone_attention_tiles)(
+    const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
 {
     const int64_t *config = plan->config;
     const double log2_e = 1.4426950408889634;

@@ -20,7 +20,7 @@ HONE_INLINE void put_logit(float *logits, int64_t i, int64_t count, vec value)
         vec_store(logits, HONE_F32, i, value);
 }
 
-static void weigh_logits(float *logits, int64_t count, double scale, double cap)
+void VEC_NAME(hone_attention_weigh)(float *logits, int64_t count, double scale, double cap)
 {
     const double log2_e = 1.4426950408889634;
     bool capped = cap != 0;

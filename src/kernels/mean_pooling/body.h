@@ -99,7 +99,7 @@ static void run_task(void *ctx, int64_t index)
     }
 }
 
-static hone_status run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+hone_status VEC_NAME(hone_mean_pooling)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     pooling_job job = {.pooling = hone_pooling_of(args), .rows = plan->config[MEAN_POOLING_ROWS]};
     job.block = plan->config[MEAN_POOLING_CHANNELS];

@@ -101,7 +101,7 @@ static void run_task(void *ctx, int64_t index)
         job->y[(first + row) * job->y_step] = sums[row];
 }
 
-static hone_status run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+hone_status VEC_NAME(hone_reduction)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const int64_t *config = plan->config;
     const hone_tensor *x = args[REDUCTION_X].as.tensor, *y = args[REDUCTION_Y].as.tensor;

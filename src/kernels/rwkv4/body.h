@@ -118,7 +118,7 @@ static void run_task(void *ctx, int64_t index)
     }
 }
 
-static hone_status run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+hone_status VEC_NAME(hone_rwkv4)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     rwkv4_job job = {.problem = hone_rwkv4_of(args), .vectors = plan->config[RWKV4_VECTORS]};
     int64_t block = job.vectors * VEC_WIDTH;

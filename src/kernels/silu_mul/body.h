@@ -157,3 +157,13 @@ static hone_status run(
     hone_plan_parallel_for(plan, execution, (int32_t)config[SILU_MUL_THREADS], tasks, task, &job);
     return HONE_OK;
 }
+
+hone_status VEC_NAME(hone_silu_mul)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    return run(plan, args, execution, SILU_MUL_Y + 1, run_forward);
+}
+
+hone_status VEC_NAME(hone_silu_mul_vjp)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    return run(plan, args, execution, SILU_MUL_VJP_D_UP + 1, run_backward);
+}

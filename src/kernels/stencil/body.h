@@ -210,7 +210,7 @@ static void run_task(void *ctx, int64_t index)
     if (job->stream) vec_stream_end();
 }
 
-static hone_status run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+hone_status VEC_NAME(hone_stencil)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const int64_t *config = plan->config;
     tiling job = {

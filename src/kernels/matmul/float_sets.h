@@ -1,9 +1,7 @@
-// In the vector extension of the compilers, for any machine.
-#include "kernels/vector/portable.h"
-
+// The sets of functions over floats of the including file's vectors.
 #include "kernels/matmul/floats.h"
 
-const hone_gemm_set hone_gemm_portable = {
+const hone_gemm_set VEC_NAME(hone_gemm) = {
     .vector = VEC_WIDTH,
     .word = 1,
     .tile = tile,
@@ -12,7 +10,7 @@ const hone_gemm_set hone_gemm_portable = {
     .narrow = narrow,
 };
 
-const hone_decode_set hone_decode_portable = {
+const hone_decode_set VEC_NAME(hone_decode) = {
     .widens = true,
     .widen = widen,
     .dot = dot,

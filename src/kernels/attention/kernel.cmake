@@ -1,0 +1,5 @@
+# Over the reference and the streams of flash_attention.
+hone_kernel(
+    TABLES attention
+    SOURCES table.c
+    EACH_SET body.h)

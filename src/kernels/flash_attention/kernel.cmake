@@ -1,0 +1,5 @@
+hone_kernel(
+    TABLES flash_attention
+    SOURCES table.c run.c compose.c
+    PORTABLE reference.c problem.c
+    EACH_SET streams.h tiles.h weigh.h)

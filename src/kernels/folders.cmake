@@ -1,0 +1,131 @@
+# hone_kernel(list...): what a folder of src/kernels is made of. Its kernel.cmake is this one call; nothing outside the
+# folder names it. Paths are relative to the folder.
+#
+#   TABLES name...        the tables of its table.c: `const hone_kernel_table hone_NAME_table`, registered in every runtime
+#   SOURCES file...       C, compiled as the rest of the library is
+#   PORTABLE file...      C, compiled with the flags of an instruction set: AVX2, AVX512 and AVX512_BF16 likewise
+#   EACH_SET file...      C over `vec` (vector/*.h), compiled once for each of SETS. A function there that others call is named
+#                         VEC_NAME(hone_thing), which is hone_thing_avx2 for the set avx2.
+#   SETS set...           portable avx2 avx512 avx512_bf16; default: the first three
+#   EMBED file...         put into the library as `const char hone_source_FOLDER_FILE_EXTENSION[]`
+#   OPENCL file           the same as `hone_source_FOLDER_opencl`, behind common/element.cl
+#
+# From all of them the build makes kernels/tables.h and kernels/sources.h, and a C file for each set and EACH_SET.
+
+# The flags of the instruction sets. Optimised in every build: a test of an unoptimised kernel would take minutes, and
+# intrinsics want their constants folded.
+set(optimise -O3)
+if(HONE_SANITIZE)
+    # The checks of every access in these unrolled loops would take the compiler minutes; AddressSanitizer sees the
+    # accesses all the same. What is said of loops that are not unrolled here is no error.
+    set(optimise -O1 -Wno-error -fno-sanitize=object-size,null,alignment,pointer-overflow,bounds)
+endif()
+set(flags_of_portable ${optimise})
+set(flags_of_avx2 ${optimise} -mavx2 -mfma -mf16c)
+set(flags_of_avx512 ${optimise} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512)
+set(flags_of_avx512_bf16 ${flags_of_avx512} -mavx512bf16)
+
+# The vectors of a set: vector/NAME.h.
+set(vectors_of_portable portable)
+set(vectors_of_avx2 avx2)
+set(vectors_of_avx512 avx512)
+set(vectors_of_avx512_bf16 avx512)
+
+set(sets portable avx2 avx512 avx512_bf16)
+# What the folders add to.
+set(kernel_sources)
+set(kernel_tables)
+set(kernel_embedded)
+
+function(hone_kernel_fail folder problem)
+    message(FATAL_ERROR "src/kernels/${folder}/kernel.cmake: ${problem}; src/kernels/folders.cmake says what a list has")
+endfunction()
+
+# The file that compiles FILES for a set.
+function(hone_kernel_each_set folder set files out_file)
+    set(out ${CMAKE_CURRENT_BINARY_DIR}/${folder}/${set}.c)
+    set(text "// Made by the build from src/kernels/${folder}/kernel.cmake.\n")
+    string(APPEND text "#define VEC_NAME(name) name##_${set}\n#include \"kernels/vector/${vectors_of_${set}}.h\"\n")
+    foreach(file IN LISTS files)
+        string(APPEND text "#include \"kernels/${folder}/${file}\"\n")
+    endforeach()
+    file(GENERATE OUTPUT ${out} CONTENT "${text}")
+    set(${out_file} ${out} PARENT_SCOPE)
+endfunction()
+
+function(hone_kernel_embed symbol out_file)
+    set(made ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.c)
+    hone_embed(${made} ${symbol} ${ARGN})
+    set(${out_file} ${made} PARENT_SCOPE)
+endfunction()
+
+macro(hone_kernel)
+    hone_kernel_of(${folder} ${ARGN})
+endmacro()
+
+function(hone_kernel_of folder)
+    string(TOUPPER "${sets}" own_flags)
+    cmake_parse_arguments(ARG "" "OPENCL" "TABLES;SOURCES;EACH_SET;SETS;EMBED;${own_flags}" ${ARGN})
+    if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
+        hone_kernel_fail(${folder} "it has \"${ARG_UNPARSED_ARGUMENTS}\", and nothing after \"${ARG_KEYWORDS_MISSING_VALUES}\"")
+    endif()
+    set(sources ${ARG_SOURCES})
+    list(TRANSFORM sources PREPEND ${folder}/)
+    foreach(set IN LISTS sets)
+        string(TOUPPER ${set} keyword)
+        set(compiled ${ARG_${keyword}})
+        list(TRANSFORM compiled PREPEND ${folder}/)
+        list(APPEND sources ${compiled})
+        list(APPEND files_of_${set} ${compiled})
+    endforeach()
+    if(ARG_EACH_SET AND NOT ARG_SETS)
+        set(ARG_SETS portable avx2 avx512)
+    endif()
+    foreach(set IN LISTS ARG_SETS)
+        if(NOT set IN_LIST sets)
+            hone_kernel_fail(${folder} "the set \"${set}\" is unknown; expected one of ${sets}")
+        endif()
+        hone_kernel_each_set(${folder} ${set} "${ARG_EACH_SET}" made)
+        list(APPEND sources ${made})
+        list(APPEND files_of_${set} ${made})
+    endforeach()
+    foreach(set IN LISTS sets)
+        set_source_files_properties(${files_of_${set}} PROPERTIES COMPILE_OPTIONS "${flags_of_${set}}")
+    endforeach()
+    foreach(file IN LISTS ARG_EMBED)
+        string(REGEX REPLACE "[/.]" "_" symbol hone_source_${folder}_${file})
+        hone_kernel_embed(${symbol} made ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/${file})
+        list(APPEND sources ${made})
+        list(APPEND kernel_embedded ${symbol})
+    endforeach()
+    if(ARG_OPENCL)
+        set(symbol hone_source_${folder}_opencl)
+        hone_kernel_embed(${symbol} made
+            ${CMAKE_CURRENT_SOURCE_DIR}/common/element.cl ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/${ARG_OPENCL})
+        list(APPEND sources ${made})
+        list(APPEND kernel_embedded ${symbol})
+    endif()
+    set(kernel_sources ${kernel_sources} ${sources} PARENT_SCOPE)
+    set(kernel_tables ${kernel_tables} ${ARG_TABLES} PARENT_SCOPE)
+    set(kernel_embedded ${kernel_embedded} PARENT_SCOPE)
+endfunction()
+
+# kernels/tables.h and kernels/sources.h, in the folder that includes begin at.
+function(hone_kernel_headers folder)
+    set(text "// Made by the build from the folders of src/kernels: the tables of the built-in algorithms.\n")
+    string(APPEND text "#ifndef HONE_KERNELS_TABLES_H\n#define HONE_KERNELS_TABLES_H\n\n#include \"kernels/kernels.h\"\n\n")
+    set(all "")
+    foreach(table IN LISTS kernel_tables)
+        string(APPEND text "extern const hone_kernel_table hone_${table}_table;\n")
+        string(APPEND all " &hone_${table}_table,")
+    endforeach()
+    string(APPEND text "\n#define HONE_KERNEL_TABLES${all}\n\n#endif\n")
+    file(GENERATE OUTPUT ${folder}/kernels/tables.h CONTENT "${text}")
+    set(text "// Made by the build from the folders of src/kernels: the sources that devices compile.\n")
+    string(APPEND text "#ifndef HONE_KERNELS_SOURCES_H\n#define HONE_KERNELS_SOURCES_H\n\n")
+    foreach(symbol IN LISTS kernel_embedded)
+        string(APPEND text "extern const char ${symbol}[];\n")
+    endforeach()
+    string(APPEND text "\n#endif\n")
+    file(GENERATE OUTPUT ${folder}/kernels/sources.h CONTENT "${text}")
+endfunction()

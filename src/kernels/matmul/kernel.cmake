@@ -1,0 +1,9 @@
+hone_kernel(
+    TABLES matmul
+    SOURCES table.c matmul.c reference.c gemm.c blocked.c decode.c decoding.c rival.c cuda.c opencl.c xla.c
+    EACH_SET float_sets.h
+    SETS portable avx2
+    AVX512 avx512.c
+    AVX512_BF16 avx512_bf16.c
+    EMBED simt.cu tensor_core.cu wgmma.cu matmul.mlir
+    OPENCL matmul.cl)

@@ -1,9 +1,0 @@
-// For AVX-512 F, BW, VL and DQ.
-#include "kernels/vector/avx512.h"
-
-#include "kernels/mean_pooling/body.h"
-
-hone_status hone_mean_pooling_avx512(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
-{
-    return run(plan, args, execution);
-}

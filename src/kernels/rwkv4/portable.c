@@ -1,9 +1,0 @@
-// For any machine.
-#include "kernels/vector/portable.h"
-
-#include "kernels/rwkv4/body.h"
-
-hone_status hone_rwkv4_portable(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
-{
-    return run(plan, args, execution);
-}
