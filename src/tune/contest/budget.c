@@ -1,6 +1,7 @@
 // What may still be spent, and on which kernel: evaluations, time, patience, and where the next step is worth most.
 #include "tune/contest/budget.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -54,6 +55,7 @@ static size_t count_defaults(const hone_budget *budget, size_t end)
 
 double hone_budget_first_seconds(const hone_budget *budget, size_t index)
 {
+    hone_assert(index < budget->field->count && budget->trials->race_until_ns >= budget->trials->started_ns);
     double race = (double)(budget->trials->race_until_ns - budget->trials->started_ns) * 1e-9;
     double elapsed = (double)(hone_trials_now(budget->trials) - budget->trials->started_ns) * 1e-9;
     double part = (double)count_defaults(budget, index + 1) / (double)count_defaults(budget, budget->field->count);
@@ -163,6 +165,7 @@ double hone_budget_expected_gain(const hone_budget *budget)
 hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_error *err)
 {
     const hone_allocator *allocator = &budget->question->environment->allocator;
+    hone_assert(budget->field->count > 0);
     double *worths = hone_alloc_array(allocator, budget->field->count, sizeof *worths);
     if (!worths) return hone_fail_memory(err, where);
     for (size_t i = 0; i < budget->field->count; i++)

@@ -1,6 +1,7 @@
 // What a contest came to: a row a kernel, the decision, its evidence.
 #include "tune/contest/contest.h"
 
+#include "base/assert.h"
 #include "tune/rule/statistics.h"
 
 #include <stdio.h>
@@ -134,6 +135,7 @@ void hone_question_fill_decision(
 void hone_contest_choose(hone_contest_state *state, const hone_candidate *winner)
 {
     hone_decision *decision = &state->out->decision;
+    hone_assert(!winner->out && winner->kernel < state->field.count);
     state->winner = winner;
     hone_question_fill_decision(
         &state->question, state->field.contestants[winner->kernel].ref, &winner->config, decision);
@@ -143,6 +145,7 @@ void hone_contest_choose(hone_contest_state *state, const hone_candidate *winner
 void hone_contest_fill_runner_up(
     const hone_question *question, const hone_field *field, const hone_finals *finals, hone_evidence *evidence)
 {
+    hone_assert(finals->winner < finals->count);
     const hone_candidate *second = NULL;
     uint32_t index = 0;
     for (uint32_t i = 0; i < finals->count; i++) {

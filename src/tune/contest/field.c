@@ -2,6 +2,7 @@
 // what an earlier contest measured.
 #include "tune/contest/field.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "tune/contest/known.h"
@@ -19,6 +20,7 @@ bool hone_field_has_anybody(const hone_field *field)
 
 void hone_field_exclude(hone_field *field, size_t kernel, const char *reason)
 {
+    hone_assert(kernel < field->count);
     hone_contest_kernel *row = &field->rows[kernel];
     hone_words_copy(row->reason, sizeof row->reason, reason);
     hone_search_destroy(&field->contestants[kernel].search);
@@ -27,6 +29,7 @@ void hone_field_exclude(hone_field *field, size_t kernel, const char *reason)
 
 void hone_field_note_failure(hone_field *field, uint32_t kernel, hone_failure failure, const char *reason)
 {
+    hone_assert(kernel < field->count && failure < HONE_FAILURE_COUNT);
     hone_contest_kernel *row = &field->rows[kernel];
     row->rejected[failure]++;
     hone_words_copy(row->reason, sizeof row->reason, reason);

@@ -3,6 +3,7 @@
 // 7 % slower than the best over a large space).
 #include "tune/contest/contest.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "tune/rule/statistics.h"
 
@@ -140,6 +141,7 @@ static bool is_certain(const hone_finals *finals, uint64_t seed)
 static uint32_t choose_winner(const hone_contest_state *state, const hone_finals *finals)
 {
     const hone_incumbent *incumbent = &state->known.incumbent;
+    hone_assert(finals->count > 0 && finals->rounds > 0);
     uint32_t best = fastest(finals), winner = best;
     if (is_incumbent(incumbent, finals->finalists[best])) return best;
     for (uint32_t i = 0; i < finals->count; i++) {
@@ -191,6 +193,7 @@ static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
 
 static void add_samples(hone_finals *finals, const hone_confirmation *block)
 {
+    hone_assert(block->count == finals->count && finals->rounds <= HONE_MAX_ROUNDS);
     for (uint32_t r = 0; r < block->rounds && finals->rounds < HONE_MAX_ROUNDS; r++, finals->rounds++)
         for (uint32_t i = 0; i < finals->count; i++)
             finals->samples[i][finals->rounds] = block->samples[i][r];
@@ -204,6 +207,7 @@ static void add_samples(hone_finals *finals, const hone_confirmation *block)
 static hone_block block_of(
     const hone_field *field, const hone_finals *finals, uint32_t first, uint32_t count, uint32_t rounds)
 {
+    hone_assert(first + count <= finals->count);
     hone_block block = {.count = count, .rounds = rounds};
     for (uint32_t i = 0; i < count; i++) {
         block.finalists[i] = finals->finalists[first + i];

@@ -1,5 +1,6 @@
 #include "tune/contest/known.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "tune/contest/failures.h"
@@ -259,6 +260,7 @@ void hone_known_store(
     hone_known *known, const hone_question *question, hone_field *field, const hone_candidate *candidate)
 {
     char config[1024];
+    hone_assert(candidate->kernel < field->count);
     const hone_kernel_ref *ref = field->contestants[candidate->kernel].ref;
     if (!question->environment->store) return;
     if (hone_config_json(ref->space, &candidate->config, config, sizeof config) >= sizeof config) return;

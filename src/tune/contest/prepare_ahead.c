@@ -2,6 +2,7 @@
 // The worker that times them does it, so that the compiler's faults are as isolated as a kernel's.
 #include "tune/contest/contest.h"
 
+#include "base/assert.h"
 #include "hone/code.h"
 
 static const double worth_ns = 30e6;
@@ -25,6 +26,7 @@ static bool is_worth_it(const hone_trials *trials, const hone_contestant *contes
 hone_status hone_contest_next_config(
     hone_trials *trials, hone_contestant *contestant, size_t evaluations_left, hone_config *out, hone_error *err)
 {
+    hone_assert(contestant->search != NULL && contestant->ahead_count <= HONE_MOST_AHEAD);
     if (contestant->ahead_next < contestant->ahead_count) {
         *out = contestant->ahead[contestant->ahead_next++];
         return HONE_OK;

@@ -4,6 +4,7 @@
 // with that taken out. Least times are compared, not medians: what disturbs a sample on a shared machine makes it longer.
 #include "tune/contest/contest.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -54,6 +55,7 @@ hone_budget hone_contest_budget(const hone_contest_state *state)
 
 void hone_contest_reject(hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason)
 {
+    hone_assert(failure != HONE_FAILURE_NONE);
     candidate->out = true;
     candidate->trial.failure = failure;
     hone_words_copy(candidate->trial.reason, sizeof candidate->trial.reason, reason);
@@ -81,6 +83,7 @@ static void note_passed(hone_contest_state *state, const hone_candidate *candida
     contestant->lost_in_row = 0;
     if (contestant->best_ns == 0 || candidate->rank_ns < contestant->best_ns) contestant->best_ns = candidate->rank_ns;
     hone_standings_update(&state->standings);
+    hone_assert(state->standings.best >= 0); // the candidate itself, if nobody else
     double best_ns = hone_standings_best(&state->standings)->rank_ns;
     spending->since_gain++;
     if (spending->gain_ns > 0 && best_ns >= spending->gain_ns * gain_counts) return;
@@ -97,6 +100,7 @@ static hone_status enter(
     bool resumed,
     hone_error *err)
 {
+    hone_assert(kernel < state->field.count);
     hone_contestant *contestant = &state->field.contestants[kernel];
     hone_candidate *candidate = hone_standings_add(&state->standings, &state->question.environment->allocator);
     if (!candidate) return hone_fail_memory(err, where);
@@ -140,6 +144,7 @@ static double believed_drift(const hone_noise *noise, double drift)
 static bool choose_reference(const hone_standings *standings, hone_drift *drift)
 {
     const hone_candidate *best = hone_standings_best(standings);
+    hone_assert(best != NULL);
     const hone_candidate *now = drift->reference >= 0 ? &standings->candidates[drift->reference] : NULL;
     if (now && !now->out && now->rank_ns <= reference_reach * best->rank_ns) return false;
     drift->reference = standings->best;
@@ -260,6 +265,7 @@ static hone_status measure(
     hone_trial trial;
     bool cut;
     hone_contestant *contestant = &state->field.contestants[kernel];
+    hone_assert(contestant->space != NULL); // who does not compete is not tried
     uint64_t start = hone_trials_now(&state->trials);
     hone_status status = try_new(state, kernel, config, first_seconds, &trial, &cut, err);
     if (status != HONE_OK || cut) return status;
@@ -409,6 +415,7 @@ static hone_status choose_next(
         hone_status status = hone_budget_choose(&budget, &chosen, err);
         if (status != HONE_OK) return status;
         if (chosen < 0) return HONE_NOT_FOUND;
+        hone_assert((size_t)chosen < state->field.count);
         *out_kernel = (uint32_t)chosen;
         status = next_of(state, (size_t)chosen, out_config, err);
         if (status == HONE_OK) state->spending.turn++;

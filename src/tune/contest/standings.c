@@ -1,9 +1,11 @@
 #include "tune/contest/standings.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 const hone_candidate *hone_standings_best(const hone_standings *standings)
 {
+    hone_assert(standings->best < (int64_t)standings->count);
     return standings->best >= 0 ? &standings->candidates[standings->best] : NULL;
 }
 
@@ -13,6 +15,7 @@ hone_candidate *hone_standings_add(hone_standings *standings, const hone_allocat
             allocator, &standings->candidates, &standings->capacity, standings->count + 1,
             sizeof *standings->candidates))
         return NULL;
+    hone_assert(standings->count < standings->capacity);
     return &standings->candidates[standings->count++];
 }
 

@@ -1,6 +1,7 @@
 // Asking the seat, and what it means when no answer comes.
 #include "tune/contest/trial.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <stdio.h>
@@ -365,6 +366,7 @@ void hone_trials_pause(hone_trials *trials, uint64_t ns)
 
 hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_trial *out, bool *out_cut, hone_error *err)
 {
+    hone_assert(what->kernel != NULL && what->config != NULL && what->best_ns >= 0);
     double limit = candidate_seconds(trials->question, what->kernel, what->best_ns);
     const hone_racing racing = {what->best_ns, hone_noise_level(&trials->noise), limit * 1e9};
     memset(out, 0, sizeof *out);
@@ -376,6 +378,7 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
 
 hone_status hone_trials_confirm(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err)
 {
+    hone_assert(block->count > 0 && block->count <= HONE_MAX_FINALISTS && block->rounds <= HONE_MAX_ROUNDS);
     memset(out, 0, sizeof *out);
     return trials->measurer->confirm(trials, block, out, err);
 }
