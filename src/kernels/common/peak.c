@@ -16,16 +16,20 @@ enum {
 
 static const char where[] = "peak.measure";
 
-// The widest first.
-static const struct {
-    uint64_t needs;
-    hone_peak_loop *loop;
-    int32_t width; // floats
-} loops[] = {
+// The widest first; the last needs nothing.
+static const hone_peak_set sets[] = {
     {HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ, hone_peak_loop_avx512, 16},
     {HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, hone_peak_loop_avx2, 8},
     {0, hone_peak_loop_portable, 4},
 };
+
+const hone_peak_set *hone_peak_widest(uint64_t features)
+{
+    const hone_peak_set *set = sets;
+    while ((set->needs & features) != set->needs)
+        set++;
+    return set;
+}
 
 typedef struct peak_job {
     hone_parallel_for *parallel_for;
@@ -87,11 +91,9 @@ static size_t bytes_of_thread(int64_t cache_bytes, int32_t threads)
 
 static void measure(peak_job *job, uint64_t features, hone_peak *out)
 {
-    size_t i = 0;
-    while ((loops[i].needs & features) != loops[i].needs)
-        i++;
-    job->loop = loops[i].loop;
-    double operations = 2.0 * ROUNDS * HONE_PEAK_SUMS * loops[i].width * job->threads;
+    const hone_peak_set *set = hone_peak_widest(features);
+    job->loop = set->loop;
+    double operations = 2.0 * ROUNDS * HONE_PEAK_SUMS * set->width * job->threads;
     out->operations = operations / time_of(job, compute, REPEATS);
     out->bytes = (double)job->bytes * job->threads / time_of(job, read_memory, READS);
 }

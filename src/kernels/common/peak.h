@@ -32,4 +32,14 @@ float hone_peak_loop_avx512(int64_t rounds);
 float hone_peak_loop_avx2(int64_t rounds);
 float hone_peak_loop_portable(int64_t rounds);
 
+// A loop and what it needs of a CPU.
+typedef struct hone_peak_set {
+    uint64_t needs; // HONE_CPU_*
+    hone_peak_loop *loop;
+    int32_t width; // floats of a vector
+} hone_peak_set;
+
+// The widest loop that a CPU with these features can run. Never NULL.
+const hone_peak_set *hone_peak_widest(uint64_t features);
+
 #endif
