@@ -9,27 +9,29 @@ typedef struct weights_job {
     _Atomic bool out_of_memory;
 } weights_job;
 
-// Zeros outside [first, first + count); a query that sees no key weighs all keys the same.
-HONE_INLINE void put_weights(const stream *s, int64_t row, int64_t first, int64_t count, hone_dtype_id dtype)
+// The weights of the keys that the row sees, which stand in its scores from key `from` on, and zeros for the others. A
+// query that sees no key weighs all keys the same.
+HONE_INLINE void put_weights(const stream *s, int64_t row, int64_t from, hone_dtype_id dtype)
 {
     const hone_attention *p = s->problem;
     char *out = hone_attention_at(
         &p->weights, hone_element_size(dtype), s->batch, stream_position(s, row), stream_head(s, row));
-    const float *weights = s->scores + row * s->block;
-    bool blind = s->sum[row] == 0.0f;
+    int64_t first, last;
+    hone_attention_range(p, stream_position(s, row), &first, &last);
+    bool blind = first == last;
+    const float *weights = s->scores + row * s->block + (blind ? 0 : first - from);
     vec other = vec_set(blind ? 1.0f / (float)p->kv_len : 0.0f);
-    int64_t seen = blind ? 0 : count, start = blind ? p->kv_len : first;
-    for (int64_t j = 0; j < start; j += VEC_WIDTH)
-        vec_store_part(out, dtype, j, start - j, other);
-    for (int64_t j = 0; j < seen; j += VEC_WIDTH)
-        vec_store_part(out, dtype, start + j, seen - j, vec_load(weights, HONE_F32, j));
-    for (int64_t j = start + seen; j < p->kv_len; j += VEC_WIDTH)
+    for (int64_t j = 0; j < first; j += VEC_WIDTH)
+        vec_store_part(out, dtype, j, first - j, other);
+    for (int64_t j = 0; j < last - first; j += VEC_WIDTH)
+        vec_store_part(out, dtype, first + j, last - first - j, vec_load_part(weights, HONE_F32, j, last - first - j));
+    for (int64_t j = last; j < p->kv_len; j += VEC_WIDTH)
         vec_store_part(out, dtype, j, p->kv_len - j, other);
 }
 
 HONE_INLINE void normalise_weights(const stream *s, int64_t row, int64_t count)
 {
-    if (s->sum[row] == 0.0f) return;
+    if (stream_is_blind(s, row)) return;
     float *weights = s->scores + row * s->block;
     vec share = vec_set(1.0f / s->sum[row]);
     for (int64_t j = 0; j < count; j += VEC_WIDTH)
@@ -46,7 +48,7 @@ HONE_INLINE void weigh_and_add(const stream *s, hone_dtype_id dtype)
     for (int64_t row = 0; row < s->rows; row++) {
         stream_weigh(s, row, first, last - first);
         normalise_weights(s, row, last - first);
-        put_weights(s, row, first, last - first, dtype);
+        put_weights(s, row, first, dtype);
     }
     stream_values(s, first, last - first, dtype);
     stream_store(s, dtype);

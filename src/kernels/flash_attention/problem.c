@@ -93,18 +93,23 @@ void hone_attention_mean(const hone_attention *problem, int64_t batch, int64_t k
     }
 }
 
+static const double most_factor = 1e38;
+
 bool hone_attention_supports(const hone_call *call, const hone_attention_form *form, hone_error *why)
 {
     for (size_t i = 0; i < 3 + (size_t)form->results; i++)
         if (!hone_last_axis_is_dense(call, i, why)) return false;
     hone_attention problem = hone_attention_of_call(call, form);
     const char *reason = NULL;
+    double factor = problem.has_cap ? problem.scale / problem.cap : problem.scale;
     if (problem.kv_len == 0 || problem.dim == 0)
         reason = "kv_len or dim is 0; this kernel asks for at least one key and one element";
     else if (problem.has_cap && problem.cap == 0)
         reason = "logits_soft_cap is 0, which divides by zero; give none for no cap";
     else if (problem.kv_len > 1 << 24 || problem.q_len > 1 << 24)
         reason = "q_len or kv_len is over 2^24; this kernel keeps positions in floats";
+    else if (!(fabs(factor) <= most_factor && fabs(problem.cap) <= most_factor))
+        reason = "softmax_scale, logits_soft_cap or their quotient is over 1e38; this kernel keeps them in floats";
     if (!reason) return true;
     hone_fail(why, HONE_UNSUPPORTED, "kernels.attention", "%s", reason);
     return false;

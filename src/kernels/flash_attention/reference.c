@@ -33,8 +33,8 @@ static double dot(const double *a, const double *b, int64_t count)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// The weights of all keys. A query that sees none weighs them all the same.
-static void weigh(const reference *r, int64_t position)
+// The weights of all keys, and which of them count. A query that sees none weighs them all the same.
+static void weigh(const reference *r, int64_t position, int64_t *out_first, int64_t *out_last)
 {
     const hone_attention *p = r->problem;
     int64_t first, last;
@@ -52,7 +52,9 @@ static void weigh(const reference *r, int64_t position)
         sum += r->weights[j];
     }
     for (int64_t j = 0; j < p->kv_len; j++)
-        r->weights[j] /= sum;
+        if (blind || (j >= first && j < last)) r->weights[j] /= sum; // what is not seen weighs nothing beside NaN, too
+    *out_first = blind ? 0 : first;
+    *out_last = blind ? p->kv_len : last;
 }
 
 static void attend(const reference *r, int64_t batch, int64_t position, int64_t head)
@@ -61,11 +63,12 @@ static void attend(const reference *r, int64_t batch, int64_t position, int64_t 
     int64_t size = hone_element_size(p->dtype);
     const char *query = hone_attention_at(&p->query, size, batch, position, head);
     convert(r->query, query, 1, 0, p->dim, p->query.element, p->dtype);
-    weigh(r, position);
+    int64_t first, last;
+    weigh(r, position, &first, &last);
     for (int64_t i = 0; i < p->value_dim; i++)
         r->sums[i] = 0;
-    for (int64_t j = 0; j < p->kv_len; j++)
-        for (int64_t i = 0; r->weights[j] != 0 && i < p->value_dim; i++)
+    for (int64_t j = first; j < last; j++)
+        for (int64_t i = 0; i < p->value_dim; i++)
             r->sums[i] += r->weights[j] * r->values[j * p->value_dim + i];
     char *out = hone_attention_at(&p->out, size, batch, position, head);
     for (int64_t i = 0; i < p->value_dim; i++)

@@ -6,9 +6,10 @@
 #include "kernels/common/scratch.h"
 #include "kernels/flash_attention/flash_attention.h"
 
+#include <float.h>
 #include <math.h>
 
-#define STREAM_LOWEST -1e30f // as in tiles.h
+#define STREAM_LOWEST -FLT_MAX // as in tiles.h
 
 // Rows of one kv_head over some keys, with the memory for them.
 typedef struct stream {
@@ -33,11 +34,10 @@ static int64_t stream_floats(const stream *s)
 static void stream_sizes(stream *s)
 {
     const hone_attention *p = s->problem;
-    const double log2_e = 1.4426950408889634;
     s->dim_padded = (p->dim + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
     s->value_padded = (p->value_dim + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
-    s->query_scale = (float)(p->has_cap ? p->scale / p->cap : p->scale * log2_e);
-    s->cap = (float)(p->cap * log2_e);
+    s->query_scale = (float)(p->has_cap ? p->scale / p->cap : p->scale);
+    s->cap = (float)p->cap;
 }
 
 // Gives the stream its memory, stream_floats of it, and an empty softmax.
@@ -64,6 +64,14 @@ HONE_INLINE int64_t stream_head(const stream *s, int64_t row)
 HONE_INLINE int64_t stream_position(const stream *s, int64_t row)
 {
     return (s->first_row + row) / s->problem->group;
+}
+
+// Whether a row sees no key.
+HONE_INLINE bool stream_is_blind(const stream *s, int64_t row)
+{
+    int64_t first, last;
+    hone_attention_range(s->problem, stream_position(s, row), &first, &last);
+    return first == last;
 }
 
 // The keys [*out_first, *out_last) that some row sees.
@@ -215,14 +223,14 @@ HONE_INLINE void stream_weigh(const stream *s, int64_t row, int64_t from, int64_
         most = vec_max(most, vec_load(scores, HONE_F32, j));
     s->most[row] = vec_highest(most);
     most = vec_set(s->most[row]);
-    vec sum = vec_set(0.0f);
+    vec sum = vec_set(0.0f), log2_e = vec_set(0x1.715476p0f);
     for (int64_t j = 0; j < count; j += VEC_WIDTH) {
-        vec weight = vec_exp2(vec_sub(vec_load(scores, HONE_F32, j), most));
+        vec weight = vec_exp2(vec_mul(vec_sub(vec_load(scores, HONE_F32, j), most), log2_e));
         vec_store(scores, HONE_F32, j, weight);
         sum = vec_add(sum, weight);
     }
     float lanes[VEC_WIDTH];
-    vec_store(lanes, HONE_F32, 0, vec_exp2(vec_sub(before, most)));
+    vec_store(lanes, HONE_F32, 0, vec_exp2(vec_mul(vec_sub(before, most), log2_e)));
     s->factor[row] = lanes[0];
     s->sum[row] = s->sum[row] * s->factor[row] + vec_sum(sum);
 }
@@ -317,7 +325,7 @@ HONE_INLINE void stream_store(const stream *s, hone_dtype_id dtype)
 {
     const hone_attention *p = s->problem;
     for (int64_t i = 0; i < s->rows; i++) {
-        if (s->sum[i] == 0.0f) {
+        if (stream_is_blind(s, i)) {
             hone_attention_mean(p, s->batch, s->kv_head, s->first_row + i);
             continue;
         }

@@ -73,7 +73,7 @@ static stream streams_done(const streams_job *job, int64_t index)
 static void join_row(const stream *into, const stream *from, int64_t row)
 {
     float most = into->most[row] > from->most[row] ? into->most[row] : from->most[row];
-    float a = exp2f(into->most[row] - most), b = exp2f(from->most[row] - most);
+    float a = expf(into->most[row] - most), b = expf(from->most[row] - most);
     into->most[row] = most;
     into->sum[row] = into->sum[row] * a + from->sum[row] * b;
     for (int64_t x = row * into->value_padded; x < (row + 1) * into->value_padded; x++)

@@ -10,21 +10,22 @@
 #include "kernels/common/scratch.h"
 #include "kernels/flash_attention/flash_attention.h"
 
+#include <float.h>
 #include <math.h>
 
-// Lower than any logit, yet finite: minus infinity (a masked logit) less this is minus infinity, not NaN.
-#define TILE_LOWEST -1e30f
+// Lower than any other logit, yet finite: minus infinity (a masked logit) less this is minus infinity, not NaN.
+#define TILE_LOWEST -FLT_MAX
 
 typedef struct tiles_job {
     const hone_attention *problem;
-    int64_t rows;           // queries of one kv_head
-    int64_t lanes;          // queries of a tile
-    int64_t tiles;          // of a task
-    int64_t block_kv;       // a multiple of VEC_TILE
-    int64_t row_blocks;     // tasks of one kv_head
-    int64_t key_stride;     // of the copied keys, floats
-    int64_t value_padded;   // value_dim rounded up to VEC_TILE
-    float query_scale, cap; // cap * log2 e, when there is one
+    int64_t rows;         // queries of one kv_head
+    int64_t lanes;        // queries of a tile
+    int64_t tiles;        // of a task
+    int64_t block_kv;     // a multiple of VEC_TILE
+    int64_t row_blocks;   // tasks of one kv_head
+    int64_t key_stride;   // of the copied keys, floats
+    int64_t value_padded; // value_dim rounded up to VEC_TILE
+    float query_scale, cap;
     _Atomic bool out_of_memory;
 } tiles_job;
 
@@ -32,7 +33,7 @@ typedef struct tiles_job {
 typedef struct tile {
     float *query;      // [dim][lanes], scaled
     float *out;        // [value_padded][lanes]
-    float *most, *sum; // of the softmax so far, most in powers of two
+    float *most, *sum; // of the softmax so far
     float *low, *high; // first and last key that a lane sees; low > high: none
     int64_t first_row, count;
     int64_t first, last;         // keys [first, last) that some lane sees
@@ -160,7 +161,7 @@ HONE_INLINE void multiply_keys(
     }
 }
 
-// The logits of keys [from, from + count), in powers of two, and their maxima.
+// The logits of keys [from, from + count), and their maxima.
 HONE_INLINE void score(const tiles_task *task, const tile *t, int64_t from, int64_t count, int vectors, vec most[3])
 {
     const tiles_job *job = task->job;
@@ -187,13 +188,14 @@ HONE_INLINE void score(const tiles_task *task, const tile *t, int64_t from, int6
     }
 }
 
-// Logits become weights; the sum so far is corrected for the new maximum, and so will be O^T by `factor`.
+// Logits become weights; the sum so far is corrected for the new maximum, and so will be O^T by `factor`. log2 e comes
+// after the difference, whose rounding it would add to.
 HONE_INLINE void weigh(const tiles_task *task, tile *t, int64_t count, int vectors, const vec most[3])
 {
-    vec sum[3];
+    vec sum[3], log2_e = vec_set(0x1.715476p0f);
     HONE_UNROLL
     for (int c = 0; c < vectors; c++) {
-        vec factor = vec_exp2(vec_sub(vec_load(t->most, HONE_F32, c * VEC_WIDTH), most[c]));
+        vec factor = vec_exp2(vec_mul(vec_sub(vec_load(t->most, HONE_F32, c * VEC_WIDTH), most[c]), log2_e));
         vec_store(task->factor, HONE_F32, c * VEC_WIDTH, factor);
         vec_store(t->most, HONE_F32, c * VEC_WIDTH, most[c]);
         sum[c] = vec_mul(factor, vec_load(t->sum, HONE_F32, c * VEC_WIDTH));
@@ -202,7 +204,7 @@ HONE_INLINE void weigh(const tiles_task *task, tile *t, int64_t count, int vecto
         HONE_UNROLL
         for (int c = 0; c < vectors; c++) {
             int64_t at = (j * vectors + c) * VEC_WIDTH;
-            vec weight = vec_exp2(vec_sub(vec_load(task->scores, HONE_F32, at), most[c]));
+            vec weight = vec_exp2(vec_mul(vec_sub(vec_load(task->scores, HONE_F32, at), most[c]), log2_e));
             sum[c] = vec_add(sum[c], weight);
             vec_store(task->scores, HONE_F32, at, weight);
         }
@@ -392,7 +394,6 @@ hone_status VEC_NAME(hone_attention_tiles)(
     const hone_attention *problem, const hone_plan *plan, const hone_execution *execution)
 {
     const int64_t *config = plan->config;
-    const double log2_e = 1.4426950408889634;
     tiles_job job = {.problem = problem, .rows = problem->q_len * problem->group, .block_kv = config[TILES_BLOCK_KV]};
     job.lanes = config[TILES_LANES] * VEC_WIDTH;
     job.tiles = config[TILES_TILES];
@@ -400,8 +401,8 @@ hone_status VEC_NAME(hone_attention_tiles)(
     // An odd number of cache lines, so that the rows of a register tile do not fall into one set of a cache.
     job.key_stride = (problem->dim + 15) / 16 * 16 + (problem->dim + 15) / 16 % 2 * 16 + 16;
     job.value_padded = (problem->value_dim + VEC_TILE - 1) / VEC_TILE * VEC_TILE;
-    job.query_scale = (float)(problem->has_cap ? problem->scale / problem->cap : problem->scale * log2_e);
-    job.cap = (float)(problem->cap * log2_e);
+    job.query_scale = (float)(problem->has_cap ? problem->scale / problem->cap : problem->scale);
+    job.cap = (float)problem->cap;
     int64_t tasks = problem->batch * problem->kv_heads * job.row_blocks;
     hone_plan_parallel_for(plan, execution, (int32_t)config[TILES_THREADS], tasks, tiles_task_run, &job);
     return job.out_of_memory ? HONE_OUT_OF_MEMORY : HONE_OK;

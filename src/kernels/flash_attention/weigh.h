@@ -22,9 +22,9 @@ HONE_INLINE void put_logit(float *logits, int64_t i, int64_t count, vec value)
 
 void VEC_NAME(hone_attention_weigh)(float *logits, int64_t count, double scale, double cap)
 {
-    const double log2_e = 1.4426950408889634;
+    const vec log2_e = vec_set(0x1.715476p0f);
     bool capped = cap != 0;
-    vec factor = vec_set((float)(capped ? scale / cap : scale * log2_e)), limit = vec_set((float)(cap * log2_e));
+    vec factor = vec_set((float)(capped ? scale / cap : scale)), limit = vec_set((float)cap);
     vec most = vec_set(-INFINITY), sum = vec_set(0.0f);
     for (int64_t i = 0; i < count; i += VEC_WIDTH) {
         vec value = logit(logits, i, count, capped, factor, limit);
@@ -33,7 +33,8 @@ void VEC_NAME(hone_attention_weigh)(float *logits, int64_t count, double scale, 
     }
     most = vec_set(vec_highest(most));
     for (int64_t i = 0; i < count; i += VEC_WIDTH) {
-        vec power = vec_exp2(vec_sub(logit(logits, i, count, false, vec_set(1.0f), limit), most));
+        vec difference = vec_sub(logit(logits, i, count, false, vec_set(1.0f), limit), most);
+        vec power = vec_exp2(vec_mul(difference, log2_e));
         sum = vec_add(sum, power);
         put_logit(logits, i, count, power);
     }

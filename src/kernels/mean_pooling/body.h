@@ -3,6 +3,8 @@
 #include "kernels/common/scratch.h"
 #include "kernels/mean_pooling/mean_pooling.h"
 
+#include <math.h>
+
 // Rows summed before they go to the total: a long sum of sums rounds less.
 enum { POOLING_SPAN = 64 };
 
@@ -76,6 +78,8 @@ HONE_INLINE void pool(const pooling_job *job, int64_t batch, int64_t channel, fl
     vec length = vec_set((float)p->seq_len);
     for (int64_t c = 0; c < count; c += VEC_WIDTH)
         vec_store_part(out, dtype, c, count - c, vec_div(vec_load(total, HONE_F32, c), length));
+    for (int64_t c = 0; c < count; c++)
+        if (!isfinite(total[c])) hone_element_put(out, dtype, c, (float)hone_pooling_mean(p, batch, channel + c));
 }
 
 static void run_task(void *ctx, int64_t index)

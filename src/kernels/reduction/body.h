@@ -5,6 +5,8 @@
 #include "kernels/common/matrix.h"
 #include "kernels/reduction/reduction.h"
 
+#include <math.h>
+
 enum { MOST_ROWS = 4, MOST_UNROLL = 8, MOST_ROWS_PER_TASK = 64 };
 
 typedef struct reduction {
@@ -97,8 +99,11 @@ static void run_task(void *ctx, int64_t index)
             row += rows;
         }
     }
-    for (int64_t row = 0; row < count; row++)
-        job->y[(first + row) * job->y_step] = sums[row];
+    for (int64_t row = 0; row < count; row++) {
+        float sum = sums[row];
+        if (!isfinite(sum)) sum = (float)hone_reduction_sum(job->x + (first + row) * job->x_row, job->length, 1);
+        job->y[(first + row) * job->y_step] = sum;
+    }
 }
 
 hone_status VEC_NAME(hone_reduction)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)

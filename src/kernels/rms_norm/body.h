@@ -1,18 +1,20 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
 // Two passes over a row, which stays in the nearest cache between them: the sum of squares in `unroll` independent
-// accumulators, then the products. Rows are grouped into tasks, so that small ones do not pay for a task each.
+// accumulators, then the products. Rows are grouped into tasks, so that small ones do not pay for a task each. A row whose
+// mean square leaves the range of floats, as one of 1e25 does, is computed in double.
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/vector/arguments.h"
 #include "kernels/vector/rows.h"
 
+#include <float.h>
 #include <math.h>
 
+// Below, the squares of elements may have been too small for floats.
+#define LEAST_SQUARE 0x1p-80f
+
 typedef struct norm {
-    hone_rows x, y;
-    const void *weight;
-    float eps;
-    hone_dtype_id dtype;
+    hone_rms_norm of;
     int64_t unroll, rows_per_task;
     bool stream;
 } norm;
@@ -75,16 +77,21 @@ HONE_INLINE void multiply(
 
 HONE_INLINE void normalise(const norm *job, int64_t row, hone_dtype_id dtype, int unroll)
 {
-    int64_t size = hone_element_size(dtype), length = job->x.length;
-    const char *x = job->x.data + hone_rows_offset(&job->x, row) * size;
-    char *y = job->y.data + hone_rows_offset(&job->y, row) * size;
-    float mean = sum_of_squares(x, dtype, length, unroll) / (float)length;
-    float scale = 1.0f / sqrtf(mean + job->eps);
+    const hone_rms_norm *of = &job->of;
+    int64_t size = hone_element_size(dtype), length = of->x.length;
+    const char *x = of->x.data + hone_rows_offset(&of->x, row) * size;
+    char *y = of->y.data + hone_rows_offset(&of->y, row) * size;
+    float square = sum_of_squares(x, dtype, length, unroll) / (float)length + (float)of->eps;
+    if (square < LEAST_SQUARE || square > FLT_MAX) { // not where it is NaN, which all of y becomes
+        hone_rms_norm_row(of, row);
+        return;
+    }
+    float scale = 1.0f / sqrtf(square);
     bool stream = job->stream && (uintptr_t)y % (uintptr_t)(VEC_WIDTH * size) == 0;
     if (stream)
-        multiply(y, x, job->weight, dtype, length, scale, unroll, true);
+        multiply(y, x, of->weight, dtype, length, scale, unroll, true);
     else
-        multiply(y, x, job->weight, dtype, length, scale, unroll, false);
+        multiply(y, x, of->weight, dtype, length, scale, unroll, false);
 }
 
 HONE_INLINE void normalise_range(const norm *job, int64_t first, int64_t last, hone_dtype_id dtype)
@@ -110,8 +117,8 @@ static void run_task(void *ctx, int64_t index)
 {
     const norm *job = ctx;
     int64_t first = index * job->rows_per_task, last = first + job->rows_per_task;
-    if (last > job->x.count) last = job->x.count;
-    switch (job->dtype) {
+    if (last > job->of.x.count) last = job->of.x.count;
+    switch (job->of.dtype) {
     case HONE_F32:
         normalise_range(job, first, last, HONE_F32);
         break;
@@ -128,17 +135,13 @@ hone_status VEC_NAME(hone_rms_norm)(const hone_plan *plan, const hone_value *arg
 {
     const int64_t *config = plan->config;
     norm job = {
-        .x = hone_rows_of(args[RMS_NORM_X].as.tensor),
-        .y = hone_rows_of(args[RMS_NORM_Y].as.tensor),
-        .weight = hone_tensor_data(args[RMS_NORM_WEIGHT].as.tensor),
-        .eps = (float)hone_number_of(&hone_call_values(plan->call)[RMS_NORM_EPS], 1e-6),
-        .dtype = hone_float_id(args[RMS_NORM_X].as.tensor->dtype),
+        .of = hone_rms_norm_of(plan, args),
         .unroll = config[RMS_NORM_UNROLL],
         .rows_per_task = config[RMS_NORM_ROWS_PER_TASK],
         .stream = config[RMS_NORM_STORE] == 1,
     };
-    if (job.x.length == 0) return HONE_OK;
-    int64_t tasks = (job.x.count + job.rows_per_task - 1) / job.rows_per_task;
+    if (job.of.x.length == 0) return HONE_OK;
+    int64_t tasks = (job.of.x.count + job.rows_per_task - 1) / job.rows_per_task;
     hone_plan_parallel_for(plan, execution, (int32_t)config[RMS_NORM_THREADS], tasks, run_task, &job);
     return HONE_OK;
 }

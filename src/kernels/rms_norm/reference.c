@@ -6,35 +6,10 @@
 
 #include <math.h>
 
-typedef struct norm {
-    hone_rows x, y;
-    const void *weight;
-    int64_t weight_step;
-    double eps;
-    hone_dtype_id dtype;
-} norm;
-
-static void normalise(const norm *job, int64_t row)
+hone_rms_norm hone_rms_norm_of(const hone_plan *plan, const hone_value *args)
 {
-    int64_t from = hone_rows_offset(&job->x, row), to = hone_rows_offset(&job->y, row), length = job->x.length;
-    double squares = 0;
-    for (int64_t i = 0; i < length; i++) {
-        double value = (double)hone_element_get(job->x.data, job->dtype, from + i * job->x.step);
-        squares += value * value;
-    }
-    double factor = 1 / sqrt(squares / (double)length + job->eps);
-    for (int64_t i = 0; i < length; i++) {
-        double value = (double)hone_element_get(job->x.data, job->dtype, from + i * job->x.step);
-        double weight = (double)hone_element_get(job->weight, job->dtype, i * job->weight_step);
-        hone_element_put(job->y.data, job->dtype, to + i * job->y.step, (float)(value * factor * weight));
-    }
-}
-
-hone_status hone_rms_norm_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
-{
-    (void)execution;
     const hone_tensor *weight = args[RMS_NORM_WEIGHT].as.tensor;
-    norm job = {
+    hone_rms_norm norm = {
         .x = hone_rows_of(args[RMS_NORM_X].as.tensor),
         .y = hone_rows_of(args[RMS_NORM_Y].as.tensor),
         .weight = hone_tensor_data(weight),
@@ -42,7 +17,30 @@ hone_status hone_rms_norm_reference(const hone_plan *plan, const hone_value *arg
         .eps = hone_number_of(&hone_call_values(plan->call)[RMS_NORM_EPS], 1e-6),
         .dtype = hone_float_id(weight->dtype),
     };
-    for (int64_t row = 0; row < job.x.count; row++)
-        normalise(&job, row);
+    return norm;
+}
+
+void hone_rms_norm_row(const hone_rms_norm *norm, int64_t row)
+{
+    int64_t from = hone_rows_offset(&norm->x, row), to = hone_rows_offset(&norm->y, row), length = norm->x.length;
+    double squares = 0;
+    for (int64_t i = 0; i < length; i++) {
+        double value = (double)hone_element_get(norm->x.data, norm->dtype, from + i * norm->x.step);
+        squares += value * value;
+    }
+    double factor = 1 / sqrt(squares / (double)length + norm->eps);
+    for (int64_t i = 0; i < length; i++) {
+        double value = (double)hone_element_get(norm->x.data, norm->dtype, from + i * norm->x.step);
+        double weight = (double)hone_element_get(norm->weight, norm->dtype, i * norm->weight_step);
+        hone_element_put(norm->y.data, norm->dtype, to + i * norm->y.step, (float)(value * factor * weight));
+    }
+}
+
+hone_status hone_rms_norm_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    hone_rms_norm norm = hone_rms_norm_of(plan, args);
+    for (int64_t row = 0; row < norm.x.count; row++)
+        hone_rms_norm_row(&norm, row);
     return HONE_OK;
 }

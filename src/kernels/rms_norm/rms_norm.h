@@ -2,11 +2,25 @@
 #ifndef HONE_KERNELS_RMS_NORM_H
 #define HONE_KERNELS_RMS_NORM_H
 
+#include "kernels/vector/rows.h"
+
 #include "hone/kernel.h"
 
 // The order of values, and of the space's parameters.
 enum { RMS_NORM_X, RMS_NORM_WEIGHT, RMS_NORM_Y, RMS_NORM_EPS };
 enum { RMS_NORM_UNROLL, RMS_NORM_ROWS_PER_TASK, RMS_NORM_STORE, RMS_NORM_THREADS };
+
+typedef struct hone_rms_norm {
+    hone_rows x, y;
+    const void *weight;
+    int64_t weight_step;
+    double eps;
+    hone_dtype_id dtype;
+} hone_rms_norm;
+
+hone_rms_norm hone_rms_norm_of(const hone_plan *plan, const hone_value *args);
+// One row in double: the reference, and what a kernel does where the squares of a row leave the range of floats.
+void hone_rms_norm_row(const hone_rms_norm *norm, int64_t row);
 
 hone_run_function hone_rms_norm_reference, hone_rms_norm_portable, hone_rms_norm_avx2, hone_rms_norm_avx512;
 

@@ -45,7 +45,7 @@ HONE_INLINE vec load_channels(const hone_rwkv4_array *array, int64_t batch, int6
 
 HONE_INLINE mixture begin(const hone_rwkv4 *p, int64_t batch, int64_t channel, int64_t count)
 {
-    mixture m = {.a = vec_set(0.0f), .b = vec_set(0.0f), .e = vec_set(-1e30f)};
+    mixture m = {.a = vec_set(0.0f), .b = vec_set(0.0f), .e = vec_set(-INFINITY)};
     m.bonus = load_channels(&p->u, 0, 0, channel, count);
     float decay[VEC_WIDTH];
     vec_store(decay, HONE_F32, 0, load_channels(&p->w, 0, 0, channel, count));

@@ -37,9 +37,17 @@ static double get(const hone_rwkv4_array *array, int64_t batch, int64_t step, in
     return (double)hone_element_get(at, array->dtype, 0);
 }
 
+// The weights of what comes with exponent `old` and with exponent `new`: of the larger 1, were it infinite.
+static void relate(double old, double new, double *out_old, double *out_new)
+{
+    double smaller = exp(-fabs(new - old));
+    *out_old = new >= old ? smaller : 1;
+    *out_new = new >= old ? 1 : smaller;
+}
+
 static void mix(const hone_rwkv4 *p, int64_t batch, int64_t channel)
 {
-    double decay = exp(get(&p->w, 0, 0, channel)), bonus = get(&p->u, 0, 0, channel), a = 0, b = 0, e = -1e30;
+    double decay = exp(get(&p->w, 0, 0, channel)), bonus = get(&p->u, 0, 0, channel), a = 0, b = 0, e = -INFINITY;
     if (p->state.data) {
         a = get(&p->state, batch, 0, channel);
         b = get(&p->state, batch, 1, channel);
@@ -47,15 +55,14 @@ static void mix(const hone_rwkv4 *p, int64_t batch, int64_t channel)
     }
     for (int64_t t = 0; t < p->seq_len; t++) {
         double k = get(&p->k, batch, t, channel), v = get(&p->v, batch, t, channel);
-        double most = fmax(e, bonus + k), old = exp(e - most), new = exp(bonus + k - most);
+        double old, new;
+        relate(e, bonus + k, &old, &new);
         char *out = hone_rwkv4_at(&p->wkv, hone_element_size(p->wkv.dtype), batch, t, channel);
         hone_element_put(out, p->wkv.dtype, 0, (float)((old * a + new *v) / (old * b + new)));
-        most = fmax(e - decay, k);
-        old = exp(e - decay - most);
-        new = exp(k - most);
+        relate(e - decay, k, &old, &new);
         a = old * a + new *v;
         b = old * b + new;
-        e = most;
+        e = fmax(e - decay, k);
     }
 }
 

@@ -1,6 +1,9 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// Exponents are of 2: t = x * (scale * log2 e) - m. m is common to a row, so that its rounding cancels in the quotient.
+// Exponents are of 2: t = (u - m) * factor, where u = x * sign, m is the largest u of the row, and sign * factor is
+// scale * log2 e. sign is a power of two, so that u is exact, and its sign is that of scale, so that the largest u has
+// the largest weight. The difference comes first: t of the largest element is 0 whatever its size, and no t is above 0.
+// Were the product rounded first, as in fma(x, factor, -m * factor), an element of 1e10 would be off by hundreds.
 // A row of up to eight vectors stays in registers; longer ones go the way that the config's method says.
 #include "kernels/common/scratch.h"
 #include "kernels/softmax/softmax.h"
@@ -14,7 +17,7 @@ enum { SHORT_ROW = 8 }; // vectors
 
 typedef struct softmax {
     hone_rows x, y;
-    float factor; // scale * log2 e
+    float sign, factor;
     hone_dtype_id dtype;
     int64_t method, unroll, rows_per_task;
     bool stream;
@@ -26,26 +29,45 @@ typedef struct row {
     void *y;
     float *buffer; // length floats; y itself where that holds floats
     int64_t length;
-    vec factor;
+    vec sign, factor;
     bool stream;
 } row;
 
-// x * factor - shift, where lanes behind the row's end hold minus infinity, which adds nothing to a sum or a maximum.
-HONE_INLINE vec exponent(const row *r, hone_dtype_id dtype, int64_t i, vec shift)
+// u, where lanes behind the row's end hold minus infinity, which is no maximum.
+HONE_INLINE vec signed_value(const row *r, hone_dtype_id dtype, int64_t i)
 {
-    return vec_fma(vec_load(r->x, dtype, i), r->factor, shift);
+    return vec_mul(vec_load(r->x, dtype, i), r->sign);
 }
 
-HONE_INLINE vec exponent_part(const row *r, hone_dtype_id dtype, int64_t i, vec shift)
+HONE_INLINE vec signed_part(const row *r, hone_dtype_id dtype, int64_t i)
 {
     int64_t rest = r->length - i;
-    vec value = vec_fma(vec_load_part(r->x, dtype, i, rest), r->factor, shift);
-    return vec_first(rest, value, vec_set(-INFINITY));
+    return vec_first(rest, vec_mul(vec_load_part(r->x, dtype, i, rest), r->sign), vec_set(-INFINITY));
+}
+
+// 2^t of a difference u - m.
+HONE_INLINE vec weight(const row *r, vec difference)
+{
+    return vec_exp2(vec_mul(difference, r->factor));
+}
+
+// The product with sign is exact, so that this is u - m, rounded once.
+HONE_INLINE vec power(const row *r, hone_dtype_id dtype, int64_t i, vec minus_most)
+{
+    return weight(r, vec_fma(vec_load(r->x, dtype, i), r->sign, minus_most));
+}
+
+// Lanes behind the row's end hold 0, which adds nothing to a sum.
+HONE_INLINE vec power_part(const row *r, hone_dtype_id dtype, int64_t i, vec minus_most)
+{
+    int64_t rest = r->length - i;
+    vec value = weight(r, vec_fma(vec_load_part(r->x, dtype, i, rest), r->sign, minus_most));
+    return vec_first(rest, value, vec_set(0.0f));
 }
 
 HONE_INLINE float highest(const row *r, hone_dtype_id dtype, int unroll)
 {
-    vec most[8], zero = vec_set(0.0f);
+    vec most[8];
     HONE_UNROLL
     for (int u = 0; u < unroll; u++)
         most[u] = vec_set(-INFINITY);
@@ -53,10 +75,10 @@ HONE_INLINE float highest(const row *r, hone_dtype_id dtype, int unroll)
     for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH) {
         HONE_UNROLL
         for (int u = 0; u < unroll; u++)
-            most[u] = vec_max(most[u], exponent(r, dtype, i + u * VEC_WIDTH, zero));
+            most[u] = vec_max(most[u], signed_value(r, dtype, i + u * VEC_WIDTH));
     }
     for (; i < r->length; i += VEC_WIDTH)
-        most[0] = vec_max(most[0], exponent_part(r, dtype, i, zero));
+        most[0] = vec_max(most[0], signed_part(r, dtype, i));
     HONE_UNROLL
     for (int u = 1; u < unroll; u++)
         most[0] = vec_max(most[0], most[u]);
@@ -66,7 +88,7 @@ HONE_INLINE float highest(const row *r, hone_dtype_id dtype, int unroll)
 // The sum of the exponentials, kept in the buffer when there is one.
 HONE_INLINE float sum_of_powers(const row *r, hone_dtype_id dtype, float most, int unroll, bool keep)
 {
-    vec sums[8], shift = vec_set(-most);
+    vec sums[8], minus_most = vec_set(-most);
     HONE_UNROLL
     for (int u = 0; u < unroll; u++)
         sums[u] = vec_set(0.0f);
@@ -74,15 +96,15 @@ HONE_INLINE float sum_of_powers(const row *r, hone_dtype_id dtype, float most, i
     for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH) {
         HONE_UNROLL
         for (int u = 0; u < unroll; u++) {
-            vec power = vec_exp2(exponent(r, dtype, i + u * VEC_WIDTH, shift));
-            if (keep) vec_store(r->buffer, HONE_F32, i + u * VEC_WIDTH, power);
-            sums[u] = vec_add(sums[u], power);
+            vec value = power(r, dtype, i + u * VEC_WIDTH, minus_most);
+            if (keep) vec_store(r->buffer, HONE_F32, i + u * VEC_WIDTH, value);
+            sums[u] = vec_add(sums[u], value);
         }
     }
     for (; i < r->length; i += VEC_WIDTH) {
-        vec power = vec_exp2(exponent_part(r, dtype, i, shift));
-        if (keep) vec_store_part(r->buffer, HONE_F32, i, r->length - i, power);
-        sums[0] = vec_add(sums[0], power);
+        vec value = power_part(r, dtype, i, minus_most);
+        if (keep) vec_store_part(r->buffer, HONE_F32, i, r->length - i, value);
+        sums[0] = vec_add(sums[0], value);
     }
     HONE_UNROLL
     for (int u = 1; u < unroll; u++)
@@ -90,31 +112,40 @@ HONE_INLINE float sum_of_powers(const row *r, hone_dtype_id dtype, float most, i
     return vec_sum(sums[0]);
 }
 
+// A group of vectors from i on, the last of which may be part of one, or none, when it is not whole.
+HONE_INLINE void add_group(const row *r, hone_dtype_id dtype, int64_t i, int unroll, bool whole, vec *most, vec *sum)
+{
+    vec group[8], top = *most;
+    HONE_UNROLL
+    for (int u = 0; u < unroll; u++) {
+        int64_t at = i + u * VEC_WIDTH;
+        if (whole)
+            group[u] = signed_value(r, dtype, at);
+        else
+            group[u] = at < r->length ? signed_part(r, dtype, at) : vec_set(-INFINITY);
+        top = vec_max(top, group[u]);
+    }
+    *sum = vec_mul(*sum, weight(r, vec_sub(*most, top)));
+    HONE_UNROLL
+    for (int u = 0; u < unroll; u++) {
+        vec value = weight(r, vec_sub(group[u], top));
+        if (!whole) value = vec_first(r->length - i - u * VEC_WIDTH, value, vec_set(0.0f));
+        *sum = vec_add(*sum, value);
+    }
+    *most = top;
+}
+
 // Maximum and sum in one pass: each lane keeps its own, and a group of vectors shares one correction. The first maximum
-// is finite, so that minus infinity never meets itself in a difference.
+// is the lowest finite u: minus infinity never meets itself in a difference, nor an infinite difference a factor of 0.
 HONE_INLINE float sum_online(const row *r, hone_dtype_id dtype, int unroll, float *out_most)
 {
-    vec most = vec_set(-FLT_MAX), sum = vec_set(0.0f), zero = sum;
-    for (int64_t i = 0; i < r->length; i += unroll * VEC_WIDTH) {
-        vec group[8], top = most;
-        bool whole = i + unroll * VEC_WIDTH <= r->length;
-        HONE_UNROLL
-        for (int u = 0; u < unroll; u++) {
-            int64_t at = i + u * VEC_WIDTH;
-            if (whole)
-                group[u] = exponent(r, dtype, at, zero);
-            else
-                group[u] = at < r->length ? exponent_part(r, dtype, at, zero) : vec_set(-INFINITY);
-            top = vec_max(top, group[u]);
-        }
-        sum = vec_mul(sum, vec_exp2(vec_sub(most, top)));
-        HONE_UNROLL
-        for (int u = 0; u < unroll; u++)
-            sum = vec_add(sum, vec_exp2(vec_sub(group[u], top)));
-        most = top;
-    }
+    vec sum = vec_set(0.0f), most = vec_mul(vec_set(-FLT_MAX), vec_max(r->sign, vec_sub(sum, r->sign)));
+    int64_t i = 0;
+    for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH)
+        add_group(r, dtype, i, unroll, true, &most, &sum);
+    if (i < r->length) add_group(r, dtype, i, unroll, false, &most, &sum);
     *out_most = vec_highest(most);
-    return vec_sum(vec_mul(sum, vec_exp2(vec_sub(most, vec_set(*out_most)))));
+    return vec_sum(vec_mul(sum, weight(r, vec_sub(most, vec_set(*out_most)))));
 }
 
 HONE_INLINE void put(const row *r, hone_dtype_id dtype, int64_t i, vec value)
@@ -127,17 +158,17 @@ HONE_INLINE void put(const row *r, hone_dtype_id dtype, int64_t i, vec value)
 
 HONE_INLINE void multiply_powers(const row *r, hone_dtype_id dtype, float most, float sum, int unroll)
 {
-    vec shift = vec_set(-most), scale = vec_set(1.0f / sum);
+    vec minus_most = vec_set(-most), scale = vec_set(1.0f / sum);
     int64_t i = 0;
     for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH) {
         HONE_UNROLL
         for (int u = 0; u < unroll; u++) {
             int64_t at = i + u * VEC_WIDTH;
-            put(r, dtype, at, vec_mul(vec_exp2(exponent(r, dtype, at, shift)), scale));
+            put(r, dtype, at, vec_mul(power(r, dtype, at, minus_most), scale));
         }
     }
     for (; i < r->length; i += VEC_WIDTH)
-        vec_store_part(r->y, dtype, i, r->length - i, vec_mul(vec_exp2(exponent_part(r, dtype, i, shift)), scale));
+        vec_store_part(r->y, dtype, i, r->length - i, vec_mul(power_part(r, dtype, i, minus_most), scale));
 }
 
 HONE_INLINE void multiply_buffer(const row *r, hone_dtype_id dtype, float sum, int unroll)
@@ -181,17 +212,19 @@ HONE_INLINE void short_row(const row *r, hone_dtype_id dtype, int vectors)
     vec values[SHORT_ROW], zero = vec_set(0.0f);
     HONE_UNROLL
     for (int i = 0; i + 1 < vectors; i++)
-        values[i] = exponent(r, dtype, i * VEC_WIDTH, zero);
+        values[i] = signed_value(r, dtype, i * VEC_WIDTH);
     int64_t tail = (vectors - 1) * VEC_WIDTH;
-    values[vectors - 1] = exponent_part(r, dtype, tail, zero);
+    values[vectors - 1] = signed_part(r, dtype, tail);
     vec most = values[0];
     HONE_UNROLL
     for (int i = 1; i < vectors; i++)
         most = vec_max(most, values[i]);
-    vec shift = vec_set(vec_highest(most)), sum = zero;
+    vec sum = zero;
+    most = vec_set(vec_highest(most));
     HONE_UNROLL
     for (int i = 0; i < vectors; i++) {
-        values[i] = vec_exp2(vec_sub(values[i], shift));
+        values[i] = weight(r, vec_sub(values[i], most));
+        if (i == vectors - 1) values[i] = vec_first(r->length - tail, values[i], zero);
         sum = vec_add(sum, values[i]);
     }
     vec scale = vec_set(1.0f / vec_sum(sum));
@@ -247,7 +280,7 @@ HONE_INLINE void normalise_range(const softmax *job, int64_t first, int64_t last
 {
     int64_t size = hone_element_size(dtype);
     for (int64_t i = first; i < last; i++) {
-        row r = {.length = job->x.length, .factor = vec_set(job->factor)};
+        row r = {.length = job->x.length, .sign = vec_set(job->sign), .factor = vec_set(job->factor)};
         r.x = job->x.data + hone_rows_offset(&job->x, i) * size;
         r.y = job->y.data + hone_rows_offset(&job->y, i) * size;
         r.stream = job->stream && (uintptr_t)r.y % (uintptr_t)(VEC_WIDTH * size) == 0;
@@ -283,13 +316,21 @@ static void run_task(void *ctx, int64_t index)
     if (job->stream) vec_stream_end();
 }
 
+// A factor so small that even the farthest elements of a row have weights that are not 0 must not meet an infinite
+// difference: halves have none. Where factor is larger, 2 to minus infinity is the right weight.
+static void set_scale(softmax *job, double scale)
+{
+    double factor = fabs(scale) * 1.4426950408889634, sign = factor < 0x1p-120 ? 0.5 : 1;
+    job->sign = (float)(scale < 0 ? -sign : sign);
+    job->factor = (float)(factor / sign);
+}
+
 hone_status VEC_NAME(hone_softmax)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const int64_t *config = plan->config;
     softmax job = {
         .x = hone_rows_of(args[SOFTMAX_X].as.tensor),
         .y = hone_rows_of(args[SOFTMAX_Y].as.tensor),
-        .factor = (float)(hone_number_of(&hone_call_values(plan->call)[SOFTMAX_SCALE], 1.0) * 1.4426950408889634),
         .dtype = hone_float_id(args[SOFTMAX_X].as.tensor->dtype),
         .method = config[SOFTMAX_METHOD],
         .unroll = config[SOFTMAX_UNROLL],
@@ -297,6 +338,7 @@ hone_status VEC_NAME(hone_softmax)(const hone_plan *plan, const hone_value *args
         .stream = config[SOFTMAX_STORE] == 1,
     };
     if (job.x.length == 0) return HONE_OK;
+    set_scale(&job, hone_number_of(&hone_call_values(plan->call)[SOFTMAX_SCALE], 1.0));
     int64_t tasks = (job.x.count + job.rows_per_task - 1) / job.rows_per_task;
     hone_plan_parallel_for(plan, execution, (int32_t)config[SOFTMAX_THREADS], tasks, run_task, &job);
     return job.out_of_memory ? HONE_OUT_OF_MEMORY : HONE_OK;

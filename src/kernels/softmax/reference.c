@@ -14,19 +14,20 @@ typedef struct softmax {
 
 static double element(const softmax *job, int64_t offset, int64_t i)
 {
-    return job->scale * (double)hone_element_get(job->x.data, job->dtype, offset + i * job->x.step);
+    return (double)hone_element_get(job->x.data, job->dtype, offset + i * job->x.step);
 }
 
+// The difference comes before the scale, whose product with an element could be infinite where the difference is not.
 static void normalise(const softmax *job, int64_t row)
 {
     int64_t from = hone_rows_offset(&job->x, row), to = hone_rows_offset(&job->y, row), length = job->x.length;
-    double highest = -INFINITY, sum = 0;
+    double sign = job->scale < 0 ? -1 : 1, most = -INFINITY, sum = 0;
     for (int64_t i = 0; i < length; i++)
-        highest = fmax(highest, element(job, from, i));
+        most = fmax(most, sign * element(job, from, i)); // leaves NaN to the sum
     for (int64_t i = 0; i < length; i++)
-        sum += exp(element(job, from, i) - highest);
+        sum += exp(job->scale * (element(job, from, i) - sign * most));
     for (int64_t i = 0; i < length; i++) {
-        double value = exp(element(job, from, i) - highest) / sum;
+        double value = exp(job->scale * (element(job, from, i) - sign * most)) / sum;
         hone_element_put(job->y.data, job->dtype, to + i * job->y.step, (float)value);
     }
 }

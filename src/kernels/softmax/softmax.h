@@ -1,4 +1,5 @@
-// Softmax over the last axis: y = exp(scale x - m) / sum(exp(scale x - m)) with m = max(scale x).
+// Softmax over the last axis: y = exp(scale (x - m)) / sum(exp(scale (x - m))), where scale m is the largest scale x.
+// docs/special-values.md says what comes of elements that are large, infinite or NaN.
 #ifndef HONE_KERNELS_SOFTMAX_H
 #define HONE_KERNELS_SOFTMAX_H
 
@@ -7,6 +8,9 @@
 // The order of values, and of the space's parameters.
 enum { SOFTMAX_X, SOFTMAX_Y, SOFTMAX_SCALE };
 enum { SOFTMAX_METHOD, SOFTMAX_UNROLL, SOFTMAX_ROWS_PER_TASK, SOFTMAX_STORE, SOFTMAX_THREADS };
+
+// The largest scale whose product with log2 e is a float.
+#define SOFTMAX_MOST_SCALE 1e38
 
 // The values of `method`.
 enum {

@@ -5,6 +5,8 @@
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
+#include <math.h>
+
 static const char space[] = "method: buffered | recomputed | online\n"
                             "unroll: 1..4 *2 default 4\n"
                             "rows_per_task: 1..256 *4 default 4\n"
@@ -18,6 +20,13 @@ static const char onednn_space[] = "threads: 1..64 *2\n"
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
+    double scale = hone_number_of(&hone_call_values(call)[SOFTMAX_SCALE], 1);
+    if (!(fabs(scale) <= SOFTMAX_MOST_SCALE)) {
+        hone_fail(
+            why, HONE_UNSUPPORTED, "kernels",
+            "scale is %g; this kernel asks for a magnitude of at most %g, as f32 has it", scale, SOFTMAX_MOST_SCALE);
+        return false;
+    }
     return hone_last_axis_is_dense(call, SOFTMAX_X, why) && hone_last_axis_is_dense(call, SOFTMAX_Y, why);
 }
 

@@ -155,7 +155,7 @@ static void find_largest(void *ctx, int64_t offset)
 {
     comparison *own = ctx;
     double right = fabs((double)hone_element_get(own->right, own->dtype, offset));
-    if (right > own->largest) own->largest = right;
+    if (isfinite(right) && right > own->largest) own->largest = right;
 }
 
 static void compare_element(void *ctx, int64_t offset)
@@ -173,16 +173,27 @@ static void compare_element(void *ctx, int64_t offset)
     own->where = offset;
 }
 
+// The algorithm's, or what docs/tolerance.md gives where it has none.
+static hone_tolerance tolerance_of(const contest *own, hone_dtype_id dtype)
+{
+    const hone_tolerance *given = &own->table->algorithm->tolerance;
+    if (given->absolute != 0 || given->relative != 0 || given->scale != 0) return *given;
+    if (dtype == HONE_F32) return (hone_tolerance){.relative = 1e-5, .scale = 256};
+    return dtype == HONE_BF16 ? (hone_tolerance){.relative = 3.2e-2, .scale = 4}
+                              : (hone_tolerance){.relative = 8e-3, .scale = 8};
+}
+
 // NULL, or what is wrong with value i after a run.
 static const char *check_result(const contest *own, size_t i)
 {
     static char words[256];
     int64_t size = hone_element_size(dtype_of(own, i));
+    const hone_tolerance tolerance = tolerance_of(own, dtype_of(own, i));
     comparison compare = {
         .is = own->memory[i] + GUARD,
         .right = own->expected[i] + GUARD,
         .dtype = dtype_of(own, i),
-        .tolerance = &own->table->algorithm->tolerance,
+        .tolerance = &tolerance,
         .touched = calloc(own->bytes[i] + 1, 1),
     };
     assert_non_null(compare.touched);
@@ -294,6 +305,11 @@ static void run_kernel(contest *own, const hone_kernel *kernel, size_t configs, 
     own->kernels_run++;
 }
 
+static bool is_rival(const hone_kernel *kernel)
+{
+    return kernel->library || strstr(kernel->name, "libxsmm");
+}
+
 void contest_run(contest *own, size_t configs)
 {
     assert_true(configs <= MOST_CONFIGS);
@@ -301,7 +317,7 @@ void contest_run(contest *own, size_t configs)
     for (size_t i = 0; i < own->table->count; i++) {
         const hone_kernel *kernel = &own->table->kernels[i];
         hone_error why = {0};
-        if (kernel->is_reference || kernel->platform != HONE_NATIVE ||
+        if (kernel->is_reference || kernel->platform != HONE_NATIVE || (own->only_own && is_rival(kernel)) ||
             (kernel->needs & own->device.features) != kernel->needs)
             continue;
         if (kernel->supports && !kernel->supports(kernel, own->call, &why)) {

@@ -20,6 +20,7 @@ typedef struct contest {
     size_t bytes[CONTEST_MAX_VALUES];            // of a tensor, from its first to its last element
     uint32_t kernels_run;
     double spread; // inputs are uniform in [-spread, spread)
+    bool only_own; // contest_run leaves kernels out that call the libraries of others
 } contest;
 
 // gap: elements behind each row of the last axis, so that tensors are not dense; NaN lies there.
