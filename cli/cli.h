@@ -92,6 +92,11 @@ void cli_table_marked(cli_table *table);
 char *cli_time_text(double nanoseconds, char out[32]);
 // A config as a JSON object of the caller's.
 json_t *cli_config_object(const hone_space *space, const hone_config *config);
+// The most that this machine's CPU can do, measured once a boot and kept (peak.c): f32 operations a second, else bytes read a second.
+// 0: it cannot be told here, and cli_peak_lacks says why ("" where nothing lacks).
+//   seen  what was reached already: a peak below it is measured again
+double cli_peak(hone_cli *cli, bool arithmetic, double seen);
+const char *cli_peak_lacks(bool arithmetic);
 // Prints a JSON value on one line to standard output and drops it.
 void cli_print_json(json_t *value);
 

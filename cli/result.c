@@ -1,7 +1,6 @@
 // A result document as tables: one a call, with every kernel's best.
 #include "cli.h"
 
-#include "kernels/common/peak.h"
 #include "runtime/runtime.h"
 #include "tune/result/result.h"
 
@@ -44,28 +43,16 @@ static hone_cost cost_of(hone_cli *cli, const char *call_text)
     return cost;
 }
 
-// This machine's measured peaks, taken once a process, at the first table; zeros when they cannot be measured.
-static const hone_peak *peak_of(hone_cli *cli)
+// Arithmetic that outweighs its memory is told in GFLOP/s, the rest in GB/s, each with its share of the peak.
+static bool is_arithmetic(const hone_cost *cost)
 {
-    static hone_peak peak;
-    static bool measured;
-    if (measured) return &peak;
-    measured = true;
-    const hone_device_info *device = cli->rt->cpu;
-    hone_pool *pool = hone_runtime_pool(cli->rt);
-    hone_allocator allocator = hone_allocator_system();
-    hone_error err;
-    hone_status status = hone_peak_measure(
-        &allocator, device->features, device->threads, device->l3_bytes, pool != NULL ? hone_pool_run : NULL, pool,
-        &peak, &err);
-    if (status != HONE_OK) memset(&peak, 0, sizeof peak);
-    return &peak;
+    return cost->operations > 8 * cost->bytes;
 }
 
-// Arithmetic that outweighs its memory is told in GFLOP/s, the rest in GB/s, each with its share of the peak.
-static const char *rate_unit(const hone_cost *cost)
+// Data of which the last cache holds a good part is not all read from memory, whose speed then bounds nothing.
+static bool is_in_cache(const hone_cli *cli, const hone_cost *cost)
 {
-    return cost->operations > 8 * cost->bytes ? "GFLOP/s" : "GB/s";
+    return !is_arithmetic(cost) && cost->bytes < 2 * (double)cli->rt->cpu->l3_bytes;
 }
 
 // on_cpu: the peaks are those of the CPU, and say nothing of another device.
@@ -73,18 +60,15 @@ static void rate_cells(hone_cli *cli, const hone_cost *cost, bool on_cpu, double
 {
     rate[0] = share[0] = '\0';
     if (time_ns <= 0 || cost->bytes <= 0) return;
-    bool arithmetic = cost->operations > 8 * cost->bytes;
-    double value = (arithmetic ? cost->operations : cost->bytes) / time_ns;
+    const bool arithmetic = is_arithmetic(cost), in_cache = is_in_cache(cli, cost);
+    const double value = (arithmetic ? cost->operations : cost->bytes) / time_ns;
     snprintf(rate, 24, "%.1f", value);
     if (!on_cpu) return;
-    const hone_peak *peak = peak_of(cli);
-    double best = (arithmetic ? peak->operations : peak->bytes) / 1e9;
-    // Data of which the last cache holds a good part is not all read from memory, whose speed then bounds nothing.
-    bool in_cache = !arithmetic && cost->bytes < 2 * (double)cli->rt->cpu->l3_bytes;
-    if (in_cache)
-        snprintf(share, 24, "cache");
-    else if (best > 0)
+    const double best = in_cache ? 0 : cli_peak(cli, arithmetic, value * 1e9) / 1e9;
+    if (best > 0)
         snprintf(share, 24, "%.0f %%", 100 * value / best);
+    else
+        snprintf(share, 24, "%s", in_cache ? "cache" : "-");
 }
 
 static void config_cell(const json_t *config, char *out, size_t size)
@@ -213,12 +197,17 @@ static void print_contest(hone_cli *cli, const json_t *entry, const json_t *kern
     cli_table *table = cli_table_new(8);
     cli_table_marked(table);
     cli_table_row(
-        table, " ", "kernel", "config", "time", cost.bytes > 0 ? rate_unit(&cost) : "", cost.bytes > 0 ? "peak" : "",
-        "spread", "tried");
+        table, " ", "kernel", "config", "time",
+        cost.bytes <= 0        ? ""
+        : is_arithmetic(&cost) ? "GFLOP/s"
+                               : "GB/s",
+        cost.bytes > 0 ? "peak" : "", "spread", "tried");
     size_t i;
     const json_t *kernel;
     json_array_foreach(kernels, i, kernel) if (competed(kernel)) kernel_row(cli, table, kernel, entry, &cost);
     cli_table_print(table);
+    const char *lacks = is_in_cache(cli, &cost) ? "" : cli_peak_lacks(is_arithmetic(&cost));
+    if (lacks[0] != '\0') printf("  peak: %s\n", lacks);
     print_absent(kernels);
 }
 

@@ -1,6 +1,9 @@
 """hone tune: what wins, what is stored, and that the next process finds it."""
 
 import fcntl
+import json
+import re
+import resource
 import struct
 import threading
 
@@ -241,3 +244,63 @@ class Tune(CommandTest):
         for command in ("tune", "run", "bench"):
             self.refused(command, huge, code=WORLD, says=["GB", "smaller"], env={"HONE_POLICY": "heuristic"})
         self.assertEqual(self.hone("key", huge, "--json").json["key"], self.hone("explain", huge, "--json").json["key"])
+
+
+class Peak(CommandTest):
+    def kept(self):
+        return self.folder / "cache" / "hone" / "peak.json"
+
+    def shares(self, *arguments):
+        """The numbers of the column, in percent."""
+        product = "matmul(f32[128,128], f32[128,128])"
+        answer = self.hone("tune", product, "--fresh", "--evals", "4", "--kernel", "portable", *arguments)
+        return [float(share) for share in re.findall(r" (\d+) %  +\d", answer.out)]
+
+    def test_a_peak_is_kept_for_the_boot(self):
+        self.shares()
+        first = json.loads(self.kept().read_text())
+        self.assertEqual(first["of"]["device"], self.fingerprint())
+        self.shares()
+        self.assertEqual(json.loads(self.kept().read_text()), first)
+        huge = {**first, "operations": first["operations"] * 1e9}
+        self.kept().write_text(json.dumps(huge))
+        self.assertEqual(set(self.shares()), {0})  # of what was kept: nothing was measured
+        self.assertEqual(json.loads(self.kept().read_text()), huge)
+
+    def test_a_peak_of_another_boot_machine_or_hone_is_measured_again(self):
+        self.shares()
+        first = json.loads(self.kept().read_text())
+        for name, other in (("boot", "0"), ("device", "cpu|other"), ("threads", 999), ("hone", "0.0.1"), ("revision", 0)):
+            self.kept().write_text(json.dumps({**first, "of": {**first["of"], name: other}, "operations": 1e30}))
+            self.shares()
+            self.assertEqual(json.loads(self.kept().read_text())["of"], first["of"], name)
+            self.assertLess(json.loads(self.kept().read_text())["operations"], 1e30, name)
+
+    def test_what_is_no_peak_is_measured_again(self):
+        self.shares()
+        first = json.loads(self.kept().read_text())
+        for text in ("", "no JSON", "[]", json.dumps({**first, "operations": -1}), json.dumps({**first, "bytes": "fast"})):
+            self.kept().write_text(text)
+            self.shares()
+            self.assertEqual(json.loads(self.kept().read_text())["of"], first["of"], text)
+
+    def test_one_below_what_was_reached_is_measured_again(self):
+        self.shares()
+        first = json.loads(self.kept().read_text())
+        self.kept().write_text(json.dumps({**first, "operations": 1}))
+        self.shares()
+        self.assertGreater(json.loads(self.kept().read_text())["operations"], 1)
+
+    def test_too_little_memory_is_told_in_place_of_a_share(self):
+        cache = int(re.search(r"l3=(\d+)", self.fingerprint()).group(1))
+        if cache < 32 << 20:
+            self.skipTest(f"the last cache has {cache} bytes: a limit of four times that is too little to tune within")
+        rows = 2 * cache // (4 * 4096) + 64  # more than is told as "cache"
+        process = self.start(
+            "tune", f"reduction(f32[{rows},4096])", "--evals", "2", "--kernel", "portable",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (4 * cache, 4 * cache)))
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, DONE, err)
+        self.assertRegex(out, r"portable .* -  ")
+        self.assertIn("peak: the speed of memory was not measured: its limit of data leaves", out)
+        self.assertFalse(self.kept().exists())  # the next one may have more

@@ -8,7 +8,7 @@ enum {
     ROUNDS = 100000,        // of a loop: some 300 us, longer than a thread of the pool takes to wake
     REPEATS = 400,          // of a loop, of which the best counts
     READS = 4,              // of the memory
-    LEAST_BYTES = 64 << 20, // read
+    USUAL_BYTES = 64 << 20, // read
     MOST_BYTES = 1 << 30,
     LINE = 64,
     WORDS = 16
@@ -81,12 +81,14 @@ static void read_memory(void *ctx, int64_t index)
         job->sums[index * LINE] += sums[j];
 }
 
-// Twice the last cache, so that reading it from end to end finds nothing there.
-static size_t bytes_of_thread(int64_t cache_bytes, int32_t threads)
+// Twice the last cache, so that reading it from end to end finds nothing there; more, where there is room, for a steadier time.
+// Half of what is left stays for others.
+size_t hone_peak_memory(int64_t cache_bytes, int64_t left_bytes)
 {
-    int64_t bytes = cache_bytes > LEAST_BYTES / 2 ? cache_bytes * 2 : LEAST_BYTES;
-    bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
-    return (size_t)(bytes / threads) / 4096 * 4096;
+    const int64_t twice = cache_bytes > MOST_BYTES / 2 ? MOST_BYTES : cache_bytes * 2;
+    const int64_t least = cache_bytes > 0 ? twice : USUAL_BYTES, usual = twice > USUAL_BYTES ? twice : USUAL_BYTES;
+    const int64_t room = left_bytes > 0 ? left_bytes / 2 : 0;
+    return (size_t)(room >= usual ? usual : room >= least ? least : 0);
 }
 
 static void measure(peak_job *job, uint64_t features, hone_peak *out)
@@ -95,14 +97,14 @@ static void measure(peak_job *job, uint64_t features, hone_peak *out)
     job->loop = set->loop;
     double operations = 2.0 * ROUNDS * HONE_PEAK_SUMS * set->width * job->threads;
     out->operations = operations / time_of(job, compute, REPEATS);
-    out->bytes = (double)job->bytes * job->threads / time_of(job, read_memory, READS);
+    out->bytes = job->bytes > 0 ? (double)job->bytes * job->threads / time_of(job, read_memory, READS) : 0;
 }
 
 hone_status hone_peak_measure(
     const hone_allocator *allocator,
     uint64_t features,
     int32_t threads,
-    int64_t cache_bytes,
+    size_t memory_bytes,
     hone_parallel_for *parallel_for,
     void *pool,
     hone_peak *out,
@@ -111,11 +113,12 @@ hone_status hone_peak_measure(
     if (threads < 1 || threads > 1024)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "threads is %d, from 1 to 1024 are asked for", threads);
     peak_job job = {.parallel_for = parallel_for, .pool = pool, .threads = parallel_for ? threads : 1};
-    job.bytes = bytes_of_thread(cache_bytes, job.threads);
-    void *memory = hone_alloc(allocator, job.bytes * (size_t)job.threads); // zeroed, so that every page is there
+    job.bytes = memory_bytes / (size_t)job.threads / 4096 * 4096;
+    // Zeroed, so that every page is there.
+    void *memory = job.bytes > 0 ? hone_alloc(allocator, job.bytes * (size_t)job.threads) : NULL;
     job.memory = memory;
     job.sums = hone_alloc_array(allocator, (size_t)job.threads * LINE, sizeof *job.sums);
-    hone_status status = memory && job.sums ? HONE_OK : hone_fail_memory(err, where);
+    hone_status status = (memory || job.bytes == 0) && job.sums ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) measure(&job, features, out);
     hone_free(allocator, memory);
     hone_free(allocator, job.sums);

@@ -6,20 +6,28 @@
 
 typedef struct hone_peak {
     double operations; // of f32 a second, in fused multiply-adds on registers
-    double bytes;      // read a second, from memory that no cache holds
+    double bytes;      // read a second, from memory that no cache holds; 0: it was not measured
 } hone_peak;
+
+// Changes with what is measured: a peak of another revision is another thing.
+enum { HONE_PEAK_REVISION = 1 };
+
+// How much memory is read to measure it; 0: there is too little left for more than the caches would hold.
+//   cache_bytes  of the last cache; 0: not known
+//   left_bytes   that may be taken (hone_os_memory_left)
+size_t hone_peak_memory(int64_t cache_bytes, int64_t left_bytes);
 
 // Measures for about 200 ms.
 //   features      HONE_CPU_* of this CPU
 //   threads       how many work at the same time, at least 1
-//   cache_bytes   of the last cache; 0: not known
+//   memory_bytes  that are taken and read (hone_peak_memory); 0: none, and out->bytes is 0
 //   parallel_for  and its pool; may be NULL for one thread
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
 hone_status hone_peak_measure(
     const hone_allocator *allocator,
     uint64_t features,
     int32_t threads,
-    int64_t cache_bytes,
+    size_t memory_bytes,
     hone_parallel_for *parallel_for,
     void *pool,
     hone_peak *out,

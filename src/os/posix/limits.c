@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 bool hone_os_read_text(const char *root, const char *path, char out[HONE_OS_TEXT_SIZE])
@@ -36,72 +37,133 @@ static bool read_integer(const char *root, const char *path, int64_t *out)
     return hone_os_read_text(root, path, text) && hone_integer_parse(text, strcspn(text, " \n"), out);
 }
 
-static int32_t quota_threads(int64_t quota, int64_t period)
-{
-    if (quota <= 0 || period <= 0) return 0;
-    int64_t threads = quota / period + (quota % period != 0);
-    return threads > INT32_MAX ? 0 : (int32_t)threads;
-}
+// What a folder of control groups that states no limit answers.
+static const int64_t no_limit = INT64_MAX;
 
-static int32_t tighter(int32_t a, int32_t b)
+static int64_t least(int64_t a, int64_t b)
 {
-    if (a == 0 || b == 0) return a + b;
     return a < b ? a : b;
 }
 
+static int64_t quota_threads(int64_t quota, int64_t period)
+{
+    if (quota <= 0 || period <= 0) return no_limit;
+    int64_t threads = quota / period + (quota % period != 0);
+    return threads > INT32_MAX ? no_limit : threads;
+}
+
+// The path of a file in a folder of groups; false when it does not fit.
+static bool file_of(const char *folder, const char *name, char out[PATH_MAX])
+{
+    int length = snprintf(out, PATH_MAX, "%s/%s", folder, name);
+    return length >= 0 && length < PATH_MAX;
+}
+
+static bool integer_of(const char *root, const char *folder, const char *name, int64_t *out)
+{
+    char path[PATH_MAX];
+    return file_of(folder, name, path) && read_integer(root, path, out);
+}
+
 // cpu.max: "100000 100000" or "max 100000".
-static int32_t limit_v2(const char *root, const char *folder)
+static int64_t threads_v2(const char *root, const char *folder)
 {
     char path[PATH_MAX], text[HONE_OS_TEXT_SIZE];
     int64_t quota, period;
-    int length = snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (length < 0 || (size_t)length >= sizeof path || !hone_os_read_text(root, path, text)) return 0;
+    if (!file_of(folder, "cpu.max", path) || !hone_os_read_text(root, path, text)) return no_limit;
     size_t first = strcspn(text, " \n");
     const char *second = text[first] == ' ' ? text + first + 1 : "";
-    if (!hone_integer_parse(text, first, &quota)) return 0; // "max"
+    if (!hone_integer_parse(text, first, &quota)) return no_limit; // "max"
     if (!hone_integer_parse(second, strcspn(second, "\n"), &period)) period = 100000;
     return quota_threads(quota, period);
 }
 
-static int32_t limit_v1(const char *root, const char *folder)
+static int64_t threads_v1(const char *root, const char *folder)
 {
-    char path[PATH_MAX];
     int64_t quota, period;
-    int length = snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-    if (length < 0 || (size_t)length >= sizeof path || !read_integer(root, path, &quota) || quota < 0) return 0;
-    length = snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-    if (length < 0 || (size_t)length >= sizeof path || !read_integer(root, path, &period)) return 0;
-    return quota_threads(quota, period);
+    if (!integer_of(root, folder, "cpu.cfs_quota_us", &quota) || quota < 0) return no_limit;
+    return integer_of(root, folder, "cpu.cfs_period_us", &period) ? quota_threads(quota, period) : no_limit;
+}
+
+// The number of a line "name 123" of a text; 0: there is none.
+static int64_t number_of_line(const char *text, const char *name)
+{
+    const size_t size = strlen(name);
+    int64_t number = 0;
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (strncmp(line, name, size) != 0 || (line[size] != ' ' && line[size] != ':')) continue;
+        const char *digits = line + size + 1 + strspn(line + size + 1, " \t");
+        return hone_integer_parse(digits, strspn(digits, "0123456789"), &number) ? number : 0;
+    }
+    return 0;
+}
+
+// Pages of files that nobody reads at present count as used, and are given up first.
+static int64_t left_of(
+    const char *root, const char *folder, int64_t limit, const char *used_name, const char *reclaimable)
+{
+    char path[PATH_MAX], text[HONE_OS_TEXT_SIZE] = "";
+    int64_t used = 0;
+    if (!integer_of(root, folder, used_name, &used)) used = 0;
+    if (file_of(folder, "memory.stat", path) && hone_os_read_text(root, path, text))
+        used -= least(used, number_of_line(text, reclaimable));
+    return limit > used ? limit - used : 0;
+}
+
+static int64_t memory_v2(const char *root, const char *folder)
+{
+    static const char *const limits[] = {"memory.max", "memory.high"};
+    int64_t limit = no_limit, stated;
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+        if (integer_of(root, folder, limits[i], &stated)) limit = least(limit, stated); // else "max"
+    return limit == no_limit ? no_limit : left_of(root, folder, limit, "memory.current", "inactive_file");
+}
+
+static int64_t memory_v1(const char *root, const char *folder)
+{
+    const int64_t unlimited = INT64_MAX - (1 << 20); // it states the largest number of whole pages
+    int64_t limit;
+    if (!integer_of(root, folder, "memory.limit_in_bytes", &limit) || limit >= unlimited) return no_limit;
+    return left_of(root, folder, limit, "memory.usage_in_bytes", "total_inactive_file");
 }
 
 // One hierarchy of control groups: where it is mounted and how a folder of it states its limit.
 typedef struct hierarchy {
     const char *controller; // in the line of /proc/self/cgroup: "" for version 2
     const char *mount;
-    int32_t (*limit)(const char *root, const char *folder);
+    int64_t (*limit)(const char *root, const char *folder);
 } hierarchy;
 
-static const hierarchy hierarchies[] = {
-    {"", "/sys/fs/cgroup", limit_v2},
-    {"", "/sys/fs/cgroup/unified", limit_v2},
-    {"cpu", "/sys/fs/cgroup/cpu", limit_v1},
-    {"cpu", "/sys/fs/cgroup/cpu,cpuacct", limit_v1},
+enum { HIERARCHIES = 4 };
+
+static const hierarchy of_threads[HIERARCHIES] = {
+    {"", "/sys/fs/cgroup", threads_v2},
+    {"", "/sys/fs/cgroup/unified", threads_v2},
+    {"cpu", "/sys/fs/cgroup/cpu", threads_v1},
+    {"cpu", "/sys/fs/cgroup/cpu,cpuacct", threads_v1},
+};
+
+static const hierarchy of_memory[HIERARCHIES] = {
+    {"", "/sys/fs/cgroup", memory_v2},
+    {"", "/sys/fs/cgroup/unified", memory_v2},
+    {"memory", "/sys/fs/cgroup/memory", memory_v1},
+    {"memory", "/sys/fs/cgroup", memory_v1},
 };
 
 // The limit of group and of all above it. A container often sees only the root of its own hierarchy while
 // the group's path is the host's: folders that are not there say nothing.
-static int32_t limit_along(const char *root, const hierarchy *h, hone_view group)
+static int64_t limit_along(const char *root, const hierarchy *h, hone_view group)
 {
     char folder[PATH_MAX];
     size_t mount = strlen(h->mount);
     if (group.size > 0 && group.data[group.size - 1] == '/') group.size--;
     int length = snprintf(folder, sizeof folder, "%s%.*s", h->mount, (int)group.size, group.data);
-    if (length < 0 || (size_t)length >= sizeof folder) return 0;
-    int32_t threads = 0;
+    if (length < 0 || (size_t)length >= sizeof folder) return no_limit;
+    int64_t limit = no_limit;
     for (;;) {
-        threads = tighter(threads, h->limit(root, folder));
+        limit = least(limit, h->limit(root, folder));
         char *slash = strrchr(folder, '/');
-        if (!slash || slash < folder + mount) return threads;
+        if (!slash || slash < folder + mount) return limit;
         *slash = '\0';
     }
 }
@@ -119,31 +181,68 @@ static bool holds(hone_view list, const char *name)
 }
 
 // A line of /proc/self/cgroup: "4:cpu,cpuacct:/path", "0::/path".
-static int32_t line_threads(const char *root, const char *line, size_t size)
+static int64_t limit_of_line(const char *root, const hierarchy all[HIERARCHIES], const char *line, size_t size)
 {
     const char *first = memchr(line, ':', size);
     const char *second = first ? memchr(first + 1, ':', size - (size_t)(first + 1 - line)) : NULL;
-    if (!second) return 0;
+    if (!second) return no_limit;
     hone_view controllers = {first + 1, (size_t)(second - first - 1)};
     hone_view group = {second + 1, size - (size_t)(second + 1 - line)};
-    int32_t threads = 0;
-    for (size_t i = 0; i < sizeof hierarchies / sizeof hierarchies[0]; i++)
-        if (holds(controllers, hierarchies[i].controller))
-            threads = tighter(threads, limit_along(root, &hierarchies[i], group));
-    return threads;
+    int64_t limit = no_limit;
+    for (size_t i = 0; i < HIERARCHIES; i++)
+        if (holds(controllers, all[i].controller)) limit = least(limit, limit_along(root, &all[i], group));
+    return limit;
+}
+
+static int64_t limit_of_groups(const char *root, const hierarchy all[HIERARCHIES])
+{
+    char text[HONE_OS_TEXT_SIZE];
+    if (!hone_os_read_text(root, "/proc/self/cgroup", text)) return no_limit;
+    int64_t limit = no_limit;
+    for (const char *line = text; *line != '\0';) {
+        size_t size = strcspn(line, "\n");
+        limit = least(limit, limit_of_line(root, all, line, size));
+        line += size + (line[size] == '\n');
+    }
+    return limit;
 }
 
 int32_t hone_os_cgroup_threads(const char *root)
 {
-    char text[HONE_OS_TEXT_SIZE];
-    if (!hone_os_read_text(root, "/proc/self/cgroup", text)) return 0;
-    int32_t threads = 0;
-    for (const char *line = text; *line != '\0';) {
-        size_t size = strcspn(line, "\n");
-        threads = tighter(threads, line_threads(root, line, size));
-        line += size + (line[size] == '\n');
-    }
-    return threads;
+    int64_t threads = limit_of_groups(root, of_threads);
+    return threads == no_limit ? 0 : (int32_t)threads;
+}
+
+// What a limit of the process leaves, by the line of /proc/self/status that says how much is used.
+static int64_t left_of_process(int resource, const char *status, const char *used_name)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > INT64_MAX)
+        return no_limit;
+    const int64_t used = number_of_line(status, used_name) * 1024;
+    return (int64_t)limit.rlim_cur > used ? (int64_t)limit.rlim_cur - used : 0;
+}
+
+int64_t hone_os_memory_left(const char *root, const char **out_by)
+{
+    char info[HONE_OS_TEXT_SIZE] = "", status[HONE_OS_TEXT_SIZE] = "";
+    bool has_info = hone_os_read_text(root, "/proc/meminfo", info);
+    (void)hone_os_read_text(root, "/proc/self/status", status);
+    const int64_t available = number_of_line(info, "MemAvailable") * 1024;
+    const struct {
+        int64_t left;
+        const char *by;
+    } limits[] = {
+        {has_info && available > 0 ? available : no_limit, "the machine"},
+        {limit_of_groups(root, of_memory), "its control group"},
+        {left_of_process(RLIMIT_AS, status, "VmSize"), "its limit of address space"},
+        {left_of_process(RLIMIT_DATA, status, "VmData"), "its limit of data"},
+    };
+    size_t tightest = 0;
+    for (size_t i = 1; i < sizeof limits / sizeof limits[0]; i++)
+        if (limits[i].left < limits[tightest].left) tightest = i;
+    *out_by = limits[tightest].by;
+    return limits[tightest].left;
 }
 
 int32_t hone_os_affinity_threads(void)

@@ -131,6 +131,31 @@ static void a_peak_can_be_measured_with_every_instruction_set_of_this_machine(vo
     }
 }
 
+static void a_peak_takes_half_of_what_is_left_at_most_or_no_memory(void **state)
+{
+    (void)state;
+    const int64_t mebibyte = 1 << 20;
+    static const struct {
+        int64_t cache, left, read; // in MiB
+    } cases[] = {
+        {32, 4096, 64}, {32, 128, 64},    {32, 127, 0},  {4, 4096, 64},     {4, 127, 8},
+        {4, 15, 0},     {100, 4096, 200}, {100, 399, 0}, {800, 4096, 1024}, {800, 2000, 0},
+        {0, 4096, 64},  {0, 127, 0},      {32, 0, 0},    {32, -5, 0},       {1 << 30, 1 << 30, 1024},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(
+            hone_peak_memory(cases[i].cache * mebibyte, cases[i].left * mebibyte), cases[i].read * mebibyte);
+}
+
+static void a_peak_without_memory_has_operations_alone(void **state)
+{
+    (void)state;
+    hone_allocator allocator = hone_allocator_system();
+    hone_peak peak = {.bytes = 7};
+    assert_int_equal(hone_peak_measure(&allocator, 0, 1, 0, NULL, NULL, &peak, NULL), HONE_OK);
+    assert_true(peak.operations > 0 && peak.bytes == 0);
+}
+
 static void a_peak_of_no_threads_is_refused(void **state)
 {
     (void)state;
@@ -154,6 +179,8 @@ int main(void)
         cmocka_unit_test(brought_scratch_is_cut_into_pieces),
         cmocka_unit_test(a_peak_is_measured_with_the_widest_instructions_of_the_features),
         cmocka_unit_test(a_peak_can_be_measured_with_every_instruction_set_of_this_machine),
+        cmocka_unit_test(a_peak_takes_half_of_what_is_left_at_most_or_no_memory),
+        cmocka_unit_test(a_peak_without_memory_has_operations_alone),
         cmocka_unit_test(a_peak_of_no_threads_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

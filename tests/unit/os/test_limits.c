@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -91,6 +92,91 @@ static void damaged_texts_say_nothing(void **state)
     assert_int_equal(hone_os_cgroup_threads(root), 0);
 }
 
+// What this process may take, in bytes, and who says so. 64 MiB: no other limit is as tight on a machine that runs tests.
+enum { MEBIBYTE = 1 << 20 };
+
+static int64_t left_by_group(void)
+{
+    const char *by = "";
+    int64_t left = hone_os_memory_left(root, &by);
+    if (left == INT64_MAX || strcmp(by, "its control group") != 0) return -1;
+    return left;
+}
+
+static void memory_without_a_limit_is_what_the_machine_has(void **state)
+{
+    (void)state;
+    const char *by = "";
+    put("/proc/self/cgroup", "0::/\n");
+    put("/proc/meminfo", "MemTotal:       24684092 kB\nMemFree:        1000 kB\nMemAvailable:   2048 kB\n");
+    assert_int_equal(hone_os_memory_left(root, &by), 2 * MEBIBYTE);
+    assert_string_equal(by, "the machine");
+}
+
+static void the_tightest_group_says_what_memory_is_left(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/pod/c1\n");
+    put("/sys/fs/cgroup/pod/c1/memory.max", "max\n");
+    put("/sys/fs/cgroup/pod/c1/memory.current", "4194304\n");
+    assert_int_equal(left_by_group(), -1);
+    put("/sys/fs/cgroup/pod/memory.max", "67108864\n");
+    put("/sys/fs/cgroup/pod/memory.current", "16777216\n");
+    assert_int_equal(left_by_group(), 48 * MEBIBYTE);
+    put("/sys/fs/cgroup/pod/c1/memory.high", "33554432\n");
+    assert_int_equal(left_by_group(), 28 * MEBIBYTE);
+    put("/sys/fs/cgroup/pod/c1/memory.current", "99554432\n");
+    assert_int_equal(left_by_group(), 0);
+}
+
+static void pages_of_files_that_nobody_reads_are_left(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/\n");
+    put("/sys/fs/cgroup/memory.max", "67108864\n");
+    put("/sys/fs/cgroup/memory.current", "50331648\n");
+    put("/sys/fs/cgroup/memory.stat", "anon 8388608\ninactive_file_x 7\ninactive_file 33554432\n");
+    assert_int_equal(left_by_group(), 48 * MEBIBYTE);
+    put("/sys/fs/cgroup/memory.stat", "inactive_file 99999999\n"); // more than is used
+    assert_int_equal(left_by_group(), 64 * MEBIBYTE);
+}
+
+static void version_1_limits_memory_too(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "4:memory:/docker/abc\n0::/\n");
+    put("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "67108864\n");
+    put("/sys/fs/cgroup/memory/docker/memory.usage_in_bytes", "33554432\n");
+    put("/sys/fs/cgroup/memory/docker/memory.stat", "inactive_file 1\ntotal_inactive_file 16777216\n");
+    put("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_int_equal(left_by_group(), 48 * MEBIBYTE);
+    put("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_int_equal(left_by_group(), -1);
+}
+
+static void the_process_has_limits_of_its_own(void **state)
+{
+    (void)state;
+    static const struct {
+        int resource;
+        const char *used, *by;
+    } cases[] = {{RLIMIT_AS, "VmSize", "its limit of address space"}, {RLIMIT_DATA, "VmData", "its limit of data"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rlimit before, tight;
+        char status[64];
+        const char *by = "";
+        assert_int_equal(getrlimit(cases[i].resource, &before), 0);
+        tight = before;
+        tight.rlim_cur = (rlim_t)1 << 40; // far from what this process has: it goes on
+        snprintf(status, sizeof status, "Name:\tx\n%s:\t %llu kB\n", cases[i].used, (1ULL << 30) - 1024);
+        put("/proc/self/status", status);
+        assert_int_equal(setrlimit(cases[i].resource, &tight), 0);
+        assert_int_equal(hone_os_memory_left(root, &by), MEBIBYTE);
+        assert_string_equal(by, cases[i].by);
+        assert_int_equal(setrlimit(cases[i].resource, &before), 0);
+    }
+}
+
 static void put_cache(int index, const char *level, const char *type, const char *size)
 {
     char path[128];
@@ -144,6 +230,11 @@ int main(void)
         WITH_ROOT(a_container_sees_only_the_root_of_its_groups),
         WITH_ROOT(version_1_has_quota_and_period),
         WITH_ROOT(damaged_texts_say_nothing),
+        WITH_ROOT(memory_without_a_limit_is_what_the_machine_has),
+        WITH_ROOT(the_tightest_group_says_what_memory_is_left),
+        WITH_ROOT(pages_of_files_that_nobody_reads_are_left),
+        WITH_ROOT(version_1_limits_memory_too),
+        WITH_ROOT(the_process_has_limits_of_its_own),
         WITH_ROOT(caches_are_read_where_they_are_not_known),
         cmocka_unit_test(affinity_gives_at_least_one),
         cmocka_unit_test(a_file_is_read_to_its_end_whatever_came_before),
