@@ -80,6 +80,9 @@ int cli_open_other(const char *url, hone_store **out);
 // Reads a file ("-": standard input) into a buffer. Prints what failed.
 int cli_read(const char *path, hone_buffer *out);
 
+// Says that there is no memory, and leaves.
+void cli_no_memory(void) __attribute__((noreturn));
+
 // A table of aligned columns: cells are copied; a column that is numbers in every row is flushed right.
 typedef struct cli_table cli_table;
 cli_table *cli_table_new(size_t columns);

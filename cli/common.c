@@ -6,12 +6,10 @@
 #include "runtime/runtime.h"
 #include "store/ops.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { FILE_LIMIT = 1 << 30, PATH_SIZE = 4096 };
 
@@ -199,109 +197,6 @@ int cli_read(const char *path, hone_buffer *out)
     return EXIT_WORLD;
 }
 
-// Tables -----------------------------------------------------------------------------------------------------------
-
-struct cli_table {
-    size_t columns, rows, capacity;
-    bool marked;
-    char **cells;
-};
-
-static void no_memory(void)
-{
-    fprintf(stderr, "hone: out of memory\n");
-    exit(EXIT_WORLD);
-}
-
-cli_table *cli_table_new(size_t columns)
-{
-    cli_table *table = calloc(1, sizeof *table);
-    if (table == NULL) no_memory();
-    table->columns = columns;
-    return table;
-}
-
-void cli_table_marked(cli_table *table)
-{
-    table->marked = true;
-}
-
-void cli_table_row(cli_table *table, ...)
-{
-    if (table->rows == table->capacity) {
-        table->capacity = table->capacity == 0 ? 16 : table->capacity * 2;
-        char **cells = realloc(table->cells, table->capacity * table->columns * sizeof *cells);
-        if (cells == NULL) no_memory();
-        table->cells = cells;
-    }
-    va_list list;
-    va_start(list, table);
-    for (size_t i = 0; i < table->columns; i++) {
-        const char *cell = va_arg(list, const char *);
-        char *copy = strdup(cell == NULL ? "" : cell);
-        if (copy == NULL) no_memory();
-        table->cells[table->rows * table->columns + i] = copy;
-    }
-    va_end(list);
-    table->rows++;
-}
-
-static bool is_number(const char *text)
-{
-    return text[0] == '\0' || isdigit((unsigned char)text[0]) || (text[0] == '-' && isdigit((unsigned char)text[1])) ||
-           strcmp(text, "-") == 0;
-}
-
-// Numbers are flushed right; the first row is the head and does not count.
-static bool is_right(const cli_table *table, size_t column)
-{
-    for (size_t row = 1; row < table->rows; row++)
-        if (!is_number(table->cells[row * table->columns + column])) return false;
-    return table->rows > 1;
-}
-
-static size_t width_of(const cli_table *table, size_t column)
-{
-    size_t width = 0;
-    for (size_t row = 0; row < table->rows; row++) {
-        size_t size = strlen(table->cells[row * table->columns + column]);
-        width = size > width ? size : width;
-    }
-    return width;
-}
-
-static void print_cell(const cli_table *table, size_t row, size_t column)
-{
-    const char *cell = table->cells[row * table->columns + column];
-    bool last = column + 1 == table->columns;
-    int width = (int)width_of(table, column);
-    if (is_right(table, column))
-        printf("%*s%s", width, cell, last ? "" : "  ");
-    else
-        printf("%-*s%s", last ? 0 : width, cell, last ? "" : table->marked && column == 0 ? " " : "  ");
-}
-
-static bool is_colored(void)
-{
-    return isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
-}
-
-void cli_table_print(cli_table *table)
-{
-    bool colored = is_colored();
-    for (size_t row = 0; row < table->rows; row++) {
-        bool bold = colored && table->marked && strcmp(table->cells[row * table->columns], "*") == 0;
-        if (bold) fputs("\033[1m", stdout);
-        for (size_t i = 0; i < table->columns; i++)
-            print_cell(table, row, i);
-        puts(bold ? "\033[0m" : "");
-    }
-    for (size_t i = 0; i < table->rows * table->columns; i++)
-        free(table->cells[i]);
-    free(table->cells);
-    free(table);
-}
-
 char *cli_time_text(double nanoseconds, char out[32])
 {
     if (nanoseconds <= 0)
@@ -317,22 +212,28 @@ char *cli_time_text(double nanoseconds, char out[32])
     return out;
 }
 
+void cli_no_memory(void)
+{
+    fprintf(stderr, "hone: out of memory\n");
+    exit(EXIT_WORLD);
+}
+
 json_t *cli_config_object(const hone_space *space, const hone_config *config)
 {
     const size_t size = hone_config_json(space, config, NULL, 0) + 1;
     char *text = malloc(size);
-    if (text == NULL) no_memory();
+    if (text == NULL) cli_no_memory();
     hone_config_json(space, config, text, size);
     json_t *object = json_loads(text, 0, NULL);
     free(text);
-    if (object == NULL) no_memory();
+    if (object == NULL) cli_no_memory();
     return object;
 }
 
 void cli_print_json(json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
-    if (text == NULL) no_memory();
+    if (text == NULL) cli_no_memory();
     puts(text);
     free(text);
     json_decref(value);

@@ -11,6 +11,7 @@
 typedef struct failing_allocator {
     atomic_llong live; // bytes
     atomic_llong left; // allocations until all fail; negative: they never do
+    atomic_llong sum;  // of all bytes that were asked for
 } failing_allocator;
 
 static inline void *failing_reallocate(void *ctx, void *ptr, size_t old_size, size_t new_size)
@@ -25,6 +26,7 @@ static inline void *failing_reallocate(void *ctx, void *ptr, size_t old_size, si
     if (left == 0) return NULL;
     if (left > 0) atomic_fetch_sub(&self->left, 1);
     void *block = realloc(ptr, new_size);
+    atomic_fetch_add(&self->sum, (long long)new_size);
     if (block != NULL) atomic_fetch_add(&self->live, (long long)new_size - (long long)old_size);
     return block;
 }
@@ -33,6 +35,7 @@ static inline hone_allocator failing_allocator_of(failing_allocator *self, long 
 {
     atomic_store(&self->live, 0);
     atomic_store(&self->left, left);
+    atomic_store(&self->sum, 0);
     hone_allocator allocator = {self, failing_reallocate};
     return allocator;
 }

@@ -278,16 +278,35 @@ static int by_weight(const void *a, const void *b)
     return hone_row_compare(rows[0], rows[1], hone_row_invocation.key_count);
 }
 
+// The rows that a filter which names algorithm, version and key leaves to look at; with any other, all.
+static void invocations_under(const hone_table *table, const hone_store_key *filter, size_t *out_begin, size_t *out_end)
+{
+    enum { NAMED_CELLS = 3 };
+    *out_begin = 0;
+    *out_end = table->count;
+    if (filter == NULL || filter->algorithm == NULL || filter->version == NULL || filter->key == NULL) return;
+    record probe;
+    hone_row row;
+    memset(&probe, 0, sizeof probe);
+    probe.key = *filter;
+    hone_row_of(table->shape, &probe, &row);
+    hone_table_range(table, &row, NAMED_CELLS, out_begin, out_end);
+}
+
 static hone_status memory_invocations(
     hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
 {
     const hone_table *table = &memory_of(store)->tables[INVOCATIONS];
-    const hone_row **sorted = hone_alloc_array(&store->allocator, table->count, sizeof *sorted);
+    size_t begin, end;
+    invocations_under(table, filter, &begin, &end);
+    const size_t count = end - begin;
+    if (count == 0) return HONE_OK;
+    const hone_row **sorted = hone_alloc_array(&store->allocator, count, sizeof *sorted);
     if (sorted == NULL) return hone_fail_memory(err, "store.invocations");
-    for (size_t i = 0; i < table->count; i++)
-        sorted[i] = table->rows[i];
-    qsort(sorted, table->count, sizeof *sorted, by_weight);
-    for (size_t i = 0; i < table->count; i++) {
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = table->rows[begin + i];
+    qsort(sorted, count, sizeof *sorted, by_weight);
+    for (size_t i = 0; i < count; i++) {
         record found;
         if (!hone_row_read(table->shape, sorted[i], &found, sizeof found)) continue;
         if (hone_key_matches(filter, &found.key) && !visit(ctx, &found.invocation)) break;

@@ -714,6 +714,34 @@ static void invocations_add_up_between_the_first_and_the_last(void **state)
     assert_invocations(f, NULL, "0123456789abcdef:15:500-9000:store");
 }
 
+// Bytes that one look for a label asks for, with so many other calls recorded.
+static long long look_among(fixture *f, int others)
+{
+    hone_store_invocation invocations[64];
+    char keys[64][20];
+    for (int i = 0; i < others; i++) {
+        snprintf(keys[i], sizeof keys[i], "%016x", (unsigned)(i + 1));
+        invocations[i] = sample_invocation();
+        invocations[i].key.key = keys[i];
+    }
+    assert_int_equal(hone_store_add_invocations(f->store, invocations, (size_t)others, &f->err), HONE_OK);
+    const hone_store_key filter = {.algorithm = "rms_norm", .version = "1", .key = "0000000000000002"};
+    seen s = {0};
+    const long long before = atomic_load(&f->memory.sum);
+    assert_int_equal(hone_store_find_invocations(f->store, &filter, note_invocation, &s, &f->err), HONE_OK);
+    assert_int_equal(s.count, 1);
+    return atomic_load(&f->memory.sum) - before;
+}
+
+// A program of n labels asks n times: what each costs must not grow with n.
+static void a_label_is_found_without_a_look_at_all_others(void **state)
+{
+    fixture *f = *state;
+    (void)look_among(f, 4); // what is made once
+    const long long few = look_among(f, 4), many = look_among(f, 64);
+    assert_true(many <= few);
+}
+
 static void invocations_come_heaviest_first(void **state)
 {
     fixture *f = *state;
@@ -1249,6 +1277,7 @@ int main(int count, char **arguments)
         STORE_TEST(invocations_add_up_between_the_first_and_the_last),
         STORE_TEST(invocations_come_heaviest_first),
         STORE_TEST(invocations_are_found_by_the_words_of_a_label),
+        STORE_TEST(a_label_is_found_without_a_look_at_all_others),
         STORE_TEST(a_count_stays_at_its_largest),
         STORE_TEST(an_alias_is_found_by_the_foreign_key),
         STORE_TEST(aliases_are_walked_by_scheme_in_the_order_of_keys),
