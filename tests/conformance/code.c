@@ -395,31 +395,54 @@ static size_t count_of(const char *words, const char *text)
     return count;
 }
 
-static void configs_whose_code_and_launch_are_equal_are_measured_once(void **state)
+// Progress names a kernel before each candidate, and none when all were tried. The finals would compare equal code for as long
+// as the contest has time.
+static void cancel_after_the_race(void *ctx, const hone_progress *progress)
 {
-    ground g;
+    if (progress->kernel == NULL) *(volatile int *)ctx = 1;
+}
+
+// The document of a race between all eight configs. The result goes with it.
+static void race_configs(ground *g, hone_result **result, hone_buffer *document)
+{
     char text[64];
-    hone_result *result = NULL;
-    hone_buffer document;
-    (void)state;
-    const variant *v = &the_row->variants[CONFIGURED];
-    if (v->text == NULL) return;
-    open_ground(&g, 1u << CONFIGURED);
+    volatile int cancel = 0;
     const hone_tune_options options = {
         .struct_size = sizeof options,
         .seconds = 200,
         .candidate_seconds = 60,
         .no_store = true,
-        .kernel = "configured"};
+        .kernel = "configured",
+        .progress = cancel_after_the_race,
+        .progress_ctx = (void *)&cancel,
+        .cancel = &cancel};
     snprintf(text, sizeof text, "scale(f32[65]) @%s", the_row->place);
-    if (hone_tune_text(g.rt, text, &options, &result, &g.err) != HONE_OK) fail_msg("%s", g.err.message);
-    hone_buffer_init(&document, hone_allocator_system());
-    hone_result_document(result, true, &document);
-    const char *json = hone_buffer_string(&document);
-    const size_t all = count_of("\"raced_ns\":", json), once = strstr(v->fields, "* wide") != NULL ? 4 : 2;
-    if (all != 8 || count_of("\"same\":true", json) != all - once) fail_msg("%s", json);
-    hone_buffer_deinit(&document);
-    hone_result_release(&result);
+    if (hone_tune_text(g->rt, text, &options, result, &g->err) != HONE_CANCELLED) fail_msg("%s", g->err.message);
+    hone_result_document(*result, true, document);
+}
+
+// Once in three, for on a machine with much else to do a candidate may overstep its limit, and is not measured then.
+static void configs_whose_code_and_launch_are_equal_are_measured_once(void **state)
+{
+    ground g;
+    hone_result *result = NULL;
+    hone_buffer document;
+    bool right = false;
+    (void)state;
+    const variant *v = &the_row->variants[CONFIGURED];
+    if (v->text == NULL) return;
+    const size_t once = strstr(v->fields, "* wide") != NULL ? 4 : 2;
+    open_ground(&g, 1u << CONFIGURED);
+    for (int looks = 0; looks < 3 && !right; looks++) {
+        hone_buffer_init(&document, hone_allocator_system());
+        race_configs(&g, &result, &document);
+        const char *json = hone_buffer_string(&document);
+        right = count_of("\"raced_ns\":", json) == 8 && count_of("\"same\":true", json) == 8 - once;
+        if (!right) print_message("%s\n", json);
+        hone_buffer_deinit(&document);
+        hone_result_release(&result);
+    }
+    assert_true(right);
     close_ground(&g);
 }
 

@@ -359,7 +359,7 @@ static void set_variable(const char *text)
     if (strncmp(value, "packages/", 9) == 0) snprintf(path, sizeof path, "%s/%s", HONE_TEST_PACKAGES, value + 9);
     struct stat info;
     if (strncmp(value, "packages/", 9) == 0 && stat(path, &info) != 0)
-        fail_msg("%s is missing: scripts/setup tests brings it", path);
+        fail_msg("%s is missing: scripts/setup python brings it", path);
     setenv(name, path, 1);
 }
 

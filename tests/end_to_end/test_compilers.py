@@ -17,7 +17,7 @@ TOOLKIT = PACKAGES / "cuda" / "nvidia" / "cu13"
 
 class Compilers(CommandTest):
     def need(self, path):
-        self.assertTrue(path.exists(), f"{path} is missing: run scripts/setup tests")
+        self.assertTrue(path.exists(), f"{path} is missing: run scripts/setup python")
 
     def gpu(self, options, **changes):
         env = {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(TOOLKIT / "lib" / "libnvrtc.so.13"),

@@ -19,7 +19,7 @@ class Ejkernel(StoreTest):
     @classmethod
     def setUpClass(cls):
         if not (PACKAGES / "ejkernel-imports").exists():
-            raise AssertionError(f"{PACKAGES} is not whole: scripts/setup tests")
+            raise AssertionError(f"{PACKAGES} is not whole: scripts/setup python")
         cls.made = pathlib.Path(tempfile.mkdtemp(prefix="hone-ejkernel-"))
         cls.addClassCleanup(shutil.rmtree, cls.made)
         env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
@@ -28,7 +28,7 @@ class Ejkernel(StoreTest):
         script = pathlib.Path(__file__).with_name("ejkernel_calls.py")
         made = subprocess.run([sys.executable, "-B", script, cls.made], capture_output=True, text=True, timeout=500, env=env)
         if made.returncode != 0:
-            raise AssertionError(f"ejkernel could not be called (scripts/setup tests):\n{made.stderr}")
+            raise AssertionError(f"ejkernel could not be called (scripts/setup python):\n{made.stderr}")
 
     def listed(self, name):
         return {row["algorithm"]: row for row in

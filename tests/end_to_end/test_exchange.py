@@ -47,8 +47,8 @@ class RealEjkernel(ExchangeTest):
         super().setUp()
         if not PERSISTENT.exists():
             if os.environ.get("HONE_REQUIRE"):
-                self.fail(f"{PERSISTENT} is missing: scripts/setup tests")
-            self.skipTest("ejkernel is not installed: scripts/setup tests")
+                self.fail(f"{PERSISTENT} is missing: scripts/setup python")
+            self.skipTest("ejkernel is not installed: scripts/setup python")
         spec = importlib.util.spec_from_file_location("ejkernel_persistent", PERSISTENT)
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module

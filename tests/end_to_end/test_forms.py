@@ -44,7 +44,7 @@ class Forms(CommandTest):
         made = subprocess.run([sys.executable, "-B", str(script), cls.programs.name], capture_output=True, text=True,
                               timeout=500, env={**env, "JAX_PLATFORMS": "cpu"})
         if made.returncode != 0:
-            raise AssertionError(f"JAX could not lower the programs (scripts/setup tests):\n{made.stderr}")
+            raise AssertionError(f"JAX could not lower the programs (scripts/setup python):\n{made.stderr}")
 
     @classmethod
     def tearDownClass(cls):

@@ -9,7 +9,7 @@ PLUGIN = DATA.resolve().parent / "build-python" / "xla_plugins" / "xla_cpu_pjrt"
 
 class Xla(CommandTest):
     def with_plugin(self, **changes):
-        self.assertTrue(PLUGIN.exists(), f"{PLUGIN} is missing: scripts/setup tests brings it")
+        self.assertTrue(PLUGIN.exists(), f"{PLUGIN} is missing: scripts/setup python brings it")
         return {"HONE_PJRT_PLUGIN": str(PLUGIN), "HONE_COMPILE_CACHE": str(self.folder / "cache"), **changes}
 
     def kernels(self, call, *options):

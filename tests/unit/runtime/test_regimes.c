@@ -6,7 +6,10 @@
 static hone_tune_options options_of(hone_regime regime)
 {
     return (hone_tune_options){
-        .struct_size = sizeof(hone_tune_options), .isolation = HONE_ISOLATION_IN_PROCESS, .regime = regime};
+        .struct_size = sizeof(hone_tune_options),
+        .seconds = 0.2,
+        .isolation = HONE_ISOLATION_IN_PROCESS,
+        .regime = regime};
 }
 
 static void tune(ground *g, hone_regime regime)

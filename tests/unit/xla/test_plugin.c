@@ -10,7 +10,8 @@ static int setup(void **state)
 {
     ground *g = aligned_alloc(64, (sizeof *g + 63) / 64 * 64);
     *state = g;
-    if (access(HONE_TEST_PLUGIN, R_OK) != 0) fail_msg("%s is missing: scripts/setup tests brings it", HONE_TEST_PLUGIN);
+    if (access(HONE_TEST_PLUGIN, R_OK) != 0)
+        fail_msg("%s is missing: scripts/setup python brings it", HONE_TEST_PLUGIN);
     ground_open(g, HONE_TEST_PLUGIN);
     return 0;
 }
