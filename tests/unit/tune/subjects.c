@@ -280,7 +280,6 @@ static const subject subjects[] = {
     {"scratch", run_scratch, prepare_scratch, NULL, NULL},
     {"threads", run_threads, NULL, NULL, "threads: 1..4"},
     {"crowd", run_delayed, NULL, NULL, "delay: 0..400 +4 default 40"},
-    {"laggards", run_delayed, NULL, NULL, "delay: 300..400 default 310"},
 };
 
 // Right only when x and y are two memories.

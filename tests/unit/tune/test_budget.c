@@ -20,6 +20,8 @@ typedef struct ground {
     hone_contest contest;
     hone_contest_state *state;
     double prepare_ns[KERNELS], run_ns[KERNELS];
+    double least_ns[KERNELS]; // what one run of the best config is measured to take
+    uint32_t patience;
     bool is_compiled[KERNELS][VALUES];
     double clock_ns;
 } ground;
@@ -56,8 +58,10 @@ static hone_status attempt(
     if (*out_cut) g->clock_ns += 1e9 * what->first_seconds;
     if (*out_cut) return HONE_OK;
     g->clock_ns += out->prepare_ns + g->run_ns[index_of(g, what->kernel)];
-    // The same for both, and nothing that a model could learn: nobody is hopeless, and there is always something to gain.
-    out->time_ns = out->low_ns = out->high_ns = 1e6 + 1e3 * (double)(what->config->values[0] * 7919 % 1009);
+    // Nothing that a model could learn: there is always something to gain. As long as the least is the same for both, nobody
+    // is hopeless.
+    out->time_ns = out->low_ns = out->high_ns =
+        g->least_ns[index_of(g, what->kernel)] + 1e3 * (double)(what->config->values[0] * 7919 % 1009);
     out->samples = 3;
     return HONE_OK;
 }
@@ -92,6 +96,8 @@ static int set_up(void **state)
     static ground g;
     static const char *const names[KERNELS] = {"quick", "slow"};
     memset(&g, 0, sizeof g);
+    g.patience = UINT32_MAX;
+    g.least_ns[0] = g.least_ns[1] = 1e6;
     if (hone_space_parse(hone_allocator_system(), "x: 0..199", &g.space, NULL) != HONE_OK) return 1;
     g.environment = (hone_tune_environment){.allocator = hone_allocator_system(), .device = &g.device};
     g.algorithm = (hone_algorithm_entry){.name = "made_up", .version = "1"};
@@ -133,7 +139,7 @@ static void enter(ground *g)
 static void compete(ground *g, double seconds, uint32_t evaluations)
 {
     const hone_tune_options options = {
-        .struct_size = sizeof options, .seconds = seconds, .evaluations = evaluations, .patience = UINT32_MAX};
+        .struct_size = sizeof options, .seconds = seconds, .evaluations = evaluations, .patience = g->patience};
     hone_error err = {0};
     assert_int_equal(
         hone_contest_create(&g->environment, &g->algorithm, NULL, &options, &g->contest, &g->state, &err), HONE_OK);
@@ -196,6 +202,31 @@ static void the_first_that_works_is_waited_for(void **state)
     assert_int_equal(tried(g, 0), 1);
 }
 
+static void a_kernel_that_is_far_behind_is_dropped_early(void **state)
+{
+    ground *g = *state;
+    g->run_ns[0] = g->run_ns[1] = 5e7;
+    g->least_ns[1] = 1e9;
+    compete(g, 1e6, 300);
+    assert_int_equal(tried(g, 0), 200);
+    assert_int_equal(tried(g, 1), 8);
+    assert_string_equal(g->contest.decision.kernel, "quick");
+}
+
+static void patience_ends_a_search_without_gain(void **state)
+{
+    ground *g = *state;
+    g->run_ns[0] = g->run_ns[1] = 5e7;
+    compete(g, 1e6, 300);
+    const uint32_t all = tried(g, 0) + tried(g, 1);
+    assert_int_equal(all, 300);
+    hone_contest_destroy(&g->state);
+    hone_contest_deinit(&g->contest);
+    g->patience = 3;
+    compete(g, 1e6, 300);
+    assert_true(tried(g, 0) + tried(g, 1) < 50);
+}
+
 #define IN_GROUND(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -206,6 +237,8 @@ int main(void)
         IN_GROUND(a_default_that_is_not_ready_in_its_share_leaves_the_contest_to_the_others),
         IN_GROUND(what_others_left_of_their_share_is_added),
         IN_GROUND(the_first_that_works_is_waited_for),
+        IN_GROUND(a_kernel_that_is_far_behind_is_dropped_early),
+        IN_GROUND(patience_ends_a_search_without_gain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
