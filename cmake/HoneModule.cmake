@@ -17,6 +17,16 @@ if(HONE_SANITIZE)
     target_link_options(hone_options INTERFACE -fsanitize=${HONE_SANITIZE})
 endif()
 
+# hone_run_path(TARGET [FOLDER]): where the loader looks for what an installed file is linked with; without FOLDER, where the
+# system says. The build tree has the same: CMake would make room for a later edit with colons, and an empty entry is the
+# current folder.
+function(hone_run_path target)
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+    if(ARGC GREATER 1)
+        set_target_properties(${target} PROPERTIES INSTALL_RPATH "${ARGV1}")
+    endif()
+endfunction()
+
 set_property(GLOBAL PROPERTY HONE_MODULES "")
 
 # hone_module(NAME SOURCES file... USES module-or-library...)

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 import zipfile
 
+from elf import unsafe
 from support import BUILD, DATA
 
 ROOT = DATA.parent
@@ -58,6 +59,11 @@ class Python(unittest.TestCase):
             wheel, = folder.glob("hone-*-cp311-abi3-linux_*.whl")
             names = {pathlib.PurePath(name).name for name in zipfile.ZipFile(wheel).namelist()}
             self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "libhone_xla.so", "hone-worker", "py.typed", "LICENSE"}, names)
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(folder / "unpacked")
+            count, found = unsafe(folder / "unpacked")
+            self.assertGreaterEqual(count, 4)
+            self.assertEqual(found, {}, "an entry of RPATH or RUNPATH is empty or relative")
             self.passes(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
             python = folder / "venv" / "bin" / "python"
             site = self.passes(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
