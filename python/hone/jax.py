@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import pathlib
 import threading
 from collections.abc import Callable, Sequence
@@ -41,6 +42,15 @@ GRADIENT_SUFFIX = "_vjp"
 _lock = threading.Lock()
 _library: Any = None
 _kept: list[Any] = []  # runtimes and contexts that compiled programs name
+
+
+def _renew_lock() -> None:
+    """As that of runtimes.py."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 class _Error(ctypes.Structure):

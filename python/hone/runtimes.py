@@ -18,6 +18,15 @@ _lock = threading.Lock()
 _default: Runtime | None = None
 
 
+def _renew_lock() -> None:
+    """In a child, where the thread of the parent that held it is not there to give it back."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
 class Runtime(_hone.Runtime):
     """A runtime of its own. The functions of the module use the default one, which is opened when it is first needed.
 

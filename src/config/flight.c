@@ -8,21 +8,25 @@ enum { LOOK_NS = 2 * 1000 * 1000 }; // contests take seconds
 
 void hone_flights_init(hone_flights *flights)
 {
-    pthread_mutex_init(&flights->mutex, NULL);
-    pthread_cond_init(&flights->landed, NULL);
+    hone_mutex_init(&flights->mutex);
+    hone_mutex_init_long(&flights->runway);
     flights->first = NULL;
-    pthread_mutexattr_t recursive;
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&flights->runway, &recursive);
-    pthread_mutexattr_destroy(&recursive);
 }
 
 void hone_flights_deinit(hone_flights *flights)
 {
-    pthread_mutex_destroy(&flights->runway);
-    pthread_cond_destroy(&flights->landed);
-    pthread_mutex_destroy(&flights->mutex);
+    hone_mutex_deinit(&flights->runway);
+    hone_mutex_deinit(&flights->mutex);
+}
+
+void hone_flights_in_child(hone_flights *flights)
+{
+    const uint64_t self = hone_thread_number();
+    for (hone_flight **link = &flights->first; *link != NULL;)
+        if ((*link)->thread == self)
+            link = &(*link)->next;
+        else
+            *link = (*link)->next;
 }
 
 static bool same(const hone_flight *a, const hone_flight *b)
@@ -39,16 +43,12 @@ static bool is_up(const hone_flights *flights, const hone_flight *wanted)
     return false;
 }
 
-// The mutex is held. Whoever may be cancelled looks now and then, since nobody wakes him for it.
-static void wait_for_a_landing(hone_flights *flights, const volatile int *cancel)
+// The mutex is held. Nobody wakes who waits: a condition that threads wait for at a fork is of no use in the child.
+static void wait_for_a_landing(hone_flights *flights)
 {
-    if (cancel == NULL) {
-        pthread_cond_wait(&flights->landed, &flights->mutex);
-        return;
-    }
-    pthread_mutex_unlock(&flights->mutex);
+    hone_mutex_unlock(&flights->mutex);
     hone_os_sleep_ns(LOOK_NS);
-    pthread_mutex_lock(&flights->mutex);
+    hone_mutex_lock(&flights->mutex);
 }
 
 hone_boarding hone_flight_begin(
@@ -61,38 +61,37 @@ hone_boarding hone_flight_begin(
     const volatile int *cancel)
 {
     hone_boarding boarding = HONE_FLIGHT_MINE;
-    *flight = (hone_flight){NULL, {device, algorithm, version, key}};
-    pthread_mutex_lock(&flights->mutex);
+    *flight = (hone_flight){NULL, hone_thread_number(), {device, algorithm, version, key}};
+    hone_mutex_lock(&flights->mutex);
     while (boarding != HONE_FLIGHT_CANCELLED && is_up(flights, flight)) {
         boarding = HONE_FLIGHT_LANDED;
         if (cancel != NULL && *cancel != 0)
             boarding = HONE_FLIGHT_CANCELLED;
         else
-            wait_for_a_landing(flights, cancel);
+            wait_for_a_landing(flights);
     }
     if (boarding == HONE_FLIGHT_MINE) {
         flight->next = flights->first;
         flights->first = flight;
     }
-    pthread_mutex_unlock(&flights->mutex);
+    hone_mutex_unlock(&flights->mutex);
     return boarding;
 }
 
 void hone_flight_end(hone_flights *flights, hone_flight *flight)
 {
-    pthread_mutex_lock(&flights->mutex);
+    hone_mutex_lock(&flights->mutex);
     hone_flight **link = &flights->first;
     while (*link != flight)
         link = &(*link)->next;
     *link = flight->next;
-    pthread_cond_broadcast(&flights->landed);
-    pthread_mutex_unlock(&flights->mutex);
+    hone_mutex_unlock(&flights->mutex);
 }
 
 bool hone_runway_take(hone_flights *flights, const volatile int *cancel)
 {
     while (cancel == NULL || *cancel == 0) {
-        if (pthread_mutex_trylock(&flights->runway) == 0) return true;
+        if (hone_mutex_try_lock(&flights->runway)) return true;
         hone_os_sleep_ns(LOOK_NS);
     }
     return false;
@@ -100,5 +99,5 @@ bool hone_runway_take(hone_flights *flights, const volatile int *cancel)
 
 void hone_runway_leave(hone_flights *flights)
 {
-    pthread_mutex_unlock(&flights->runway);
+    hone_mutex_unlock(&flights->runway);
 }

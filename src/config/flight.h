@@ -4,24 +4,25 @@
 #define HONE_CONFIG_FLIGHT_H
 
 #include "base/memory.h"
-
-#include <pthread.h>
+#include "os/mutex.h"
 
 typedef struct hone_flights {
-    pthread_mutex_t mutex;
-    pthread_cond_t landed;
+    hone_mutex mutex;
     struct hone_flight *first; // one a key in the air; lives on the stack of the thread that flies it
-    pthread_mutex_t runway;    // recursive: a flight may start another from within
+    hone_mutex runway;         // a flight may start another from within
 } hone_flights;
 
 // One flight. The caller's, on its stack, from begin to end.
 typedef struct hone_flight {
     struct hone_flight *next;
+    uint64_t thread;      // that flies it
     const char *parts[4]; // device, algorithm, version, key; borrowed
 } hone_flight;
 
 void hone_flights_init(hone_flights *flights);
 void hone_flights_deinit(hone_flights *flights);
+// In a child process: the flights of threads that it has not got are nobody's.
+void hone_flights_in_child(hone_flights *flights);
 typedef enum hone_boarding {
     HONE_FLIGHT_MINE,     // the caller flies, and must end it
     HONE_FLIGHT_LANDED,   // somebody else flew the same and has landed meanwhile: look again

@@ -175,7 +175,8 @@ void hone_os_who(char *out, size_t size);
 // A child that talks over a pair of pipes (or one socket pair), dies with its parent, and leads its own process group.
 typedef struct hone_process {
     int pid;
-    int fd; // read and write, close-on-exec
+    int fd;              // read and write, close-on-exec
+    unsigned generation; // of the process whose child it is (os/mutex.h): a fork of that one only closes fd
 } hone_process;
 // Starts program with arguments (NULL-ended, first is the program's name); the child finds its end as file descriptor 3.
 hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err);

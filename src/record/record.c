@@ -3,16 +3,17 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "os/mutex.h"
 #include "os/os.h"
 #include "record/table.h"
 #include "store/ops.h"
 
-#include <pthread.h>
 #include <string.h>
 
 struct hone_recorder {
     hone_allocator allocator;
-    pthread_mutex_t mutex;
+    hone_mutex mutex;
+    unsigned generation; // of the process whose calls these are
     hone_record_table table;
     size_t limit;
     uint64_t dropped;
@@ -32,10 +33,8 @@ hone_status hone_recorder_create(const hone_allocator *allocator, size_t limit, 
     recorder->allocator = *allocator;
     recorder->limit = limit == 0 ? HONE_RECORDER_LIMIT : limit;
     hone_record_table_init(&recorder->table, *allocator);
-    if (pthread_mutex_init(&recorder->mutex, NULL) != 0) {
-        hone_free(allocator, recorder);
-        return hone_fail_memory(err, "record.create");
-    }
+    hone_mutex_init(&recorder->mutex);
+    recorder->generation = hone_fork_generation();
     *out = recorder;
     return HONE_OK;
 }
@@ -47,7 +46,7 @@ void hone_recorder_destroy(hone_recorder **recorder)
     *recorder = NULL;
     hone_allocator allocator = dying->allocator;
     hone_record_table_deinit(&dying->table);
-    pthread_mutex_destroy(&dying->mutex);
+    hone_mutex_deinit(&dying->mutex);
     hone_free(&allocator, dying);
 }
 
@@ -56,27 +55,42 @@ const hone_allocator *hone_recorder_allocator(const hone_recorder *recorder)
     return &recorder->allocator;
 }
 
+// What the parent of a fork counted is written by the parent.
+static void lock(hone_recorder *recorder)
+{
+    hone_mutex_lock(&recorder->mutex);
+    if (recorder->generation == hone_fork_generation()) return;
+    recorder->generation = hone_fork_generation();
+    recorder->dropped = 0;
+    hone_record_table_clear(&recorder->table, NULL);
+}
+
+static void unlock(hone_recorder *recorder)
+{
+    hone_mutex_unlock(&recorder->mutex);
+}
+
 void hone_recorder_set_spill(hone_recorder *recorder, hone_store *(*store)(void *ctx), void *ctx)
 {
-    pthread_mutex_lock(&recorder->mutex);
+    lock(recorder);
     recorder->spill_store = store;
     recorder->spill_ctx = ctx;
-    pthread_mutex_unlock(&recorder->mutex);
+    unlock(recorder);
 }
 
 size_t hone_recorder_count(hone_recorder *recorder)
 {
-    pthread_mutex_lock(&recorder->mutex);
+    lock(recorder);
     size_t count = recorder->table.count;
-    pthread_mutex_unlock(&recorder->mutex);
+    unlock(recorder);
     return count;
 }
 
 uint64_t hone_recorder_dropped(hone_recorder *recorder)
 {
-    pthread_mutex_lock(&recorder->mutex);
+    lock(recorder);
     uint64_t dropped = recorder->dropped;
-    pthread_mutex_unlock(&recorder->mutex);
+    unlock(recorder);
     return dropped;
 }
 
@@ -127,9 +141,9 @@ static hone_status add_locked(hone_recorder *recorder, const hone_store_invocati
 hone_status hone_recorder_add_invocation(
     hone_recorder *recorder, const hone_store_invocation *invocation, hone_error *err)
 {
-    pthread_mutex_lock(&recorder->mutex);
+    lock(recorder);
     hone_status status = add_locked(recorder, invocation, err);
-    pthread_mutex_unlock(&recorder->mutex);
+    unlock(recorder);
     return status;
 }
 
@@ -206,7 +220,7 @@ static bool matches(const char *filter, const char *text)
 
 static void gather_table(hone_recorder *recorder, const hone_store_key *filter, gathering *all)
 {
-    pthread_mutex_lock(&recorder->mutex);
+    lock(recorder);
     for (size_t i = 0; !all->failed && i < recorder->table.count; i++) {
         const hone_store_invocation *invocation = hone_record_table_at(&recorder->table, i);
         const hone_store_key *key = &invocation->key;
@@ -214,7 +228,7 @@ static void gather_table(hone_recorder *recorder, const hone_store_key *filter, 
             matches(filter->version, key->version) && matches(filter->key, key->key))
             gather_one(all, invocation);
     }
-    pthread_mutex_unlock(&recorder->mutex);
+    unlock(recorder);
 }
 
 static hone_status visit_filtered(
@@ -273,17 +287,17 @@ hone_status hone_recorder_clear(hone_recorder *recorder, hone_store *store, cons
 {
     hone_status status = store == NULL ? HONE_OK : hone_store_clear_invocations(store, device, err);
     if (status != HONE_OK) return status;
-    pthread_mutex_lock(&recorder->mutex);
+    lock(recorder);
     hone_record_table_clear(&recorder->table, device);
-    pthread_mutex_unlock(&recorder->mutex);
+    unlock(recorder);
     return HONE_OK;
 }
 
 hone_status hone_recorder_flush(hone_recorder *recorder, hone_store *store, hone_error *err)
 {
     if (store == NULL) return HONE_OK;
-    pthread_mutex_lock(&recorder->mutex);
+    lock(recorder);
     hone_status status = move_to_store(recorder, store, err);
-    pthread_mutex_unlock(&recorder->mutex);
+    unlock(recorder);
     return status;
 }

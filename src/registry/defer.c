@@ -38,10 +38,10 @@ hone_status hone_registry_defer(
     item->kernels = kernels;
     item->count = count;
     atomic_init(&item->loaded, false);
-    pthread_mutex_lock(&registry->mutex);
+    hone_mutex_lock(&registry->mutex);
     item->next = atomic_load_explicit(&registry->deferred, memory_order_relaxed);
     atomic_store_explicit(&registry->deferred, item, memory_order_release);
-    pthread_mutex_unlock(&registry->mutex);
+    hone_mutex_unlock(&registry->mutex);
     return HONE_OK;
 }
 
@@ -94,14 +94,14 @@ void hone_registry_set_late(hone_registry *registry, void (*load)(void *ctx), vo
 void hone_registry_load_late(hone_registry *registry)
 {
     if (atomic_load_explicit(&registry->late_done, memory_order_acquire)) return;
-    pthread_mutex_lock(&registry->late_mutex);
+    hone_mutex_lock(&registry->late_mutex);
     if (!registry->late_running && !atomic_load_explicit(&registry->late_done, memory_order_relaxed)) {
         registry->late_running = true;
         registry->late(registry->late_ctx);
         registry->late_running = false;
         atomic_store_explicit(&registry->late_done, true, memory_order_release);
     }
-    pthread_mutex_unlock(&registry->late_mutex);
+    hone_mutex_unlock(&registry->late_mutex);
 }
 
 hone_status hone_registry_load_name(hone_registry *registry, const char *name, hone_error *err)
@@ -111,9 +111,9 @@ hone_status hone_registry_load_name(hone_registry *registry, const char *name, h
     while (item != NULL && !is_wanted(item, name))
         item = item->next;
     if (item == NULL) return HONE_OK;
-    pthread_mutex_lock(&registry->mutex);
+    hone_mutex_lock(&registry->mutex);
     hone_status status = hone_registry_load_held(registry, name, err);
-    pthread_mutex_unlock(&registry->mutex);
+    hone_mutex_unlock(&registry->mutex);
     return status;
 }
 

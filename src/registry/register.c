@@ -161,9 +161,9 @@ hone_status hone_registry_add_algorithm(
     hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err)
 {
     if (algorithm == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, in_algorithm, "algorithm is NULL");
-    pthread_mutex_lock(&registry->mutex);
+    hone_mutex_lock(&registry->mutex);
     hone_status status = hone_registry_put_algorithm(registry, algorithm, builtin, err);
-    pthread_mutex_unlock(&registry->mutex);
+    hone_mutex_unlock(&registry->mutex);
     return status;
 }
 
@@ -456,8 +456,8 @@ hone_status hone_registry_add_kernels(
     hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err)
 {
     if (count > 0 && kernels == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, in_kernels, "kernels is NULL");
-    pthread_mutex_lock(&registry->mutex);
+    hone_mutex_lock(&registry->mutex);
     hone_status status = hone_registry_put_kernels(registry, kernels, count, replace, builtin, err);
-    pthread_mutex_unlock(&registry->mutex);
+    hone_mutex_unlock(&registry->mutex);
     return status;
 }

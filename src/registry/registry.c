@@ -9,20 +9,6 @@
 static const algorithm_list no_algorithms = {0};
 static const kernel_list no_kernels = {0};
 
-// The second is one that its holder may take again: what comes late may look names up.
-static int init_mutexes(hone_registry *registry)
-{
-    pthread_mutexattr_t attributes;
-    int code = pthread_mutex_init(&registry->mutex, NULL);
-    if (code != 0) return code;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    code = pthread_mutex_init(&registry->late_mutex, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-    if (code != 0) pthread_mutex_destroy(&registry->mutex);
-    return code;
-}
-
 hone_status hone_registry_create(
     const hone_allocator *allocator,
     uint32_t present_backends,
@@ -34,11 +20,8 @@ hone_status hone_registry_create(
     *out = NULL;
     hone_registry *registry = hone_alloc(allocator, sizeof *registry);
     if (registry == NULL) return hone_fail_memory(err, "registry.create");
-    int code = init_mutexes(registry);
-    if (code != 0) {
-        hone_free(allocator, registry);
-        return hone_fail_system(err, HONE_OUT_OF_MEMORY, "registry.create", code, "no mutex");
-    }
+    hone_mutex_init(&registry->mutex);
+    hone_mutex_init(&registry->late_mutex);
     registry->allocator = *allocator;
     registry->present_backends = present_backends;
     registry->default_backend = default_backend;
@@ -86,8 +69,8 @@ void hone_registry_destroy(hone_registry **registry)
         hone_registry_batch_destroy(owned, &gone->allocator);
     }
     hone_registry_deferred_destroy(gone);
-    pthread_mutex_destroy(&gone->late_mutex);
-    pthread_mutex_destroy(&gone->mutex);
+    hone_mutex_deinit(&gone->late_mutex);
+    hone_mutex_deinit(&gone->mutex);
     hone_allocator allocator = gone->allocator;
     hone_free(&allocator, gone);
 }

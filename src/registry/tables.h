@@ -9,9 +9,9 @@
 
 #include "base/memory.h"
 #include "call/call.h"
+#include "os/mutex.h"
 #include "registry/registry.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct kernel_list {
@@ -57,13 +57,13 @@ struct hone_registry {
     hone_backend default_backend;
     uint64_t features;
     void *owner;
-    pthread_mutex_t mutex; // of writers
+    hone_mutex mutex; // of writers
     const algorithm_list *_Atomic algorithms;
     void (*late)(void *ctx); // NULL: nothing comes late
     void *late_ctx;
     atomic_bool late_done;
     bool late_running;          // under late_mutex
-    pthread_mutex_t late_mutex; // recursive, and taken before the other
+    hone_mutex late_mutex;      // taken again by what comes late and looks names up; before the other
     deferred *_Atomic deferred; // the newest; a list that only grows at this end
     batch *batches;
     uint32_t next_order;

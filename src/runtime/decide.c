@@ -81,9 +81,9 @@ static const hone_aside *find_aside(hone_runtime *rt, const hone_kernel_ref *ker
 
 static hone_status check_aside(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why)
 {
-    pthread_mutex_lock(&request->rt->mutex);
+    hone_mutex_lock(&request->rt->mutex);
     const hone_aside *aside = find_aside(request->rt, kernel, hone_call_key(request->call));
-    pthread_mutex_unlock(&request->rt->mutex);
+    hone_mutex_unlock(&request->rt->mutex);
     if (aside == NULL) return HONE_OK;
     return hone_fail(
         why, HONE_KERNEL_FAILED, "decide", "put aside for this call: %s: %s", kernel->kernel.name, aside->reason);
@@ -96,13 +96,13 @@ bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, con
     aside->kernel = kernel;
     snprintf(aside->key, sizeof aside->key, "%s", key);
     snprintf(aside->reason, sizeof aside->reason, "%s", reason);
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     if (find_aside(rt, kernel, key) == NULL) {
         aside->next = rt->asides;
         rt->asides = aside;
         aside = NULL;
     }
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     hone_free(&rt->allocator, aside);
     hone_log_write(
         &rt->log, HONE_LOG_WARNING, "%s %s: %s is put aside: %s", kernel->algorithm->name, key, kernel->kernel.name,
@@ -253,11 +253,11 @@ static bool copy_memory_row(const hone_request *request, const char *key, const 
 {
     const hone_algorithm_entry *algorithm = request->op->algorithm;
     hone_runtime *rt = request->rt;
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     const hone_decision_row *row =
         hone_decisions_get(&rt->cache, request->device->fingerprint, algorithm->name, algorithm->version, key, spec);
     if (row != NULL) *out = row->decision;
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     return row != NULL;
 }
 

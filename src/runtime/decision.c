@@ -171,9 +171,9 @@ static void drop_replaced(hone_runtime *rt, const hone_device_info *device, cons
 hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err)
 {
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     hone_status status = hone_decisions_put(&rt->cache, device->fingerprint, spec, decision, err);
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     hone_runtime_answers_changed(rt);
     drop_replaced(rt, device, decision);
     return status;
@@ -338,10 +338,10 @@ hone_status hone_cache_get(
         *out = row->decision;
         return HONE_OK;
     }
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     row = hone_decisions_get(&rt->cache, device, name, version, key, NULL);
     if (row != NULL) *out = row->decision;
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     if (row != NULL) return HONE_OK;
     return hone_fail(err, HONE_NOT_FOUND, "cache.get", "no decision for %s@v%s %s on %s", name, version, key, device);
 }
@@ -354,10 +354,10 @@ hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error
     hone_status status = decision_of_entry(rt, entry, HONE_SOURCE_MEMORY, &decision, err);
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status != HONE_OK) return status;
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     const char *device = entry->device != NULL ? entry->device : rt->cpu->fingerprint;
     status = hone_decisions_put(&rt->cache, device, entry->spec, &decision, err);
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     hone_runtime_answers_changed(rt);
     // A platform that was never woken has no plans.
     bool woken = atomic_load_explicit(&rt->woken, memory_order_acquire);
@@ -376,18 +376,18 @@ static bool is_any(void *ctx, const hone_plan_entry *entry)
 
 void hone_cache_clear(hone_runtime *rt)
 {
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     hone_decisions_clear(&rt->cache);
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     hone_runtime_answers_changed(rt);
     hone_plan_table_drop(&rt->plans, is_any, NULL);
 }
 
 size_t hone_cache_size(hone_runtime *rt)
 {
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     size_t count = rt->cache.count;
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     return count;
 }
 
@@ -402,14 +402,14 @@ hone_status hone_cache_keys(
     // Copied row by row, so that visit may call hone.
     for (size_t i = 0;; i++) {
         char algorithm[HONE_NAME_SIZE + 20], key[20];
-        pthread_mutex_lock(&rt->mutex);
+        hone_mutex_lock(&rt->mutex);
         const hone_decision_row *row = i < rt->cache.count ? rt->cache.rows[i] : NULL;
         char *device = row == NULL ? NULL : hone_copy_text(&rt->allocator, row->device, strlen(row->device));
         if (row != NULL) {
             snprintf(algorithm, sizeof algorithm, "%s@v%s", row->decision.algorithm, row->decision.version);
             snprintf(key, sizeof key, "%s", row->decision.key);
         }
-        pthread_mutex_unlock(&rt->mutex);
+        hone_mutex_unlock(&rt->mutex);
         if (row == NULL) return HONE_OK;
         if (device == NULL) return hone_fail_memory(err, "cache.keys");
         bool more = visit(ctx, device, algorithm, key);

@@ -86,7 +86,7 @@ static void tell_registry(const hone_runtime *rt, const hone_device_list *list)
 hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err)
 {
     if (atomic_load_explicit(&rt->discovered, memory_order_acquire)) return HONE_OK;
-    pthread_mutex_lock(&rt->discovery);
+    hone_mutex_lock(&rt->discovery);
     hone_status status = HONE_OK;
     if (!atomic_load_explicit(&rt->discovered, memory_order_relaxed)) {
         status = open_platforms(rt, false, err);
@@ -97,7 +97,7 @@ hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err)
             atomic_store_explicit(&rt->discovered, true, memory_order_release);
         }
     }
-    pthread_mutex_unlock(&rt->discovery);
+    hone_mutex_unlock(&rt->discovery);
     return status;
 }
 
@@ -105,7 +105,7 @@ hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err)
 {
     hone_status status = hone_runtime_discover(rt, err);
     if (status != HONE_OK || atomic_load_explicit(&rt->woken, memory_order_acquire)) return status;
-    pthread_mutex_lock(&rt->discovery);
+    hone_mutex_lock(&rt->discovery);
     if (!atomic_load_explicit(&rt->woken, memory_order_relaxed)) {
         status = open_platforms(rt, true, err);
         if (status == HONE_OK) status = collect_devices(rt, &rt->all, err);
@@ -114,7 +114,7 @@ hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err)
             atomic_store_explicit(&rt->woken, true, memory_order_release);
         }
     }
-    pthread_mutex_unlock(&rt->discovery);
+    hone_mutex_unlock(&rt->discovery);
     return status;
 }
 
@@ -124,9 +124,9 @@ hone_status hone_runtime_visit(
     hone_platform home = hone_platform_home(kernel->kernel.platform);
     const hone_platform_ops *ops = ops_of(rt, home);
     if (ops == NULL || ops->visits == NULL || device == NULL) return HONE_OK;
-    pthread_mutex_lock(&rt->discovery);
+    hone_mutex_lock(&rt->discovery);
     hone_status status = open_platform(rt, &hone_platforms[home - HONE_NATIVE], err);
-    pthread_mutex_unlock(&rt->discovery);
+    hone_mutex_unlock(&rt->discovery);
     if (status != HONE_OK) return status;
     if (rt->instances[home] == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", rt->reasons[home]);
     return ops->visits(rt->instances[home], device, err);

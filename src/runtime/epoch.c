@@ -1,6 +1,7 @@
 #include "runtime/epoch.h"
 
 #include "config/context.h"
+#include "os/mutex.h"
 
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -24,6 +25,19 @@ static void give_back(void *slot_pointer)
     atomic_store_explicit(&slot->taken, false, memory_order_release);
 }
 
+// The threads of the parent see nothing here any more, but for the one that forked.
+static void in_child(void *ctx)
+{
+    (void)ctx;
+    for (hone_epoch_slot *slot = atomic_load(&slots); slot != NULL; slot = slot->next) {
+        if (slot == hone_thread_self.slot) continue;
+        atomic_store(&slot->epoch, 0);
+        atomic_store(&slot->taken, false);
+    }
+    if (!atomic_load(&hone_epoch_fences))
+        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
 static bool is_thread_sanitizer(void)
 {
 #if defined(__SANITIZE_THREAD__)
@@ -41,6 +55,8 @@ static bool is_thread_sanitizer(void)
 
 static void start(void)
 {
+    static hone_fork_watch watch = {.in_child = in_child};
+    hone_fork_watch_begin(&watch);
     pthread_key_create(&thread_end, give_back);
     if (is_thread_sanitizer()) return;
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);

@@ -52,10 +52,10 @@ static hone_status settle(hone_runtime *rt, hone_loaded_pack *loaded, hone_error
 
 static bool find_worker(hone_runtime *rt, char *out, size_t size)
 {
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     hone_status status =
         rt->workers != NULL ? HONE_OK : hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, NULL);
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     return status == HONE_OK && hone_worker_pool_program(rt->workers, out, size, NULL) == HONE_OK;
 }
 
@@ -209,7 +209,7 @@ static void load_folder(hone_runtime *rt, const char *folder)
 static void load_path(void *ctx)
 {
     hone_runtime *rt = ctx;
-    pthread_mutex_lock(&rt->packs_mutex);
+    hone_mutex_lock(&rt->packs_mutex);
     for (const char *at = rt->pack_path; *at != '\0';) {
         char folder[PATH_SIZE];
         const size_t size = strcspn(at, ":");
@@ -220,7 +220,7 @@ static void load_path(void *ctx)
         }
         at += size + (at[size] == ':');
     }
-    pthread_mutex_unlock(&rt->packs_mutex);
+    hone_mutex_unlock(&rt->packs_mutex);
 }
 
 void hone_runtime_await_packs(hone_runtime *rt)
@@ -246,9 +246,9 @@ hone_status hone_pack_load(hone_runtime *rt, const char *folder, hone_error *err
     if (rt == NULL || folder == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "pack.load", "the runtime and the folder must not be NULL");
     hone_registry_load_late(rt->registry);
-    pthread_mutex_lock(&rt->packs_mutex);
+    hone_mutex_lock(&rt->packs_mutex);
     hone_status status = load(rt, folder, err);
-    pthread_mutex_unlock(&rt->packs_mutex);
+    hone_mutex_unlock(&rt->packs_mutex);
     hone_runtime_kernels_changed(rt);
     return status;
 }
@@ -275,13 +275,13 @@ hone_status hone_pack_list(
     if (rt == NULL || visit == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "pack.list", "the runtime and visit must not be NULL");
     hone_registry_load_late(rt->registry);
-    pthread_mutex_lock(&rt->packs_mutex);
+    hone_mutex_lock(&rt->packs_mutex);
     for (const hone_loaded_pack *item = rt->packs; item != NULL; item = item->next)
         if (item->pack != NULL)
             hone_pack_visit(item->pack, visit, ctx);
         else
             visit_failure(item, visit, ctx);
-    pthread_mutex_unlock(&rt->packs_mutex);
+    hone_mutex_unlock(&rt->packs_mutex);
     return HONE_OK;
 }
 

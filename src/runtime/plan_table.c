@@ -16,7 +16,7 @@ hone_status hone_plan_table_init(hone_plan_table *table, hone_allocator allocato
     if (slots == NULL) return hone_fail_memory(err, "plan_table.init");
     atomic_init(&table->slots, slots);
     atomic_init(&table->generation, hone_epoch_advance() << 32);
-    pthread_mutex_init(&table->mutex, NULL);
+    hone_mutex_init(&table->mutex);
     table->allocator = allocator;
     table->cap_bytes = cap_bytes;
     return HONE_OK;
@@ -122,7 +122,7 @@ static void make_way(hone_plan_table *table, size_t bytes)
 
 hone_status hone_plan_table_publish(hone_plan_table *table, hone_plan_entry *entry, hone_error *err)
 {
-    pthread_mutex_lock(&table->mutex);
+    hone_mutex_lock(&table->mutex);
     take_out_same(table, entry);
     make_way(table, entry->bytes);
     bool room = make_room(table);
@@ -133,31 +133,47 @@ hone_status hone_plan_table_publish(hone_plan_table *table, hone_plan_entry *ent
         table->bytes += entry->bytes;
     }
     reclaim(table, false);
-    pthread_mutex_unlock(&table->mutex);
+    hone_mutex_unlock(&table->mutex);
     return room ? HONE_OK : hone_fail_memory(err, "plan_table.publish");
 }
 
 void hone_plan_table_drop(hone_plan_table *table, bool (*drop)(void *ctx, const hone_plan_entry *entry), void *ctx)
 {
-    pthread_mutex_lock(&table->mutex);
+    hone_mutex_lock(&table->mutex);
     hone_plan_slots *slots = slots_of(table);
     for (uint64_t i = 0; i <= slots->mask; i++) {
         hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
         if (entry != NULL && drop(ctx, entry)) take_out(table, &slots->slot[i]);
     }
     reclaim(table, false);
-    pthread_mutex_unlock(&table->mutex);
+    hone_mutex_unlock(&table->mutex);
 }
 
 void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone_plan_entry *entry), void *ctx)
 {
-    pthread_mutex_lock(&table->mutex);
+    hone_mutex_lock(&table->mutex);
     hone_plan_slots *slots = slots_of(table);
     for (uint64_t i = 0; i <= slots->mask; i++) {
         hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
         if (entry != NULL) visit(ctx, entry);
     }
-    pthread_mutex_unlock(&table->mutex);
+    hone_mutex_unlock(&table->mutex);
+}
+
+static void forget_calls(hone_plan_entry *entry)
+{
+    atomic_store_explicit(&entry->calls, 0, memory_order_relaxed);
+}
+
+void hone_plan_table_in_child(hone_plan_table *table)
+{
+    hone_plan_slots *slots = slots_of(table);
+    for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++) {
+        hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
+        if (entry != NULL) forget_calls(entry);
+    }
+    for (hone_plan_entry *entry = table->retired; entry != NULL; entry = entry->next)
+        forget_calls(entry);
 }
 
 static bool every_entry(void *ctx, const hone_plan_entry *entry)
@@ -174,5 +190,5 @@ void hone_plan_table_deinit(hone_plan_table *table)
     reclaim(table, true);
     hone_free(&table->allocator, slots_of(table));
     atomic_store(&table->slots, NULL);
-    pthread_mutex_destroy(&table->mutex);
+    hone_mutex_deinit(&table->mutex);
 }

@@ -4,11 +4,10 @@
 
 #include "base/hash.h"
 #include "hone/plan.h"
+#include "os/mutex.h"
 #include "registry/registry.h"
 #include "runtime/epoch.h"
 #include "runtime/packed.h"
-
-#include <pthread.h>
 
 // Calls of up to so many words and tensors have them inside the entry, in the cache lines behind the plan.
 enum { HONE_MAX_PAIRS = 32, HONE_NEAR_WORDS = 20, HONE_NEAR_TENSORS = 4, HONE_NEAR_PAIRS = 6 };
@@ -64,7 +63,7 @@ typedef struct hone_plan_slots {
 typedef struct hone_plan_table {
     _Atomic(hone_plan_slots *) slots;
     atomic_uint_fast64_t generation; // changes whenever an entry is taken out; no two tables of a process share one
-    pthread_mutex_t mutex;           // the rest
+    hone_mutex mutex;                // the rest
     hone_allocator allocator;
     size_t live, bytes, cap_bytes;
     uint64_t clock; // hand that goes round when the cap is reached
@@ -84,6 +83,8 @@ void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone
 
 // For hone_plan_table_drop: the plans made under the context of this number (a uint64_t).
 bool hone_plan_entry_is_of_context(void *number, const hone_plan_entry *entry);
+// In a child process: what the parent's calls were counted to is the parent's to record.
+void hone_plan_table_in_child(hone_plan_table *table);
 // Moves the calls that an entry counted to the recorder.
 void hone_plan_entry_note_calls(hone_plan_entry *entry);
 // Gives one reference back; the last one releases the kernel's state.

@@ -36,6 +36,13 @@ static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *opti
     return status;
 }
 
+static void in_child(void *ctx)
+{
+    hone_runtime *rt = ctx;
+    hone_flights_in_child(&rt->flights);
+    hone_plan_table_in_child(&rt->plans);
+}
+
 hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime **out, hone_error *err)
 {
     hone_runtime_options read = {.struct_size = sizeof read};
@@ -55,11 +62,11 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
     rt->log =
         (hone_log){options->log, options->log_ctx, options->log_level != 0 ? options->log_level : HONE_LOG_WARNING};
     rt->policy = options->policy;
-    pthread_mutex_init(&rt->mutex, NULL);
-    pthread_mutex_init(&rt->store.mutex, NULL);
-    pthread_mutex_init(&rt->system_store.mutex, NULL);
-    pthread_mutex_init(&rt->discovery, NULL);
-    pthread_mutex_init(&rt->packs_mutex, NULL);
+    hone_mutex_init(&rt->mutex);
+    hone_mutex_init(&rt->store.mutex);
+    hone_mutex_init(&rt->system_store.mutex);
+    hone_mutex_init(&rt->discovery);
+    hone_mutex_init(&rt->packs_mutex);
     hone_flights_init(&rt->flights);
     hone_decisions_init(&rt->cache, allocator);
     status = open_parts(rt, options, err);
@@ -67,6 +74,8 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
         hone_runtime_release(rt);
         return status;
     }
+    rt->watch = (hone_fork_watch){.in_child = in_child, .ctx = rt};
+    hone_fork_watch_begin(&rt->watch);
     *out = rt;
     return HONE_OK;
 }
@@ -116,11 +125,11 @@ static void destroy(hone_runtime *rt)
     hone_decisions_deinit(&rt->cache);
     hone_transfer_destroy(&rt->transfer);
     hone_flights_deinit(&rt->flights);
-    pthread_mutex_destroy(&rt->store.mutex);
-    pthread_mutex_destroy(&rt->system_store.mutex);
-    pthread_mutex_destroy(&rt->discovery);
-    pthread_mutex_destroy(&rt->packs_mutex);
-    pthread_mutex_destroy(&rt->mutex);
+    hone_mutex_deinit(&rt->store.mutex);
+    hone_mutex_deinit(&rt->system_store.mutex);
+    hone_mutex_deinit(&rt->discovery);
+    hone_mutex_deinit(&rt->packs_mutex);
+    hone_mutex_deinit(&rt->mutex);
     hone_free(&allocator, rt->store.url);
     hone_free(&allocator, rt->system_store.url);
     hone_free(&allocator, rt->device_locks);
@@ -147,6 +156,7 @@ void hone_runtime_close(hone_runtime **rt_pointer)
     if (rt_pointer == NULL || *rt_pointer == NULL) return;
     hone_runtime *rt = *rt_pointer;
     *rt_pointer = NULL;
+    hone_fork_watch_end(&rt->watch);
     close_outside(rt);
     hone_plan_table_deinit(&rt->plans);
     hone_runtime_release(rt);
@@ -195,10 +205,10 @@ hone_status hone_op_get(hone_runtime *rt, const char *name, const hone_op **out,
     if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, name, err);
     hone_status status = hone_runtime_discover(rt, err);
     if (status != HONE_OK) return status;
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     hone_op *op = find_op(rt, algorithm);
     if (op == NULL) op = make_op(rt, algorithm);
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     if (op == NULL) return hone_fail_memory(err, "op.get");
     *out = op;
     return HONE_OK;
@@ -235,14 +245,14 @@ static hone_store *open_lazily(hone_runtime *rt, hone_lazy_store *lazy, bool rea
         .log_ctx = rt,
         .read_only = read_only,
     };
-    pthread_mutex_lock(&lazy->mutex);
+    hone_mutex_lock(&lazy->mutex);
     if (!lazy->tried && lazy->url != NULL) {
         lazy->tried = true;
         if (hone_store_open_with(&options, lazy->url, &lazy->store, &lazy->error) != HONE_OK)
             hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the %s: %s", name, lazy->error.message);
     }
     hone_store *store = lazy->store;
-    pthread_mutex_unlock(&lazy->mutex);
+    hone_mutex_unlock(&lazy->mutex);
     return store;
 }
 
@@ -264,14 +274,14 @@ const char *hone_runtime_store_reason(hone_runtime *rt)
 
 hone_pool *hone_runtime_pool(hone_runtime *rt)
 {
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     if (rt->pool == NULL) {
         hone_error err;
         if (hone_pool_create(&rt->allocator, rt->pool_threads, &rt->pool, &err) != HONE_OK)
             hone_log_write(&rt->log, HONE_LOG_WARNING, "kernels run on one thread: %s", err.message);
     }
     hone_pool *pool = rt->pool;
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     return pool;
 }
 
@@ -284,10 +294,10 @@ hone_status hone_runtime_tune_environment(
     hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err)
 {
     hone_pool *pool = hone_runtime_pool(rt);
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     hone_status status = HONE_OK;
     if (rt->workers == NULL) status = hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, err);
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     if (status != HONE_OK) return status;
     *out = (hone_tune_environment){
         .allocator = rt->allocator,

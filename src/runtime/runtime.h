@@ -8,6 +8,7 @@
 #include "config/flight.h"
 #include "hone/lock.h"
 #include "hone/record.h"
+#include "os/mutex.h"
 #include "os/os.h"
 #include "platforms/platform.h"
 #include "record/record.h"
@@ -36,7 +37,7 @@ typedef struct hone_aside {
 
 // The store, opened at the first miss that asks it.
 typedef struct hone_lazy_store {
-    pthread_mutex_t mutex;
+    hone_mutex mutex;
     char *url; // NULL: none
     bool tried;
     hone_store *store; // NULL: none, or it could not be opened (error says why)
@@ -53,6 +54,7 @@ typedef struct hone_loaded_pack hone_loaded_pack;
 struct hone_runtime {
     atomic_size_t references; // the user's, and one a bound plan
     hone_allocator allocator;
+    hone_fork_watch watch;
     hone_log log;
     hone_policy policy;
     hone_registry *registry;
@@ -62,12 +64,12 @@ struct hone_runtime {
     hone_device_list near, all;
     const hone_device_info *cpu;
     atomic_bool discovered, woken;
-    pthread_mutex_t discovery;
+    hone_mutex discovery;
     hone_rules force, deny;
     hone_plan_table plans;
     atomic_bool recording;
     hone_recorder *recorder;
-    pthread_mutex_t mutex; // ops, cache, asides, pool, workers
+    hone_mutex mutex; // ops, cache, asides, pool, workers
     hone_op *ops;
     uint64_t op_count;
     hone_decisions cache;
@@ -84,7 +86,7 @@ struct hone_runtime {
     hone_transfer *transfer;             // made when it is first asked
     hone_lock *lock;                     // NULL: none
     char *lock_path;
-    pthread_mutex_t packs_mutex;  // packs
+    hone_mutex packs_mutex;       // packs
     char *pack_path;              // HONE_PACK_PATH; NULL: none
     hone_loaded_pack *packs;      // in the order of loading
     uint32_t platforms_asked;     // bit i: somebody named platform i

@@ -107,9 +107,9 @@ static hone_status remember(const hone_request *request, const hone_call *call, 
 {
     hone_runtime *rt = request->rt;
     // No plan needs to go: one for this key would have kept the call from getting here.
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     hone_status status = hone_decisions_put(&rt->cache, request->device->fingerprint, hone_call_spec(call), out, why);
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     return status;
 }
 

@@ -60,10 +60,10 @@ static bool admits(void *ctx, const char *kernel, const char *config, const char
 static hone_transfer *transfer_of(hone_runtime *rt)
 {
     hone_error err;
-    pthread_mutex_lock(&rt->mutex);
+    hone_mutex_lock(&rt->mutex);
     if (rt->transfer == NULL) (void)!hone_transfer_create(&rt->allocator, MOST_READ, &rt->transfer, &err);
     hone_transfer *transfer = rt->transfer;
-    pthread_mutex_unlock(&rt->mutex);
+    hone_mutex_unlock(&rt->mutex);
     return transfer;
 }
 

@@ -72,23 +72,36 @@ static hone_status open_kind(
         err, HONE_UNSUPPORTED, "store.open", "'%s': only a store sqlite:PATH can be opened for reading alone", url);
 }
 
-static bool init_mutex(pthread_mutex_t *mutex)
+// SQLite's connections must not be carried into a child, nor closed there: they are closed before, and opened again by both.
+static void before_fork(void *ctx)
 {
-    pthread_mutexattr_t attributes;
-    if (pthread_mutexattr_init(&attributes) != 0) return false;
-    bool ok = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK) == 0 &&
-              pthread_mutex_init(mutex, &attributes) == 0;
-    pthread_mutexattr_destroy(&attributes);
-    return ok;
+    hone_store *store = ctx;
+    store->in_use = hone_mutex_is_mine(&store->mutex) || !hone_mutex_try_lock(&store->mutex);
+    if (store->in_use) return;
+    if (store->ops->rest != NULL) {
+        store->ops->rest(store);
+        store->rests = true;
+    }
+    hone_mutex_unlock(&store->mutex);
+}
+
+static void in_child(void *ctx)
+{
+    hone_store *store = ctx;
+    store->is_lost = store->is_lost || (store->in_use && store->ops->rest != NULL);
 }
 
 static hone_status finish_open(hone_store *store, const char *url, hone_error *err)
 {
     store->url = hone_copy_text(&store->allocator, url, strlen(url));
-    if (store->url != NULL && init_mutex(&store->mutex)) return HONE_OK;
-    hone_free(&store->allocator, store->url);
-    store->ops->close(store);
-    return hone_fail_memory(err, "store.open");
+    if (store->url == NULL) {
+        store->ops->close(store);
+        return hone_fail_memory(err, "store.open");
+    }
+    hone_mutex_init(&store->mutex);
+    store->watch = (hone_fork_watch){.before = before_fork, .in_child = in_child, .ctx = store};
+    hone_fork_watch_begin(&store->watch);
+    return HONE_OK;
 }
 
 hone_status hone_store_open_with(const hone_store_options *given, const char *url, hone_store **out, hone_error *err)
@@ -125,9 +138,10 @@ void hone_store_close(hone_store **store)
     if (store == NULL || *store == NULL) return;
     hone_store *closing = *store;
     *store = NULL;
-    pthread_mutex_destroy(&closing->mutex);
+    hone_fork_watch_end(&closing->watch);
+    hone_mutex_deinit(&closing->mutex);
     hone_free(&closing->allocator, closing->url);
-    closing->ops->close(closing);
+    if (!closing->is_lost) closing->ops->close(closing); // else what it has open is the parent's
 }
 
 const char *hone_store_url(const hone_store *store)

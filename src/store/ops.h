@@ -8,10 +8,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "hone/store.h"
+#include "os/mutex.h"
 #include "store/merger.h"
 #include "store/row.h"
-
-#include <pthread.h>
 
 // The schema of the records that this hone writes; SQLite files have one of their own (store/sqlite/connection.h). A store with
 // a newer one is refused and left as it was.
@@ -107,6 +106,11 @@ typedef struct hone_store_ops {
     // As scan, in the order that costs least: for who ends a scan early. NULL: as scan.
     hone_status (*scan_any)(
         hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
+    // Before a fork: gives up what must not be in two processes, connections and locks. Never inside a transaction. NULL: there
+    // is nothing of the kind.
+    void (*rest)(hone_store *store);
+    // Takes it again, before the next use on either side. NULL: the functions above do so themselves. HONE_OK; as open.
+    hone_status (*wake)(hone_store *store, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -116,7 +120,11 @@ struct hone_store {
     hone_allocator allocator;
     hone_log log;
     char *url;
-    pthread_mutex_t mutex; // error-checking: a visit that calls its own store is refused, not deadlocked
+    hone_mutex mutex; // a visit that calls its own store is refused, not deadlocked
+    hone_fork_watch watch;
+    bool rests;   // since a fork
+    bool in_use;  // when this process was forked last: by a visit that goes on in another thread, or around the fork
+    bool is_lost; // to this process, which was forked meanwhile
 };
 
 // The store's lock, for who calls its ops. Inside a visit of the same store HONE_INVALID_ARGUMENT.

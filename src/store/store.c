@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 
-#include <errno.h>
 #include <string.h>
 
 // What a NULL filter stands for.
@@ -11,15 +10,28 @@ static const hone_store_key all_keys = {0};
 
 // The lock -----------------------------------------------------------------------------------------------------
 
+static hone_status wake(hone_store *store, const char *where, hone_error *err)
+{
+    if (store->is_lost)
+        return hone_fail(
+            err, HONE_UNAVAILABLE, where,
+            "%s was in use while this process was forked, and is the parent's: open it again in a new process",
+            store->url);
+    hone_status status = store->rests && store->ops->wake != NULL ? store->ops->wake(store, err) : HONE_OK;
+    if (status == HONE_OK) store->rests = false;
+    return status;
+}
+
 hone_status hone_store_lock(hone_store *store, const char *where, hone_error *err)
 {
-    int code = pthread_mutex_lock(&store->mutex);
-    if (code == 0) return HONE_OK;
-    if (code == EDEADLK)
+    if (hone_mutex_is_mine(&store->mutex))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
             "called from inside a visit of the same store: keep what was visited and call after it");
-    return hone_fail_system(err, HONE_IO, where, code, "the store's lock failed");
+    hone_mutex_lock(&store->mutex);
+    hone_status status = wake(store, where, err);
+    if (status != HONE_OK) hone_mutex_unlock(&store->mutex);
+    return status;
 }
 
 bool hone_store_is_mended(hone_store *store, hone_status status)
@@ -30,7 +42,7 @@ bool hone_store_is_mended(hone_store *store, hone_status status)
 hone_status hone_store_unlock(hone_store *store, hone_status status)
 {
     (void)hone_store_is_mended(store, status);
-    pthread_mutex_unlock(&store->mutex);
+    hone_mutex_unlock(&store->mutex);
     return status;
 }
 

@@ -1,10 +1,10 @@
 #include "transfer/transfer.h"
 
 #include "base/error.h"
+#include "os/mutex.h"
 #include "transfer/index.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 enum { LOOKED_AT = HONE_TRANSFER_NEIGHBOURS * 3 / 2 }; // some have no config that may run the call
@@ -17,7 +17,7 @@ static const double unknown_factor = 1.35;
 struct hone_transfer {
     hone_allocator allocator;
     size_t most;
-    pthread_mutex_t mutex;
+    hone_mutex mutex;
     hone_transfer_table *tables; // one an algorithm and device
 };
 
@@ -27,7 +27,7 @@ hone_status hone_transfer_create(const hone_allocator *allocator, size_t most, h
     if (*out == NULL) return hone_fail_memory(err, where);
     (*out)->allocator = *allocator;
     (*out)->most = most;
-    pthread_mutex_init(&(*out)->mutex, NULL);
+    hone_mutex_init(&(*out)->mutex);
     return HONE_OK;
 }
 
@@ -42,7 +42,7 @@ void hone_transfer_destroy(hone_transfer **transfer)
         gone->tables = table->next;
         hone_transfer_table_destroy(&allocator, table);
     }
-    pthread_mutex_destroy(&gone->mutex);
+    hone_mutex_deinit(&gone->mutex);
     hone_free(&allocator, gone);
 }
 
@@ -239,14 +239,14 @@ static hone_status find(
     hone_transfer *transfer, search *s, const hone_traits *traits, hone_error *out_failure, hone_error *err)
 {
     hone_status status = HONE_OUT_OF_MEMORY;
-    pthread_mutex_lock(&transfer->mutex);
+    hone_mutex_lock(&transfer->mutex);
     s->table = table_of(transfer, &s->question->key);
     if (s->table != NULL)
         status = hone_transfer_table_refresh(s->table, s->stores, s->question->stamp, out_failure, err);
     else
         hone_fail_memory(err, where);
     if (status == HONE_OK) status = look(s, traits, err);
-    pthread_mutex_unlock(&transfer->mutex);
+    hone_mutex_unlock(&transfer->mutex);
     return status;
 }
 

@@ -1,10 +1,14 @@
 """hone.run and hone.bind on numpy's arrays and on anything else that speaks DLPack."""
 
+import concurrent.futures
 import ctypes
 import gc
+import multiprocessing
+import os
 import subprocess
 import sys
 import threading
+import time
 
 import ml_dtypes
 import numpy
@@ -42,6 +46,86 @@ class Newer:
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         return new(ctypes.addressof(self.managed), b"dltensor_versioned", None)
+
+
+def is_right(rows):
+    x, w = arrays(rows)
+    return bool(numpy.allclose(hone.run("rms_norm", x, w), norm(x, w), rtol=1e-4))
+
+
+def spawned(url, answers):
+    with hone.Runtime(store=url) as runtime:
+        hone.use(runtime)
+        answers.put(is_right(5))
+        hone.use(None)
+
+
+class Forks(HoneTest):
+    def setUp(self):
+        super().setUp()
+        self.done = threading.Event()
+        self.pool = concurrent.futures.ThreadPoolExecutor(4)
+        self.calls = [self.pool.submit(self.keep_calling, start) for start in range(4)]
+
+    def tearDown(self):
+        self.done.set()
+        self.assertEqual([call.result() for call in self.calls], [True] * 4)
+        self.pool.shutdown()
+
+    def keep_calling(self, start):
+        """Calls that were never made before ask the store."""
+        rows, right = start, True
+        while not self.done.is_set():
+            rows += 4
+            right = right and is_right(1 + rows % 500)
+            self.runtime.recorded()
+        return right
+
+    def ends(self, child):
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            if pid == child:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.005)
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        return "hung"
+
+    def test_children_forked_during_calls_are_right_and_end(self):
+        for number in range(20):
+            sys.stdout.flush()
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                        code = 0 if all(pool.map(is_right, range(1, 9))) and is_right(600 + number) else 2
+                    if number % 2:
+                        hone.use(None)
+                        self.runtime.close()
+                finally:
+                    os._exit(code)
+            self.assertEqual(self.ends(child), 0, f"child {number}")
+
+    def test_processes_of_multiprocessing_fork_and_spawn(self):
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            self.assertEqual(pool.map_async(is_right, range(1, 20)).get(120), [True] * 19)
+        context = multiprocessing.get_context("spawn")
+        answers = context.Queue()
+        process = context.Process(target=spawned, args=(self.store, answers))
+        process.start()
+        self.assertTrue(answers.get(timeout=120))
+        process.join(120)
+        self.assertEqual(process.exitcode, 0)
+
+    def test_a_child_that_exits_as_programs_do_ends(self):
+        code = ("import os, sys, numpy, hone\nx = numpy.ones((512, 512), numpy.float32)\nhone.run('matmul', x, x)\n"
+                "child = os.fork()\nassert (hone.run('matmul', x, x) == 512).all()\n"
+                "if child == 0: sys.exit(7)\nsys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))")
+        for _ in range(4):
+            done = subprocess.run([sys.executable, "-c", code], timeout=120)
+            self.assertEqual(done.returncode, 7)
 
 
 class Run(HoneTest):

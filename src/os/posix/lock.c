@@ -2,6 +2,7 @@
 // two threads exclude each other as two processes do, closing another descriptor of the same file drops nothing, and the
 // end of a process, however it ends, gives all of its locks back.
 #include "base/error.h"
+#include "os/mutex.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -42,13 +43,17 @@ hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone
         close(fd);
         return hone_fail(err, HONE_IO, where, "%s is no plain file: remove it", path);
     }
+    hone_fd_own(fd);
     *out_fd = fd;
     return HONE_OK;
 }
 
 void hone_os_lock_close(int *fd)
 {
-    if (*fd >= 0) close(*fd);
+    if (*fd >= 0) {
+        hone_fd_disown(*fd);
+        close(*fd);
+    }
     *fd = -1;
 }
 
@@ -70,7 +75,7 @@ hone_status hone_os_lock_try(int fd, uint64_t byte, hone_error *err)
     return hone_fail_system(err, HONE_IO, where, code, "cannot lock: the file system has no such locks");
 }
 
-// By name and not by closing: a child that the host forked meanwhile may share the open file.
+// By name and not by closing: a child that somebody forks without the C library's handlers shares the open file.
 void hone_os_lock_leave(int fd, uint64_t byte)
 {
     (void)!set_lock(fd, F_UNLCK, byte);

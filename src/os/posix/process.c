@@ -5,6 +5,7 @@
 // asks for that itself (PR_SET_PDEATHSIG, which the kernel ties to the thread that spawned it), and reads the
 // end of its socket when the parent is gone.
 #include "base/error.h"
+#include "os/mutex.h"
 #include "os/os.h"
 #include "os/posix/state.h"
 
@@ -31,6 +32,12 @@ static hone_status make_pair(int out_fds[2], hone_error *err)
 {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out_fds) == 0) return HONE_OK;
     return hone_fail_system(err, HONE_IO, where_start, errno, "cannot make a socket pair");
+}
+
+static hone_process own(pid_t pid, int fd)
+{
+    hone_fd_own(fd);
+    return (hone_process){.pid = pid, .fd = fd, .generation = hone_fork_generation()};
 }
 
 // The child's files: its end of the pair as 3, nothing to read, and no way to write into the host's output.
@@ -85,7 +92,7 @@ hone_status hone_process_spawn(const char *program, const char *const *arguments
         close(fds[0]);
         return hone_fail_system(err, HONE_IO, where_start, code, "cannot start %s", program);
     }
-    *out = (hone_process){.pid = pid, .fd = fds[0]};
+    *out = own(pid, fds[0]);
     return HONE_OK;
 }
 
@@ -115,7 +122,7 @@ hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_pr
         return hone_fail_system(err, HONE_IO, where_start, code, "cannot fork");
     }
     setpgid(pid, pid); // both do it: whoever comes first, the group is there when either goes on
-    *out = (hone_process){.pid = pid, .fd = fds[0]};
+    *out = own(pid, fds[0]);
     return HONE_OK;
 }
 
@@ -156,11 +163,24 @@ static bool ask_to_end(pid_t pid)
     return has_ended(pid);
 }
 
+static void end(hone_process *process)
+{
+    if (process->fd >= 0) {
+        hone_fd_disown(process->fd);
+        close(process->fd);
+    }
+    *process = (hone_process){.pid = -1, .fd = -1};
+}
+
 void hone_process_kill(hone_process *process, int *out_signal, int *out_exit)
 {
     *out_signal = 0;
     *out_exit = 0;
     if (process->pid <= 0) return;
+    if (process->generation != hone_fork_generation()) {
+        end(process);
+        return;
+    }
     bool asked = !has_ended(process->pid), ended = !asked || ask_to_end(process->pid);
     kill(-process->pid, SIGKILL);
     int state;
@@ -170,8 +190,7 @@ void hone_process_kill(hone_process *process, int *out_signal, int *out_exit)
         if (WIFSIGNALED(state) && (ended || WTERMSIG(state) != SIGKILL) && !(asked && WTERMSIG(state) == SIGTERM))
             *out_signal = WTERMSIG(state);
     }
-    if (process->fd >= 0) close(process->fd);
-    *process = (hone_process){.pid = -1, .fd = -1};
+    end(process);
 }
 
 // Milliseconds for poll until the deadline, rounded up; -1: for ever.

@@ -6,6 +6,7 @@
 // then on the number of workers inside only falls, and the caller waits until it is none.
 #include "base/error.h"
 #include "base/memory.h"
+#include "os/mutex.h"
 #include "os/os.h"
 #include "os/x86/pause.h"
 
@@ -36,6 +37,7 @@ struct hone_pool {
     int32_t threads; // the caller's among them
     int32_t started; // workers that run; written by the holder of `taken`
     bool starts_failed;
+    atomic_uint generation; // of the process that the workers run in
     atomic_flag taken;
     job job;                // written by the holder of `taken` while no worker is inside
     char before_next[LINE]; // what all threads write lies a cache line apart from the rest
@@ -228,11 +230,40 @@ static void run_shared(hone_pool *pool, int32_t limit, const job *work_to_do)
     await_leaving(pool, joined);
 }
 
+static void make_ready(hone_pool *pool)
+{
+    pool->started = 0;
+    pool->starts_failed = false;
+    pthread_mutex_init(&pool->mutex, NULL); // these do not fail on Linux: nothing is allocated
+    pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->done, NULL);
+    atomic_store(&pool->tickets, 0);
+    atomic_store(&pool->left, 0);
+    atomic_store(&pool->sleepers, 0);
+    atomic_store(&pool->waiting, false);
+    for (int32_t i = 0; i < pool->threads; i++)
+        pool->workers[i] = (worker){.pool = pool};
+    atomic_flag_clear(&pool->taken);
+}
+
+// A child process has the pool and none of its workers, and what they did last stands half done in it. The first to come makes
+// it as new; nobody else may take it before. False: somebody else is at that.
+static bool is_of_this_process(hone_pool *pool)
+{
+    unsigned now = hone_fork_generation(), was = atomic_load_explicit(&pool->generation, memory_order_acquire);
+    const unsigned being_made = ~now;
+    if (was == now) return true;
+    if (was == being_made || !atomic_compare_exchange_strong(&pool->generation, &was, being_made)) return false;
+    make_ready(pool);
+    atomic_store(&pool->generation, now);
+    return true;
+}
+
 void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
 {
     if (limit > pool->threads) limit = pool->threads;
-    if (limit <= 1 || count <= 1 || atomic_flag_test_and_set(&pool->taken)) {
+    if (limit <= 1 || count <= 1 || !is_of_this_process(pool) || atomic_flag_test_and_set(&pool->taken)) {
         run_here(count, body, ctx);
         return;
     }
@@ -267,27 +298,32 @@ hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, h
     pool->allocator = *allocator;
     pool->threads = threads;
     pool->workers = workers;
-    atomic_flag_clear(&pool->taken);
-    pthread_mutex_init(&pool->mutex, NULL); // these do not fail on Linux: nothing is allocated
-    pthread_cond_init(&pool->wake, NULL);
-    pthread_cond_init(&pool->done, NULL);
+    hone_fork_count_begin();
+    atomic_store(&pool->generation, hone_fork_generation());
+    make_ready(pool);
     *out = pool;
     return HONE_OK;
 }
 
+static void end_workers(hone_pool *pool)
+{
+    pthread_mutex_lock(&pool->mutex);
+    atomic_store(&pool->stop, true);
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->mutex);
+    for (int32_t i = 0; i < pool->started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+    pthread_cond_destroy(&pool->done);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->mutex);
+}
+
+// What a child never used has threads, and sleepers on its conditions, that are not there: neither is waited for.
 void hone_pool_destroy(hone_pool **pool)
 {
     hone_pool *self = *pool;
     if (!self) return;
-    pthread_mutex_lock(&self->mutex);
-    atomic_store(&self->stop, true);
-    pthread_cond_broadcast(&self->wake);
-    pthread_mutex_unlock(&self->mutex);
-    for (int32_t i = 0; i < self->started; i++)
-        pthread_join(self->workers[i].thread, NULL);
-    pthread_cond_destroy(&self->done);
-    pthread_cond_destroy(&self->wake);
-    pthread_mutex_destroy(&self->mutex);
+    if (atomic_load(&self->generation) == hone_fork_generation()) end_workers(self);
     hone_allocator allocator = self->allocator;
     hone_free(&allocator, self->workers);
     hone_free(&allocator, self);

@@ -18,13 +18,13 @@ void hone_cuda_compiler_init(cuda_compiler *compiler, hone_allocator allocator)
 {
     memset(compiler, 0, sizeof *compiler);
     compiler->allocator = allocator;
-    pthread_mutex_init(&compiler->mutex, NULL);
+    hone_mutex_init_long(&compiler->mutex);
 }
 
 void hone_cuda_compiler_deinit(cuda_compiler *compiler)
 {
     if (compiler->library != NULL) hone_library_close(&compiler->allocator, &compiler->library);
-    pthread_mutex_destroy(&compiler->mutex);
+    hone_mutex_deinit(&compiler->mutex);
 }
 
 // Opening ----------------------------------------------------------------------------------------------------------
@@ -121,9 +121,9 @@ static hone_status open_library(cuda_compiler *compiler, hone_error *err)
 
 static hone_status need_library(cuda_compiler *compiler, hone_error *err)
 {
-    pthread_mutex_lock(&compiler->mutex);
+    hone_mutex_lock(&compiler->mutex);
     hone_status status = compiler->library != NULL ? HONE_OK : open_library(compiler, err);
-    pthread_mutex_unlock(&compiler->mutex);
+    hone_mutex_unlock(&compiler->mutex);
     return status;
 }
 

@@ -4,16 +4,15 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "os/mutex.h"
 #include "os/os.h"
 #include "platforms/compiled.h"
-
-#include <pthread.h>
 
 typedef struct nvrtc_program nvrtc_program;
 
 typedef struct cuda_compiler {
     hone_allocator allocator;
-    pthread_mutex_t mutex; // of opening
+    hone_mutex mutex;      // of opening
     hone_library *library; // NULL: not opened
     int version;           // 13000
     char include[512];     // the toolkit's headers; "": not found

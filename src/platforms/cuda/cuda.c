@@ -11,7 +11,7 @@ static void cuda_close(hone_platform_instance **instance)
     hone_cuda_forget_gpus(gone);
     hone_cuda_compiler_deinit(&gone->compiler);
     hone_cuda_driver_close(&gone->allocator, &gone->driver);
-    pthread_mutex_destroy(&gone->words_mutex);
+    hone_mutex_deinit(&gone->words_mutex);
     hone_allocator allocator = gone->allocator;
     hone_free(&allocator, gone);
 }
@@ -23,7 +23,7 @@ static hone_status cuda_open(
     if (instance == NULL) return hone_fail_memory(err, "cuda.open");
     instance->allocator = *allocator;
     instance->log = log;
-    pthread_mutex_init(&instance->words_mutex, NULL);
+    hone_mutex_init_long(&instance->words_mutex);
     hone_cuda_compiler_init(&instance->compiler, *allocator);
     hone_status status = hone_cuda_driver_open(allocator, &instance->driver, err);
     if (status == HONE_OK) status = hone_cuda_find_gpus(instance, err);

@@ -97,7 +97,7 @@ hone_status hone_cuda_find_gpus(hone_platform_instance *instance, hone_error *er
     if (instance->gpus == NULL || instance->devices == NULL) return hone_fail_memory(err, where);
     for (int i = 0; status == HONE_OK && i < count; i++) {
         cuda_gpu *gpu = &instance->gpus[instance->count++];
-        pthread_mutex_init(&gpu->mutex, NULL);
+        hone_mutex_init_long(&gpu->mutex);
         hone_buffer_init(&gpu->fingerprint, instance->allocator);
         status = read_gpu(instance, i, gpu, err);
         instance->devices[i] = gpu->info;
@@ -116,7 +116,7 @@ static void forget_gpu(hone_platform_instance *instance, cuda_gpu *gpu)
         (void)instance->driver.primary_context_release(gpu->device);
     }
     hone_buffer_deinit(&gpu->fingerprint);
-    pthread_mutex_destroy(&gpu->mutex);
+    hone_mutex_deinit(&gpu->mutex);
 }
 
 void hone_cuda_forget_gpus(hone_platform_instance *instance)
@@ -146,14 +146,14 @@ static hone_status need_context(hone_platform_instance *instance, cuda_gpu *gpu,
     hone_status status = HONE_OK;
     *out = atomic_load_explicit(&gpu->context, memory_order_acquire);
     if (*out != NULL) return HONE_OK;
-    pthread_mutex_lock(&gpu->mutex);
+    hone_mutex_lock(&gpu->mutex);
     *out = atomic_load_explicit(&gpu->context, memory_order_relaxed);
     if (*out == NULL) {
         cuda_result result = instance->driver.primary_context_retain(out, gpu->device);
         status = hone_cuda_check(instance, result, "cuDevicePrimaryCtxRetain", err);
         if (status == HONE_OK) atomic_store_explicit(&gpu->context, *out, memory_order_release);
     }
-    pthread_mutex_unlock(&gpu->mutex);
+    hone_mutex_unlock(&gpu->mutex);
     return status;
 }
 

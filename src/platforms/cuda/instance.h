@@ -2,11 +2,11 @@
 #ifndef HONE_PLATFORMS_CUDA_INSTANCE_H
 #define HONE_PLATFORMS_CUDA_INSTANCE_H
 
+#include "os/mutex.h"
 #include "platforms/cuda/compiler.h"
 #include "platforms/cuda/cuda.h"
 #include "platforms/cuda/driver.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 // One GPU.
@@ -15,7 +15,7 @@ typedef struct cuda_gpu {
     cuda_device device;
     char name[128], driver[64], architecture[16];
     hone_buffer fingerprint;
-    pthread_mutex_t mutex;
+    hone_mutex mutex;
     cuda_context *_Atomic context; // the primary one; NULL until somebody needs it
     // For timing, under the mutex. NULL until the first.
     cuda_event *start, *end;
@@ -36,7 +36,7 @@ struct hone_platform_instance {
     size_t count;
     atomic_int lost;   // the sticky error that ended it; 0: none
     atomic_int failed; // the last launch that did not succeed; 0: none
-    pthread_mutex_t words_mutex;
+    hone_mutex words_mutex;
     char words[HONE_CUDA_WORDS_SIZE]; // of the last run that said itself why it failed; empty: none
 };
 

@@ -123,18 +123,18 @@ void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_devic
 
 void hone_cuda_keep_words(hone_platform_instance *instance, const char *words)
 {
-    pthread_mutex_lock(&instance->words_mutex);
+    hone_mutex_lock(&instance->words_mutex);
     snprintf(instance->words, sizeof instance->words, "%s", words);
-    pthread_mutex_unlock(&instance->words_mutex);
+    hone_mutex_unlock(&instance->words_mutex);
 }
 
 static hone_status say_words(hone_platform_instance *instance, hone_error *err)
 {
     hone_status status = HONE_OK;
-    pthread_mutex_lock(&instance->words_mutex);
+    hone_mutex_lock(&instance->words_mutex);
     if (instance->words[0] != '\0') status = hone_fail(err, HONE_KERNEL_FAILED, where, "%s", instance->words);
     instance->words[0] = '\0';
-    pthread_mutex_unlock(&instance->words_mutex);
+    hone_mutex_unlock(&instance->words_mutex);
     return status;
 }
 

@@ -155,9 +155,9 @@ hone_status hone_cuda_time(
     hone_status status = hone_cuda_gpu_of(instance, runs->device, &gpu, err);
     if (status == HONE_OK) status = hone_cuda_enter(instance, gpu, &before, err);
     if (status != HONE_OK) return status;
-    pthread_mutex_lock(&gpu->mutex);
+    hone_mutex_lock(&gpu->mutex);
     status = time_in_context(instance, gpu, runs, out_ns, err);
-    pthread_mutex_unlock(&gpu->mutex);
+    hone_mutex_unlock(&gpu->mutex);
     hone_cuda_leave(instance, before);
     return status;
 }

@@ -1,10 +1,10 @@
 #include "platforms/native/compiler.h"
 
 #include "base/error.h"
+#include "os/mutex.h"
 #include "os/os.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@ static const char where[] = "native.compiler";
 
 // What was asked last. A program that is run to its end costs milliseconds, and a contest compiles hundreds of configs.
 static struct {
-    pthread_mutex_t mutex;
+    hone_mutex mutex;
     native_compiler compiler;
     hone_file_stamp stamp;
-} known = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} known = {.mutex = HONE_MUTEX_LONG_INITIALIZER};
 
 // The line that has " version " in it: both gcc and clang print one.
 static void take_version(const char *words, char *out, size_t size)
@@ -51,7 +51,7 @@ static hone_status ask_once(native_compiler *compiler, hone_error *err)
 {
     const hone_file_stamp stamp = hone_os_file_stamp(compiler->path);
     hone_status status = HONE_OK;
-    pthread_mutex_lock(&known.mutex);
+    hone_mutex_lock(&known.mutex);
     if (strcmp(known.compiler.path, compiler->path) == 0 && known.stamp.size == stamp.size &&
         known.stamp.time_ns == stamp.time_ns)
         *compiler = known.compiler;
@@ -61,7 +61,7 @@ static hone_status ask_once(native_compiler *compiler, hone_error *err)
         known.compiler = *compiler;
         known.stamp = stamp;
     }
-    pthread_mutex_unlock(&known.mutex);
+    hone_mutex_unlock(&known.mutex);
     return status;
 }
 

@@ -201,16 +201,16 @@ static hone_status find_all(hone_platform_instance *instance, found *all, hone_e
 
 static void start_device(hone_platform_instance *instance, opencl_device *device)
 {
-    pthread_mutex_init(&device->mutex, NULL);
-    pthread_mutex_init(&device->timing, NULL);
+    hone_mutex_init_long(&device->mutex);
+    hone_mutex_init_long(&device->timing);
     hone_buffer_init(&device->fingerprint, instance->allocator);
 }
 
 static void drop_device(opencl_device *device)
 {
     hone_buffer_deinit(&device->fingerprint);
-    pthread_mutex_destroy(&device->timing);
-    pthread_mutex_destroy(&device->mutex);
+    hone_mutex_deinit(&device->timing);
+    hone_mutex_deinit(&device->mutex);
 }
 
 // A device that is too old is left out; ids count those that are there, so that they do not move when hone learns more.
@@ -284,10 +284,10 @@ static hone_status need_context(hone_platform_instance *instance, opencl_device 
 {
     hone_status status = HONE_OK;
     if (atomic_load_explicit(&device->context, memory_order_acquire) != NULL) return HONE_OK;
-    pthread_mutex_lock(&device->mutex);
+    hone_mutex_lock(&device->mutex);
     if (atomic_load_explicit(&device->context, memory_order_relaxed) == NULL)
         status = make_context(instance, device, err);
-    pthread_mutex_unlock(&device->mutex);
+    hone_mutex_unlock(&device->mutex);
     return status;
 }
 

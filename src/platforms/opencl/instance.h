@@ -3,10 +3,10 @@
 #define HONE_PLATFORMS_OPENCL_INSTANCE_H
 
 #include "base/buffer.h"
+#include "os/mutex.h"
 #include "platforms/opencl/icd.h"
 #include "platforms/opencl/opencl.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 // Views into buffers begin at multiples of this: more than any device asks for.
@@ -23,10 +23,10 @@ typedef struct opencl_device {
     size_t group_items; // the most of a work-group, whatever the kernel
     size_t item_sizes[3];
     uint64_t largest_buffer;
-    pthread_mutex_t mutex;           // of making the context
+    hone_mutex mutex;                // of making the context
     opencl_context *_Atomic context; // NULL until somebody needs it
     opencl_queue *queue;             // in order, with times; stands when context does
-    pthread_mutex_t timing;          // of one sample
+    hone_mutex timing;               // of one sample
     atomic_bool timed;               // runs on the queue leave their events below
     uint32_t event_count;
     opencl_event *events[OPENCL_TIMED_EVENTS];

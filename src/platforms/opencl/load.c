@@ -121,7 +121,7 @@ hone_status hone_opencl_bind(
     opencl_result result = icd->retain_context(context);
     if (result != OPENCL_SUCCESS) return hone_opencl_check(loaded->instance, result, "clRetainContext", err);
     binding->context = context;
-    pthread_mutex_init(&binding->mutex, NULL);
+    hone_mutex_init_long(&binding->mutex);
     hone_status status = hone_opencl_build(
         loaded->instance, loaded->device, context, &loaded->source, &binding->program, &binding->digest, err);
     if (status == HONE_OK) status = make_kernel(loaded, binding, err);
@@ -137,7 +137,7 @@ void hone_opencl_unbind(const opencl_loaded *loaded, opencl_binding *binding)
     if (binding->program != NULL) (void)icd->release_program(binding->program);
     if (binding->queue != NULL) (void)icd->release_queue(binding->queue);
     (void)icd->release_context(binding->context);
-    pthread_mutex_destroy(&binding->mutex);
+    hone_mutex_deinit(&binding->mutex);
     memset(binding, 0, sizeof *binding);
 }
 
@@ -250,7 +250,7 @@ static void unload(opencl_loaded *loaded)
     hone_opencl_unbind(loaded, &loaded->first);
     hone_buffer_deinit(&loaded->file);
     hone_buffer_deinit(&loaded->options);
-    pthread_mutex_destroy(&loaded->growing);
+    hone_mutex_deinit(&loaded->growing);
     hone_free(&allocator, loaded);
 }
 
@@ -260,7 +260,7 @@ static hone_status prepare_code(
     opencl_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
     if (loaded == NULL) return hone_fail_memory(err, where);
     loaded->instance = instance;
-    pthread_mutex_init(&loaded->growing, NULL);
+    hone_mutex_init_long(&loaded->growing);
     hone_buffer_init(&loaded->options, instance->allocator);
     hone_buffer_init(&loaded->file, instance->allocator);
     hone_status status = prepare_loaded(instance, plan, loaded, err);

@@ -2,6 +2,7 @@
 #ifndef HONE_PLATFORMS_OPENCL_LOADED_H
 #define HONE_PLATFORMS_OPENCL_LOADED_H
 
+#include "os/mutex.h"
 #include "platforms/launch.h"
 #include "platforms/opencl/program.h"
 
@@ -12,7 +13,7 @@ typedef struct opencl_binding {
     opencl_program *program;
     uint64_t digest; // of the program; 0: not known
     opencl_kernel *kernel;
-    pthread_mutex_t mutex; // arguments are set and the kernel started by one thread at a time
+    hone_mutex mutex; // arguments are set and the kernel started by one thread at a time
     struct opencl_binding *_Atomic next;
 } opencl_binding;
 
@@ -27,8 +28,8 @@ typedef struct opencl_loaded {
     uint64_t digest;      // of the program in hone's own context, its launch and its arguments; 0: not known
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
-    pthread_mutex_t growing; // of the list of bindings
-    opencl_binding first;    // hone's own
+    hone_mutex growing;   // of the list of bindings
+    opencl_binding first; // hone's own
 } opencl_loaded;
 
 // Compiles for a context, of which it takes hold, and sets the arguments that no run changes.

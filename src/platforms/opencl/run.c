@@ -71,10 +71,10 @@ static hone_status need_binding(opencl_loaded *loaded, opencl_context *context, 
     opencl_binding *last = &loaded->first;
     *out = find_binding(loaded, context, &last);
     if (*out != NULL) return HONE_OK;
-    pthread_mutex_lock(&loaded->growing);
+    hone_mutex_lock(&loaded->growing);
     *out = find_binding(loaded, context, &last);
     hone_status status = *out != NULL ? HONE_OK : make_binding(loaded, context, last, out);
-    pthread_mutex_unlock(&loaded->growing);
+    hone_mutex_unlock(&loaded->growing);
     return status;
 }
 
@@ -158,10 +158,10 @@ static opencl_result start(
     const opencl_icd *icd = &loaded->instance->icd;
     opencl_memory *own[HONE_MAX_ARGUMENTS];
     uint32_t count = 0;
-    pthread_mutex_lock(&binding->mutex);
+    hone_mutex_lock(&binding->mutex);
     opencl_result result = set_arguments(loaded, binding, args, own, &count);
     if (result == OPENCL_SUCCESS) result = launch(loaded, binding->kernel, queue);
-    pthread_mutex_unlock(&binding->mutex);
+    hone_mutex_unlock(&binding->mutex);
     for (uint32_t i = 0; i < count; i++)
         (void)icd->release_memory(own[i]);
     return result;

@@ -69,7 +69,7 @@ hone_status hone_opencl_time(
     bool has_events = false;
     hone_status status = hone_opencl_device_of(instance, runs->device, &device, err);
     if (status != HONE_OK) return status;
-    pthread_mutex_lock(&device->timing);
+    hone_mutex_lock(&device->timing);
     status = flood(instance, device, runs, err);
     if (status == HONE_OK) {
         atomic_store(&device->timed, true);
@@ -78,7 +78,7 @@ hone_status hone_opencl_time(
         if (!has_events) total_ns = (double)(hone_os_now_ns() - start);
         atomic_store(&device->timed, false);
     }
-    pthread_mutex_unlock(&device->timing);
+    hone_mutex_unlock(&device->timing);
     if (status == HONE_OK) *out_ns = total_ns;
     return status;
 }

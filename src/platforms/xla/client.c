@@ -111,9 +111,9 @@ static hone_status need_client(hone_platform_instance *instance, xla_client *cli
 
 hone_status hone_xla_need_plugin(hone_platform_instance *instance, xla_kind kind, hone_error *err)
 {
-    pthread_mutex_lock(&instance->mutex);
+    hone_mutex_lock(&instance->mutex);
     hone_status status = need_plugin(instance, &instance->clients[kind], err);
-    pthread_mutex_unlock(&instance->mutex);
+    hone_mutex_unlock(&instance->mutex);
     return status;
 }
 
@@ -151,9 +151,9 @@ hone_status hone_xla_need_client(
     hone_status status = hone_xla_platform.visits(instance, device, err);
     if (status != HONE_OK) return status;
     xla_client *client = &instance->clients[hone_xla_kind_of(device)];
-    pthread_mutex_lock(&instance->mutex);
+    hone_mutex_lock(&instance->mutex);
     status = need_client(instance, client, err);
-    pthread_mutex_unlock(&instance->mutex);
+    hone_mutex_unlock(&instance->mutex);
     if (status == HONE_OK) status = find_device(client, device, out_device, err);
     if (status == HONE_OK) *out = client;
     return status;

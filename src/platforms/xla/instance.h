@@ -2,11 +2,10 @@
 #ifndef HONE_PLATFORMS_XLA_INSTANCE_H
 #define HONE_PLATFORMS_XLA_INSTANCE_H
 
+#include "os/mutex.h"
 #include "platforms/launch.h"
 #include "platforms/xla/plugin.h"
 #include "platforms/xla/xla.h"
-
-#include <pthread.h>
 
 // A plugin and its client, which has its devices. Opened by the first plan that needs it.
 typedef struct xla_client {
@@ -20,11 +19,11 @@ typedef struct xla_client {
 struct hone_platform_instance {
     hone_allocator allocator;
     const hone_log *log;
-    pthread_mutex_t mutex; // of opening
+    hone_mutex mutex; // of opening
     hone_buffer paths[XLA_KIND_COUNT];
     xla_client clients[XLA_KIND_COUNT];
     hone_platform_instance *cuda; // copies within a GPU's memory; NULL: not needed so far
-    pthread_mutex_t telling;      // of what follows
+    hone_mutex telling;           // of what follows
     hone_error failure;           // of the last run that failed; HONE_OK: it was told, or there was none
 };
 

@@ -241,9 +241,9 @@ static hone_status need_cuda(hone_platform_instance *instance, const xla_loaded 
     const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
     hone_status status = HONE_OK;
     if (loaded->on_host) return HONE_OK;
-    pthread_mutex_lock(&instance->mutex);
+    hone_mutex_lock(&instance->mutex);
     if (instance->cuda == NULL) status = cuda->open(&instance->allocator, instance->log, &instance->cuda, err);
-    pthread_mutex_unlock(&instance->mutex);
+    hone_mutex_unlock(&instance->mutex);
     return status;
 }
 

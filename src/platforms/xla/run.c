@@ -157,18 +157,18 @@ static void land(in_flight *flight)
 static hone_status note_failure(const in_flight *flight)
 {
     hone_platform_instance *instance = flight->loaded->instance;
-    pthread_mutex_lock(&instance->telling);
+    hone_mutex_lock(&instance->telling);
     instance->failure = flight->why;
-    pthread_mutex_unlock(&instance->telling);
+    hone_mutex_unlock(&instance->telling);
     return HONE_KERNEL_FAILED;
 }
 
 bool hone_xla_last_failure(hone_platform_instance *instance, hone_error *err)
 {
-    pthread_mutex_lock(&instance->telling);
+    hone_mutex_lock(&instance->telling);
     *err = instance->failure;
     instance->failure.status = HONE_OK;
-    pthread_mutex_unlock(&instance->telling);
+    hone_mutex_unlock(&instance->telling);
     return err->status != HONE_OK;
 }
 

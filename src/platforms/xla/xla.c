@@ -16,8 +16,8 @@ static void xla_close(hone_platform_instance **instance)
         hone_buffer_deinit(&gone->paths[kind]);
     }
     if (gone->cuda != NULL) hone_cuda_platform.close(&gone->cuda);
-    pthread_mutex_destroy(&gone->telling);
-    pthread_mutex_destroy(&gone->mutex);
+    hone_mutex_deinit(&gone->telling);
+    hone_mutex_deinit(&gone->mutex);
     hone_allocator allocator = gone->allocator;
     hone_free(&allocator, gone);
 }
@@ -47,8 +47,8 @@ static hone_status xla_open(
     if (instance == NULL) return hone_fail_memory(err, where);
     instance->allocator = *allocator;
     instance->log = log;
-    pthread_mutex_init(&instance->mutex, NULL);
-    pthread_mutex_init(&instance->telling, NULL);
+    hone_mutex_init_long(&instance->mutex);
+    hone_mutex_init_long(&instance->telling);
     for (int kind = 0; kind < XLA_KIND_COUNT; kind++)
         hone_buffer_init(&instance->paths[kind], *allocator);
     hone_status status = find_plugins(instance, err);

@@ -271,6 +271,12 @@ static hone_status json_end(hone_store *store, hone_status status, hone_error *e
     return hone_json_files_end(&json->files, status, err);
 }
 
+// The lock's file is opened again by the next who needs it.
+static void json_rest(hone_store *store)
+{
+    hone_os_lock_close(&json_of(store)->files.lock);
+}
+
 const hone_store_ops hone_json_store_ops = {
     .struct_size = sizeof(hone_store_ops),
     .open = json_open,
@@ -296,4 +302,5 @@ const hone_store_ops hone_json_store_ops = {
     .stat = json_stat,
     .begin = json_begin,
     .end = json_end,
+    .rest = json_rest,
 };

@@ -303,12 +303,30 @@ static hone_status open_settled(hone_connection *connection, const char *sync, h
     return status;
 }
 
+// What nobody writes needs neither locks nor the index of a WAL, which SQLite would make beside it. Where there is a WAL,
+// somebody writes, and is read as he should be.
+static hone_status look_at_file(hone_connection *connection, hone_error *err)
+{
+    int64_t version = 0;
+    const char *query = has_wal(connection, 0) ? "" : "?immutable=1";
+    connection->read_only = connection->is_fixed = true;
+    hone_status status = open_file(connection, SQLITE_OPEN_READONLY, query, err);
+    if (status == HONE_OK) status = hone_migrate_look(connection, &version, err);
+    if (status == HONE_OK && version == 0)
+        status = hone_fail(err, HONE_INCOMPATIBLE, open_where, "%s: it is no store yet", connection->path);
+    connection->schema = (int)version;
+    return status;
+}
+
 hone_status hone_connection_reopen(hone_connection *connection, hone_error *err)
 {
     const char *sync = NULL;
     hone_status status = read_sync(&sync, err);
     hone_connection_drop(connection);
-    return status == HONE_OK ? open_settled(connection, sync, err) : status;
+    if (status == HONE_OK)
+        status = connection->is_fixed ? look_at_file(connection, err) : open_settled(connection, sync, err);
+    if (status != HONE_OK) hone_connection_drop(connection);
+    return status;
 }
 
 hone_status hone_connection_open(
@@ -338,21 +356,6 @@ hone_status hone_connection_open(
     if (status != HONE_OK && was_free && connection->is_full && hone_os_file_stamp(path).size == 0)
         hone_os_remove_file(path);
     if (status != HONE_OK) hone_connection_close(connection);
-    return status;
-}
-
-// What nobody writes needs neither locks nor the index of a WAL, which SQLite would make beside it. Where there is a WAL,
-// somebody writes, and is read as he should be.
-static hone_status look_at_file(hone_connection *connection, hone_error *err)
-{
-    int64_t version = 0;
-    const char *query = has_wal(connection, 0) ? "" : "?immutable=1";
-    connection->read_only = connection->is_fixed = true;
-    hone_status status = open_file(connection, SQLITE_OPEN_READONLY, query, err);
-    if (status == HONE_OK) status = hone_migrate_look(connection, &version, err);
-    if (status == HONE_OK && version == 0)
-        status = hone_fail(err, HONE_INCOMPATIBLE, open_where, "%s: it is no store yet", connection->path);
-    connection->schema = (int)version;
     return status;
 }
 

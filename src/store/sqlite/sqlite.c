@@ -107,6 +107,19 @@ static hone_status sqlite_end(hone_store *store, hone_status status, hone_error 
     return hone_connection_end(hone_sqlite_connection(store), status, "store.end", err);
 }
 
+// The WAL stays as it is: whoever opens the file next goes on with it.
+static void sqlite_rest(hone_store *store)
+{
+    hone_connection *connection = hone_sqlite_connection(store);
+    if (connection->db != NULL) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    hone_connection_drop(connection);
+}
+
+static hone_status sqlite_wake(hone_store *store, hone_error *err)
+{
+    return hone_connection_reopen(hone_sqlite_connection(store), err);
+}
+
 static hone_status sqlite_mend(hone_store *store, hone_error *err)
 {
     return hone_salvage(hone_sqlite_connection(store), err);
@@ -140,4 +153,6 @@ const hone_store_ops hone_sqlite_store_ops = {
     .begin = sqlite_begin,
     .end = sqlite_end,
     .mend = sqlite_mend,
+    .rest = sqlite_rest,
+    .wake = sqlite_wake,
 };

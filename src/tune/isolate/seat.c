@@ -89,7 +89,7 @@ hone_status hone_seat_start(hone_seat *seat, hone_error *err)
     else if (seat->kind == HONE_SEAT_ZYGOTE && !hone_zygote_alive(seat->environment->zygote))
         status = hone_fail(
             err, HONE_UNAVAILABLE, "tune.seat",
-            "the isolating process is gone: open a new runtime with HONE_RUNTIME_ZYGOTE");
+            "the isolating process is gone, or the parent's of this one: open a new runtime with HONE_RUNTIME_ZYGOTE");
     seat->warm = status == HONE_OK;
     seat->served = 0;
     return status;

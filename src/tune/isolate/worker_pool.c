@@ -2,8 +2,8 @@
 #include "tune/isolate/seat.h"
 
 #include "base/error.h"
+#include "os/mutex.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +14,9 @@ static const hone_limits ping_limits = {10000000000u, 10000000000u};
 
 struct hone_worker_pool {
     hone_allocator allocator;
-    char *program;         // as given or of HONE_WORKER; NULL: looked for
-    pthread_mutex_t mutex; // idle
-    hone_process idle;     // pid -1: none
+    char *program;     // as given or of HONE_WORKER; NULL: looked for
+    hone_mutex mutex;  // idle
+    hone_process idle; // pid -1: none
 };
 
 hone_status hone_worker_pool_create(
@@ -32,7 +32,7 @@ hone_status hone_worker_pool_create(
         hone_free(allocator, pool);
         return hone_fail_memory(err, where);
     }
-    pthread_mutex_init(&pool->mutex, NULL);
+    hone_mutex_init(&pool->mutex);
     *out = pool;
     return HONE_OK;
 }
@@ -50,7 +50,7 @@ void hone_worker_pool_destroy(hone_worker_pool **pool)
     if (!gone) return;
     *pool = NULL;
     end_process(&gone->idle);
-    pthread_mutex_destroy(&gone->mutex);
+    hone_mutex_deinit(&gone->mutex);
     hone_free(&gone->allocator, gone->program);
     hone_free(&gone->allocator, gone);
 }
@@ -142,10 +142,10 @@ static hone_status greet(const hone_worker_pool *pool, const hone_process *proce
 
 static hone_process take_idle(hone_worker_pool *pool)
 {
-    pthread_mutex_lock(&pool->mutex);
+    hone_mutex_lock(&pool->mutex);
     hone_process process = pool->idle;
     pool->idle = (hone_process){.pid = -1, .fd = -1};
-    pthread_mutex_unlock(&pool->mutex);
+    hone_mutex_unlock(&pool->mutex);
     return process;
 }
 
@@ -175,9 +175,9 @@ hone_status hone_worker_pool_take(hone_worker_pool *pool, hone_process *out, hon
 
 void hone_worker_pool_give(hone_worker_pool *pool, hone_process *process)
 {
-    pthread_mutex_lock(&pool->mutex);
+    hone_mutex_lock(&pool->mutex);
     bool kept = pool->idle.pid <= 0;
     if (kept) pool->idle = *process;
-    pthread_mutex_unlock(&pool->mutex);
+    hone_mutex_unlock(&pool->mutex);
     if (!kept) end_process(process);
 }

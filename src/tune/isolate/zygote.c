@@ -2,12 +2,12 @@
 // held stays held for ever), so a small process is forked early, while there is one thread: the zygote. It does nothing but
 // fork children of itself, hand them the tuner's questions and hand their answers back. A child's address space is the
 // host's as of the fork, so kernels come as addresses, which are checked to lie in the same library as in the host.
+#include "os/mutex.h"
 #include "tune/isolate/seat.h"
 #include "tune/worker/confine.h"
 
 #include "base/error.h"
 
-#include <pthread.h>
 #include <string.h>
 
 // Between host and zygote: a question travels with its limit, and what became of it comes back.
@@ -19,8 +19,9 @@ static const uint64_t grace_ns = 2000000000u;
 struct hone_zygote {
     hone_allocator allocator;
     hone_process process;
-    pthread_mutex_t mutex; // one question at a time
+    hone_mutex mutex; // one question at a time
     bool gone;
+    unsigned generation; // of the process that started it: a child of a fork has none
 };
 
 // In the zygote ------------------------------------------------------------------------------------------------------
@@ -138,12 +139,13 @@ hone_status hone_zygote_start(const hone_allocator *allocator, hone_zygote **out
     hone_zygote *zygote = hone_alloc(allocator, sizeof *zygote);
     if (!zygote) return hone_fail_memory(err, where);
     zygote->allocator = *allocator;
+    zygote->generation = hone_fork_generation();
     hone_status status = hone_process_fork(zygote_body, NULL, &zygote->process, err);
     if (status != HONE_OK) {
         hone_free(allocator, zygote);
         return status;
     }
-    pthread_mutex_init(&zygote->mutex, NULL);
+    hone_mutex_init_long(&zygote->mutex);
     *out = zygote;
     return HONE_OK;
 }
@@ -162,15 +164,15 @@ void hone_zygote_stop(hone_zygote **zygote)
     if (!gone) return;
     *zygote = NULL;
     end_zygote(gone);
-    pthread_mutex_destroy(&gone->mutex);
+    hone_mutex_deinit(&gone->mutex);
     hone_free(&gone->allocator, gone);
 }
 
 bool hone_zygote_alive(hone_zygote *zygote)
 {
-    pthread_mutex_lock(&zygote->mutex);
-    bool alive = !zygote->gone;
-    pthread_mutex_unlock(&zygote->mutex);
+    hone_mutex_lock(&zygote->mutex);
+    bool alive = !zygote->gone && zygote->generation == hone_fork_generation();
+    hone_mutex_unlock(&zygote->mutex);
     return alive;
 }
 
@@ -244,18 +246,18 @@ hone_outcome hone_zygote_ask(
     hone_wire_put_u8(&question, kind);
     hone_wire_put(&question, message->data, message->size);
     hone_outcome outcome = {question.failed ? HONE_OUTCOME_MEMORY : HONE_OUTCOME_LOST, 0, 0};
-    pthread_mutex_lock(&zygote->mutex);
-    if (!question.failed && !zygote->gone &&
+    hone_mutex_lock(&zygote->mutex);
+    if (!question.failed && !zygote->gone && zygote->generation == hone_fork_generation() &&
         hone_frame_write(zygote->process.fd, FRAME_ASK, 0, &question, hone_os_now_ns() + grace_ns) == HONE_OK)
         outcome = await_answer(zygote, limits, cancel, answer);
-    pthread_mutex_unlock(&zygote->mutex);
+    hone_mutex_unlock(&zygote->mutex);
     hone_buffer_deinit(&question);
     return outcome;
 }
 
 void hone_zygote_drop(hone_zygote *zygote)
 {
-    pthread_mutex_lock(&zygote->mutex);
+    hone_mutex_lock(&zygote->mutex);
     if (!zygote->gone && send_empty(zygote, FRAME_DROP) != HONE_OK) end_zygote(zygote);
-    pthread_mutex_unlock(&zygote->mutex);
+    hone_mutex_unlock(&zygote->mutex);
 }

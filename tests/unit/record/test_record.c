@@ -245,7 +245,7 @@ static void a_spill_that_fails_is_said_once_and_the_table_stays(void **state)
     fixture *f = *state;
     const hone_store_ops ops = {.struct_size = sizeof ops, .add_invocations = refuse_invocations};
     hone_store broken = {.ops = &ops};
-    assert_int_equal(pthread_mutex_init(&broken.mutex, NULL), 0);
+    hone_mutex_init(&broken.mutex);
     hone_recorder_set_spill(f->recorder, give_store, &broken);
     fill(f);
     assert_int_equal(add(f, "cpu", "k5", 1), HONE_IO);
@@ -256,7 +256,7 @@ static void a_spill_that_fails_is_said_once_and_the_table_stays(void **state)
     assert_int_equal(hone_recorder_count(f->recorder), LIMIT);
     assert_int_equal(hone_recorder_flush(f->recorder, &broken, &f->err), HONE_IO);
     assert_int_equal(hone_recorder_count(f->recorder), LIMIT);
-    pthread_mutex_destroy(&broken.mutex);
+    hone_mutex_deinit(&broken.mutex);
 }
 
 // Store --------------------------------------------------------------------------------------------------------
