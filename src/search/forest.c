@@ -1,5 +1,16 @@
+// Extremely randomised trees over the told results (P. Geurts, D. Ernst and L. Wehenkel, "Extremely randomized trees", 2006):
+// a node tries every feature, and sums and differences of columns, each with one random threshold between its least and its
+// most value, and takes the split that tells the targets apart best. Leaves hold one lesson, or equal ones.
+//
+// The trees are not kept: growing one sorts all rows of the pool into its leaves at once, so that a guess for each row is
+// there when the tree is grown. A row's prediction is the mean of the trees' guesses and its doubt their deviation; the row
+// of the lowest confidence bound is chosen, with a random number of deviations, so that steps differ in how far they venture.
+//
+// Invariant: lessons and rows stand in the order of the node that is worked on, [from, to) and [row_from, row_to). Cost of a
+// tree with n lessons, r rows and f features: about n f log n + r log n. Of many results a few trees are grown a step, in turn.
 #include "search/forest.h"
 
+#include "base/assert.h"
 #include "base/random.h"
 
 #include <math.h>
@@ -182,6 +193,7 @@ static bool find_split(const growth *g, const node *n, split *best)
 // guessed wrong half the time.
 static size_t part_lessons(const growth *g, const split *s, const node *n)
 {
+    hone_assert(n->from < n->to);
     size_t left = n->from, right = 0;
     uint16_t *moves = g->forest->moves, late[HONE_FOREST_LESSONS];
     const float *a = lessons_of(g, s->a), *b = lessons_of(g, s->b);
@@ -235,6 +247,7 @@ static void add_up(const growth *g, node *n)
 
 static void fill(const growth *g, const node *n)
 {
+    hone_assert(n->from < n->to); // every leaf has a lesson to guess by
     float guess = n->sum / (float)(n->to - n->from);
     for (size_t i = n->row_from; i < n->row_to; i++)
         g->guesses[g->forest->order[i]] = guess;
@@ -285,6 +298,7 @@ void hone_forest_fit(
     size_t count,
     uint64_t *random)
 {
+    hone_assert(count > 0 && count <= HONE_FOREST_LESSONS && features->rows <= forest->row_capacity);
     growth g = {forest, NULL, features, random};
     size_t trees = count < FIT_MANY_UNDER ? FIT_MANY : FIT_FEW;
     if (count < FIT_ALL_UNDER || forest->grown < features->rows) trees = HONE_FOREST_TREES;

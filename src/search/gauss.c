@@ -1,12 +1,28 @@
+// Gaussian process regression with a Matern 5/2 covariance and a length per feature, and the row of greatest expected
+// improvement under it.
+//
+// The fit is algorithm 2.1 of C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning" (2006): a
+// Cholesky factor of the covariance, whose diagonal is kept inverted, and the log marginal likelihood from it. Lengths and
+// noise are improved by trying each one 2.5 times larger and smaller from where the last fit left it, with a log-normal
+// prior around the usual values. Expected improvement is that of D. R. Jones, M. Schonlau and W. J. Welch, "Efficient Global
+// Optimization of Expensive Black-Box Functions" (1998). Targets are logarithms of times, with mean 0 and deviation 1.
+//
+// Cost, with n observations (at most HONE_GAUSS_MOST) and d features: a factorisation n^3/6 + d n^2/2; a row's covariances n
+// for each column, from distances that are kept by the column's value; its exact deviation n^2/2, which the pruning of
+// hone_gauss_choose saves for most rows.
 #include "search/gauss.h"
+
+#include "base/assert.h"
 
 #include <math.h>
 #include <string.h>
 
 // e^-x for x >= 0, to 1e-6 of it, so that a loop over it can be vectorised. Where lengths are long, covariances are much
-// alike, and what single ones are off by counts many times.
+// alike, and what single ones are off by counts many times. e^-x is 2^t; 2^whole is made of its bits, and 2^part, with
+// part in (-1, 0], is a polynomial: coefficients of a least squares fit of relative error over that range.
 static inline float decay(float x)
 {
+    hone_assert(x >= 0);
     float t = x > 80 ? -115.4f : x * -1.44269504f;
     float whole = (float)(int)(t - 0.9999999f), part = t - whole;
     union {
@@ -69,6 +85,7 @@ static double solve(hone_gauss *g)
         for (size_t j = 0; j < i; j++)
             f[j] = (row[j] - dot(f, g->factor[j], j)) * g->factor[j][j];
         float rest = 1 + g->noise - dot(f, f, i);
+        // Rounding can take equal observations below zero: the factor stays real, the point adds next to nothing.
         if (rest < 1e-5f) rest = 1e-5f;
         f[i] = 1 / sqrtf(rest);
         half[i] = (g->targets[i] - dot(f, half, i)) * f[i];
@@ -128,6 +145,7 @@ void hone_gauss_fit(
     hone_gauss *g, const hone_features *features, const uint32_t *rows, const float *targets, size_t count, bool search)
 {
     double sum = 0, squares = 0;
+    hone_assert(count > 0 && count <= HONE_GAUSS_MOST && features->count <= HONE_FEATURES_MOST);
     if (g->columns == 0) {
         g->columns = features->count;
         g->own = features->columns;
@@ -156,8 +174,9 @@ void hone_gauss_fit(
 // Expected improvement over `target` of a guess.
 static double improvement(double target, double mean, double deviation)
 {
+    hone_assert(deviation > 0);
     double z = (target - mean) / deviation;
-    if (z < -7) return 0;
+    if (z < -7) return 0; // below what a double tells from zero beside the others
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
@@ -221,7 +240,8 @@ static void covariances_of(
         out[i] = kernel(out[i]);
 }
 
-// No observation alone leaves more doubt than this.
+// An upper bound of deviation_of: what is left of the variance after the nearest observation alone. More observations can
+// only lower it.
 static float deviation_bound(const hone_gauss *g, const float *k)
 {
     float most = 0;
@@ -240,6 +260,10 @@ static float deviation_of(const hone_gauss *g, const float *k)
     return sqrtf(fmaxf(left, 1e-6f));
 }
 
+// In two passes. The first gives each row an upper bound of its improvement: the mean is exact, the deviation is its upper
+// bound, and improvement grows with the deviation. The second works out the exact improvement where the bound is above the
+// best exact one so far, beginning with the row of the greatest bound: the others cannot win and are passed over, so that
+// the answer is that of the full computation.
 double hone_gauss_choose(
     hone_gauss *g,
     const hone_features *features,
@@ -253,6 +277,7 @@ double hone_gauss_choose(
     float k[HONE_GAUSS_MOST];
     double goal = (target - g->mean) / g->scale, most = -1, best = -1;
     size_t first = 0;
+    hone_assert(count > 0 && g->count > 0);
     forget_parts(g);
     for (size_t i = 0; i < count; i++) {
         covariances_of(g, features, pool, rows[i], k);
@@ -267,6 +292,7 @@ double hone_gauss_choose(
         if (scratch[i] <= best) continue;
         covariances_of(g, features, pool, rows[i], k);
         double expected = improvement(goal, dot(k, g->solution, g->count), deviation_of(g, k));
+        hone_assert(expected <= 1.02 * scratch[i] + 1e-3); // the bound was one, up to single precision
         if (expected > best) {
             best = expected;
             *out_row = rows[i];

@@ -1,6 +1,12 @@
 // Which config is next: known ones, the default, the middle, a few far from it; then arms that a bandit chooses between.
+//
+// The arms are two models (gauss.c while results are few, forest.c), a sweep along one parameter, a mix of good configs, and
+// a random one. Each arm has a fixed share, times the share of its own proposals that became the best; tries and gains of
+// long ago fade. The shares were chosen on recorded spaces (docs/search.md). No arm is ever without a chance: a model that is
+// wrong about a space delays the search and does not prevent its end.
 #include "search/search.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "search/inside.h"
@@ -175,6 +181,7 @@ hone_status hone_search_next(hone_search *search, hone_config *out_config, hone_
     if (status != HONE_OK) return status;
     if (search->pool.left == 0) return hone_fail(err, HONE_NOT_FOUND, where, "every config was proposed");
     uint32_t row = choose(search, &arm);
+    hone_assert(row < search->pool.count && !search->pool.taken[row]); // nothing is proposed twice
     hone_pool_take(&search->pool, row);
     search->arm_of[row] = (uint8_t)(arm + 1);
     hone_pool_get(&search->pool, row, out_config);
