@@ -13,11 +13,12 @@ extern "C" {
 // the chain, later ones are a table hit that allocates nothing, takes no lock, makes no system call and logs nothing.
 //   execution  NULL: this thread, hone's pool beside it
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT with words; HONE_NOT_FOUND (policy fail or frozen);
+//          HONE_UNSUPPORTED: the stream is being captured into a graph, and nothing is ready for this call: make it before;
 //          HONE_KERNEL_FAILED when every kernel that could run it failed.
 HONE_API HONE_MUST_CHECK hone_status
 hone_run(const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err);
 
-// Decides and prepares without running. plan->run(plan, args, execution) is then one indirect call, for
+// Decides and prepares without running, which breaks a graph that is being captured on this thread. plan->run(plan, args, execution) is then one indirect call, for
 // arguments of the same kinds, dtypes, shapes, strides and alignment, and as many as were given here; nothing is checked again.
 //   *out_plan  the caller's; hone_plan_release; NULL after a failure
 HONE_API HONE_MUST_CHECK hone_status

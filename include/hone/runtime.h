@@ -63,6 +63,17 @@ HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, co
 // with a NUL. "": its devices say it, or it is not here. May load libraries. Returns the bytes that the whole takes without the NUL.
 HONE_API size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size);
 
+// Streams of a device: what hone_execution.stream is, NULL for the default one.
+// Whether what comes to a stream is being captured into a graph and not run; false on devices without graphs. hone_run
+// answers HONE_UNSUPPORTED there where it would have to decide.
+// Returns: HONE_OK; HONE_UNAVAILABLE (no platform here has the device); HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status
+hone_stream_is_captured(hone_runtime *rt, hone_device device, void *stream, bool *out, hone_error *err);
+// Waits until everything that was started on a stream is done, and says what failed there. Not while it is captured.
+// Returns: HONE_OK; HONE_UNAVAILABLE (no platform here has the device); HONE_KERNEL_FAILED in the driver's words.
+HONE_API HONE_MUST_CHECK hone_status
+hone_stream_synchronize(hone_runtime *rt, hone_device device, void *stream, hone_error *err);
+
 // An algorithm of the registry, ready to be called. Lives as long as the runtime.
 typedef struct hone_op hone_op;
 // name may carry a version, "rms_norm@v2"; else the newest is taken. HONE_NOT_FOUND lists the algorithms there are.

@@ -81,6 +81,8 @@ typedef struct hone_platform_ops {
     hone_status (*create_stream)(
         hone_platform_instance *instance, const hone_device_info *device, void **out_stream, hone_error *err);
     void (*destroy_stream)(hone_platform_instance *instance, const hone_device_info *device, void *stream);
+    // Whether what comes to a stream is captured into a graph and not run. NULL: the platform has no graphs.
+    bool (*is_capturing)(hone_platform_instance *instance, const hone_device_info *device, void *stream);
     // How long runs take on the device, all together, without what starting them costs. NULL: the clock of the host.
     hone_status (*time)(hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err);
     // Whether a failure has left the device unusable for this process: nothing will succeed any more. NULL: never.

@@ -146,6 +146,34 @@ hone_status hone_runtime_find_device(
     return status;
 }
 
+static hone_status need_device(hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err)
+{
+    hone_status status = hone_runtime_find_device(rt, device, out, err);
+    if (status != HONE_OK || *out != NULL) return status;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "no platform here has device type %d, id %d (hone devices lists them)",
+        (int)device.type, (int)device.id);
+}
+
+hone_status hone_stream_is_captured(hone_runtime *rt, hone_device device, void *stream, bool *out, hone_error *err)
+{
+    const hone_device_info *info = NULL;
+    hone_status status = need_device(rt, device, &info, err);
+    if (status != HONE_OK) return status;
+    const hone_platform_ops *ops = ops_of(rt, info->platform);
+    *out = ops->is_capturing != NULL && ops->is_capturing(rt->instances[info->platform], info, stream);
+    return HONE_OK;
+}
+
+hone_status hone_stream_synchronize(hone_runtime *rt, hone_device device, void *stream, hone_error *err)
+{
+    const hone_device_info *info = NULL;
+    hone_status status = need_device(rt, device, &info, err);
+    if (status != HONE_OK) return status;
+    const hone_platform_ops *ops = ops_of(rt, info->platform);
+    return ops->synchronize != NULL ? ops->synchronize(rt->instances[info->platform], info, stream, err) : HONE_OK;
+}
+
 void hone_runtime_close_platforms(hone_runtime *rt)
 {
     for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {

@@ -70,10 +70,45 @@ static void count_call(const hone_op *op, hone_plan_entry *entry)
         atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
 }
 
-hone_status hone_run_slowly(
+static const hone_tensor *first_tensor(const hone_value *args, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (args[i].tag == HONE_VALUE_TENSOR) return args[i].as.tensor;
+    return NULL;
+}
+
+// What deciding and preparing ask of a device breaks a graph that is being captured: nothing of it begins.
+static hone_status check_stream(
+    const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
+{
+    const hone_tensor *tensor = first_tensor(args, count);
+    bool captured = false;
+    hone_error why;
+    if (execution == NULL || execution->stream == NULL || tensor == NULL) return HONE_OK;
+    if (hone_stream_is_captured(op->rt, tensor->device, execution->stream, &captured, &why) != HONE_OK || !captured)
+        return HONE_OK; // what is wrong with the device is told by deciding
+    return hone_fail(
+        err, HONE_UNSUPPORTED, "run",
+        "%s: its stream is being captured into a graph, and no kernel is ready for this call: the first call of a kind "
+        "decides and loads code, which breaks a capture. Make the call once before the capture begins, or bind a plan "
+        "then and call that",
+        op->algorithm->name);
+}
+
+// The first call of a thread: the table may have the answer.
+static hone_status run_first(
     const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
 {
     hone_status status = check_arguments(op, args, count, err);
+    return status == HONE_OK ? hone_run(op, args, count, execution, err) : status;
+}
+
+hone_status hone_run_slowly(
+    const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
+{
+    if (hone_thread_self.slot == NULL) return run_first(op, args, count, execution, err);
+    hone_status status = check_arguments(op, args, count, err);
+    if (status == HONE_OK) status = check_stream(op, args, count, execution, err);
     if (status != HONE_OK) return status;
     for (int round = 0; round < MAX_ROUNDS; round++) {
         hone_plan_entry *entry = NULL;

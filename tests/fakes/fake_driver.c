@@ -2,6 +2,7 @@
 // synchronisation, as a real one's is.
 #include "fake_cuda.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,10 @@ typedef struct module {
     char *image;
     fake_function functions[8];
     int count;
+    struct module *next;
 } module;
+static module *loaded;
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 // A captured launch keeps its arguments.
 typedef struct kept {
@@ -46,6 +50,9 @@ typedef struct kept {
 } kept;
 static kept *captured;
 static bool capturing;
+#ifndef FAKE_OLD
+static void *capturing_stream;
+#endif
 
 static long number(const char *variable, long otherwise)
 {
@@ -284,7 +291,7 @@ int cuStreamDestroy_v2(void *stream)
 EXPORT int cuStreamSynchronize(void *stream);
 int cuStreamSynchronize(void *stream)
 {
-    (void)stream;
+    if (stream) fake_log("wait for %p", stream);
     return here();
 }
 
@@ -404,6 +411,10 @@ static int load(module **out, const void *image)
     *out = calloc(1, sizeof **out);
     (*out)->image = is_cubin ? text_of_cubin(image) : strdup(text);
     read_functions(*out);
+    pthread_mutex_lock(&loading);
+    (*out)->next = loaded;
+    loaded = *out;
+    pthread_mutex_unlock(&loading);
     return OK;
 }
 
@@ -419,9 +430,23 @@ static int find(fake_function **out, module *m, const char *name)
 
 static int unload(module *m)
 {
+    fake_log("unload");
+    pthread_mutex_lock(&loading);
+    module **at = &loaded;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    pthread_mutex_unlock(&loading);
     free(m->image);
     free(m);
     return OK;
+}
+
+// What a host never unloads goes with the driver.
+__attribute__((destructor)) static void unload_all(void)
+{
+    while (loaded)
+        (void)unload(loaded);
 }
 
 EXPORT int cuModuleLoadDataEx(module **out, const void *image, unsigned count, int *options, void **values);
@@ -522,8 +547,8 @@ int cuLaunchKernel(
     void **arguments,
     void **extra)
 {
-    (void)stream;
     (void)extra;
+    if (stream) fake_log("on %p", stream);
     const fake_launch launch = {f, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments};
     return start(&launch, "");
 }
@@ -550,6 +575,7 @@ EXPORT int cuLaunchKernelEx(const config *c, fake_function *f, void **arguments,
 int cuLaunchKernelEx(const config *c, fake_function *f, void **arguments, void **extra)
 {
     (void)extra;
+    if (c->stream) fake_log("on %p", c->stream);
     char words[256] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < c->count; i++) {
@@ -634,8 +660,8 @@ int cuFuncGetParamInfo(const fake_function *f, size_t index, size_t *offset, siz
 EXPORT int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamBeginCapture_v2(void *stream, int mode)
 {
-    (void)stream;
     (void)mode;
+    capturing_stream = stream;
     capturing = true;
     return here();
 }
@@ -647,6 +673,15 @@ int cuStreamEndCapture(void *stream, kept **out)
     *out = captured;
     captured = NULL;
     capturing = false;
+    return here();
+}
+
+// FAKE_CUDA_CAPTURED: the number of a stream that somebody else captures.
+EXPORT int cuStreamIsCapturing(void *stream, int *status);
+int cuStreamIsCapturing(void *stream, int *status)
+{
+    long theirs = number("FAKE_CUDA_CAPTURED", 0);
+    *status = (theirs && (long)(intptr_t)stream == theirs) || (capturing && stream == capturing_stream);
     return here();
 }
 

@@ -78,6 +78,7 @@ const hone_platform_ops hone_cuda_platform = {
     .fill = hone_cuda_fill,
     .create_stream = hone_cuda_create_stream,
     .destroy_stream = hone_cuda_destroy_stream,
+    .is_capturing = hone_cuda_is_capturing,
     .time = hone_cuda_time,
     .is_lost = cuda_is_lost,
     .run = hone_cuda_run,

@@ -58,6 +58,7 @@ static const struct {
     {"cuMemFreeAsync", offsetof(cuda_driver, free_async), true},
     {"cuStreamBeginCapture_v2", offsetof(cuda_driver, begin_capture), true},
     {"cuStreamEndCapture", offsetof(cuda_driver, end_capture), true},
+    {"cuStreamIsCapturing", offsetof(cuda_driver, is_capturing), true},
     {"cuGraphInstantiateWithFlags", offsetof(cuda_driver, graph_instantiate), true},
     {"cuGraphLaunch", offsetof(cuda_driver, graph_launch), true},
     {"cuGraphExecDestroy", offsetof(cuda_driver, graph_exec_destroy), true},

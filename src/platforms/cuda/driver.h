@@ -29,7 +29,8 @@ enum {
     CUDA_INVALID_PTX = 218,
     CUDA_UNSUPPORTED_PTX_VERSION = 222,
     CUDA_NOT_FOUND = 500,
-    CUDA_LAUNCH_OUT_OF_RESOURCES = 701
+    CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
+    CUDA_CAPTURE_IMPLICIT = 906
 };
 
 // CUdevice_attribute.
@@ -79,7 +80,7 @@ typedef struct cuda_launch_config {
 _Static_assert(sizeof(cuda_launch_attribute) == 72 && sizeof(cuda_launch_config) == 56, "as CUlaunchConfig in cuda.h");
 
 enum { CUDA_JIT_ERROR_LOG = 5, CUDA_JIT_ERROR_LOG_BYTES = 6 };
-enum { CUDA_STREAM_DEFAULT = 0, CUDA_EVENT_DEFAULT = 0, CUDA_CAPTURE_THREAD_LOCAL = 1 };
+enum { CUDA_STREAM_DEFAULT = 0, CUDA_EVENT_DEFAULT = 0, CUDA_CAPTURE_THREAD_LOCAL = 1, CUDA_CAPTURE_NONE = 0 };
 
 typedef struct cuda_driver {
     hone_library *library;
@@ -148,6 +149,7 @@ typedef struct cuda_driver {
     cuda_result (*free_async)(cuda_address address, cuda_stream *stream);
     cuda_result (*begin_capture)(cuda_stream *stream, int mode);
     cuda_result (*end_capture)(cuda_stream *stream, cuda_graph **graph);
+    cuda_result (*is_capturing)(cuda_stream *stream, int *status);
     cuda_result (*graph_instantiate)(cuda_graph_exec **exec, cuda_graph *graph, unsigned long long flags);
     cuda_result (*graph_launch)(cuda_graph_exec *exec, cuda_stream *stream);
     cuda_result (*graph_exec_destroy)(cuda_graph_exec *exec);

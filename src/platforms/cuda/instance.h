@@ -19,6 +19,7 @@ typedef struct cuda_gpu {
     cuda_context *_Atomic context; // the primary one; NULL until somebody needs it
     // For timing, under the mutex. NULL until the first.
     cuda_event *start, *end;
+    cuda_stream *_Atomic timed; // what is captured on it is timing's, which ends before its code goes; NULL: none
     cuda_module *waiter;
     cuda_function *wait; // keeps the GPU busy while work is queued behind it
     bool waiter_tried;
@@ -75,6 +76,7 @@ hone_status hone_cuda_fill(
 hone_status hone_cuda_create_stream(
     hone_platform_instance *instance, const hone_device_info *device, void **out_stream, hone_error *err);
 void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_device_info *device, void *stream);
+bool hone_cuda_is_capturing(hone_platform_instance *instance, const hone_device_info *device, void *stream);
 // A run that failed before anything of it reached the driver: its words are the next synchronisation's.
 void hone_cuda_keep_words(hone_platform_instance *instance, const char *words);
 hone_status hone_cuda_synchronize(
@@ -98,5 +100,8 @@ void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kern
 // run.c
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 uint64_t hone_cuda_digest(const hone_plan *plan);
+// Sets *captured where the host captures the stream: graphs do not keep the code that they launch, so that it may not be
+// unloaded. The graphs of timing do not count.
+void hone_cuda_note_capture(hone_platform_instance *instance, cuda_gpu *gpu, void *stream, atomic_bool *captured);
 
 #endif

@@ -293,8 +293,9 @@ static hone_status prepare_loaded(
 static void unload(cuda_loaded *loaded)
 {
     const cuda_driver *driver = &loaded->instance->driver;
-    if (loaded->library != NULL) (void)driver->library_unload(loaded->library);
-    if (loaded->module != NULL) (void)driver->module_unload(loaded->module);
+    bool captured = atomic_load_explicit(&loaded->captured, memory_order_relaxed);
+    if (loaded->library != NULL && !captured) (void)driver->library_unload(loaded->library);
+    if (loaded->module != NULL && !captured) (void)driver->module_unload(loaded->module);
     hone_free(&loaded->instance->allocator, loaded);
 }
 

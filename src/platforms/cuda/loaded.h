@@ -1,4 +1,4 @@
-// Code that is loaded, with its launch: the state of a plan. Immutable but for the arguments of a run.
+// Code that is loaded, with its launch: the state of a plan. Immutable but for the arguments of a run, and captured.
 #ifndef HONE_PLATFORMS_CUDA_LOADED_H
 #define HONE_PLATFORMS_CUDA_LOADED_H
 
@@ -18,6 +18,7 @@ typedef struct cuda_loaded {
     size_t scratch_bytes;   // device memory that each run takes from its stream; 0: none
     uint32_t scratch_index; // of the argument that points there
     uint64_t digest;        // of the code, its launch and its arguments
+    atomic_bool captured;   // a graph of the host launches it for as long as the process likes: it is never unloaded
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } cuda_loaded;

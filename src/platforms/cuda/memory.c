@@ -121,6 +121,18 @@ void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_devic
     hone_cuda_leave(instance, before);
 }
 
+// A driver without graphs captures none. The legacy default stream is never captured itself: what it answers then is that
+// another stream is, which work on it would break.
+bool hone_cuda_is_capturing(hone_platform_instance *instance, const hone_device_info *device, void *stream)
+{
+    cuda_context *before = NULL;
+    int captures = CUDA_CAPTURE_NONE;
+    if (instance->driver.is_capturing == NULL || enter(instance, device, &before, NULL) != HONE_OK) return false;
+    cuda_result result = instance->driver.is_capturing(stream, &captures);
+    hone_cuda_leave(instance, before);
+    return result == CUDA_CAPTURE_IMPLICIT || (result == CUDA_SUCCESS && captures != CUDA_CAPTURE_NONE);
+}
+
 void hone_cuda_keep_words(hone_platform_instance *instance, const char *words)
 {
     hone_mutex_lock(&instance->words_mutex);

@@ -42,9 +42,20 @@ static cuda_result launch_with_scratch(
     return result != CUDA_SUCCESS ? result : returned;
 }
 
+// The legacy default stream cannot be captured.
+void hone_cuda_note_capture(hone_platform_instance *instance, cuda_gpu *gpu, void *stream, atomic_bool *captured)
+{
+    const cuda_driver *driver = &instance->driver;
+    int captures = CUDA_CAPTURE_NONE;
+    if (stream == NULL || driver->is_capturing == NULL) return;
+    if (atomic_load_explicit(captured, memory_order_relaxed)) return;
+    if (driver->is_capturing(stream, &captures) != CUDA_SUCCESS || captures == CUDA_CAPTURE_NONE) return;
+    if (stream != atomic_load(&gpu->timed)) atomic_store_explicit(captured, true, memory_order_relaxed);
+}
+
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    const cuda_loaded *loaded = plan->state;
+    cuda_loaded *loaded = plan->state;
     const cuda_driver *driver = &loaded->instance->driver;
     uint64_t values[HONE_MAX_ARGUMENTS];
     void *arguments[HONE_MAX_ARGUMENTS];
@@ -62,6 +73,7 @@ hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const h
     if (before != loaded->context && driver->context_set_current(loaded->context) != CUDA_SUCCESS)
         return HONE_KERNEL_FAILED;
     cuda_stream *stream = execution != NULL ? execution->stream : NULL;
+    hone_cuda_note_capture(loaded->instance, loaded->gpu, stream, &loaded->captured);
     cuda_result result = loaded->scratch_bytes == 0 ? launch(loaded, stream, arguments)
                                                     : launch_with_scratch(loaded, execution, values, arguments);
     if (before != loaded->context) (void)driver->context_set_current(before);

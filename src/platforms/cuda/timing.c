@@ -82,7 +82,7 @@ static hone_status start_runs(const hone_timed_runs *runs)
 }
 
 // All runs as one graph; NULL when they are not to be had as one: a run that waits, or an old driver.
-static cuda_graph_exec *capture(const cuda_driver *driver, const hone_timed_runs *runs)
+static cuda_graph_exec *capture(const cuda_driver *driver, cuda_gpu *gpu, const hone_timed_runs *runs)
 {
     cuda_graph *graph = NULL;
     cuda_graph_exec *exec = NULL;
@@ -91,7 +91,9 @@ static cuda_graph_exec *capture(const cuda_driver *driver, const hone_timed_runs
         driver->graph_exec_destroy == NULL)
         return NULL;
     if (driver->begin_capture(runs->stream, CUDA_CAPTURE_THREAD_LOCAL) != CUDA_SUCCESS) return NULL;
+    atomic_store(&gpu->timed, runs->stream);
     hone_status status = start_runs(runs);
+    atomic_store(&gpu->timed, NULL);
     cuda_result result = driver->end_capture(runs->stream, &graph);
     if (result != CUDA_SUCCESS || graph == NULL) return NULL;
     if (status == HONE_OK && driver->graph_instantiate(&exec, graph, 0) != CUDA_SUCCESS) exec = NULL;
@@ -140,7 +142,7 @@ static hone_status time_in_context(
     load_waiter(driver, gpu);
     hone_status status = hone_cuda_check(instance, make_events(driver, gpu), "cuEventCreate", err);
     if (status != HONE_OK) return status;
-    cuda_graph_exec *graph = capture(driver, runs);
+    cuda_graph_exec *graph = capture(driver, gpu, runs);
     status = measure(instance, gpu, runs, graph, out_ns, err);
     if (graph != NULL) (void)driver->graph_exec_destroy(graph);
     if (status == HONE_OK) rest(*out_ns);

@@ -26,7 +26,8 @@ typedef struct cute_export {
     hone_library *library;
     cute_function *function;
     stream_way stream;
-    uint64_t digest; // of the library, the function and its arguments
+    uint64_t digest;      // of the library, the function and its arguments
+    atomic_bool captured; // a graph of the host launches it: its library stays
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } cute_export;
@@ -172,8 +173,9 @@ void hone_cute_export_release(hone_platform_instance *instance, void *state)
 {
     const hone_allocator system = hone_allocator_system();
     cute_export *made = state;
-    if (made->library != NULL) hone_library_close(&system, &made->library);
-    hone_cute_runtime_close(&instance->allocator, &made->runtime);
+    bool captured = atomic_load_explicit(&made->captured, memory_order_relaxed);
+    if (made->library != NULL && !captured) hone_library_close(&system, &made->library);
+    if (!captured) hone_cute_runtime_close(&instance->allocator, &made->runtime);
     hone_free(&instance->allocator, made);
 }
 
@@ -249,7 +251,7 @@ static hone_status call(const cute_export *made, const hone_value *values, uint3
 
 hone_status hone_cute_export_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    const cute_export *made = plan->state;
+    cute_export *made = plan->state;
     hone_value values[HONE_MAX_ARGUMENTS];
     call_tensor tensors[HONE_MAX_ARGUMENTS];
     void *stream = execution != NULL ? execution->stream : NULL;
@@ -266,6 +268,7 @@ hone_status hone_cute_export_run(const hone_plan *plan, const hone_value *args, 
     }
     if (made->stream == STREAM_ARGUMENT) values[count++] = hone_of_pointer(stream);
     if (hone_cuda_enter(made->instance, made->gpu, &before, NULL) != HONE_OK) return HONE_KERNEL_FAILED;
+    hone_cuda_note_capture(made->instance, made->gpu, stream, &made->captured);
     hone_status status = call(made, values, count, stream);
     hone_cuda_leave(made->instance, before);
     return status;

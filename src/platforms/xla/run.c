@@ -4,6 +4,7 @@
 // may overwrite (tf.aliasing_output), its result is that memory, too. A result that is not such an argument, one whose memory
 // is also an argument's, and memory that is not aligned to 64 bytes are copied once. On a GPU arguments are views of their
 // memory, and results are copied within the GPU's. A run is over when its function returns.
+#include "base/error.h"
 #include "platforms/xla/loaded.h"
 
 #include <string.h>
@@ -172,6 +173,18 @@ bool hone_xla_last_failure(hone_platform_instance *instance, hone_error *err)
     return err->status != HONE_OK;
 }
 
+// The plugin would run on streams of its own, beside the graph. The kernel is not to blame: it keeps its place.
+static hone_status refuse_capture(in_flight *flight)
+{
+    hone_fail(
+        &flight->why, HONE_UNAVAILABLE, "xla.run",
+        "the stream is being captured into a graph, and kernels of XLA run on streams of their own: choose another "
+        "kernel "
+        "for this call before the capture begins (hone.override, HONE_DENY)");
+    (void)note_failure(flight);
+    return HONE_UNAVAILABLE;
+}
+
 hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const xla_loaded *loaded = plan->state;
@@ -182,9 +195,10 @@ hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const ho
     memset(flight.arguments, 0, loaded->argument_count * sizeof flight.arguments[0]);
     memset(flight.results, 0, loaded->result_count * sizeof flight.results[0]);
     // The plugin has streams of its own: what was started on the caller's comes first.
-    if (!loaded->on_host)
-        status = cuda->synchronize(
-            loaded->instance->cuda, loaded->info, execution != NULL ? execution->stream : NULL, &flight.why);
+    void *stream = execution != NULL ? execution->stream : NULL;
+    if (!loaded->on_host && cuda->is_capturing(loaded->instance->cuda, loaded->info, stream))
+        return refuse_capture(&flight);
+    if (!loaded->on_host) status = cuda->synchronize(loaded->instance->cuda, loaded->info, stream, &flight.why);
     for (uint32_t i = 0; status == HONE_OK && i < loaded->argument_count; i++)
         status = make_argument(&flight, i, args);
     if (status == HONE_OK) status = execute(&flight);

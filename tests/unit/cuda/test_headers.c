@@ -52,6 +52,8 @@ static void numbers_are_those_of_the_header(void **state)
         {CUDA_STREAM_DEFAULT, CU_STREAM_DEFAULT},
         {CUDA_EVENT_DEFAULT, CU_EVENT_DEFAULT},
         {CUDA_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL},
+        {CUDA_CAPTURE_NONE, CU_STREAM_CAPTURE_STATUS_NONE},
+        {CUDA_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         assert_int_equal(pairs[i][0], pairs[i][1]);
@@ -157,6 +159,7 @@ static void functions_of_the_driver_take_what_the_header_says(void **state)
     SAME(d.free_async, cuMemFreeAsync, w, p);
     SAME(d.begin_capture, cuStreamBeginCapture, p, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     SAME(d.end_capture, cuStreamEndCapture, p, p);
+    SAME(d.is_capturing, cuStreamIsCapturing, p, p);
     SAME(d.graph_instantiate, cuGraphInstantiateWithFlags, p, p, w);
     SAME(d.graph_launch, cuGraphLaunch, p, p);
     SAME(d.graph_exec_destroy, cuGraphExecDestroy, p);

@@ -2,6 +2,8 @@
 #include "fake.h"
 #include "lender.h"
 
+#include <pthread.h>
+
 #define SCALE              "scale(x: f32[n], *, by: f64 = 3.0 #ignore) -> y: f32[n]"
 #define SOURCE(parameters) "extern \"C\" __global__ void triple(" parameters ") {}"
 
@@ -340,9 +342,102 @@ static void an_older_driver_loads_modules_and_has_no_clusters(void **state)
     assert_refused(l, &code, "its scratch memory needs a driver of CUDA 11.2 or later (this one: CUDA 11.4)");
 }
 
+// Streams and captures -----------------------------------------------------------------------------------------------
+
+static hone_execution on(uintptr_t stream)
+{
+    return (hone_execution){.struct_size = sizeof(hone_execution), .stream = (void *)stream};
+}
+
+static void a_call_that_would_decide_inside_a_capture_is_refused(void **state)
+{
+    launching *l = *state;
+    const hone_code code = plain();
+    const hone_execution captured = on(0x2a), other = on(0x2b);
+    assert_int_equal(put(l, &code), HONE_OK);
+    setenv("FAKE_CUDA_CAPTURED", "42", 1);
+    assert_int_equal(hone_run(l->op, l->args, 3, &captured, &l->err), HONE_UNSUPPORTED);
+    assert_non_null(strstr(l->err.message, "scale: its stream is being captured"));
+    assert_non_null(strstr(l->err.message, "Make the call once before the capture begins, or bind a plan"));
+    assert_null(strstr(fake_read(&l->fake), "launch"));
+    assert_int_equal(hone_run(l->op, l->args, 3, &other, &l->err), HONE_OK);
+    assert_int_equal(hone_run(l->op, l->args, 3, &captured, &l->err), HONE_OK);
+    assert_non_null(strstr(fake_read(&l->fake), "on 0x2a\nlaunch triple"));
+}
+
+typedef struct first_call {
+    launching *l;
+    hone_status status;
+} first_call;
+
+static void *call_first(void *ctx)
+{
+    first_call *call = ctx;
+    const hone_execution captured = on(0x2a);
+    call->status = hone_run(call->l->op, call->l->args, 3, &captured, &call->l->err);
+    return NULL;
+}
+
+static void a_thread_whose_first_call_is_captured_runs_what_others_decided(void **state)
+{
+    launching *l = *state;
+    const hone_code code = plain();
+    first_call call = {.l = l};
+    pthread_t thread;
+    assert_int_equal(put(l, &code), HONE_OK);
+    assert_int_equal(hone_run(l->op, l->args, 3, NULL, &l->err), HONE_OK);
+    setenv("FAKE_CUDA_CAPTURED", "42", 1);
+    assert_int_equal(pthread_create(&thread, NULL, call_first, &call), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    if (call.status != HONE_OK) fail_msg("%s", l->err.message);
+    assert_non_null(strstr(fake_read(&l->fake), "on 0x2a\nlaunch triple"));
+}
+
+static void code_that_a_graph_launches_is_never_unloaded(void **state)
+{
+    launching *l = *state;
+    const hone_code code = plain();
+    const hone_execution captured = on(0x2a);
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, &captured), HONE_OK);
+    hone_plan_release(&l->plan);
+    assert_int_equal(put(l, &code), HONE_OK); // the table lets go of its plans
+    assert_int_equal(fake_count(&l->fake, "unload"), 1);
+    setenv("FAKE_CUDA_CAPTURED", "42", 1);
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, &captured), HONE_OK);
+    hone_plan_release(&l->plan);
+    assert_int_equal(put(l, &code), HONE_OK);
+    assert_int_equal(fake_count(&l->fake, "unload"), 1);
+}
+
+static void a_stream_can_be_asked_and_waited_for(void **state)
+{
+    launching *l = *state;
+    const hone_device cpu = {HONE_DEVICE_CPU, 0}, gpu = {HONE_DEVICE_CUDA, 0}, none = {HONE_DEVICE_CUDA, 7};
+    bool captured = true;
+    setenv("FAKE_CUDA_CAPTURED", "42", 1);
+    assert_int_equal(hone_stream_is_captured(l->rt, cpu, (void *)0x2a, &captured, &l->err), HONE_OK);
+    assert_false(captured);
+    assert_int_equal(hone_stream_is_captured(l->rt, gpu, (void *)0x2a, &captured, &l->err), HONE_OK);
+    assert_true(captured);
+    assert_int_equal(hone_stream_is_captured(l->rt, gpu, (void *)0x2b, &captured, &l->err), HONE_OK);
+    assert_false(captured);
+    assert_int_equal(hone_stream_synchronize(l->rt, gpu, (void *)0x2b, &l->err), HONE_OK);
+    assert_non_null(strstr(fake_read(&l->fake), "wait for 0x2b\n"));
+    assert_int_equal(hone_stream_synchronize(l->rt, cpu, NULL, &l->err), HONE_OK);
+    assert_int_equal(hone_stream_synchronize(l->rt, none, NULL, &l->err), HONE_UNAVAILABLE);
+    assert_non_null(strstr(l->err.message, "device type 2, id 7"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_call_that_would_decide_inside_a_capture_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_thread_whose_first_call_is_captured_runs_what_others_decided, setup, teardown),
+        cmocka_unit_test_setup_teardown(code_that_a_graph_launches_is_never_unloaded, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_stream_can_be_asked_and_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_launch_has_grid_block_and_arguments_byte_for_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_comes_with_each_run, setup, teardown),
         cmocka_unit_test_setup_teardown(clusters_cooperation_and_early_launch_are_attributes, setup, teardown),
