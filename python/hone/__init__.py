@@ -7,7 +7,7 @@
     with hone.tune("rms_norm", x, w, eps=1e-5, seconds=5):
         y = hone.run("rms_norm", x, w, eps=1e-5)  # what was tuned
 
-Arrays of numpy, torch and JAX are taken as they are, by DLPack, without copies. ``hone.registry`` lists what there is;
+Arrays of numpy, torch, CuPy and JAX are taken as they are, by DLPack, without copies; calls on a GPU run on their current stream. ``hone.registry`` lists what there is;
 ``hone.jax`` calls hone from inside XLA.
 """
 
@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hone import _arrays, _hone, _logging, errors
+from hone import _arrays, _hone, _logging, _streams, errors
 from hone import contexts as _contexts
 from hone._hone import bind, call, run
 from hone.audits import Audit, Audited
@@ -40,7 +40,10 @@ from hone.results import Decision, Result
 from hone.runtimes import Runtime, default, use
 from hone.stores import Store, StoredDecision
 
-_hone.setup(errors.BY_STATUS, _contexts._current, default, _arrays.allocate, _logging.tell)
+_hone.setup(
+    errors.BY_STATUS, _contexts._current, default, _logging.tell,
+    _arrays.allocate, _arrays.exporter, _arrays.show_torch, _streams.choose,
+)
 
 from hone import registry  # noqa: E402  (needs the lines above)
 

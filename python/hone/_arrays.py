@@ -1,9 +1,121 @@
-"""Results that a call leaves out: arrays like its first argument."""
+"""Arrays of others: how they are shown to hone, which of them are not what they look like, and results that a call leaves out."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Callable
 from typing import Any
+
+Show = Callable[[Any], Any]
+
+
+def _family(kind: type) -> str:
+    """Whose arrays a type's are: "torch", "cupy", "jax", or "" for numpy's and those that DLPack is all one knows of."""
+    for base in kind.__mro__:
+        root = base.__module__.split(".")[0]
+        if base.__name__ == "Tensor" and root == "torch":
+            return "torch"
+        if base.__name__ in ("ndarray", "_ndarray_base") and root == "cupy":
+            return "cupy"
+        if root == "jaxlib":
+            return "jax"
+    return ""
+
+
+def family(array: Any) -> str:
+    return _family(type(array))
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+# Types by the module and name of a class that they come from, with what they are and what to do.
+_NOT_DENSE = (
+    ("numpy.ma", "MaskedArray", "a masked array of numpy came, whose mask hone would not see: give array.filled(value), or "
+     "array.data where nothing is masked"),
+    ("scipy.sparse", "", "a sparse array of scipy came, and hone takes dense ones: give array.toarray()"),
+    ("cupyx.scipy.sparse", "", "a sparse array of CuPy came, and hone takes dense ones: give array.toarray()"),
+    ("jax.experimental.sparse", "", "a sparse array of JAX came, and hone takes dense ones: give array.todense()"),
+    ("sparse", "SparseArray", "a sparse array came, and hone takes dense ones: give array.todense()"),
+)
+
+
+def _is_from(base: type, module: str, name: str) -> bool:
+    inside = base.__module__ == module or base.__module__.startswith(module + ".")
+    return inside and name in ("", base.__name__)
+
+
+def _refusal(kind: type) -> str | None:
+    """Why arrays of a type are refused whatever they hold."""
+    for module, name, words in _NOT_DENSE:
+        if any(_is_from(base, module, name) for base in kind.__mro__):
+            return words
+    if _family(kind) == "torch" and kind.__torch_dispatch__ is not sys.modules["torch"].Tensor.__torch_dispatch__:
+        return (f"a {kind.__module__}.{kind.__qualname__} came, a tensor that is made of others or of nothing (masked, nested, "
+                "fake, quantised, distributed): give the plain tensor of its values")
+    return None
+
+
+def _refuse(words: str) -> Show:
+    def show(array: Any) -> Any:
+        raise TypeError(words)
+
+    return show
+
+
+def _torch_refusal(torch: Any, tensor: Any) -> str | None:
+    """Why a tensor of torch is not what its shape and memory say."""
+    if tensor.is_nested:
+        return "a nested tensor of torch came, whose parts differ in shape: give one after the other, or tensor.to_padded_tensor(0.0)"
+    if tensor.is_quantized:
+        return f"a quantised tensor of torch came ({tensor.dtype}): give tensor.dequantize()"
+    if tensor.layout is not torch.strided:
+        return f"a tensor of torch with layout {tensor.layout} came, and hone takes strided ones: give tensor.to_dense()"
+    if tensor.is_meta:
+        return "a meta tensor of torch came, which has no memory: where only shapes count, give a pair, (\"float32\", (64, 4096))"
+    if tensor.is_conj():
+        return "a tensor of torch came that is yet to be conjugated: give tensor.resolve_conj()"
+    if tensor.is_neg():
+        return "a tensor of torch came that is yet to be negated: give tensor.resolve_neg()"
+    functorch = getattr(torch._C, "_functorch", None)  # torch has no public name for the question
+    if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
+        return "a tensor inside torch.func came (vmap, grad, functionalize), where hone cannot be called: call it outside"
+    if tensor.requires_grad and torch.is_grad_enabled():
+        return ("a tensor of torch that requires grad came, and hone computes no gradients: give tensor.detach(), or call under "
+                "torch.no_grad()")
+    return None
+
+
+# Showing --------------------------------------------------------------------------------------------------------------
+
+
+def show_torch(tensor: Any) -> Any:
+    """A capsule of DLPack, without an order between streams: the call runs on the current one."""
+    torch = sys.modules["torch"]
+    words = _torch_refusal(torch, tensor)
+    if words is not None:
+        raise TypeError(words)
+    return torch.utils.dlpack.to_dlpack(tensor)
+
+
+def _show_cupy(array: Any) -> Any:
+    return array.__dlpack__(stream=-1)
+
+
+def _show_jax(array: Any) -> Any:
+    """JAX has no current stream to order by: what is still being computed is waited for."""
+    return array.block_until_ready()
+
+
+def exporter(kind: type) -> Show | None:
+    """What shows arrays of a type: gives back a capsule, or the array that is to show itself. None: they do themselves."""
+    words = _refusal(kind)
+    if words is not None:
+        return _refuse(words)
+    return {"torch": show_torch, "cupy": _show_cupy, "jax": _show_jax}.get(_family(kind))
+
+
+# Results --------------------------------------------------------------------------------------------------------------
 
 
 def _numpy_dtype(name: str) -> Any:
@@ -17,17 +129,66 @@ def _numpy_dtype(name: str) -> Any:
         return numpy.dtype(getattr(ml_dtypes, name))
 
 
-def allocate(like: Any, dtype: str, shape: tuple[int, ...]) -> Any:
-    """An uninitialised array of the kind of ``like``: torch's on its device, else numpy's.
+def _torch_empty(like: Any, dtype: str, shape: tuple[int, ...], stream: int | None) -> Any:
+    torch = sys.modules["torch"]
+    on: Any = contextlib.nullcontext()
+    if stream is not None:  # so that torch's allocator knows where it is written
+        device = like.device
+        on = torch.cuda.stream(torch.cuda.ExternalStream(stream, device) if stream else torch.cuda.default_stream(device))
+    with on:
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
+
+
+class _Numbered:
+    """A stream by its number, as CuPy takes those of others."""
+
+    def __init__(self, number: int):
+        self._number = number
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._number
+
+
+def _cupy_stream(cupy: Any, number: int, device: int) -> Any:
+    if number == 0:
+        return cupy.cuda.Stream.null
+    if hasattr(cupy.cuda.Stream, "from_external"):  # CuPy 14 and later
+        return cupy.cuda.Stream.from_external(_Numbered(number))
+    return cupy.cuda.ExternalStream(number, device)
+
+
+def _cupy_empty(like: Any, dtype: str, shape: tuple[int, ...], stream: int | None) -> Any:
+    cupy = sys.modules["cupy"]
+    with like.device:
+        on: Any = contextlib.nullcontext()
+        if stream is not None:
+            on = _cupy_stream(cupy, stream, like.device.id)
+        with on:
+            return cupy.empty(shape, _numpy_dtype(dtype))
+
+
+def _jax_empty(like: Any, dtype: str, shape: tuple[int, ...]) -> Any:
+    import jax
+
+    return jax.numpy.empty(shape, _numpy_dtype(dtype), device=next(iter(like.devices())))
+
+
+def allocate(like: Any, dtype: str, shape: tuple[int, ...], stream: int | None) -> Any:
+    """An uninitialised array of the kind of ``like``: torch's and CuPy's on its device, JAX's on a GPU, else numpy's.
 
     Args:
         like: the first array of the call.
         dtype: numpy's name of the element type, ``"float32"``.
         shape: of the result.
+        stream: the one that the caller named, on which it is written; None: the framework's current one.
     """
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(like, torch.Tensor):
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
+    kind = family(like)
+    if kind == "torch":
+        return _torch_empty(like, dtype, shape, stream)
+    if kind == "cupy":
+        return _cupy_empty(like, dtype, shape, stream)
+    if kind == "jax" and next(iter(like.devices())).platform == "gpu":
+        return _jax_empty(like, dtype, shape)
     import numpy
 
     return numpy.empty(shape, _numpy_dtype(dtype))

@@ -60,7 +60,7 @@ class Operation:
 class Plan:
     kernel: str
     text: str
-    def __call__(self, *arrays: Any) -> Any: ...
+    def __call__(self, *arrays: Any, stream: Any = None) -> Any: ...
 
 @final
 class Call:
@@ -119,6 +119,9 @@ def setup(
     errors: tuple[type[Exception], ...],
     context_variable: Any,
     default_runtime: Callable[[], Runtime],
-    allocate: Callable[[Any, str, tuple[int, ...]], Any],
     log: Callable[[int, str], None],
+    allocate: Callable[[Any, str, tuple[int, ...], int | None], Any],
+    exporter: Callable[[type], Callable[[Any], Any] | None],
+    show_torch: Callable[[Any], Any],
+    choose_stream: Callable[[Any, int, list[Any]], tuple[int, bool]],
 ) -> None: ...

@@ -67,13 +67,27 @@ static bool name_parameter(const native_parameter *parameter)
     return false;
 }
 
+static bool fail_axes(const native_parameter *parameter)
+{
+    PyErr_Format(
+        PyExc_TypeError,
+        "%U: torch's function of this name takes (batch, heads, sequence, dim), and hone's (batch, sequence, heads, "
+        "dim): "
+        "say what this tensor of torch is, with axes=\"bhsd\" for torch's order or axes=\"bshd\" for hone's",
+        parameter->name);
+    return false;
+}
+
 static bool take_tensor(
     native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, bool describe)
 {
     native_tensor *tensor = &out->held[out->held_count];
+    if (out->asks_axes && native_is_torch(object)) return fail_axes(parameter);
     if (!native_tensor_of(object, describe, tensor)) return name_parameter(parameter);
     out->held_count++;
-    if (parameter->is_result && !native_tensor_check_writable(object, tensor, parameter->name)) return false;
+    if (out->swaps && !native_tensor_swap(tensor)) return name_parameter(parameter);
+    if (parameter->is_result && !out->makes && !native_tensor_check_writable(object, tensor, parameter->name))
+        return false;
     if (out->like == NULL) out->like = object;
     out->values[i] = hone_of_tensor(tensor->tensor);
     return true;
@@ -122,9 +136,35 @@ static bool take_keyword(
     size_t i = find(operation, name);
     if (i < operation->count) return take(out, &operation->parameters[i], object, i, describe);
     if (PyErr_Occurred()) return false;
+    if (!describe && PyUnicode_CompareWithASCIIString(name, "stream") == 0) {
+        out->stream = object;
+        return true;
+    }
+    if (operation->asks_axes && PyUnicode_CompareWithASCIIString(name, "axes") == 0) return true; // read already
     PyErr_Format(
         PyExc_TypeError, "%U has no parameter %R; it is %s", operation->name, name,
         hone_signature_text(operation->signature));
+    return false;
+}
+
+// Before any array is taken. "bshd" is the signature's order, "bhsd" torch's.
+static bool read_axes(
+    native_arguments *out, const native_operation *operation, PyObject *const *keywords, PyObject *keyword_names)
+{
+    Py_ssize_t count = operation->asks_axes && keyword_names != NULL ? PyTuple_Size(keyword_names) : 0;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(keyword_names, i), "axes") == 0) out->axes = keywords[i];
+    if (out->axes == NULL || out->axes == Py_None) {
+        out->axes = NULL;
+        return true;
+    }
+    out->swaps = PyUnicode_Check(out->axes) && PyUnicode_CompareWithASCIIString(out->axes, "bhsd") == 0;
+    if (out->swaps || (PyUnicode_Check(out->axes) && PyUnicode_CompareWithASCIIString(out->axes, "bshd") == 0))
+        return true;
+    PyErr_Format(
+        PyExc_ValueError,
+        "axes is \"bshd\" (batch, sequence, heads, dim: %U's own order) or \"bhsd\" (torch's), and %R came",
+        operation->name, out->axes);
     return false;
 }
 
@@ -156,12 +196,15 @@ bool native_arguments_take(
     bool describe)
 {
     out->count = out->held_count = 0;
-    out->like = NULL;
-    out->lacks_results = false;
+    out->like = out->axes = out->stream = NULL;
+    out->execution = NULL;
+    out->lacks_results = out->makes = out->swaps = false;
     for (size_t i = 0; i < operation->count; i++) {
         out->values[i] = hone_of_none();
         out->objects[i] = NULL;
     }
+    if (!read_axes(out, operation, args + count, keyword_names)) return false;
+    out->asks_axes = operation->asks_axes && out->axes == NULL;
     if (!take_all(out, operation, args, count, keyword_names, describe)) {
         native_arguments_release(out);
         return false;
@@ -188,12 +231,22 @@ bool native_arguments_describe(const native_arguments *arguments, native_operati
     return status == HONE_OK;
 }
 
+// The shape of a result as the caller sees it.
+static PyObject *result_shape(const native_arguments *arguments, const hone_tensor *tensor)
+{
+    native_tensor seen = {.tensor = tensor};
+    return arguments->swaps && !native_tensor_swap(&seen) ? NULL : native_shape(seen.tensor);
+}
+
 static PyObject *allocate(const native_arguments *arguments, const hone_tensor *tensor)
 {
     const hone_dtype_info *info = hone_dtype_find(tensor->dtype);
-    PyObject *shape = native_shape(tensor), *dtype = native_text(info->numpy_name);
+    PyObject *shape = result_shape(arguments, tensor), *dtype = native_text(info->numpy_name);
     PyObject *like = arguments->like != NULL ? arguments->like : Py_None, *made = NULL;
-    if (shape != NULL && dtype != NULL) made = PyObject_CallFunctionObjArgs(native.allocate, like, dtype, shape, NULL);
+    PyObject *stream = arguments->execution != NULL ? arguments->execution->stream : NULL;
+    if (shape != NULL && dtype != NULL)
+        made =
+            PyObject_CallFunctionObjArgs(native.allocate, like, dtype, shape, stream != NULL ? stream : Py_None, NULL);
     Py_XDECREF(shape);
     Py_XDECREF(dtype);
     return made;
@@ -205,12 +258,14 @@ static bool allocate_results(native_arguments *arguments, native_operation *oper
     hone_call *call = NULL;
     if (!native_arguments_describe(arguments, operation, &call)) return false;
     bool done = true;
+    arguments->makes = true;
     for (size_t i = operation->positional; done && i < operation->count && operation->parameters[i].is_result; i++) {
         if (arguments->values[i].tag != HONE_VALUE_NONE) continue;
         made[i] = allocate(arguments, hone_call_tensor(call, i));
         arguments->objects[i] = NULL;
         done = made[i] != NULL && take(arguments, &operation->parameters[i], made[i], i, false);
     }
+    arguments->makes = false;
     hone_call_release(&call);
     return done;
 }

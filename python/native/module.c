@@ -98,13 +98,15 @@ static PyObject *version(PyObject *module, PyObject *none)
     return native_text(hone_version());
 }
 
-// setup(errors, context_variable, default_runtime, allocate, log): what the Python side brings.
+// setup(errors, context_variable, default_runtime, log, allocate, exporter, show_torch, choose_stream): what the Python
+// side brings.
 static PyObject *setup(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *errors;
     if (!PyArg_ParseTuple(
-            args, "OOOOO", &errors, &native.context_variable, &native.default_runtime, &native.allocate, &native.log))
+            args, "OOOOOOOO", &errors, &native.context_variable, &native.default_runtime, &native.log, &native.allocate,
+            &native.exporter, &native.show_torch, &native.choose_stream))
         return NULL;
     if (!PyTuple_Check(errors) || PyTuple_Size(errors) != HONE_KERNEL_FAILED + 1)
         return PyErr_Format(PyExc_TypeError, "one exception class a status is asked for");
@@ -114,8 +116,11 @@ static PyObject *setup(PyObject *module, PyObject *args)
     }
     Py_INCREF(native.context_variable);
     Py_INCREF(native.default_runtime);
-    Py_INCREF(native.allocate);
     Py_INCREF(native.log);
+    Py_INCREF(native.allocate);
+    Py_INCREF(native.exporter);
+    Py_INCREF(native.show_torch);
+    Py_INCREF(native.choose_stream);
     Py_RETURN_NONE;
 }
 
@@ -180,7 +185,14 @@ static PyMethodDef functions[] = {
      "    arrays: with the dtypes and shapes of ``hone.registry.signature(operation)``, any strides. Results that are "
      "left\n"
      "        out are made, like the first array; those that are given are written.\n"
-     "    scalars: by name; those that are left out have the signature's defaults.\n\n"
+     "    scalars: by name; those that are left out have the signature's defaults.\n"
+     "    stream: of arrays on a GPU: a stream of torch or CuPy, what has __cuda_stream__, or its number; left out: "
+     "their\n"
+     "        framework's current one.\n"
+     "    axes: of scaled_dot_product_attention: \"bhsd\" for torch's order of axes, \"bshd\" for hone's; tensors of "
+     "torch "
+     "ask\n"
+     "        for it.\n\n"
      "Returns:\n"
      "    The result, or a tuple of them.\n\n"
      "Raises:\n"
@@ -192,7 +204,9 @@ static PyMethodDef functions[] = {
      "Decides and prepares without running: a plan for arrays of the same dtypes, shapes, strides and alignment.\n\n"
      "    plan = hone.bind(\"rms_norm\", x, weight, y, eps=1e-5)\n"
      "    plan(x, weight, y)\n\n"
-     "Takes what :func:`run` takes. A plan that is bound without results makes them. ``plan.kernel`` names what runs."},
+     "Takes what :func:`run` takes; ``stream`` is for the plan's calls that name none. A plan that is bound without "
+     "results\n"
+     "makes them. ``plan.kernel`` names what runs."},
     {"call", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS,
      "call(operation, *arrays, **scalars)\n--\n\n"
      "The call that arguments describe; an array may be a pair (dtype, shape)."},
@@ -200,7 +214,7 @@ static PyMethodDef functions[] = {
     {"use", use, METH_O, "use(runtime or None): the runtime of the module's functions."},
     {"contexts_used", contexts_used, METH_NOARGS, "contexts_used(): from now on calls look for a context."},
     {"version", version, METH_NOARGS, "version(): of the library."},
-    {"setup", setup, METH_VARARGS, "setup(errors, context_variable, default_runtime, allocate, log)"},
+    {"setup", setup, METH_VARARGS, "setup(errors, context_variable, ...)"},
     {0},
 };
 

@@ -18,7 +18,10 @@ typedef struct native_state {
     PyObject *name_dlpack, *name_get, *versioned_arguments, *unversioned_arguments;
     PyObject *context_variable;     // contextvars.ContextVar of hone.Context or None
     PyObject *default_runtime;      // Python: makes or returns the runtime of the module's functions
-    PyObject *allocate;             // Python: allocate(like, dtype, shape) makes a result
+    PyObject *allocate;             // Python: allocate(like, dtype, shape, stream) makes a result
+    PyObject *exporter;             // Python: exporter(type), what shows arrays of a type, or None
+    PyObject *show_torch;           // what exporter gives for tensors of torch
+    PyObject *choose_stream;        // Python: choose(given, device, arrays) -> (stream, whether the call waits)
     PyObject *log;                  // Python: log(level, message), levels as hone's
     bool contexts_used;             // whether any context was ever entered
     struct native_runtime *runtime; // that of the module's functions; NULL: not made yet
@@ -45,6 +48,7 @@ typedef struct native_operation {
     hone_signature *signature;
     PyObject *name;
     size_t count, positional; // values; those in front that are no result and not keyword-only
+    bool asks_axes;           // a function of torch has its name, and other axes
     native_parameter *parameters;
 } native_operation;
 
@@ -92,8 +96,37 @@ typedef struct native_tensor {
 // Views an array without a copy: DLPack, with or without versions; ml_dtypes' arrays of numpy, which DLPack refuses, by
 // their array interface. describe: a pair (dtype, shape) is a tensor without data. False with an exception set.
 bool native_tensor_of(PyObject *object, bool describe, native_tensor *out);
+// Whether it is a tensor of torch.
+bool native_is_torch(PyObject *object);
+// The view of an array of four dims with its two in the middle in turn. False with an exception set: it has not four.
+bool native_tensor_swap(native_tensor *tensor);
 // Whether the object may be written: its memory is, and it is no JAX array.
 bool native_tensor_check_writable(PyObject *object, const native_tensor *tensor, PyObject *name);
+
+// --- streams.c
+
+// What a run in C is given: NULL on the CPU.
+typedef struct native_execution {
+    hone_execution execution;
+    hone_device device;
+    bool on_gpu;      // else nothing of it is asked for
+    bool waits;       // some array's framework has no stream to order by: the call ends when its kernel has
+    PyObject *stream; // the number, for Python; NULL: none was given
+} native_execution;
+
+struct native_arguments;
+// The stream of a call with these arrays: the one that is given (NULL: none), else the current one of their framework.
+// False with an exception set. native_execution_close in either case.
+bool native_execution_open(
+    native_execution *out, const native_runtime *runtime, const struct native_arguments *arguments, PyObject *given);
+void native_execution_close(native_execution *execution);
+// For hone_run: NULL on the CPU.
+const hone_execution *native_execution_of(const native_execution *execution);
+// After the run: waits for it where the call does. Without the interpreter's lock.
+hone_status native_execution_end(const native_execution *execution, const native_runtime *runtime, hone_error *err);
+// Whether the stream is being captured: an exception then, for what may not happen there.
+bool native_execution_check_uncaptured(
+    const native_execution *execution, const native_runtime *runtime, const char *what);
 
 // --- arguments.c
 
@@ -102,7 +135,12 @@ typedef struct native_arguments {
     size_t count;      // of values, up to the last that was given
     size_t held_count; // of held
     bool lacks_results;
-    PyObject *like; // the first array, borrowed
+    bool makes;                        // what is taken now was made for this call
+    bool asks_axes;                    // tensors of torch are refused: nobody has said in which order their axes are
+    bool swaps;                        // axes="bhsd": arrays have their two dims in the middle in turn
+    PyObject *like;                    // the first array, borrowed
+    PyObject *axes, *stream;           // what came by these names, borrowed; NULL: nothing
+    const native_execution *execution; // for results that are made; NULL: none yet
     hone_value values[MAX_VALUES];
     PyObject *objects[MAX_VALUES]; // borrowed; NULL: not given
     native_tensor held[MAX_VALUES];

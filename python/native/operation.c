@@ -5,8 +5,8 @@
 
 // --- running
 
-// Everything of a call but the taking of its arguments.
-static PyObject *run_taken(native_operation *operation, native_arguments *arguments)
+// Everything of a call but the taking of its arguments and of its stream.
+static PyObject *run_taken(native_operation *operation, native_arguments *arguments, const native_execution *execution)
 {
     PyObject *made[MAX_VALUES], *entered = NULL, *results;
     hone_context *context = NULL;
@@ -16,7 +16,8 @@ static PyObject *run_taken(native_operation *operation, native_arguments *argume
     if (results != NULL && native_context_current(&context, &entered)) {
         hone_status status;
         Py_BEGIN_ALLOW_THREADS hone_context *previous = context != NULL ? hone_context_enter(context) : NULL;
-        status = hone_run(operation->op, arguments->values, arguments->count, NULL, &err);
+        status = hone_run(operation->op, arguments->values, arguments->count, native_execution_of(execution), &err);
+        if (status == HONE_OK) status = native_execution_end(execution, operation->runtime, &err);
         if (context != NULL) hone_context_enter(previous);
         Py_END_ALLOW_THREADS if (status != HONE_OK)
         {
@@ -35,8 +36,14 @@ static PyObject *run_taken(native_operation *operation, native_arguments *argume
 PyObject *native_operation_run(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     native_arguments arguments;
+    native_execution execution;
+    PyObject *results = NULL;
     if (!native_arguments_take(&arguments, operation, args, count, names, false)) return NULL;
-    PyObject *results = run_taken(operation, &arguments);
+    if (native_execution_open(&execution, operation->runtime, &arguments, arguments.stream)) {
+        arguments.execution = &execution;
+        results = run_taken(operation, &arguments, &execution);
+    }
+    native_execution_close(&execution);
     native_arguments_release(&arguments);
     return results;
 }
@@ -44,8 +51,15 @@ PyObject *native_operation_run(native_operation *operation, PyObject *const *arg
 PyObject *native_operation_bind(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     native_arguments arguments;
+    native_execution execution;
+    PyObject *plan = NULL;
     if (!native_arguments_take(&arguments, operation, args, count, names, false)) return NULL;
-    PyObject *plan = native_plan_new(operation, &arguments);
+    if (native_execution_open(&execution, operation->runtime, &arguments, arguments.stream) &&
+        native_execution_check_uncaptured(&execution, operation->runtime, "binding decides and loads code")) {
+        arguments.execution = &execution;
+        plan = native_plan_new(operation, &arguments);
+    }
+    native_execution_close(&execution);
     native_arguments_release(&arguments);
     return plan;
 }
@@ -225,6 +239,7 @@ static native_operation *make(native_runtime *runtime, PyObject *name)
     self->signature = hone_op_signature(op);
     self->parameters = NULL;
     self->count = self->positional = 0;
+    self->asks_axes = strcmp(hone_signature_name(self->signature), "scaled_dot_product_attention") == 0;
     self->name = PyUnicode_FromString(hone_signature_name(self->signature));
     if (self->name == NULL || !fill_parameters(self)) Py_CLEAR(self);
     return self;

@@ -17,8 +17,9 @@ typedef struct native_plan {
     const hone_plan *plan;
     size_t count; // values
     hone_value values[MAX_VALUES];
-    PyObject *texts; // keeps the strings of values
-    bool makes_results;
+    PyObject *texts;  // keeps the strings of values
+    PyObject *stream; // of every call that names none; NULL: the arrays' own
+    bool makes_results, asks_axes, swaps;
     size_t tensor_count, input_count; // in order; those in front are parameters
     bound_tensor *tensors;
 } native_plan;
@@ -105,6 +106,10 @@ PyObject *native_plan_new(native_operation *operation, native_arguments *argumen
     self->operation = operation;
     self->plan = NULL;
     self->texts = NULL;
+    self->stream = arguments->stream != Py_None ? arguments->stream : NULL;
+    Py_XINCREF(self->stream);
+    self->asks_axes = arguments->asks_axes;
+    self->swaps = arguments->swaps;
     self->tensors = NULL;
     self->tensor_count = self->input_count = 0;
     self->makes_results = makes_results;
@@ -173,6 +178,7 @@ static bool take(const native_plan *self, native_arguments *out, PyObject *objec
     const native_parameter *parameter = &self->operation->parameters[bound->value];
     if (!native_tensor_of(object, false, tensor)) return false;
     out->held_count++;
+    if (self->swaps && !native_tensor_swap(tensor)) return false;
     if (parameter->is_result && !native_tensor_check_writable(object, tensor, parameter->name)) return false;
     if (!same_layout(bound, tensor->tensor) || alignment_of(tensor->tensor) < bound->aligned)
         return fail_tensor(self, bound);
@@ -187,6 +193,9 @@ static bool take_all(const native_plan *self, native_arguments *out, PyObject *a
     memcpy(out->values, self->values, self->count * sizeof *out->values);
     out->count = self->count;
     out->held_count = 0;
+    out->execution = NULL;
+    out->makes = out->asks_axes = false;
+    out->swaps = self->swaps;
     out->lacks_results = given == self->input_count && self->makes_results;
     if (given != asked && given != self->tensor_count) {
         PyErr_Format(
@@ -204,20 +213,30 @@ static bool take_all(const native_plan *self, native_arguments *out, PyObject *a
     return true;
 }
 
-static PyObject *run(const native_plan *self, native_arguments *arguments)
+static hone_status run_plan(
+    const native_plan *self, const native_arguments *arguments, const native_execution *execution, hone_error *err)
+{
+    hone_status status = self->plan->run(self->plan, arguments->values, native_execution_of(execution));
+    if (status == HONE_OK) return native_execution_end(execution, self->operation->runtime, err);
+    *err = (hone_error){.status = status, .where = "plan.run"};
+    PyOS_snprintf(
+        err->message, sizeof err->message, "kernel %s failed for %s: %s", self->plan->kernel->name,
+        hone_call_text(self->plan->call), hone_status_name(status));
+    return status;
+}
+
+static PyObject *run(const native_plan *self, native_arguments *arguments, const native_execution *execution)
 {
     PyObject *made[MAX_VALUES];
     memset(made, 0, self->operation->count * sizeof *made);
+    arguments->execution = execution;
     PyObject *results = native_arguments_results(arguments, self->operation, made);
     if (results != NULL) {
         hone_status status;
-        Py_BEGIN_ALLOW_THREADS status = self->plan->run(self->plan, arguments->values, NULL);
+        hone_error err;
+        Py_BEGIN_ALLOW_THREADS status = run_plan(self, arguments, execution, &err);
         Py_END_ALLOW_THREADS if (status != HONE_OK)
         {
-            hone_error err = {.status = status, .where = "plan.run"};
-            PyOS_snprintf(
-                err.message, sizeof err.message, "kernel %s failed for %s: %s", self->plan->kernel->name,
-                hone_call_text(self->plan->call), hone_status_name(status));
             native_raise(&err);
             Py_CLEAR(results);
         }
@@ -226,16 +245,29 @@ static PyObject *run(const native_plan *self, native_arguments *arguments)
     return results;
 }
 
+// *out is borrowed.
+static bool take_stream(const native_plan *self, PyObject *keywords, PyObject **out)
+{
+    PyObject *given = keywords != NULL ? PyDict_GetItemString(keywords, "stream") : NULL;
+    *out = given != NULL && given != Py_None ? given : self->stream;
+    if (keywords == NULL || PyDict_Size(keywords) == (given != NULL)) return true;
+    PyErr_SetString(
+        PyExc_TypeError, "a plan's scalars are those that it was bound with: it takes arrays alone, and stream");
+    return false;
+}
+
 static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
 {
     const native_plan *self = (native_plan *)object;
     native_arguments arguments;
-    if (keywords != NULL && PyDict_Size(keywords) > 0) {
-        PyErr_SetString(PyExc_TypeError, "a plan's scalars are those that it was bound with: it takes arrays alone");
-        return NULL;
+    native_execution execution;
+    PyObject *results = NULL, *stream;
+    if (!take_stream(self, keywords, &stream)) return NULL;
+    if (take_all(self, &arguments, args, (size_t)PyTuple_Size(args))) {
+        if (native_execution_open(&execution, self->operation->runtime, &arguments, stream))
+            results = run(self, &arguments, &execution);
+        native_execution_close(&execution);
     }
-    PyObject *results = NULL;
-    if (take_all(self, &arguments, args, (size_t)PyTuple_Size(args))) results = run(self, &arguments);
     native_arguments_release(&arguments);
     return results;
 }
@@ -260,6 +292,7 @@ static void dealloc(PyObject *object)
     hone_plan_release(&self->plan);
     PyMem_Free(self->tensors);
     Py_XDECREF(self->texts);
+    Py_XDECREF(self->stream);
     Py_DECREF((PyObject *)self->operation);
     native_object_free(object);
 }

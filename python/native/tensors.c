@@ -199,6 +199,46 @@ PyObject *native_shape(const hone_tensor *tensor)
 
 // --- all of them
 
+// --- types
+
+// Arrays of some types are shown by a function of Python's, which may also refuse them; most types have none.
+typedef struct known_type {
+    PyTypeObject *type;
+    PyObject *exporter; // or None
+} known_type;
+
+static known_type known_types[8];
+static size_t known_last;
+
+static const known_type *learn_type(PyTypeObject *type)
+{
+    static size_t next;
+    PyObject *exporter = PyObject_CallFunctionObjArgs(native.exporter, (PyObject *)type, NULL);
+    if (exporter == NULL) return NULL;
+    known_last = next++ % (sizeof known_types / sizeof *known_types);
+    known_type *known = &known_types[known_last];
+    const known_type before = *known;
+    Py_INCREF((PyObject *)type);
+    *known = (known_type){type, exporter};
+    Py_XDECREF((PyObject *)before.type);
+    Py_XDECREF(before.exporter);
+    return known;
+}
+
+// NULL with an exception; else borrowed, and Py_None for most.
+static PyObject *exporter_of(PyTypeObject *type)
+{
+    const known_type *known = &known_types[known_last];
+    if (known->type == type) return known->exporter;
+    for (size_t i = 0; i < sizeof known_types / sizeof *known_types; i++) {
+        if (known_types[i].type != type) continue;
+        known_last = i;
+        return known_types[i].exporter;
+    }
+    known = learn_type(type);
+    return known != NULL ? known->exporter : NULL;
+}
+
 // An exporter without the argument knows no versions, and has said what is wrong already.
 static PyObject *export_versioned(PyObject *object)
 {
@@ -264,12 +304,62 @@ static bool open_refused(PyObject *object, native_tensor *out)
     return open_interface(object, info, out);
 }
 
+static bool open_array(PyObject *object, native_tensor *out)
+{
+    PyObject *capsule = PyObject_CallMethodObjArgs(object, native.name_dlpack, NULL);
+    return capsule != NULL ? open_capsule(capsule, out) : open_refused(object, out);
+}
+
+// What the exporter gives back: a capsule, or an array that shows itself.
+static bool open_shown(PyObject *exporter, PyObject *object, native_tensor *out)
+{
+    Py_INCREF(exporter); // another thread may learn types meanwhile
+    PyObject *shown = PyObject_CallFunctionObjArgs(exporter, object, NULL);
+    Py_DECREF(exporter);
+    if (shown == NULL) return fail_dtype(object);
+    if (PyCapsule_CheckExact(shown)) return open_capsule(shown, out);
+    bool done = open_array(shown, out);
+    Py_DECREF(shown);
+    return done;
+}
+
 bool native_tensor_of(PyObject *object, bool describe, native_tensor *out)
 {
     if (describe && PyTuple_Check(object) && (PyTuple_Size(object) == 2 || PyTuple_Size(object) == 4))
         return describe_pair(object, out);
-    PyObject *capsule = PyObject_CallMethodObjArgs(object, native.name_dlpack, NULL);
-    return capsule != NULL ? open_capsule(capsule, out) : open_refused(object, out);
+    PyObject *exporter = exporter_of(Py_TYPE(object));
+    if (exporter == NULL) return false;
+    return exporter == Py_None ? open_array(object, out) : open_shown(exporter, object, out);
+}
+
+bool native_is_torch(PyObject *object)
+{
+    PyObject *exporter = exporter_of(Py_TYPE(object));
+    if (exporter == NULL) PyErr_Clear(); // the next look tells it
+    return exporter != NULL && exporter == native.show_torch;
+}
+
+bool native_tensor_swap(native_tensor *tensor)
+{
+    const hone_tensor *from = tensor->tensor;
+    int64_t step = 1;
+    if (from->ndim != 4) {
+        PyErr_Format(PyExc_ValueError, "an array of axes bhsd has 4 dims, and this one %d", (int)from->ndim);
+        return false;
+    }
+    int64_t shape[4], strides[4];
+    for (int i = 3; i >= 0; step *= from->shape[i--]) {
+        int to = i == 1 ? 2 : i == 2 ? 1 : i;
+        shape[to] = from->shape[i];
+        strides[to] = from->strides != NULL ? from->strides[i] : step;
+    }
+    tensor->own = *from;
+    memcpy(tensor->shape, shape, sizeof shape);
+    memcpy(tensor->strides, strides, sizeof strides);
+    tensor->own.shape = tensor->shape;
+    tensor->own.strides = tensor->strides;
+    tensor->tensor = &tensor->own;
+    return true;
 }
 
 // Types whose objects were found to be writable: almost always the same one.

@@ -31,8 +31,9 @@ class Python(unittest.TestCase):
         return out
 
     def test_the_package_passes_its_tests(self):
-        self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_jax",
-                    PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone")
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_streams", "test_jax",
+                    PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone",
+                    HONE_TEST_FAKES=BUILD / "tests" / "fakes")
 
     def test_tqdm_shows_a_contest(self):
         out = self.passes(sys.executable, "-B", "-c",

@@ -1,0 +1,79 @@
+"""Which stream of a GPU a call runs on: the caller's where one is named, else the current one of the arrays' framework."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hone._arrays import family
+
+_LEGACY = 1  # the driver's number of the default stream that waits for others; 0 means it as well
+
+
+def _torch_current(device: int) -> int:
+    return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
+
+
+def _cupy_current(device: int) -> int:
+    return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
+
+
+_CURRENT: dict[str, tuple[str, Callable[[int], int]]] = {
+    "torch": ("torch", _torch_current),
+    "cupy": ("CuPy", _cupy_current),
+}
+
+
+def _number_of(stream: Any) -> int:
+    """The driver's number of a stream: an int, torch's, CuPy's, or what has ``__cuda_stream__``."""
+    for name in ("cuda_stream", "ptr"):
+        number = getattr(stream, name, None)
+        if isinstance(number, int):
+            return number
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
+        return stream
+    raise TypeError(
+        f"stream is a stream of torch or CuPy, what has __cuda_stream__, or the driver's number of one, and {stream!r} came")
+
+
+def _check_device(stream: Any, device: int) -> None:
+    """torch's and CuPy's say where they are; -1 is CuPy's for the current one."""
+    where = getattr(stream, "device_index", getattr(stream, "device_id", device))
+    if isinstance(where, int) and where >= 0 and where != device:
+        raise ValueError(f"the stream is of cuda:{where}, and the arrays lie on cuda:{device}")
+
+
+def _current(families: set[str], device: int) -> int:
+    found = {name: ask(device) or _LEGACY for key, (name, ask) in _CURRENT.items() if key in families}
+    if len(set(found.values())) > 1:
+        said = ", ".join(f"{name}'s is {number:#x}" for name, number in found.items())
+        raise ValueError(
+            f"arrays of several frameworks came, and their current streams differ ({said}): make one the other's, for example "
+            "with torch.cuda.stream(torch.cuda.ExternalStream(cupy.cuda.get_current_stream().ptr)), or name one with stream=")
+    return next(iter(found.values()), _LEGACY)
+
+
+def choose(given: Any, device: int, arrays: Sequence[Any]) -> tuple[int, bool]:
+    """The stream of a call, and whether the call waits for its end.
+
+    Arrays of a framework that has no current stream to ask for are there when they are shown (JAX's), or in the order of the
+    default stream, as DLPack has it (anybody's else). Nothing orders what is done with them later, so that the call waits.
+
+    Args:
+        given: what the caller named; None: nothing.
+        device: number of the GPU.
+        arrays: those that lie on it.
+    """
+    families = {family(array) for array in arrays}
+    if given is not None:
+        _check_device(given, device)
+        return _number_of(given), "jax" in families
+    stream = _current(families, device)
+    if stream != _LEGACY:
+        for array in arrays:
+            if family(array) == "":
+                array.__dlpack__(stream=stream)  # the stream waits for what made it
+    return stream, not families <= set(_CURRENT)
