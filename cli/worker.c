@@ -1,11 +1,15 @@
 // hone-worker: the process in which kernels are tried, so that one that crashes, hangs or writes out of bounds harms nobody.
 // The tuner starts it and talks to it over file descriptor 3. As "hone-worker query PATH SHA256 ENTRY" it asks a library of a
-// pack for a function, answers by its exit code, and says on standard output why there is none.
+// pack for a function, answers by its exit code, and says on standard output why there is none. As "hone-worker devices PLATFORM"
+// it opens a platform with its drivers, in the same way.
 #include "kernels/kernels.h"
 #include "platforms/native/kernel.h"
+#include "platforms/platform.h"
+#include "registry/names.h"
 #include "tune/tuner.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int query(const char *path, const char *sha256, const char *entry)
@@ -20,8 +24,29 @@ static int query(const char *path, const char *sha256, const char *entry)
     return HONE_PACK_QUERY_REFUSED;
 }
 
+// Without the library's own end: a driver that fails at the exit has answered.
+static int ask_devices(const char *name)
+{
+    const hone_allocator allocator = hone_allocator_system();
+    const hone_log silent = {.write = NULL};
+    hone_platform_instance *instance = NULL;
+    hone_platform platform;
+    hone_error err = {.message = ""};
+    hone_status status = hone_platform_parse(name, &platform, &err);
+    const hone_platform_ops *ops = status == HONE_OK ? hone_platform_ops_of(platform) : NULL;
+    if (ops != NULL && ops->open != NULL) {
+        size_t count = 0;
+        status = ops->open(&allocator, &silent, &instance, &err);
+        if (status == HONE_OK) (void)ops->devices(instance, &count);
+    }
+    if (status != HONE_OK) printf("\n%s\n", err.message);
+    fflush(stdout);
+    _Exit(status == HONE_OK ? HONE_PLATFORM_OPENED : HONE_PLATFORM_REFUSED);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "query") == 0) return query(argv[2], argv[3], argv[4]);
+    if (argc == 3 && strcmp(argv[1], "devices") == 0) return ask_devices(argv[2]);
     return hone_worker_main(3, hone_kernels_register);
 }

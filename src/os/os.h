@@ -183,7 +183,7 @@ hone_status hone_process_spawn(const char *program, const char *const *arguments
 // Runs a program to its end, found as a shell finds it, and appends what it prints, at most limit bytes.
 //   arguments    NULL-ended, the program first
 //   out_exit     its exit code; 127: it was not found
-// Returns: HONE_OK; HONE_BUSY: the deadline passed, and it was ended; HONE_KERNEL_FAILED: a signal ended it; HONE_IO.
+// Returns: HONE_OK; HONE_BUSY: the deadline passed, and it was ended; HONE_KERNEL_FAILED: a signal (err->system_code) ended it; HONE_IO.
 hone_status hone_process_run(
     const char *const *arguments, uint64_t deadline_ns, size_t limit, hone_buffer *out, int *out_exit, hone_error *err);
 // Path of a program that a shell would find, without links; false when there is none.

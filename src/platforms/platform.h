@@ -9,6 +9,10 @@
 
 typedef struct hone_platform_instance hone_platform_instance;
 
+// Exit codes of "hone-worker devices PLATFORM", which opens a platform that wakes drivers. A driver may end the process itself,
+// most often with 0 or 1: these say that an answer was reached.
+enum { HONE_PLATFORM_OPENED = 90, HONE_PLATFORM_REFUSED = 91 };
+
 // Which way bytes go between the host's memory and the device's.
 typedef enum hone_copy { HONE_COPY_IN, HONE_COPY_OUT, HONE_COPY_WITHIN } hone_copy;
 

@@ -10,6 +10,8 @@
 
 static const char where[] = "runtime.devices";
 
+enum { ANSWER_SECONDS = 30 }; // eight GPUs that nobody keeps awake take ten
+
 // What opens a platform here: some stand by until somebody names them.
 static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform platform)
 {
@@ -21,6 +23,99 @@ static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform pla
     return NULL;
 }
 
+bool hone_runtime_find_worker(hone_runtime *rt, char *out, size_t size)
+{
+    hone_mutex_lock(&rt->mutex);
+    hone_status status =
+        rt->workers != NULL ? HONE_OK : hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, NULL);
+    hone_mutex_unlock(&rt->mutex);
+    return status == HONE_OK && hone_worker_pool_program(rt->workers, out, size, NULL) == HONE_OK;
+}
+
+// What a process said last: the words of a refusal, or of a driver that ended it.
+static const char *last_line(char *text)
+{
+    size_t size = strlen(text);
+    while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == ' '))
+        text[--size] = '\0';
+    const char *newline = strrchr(text, '\n');
+    return newline != NULL ? newline + 1 : text;
+}
+
+// What became of the worker that was asked, as a status of the platform.
+static hone_status judge(const hone_platform_ops *ops, hone_status run, int code, char *said, hone_error *err)
+{
+    char how[128];
+    const char *line = last_line(said);
+    if (run == HONE_OK && code == HONE_PLATFORM_OPENED) return HONE_OK;
+    if (run == HONE_OK && code == HONE_PLATFORM_REFUSED) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", line);
+    if (run == HONE_BUSY)
+        snprintf(how, sizeof how, "did not answer within %d seconds", (int)ANSWER_SECONDS);
+    else if (run == HONE_KERNEL_FAILED)
+        snprintf(how, sizeof how, "ended the process by signal %d", err->system_code);
+    else
+        snprintf(how, sizeof how, "ended the process with exit code %d before there was an answer", code);
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "a driver of %s, when a process of its own asked for its devices, %s%s%.300s%s: it is not loaded here; mend or "
+        "remove the driver, or leave the platform out with HONE_PLATFORMS",
+        ops->name, how, line[0] != '\0' ? " (it said: " : "", line, line[0] != '\0' ? ")" : "");
+}
+
+static int open_alone(void *ctx, int fd)
+{
+    const hone_platform_ops *ops = ctx;
+    const hone_allocator allocator = hone_allocator_system();
+    const hone_log silent = {.write = NULL};
+    hone_platform_instance *instance = NULL;
+    (void)fd;
+    return ops->open(&allocator, &silent, &instance, NULL) == HONE_OK ? HONE_PLATFORM_OPENED : HONE_PLATFORM_REFUSED;
+}
+
+// Where there is no worker a process of one thread tries it in a child of its own. What a driver refuses there says little, since
+// a child shares what the host has opened already: only a death or silence counts.
+static hone_status ask_child(hone_runtime *rt, const hone_platform_ops *ops, hone_error *err)
+{
+    hone_process child;
+    char byte, silence[1] = "";
+    int signal_number = 0, code = 0;
+    if (hone_os_thread_count() != 1 || hone_process_fork(open_alone, (void *)(uintptr_t)ops, &child, NULL) != HONE_OK) {
+        hone_log_write(
+            &rt->log, HONE_LOG_INFO,
+            "the drivers of %s are loaded without a trial: there is no hone-worker to try them in; HONE_WORKER names "
+            "one",
+            ops->name);
+        return HONE_OK;
+    }
+    const uint64_t deadline = hone_os_now_ns() + ANSWER_SECONDS * UINT64_C(1000000000);
+    const bool is_late = hone_fd_read(child.fd, &byte, 1, deadline) == HONE_BUSY;
+    hone_process_kill(&child, &signal_number, &code);
+    if (!is_late && signal_number == 0 && code == HONE_PLATFORM_REFUSED) return HONE_OK;
+    if (err != NULL) err->system_code = signal_number;
+    return judge(ops, is_late ? HONE_BUSY : signal_number != 0 ? HONE_KERNEL_FAILED : HONE_OK, code, silence, err);
+}
+
+// A driver is code of others that may abort, exit or hang as soon as it is asked. A worker is asked first, so that this program
+// loads only what has answered there.
+static hone_status ask_worker(hone_runtime *rt, const hone_platform_ops *ops, hone_error *err)
+{
+    enum { PATH_SIZE = 4096, SAID_LIMIT = 16 << 10 };
+    char worker[PATH_SIZE];
+    if (!hone_runtime_find_worker(rt, worker, sizeof worker)) return ask_child(rt, ops, err);
+    const char *const arguments[] = {worker, "devices", ops->name, NULL};
+    int code = 0;
+    hone_buffer said;
+    hone_buffer_init(&said, rt->allocator);
+    const uint64_t deadline = hone_os_now_ns() + ANSWER_SECONDS * UINT64_C(1000000000);
+    hone_status status = hone_process_run(arguments, deadline, SAID_LIMIT, &said, &code, err);
+    if (said.failed)
+        status = hone_fail_memory(err, where);
+    else if (status != HONE_OUT_OF_MEMORY)
+        status = judge(ops, status, code, said.size > 0 ? said.data : (char[1]){0}, err);
+    hone_buffer_deinit(&said);
+    return status;
+}
+
 // Opens one platform, or keeps the reason why it is not here.
 static hone_status open_platform(hone_runtime *rt, const hone_platform_row *row, hone_error *err)
 {
@@ -30,7 +125,8 @@ static hone_status open_platform(hone_runtime *rt, const hone_platform_row *row,
     if (ops == NULL) {
         snprintf(why.message, sizeof why.message, "%s", row->reason);
     } else {
-        hone_status status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
+        hone_status status = ops->wakes ? ask_worker(rt, ops, &why) : HONE_OK;
+        if (status == HONE_OK) status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
         if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
         if (status == HONE_OK) return HONE_OK;
     }

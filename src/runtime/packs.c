@@ -50,15 +50,6 @@ static hone_status settle(hone_runtime *rt, hone_loaded_pack *loaded, hone_error
 // when its pack is read, so that one that crashes then is refused, and no program that would have taken its kernel by
 // priority goes down with it.
 
-static bool find_worker(hone_runtime *rt, char *out, size_t size)
-{
-    hone_mutex_lock(&rt->mutex);
-    hone_status status =
-        rt->workers != NULL ? HONE_OK : hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, NULL);
-    hone_mutex_unlock(&rt->mutex);
-    return status == HONE_OK && hone_worker_pool_program(rt->workers, out, size, NULL) == HONE_OK;
-}
-
 static hone_status try_library(
     const hone_runtime *rt, const char *worker, const hone_pack_variant *variant, hone_error *err)
 {
@@ -103,7 +94,7 @@ static hone_status try_libraries(hone_runtime *rt, hone_kernel_pack *pack, hone_
         const hone_pack_kernel *kernel = hone_pack_kernel_at(pack, i)->code->pack;
         for (size_t j = 0; library_of(kernel, j) != NULL; j++) {
             hone_error why = {.message = ""};
-            if (worker[0] == '\0' && !find_worker(rt, worker, sizeof worker)) return HONE_OK;
+            if (worker[0] == '\0' && !hone_runtime_find_worker(rt, worker, sizeof worker)) return HONE_OK;
             if (try_library(rt, worker, library_of(kernel, j), &why) == HONE_OK) continue;
             if (hone_pack_refuse(pack, i, &why) != HONE_OK) return hone_fail_memory(err, where);
         }

@@ -106,6 +106,9 @@ hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err);
 // The device that tensors say they are on; *out NULL when there is none. Only a device that is not the CPU wakes others.
 hone_status hone_runtime_find_device(
     hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err);
+// The path of hone-worker; false when there is none.
+bool hone_runtime_find_worker(hone_runtime *rt, char *out, size_t size);
+
 // Whether the platform of a kernel can run on a device that another platform found; opens that platform at the first
 // question. HONE_OK for kernels of the device's own platform. HONE_UNAVAILABLE with what is missing.
 hone_status hone_runtime_visit(

@@ -3,10 +3,11 @@
 import hashlib
 import json
 import shutil
+import subprocess
 import tempfile
 import unittest
 
-from support import BUILD, DATA, NO, CommandTest, measured
+from support import BUILD, COMMAND, DATA, NO, CommandTest, measured
 
 CALL = "rms_norm(f32[4,64], f32[64]) @opencl:0"
 SHORT = ["--seconds", "5", "--evals", "3"]
@@ -31,6 +32,18 @@ class OpenCL(CommandTest):
     def compiled(self):
         folder = self.folder / "cache" / "hone" / "compiled"
         return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+    def test_a_driver_that_aborts_ends_no_command(self):
+        """PoCL aborts where there is no /sys, as in some containers."""
+        hidden = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /sys && exec \"$@\"", "sh", COMMAND]
+        for arguments in (["list", "rms_norm"], ["devices"], ["doctor"]):
+            answer = subprocess.run([*hidden, *arguments], env=self.environment(self.pocl()), cwd=self.folder, text=True,
+                                    capture_output=True, timeout=120)
+            if "unshare" in answer.stderr or "mount" in answer.stderr:
+                self.skipTest(f"/sys cannot be hidden here: {answer.stderr}")
+            self.assertIn(answer.returncode, (0, 1), answer.stderr)
+            if arguments[0] != "doctor":
+                self.assertIn("a driver of opencl", answer.stdout)
 
     def test_devices_shows_what_the_device_is(self):
         opencl = self.platform(self.pocl())

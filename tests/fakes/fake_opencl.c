@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "fake_log.h"
 
@@ -135,9 +136,23 @@ static void cut_list(void)
         *colon = '\0';
 }
 
+// A driver that ends the process, or never answers.
+static void end_as_told(void)
+{
+    const char *how = getenv("FAKE_OPENCL_END");
+    if (how == NULL) return;
+    fprintf(stderr, "the driver gives up\n");
+    if (strcmp(how, "abort") == 0) abort();
+    if (strcmp(how, "exit") == 0) exit(0);
+    if (strcmp(how, "hang") == 0)
+        for (;;)
+            sleep(1);
+}
+
 EXPORT opencl_result clGetPlatformIDs(uint32_t room, opencl_platform **platforms, uint32_t *count)
 {
     opencl_result result = fault("platforms");
+    end_as_told();
     cut_list();
     if (result != OPENCL_SUCCESS) return result;
     const uint32_t there = number_of("FAKE_OPENCL_PLATFORMS", 1) > 1 ? 2 : 1;

@@ -45,7 +45,9 @@ hone_status hone_process_run(
     hone_process_kill(&process, &signal_number, out_exit);
     if (status != HONE_OK) return hone_fail(err, status, where, "%s did not end in time", arguments[0]);
     if (signal_number == 0) return HONE_OK;
-    return hone_fail(err, HONE_KERNEL_FAILED, where, "%s was ended by signal %d", arguments[0], signal_number);
+    hone_fail(err, HONE_KERNEL_FAILED, where, "%s was ended by signal %d", arguments[0], signal_number);
+    if (err != NULL) err->system_code = signal_number;
+    return HONE_KERNEL_FAILED;
 }
 
 static bool take(const char *path, char *out, size_t size)

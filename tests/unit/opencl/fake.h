@@ -14,6 +14,7 @@ static inline void fake_choose(fake *f, const char *loader)
         "FAKE_OPENCL_MEMORY",
         "FAKE_OPENCL_VERSION",
         "FAKE_OPENCL_FAULT",
+        "FAKE_OPENCL_END",
         NULL};
     char path[512];
     fake_begin(f, "FAKE_OPENCL_LOG", faults);

@@ -2,6 +2,7 @@
 #include "fake.h"
 
 #include "failing_allocator.h"
+#include "hone/runtime.h"
 #include "platforms/opencl/icd.h"
 #include "platforms/opencl/opencl.h"
 
@@ -228,6 +229,67 @@ static void runs_that_fail_have_no_time(void **state)
     assert_int_equal(t.started, 4);
 }
 
+// Asked by a runtime: this process goes on, and says what became of the driver.
+static void assert_survives(const char *end, const char *worker, const char *words)
+{
+    hone_runtime *rt = NULL;
+    hone_error err = {.message = ""};
+    size_t count = 0;
+    const char *reason = NULL;
+    setenv("FAKE_OPENCL_END", end, 1);
+    setenv("HONE_WORKER", worker, 1);
+    setenv("HONE_STORE", "none", 1);
+    setenv("HONE_PLATFORMS", "native,opencl", 1);
+    assert_int_equal(hone_runtime_open(NULL, &rt, &err), HONE_OK);
+    assert_non_null(hone_runtime_devices(rt, &count));
+    assert_int_equal(count, 1); // the CPU
+    assert_false(hone_runtime_platform(rt, HONE_OPENCL, &reason));
+    if (strstr(reason, words) == NULL) fail_msg("'%s' is not in: %s", words, reason);
+    assert_non_null(strstr(reason, "a driver of opencl"));
+    hone_runtime_close(&rt);
+    unsetenv("HONE_PLATFORMS");
+    unsetenv("HONE_STORE");
+    unsetenv("HONE_WORKER");
+    unsetenv("FAKE_OPENCL_END");
+}
+
+static void a_driver_that_aborts_or_exits_ends_a_worker_and_no_program(void **state)
+{
+    (void)state;
+    assert_survives("abort", HONE_TEST_WORKER, "by signal 6 (it said: the driver gives up)");
+    assert_survives(
+        "exit", HONE_TEST_WORKER, "with exit code 0 before there was an answer (it said: the driver gives up)");
+}
+
+static void without_a_worker_a_child_of_this_process_is_ended(void **state)
+{
+    (void)state;
+    assert_survives("abort", "/nowhere/hone-worker", "by signal 6");
+    assert_survives("exit", "/nowhere/hone-worker", "with exit code 0");
+}
+
+static void a_driver_that_never_answers_is_left_after_a_while(void **state)
+{
+    (void)state;
+    assert_survives("hang", HONE_TEST_WORKER, "did not answer within");
+}
+
+static void a_driver_that_answers_is_loaded(void **state)
+{
+    (void)state;
+    static const char *const workers[] = {HONE_TEST_WORKER, "/nowhere/hone-worker"};
+    for (size_t i = 0; i < 2; i++) {
+        hone_runtime *rt = NULL;
+        hone_error err = {.message = ""};
+        setenv("HONE_WORKER", workers[i], 1);
+        assert_int_equal(hone_runtime_open(NULL, &rt, &err), HONE_OK);
+        const char *reason = NULL;
+        if (!hone_runtime_platform(rt, HONE_OPENCL, &reason)) fail_msg("%s", reason);
+        hone_runtime_close(&rt);
+    }
+    unsetenv("HONE_WORKER");
+}
+
 #define fake_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -245,6 +307,10 @@ int main(void)
         fake_test(a_context_that_cannot_be_made_is_told_and_tried_again),
         fake_test(nothing_is_left_behind),
         fake_test(runs_that_fail_have_no_time),
+        fake_test(a_driver_that_aborts_or_exits_ends_a_worker_and_no_program),
+        fake_test(without_a_worker_a_child_of_this_process_is_ended),
+        fake_test(a_driver_that_never_answers_is_left_after_a_while),
+        fake_test(a_driver_that_answers_is_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
