@@ -8,14 +8,8 @@
 static inline void fake_choose(fake *f, const char *loader)
 {
     static const char *const faults[] = {
-        "FAKE_OPENCL_DEVICES",
-        "FAKE_OPENCL_PLATFORMS",
-        "FAKE_OPENCL_RESERVES",
-        "FAKE_OPENCL_MEMORY",
-        "FAKE_OPENCL_VERSION",
-        "FAKE_OPENCL_FAULT",
-        "FAKE_OPENCL_END",
-        NULL};
+        "FAKE_OPENCL_DEVICES", "FAKE_OPENCL_PLATFORMS", "FAKE_OPENCL_RESERVES", "FAKE_OPENCL_MEMORY",
+        "FAKE_OPENCL_VERSION", "FAKE_OPENCL_FAULT",     "FAKE_OPENCL_END",      NULL};
     char path[512];
     fake_begin(f, "FAKE_OPENCL_LOG", faults);
     snprintf(path, sizeof path, "%s/%s", HONE_TEST_FAKES, loader != NULL ? loader : "");
