@@ -1,0 +1,364 @@
+// Every kernel that is registered, on calls that its algorithm's signature allows, at configs from its space, beside the
+// reference: test_kernels_walk PLATFORM. A case for each kernel. One that no call reaches fails, so that none is untested; one
+// whose hardware or library is not here is skipped, with the reason.
+//
+// The data, the guards around results, the reference and the tolerance are those of a contest (tune/worker), so that what is
+// caught here is what a contest would refuse.
+#include "calls.h"
+
+#include "base/error.h"
+#include "kernels/kernels.h"
+#include "os/os.h"
+#include "platforms/platform.h"
+#include "registry/names.h"
+#include "tune/worker/session.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    THREADS = 4,        // of the host, so that every machine's tests share work
+    MOST_KERNELS = 256, // of a platform
+    MOST_CONFIGS = 128, // of a call
+    MOST_SEEN = 4096,   // configs that are looked through for extremes
+    RANDOM = 3,         // configs
+    ATTEMPTS = 20000    // seeds
+};
+
+// The platforms with built-in kernels. CMakeLists.txt has a test for each.
+static const struct plan {
+    const char *name;
+    hone_platform platform, devices; // whose devices its kernels are tried on
+    size_t calls, configs;           // that a kernel is tried with
+} plans[] = {
+    {"native", HONE_NATIVE, HONE_NATIVE, 40, 8},
+    {"opencl", HONE_OPENCL, HONE_OPENCL, 8, 3},
+    {"xla", HONE_XLA, HONE_NATIVE, 8, 3},
+    {"cuda", HONE_CUDA, HONE_CUDA, 30, 6},
+};
+
+// What the cases share. Set by main.
+typedef struct walk {
+    const struct plan *plan;
+    hone_registry *registry;
+    hone_platform_instance *instance, *host; // of the platform, and of the devices where those are another's
+    bool here;                               // the platform and a device; else why says what is missing
+    hone_error why;
+    hone_device_info device;
+    hone_session session;
+    struct subject *subjects;
+    size_t count;
+} walk;
+
+typedef struct subject {
+    walk *walk;
+    const hone_kernel_ref *ref;
+    char name[128];
+    size_t calls, runs;
+    hone_error reason; // of the last call that did not reach it
+} subject;
+
+static const char where[] = "walk";
+static const hone_log silent = {0};
+
+// A call -------------------------------------------------------------------------------------------------------------
+
+static void put_open(hone_buffer *message, const walk *w, const hone_algorithm_entry *algorithm, const hone_call *call)
+{
+    hone_message_put_device(message, &w->device);
+    hone_message_put_algorithm(message, algorithm, false);
+    hone_message_put_call(message, call);
+    hone_wire_put_text(message, hone_call_key(call));
+    hone_wire_put_u8(message, HONE_WARM);
+    hone_wire_put_u64(message, 1);
+    hone_wire_put(message, &algorithm->algorithm.tolerance, sizeof algorithm->algorithm.tolerance);
+}
+
+// Makes the call's data and computes the reference.
+static void open_call(walk *w, const hone_algorithm_entry *algorithm, const hone_call *call)
+{
+    hone_buffer message, answer;
+    hone_buffer_init(&message, hone_allocator_system());
+    hone_buffer_init(&answer, hone_allocator_system());
+    put_open(&message, w, algorithm, call);
+    assert_int_equal(hone_session_handle(&w->session, HONE_MESSAGE_OPEN, &message, &answer), HONE_OK);
+    hone_arena arena = {.allocator = hone_allocator_system()};
+    hone_wire_reader reader = {answer.data, answer.size, 0, &arena, false, false};
+    hone_opened opened;
+    hone_message_get_opened(&reader, &opened);
+    hone_arena_destroy(&arena);
+    hone_buffer_deinit(&message);
+    hone_buffer_deinit(&answer);
+    if (opened.status != HONE_OK) fail_msg("%s: the reference: %s", hone_call_text(call), opened.message);
+}
+
+// Configs ------------------------------------------------------------------------------------------------------------
+
+typedef struct picks {
+    hone_config configs[MOST_CONFIGS];
+    size_t count, seen;
+    hone_config last, least[HONE_MAX_PARAMETERS], most[HONE_MAX_PARAMETERS];
+} picks;
+
+static bool look(void *ctx, const hone_config *config)
+{
+    picks *p = ctx;
+    for (uint32_t i = 0; i < config->count; i++) {
+        if (p->seen == 0 || config->values[i] < p->least[i].values[i]) p->least[i] = *config;
+        if (p->seen == 0 || config->values[i] > p->most[i].values[i]) p->most[i] = *config;
+    }
+    p->last = *config;
+    return ++p->seen < MOST_SEEN;
+}
+
+static void add(picks *p, const hone_config *config)
+{
+    assert_true(p->count < MOST_CONFIGS);
+    for (size_t i = 0; i < p->count; i++)
+        if (memcmp(p->configs[i].values, config->values, config->count * sizeof config->values[0]) == 0) return;
+    p->configs[p->count++] = *config;
+}
+
+// The heuristic's, which the space must hold, the default, some at random, and for each parameter one with its least and one
+// with its greatest value.
+static void pick(const subject *s, const hone_call *call, const hone_bound_space *space, picks *p)
+{
+    const hone_kernel *kernel = &s->ref->kernel;
+    hone_error err = {0};
+    hone_config config = {0}, random[RANDOM];
+    size_t count = 0;
+    p->count = p->seen = 0;
+    if (kernel->heuristic && kernel->heuristic(kernel, call, &s->walk->device, &config)) {
+        if (hone_bound_space_check(space, &config, &err) != HONE_OK)
+            fail_msg("%s: its heuristic for %s: %s", s->name, hone_call_text(call), err.message);
+        add(p, &config);
+    }
+    hone_status status = hone_bound_space_default(space, &config, &err);
+    if (status == HONE_NOT_FOUND) return; // nothing in the space fits this call
+    if (status == HONE_OK) status = hone_bound_space_sample(space, s->calls, RANDOM, random, &count, &err);
+    if (status == HONE_OK) status = hone_bound_space_enumerate(space, look, p, &err);
+    if (status != HONE_OK) fail_msg("%s: its space for %s: %s", s->name, hone_call_text(call), err.message);
+    add(p, &config);
+    for (size_t i = 0; i < count; i++)
+        add(p, &random[i]);
+    add(p, &p->last);
+    for (uint32_t i = 0; i < config.count; i++) {
+        add(p, &p->least[i]);
+        add(p, &p->most[i]);
+    }
+}
+
+// Runs ---------------------------------------------------------------------------------------------------------------
+
+static void fail_run(const subject *s, const hone_call *call, const hone_config *config, const hone_error *err)
+{
+    char words[512];
+    hone_config_text(s->ref->space, config, words, sizeof words);
+    fail_msg("%s [%s] on %s: %s", s->name, words, hone_call_text(call), err->message);
+}
+
+// On the first made-up values, in place where the call allows that, and on others.
+static hone_failure verify(hone_runner *runner, hone_error *err)
+{
+    double error = 0;
+    hone_failure failure = hone_runner_verify(runner, &error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_in_place(runner, &error, err);
+    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, &error, err) : failure;
+}
+
+static void run_config(subject *s, const hone_call *call, const hone_config *config)
+{
+    hone_error err = {0};
+    hone_runner runner;
+    hone_failure failure = hone_runner_init(&runner, &s->walk->session, &s->ref->kernel, config, &err);
+    if (failure == HONE_FAILURE_NONE) failure = verify(&runner, &err);
+    hone_runner_deinit(&runner);
+    if (failure == HONE_FAILURE_NONE)
+        s->runs++;
+    else if (failure == HONE_FAILURE_UNSUPPORTED)
+        s->reason = err;
+    else
+        fail_run(s, call, config, &err);
+}
+
+static void run_call(subject *s, const hone_call *call)
+{
+    static picks p;
+    hone_error err = {0};
+    hone_bound_space *space = NULL;
+    if (hone_space_bind(s->ref->space, call, &s->walk->device, &space, &err) != HONE_OK)
+        fail_msg("%s: its space for %s: %s", s->name, hone_call_text(call), err.message);
+    pick(s, call, space, &p);
+    hone_bound_space_release(&space);
+    if (p.count == 0) return;
+    open_call(s->walk, s->ref->algorithm, call);
+    // The first always, of the others different ones for each call.
+    size_t most = s->walk->plan->configs < p.count ? s->walk->plan->configs : p.count;
+    for (size_t i = 0; i < most; i++)
+        run_config(s, call, &p.configs[i == 0 ? 0 : 1 + (s->calls * most + i) % (p.count - 1)]);
+    s->calls++;
+}
+
+// Cases --------------------------------------------------------------------------------------------------------------
+
+// What a machine may lack for a kernel, whatever the call. That a kernel is refused for anything else is a failure.
+static bool lacks_something(const subject *s, hone_error *why)
+{
+    const walk *w = s->walk;
+    const hone_kernel *kernel = &s->ref->kernel;
+    char words[1024];
+    if (!w->here) {
+        *why = w->why;
+    } else if (kernel->backend == HONE_GPU && w->device.backend != HONE_GPU) {
+        hone_fail(why, HONE_UNAVAILABLE, where, "it needs a GPU");
+    } else if ((kernel->needs & w->device.features) != kernel->needs) {
+        hone_cpu_features_text(kernel->needs & ~w->device.features, ", ", words, sizeof words);
+        hone_fail(why, HONE_UNAVAILABLE, where, "it needs a CPU with %s", words);
+    } else if (kernel->library && !hone_library_find(kernel->library, words, sizeof words)) {
+        hone_fail(why, HONE_UNAVAILABLE, where, "it needs %s, which scripts/setup installs", kernel->library);
+    } else if (strcmp(kernel->name, "libxsmm") == 0 && !HONE_TEST_HAS_LIBXSMM) {
+        hone_fail(why, HONE_UNAVAILABLE, where, "it needs libxsmm, which was not there at build time");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
+{
+    subject *s = *state;
+    if (lacks_something(s, &s->reason)) {
+        print_message("%s: %s\n", s->name, s->reason.message);
+        skip();
+    }
+    for (uint64_t seed = 0; seed < ATTEMPTS && s->calls < s->walk->plan->calls; seed++) {
+        hone_call *call = call_make(s->ref->algorithm, &s->walk->device, seed);
+        if (call && hone_kernel_eligible(s->ref, call, &s->walk->device, &s->reason) == HONE_OK) run_call(s, call);
+        hone_call_release(&call);
+    }
+    print_message("%s: %zu calls, %zu runs\n", s->name, s->calls, s->runs);
+    if (s->runs == 0)
+        fail_msg("%s: none of %d calls reached it; the last was refused: %s", s->name, ATTEMPTS, s->reason.message);
+}
+
+static void every_platform_of_a_kernel_is_walked(void **state)
+{
+    const walk *w = *state;
+    size_t count = 0, kernels = 0;
+    const hone_algorithm_entry *const *all = hone_registry_all(w->registry, &count);
+    for (size_t i = 0; i < count; i++) {
+        const hone_kernel_ref *const *list = hone_registry_list(all[i], &kernels);
+        for (size_t k = 0; k < kernels; k++) {
+            bool found = false;
+            for (size_t p = 0; p < sizeof plans / sizeof *plans; p++)
+                found = found || plans[p].platform == list[k]->kernel.platform;
+            if (!found)
+                fail_msg(
+                    "%s %s is a kernel of platform %s, which has no plan in this file", all[i]->name,
+                    list[k]->kernel.name, hone_platform_name(list[k]->kernel.platform));
+        }
+    }
+}
+
+// Set-up -------------------------------------------------------------------------------------------------------------
+
+static hone_status open_platform(hone_platform platform, hone_platform_instance **out, hone_error *err)
+{
+    const hone_allocator system = hone_allocator_system();
+    return hone_platform_ops_of(platform)->open(&system, &silent, out, err);
+}
+
+static hone_status find_device(walk *w)
+{
+    hone_platform_instance *instance = w->host ? w->host : w->instance;
+    size_t count = 0;
+    const hone_device_info *devices = hone_platform_ops_of(w->plan->devices)->devices(instance, &count);
+    if (count == 0) return hone_fail(&w->why, HONE_UNAVAILABLE, where, "%s has no device here", w->plan->name);
+    w->device = devices[0];
+    if (w->plan->devices == HONE_NATIVE) w->device.threads = THREADS;
+    const hone_platform_ops *ops = hone_platform_ops_of(w->plan->platform);
+    return ops->visits ? ops->visits(w->instance, &w->device, &w->why) : HONE_OK;
+}
+
+static void look_around(walk *w)
+{
+    hone_status status = open_platform(w->plan->platform, &w->instance, &w->why);
+    if (status == HONE_OK && w->plan->devices != w->plan->platform)
+        status = open_platform(w->plan->devices, &w->host, &w->why);
+    w->here = status == HONE_OK && find_device(w) == HONE_OK;
+}
+
+static void list_subjects(walk *w)
+{
+    size_t count = 0, kernels = 0;
+    const hone_algorithm_entry *const *all = hone_registry_all(w->registry, &count);
+    for (size_t i = 0; i < count; i++) {
+        const hone_kernel_ref *const *list = hone_registry_list(all[i], &kernels);
+        for (size_t k = 0; k < kernels && w->count < MOST_KERNELS; k++) {
+            if (list[k]->kernel.platform != w->plan->platform) continue;
+            subject *s = &w->subjects[w->count++];
+            *s = (subject){.walk = w, .ref = list[k]};
+            snprintf(
+                s->name, sizeof s->name, "%s %s on %s", all[i]->name, list[k]->kernel.name,
+                hone_backend_name(list[k]->kernel.backend));
+        }
+    }
+}
+
+static int walk_init(walk *w, const char *platform)
+{
+    const hone_allocator system = hone_allocator_system();
+    const uint32_t backends = 1u << HONE_CPU | 1u << HONE_GPU;
+    for (size_t i = 0; platform && i < sizeof plans / sizeof *plans; i++)
+        if (strcmp(plans[i].name, platform) == 0) w->plan = &plans[i];
+    hone_status status = HONE_INVALID_ARGUMENT;
+    if (!w->plan) hone_fail(&w->why, status, where, "expected a platform: native, opencl, xla or cuda");
+    if (w->plan) status = hone_registry_create(&system, backends, HONE_CPU, NULL, &w->registry, &w->why);
+    if (status == HONE_OK) status = hone_kernels_register(w->registry, &w->why);
+    if (status == HONE_OK) status = hone_registry_load(w->registry, &w->why);
+    if (status == HONE_OK) {
+        hone_session_init(&w->session, system, &(hone_kernel_reader){.registry = w->registry}, NULL);
+        look_around(w);
+        list_subjects(w);
+        return 0;
+    }
+    fprintf(stderr, "%s\n", w->why.message);
+    return 2;
+}
+
+static void walk_deinit(walk *w)
+{
+    hone_session_deinit(&w->session);
+    if (w->instance) hone_platform_ops_of(w->plan->platform)->close(&w->instance);
+    if (w->host) hone_platform_ops_of(w->plan->devices)->close(&w->host);
+    hone_registry_destroy(&w->registry);
+}
+
+int main(int argc, char **argv)
+{
+    static subject subjects[MOST_KERNELS];
+    static struct CMUnitTest tests[MOST_KERNELS + 1];
+    static walk w = {.subjects = subjects};
+    int status = walk_init(&w, argc > 1 ? argv[1] : NULL);
+    if (status != 0) return status;
+    for (size_t i = 0; i < w.count; i++)
+        tests[i] = (struct CMUnitTest){
+            .name = subjects[i].name,
+            .test_func = a_kernel_meets_its_reference_at_odd_shapes,
+            .initial_state = &subjects[i]};
+    tests[w.count] = (struct CMUnitTest){
+        .name = "every_platform_of_a_kernel_is_walked",
+        .test_func = every_platform_of_a_kernel_is_walked,
+        .initial_state = &w};
+    status = _cmocka_run_group_tests(w.plan->name, tests, w.count + 1, NULL, NULL);
+    walk_deinit(&w);
+    return status;
+}
