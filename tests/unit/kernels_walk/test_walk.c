@@ -1,5 +1,5 @@
 // Every kernel that is registered, on calls that its algorithm's signature allows, at configs from its space, beside the
-// reference: test_kernels_walk PLATFORM. A case for each kernel. One that no call reaches fails, so that none is untested; one
+// reference: test_kernels_walk PLATFORM [ALGORITHM]. A case for each kernel. One that no call reaches fails, so that none is untested; one
 // whose hardware or library is not here is skipped, with the reason.
 //
 // The data, the guards around results, the reference and the tolerance are those of a contest (tune/worker), so that what is
@@ -296,11 +296,13 @@ static void look_around(walk *w)
     w->here = status == HONE_OK && find_device(w) == HONE_OK;
 }
 
-static void list_subjects(walk *w)
+// algorithm NULL: of all.
+static void list_subjects(walk *w, const char *algorithm)
 {
     size_t count = 0, kernels = 0;
     const hone_algorithm_entry *const *all = hone_registry_all(w->registry, &count);
     for (size_t i = 0; i < count; i++) {
+        if (algorithm && strcmp(all[i]->name, algorithm) != 0) continue;
         const hone_kernel_ref *const *list = hone_registry_list(all[i], &kernels);
         for (size_t k = 0; k < kernels && w->count < MOST_KERNELS; k++) {
             if (list[k]->kernel.platform != w->plan->platform) continue;
@@ -313,7 +315,7 @@ static void list_subjects(walk *w)
     }
 }
 
-static int walk_init(walk *w, const char *platform)
+static int walk_init(walk *w, const char *platform, const char *algorithm)
 {
     const hone_allocator system = hone_allocator_system();
     const uint32_t backends = 1u << HONE_CPU | 1u << HONE_GPU;
@@ -327,8 +329,9 @@ static int walk_init(walk *w, const char *platform)
     if (status == HONE_OK) {
         hone_session_init(&w->session, system, &(hone_kernel_reader){.registry = w->registry}, NULL);
         look_around(w);
-        list_subjects(w);
-        return 0;
+        list_subjects(w, algorithm);
+        if (w->count > 0) return 0;
+        hone_fail(&w->why, HONE_NOT_FOUND, where, "no kernel of %s on %s", algorithm ? algorithm : "any", platform);
     }
     fprintf(stderr, "%s\n", w->why.message);
     return 2;
@@ -347,7 +350,7 @@ int main(int argc, char **argv)
     static subject subjects[MOST_KERNELS];
     static struct CMUnitTest tests[MOST_KERNELS + 1];
     static walk w = {.subjects = subjects};
-    int status = walk_init(&w, argc > 1 ? argv[1] : NULL);
+    int status = walk_init(&w, argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
     if (status != 0) return status;
     for (size_t i = 0; i < w.count; i++)
         tests[i] = (struct CMUnitTest){
