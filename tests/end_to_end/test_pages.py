@@ -59,7 +59,7 @@ class Pages(unittest.TestCase):
     def test_a_kernel_of_the_library_is_a_folder(self):
         printed = self.follow("write-a-kernel.md")
         walk = next(text for command, text in printed.items() if "test_kernels_walk" in command and "cmake" not in command)
-        self.assertRegex(walk, r"OK \] l2_normalize portable on cpu")
+        self.assertRegex(walk, r"OK \] l2_normalize_portable_on_cpu")
         tuned = next(text for command, text in printed.items() if "hone tune" in command)
         self.assertRegex(tuned, r"l2_normalize")
 
