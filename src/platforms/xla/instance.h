@@ -73,7 +73,7 @@ hone_status hone_xla_compile(
     hone_error *err);
 
 // load.c
-hone_status hone_xla_prepare(
+hone_status hone_xla_prepare_kernel(
     hone_platform_instance *instance,
     const hone_plan *plan,
     void **out_state,

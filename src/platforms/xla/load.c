@@ -270,7 +270,7 @@ static hone_status load(hone_platform_instance *instance, const hone_plan *plan,
     return status == HONE_OK ? check_module(&instance->allocator, loaded, plan->call, err) : status;
 }
 
-hone_status hone_xla_prepare(
+hone_status hone_xla_prepare_kernel(
     hone_platform_instance *instance,
     const hone_plan *plan,
     void **out_state,
