@@ -40,7 +40,7 @@ static int load_packs(const hone_cli *cli)
 
 static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
 {
-    const char *environment = getenv("HONE_POLICY");
+    const char *environment = hone_os_variable("HONE_POLICY");
     const int wrong = check_store(cli);
     if (wrong != 0) return wrong;
     hone_runtime_options options = {
@@ -69,7 +69,7 @@ int cli_open_unlocked(hone_cli *cli, hone_policy policy)
 
 const char *cli_lock_path(const hone_cli *cli)
 {
-    const char *path = cli->options.lock != NULL ? cli->options.lock : getenv("HONE_LOCK");
+    const char *path = cli->options.lock != NULL ? cli->options.lock : hone_os_variable("HONE_LOCK");
     return path == NULL || path[0] == '\0' || strcmp(path, "none") == 0 ? NULL : path;
 }
 
@@ -127,7 +127,7 @@ int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_cal
 int cli_store_url(const hone_cli *cli, char *out, size_t size)
 {
     char fallback[PATH_SIZE];
-    const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
+    const char *url = cli->options.store != NULL ? cli->options.store : hone_os_variable("HONE_STORE");
     hone_default_store_url(fallback, sizeof fallback);
     if (url == NULL) url = fallback;
     int used = snprintf(out, size, "%s", url[0] == '\0' ? "none" : url);

@@ -125,7 +125,7 @@ void cli_check_store(hone_cli *cli, cli_check *out)
 
 void cli_check_system_store(hone_cli *cli, cli_check *out)
 {
-    const char *url = getenv("HONE_SYSTEM_STORE");
+    const char *url = hone_os_variable("HONE_SYSTEM_STORE");
     const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
     hone_store *store = NULL;
     hone_store_stat stat;

@@ -67,7 +67,7 @@ static int check_kernel(hone_cli *cli)
 
 static int check_worker(void)
 {
-    const char *path = getenv("HONE_WORKER");
+    const char *path = hone_os_variable("HONE_WORKER");
     if (path == NULL || path[0] == '\0' || hone_os_is_executable(path)) return 0;
     return cli_usage("HONE_WORKER is '%s', which is no program that can be run: name the path of hone-worker", path);
 }

@@ -32,7 +32,7 @@ const char *cli_peak_lacks(bool arithmetic)
 // $XDG_CACHE_HOME/hone/peak.json, else ~/.cache/hone/peak.json; false when there is neither.
 static bool path_of(char *out, size_t size)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *cache = hone_os_variable("XDG_CACHE_HOME"), *home = hone_os_variable("HOME");
     int length = 0;
     if (cache != NULL && cache[0] == '/')
         length = snprintf(out, size, "%s/hone/peak.json", cache);

@@ -293,7 +293,7 @@ int cli_print_result(hone_cli *cli, const hone_result *result)
 // NULL: nothing is stored.
 static const char *store_name(const hone_cli *cli)
 {
-    const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
+    const char *url = cli->options.store != NULL ? cli->options.store : hone_os_variable("HONE_STORE");
     if (url == NULL) return "the default store";
     return url[0] == '\0' || strcmp(url, "none") == 0 ? NULL : url;
 }

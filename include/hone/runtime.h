@@ -36,7 +36,7 @@ typedef struct hone_runtime_options {
     void *log_ctx;
     int log_level;            // 0: HONE_LOG, else warnings
     const char *device_locks; // folder of the locks by which processes take turns on a device; "none": they do not;
-                              // NULL: HONE_DEVICE_LOCKS, else /tmp
+                              // NULL: HONE_DEVICE_LOCKS, else the user's own
     const char *lock_file;    // path of a lock file (hone/lock.h); NULL: HONE_LOCK, else none; "" or "none": none
     const char *system_store; // URL of a store under the user's, read and never written; NULL: HONE_SYSTEM_STORE, else
                               // none; "" or "none": none

@@ -82,6 +82,20 @@ static hone_status fail_busy(const waiting *w, hone_error *err)
         w->how->seconds);
 }
 
+static hone_status fail_stranger(const waiting *w, hone_error *err)
+{
+    return hone_fail(
+        err, HONE_IO, where,
+        "somebody who is not known to be a process of this user has held the lock for %.3g s: it is not waited for",
+        w->how->stranger_seconds);
+}
+
+// Only a lock that others can open may be held by others. The note is its holder's to write, or not.
+static bool is_stranger(const waiting *w, int fd)
+{
+    return w->how->stranger_seconds > 0 && !hone_os_lock_is_private(fd) && !hone_os_is_own_process(w->holder.pid);
+}
+
 // One look at who it is that has it. HONE_OK: go on waiting.
 static hone_status wait_once(waiting *w, int fd, uint64_t name, hone_error *err)
 {
@@ -96,7 +110,9 @@ static hone_status wait_once(waiting *w, int fd, uint64_t name, hone_error *err)
         w->since_ns = now;
         if (is_other && w->how->say != NULL) w->how->say(w->how->ctx, holder.pid);
     }
-    if ((double)(now - w->since_ns) * 1e-9 > w->how->seconds) return fail_busy(w, err);
+    const double waited = (double)(now - w->since_ns) * 1e-9;
+    if (waited > w->how->stranger_seconds && is_stranger(w, fd)) return fail_stranger(w, err);
+    if (waited > w->how->seconds) return fail_busy(w, err);
     hone_os_sleep_ns(LOOK_NS);
     return HONE_OK;
 }

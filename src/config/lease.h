@@ -12,6 +12,7 @@
 typedef struct hone_wait {
     const volatile int *cancel;      // not 0: stop waiting; may be NULL
     double seconds;                  // at most so long for one holder; the next one has as long again
+    double stranger_seconds;         // for one that is not known to be a process of this user; 0: as any other
     void (*say)(void *ctx, int pid); // a wait for this process has begun (0: not known which); may be NULL
     void *ctx;
 } hone_wait;
@@ -27,7 +28,8 @@ uint64_t hone_lease_name(const char *const *parts, size_t count);
 // Takes the lease of a name, waiting as wait says. Leases of one name are given in turns: whoever waits comes before
 // the holder comes again. mode: of the file, when it is made.
 // Returns: HONE_OK; HONE_CANCELLED; HONE_BUSY (one holder had it for longer than wait->seconds; the message has its
-//          process); HONE_IO (there can be no lease here: no such folder, no permission, a file system without locks).
+//          process); HONE_IO (there can be no lease here: no such folder, no permission, a file system without locks, or a
+//          stranger had it for longer than wait->stranger_seconds).
 hone_status hone_lease_take(
     const char *path, unsigned mode, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
 // Gives it back; nothing when it was not taken.

@@ -12,6 +12,11 @@ bool hone_os_parse_utc(const char *text, double *out); // exactly that; false fo
 double hone_os_load(void);                             // load average of the last minute; negative when not known
 void hone_os_sleep_ns(uint64_t nanoseconds);
 
+// A variable of the environment; NULL when it is not set, and for every name in a program that runs with more rights than who
+// started it has (setuid, setgid, capabilities of the file): what loads code or names files to write is not that one's to say.
+// Nobody else in hone reads the environment.
+const char *hone_os_variable(const char *name);
+
 // Files ----------------------------------------------------------------------------------------------------
 // Creates a folder and its parents (mode 0777 less umask). HONE_OK also when it is there.
 hone_status hone_os_make_folders(const char *path, hone_error *err);
@@ -66,9 +71,19 @@ hone_status hone_os_list_folder(
 bool hone_os_object_path(const void *address, char *out, size_t size);
 bool hone_os_is_executable(const char *path);
 
-// A new folder of this process's own in TMPDIR, else /tmp (mode 0700); and its removal with the files in it.
-bool hone_os_make_private_folder(char *out, size_t size);
-void hone_os_remove_private_folder(const char *folder);
+// A new folder of this process's own in TMPDIR, else /tmp (mode 0700); and its removal with the files in it. The first of a
+// process also removes those of this user whose processes were killed.
+//   out_hold    a descriptor that tells others that the folder is in use, for the removal
+bool hone_os_make_private_folder(char *out, size_t size, int *out_hold);
+void hone_os_remove_private_folder(const char *folder, int *hold);
+
+// A folder that is this user's alone, made (mode 0700) when there is none. HONE_IO: there is a link, another's folder, or one
+// that others may enter.
+hone_status hone_os_make_own_folder(const char *path, hone_error *err);
+// The folder for what processes of this user share while the machine runs: hone's of XDG_RUNTIME_DIR, else of /run/user, else
+// in /tmp. HONE_IO with why there is none that is safe.
+hone_status hone_os_runtime_folder(char *out, size_t size, hone_error *err);
+bool hone_os_is_own_process(int pid); // one that lives, and is this user's
 
 // The permission bits of a file; `otherwise` when there is none.
 unsigned hone_os_file_mode(const char *path, unsigned otherwise);
@@ -76,9 +91,11 @@ unsigned hone_os_file_mode(const char *path, unsigned otherwise);
 // Locks between processes ----------------------------------------------------------------------------------
 // A file whose bytes are locked one by one. A lock belongs to the open file: it is gone when that is closed, and when
 // the process ends, however it ends.
-// Opens a lock file, made with these permission bits, whatever the umask, when there is none. A link, or anything but a
-// plain file, is refused. HONE_IO.
+// Opens a lock file, made with these permission bits, whatever the umask, when there is none; 0: as the umask says. A link, or
+// anything but a plain file, is refused. HONE_IO.
 hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone_error *err);
+// Whether nobody but this user, and root, can open it and so hold its locks.
+bool hone_os_lock_is_private(int fd);
 void hone_os_lock_close(int *fd);
 // Never waits. HONE_BUSY: another open file has the byte, be it of this process; HONE_IO: there are no locks there.
 hone_status hone_os_lock_try(int fd, uint64_t byte, hone_error *err);

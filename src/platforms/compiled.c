@@ -13,7 +13,8 @@ enum { PATH_SIZE = 1024, LIMIT = 256 << 20 };
 
 static bool folder_of(char *out, size_t size)
 {
-    const char *named = getenv("HONE_COMPILE_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *named = hone_os_variable("HONE_COMPILE_CACHE"), *cache = hone_os_variable("XDG_CACHE_HOME"),
+               *home = hone_os_variable("HOME");
     int length = 0;
     if (named != NULL && named[0] != '\0')
         length = strcmp(named, "none") == 0 ? 0 : snprintf(out, size, "%s", named);

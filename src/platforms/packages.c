@@ -41,7 +41,7 @@ static void look_in_prefix(search *s, const char *prefix, const char *below)
 void hone_python_packages(bool (*visit)(void *ctx, const char *folder), void *ctx)
 {
     search s = {.visit = visit, .ctx = ctx};
-    const char *environment = getenv("VIRTUAL_ENV"), *home = getenv("HOME");
+    const char *environment = hone_os_variable("VIRTUAL_ENV"), *home = hone_os_variable("HOME");
     if (environment != NULL && environment[0] == '/') look_in_prefix(&s, environment, "/lib");
     if (home != NULL && home[0] == '/') look_in_prefix(&s, home, "/.local/lib");
     look_in_prefix(&s, "/usr/local", "/lib");

@@ -183,8 +183,8 @@ static const struct {
 // $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.
 void hone_default_store_url(char *out, size_t size)
 {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *cache = hone_os_variable("XDG_CACHE_HOME");
+    const char *home = hone_os_variable("HOME");
     int length = 0;
     if (cache != NULL && cache[0] == '/')
         length = snprintf(out, size, "sqlite:%s/hone/store.db", cache);
@@ -219,7 +219,7 @@ static hone_status check_options(const hone_runtime_options *options, hone_error
 
 static hone_status choose_system_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
 {
-    if (url == NULL && environment) url = getenv("HONE_SYSTEM_STORE");
+    if (url == NULL && environment) url = hone_os_variable("HONE_SYSTEM_STORE");
     if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) return HONE_OK;
     return keep_text(rt, &rt->system_store.url, url, err);
 }
@@ -227,7 +227,7 @@ static hone_status choose_system_store(hone_runtime *rt, const char *url, bool e
 static hone_status choose_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
 {
     char fallback[4096] = "";
-    if (url == NULL && environment) url = getenv("HONE_STORE");
+    if (url == NULL && environment) url = hone_os_variable("HONE_STORE");
     if (url == NULL) {
         hone_default_store_url(fallback, sizeof fallback);
         url = fallback;
@@ -240,7 +240,7 @@ static hone_status choose_store(hone_runtime *rt, const char *url, bool environm
 static hone_status read_lock(hone_runtime *rt, const char *path, bool environment, hone_error *err)
 {
     bool named = path == NULL && environment;
-    if (named) path = getenv("HONE_LOCK");
+    if (named) path = hone_os_variable("HONE_LOCK");
     if (path == NULL || path[0] == '\0' || strcmp(path, "none") == 0) return HONE_OK;
     hone_status status = keep_text(rt, &rt->lock_path, path, err);
     if (status != HONE_OK) return status;
@@ -259,7 +259,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
         checked = keep_device_locks(rt, "options.device_locks", options->device_locks, err);
     if (checked != HONE_OK) return checked;
     for (size_t i = 0; environment && i < sizeof variables / sizeof variables[0]; i++) {
-        const char *value = getenv(variables[i].name);
+        const char *value = hone_os_variable(variables[i].name);
         if (value == NULL || value[0] == '\0') continue;
         hone_status status = variables[i].read(rt, value, err);
         if (status != HONE_OK) return status;

@@ -8,6 +8,7 @@
 enum { PATH_SIZE = 4096 };
 
 static const double default_wait_seconds = 600;
+static const double stranger_wait_seconds = 3; // anybody may hold a lock of a shared folder, for as long as he likes
 static const char where[] = "tune";
 
 // What a wait is told with.
@@ -51,7 +52,7 @@ static bool lease_path(const hone_turn *turn, char out[PATH_SIZE], unsigned *out
         if (strncmp(url, files[i], scheme) != 0) continue;
         int size = snprintf(out, PATH_SIZE, "%s.leases", url + scheme);
         // Whoever may write the store may hold its leases.
-        *out_mode = hone_os_file_mode(url + scheme, 0644) & 0666;
+        *out_mode = hone_os_file_mode(url + scheme, 0) & 0666;
         return size > 0 && size < PATH_SIZE;
     }
     return false;
@@ -124,25 +125,39 @@ void hone_turn_end(hone_turn *turn)
 
 // By what it is and its number, not by its fingerprint: that also says how many threads a process may use, and two with
 // different shares still take the same machine from under each other.
-static bool lane_path(const hone_turn *turn, char out[PATH_SIZE])
+static bool lane_path(const hone_turn *turn, const char *folder, char out[PATH_SIZE])
 {
-    const char *folder = turn->environment->device_locks != NULL ? turn->environment->device_locks : "/tmp";
-    if (strcmp(folder, "none") == 0) return false;
     int size = snprintf(
         out, PATH_SIZE, "%s/hone-%s-%d.lock", folder, hone_backend_name(turn->device->backend),
         (int)turn->device->device.id);
     return size > 0 && size < PATH_SIZE;
 }
 
+// A folder that several users write is one in which they take turns; in any other the lock is this user's alone.
+static unsigned lane_mode(const char *folder)
+{
+    enum { OTHERS_WRITE = 0022, OWN = 0600, AS_UMASK = 0 };
+    return (hone_os_file_mode(folder, 0) & OTHERS_WRITE) != 0 ? AS_UMASK : OWN;
+}
+
+static hone_status take_lane_in(hone_turn *turn, const char *folder, hone_error *err)
+{
+    char path[PATH_SIZE];
+    const telling t = {turn, "measures on this device"};
+    hone_wait wait = wait_of(&t);
+    wait.stranger_seconds = stranger_wait_seconds;
+    if (!lane_path(turn, folder, path)) return hone_fail(err, HONE_IO, where, "the path of its folder is too long");
+    return hone_lease_take(path, lane_mode(folder), 0, &wait, &turn->lane, err);
+}
+
 static hone_status take_lane(hone_turn *turn, hone_error *err)
 {
-    enum { ANYBODY = 0666 }; // users share the machine that they measure
-    char path[PATH_SIZE];
+    char own[PATH_SIZE];
+    const char *folder = turn->environment->device_locks;
     hone_error why = {.message = ""};
-    if (depth > 1 || !lane_path(turn, path)) return HONE_OK;
-    const telling t = {turn, "measures on this device"};
-    const hone_wait wait = wait_of(&t);
-    hone_status status = hone_lease_take(path, ANYBODY, 0, &wait, &turn->lane, &why);
+    if (depth > 1 || (folder != NULL && strcmp(folder, "none") == 0)) return HONE_OK;
+    hone_status status = folder != NULL ? HONE_OK : hone_os_runtime_folder(own, sizeof own, &why);
+    if (status == HONE_OK) status = take_lane_in(turn, folder != NULL ? folder : own, &why);
     if (status == HONE_OK) return HONE_OK;
     if (status == HONE_IO) {
         hone_log_write(

@@ -11,7 +11,7 @@ typedef struct hone_turn_environment {
     hone_flights *flights;
     const hone_log *log;
     hone_store *store;        // NULL: none
-    const char *device_locks; // folder, or "none"; NULL: /tmp
+    const char *device_locks; // folder, or "none"; NULL: the user's (hone_os_runtime_folder)
 } hone_turn_environment;
 
 // What a contest says of a further one for the same call.

@@ -1,6 +1,11 @@
 """The HONE_* variables: each does what `hone help environment` says, and a wrong value is named."""
 
-from support import DONE, NO, NORM, QUICK, USAGE, WORLD, CommandTest
+import os
+import shutil
+import subprocess
+import unittest
+
+from support import BUILD, DONE, NO, NORM, QUICK, USAGE, WORLD, CommandTest
 
 
 class Environment(CommandTest):
@@ -89,3 +94,17 @@ class Environment(CommandTest):
     def test_an_empty_value_is_as_good_as_none(self):
         names = ("HONE_POLICY", "HONE_FORCE", "HONE_DENY", "HONE_RECORD", "HONE_LOG", "HONE_LOCK", "HONE_PLATFORMS")
         self.hone("devices", env={name: "" for name in names})
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make a program that runs as root for others")
+    def test_a_program_with_more_rights_than_who_starts_it_ignores_them(self):
+        self.folder.chmod(0o755)
+        program, planted = self.folder / "hone-of-root", self.folder / "planted.db"
+        shutil.copy(BUILD / "hone", program)
+        env = self.environment({"HONE_STORE": f"sqlite:{planted}", "HONE_LOCK": "/nowhere/hone.lock",
+                                "HONE_PACK_PATH": "/nowhere", "HONE_POLICY": "fail", "HONE_FORCE": "rms_norm=abacus"})
+        for mode, code in ((0o4755, DONE), (0o2755, DONE), (0o755, WORLD)):
+            program.chmod(mode)
+            done = subprocess.run([program, "run", NORM], env=env, user=65534, group=65534, extra_groups=[], cwd="/",
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, code, f"mode {mode:o}: {done.stderr}")
+            self.assertFalse(planted.exists())

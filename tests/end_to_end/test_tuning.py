@@ -2,12 +2,17 @@
 
 import fcntl
 import json
+import os
 import re
 import resource
+import shutil
 import struct
+import subprocess
+import sys
 import threading
+import unittest
 
-from support import DONE, NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest, measured
+from support import BUILD, DONE, NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest, measured
 
 
 class Tune(CommandTest):
@@ -230,7 +235,48 @@ class Tune(CommandTest):
             for command in (["tune", NORM_NEAR], ["bench", NORM]):
                 self.refused(*command, "--wait", "0.05", code=WORLD, says=["process ", "0.05 s"], env=env)
         self.tune(NORM_NEAR, env=env)
-        self.assertEqual(lock.stat().st_mode & 0o777, 0o666)
+        self.assertEqual(lock.stat().st_mode & 0o777, 0o600)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be two users")
+    def test_a_lock_that_a_stranger_holds_is_told_and_passed_by(self):
+        folder = self.folder / "shared"
+        folder.mkdir()
+        folder.chmod(0o1777)
+        self.folder.chmod(0o755)
+        env = {"HONE_DEVICE_LOCKS": str(folder)}
+        self.tune(NORM, env=env)
+        hold = ("import fcntl, struct, sys, os; os.setgid(65534); os.setuid(65534); file = open(sys.argv[1], 'rb');"
+                "fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 0, 0)); print('held', flush=True);"
+                "sys.stdin.read()")
+        with subprocess.Popen([sys.executable, "-c", hold, folder / "hone-cpu-0.lock"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as stranger:
+            self.assertEqual(stranger.stdout.readline(), b"held\n")
+            answer = self.hone("tune", NORM_NEAR, *QUICK, env=env)
+            self.assertIn("other processes may measure at the same time", answer.err)
+            stranger.stdin.close()
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+    def test_users_have_locks_of_their_own_and_every_file_follows_the_umask(self):
+        self.folder.chmod(0o777)
+        program = self.folder / "hone"
+        shutil.copy(BUILD / "hone", program)
+        worker = self.folder / "hone-worker"
+        shutil.copy(BUILD / "hone-worker", worker)
+        runtime = self.folder / "runtime"
+        runtime.mkdir(mode=0o700)
+        os.chown(runtime, 65534, 65534)
+        for number, store in enumerate(("sqlite:{}/s.db", "json:{}/x.json", "json:{}/folder")):
+            place = self.folder / f"place{number}"
+            place.mkdir(mode=0o777)
+            os.chown(place, 65534, 65534)
+            environment = self.environment({"HONE_STORE": store.format(place), "HONE_DEVICE_LOCKS": None,
+                                            "XDG_RUNTIME_DIR": str(runtime), "HOME": str(place)})
+            done = subprocess.run([program, "tune", NORM, *QUICK], env=environment, user=65534, group=65534, extra_groups=[],
+                                  umask=0o077, cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue((runtime / "hone" / "hone-cpu-0.lock").exists(), done.stderr)
+            for file in [*place.rglob("*"), *runtime.rglob("*")]:
+                self.assertEqual(file.stat().st_mode & 0o077, 0, file)
 
     def test_a_budget_of_nothing_is_refused_and_what_was_measured_is_kept(self):
         self.tune(NORM)

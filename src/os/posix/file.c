@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -282,4 +283,51 @@ hone_status hone_os_list_folder(
     int code = entry == NULL ? errno : 0;
     closedir(list);
     return code == 0 ? HONE_OK : hone_fail_system(err, HONE_IO, where, code, "%s", folder);
+}
+
+hone_status hone_os_make_own_folder(const char *path, hone_error *err)
+{
+    static const char where[] = "os.own_folder";
+    struct stat info;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return hone_fail_system(err, HONE_IO, where, errno, "cannot make the folder %s", path);
+    if (lstat(path, &info) != 0) return hone_fail_system(err, HONE_IO, where, errno, "%s", path);
+    if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0)
+        return hone_fail(
+            err, HONE_IO, where,
+            "%s is not a folder of user %u alone (mode 0700, no link): remove it, or have its owner do so", path,
+            (unsigned)geteuid());
+    return HONE_OK;
+}
+
+// As its specification asks: the user's, and of nobody else.
+static bool is_own_folder(const char *path)
+{
+    struct stat info;
+    return path != NULL && path[0] == '/' && lstat(path, &info) == 0 && S_ISDIR(info.st_mode) &&
+           info.st_uid == geteuid() && (info.st_mode & 077) == 0;
+}
+
+hone_status hone_os_runtime_folder(char *out, size_t size, hone_error *err)
+{
+    char usual[64];
+    const char *named = hone_os_variable("XDG_RUNTIME_DIR");
+    int length;
+    snprintf(usual, sizeof usual, "/run/user/%u", (unsigned)geteuid());
+    const char *base = is_own_folder(named) ? named : is_own_folder(usual) ? usual : NULL;
+    if (base != NULL)
+        length = snprintf(out, size, "%s/hone", base);
+    else
+        length = snprintf(out, size, "/tmp/hone-%u", (unsigned)geteuid());
+    if (length <= 0 || (size_t)length >= size)
+        return hone_fail(err, HONE_IO, "os.runtime_folder", "XDG_RUNTIME_DIR is longer than %zu bytes", size);
+    return hone_os_make_own_folder(out, err);
+}
+
+bool hone_os_is_own_process(int pid)
+{
+    char path[32];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%d", pid);
+    return pid > 0 && stat(path, &info) == 0 && info.st_uid == geteuid();
 }

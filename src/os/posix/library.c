@@ -94,7 +94,7 @@ static bool resolve(const char *path, char *out, size_t size)
 
 static bool find_in_library_path(const char *soname, char *out, size_t size)
 {
-    const char *folders = getenv("LD_LIBRARY_PATH");
+    const char *folders = hone_os_variable("LD_LIBRARY_PATH");
     while (folders && *folders) {
         char path[PATH_MAX];
         size_t length = strcspn(folders, ":;");

@@ -12,11 +12,12 @@
 
 static const char where[] = "os.lock";
 
-// A file that is made here gets its mode whatever the umask is: who may lock it must not hang on who came first.
+// A mode that is named is that of what the lock is for, and stands whatever the umask is: who may lock it must not hang on who
+// came first.
 static int make_file(const char *path, unsigned mode)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, (mode_t)mode);
-    if (fd >= 0) (void)!fchmod(fd, (mode_t)mode);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, (mode_t)(mode != 0 ? mode : 0666));
+    if (fd >= 0 && mode != 0) (void)!fchmod(fd, (mode_t)mode);
     return fd;
 }
 
@@ -46,6 +47,12 @@ hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone
     hone_fd_own(fd);
     *out_fd = fd;
     return HONE_OK;
+}
+
+bool hone_os_lock_is_private(int fd)
+{
+    struct stat info;
+    return fstat(fd, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0;
 }
 
 void hone_os_lock_close(int *fd)

@@ -1,11 +1,15 @@
 // Programs that are run to their end: compilers.
 #include "base/error.h"
+#include "os/mutex.h"
 #include "os/os.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_ARGUMENTS = 512 };
@@ -58,10 +62,15 @@ static bool take(const char *path, char *out, size_t size)
     return true;
 }
 
+const char *hone_os_variable(const char *name)
+{
+    return secure_getenv(name);
+}
+
 bool hone_os_find_program(const char *name, char *out, size_t size)
 {
     if (strchr(name, '/') != NULL) return take(name, out, size);
-    for (const char *at = getenv("PATH"); at != NULL && *at != '\0';) {
+    for (const char *at = hone_os_variable("PATH"); at != NULL && *at != '\0';) {
         char path[PATH_MAX];
         const size_t length = strcspn(at, ":");
         const int written = snprintf(path, sizeof path, "%.*s/%s", (int)length, at, name);
@@ -73,12 +82,8 @@ bool hone_os_find_program(const char *name, char *out, size_t size)
 
 // Private folders --------------------------------------------------------------------------------------------------
 
-bool hone_os_make_private_folder(char *out, size_t size)
-{
-    const char *parent = getenv("TMPDIR");
-    const int length = snprintf(out, size, "%s/hone-XXXXXX", parent != NULL && parent[0] == '/' ? parent : "/tmp");
-    return length > 0 && (size_t)length < size && mkdtemp(out) != NULL;
-}
+// Whoever has a folder holds a lock on it, so that one whose owner was killed is known by that nobody does.
+static const char folder_start[] = "hone-build-";
 
 static bool remove_one(void *ctx, const char *name)
 {
@@ -88,8 +93,66 @@ static bool remove_one(void *ctx, const char *name)
     return true;
 }
 
-void hone_os_remove_private_folder(const char *folder)
+static void remove_whole(const char *folder)
 {
     (void)!hone_os_list_folder(folder, remove_one, (void *)(uintptr_t)folder, NULL);
     (void)!rmdir(folder);
+}
+
+// -1: somebody has it, it is another user's, or it is gone by now.
+static int hold(const char *folder)
+{
+    struct stat info;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return -1;
+    if (fstat(fd, &info) == 0 && info.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+        hone_os_is_file_at(fd, folder)) {
+        hone_fd_own(fd);
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+static void let_go(int *fd)
+{
+    hone_fd_disown(*fd);
+    close(*fd);
+    *fd = -1;
+}
+
+static bool remove_left_behind(void *ctx, const char *name)
+{
+    char path[PATH_MAX];
+    const int length = snprintf(path, sizeof path, "%s/%s", (const char *)ctx, name);
+    if (strncmp(name, folder_start, sizeof folder_start - 1) != 0 || length <= 0 || (size_t)length >= sizeof path)
+        return true;
+    int fd = hold(path);
+    if (fd < 0) return true;
+    remove_whole(path);
+    let_go(&fd);
+    return true;
+}
+
+bool hone_os_make_private_folder(char *out, size_t size, int *out_hold)
+{
+    enum { TRIES = 16 }; // who looks for folders that were left may find a new one before it is held
+    static atomic_flag has_looked = ATOMIC_FLAG_INIT;
+    const char *named = hone_os_variable("TMPDIR"), *parent = named != NULL && named[0] == '/' ? named : "/tmp";
+    *out_hold = -1;
+    if (!atomic_flag_test_and_set(&has_looked))
+        (void)!hone_os_list_folder(parent, remove_left_behind, (void *)(uintptr_t)parent, NULL);
+    for (int i = 0; i < TRIES && *out_hold < 0; i++) {
+        const int length = snprintf(out, size, "%s/%sXXXXXX", parent, folder_start);
+        if (length <= 0 || (size_t)length >= size || mkdtemp(out) == NULL) return false;
+        *out_hold = hold(out);
+        if (*out_hold < 0) (void)!rmdir(out);
+    }
+    return *out_hold >= 0;
+}
+
+void hone_os_remove_private_folder(const char *folder, int *hold_of_it)
+{
+    remove_whole(folder);
+    if (*hold_of_it >= 0) let_go(hold_of_it);
 }

@@ -98,7 +98,7 @@ static hone_status initialise(cuda_driver *driver, hone_error *err)
 
 hone_status hone_cuda_driver_open(const hone_allocator *allocator, cuda_driver *driver, hone_error *err)
 {
-    const char *named = getenv("HONE_CUDA_DRIVER");
+    const char *named = hone_os_variable("HONE_CUDA_DRIVER");
     const char *const usual[] = {"libcuda.so.1", NULL}, *const chosen[] = {named, NULL};
     hone_error why = {.message = ""};
     memset(driver, 0, sizeof *driver);

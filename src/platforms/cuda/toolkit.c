@@ -39,7 +39,7 @@ void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), voi
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
     search s = {.visit = visit, .ctx = ctx};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = getenv(variables[i]);
+        const char *value = hone_os_variable(variables[i]);
         if (value != NULL && value[0] == '/') offer(&s, "%s%s", value, "");
     }
     offer(&s, "%s%s", "/usr/local/cuda", "");
@@ -88,7 +88,7 @@ hone_status hone_cuda_open_library(
     hone_error *err)
 {
     names list = {.arena = {.allocator = *allocator}, .files = files};
-    const char *named = getenv(variable);
+    const char *named = hone_os_variable(variable);
     if (named != NULL && named[0] != '\0') {
         add_name(&list, named);
     } else {
@@ -103,7 +103,7 @@ hone_status hone_cuda_open_library(
 
 bool hone_cuda_has_library(const char *variable, const char *const *files)
 {
-    const char *named = getenv(variable);
+    const char *named = hone_os_variable(variable);
     if (named != NULL && named[0] != '\0') return hone_os_is_file(named);
     char path[PATH_SIZE];
     for (const char *const *file = files; *file != NULL; file++)

@@ -43,7 +43,7 @@ static bool look_in_packages(void *ctx, const char *packages)
 // HONE_CUTLASS_PATH may name a checkout of CUTLASS, or its include folder.
 static hone_status find_cutlass(finding *f, hone_error *err)
 {
-    const char *named = getenv("HONE_CUTLASS_PATH");
+    const char *named = hone_os_variable("HONE_CUTLASS_PATH");
     *f = (finding){.header = "/cute/tensor.hpp", .below = "/include"};
     if (named == NULL || named[0] == '\0') {
         hone_python_packages(look_in_packages, f);

@@ -49,7 +49,7 @@ static hone_status open_one(
 {
     finding f = {.wanted = wanted};
     hone_error why = {.message = ""};
-    const char *named = getenv(wanted->variable);
+    const char *named = hone_os_variable(wanted->variable);
     bool is_named = named != NULL && named[0] != '\0';
     if (!is_named) hone_python_packages(look, &f);
     const char *names[] = {is_named ? named : wanted->file, f.found[0] != '\0' ? f.found : NULL, NULL};

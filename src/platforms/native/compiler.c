@@ -67,7 +67,7 @@ static hone_status ask_once(native_compiler *compiler, hone_error *err)
 
 hone_status hone_native_find_compiler(native_compiler *out, hone_error *err)
 {
-    const char *named = getenv("HONE_CC");
+    const char *named = hone_os_variable("HONE_CC");
     const char *name = named != NULL && named[0] != '\0' ? named : "cc";
     memset(out, 0, sizeof *out);
     if (hone_os_find_program(name, out->path, sizeof out->path)) return ask_once(out, err);

@@ -25,6 +25,7 @@ typedef struct job {
     hone_buffer source, shim, macros, result;
     native_compiler compiler;
     char folder[PATH_SIZE]; // of its own; "": not made
+    int hold;               // of the folder
     char key[HONE_SHA256_HEX_SIZE];
     const char *options[MOST_OPTIONS + 1];
     size_t count;
@@ -163,7 +164,7 @@ static hone_status write_in(const job *j, const char *name, const hone_buffer *b
 
 static hone_status make_folder(job *j, hone_error *err)
 {
-    if (hone_os_make_private_folder(j->folder, sizeof j->folder)) return HONE_OK;
+    if (hone_os_make_private_folder(j->folder, sizeof j->folder, &j->hold)) return HONE_OK;
     j->folder[0] = '\0';
     return hone_fail(
         err, HONE_IO, where, "cannot make a folder for the compiler: set TMPDIR to one that can be written");
@@ -313,7 +314,7 @@ hone_status hone_native_compile(
     if (status == HONE_OK) status = make_folder(j, err);
     if (status == HONE_OK && !hone_compiled_find_with_files(j->key, &j->result)) status = compile(j, err);
     if (status == HONE_OK) status = load(j, out, err);
-    if (j->folder[0] != '\0') hone_os_remove_private_folder(j->folder);
+    if (j->folder[0] != '\0') hone_os_remove_private_folder(j->folder, &j->hold);
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         hone_buffer_deinit(buffers[i]);
     hone_arena_destroy(&j->arena);

@@ -69,7 +69,7 @@ static hone_status find_symbols(opencl_icd *icd, hone_error *err)
 
 hone_status hone_opencl_icd_open(const hone_allocator *allocator, opencl_icd *icd, hone_error *err)
 {
-    const char *named = getenv("HONE_OPENCL");
+    const char *named = hone_os_variable("HONE_OPENCL");
     const char *const usual[] = {"libOpenCL.so.1", NULL}, *const chosen[] = {named, NULL};
     hone_error why = {.message = ""};
     memset(icd, 0, sizeof *icd);

@@ -81,7 +81,7 @@ static hone_status take_named(const char *item, size_t size, hone_buffer out[XLA
 
 hone_status hone_xla_find_plugins(hone_buffer out[XLA_KIND_COUNT], hone_error *err)
 {
-    const char *named = getenv(variable);
+    const char *named = hone_os_variable(variable);
     hone_status status = HONE_OK;
     bool any = named != NULL && named[0] != '\0';
     while (any && status == HONE_OK && *named != '\0') {

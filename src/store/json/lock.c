@@ -50,8 +50,8 @@ hone_status hone_json_open_lock(hone_json_files *files, hone_error *err)
     if (files->lock >= 0) return HONE_OK;
     hone_json_lock_path_of(files, path);
     hone_json_path_of(files, files->single, beside);
-    unsigned mode = hone_os_file_mode(files->single[0] != '\0' ? beside : files->folder, 0666) & 0666;
-    return hone_os_lock_open(path, mode | 0600, &files->lock, err);
+    unsigned mode = hone_os_file_mode(files->single[0] != '\0' ? beside : files->folder, 0) & 0666;
+    return hone_os_lock_open(path, mode != 0 ? mode | 0600 : 0, &files->lock, err);
 }
 
 hone_status hone_json_wait_for_lock(hone_json_files *files, hone_error *err)

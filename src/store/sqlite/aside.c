@@ -37,7 +37,7 @@ hone_status hone_aside_lock(const char *path, int *out_fd, hone_error *err)
     char name[HONE_ASIDE_SIZE];
     const uint64_t deadline = hone_os_now_ns() + (uint64_t)HONE_CONNECTION_PATIENCE_MS * 1000000;
     if (!hone_aside_name(path, name)) return too_long(path, err);
-    hone_status status = hone_os_lock_open(name, hone_os_file_mode(path, 0666), out_fd, err);
+    hone_status status = hone_os_lock_open(name, hone_os_file_mode(path, 0), out_fd, err);
     if (status != HONE_OK) return status;
     while ((status = hone_os_lock_try(*out_fd, 0, err)) == HONE_BUSY && hone_os_now_ns() < deadline)
         hone_os_sleep_ns(1000000);

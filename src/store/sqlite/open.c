@@ -24,7 +24,7 @@ static hone_status read_sync(const char **out_pragma, hone_error *err)
     static const struct {
         const char *name, *pragma;
     } levels[] = {{"normal", "PRAGMA synchronous=NORMAL"}, {"full", "PRAGMA synchronous=FULL"}};
-    const char *name = getenv("HONE_STORE_SYNC");
+    const char *name = hone_os_variable("HONE_STORE_SYNC");
     if (name == NULL || name[0] == '\0') name = levels[0].name;
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
         if (strcmp(name, levels[i].name) != 0) continue;

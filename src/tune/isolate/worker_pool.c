@@ -27,7 +27,7 @@ hone_status hone_worker_pool_create(
     if (!pool) return hone_fail_memory(err, where);
     pool->allocator = *allocator;
     pool->idle = (hone_process){.pid = -1, .fd = -1};
-    if (!program || !*program) program = getenv("HONE_WORKER");
+    if (!program || !*program) program = hone_os_variable("HONE_WORKER");
     if (program && *program && !(pool->program = hone_copy_text(allocator, program, strlen(program)))) {
         hone_free(allocator, pool);
         return hone_fail_memory(err, where);

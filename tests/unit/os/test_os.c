@@ -2,15 +2,19 @@
 #include "base/memory.h"
 #include "hone/device.h"
 #include "os/os.h"
+#include "temporary_folder.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -253,6 +257,77 @@ static void the_cpu_says_what_it_is(void **state)
     assert_true(hone_os_thread_count() >= 1);
 }
 
+static void a_folder_whose_owner_was_killed_goes_and_one_in_use_stays(void **state)
+{
+    (void)state;
+    temporary_folder parent;
+    assert_int_equal(temporary_folder_make(&parent), 0);
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t children[2];
+    for (int i = 0; i < 2; i++) {
+        children[i] = fork();
+        if (children[i] != 0) continue;
+        char folder[TEMPORARY_PATH_SIZE], file[TEMPORARY_PATH_SIZE + 8];
+        int hold;
+        setenv("TMPDIR", parent.path, 1);
+        if (!hone_os_make_private_folder(folder, sizeof folder, &hold)) _exit(1);
+        snprintf(file, sizeof file, "%s/file", folder);
+        close(open(file, O_WRONLY | O_CREAT, 0600));
+        if (write(ready[1], folder, sizeof folder) != sizeof folder) _exit(1);
+        pause();
+        _exit(0);
+    }
+    char folders[2][TEMPORARY_PATH_SIZE];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(read(ready[0], folders[i], sizeof folders[i]), sizeof folders[i]);
+    kill(children[0], SIGKILL);
+    waitpid(children[0], NULL, 0);
+    pid_t next = fork();
+    if (next == 0) {
+        char folder[TEMPORARY_PATH_SIZE];
+        int hold;
+        setenv("TMPDIR", parent.path, 1);
+        if (!hone_os_make_private_folder(folder, sizeof folder, &hold)) _exit(1);
+        hone_os_remove_private_folder(folder, &hold);
+        _exit(hone_os_is_folder(folder));
+    }
+    int status = -1, left = 0;
+    waitpid(next, &status, 0);
+    assert_int_equal(status, 0);
+    for (int i = 0; i < 2; i++)
+        left += hone_os_is_folder(folders[i]);
+    assert_int_equal(left, 1);
+    kill(children[1], SIGKILL);
+    waitpid(children[1], NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+    temporary_folder_remove(&parent);
+}
+
+static void a_folder_of_ones_own_is_no_link_and_nobody_elses(void **state)
+{
+    (void)state;
+    temporary_folder parent;
+    char own[TEMPORARY_PATH_SIZE], link[TEMPORARY_PATH_SIZE];
+    hone_error err;
+    assert_int_equal(temporary_folder_make(&parent), 0);
+    snprintf(own, sizeof own, "%s/own", parent.path);
+    snprintf(link, sizeof link, "%s/link", parent.path);
+    assert_int_equal(hone_os_make_own_folder(own, &err), HONE_OK);
+    assert_int_equal(hone_os_make_own_folder(own, &err), HONE_OK);
+    assert_int_equal(symlink(own, link), 0);
+    assert_int_equal(hone_os_make_own_folder(link, &err), HONE_IO);
+    assert_int_equal(chmod(own, 0755), 0);
+    assert_int_equal(hone_os_make_own_folder(own, &err), HONE_IO);
+    assert_non_null(strstr(err.message, "0700"));
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(own, 0700) | chown(own, 65534, 65534), 0);
+        assert_int_equal(hone_os_make_own_folder(own, &err), HONE_IO);
+    }
+    temporary_folder_remove(&parent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +340,8 @@ int main(void)
         cmocka_unit_test(an_address_knows_its_object),
         cmocka_unit_test(a_library_opens_under_the_first_name_that_works),
         cmocka_unit_test(the_cpu_says_what_it_is),
+        cmocka_unit_test(a_folder_whose_owner_was_killed_goes_and_one_in_use_stays),
+        cmocka_unit_test(a_folder_of_ones_own_is_no_link_and_nobody_elses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
