@@ -185,7 +185,8 @@ static int compare_call(call_list *list, const tuned_call *tuned, bool composed)
         return 1;
     }
     int failed = 0;
-    if (composed && count < PEERS_MOST && find_composed(list, &operands, &peers[count])) count++;
+    if (composed && count < PEERS_MOST && !peer_runs_below("openblas") && find_composed(list, &operands, &peers[count]))
+        count++;
     for (size_t i = 0; i < count; i++)
         failed |= compare_peer(list, tuned, &operands, ours, &peers[i]);
     hone_plan_release(&ours);

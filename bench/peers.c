@@ -1,5 +1,7 @@
 #include "peers.h"
 
+#include "kernels/rivals/core.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,27 @@ static bool is_peer(const char *kernel)
     static const char *const marks[] = {"openblas", "onednn", "libxsmm"};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
         if (strstr(kernel, marks[i]) != NULL) return true;
+    return false;
+}
+
+// Whether its library runs below the machine's instructions, which is said once: nothing is compared with it then.
+bool peer_runs_below(const char *kernel)
+{
+    static hone_rival_facts facts[HONE_RIVAL_FACTS];
+    static bool below[HONE_RIVAL_FACTS];
+    static size_t count;
+    char text[256];
+    hone_os_cpu cpu;
+    if (count == 0) {
+        hone_os_cpu_read(&cpu);
+        count = hone_rival_facts_read(facts);
+        for (size_t i = 0; i < count; i++) {
+            below[i] = hone_rival_facts_tell(&facts[i], hone_isa_of_features(cpu.features), text, sizeof text);
+            fprintf(stderr, "%s%s\n", text, below[i] ? ": left out" : "");
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(kernel, facts[i].name, strlen(facts[i].name)) == 0) return below[i];
     return false;
 }
 
@@ -48,7 +71,7 @@ size_t peers_find(hone_runtime *rt, const char *algorithm, const hone_result *re
     const json_t *measured = json_object_get(json_object_get(entry, "evidence"), "kernels");
     for (size_t i = 0; i < kernel_count && count < PEERS_MOST; i++) {
         const char *name = hone_kernel_of(kernels[i])->name;
-        if (!is_peer(name)) continue;
+        if (!is_peer(name) || peer_runs_below(name)) continue;
         bench_peer *peer = &out[count++];
         snprintf(peer->kernel, sizeof peer->kernel, "%s", name);
         peer->config[0] = '\0';

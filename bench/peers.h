@@ -15,6 +15,8 @@ typedef struct bench_peer {
 // config of the contest that the result tells of, if it came to be measured there. Some of them may not be able to run
 // the call. Returns how many.
 size_t peers_find(hone_runtime *rt, const char *algorithm, const hone_result *result, bench_peer out[PEERS_MOST]);
+// Whether the library of a kernel runs below the machine's instructions: such a peer is left out, which is said once.
+bool peer_runs_below(const char *kernel);
 // How many threads a config asks for; 1 when it says nothing of them.
 int peer_threads(const char *config_json);
 

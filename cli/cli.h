@@ -100,6 +100,13 @@ json_t *cli_config_object(const hone_space *space, const hone_config *config);
 //   seen  what was reached already: a peak below it is measured again
 double cli_peak(hone_cli *cli, bool arithmetic, double seen);
 const char *cli_peak_lacks(bool arithmetic);
+// The libraries of others that compete, a line each, asked of a worker once a command; "" when none is here or nobody can be asked.
+const char *cli_libraries(hone_cli *cli);
+// The next line, "openblas 0.3.21, core SkylakeX, 2 threads", and whether it runs below the machine's instructions; NULL: no more.
+const char *cli_library_line(const char **text, size_t *out_size, bool *out_below);
+// Whether the library of a kernel does: a comparison with it says nothing.
+bool cli_library_is_below(hone_cli *cli, const char *kernel);
+void cli_print_libraries(hone_cli *cli); // on one line; nothing when there are none
 // Prints a JSON value on one line to standard output and drops it.
 void cli_print_json(json_t *value);
 

@@ -60,27 +60,35 @@ static void check_platforms(hone_cli *cli, cli_check *out)
     out->advice = out->ok ? NULL : "HONE_PLATFORMS leaves none";
 }
 
+// What somebody set is his decision: it is told, and no fault.
+static bool limits_libraries(void)
+{
+    static const char *const names[] = {"OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i]) != NULL && getenv(names[i])[0] != '\0') return true;
+    return false;
+}
+
 static void check_libraries(hone_cli *cli, cli_check *out)
 {
-    static const struct {
-        const char *names[3];
-    } libraries[] = {
-        {{"libopenblas.so.0", "libopenblas.so", NULL}},
-        {{"libdnnl.so.2", "libdnnl.so.3", NULL}},
-    };
-    // Kept open: a library that has started threads cannot be closed.
-    static hone_library *kept[sizeof libraries / sizeof libraries[0]];
-    (void)cli;
-    hone_allocator allocator = hone_allocator_system();
-    out->ok = true;
-    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
-        bool here = hone_library_open(&allocator, libraries[i].names, &kept[i], NULL) == HONE_OK;
-        size_t used = strlen(out->detail);
-        snprintf(
-            out->detail + used, sizeof out->detail - used, "%s%s %s", i == 0 ? "" : ", ", libraries[i].names[0],
-            here ? "found" : "missing");
-        if (!here) out->advice = "rivals that are installed compete too: libopenblas-dev libdnnl-dev (Debian)";
+    const char *text = cli_libraries(cli), *line;
+    size_t size, used = 0, count = 0;
+    bool is_below;
+    bool all_fit = true;
+    for (; (line = cli_library_line(&text, &size, &is_below)) != NULL; count++) {
+        snprintf(out->detail + used, sizeof out->detail - used, "%s%.*s", count == 0 ? "" : "; ", (int)size, line);
+        used = strlen(out->detail);
+        all_fit = all_fit && !is_below;
     }
+    if (count == 0) snprintf(out->detail, sizeof out->detail, "none is installed, or no hone-worker can be asked");
+    out->ok = all_fit || limits_libraries();
+    if (!all_fit)
+        out->advice = out->ok
+                          ? "nothing is compared with a library that runs below the machine: unset OPENBLAS_CORETYPE, "
+                            "ONEDNN_MAX_CPU_ISA and DNNL_MAX_CPU_ISA"
+                          : "nothing is compared with a library that runs below the machine: install a newer one";
+    else if (count < 2)
+        out->advice = "rivals that are installed compete too: libopenblas-dev libdnnl-dev (Debian)";
 }
 
 static const struct {

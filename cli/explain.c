@@ -9,6 +9,12 @@ static void write_out(void *ctx, const char *text, size_t size)
     hone_buffer_append(ctx, text, size);
 }
 
+// Whether what is said is about a library of others.
+static bool names_library(const char *text)
+{
+    return strstr(text, "openblas") != NULL || strstr(text, "onednn") != NULL;
+}
+
 int cli_explain(hone_cli *cli)
 {
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
@@ -24,6 +30,7 @@ int cli_explain(hone_cli *cli)
         status = cli_fail(&err);
     else
         fwrite(hone_buffer_string(&text), 1, text.size, stdout);
+    if (status == 0 && !cli->options.json && names_library(hone_buffer_string(&text))) cli_print_libraries(cli);
     bool answered = strstr(hone_buffer_string(&text), cli->options.json ? "\"source\":\"" : "answered by ") != NULL;
     hone_buffer_deinit(&text);
     hone_call_release(&call);

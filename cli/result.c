@@ -115,8 +115,8 @@ static void kernel_row(
         tried);
 }
 
-// Gains of the choice: over the best library, over the default.
-static void print_gains(const json_t *entry, const json_t *evidence)
+// Gains of the choice: over the best library that runs with the instructions of this machine, over the default.
+static void print_gains(hone_cli *cli, const json_t *entry, const json_t *evidence)
 {
     double time_ns = number(evidence, "time_ns"), best_library = 0;
     const char *library = "";
@@ -125,7 +125,8 @@ static void print_gains(const json_t *entry, const json_t *evidence)
     json_array_foreach(json_object_get(evidence, "kernels"), i, kernel)
     {
         double candidate = number(kernel, "time_ns");
-        if (!is_library(text(kernel, "kernel")) || candidate <= 0 || (best_library > 0 && candidate >= best_library))
+        if (!is_library(text(kernel, "kernel")) || candidate <= 0 ||
+            cli_library_is_below(cli, text(kernel, "kernel")) || (best_library > 0 && candidate >= best_library))
             continue;
         best_library = candidate;
         library = text(kernel, "kernel");
@@ -208,6 +209,12 @@ static void print_contest(hone_cli *cli, const json_t *entry, const json_t *kern
     cli_table_print(table);
     const char *lacks = is_in_cache(cli, &cost) ? "" : cli_peak_lacks(is_arithmetic(&cost));
     if (lacks[0] != '\0') printf("  peak: %s\n", lacks);
+    json_array_foreach(kernels, i, kernel)
+    {
+        if (!competed(kernel) || !is_library(text(kernel, "kernel"))) continue;
+        cli_print_libraries(cli);
+        break;
+    }
     print_absent(kernels);
 }
 
@@ -235,11 +242,11 @@ static void print_entry(hone_cli *cli, const json_t *entry)
     printf("%s\n", text(entry, "call"));
     if (is_decided_already(entry)) {
         print_decided(entry, evidence);
-        if (text(evidence, "verified_against")[0] != '\0') print_gains(entry, evidence);
+        if (text(evidence, "verified_against")[0] != '\0') print_gains(cli, entry, evidence);
         return;
     }
     print_contest(cli, entry, json_object_get(evidence, "kernels"));
-    print_gains(entry, evidence);
+    print_gains(cli, entry, evidence);
     print_totals(evidence);
 }
 

@@ -1,8 +1,9 @@
 // hone-worker: the process in which kernels are tried, so that one that crashes, hangs or writes out of bounds harms nobody.
 // The tuner starts it and talks to it over file descriptor 3. As "hone-worker query PATH SHA256 ENTRY" it asks a library of a
 // pack for a function, answers by its exit code, and says on standard output why there is none. As "hone-worker devices PLATFORM"
-// it opens a platform with its drivers, in the same way.
+// it opens a platform with its drivers, in the same way; as "hone-worker libraries" it says what rivals are here.
 #include "kernels/kernels.h"
+#include "kernels/rivals/core.h"
 #include "platforms/native/kernel.h"
 #include "platforms/platform.h"
 #include "registry/names.h"
@@ -44,9 +45,27 @@ static int ask_devices(const char *name)
     _Exit(status == HONE_OK ? HONE_PLATFORM_OPENED : HONE_PLATFORM_REFUSED);
 }
 
+// What the libraries of others are here, one a line: "!" before those that run below the machine's instructions. They start
+// threads when they are loaded, which a process that forks must not have.
+static int tell_libraries(void)
+{
+    hone_rival_facts facts[HONE_RIVAL_FACTS];
+    char text[256];
+    hone_os_cpu cpu;
+    hone_os_cpu_read(&cpu);
+    const size_t count = hone_rival_facts_read(facts);
+    for (size_t i = 0; i < count; i++) {
+        bool is_below = hone_rival_facts_tell(&facts[i], hone_isa_of_features(cpu.features), text, sizeof text);
+        printf("%c%s\n", is_below ? '!' : ' ', text);
+    }
+    fflush(stdout);
+    _Exit(0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "query") == 0) return query(argv[2], argv[3], argv[4]);
+    if (argc == 2 && strcmp(argv[1], "libraries") == 0) return tell_libraries();
     if (argc == 3 && strcmp(argv[1], "devices") == 0) return ask_devices(argv[2]);
     return hone_worker_main(3, hone_kernels_register);
 }

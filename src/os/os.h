@@ -110,6 +110,15 @@ typedef struct hone_library hone_library;
 // HONE_UNAVAILABLE with the loader's words for each name.
 hone_status hone_library_open(
     const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
+// The same with a variable in the environment while the library is loaded, and only then; value NULL: as hone_library_open. Threads
+// that read the environment meanwhile see it as it was or with the variable. One that is loaded already has read it before.
+hone_status hone_library_open_under(
+    const hone_allocator *allocator,
+    const char *const *names,
+    const char *variable,
+    const char *value,
+    hone_library **out,
+    hone_error *err);
 // A library of which nothing stays mapped when it is closed: its file may be gone by then.
 hone_status hone_library_open_file(
     const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err);

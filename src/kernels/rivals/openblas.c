@@ -1,6 +1,7 @@
 // OpenBLAS's single precision product, and its matrix-vector product where there is one row.
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernels/rivals/core.h"
 #include "kernels/rivals/loading.h"
 #include "kernels/rivals/rivals.h"
 #include "os/os.h"
@@ -43,9 +44,8 @@ static void destroy(void *state)
 
 static hone_status find(openblas_product *own, hone_error *err)
 {
-    const char *const names[] = {soname, NULL};
     hone_allocator allocator = hone_allocator_system();
-    hone_status status = hone_library_open(&allocator, names, &own->library, err);
+    hone_status status = hone_openblas_open(&allocator, &own->library, err);
     if (status != HONE_OK) return status;
     if (hone_rival_function(own->library, "cblas_sgemm", &own->sgemm) &&
         hone_rival_function(own->library, "cblas_sgemv", &own->sgemv) &&

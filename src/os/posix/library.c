@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,59 @@ hone_status hone_library_open(
         *out = library;
     }
     hone_buffer_deinit(&words);
+    return status;
+}
+
+// The environment of one load. Readers go through an array without a lock, so the one that is there is never changed: another takes
+// its place in one store, and stays in memory, since somebody may be in the middle of it. One is made a library.
+typedef struct lent_environment {
+    struct lent_environment *next;
+    char **entries;
+    char entry[128];
+} lent_environment;
+
+extern char **environ;
+
+static lent_environment *lend(const char *variable, const char *value)
+{
+    static lent_environment *all; // so that what stays is found by who looks for leaks
+    size_t count = 0;
+    while (environ != NULL && environ[count] != NULL)
+        count++;
+    lent_environment *lent = calloc(1, sizeof *lent);
+    if (lent != NULL) lent->entries = calloc(count + 2, sizeof *lent->entries);
+    if (lent == NULL || lent->entries == NULL) {
+        free(lent);
+        return NULL;
+    }
+    snprintf(lent->entry, sizeof lent->entry, "%s=%s", variable, value);
+    if (count > 0) memcpy(lent->entries + 1, environ, count * sizeof *lent->entries);
+    lent->entries[0] = lent->entry;
+    lent->next = all;
+    all = lent;
+    return lent;
+}
+
+hone_status hone_library_open_under(
+    const hone_allocator *allocator,
+    const char *const *names,
+    const char *variable,
+    const char *value,
+    hone_library **out,
+    hone_error *err)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    void *loaded = names[0] != NULL ? dlopen(names[0], RTLD_NOW | RTLD_NOLOAD) : NULL;
+    if (loaded != NULL) dlclose(loaded);
+    if (value == NULL || loaded != NULL) return hone_library_open(allocator, names, out, err);
+    pthread_mutex_lock(&one_at_a_time);
+    lent_environment *lent = lend(variable, value);
+    char **before = environ;
+    if (lent != NULL) __atomic_store_n(&environ, lent->entries, __ATOMIC_RELEASE);
+    hone_status status = hone_library_open(allocator, names, out, err);
+    // Somebody who has set a variable meanwhile has made an array of his own of it, which stays.
+    if (lent != NULL && environ == lent->entries) __atomic_store_n(&environ, before, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&one_at_a_time);
     return status;
 }
 
