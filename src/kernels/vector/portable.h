@@ -8,6 +8,7 @@
 
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t vec_bits __attribute__((vector_size(16)));
+typedef uint32_t vec_words __attribute__((vector_size(16))); // bits that may wrap around, as those of NaN do
 typedef uint16_t vec_halves __attribute__((vector_size(8)));
 
 enum { VEC_WIDTH = 4, VEC_TILE = 4, VEC_LOWEST = -127 };
@@ -69,8 +70,8 @@ HONE_INLINE vec vec_round(vec a)
 // The exponent of -127 is that of zero. A NaN in n has one in a.
 HONE_INLINE vec vec_scale(vec a, vec n)
 {
-    vec_bits exponent = (vec_bits)(n + vec_set(0x1.8p23f)) << 23;
-    return a * (vec)(exponent + (127 << 23));
+    vec_words exponent = (vec_words)(n + vec_set(0x1.8p23f)) << 23;
+    return a * (vec)(exponent + (127u << 23));
 }
 
 HONE_INLINE vec vec_within(vec low, vec x, vec high, vec a, vec b)
@@ -127,9 +128,9 @@ HONE_INLINE vec vec_load(const void *data, hone_dtype_id dtype, int64_t index)
 // Nearest even; NaN stays NaN.
 HONE_INLINE void vec_store_bf16(void *data, int64_t index, vec value)
 {
-    vec_bits bits = (vec_bits)value, nan = value != value;
-    vec_bits rounded = bits + 0x7fff + (bits >> 16 & 1);
-    vec_bits kept = ((rounded & ~nan) | ((bits | 0x400000) & nan)) >> 16;
+    vec_words bits = (vec_words)value, nan = (vec_words)(value != value);
+    vec_words rounded = bits + 0x7fff + (bits >> 16 & 1);
+    vec_words kept = ((rounded & ~nan) | ((bits | 0x400000) & nan)) >> 16;
     vec_halves halves = __builtin_convertvector(kept, vec_halves);
     memcpy((uint16_t *)data + index, &halves, sizeof halves);
 }
