@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "registry/names.h"
 #include "runtime/runtime.h"
+#include "runtime/scratch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,27 @@ static hone_status run_filled(const hone_plan *plan, const hone_value *args, con
             full[i] = hone_of_float((double)full[i].as.i64);
     }
     return entry->kernel_run(plan, full, execution);
+}
+
+// Lends a run that brings none the scratch memory that its kernel asked for. Stands in entry->kernel_run only for kernels that
+// ask for some.
+static hone_status run_with_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
+    if (hone_scratch_is_brought(execution, plan->scratch_bytes)) return entry->bare_run(plan, args, execution);
+    hone_execution lent = {.struct_size = sizeof lent};
+    if (execution != NULL) {
+        // A program that was compiled with older headers has less of it.
+        size_t size = execution->struct_size;
+        memcpy(&lent, execution, size == 0 || size > sizeof lent ? sizeof lent : size);
+        lent.struct_size = sizeof lent;
+    }
+    lent.scratch = hone_scratch_lend(plan->scratch_bytes);
+    lent.scratch_bytes = plan->scratch_bytes;
+    if (lent.scratch == NULL) return HONE_OUT_OF_MEMORY;
+    hone_status status = entry->bare_run(plan, args, &lent);
+    hone_scratch_return(lent.scratch);
+    return status;
 }
 
 static bool needs_filling(const hone_signature *signature, const hone_value *args, size_t count)
@@ -135,6 +157,23 @@ static bool allocate_tables(hone_plan_entry *entry, const hone_allocator *alloca
     return true;
 }
 
+// What this thread's runs will use is there from now on: where there is no memory, that is known before the first run.
+static hone_status take_scratch(hone_plan_entry *entry, size_t size, hone_error *err)
+{
+    if (size == 0) return HONE_OK;
+    bool direct = entry->plan.run == entry->kernel_run;
+    entry->plan.scratch_bytes = size;
+    entry->bare_run = entry->kernel_run;
+    entry->kernel_run = run_with_scratch;
+    if (direct) entry->plan.run = run_with_scratch;
+    if (hone_scratch_reserve(size)) return HONE_OK;
+    return hone_fail(
+        err, HONE_OUT_OF_MEMORY, "plan.prepare",
+        "kernel %s asks for %zu bytes of scratch memory for %s, and there is "
+        "no memory for them",
+        entry->kernel->kernel.name, size, hone_call_text(entry->call));
+}
+
 static hone_status prepare(hone_plan_entry *entry, hone_error *err)
 {
     const hone_kernel *kernel = &entry->kernel->kernel;
@@ -146,8 +185,7 @@ static hone_status prepare(hone_plan_entry *entry, hone_error *err)
     hone_thread_self.depth--;
     if (status == HONE_OK) {
         entry->plan.state = state;
-        entry->plan.scratch_bytes = scratch_bytes;
-        return HONE_OK;
+        return take_scratch(entry, scratch_bytes, err);
     }
     return hone_fail(
         err, status, "plan.prepare", "kernel %s cannot be prepared for %s: %s", kernel->name,

@@ -32,7 +32,8 @@ typedef struct hone_plan_entry {
     hone_pair near_pairs[HONE_NEAR_PAIRS]; // of four tensors there are at most six pairs
     atomic_size_t references;
     atomic_uint_fast64_t calls;    // hits since the last look, while recording is on
-    hone_run_function *kernel_run; // the kernel's own; plan.run may be a wrapper that fills defaults in
+    hone_run_function *kernel_run; // with all arguments; plan.run may be a wrapper that fills defaults in
+    hone_run_function *bare_run;   // the kernel's own, where kernel_run is a wrapper that lends scratch memory
     const hone_kernel_ref *kernel;
     hone_source source;
     hone_runtime *rt;

@@ -198,17 +198,9 @@ static hone_status call(const native_loaded *loaded, const hone_value *args, voi
 
 hone_status hone_native_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    enum { ALIGNMENT = 64 };
     const native_loaded *loaded = plan->state;
     if (loaded->function != NULL) return run_function(loaded, plan, args, execution);
-    if (plan->scratch_bytes == 0) return call(loaded, args, NULL);
-    if (execution != NULL && execution->scratch != NULL && execution->scratch_bytes >= plan->scratch_bytes)
-        return call(loaded, args, execution->scratch);
-    void *own = aligned_alloc(ALIGNMENT, (plan->scratch_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-    if (own == NULL) return HONE_OUT_OF_MEMORY;
-    hone_status status = call(loaded, args, own);
-    free(own);
-    return status;
+    return call(loaded, args, execution != NULL ? execution->scratch : NULL);
 }
 
 // What a function of a library does with a config, only the library knows.

@@ -11,7 +11,7 @@
 static const double whole_operations = 2e9;
 // Further parts are computed for so long.
 static const double parts_seconds = 1.5;
-enum { LEAST_PARTS = 2 };
+enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64 };
 
 static const char where[] = "tune.reference";
 
@@ -57,14 +57,15 @@ static hone_status run_plan(hone_plan *plan, const hone_value *values, double *o
     if (status != HONE_OK) return status;
     hone_allocator allocator = hone_allocator_system();
     hone_execution execution = {.struct_size = sizeof execution, .scratch_bytes = plan->scratch_bytes};
-    if (plan->scratch_bytes > 0) execution.scratch = hone_alloc(&allocator, plan->scratch_bytes);
+    char *block = plan->scratch_bytes > 0 ? hone_alloc(&allocator, plan->scratch_bytes + SCRATCH_ALIGN) : NULL;
+    if (block) execution.scratch = block + (SCRATCH_ALIGN - (uintptr_t)block % SCRATCH_ALIGN);
     uint64_t start = hone_os_now_ns();
-    if (plan->scratch_bytes > 0 && !execution.scratch)
+    if (plan->scratch_bytes > 0 && !block)
         status = hone_fail_memory(err, where);
     else
         status = plan->run(plan, values, &execution);
     *out_ns = (double)(hone_os_now_ns() - start);
-    hone_free(&allocator, execution.scratch);
+    hone_free(&allocator, block);
     hone_platform_release(NULL, plan->kernel, plan->state);
     return status;
 }

@@ -98,6 +98,33 @@ static void a_hit_under_a_context_allocates_nothing_and_locks_nothing(void **sta
     hone_context_release(&context);
 }
 
+static hone_status ask_for_scratch(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)plan;
+    (void)out_state;
+    (void)err;
+    *out_scratch_bytes = 100000;
+    return HONE_OK;
+}
+
+static hone_status run_in_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)args;
+    memset(execution->scratch, 1, plan->scratch_bytes);
+    return HONE_OK;
+}
+
+static void a_hit_that_needs_scratch_memory_allocates_nothing_and_locks_nothing(void **state)
+{
+    fixture *f = *state;
+    const hone_kernel kernel = {
+        HONE_KERNEL,         .algorithm = "scale", .name = "working",          .platform = HONE_NATIVE,
+        .backend = HONE_CPU, .priority = 99,       .prepare = ask_for_scratch, .run = run_in_scratch,
+    };
+    assert_int_equal(hone_register_kernels(f->rt, &kernel, 1, &f->err), HONE_OK);
+    assert_nothing_on_a_hit(f);
+}
+
 // Only read, write and exit are allowed from here on, and this uses only the last; another call kills the child.
 static void run_in_silence(fixture *f, calls *c)
 {
@@ -153,6 +180,7 @@ int main(void)
         WITH_RUNTIME(a_hit_allocates_nothing_and_locks_nothing),
         WITH_RUNTIME(a_recorded_hit_allocates_nothing_and_locks_nothing),
         WITH_RUNTIME(a_hit_under_a_context_allocates_nothing_and_locks_nothing),
+        WITH_RUNTIME(a_hit_that_needs_scratch_memory_allocates_nothing_and_locks_nothing),
         WITH_RUNTIME(a_hit_makes_no_system_call),
         WITH_RUNTIME(a_bound_plan_makes_no_system_call),
     };
