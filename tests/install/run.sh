@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Uses hone as other projects do: find_package, pkg-config, add_subdirectory; each from C11 and from C++17.
 #   run.sh SOURCE BUILD find_package|pkg_config|add_subdirectory
+#   run.sh SOURCE BUILD moved: the installed command finds its worker and its plugin where the whole was moved to
 set -euo pipefail
 source_dir=$1 build_dir=$2 way=$3
 work=$(mktemp -d)
@@ -37,6 +38,42 @@ pkg_config)
     # What was installed works by itself: the command finds its worker.
     HONE_STORE=none "$prefix/bin/hone" devices >/dev/null
     ;;
+moved)
+    # Nothing is looked for at the place where it was installed first.
+    plugin=$build_dir/libhone_libxsmm.so
+    if [ ! -e "$plugin" ]; then
+        echo "skipped: libxsmm was not there when hone was built, so that there is no plugin to look for"
+        [[ ",${HONE_REQUIRE:-}," == *,all,* ]] && exit 1
+        exit 77
+    fi
+    install_hone
+    mv "$prefix" "$work/elsewhere"
+    unset HONE_WORKER HONE_FORCE HONE_DENY
+    export HONE_STORE=sqlite:$work/store.db HONE_DEVICE_LOCKS=$work HONE_CUDA_DRIVER=/nowhere HONE_OPENCL=/nowhere
+    hone=$work/elsewhere/bin/hone
+    installed=$(find "$work/elsewhere" -name libhone_libxsmm.so)
+    call='matmul(f32[8,8], f32[8,8])'
+    answers() { "$hone" explain "$call" --json | grep -q "\"source\":\"store\",\"kernel\":\"libxsmm\"" || { "$hone" explain "$call"; exit 1; }; }
+    # A worker that lacks the plugin says nothing of the kernel: with one that has it, it is tried at once.
+    mkdir "$work/bare"
+    cp "$(find "$work/elsewhere" -name hone-worker)" "$work/bare/"
+    if HONE_WORKER=$work/bare/hone-worker "$hone" tune "$call" --kernel libxsmm --seconds 1 2>"$work/log"; then
+        echo "a worker without the plugin ran it"; exit 1
+    fi
+    grep -q 'libxsmm: libhone_libxsmm.so is not' "$work/log" || { cat "$work/log"; exit 1; }
+    "$hone" tune "$call" --kernel libxsmm --seconds 1
+    answers
+    # While it is away a run takes another kernel, and leaves what is stored.
+    mv "$installed" "$work/away.so"
+    "$hone" run "$call" | tee "$work/log"
+    grep -q libxsmm "$work/log" && exit 1
+    mv "$work/away.so" "$installed"
+    answers
+    "$hone" run "$call" | grep 'native/libxsmm'
+    # As in a wheel: the library, the worker and the plugin in one folder.
+    cmake --install "$build_dir" --prefix "$work/wheel" --component python >"$work/log" || { cat "$work/log"; exit 1; }
+    test ! -e "$work/wheel/hone/hone-worker" || test -e "$work/wheel/hone/libhone_libxsmm.so"
+    ;;
 add_subdirectory)
     # As the release was built, so that ccache knows most of it.
     build_consumer -DHONE_SOURCE="$source_dir" "-DCMAKE_C_FLAGS_RELEASE=-O2 -g -DNDEBUG"
@@ -46,4 +83,4 @@ add_subdirectory)
     exit 2
     ;;
 esac
-echo "$way: consumed from C11 and C++17"
+[ "$way" = moved ] || echo "$way: consumed from C11 and C++17"

@@ -53,7 +53,8 @@ static int leading(int64_t stride, int64_t columns)
 static hone_status find(libxsmm_product *own, const hone_matmul *product, hone_error *err)
 {
     char path[4096];
-    if (!hone_rival_is_beside(HONE_LIBXSMM_FILE, path, sizeof path)) return HONE_UNAVAILABLE;
+    if (!hone_rival_is_beside(HONE_LIBXSMM_FILE, path, sizeof path))
+        return hone_fail(err, HONE_UNAVAILABLE, where, "%s is not beside hone any more", HONE_LIBXSMM_FILE);
     const char *const names[] = {path, NULL};
     hone_allocator allocator = hone_allocator_system();
     hone_status status = hone_library_open(&allocator, names, &own->library, err);

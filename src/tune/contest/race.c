@@ -180,7 +180,8 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
     return HONE_OK;
 }
 
-// The worker cannot take this kernel at all, which is no failure of the kernel's.
+// The worker cannot take this kernel at all, which is no failure of the kernel's. It is not stored: it ends with the
+// installation.
 static void refuse(hone_field *field, uint32_t kernel, const hone_trial *trial)
 {
     hone_contest_kernel *row = &field->rows[kernel];

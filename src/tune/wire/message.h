@@ -49,7 +49,8 @@ typedef struct hone_trial {
     double kept_ns[HONE_KEPT_SAMPLES];
     bool dropped; // it was clearly slower than the best: fewer samples than others got
     bool retired; // the process cannot use its device any more: another has to go on
-    bool refused; // the worker could not even begin: this says nothing of the kernel
+    bool
+        refused; // the worker could not even begin, or what the kernel needs is not installed: says nothing of the kernel
     bool spoiled; // the worker is not to be used any more
     bool same;    // the digest was among those that the tuner knew: nothing was run
     uint64_t digest;

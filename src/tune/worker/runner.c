@@ -54,7 +54,9 @@ hone_failure hone_runner_init(
     hone_error why = {0};
     // Also where the tuner has asked already: a kernel may load its library here, and this is another process.
     if (kernel->supports && !kernel->supports(&runner->kernel, session->call, &why)) {
-        hone_fail(err, HONE_UNSUPPORTED, where, "%s", why.message[0] ? why.message : "does not support the call");
+        hone_fail(
+            err, why.status == HONE_UNAVAILABLE ? HONE_UNAVAILABLE : HONE_UNSUPPORTED, where, "%s",
+            why.message[0] ? why.message : "does not support the call");
         return HONE_FAILURE_UNSUPPORTED;
     }
     if (session->site.instance) {

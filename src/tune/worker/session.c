@@ -347,6 +347,9 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
         trial.failure = HONE_FAILURE_PREPARE;
     else
         trial.failure = try_candidate(session, &q, &trial, &err);
+    // What is not installed here says nothing of the kernel, and is no more true once it is.
+    if (trial.failure == HONE_FAILURE_UNSUPPORTED || trial.failure == HONE_FAILURE_PREPARE)
+        trial.refused = trial.refused || err.status == HONE_UNAVAILABLE;
     trial.spoiled = session->spoiled;
     if (trial.failure != HONE_FAILURE_NONE) hone_words_copy(trial.reason, sizeof trial.reason, err.message);
     trial.retired = hone_site_is_lost(&session->site);
