@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "runtime/trust.h"
 #include "store/ops.h"
 
 #include <stdio.h>
@@ -284,7 +285,8 @@ static hone_status from_overlay(const hone_request *request, hone_decision *out,
 
 static hone_status from_memory(const hone_request *request, hone_decision *out, hone_error *why)
 {
-    return look_up(request, copy_memory_row, out, why);
+    hone_status status = look_up(request, copy_memory_row, out, why);
+    return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
 // Tuning -------------------------------------------------------------------------------------------------------------
@@ -370,7 +372,9 @@ hone_status hone_request_decide(
     if (status != HONE_OK) return hone_fail_prefix(err, status, "%s", hone_call_text(request->call));
     bool is_guess = out->source == HONE_SOURCE_HEURISTIC || out->source == HONE_SOURCE_TRANSFER;
     if (is_guess || out->changed[0] != '\0') note_miss(request, out);
-    if (out_kernel != NULL) *out_kernel = chosen_kernel(request, out);
+    const hone_kernel_ref *kernel = chosen_kernel(request, out);
+    hone_request_warn(request, kernel, out);
+    if (out_kernel != NULL) *out_kernel = kernel;
     return HONE_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/nearest.h"
 #include "runtime/negatives.h"
 #include "runtime/runtime.h"
+#include "runtime/trust.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,14 +87,34 @@ static const char *eligibility(explanation *e, const hone_kernel_ref *kernel, ho
     return status == HONE_OK ? NULL : why->message;
 }
 
-// Why an eligible kernel is not the answer.
-static const char *place(const explanation *e, const hone_kernel_ref *kernel)
+static bool is_chosen(const explanation *e, const hone_kernel_ref *kernel)
 {
+    const hone_decision *decision = e->answer != NULL ? &e->answer->decision : NULL;
+    return decision != NULL && strcmp(decision->kernel, kernel->kernel.name) == 0 &&
+           decision->platform == kernel->kernel.platform && decision->backend == kernel->kernel.backend;
+}
+
+// What is known against a kernel that could run the call; "" when nothing is.
+static const char *doubt(explanation *e, const hone_kernel_ref *kernel, bool chosen, hone_error *why)
+{
+    why->message[0] = '\0';
+    hone_status status = chosen || !is_miss(e) ? hone_kernel_was_right(e->request.rt, kernel, NULL, why)
+                                               : hone_request_trusts(&e->request, kernel, why);
+    e->out_of_memory = e->out_of_memory || status == HONE_OUT_OF_MEMORY;
+    return status == HONE_OK ? "" : why->message;
+}
+
+// Why an eligible kernel is not the answer.
+static const char *place(explanation *e, const hone_kernel_ref *kernel, hone_error *why)
+{
+    const bool chosen = is_chosen(e, kernel);
+    const char *against = doubt(e, kernel, chosen, why);
+    if (against[0] != '\0') {
+        if (chosen) (void)hone_fail_prefix(why, why->status, "chosen");
+        return why->message;
+    }
     if (e->answer == NULL) return "could run it, but nothing answered";
-    const hone_decision *decision = &e->answer->decision;
-    if (strcmp(decision->kernel, kernel->kernel.name) == 0 && decision->platform == kernel->kernel.platform &&
-        decision->backend == kernel->kernel.backend)
-        return "chosen";
+    if (chosen) return "chosen";
     if (kernel->kernel.is_reference) return "the reference: runs when nothing else can";
     if (!is_miss(e)) return "could run it; the chosen one was faster or was asked for";
     return e->answer->source == HONE_SOURCE_TRANSFER ? "could run it; near calls took the chosen one"
@@ -184,7 +205,7 @@ static void explain_text(explanation *e, hone_buffer *out)
         hone_buffer_format(
             out, "  %-8s %-18s %-4s %s\n", hone_platform_name(e->kernels[i]->kernel.platform),
             e->kernels[i]->kernel.name, reason == NULL ? "yes" : "no",
-            reason != NULL ? reason : place(e, e->kernels[i]));
+            reason != NULL ? reason : place(e, e->kernels[i], &why));
         hone_negatives_text(&e->negatives, e->kernels[i]->kernel.name, out);
     }
     if (e->nearest.count > 0)
@@ -227,7 +248,7 @@ static void json_kernels(explanation *e, hone_buffer *out)
         hone_buffer_char(out, ',');
         hone_json_field(out, "platform", hone_platform_name(e->kernels[i]->kernel.platform));
         hone_buffer_format(out, ",\"eligible\":%s,", reason == NULL ? "true" : "false");
-        hone_json_field(out, "why", reason != NULL ? reason : place(e, e->kernels[i]));
+        hone_json_field(out, "why", reason != NULL ? reason : place(e, e->kernels[i], &why));
         hone_buffer_text(out, ",\"failures\":");
         hone_negatives_json(&e->negatives, e->kernels[i]->kernel.name, out);
         hone_buffer_char(out, ',');

@@ -1,8 +1,7 @@
 // The last answer: the first kernel in the registry's order that can run the call, with its default.
 #include "base/error.h"
 #include "runtime/negatives.h"
-
-#include <string.h>
+#include "runtime/trust.h"
 
 static const char where[] = "decide";
 
@@ -10,36 +9,19 @@ static const char where[] = "decide";
 typedef struct look {
     const hone_request *request;
     hone_negatives negatives;
-    bool asked;         // the stores, for what failed
-    hone_error reason;  // why the last kernel cannot run the call
-    hone_error failure; // of the last that could, and failed
+    bool asked;           // the stores, for what failed
+    hone_error reason;    // why the last kernel cannot run the call
+    hone_error failure;   // of the last that could, and failed
+    hone_error untrusted; // of the last that could, and was never verified
 } look;
-
-static bool is_harm(hone_failure failure)
-{
-    return failure == HONE_FAILURE_RUN || failure == HONE_FAILURE_WRONG || failure == HONE_FAILURE_BOUNDS ||
-           failure == HONE_FAILURE_CRASH || failure == HONE_FAILURE_TIMEOUT || failure == HONE_FAILURE_TRACES;
-}
 
 // A contest has found this very config wrong or harmful, in a process of its own: it is not tried in this one.
 static hone_status refuse_known(look *l, const hone_kernel_ref *kernel, const hone_config *config)
 {
-    char text[sizeof l->negatives.rows->config];
     if (!l->asked && hone_negatives_of_call(l->request, &l->negatives, &l->reason) != HONE_OK)
         return HONE_OUT_OF_MEMORY;
     l->asked = true;
-    if (l->negatives.count == 0 || hone_config_json(kernel->space, config, text, sizeof text) >= sizeof text)
-        return HONE_OK;
-    for (size_t i = 0; i < l->negatives.count; i++) {
-        const hone_negative *row = &l->negatives.rows[i];
-        if (!row->stands || !is_harm(row->failure) || strcmp(row->kernel, kernel->kernel.name) != 0 ||
-            strcmp(row->config, text) != 0)
-            continue;
-        return hone_fail(
-            &l->reason, HONE_KERNEL_FAILED, where, "%s %s failed when it was measured (%s: %s)", row->kernel, text,
-            hone_failure_name(row->failure), row->reason);
-    }
-    return HONE_OK;
+    return hone_negatives_check(&l->negatives, kernel, config, &l->reason);
 }
 
 // HONE_OK: it answers. HONE_NOT_FOUND: another has to. HONE_OUT_OF_MEMORY.
@@ -48,6 +30,8 @@ static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decisio
     const hone_request *request = l->request;
     hone_config config;
     hone_status status = hone_request_admits(request, kernel, &l->reason);
+    if (status == HONE_OK) status = hone_request_trusts(request, kernel, &l->reason);
+    if (status == HONE_NOT_FOUND) l->untrusted = l->reason;
     if (status == HONE_OK)
         status = hone_kernel_default_config(kernel, request->call, request->device, &config, &l->reason);
     if (status == HONE_OK && !kernel->kernel.is_reference) status = refuse_known(l, kernel, &config);
@@ -58,14 +42,20 @@ static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decisio
     return HONE_OK;
 }
 
-// The reference only when nothing else can.
+// A pack's own reference is one, too.
+static bool is_reference(const hone_kernel_ref *kernel)
+{
+    return kernel->kernel.is_reference || hone_kernel_is_of_pack(kernel);
+}
+
+// The reference only when nothing else can. What a pack brings has no other place here.
 static hone_status look_through(look *l, hone_decision *out)
 {
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(l->request->op->algorithm, &count);
     for (int references = 0; references < 2; references++) {
         for (size_t i = 0; i < count; i++) {
-            if (kernels[i]->kernel.is_reference != (references == 1)) continue;
+            if (is_reference(kernels[i]) != (references == 1)) continue;
             hone_status status = consider(l, kernels[i], out);
             if (status != HONE_NOT_FOUND) return status;
         }
@@ -84,6 +74,7 @@ hone_status hone_request_from_heuristic(const hone_request *request, hone_decisi
     hone_negatives_deinit(&l.negatives);
     if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, where);
     if (status == HONE_OK) return HONE_OK;
+    if (l.untrusted.message[0] != '\0') return hone_fail(why, HONE_NOT_FOUND, where, "%s", l.untrusted.message);
     if (l.failure.message[0] != '\0')
         return hone_fail(
             why, HONE_KERNEL_FAILED, where, "every kernel that could run it failed; the last was %s",

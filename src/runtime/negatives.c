@@ -77,6 +77,30 @@ void hone_negatives_deinit(hone_negatives *negatives)
     *negatives = (hone_negatives){.allocator = negatives->allocator};
 }
 
+static bool is_harm(hone_failure failure)
+{
+    return failure == HONE_FAILURE_RUN || failure == HONE_FAILURE_WRONG || failure == HONE_FAILURE_BOUNDS ||
+           failure == HONE_FAILURE_CRASH || failure == HONE_FAILURE_TIMEOUT || failure == HONE_FAILURE_TRACES;
+}
+
+hone_status hone_negatives_check(
+    const hone_negatives *negatives, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why)
+{
+    char text[sizeof negatives->rows->config];
+    if (negatives->count == 0 || hone_config_json(kernel->space, config, text, sizeof text) >= sizeof text)
+        return HONE_OK;
+    for (size_t i = 0; i < negatives->count; i++) {
+        const hone_negative *row = &negatives->rows[i];
+        if (!row->stands || !is_harm(row->failure) || strcmp(row->kernel, kernel->kernel.name) != 0 ||
+            strcmp(row->config, text) != 0)
+            continue;
+        return hone_fail(
+            why, HONE_KERNEL_FAILED, "decide", "%s %s failed when it was measured (%s: %s)", row->kernel, text,
+            hone_failure_name(row->failure), row->reason);
+    }
+    return HONE_OK;
+}
+
 // Telling ------------------------------------------------------------------------------------------------------------
 
 // Of one kind: how many, and until when the last of them is not tried again.

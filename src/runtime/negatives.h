@@ -26,6 +26,11 @@ typedef struct hone_negatives {
 hone_status hone_negatives_of_call(const hone_request *request, hone_negatives *out, hone_error *err);
 void hone_negatives_deinit(hone_negatives *negatives);
 
+// Whether this very config of a kernel is known to be wrong or harmful for the call, found in a process of its own: it is not
+// tried in this one. HONE_OK: not that anybody knows. HONE_KERNEL_FAILED with what it did.
+hone_status hone_negatives_check(
+    const hone_negatives *negatives, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why);
+
 // One line for people about a kernel, if any of its configs failed.
 void hone_negatives_text(const hone_negatives *negatives, const char *kernel, hone_buffer *out);
 // A JSON array of a kernel's failures.

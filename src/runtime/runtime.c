@@ -1,5 +1,6 @@
 // Opening and closing: what one program's registry, devices, caches and store are, and who gives them back.
 #include "runtime/runtime.h"
+#include "runtime/trust.h"
 
 #include "base/error.h"
 #include "base/structs.h"
@@ -92,6 +93,7 @@ static void free_ops(hone_runtime *rt)
         rt->asides = aside->next;
         hone_free(&rt->allocator, aside);
     }
+    hone_runtime_forget_wrongs(rt);
 }
 
 // What only the user's own reference keeps open.

@@ -50,6 +50,7 @@ typedef struct hone_device_list {
 } hone_device_list;
 
 typedef struct hone_loaded_pack hone_loaded_pack;
+typedef struct hone_wrong hone_wrong;
 
 struct hone_runtime {
     atomic_size_t references; // the user's, and one a bound plan
@@ -69,11 +70,12 @@ struct hone_runtime {
     hone_plan_table plans;
     atomic_bool recording;
     hone_recorder *recorder;
-    hone_mutex mutex; // ops, cache, asides, pool, workers
+    hone_mutex mutex; // ops, cache, asides, wrongs, pool, workers
     hone_op *ops;
     uint64_t op_count;
     hone_decisions cache;
     hone_aside *asides;
+    hone_wrong *wrongs; // trust.h
     hone_pool *pool;
     int32_t pool_threads; // 0: as many as the CPU has, once it is discovered
     hone_worker_pool *workers;
@@ -219,6 +221,8 @@ hone_status hone_runtime_tune_missing(
 // out_device: the call's, where it is known; may be NULL.
 bool hone_runtime_is_decided(
     const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device);
+// Whether the user's store has a decision of a call, or of its bucket, be it one that can be served or not.
+bool hone_runtime_has_entry(const hone_op *op, const hone_call *call);
 // Remembers a contest's answer and stores it, unless a faster choice of a kernel that was kept out of the contest stands
 // there; what was not stored is logged and counted. Fails only for want of memory.
 hone_status hone_runtime_keep(

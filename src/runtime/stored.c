@@ -5,6 +5,7 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "runtime/trust.h"
 #include "store/ops.h"
 
 #include <stdio.h>
@@ -54,7 +55,8 @@ static hone_status ask_store(
     if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
     if (status == HONE_OK) status = visit.status;
     // Not in the visit: kernels are asked, which must not happen under the store's lock.
-    return status == HONE_OK ? hone_request_accept(request, out, why) : status;
+    if (status == HONE_OK) status = hone_request_accept(request, out, why);
+    return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
 // Says which tier it is about, and what there is to say of an entry rather than that another store has none.
@@ -133,4 +135,36 @@ hone_status hone_request_from_store(const hone_request *request, hone_decision *
     if (status != HONE_OK) return pass_by_store(request, status, why);
     out->bucketed = call == request->bucket;
     return request->explaining ? HONE_OK : remember(request, call, out, why);
+}
+
+// Whether it can be served or not.
+static bool has_entry(const hone_request *request, hone_store *store, const hone_call *call)
+{
+    const hone_store_key key = {
+        .device = request->device->fingerprint,
+        .algorithm = request->op->algorithm->name,
+        .version = request->op->algorithm->version,
+        .key = hone_call_key(call),
+        .spec = hone_call_spec(call),
+    };
+    hone_decision decision;
+    hone_error why;
+    store_visit visit = {request, &decision, &why, HONE_NOT_FOUND};
+    for (int regime = HONE_WARM; regime <= HONE_COLD_STABLE; regime++)
+        if (hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, NULL) == HONE_OK) return true;
+    return false;
+}
+
+bool hone_runtime_has_entry(const hone_op *op, const hone_call *call)
+{
+    hone_request request;
+    hone_store *store = hone_runtime_store(op->rt);
+    bool has = false;
+    if (store == NULL) return false;
+    if (hone_request_init(&request, op, call, NULL, NULL) == HONE_OK) {
+        has =
+            has_entry(&request, store, call) || (request.bucket != NULL && has_entry(&request, store, request.bucket));
+        hone_request_deinit(&request);
+    }
+    return has;
 }

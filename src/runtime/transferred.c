@@ -3,6 +3,8 @@
 #include "runtime/runtime.h"
 
 #include "base/error.h"
+#include "runtime/negatives.h"
+#include "runtime/trust.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +27,7 @@ typedef struct asker {
     const hone_request *request;
     known_kernel kernels[MOST_KERNELS];
     size_t count;
+    hone_negatives negatives; // what failed for this very call
     bool out_of_memory;
 } asker;
 
@@ -37,6 +40,7 @@ static known_kernel *know(asker *a, const hone_kernel_ref *ref)
     known_kernel *known = &a->kernels[a->count++];
     *known = (known_kernel){.ref = ref};
     hone_status status = hone_request_admits(a->request, ref, &why);
+    if (status == HONE_OK) status = hone_kernel_was_right(a->request->rt, ref, NULL, &why);
     if (status == HONE_OK)
         status = hone_space_bind(ref->space, a->request->call, a->request->device, &known->space, &why);
     a->out_of_memory = a->out_of_memory || status == HONE_OUT_OF_MEMORY;
@@ -51,10 +55,12 @@ static bool admits(void *ctx, const char *kernel, const char *config, const char
         hone_kernel_for_device(a->request->op->algorithm, kernel, HONE_PLATFORM_NONE, a->request->device);
     if (ref == NULL || a->out_of_memory || (revision != NULL && strcmp(revision, ref->kernel.revision) != 0))
         return false;
+    if (revision == NULL && hone_kernel_is_of_pack(ref)) return false; // which code was verified nobody knows
     const known_kernel *known = know(a, ref);
     return known != NULL && known->space != NULL &&
            hone_config_from_json(ref->space, config, strlen(config), &read, NULL) == HONE_OK &&
-           hone_bound_space_check(known->space, &read, NULL) == HONE_OK;
+           hone_bound_space_check(known->space, &read, NULL) == HONE_OK &&
+           hone_negatives_check(&a->negatives, ref, &read, NULL) == HONE_OK;
 }
 
 static hone_transfer *transfer_of(hone_runtime *rt)
@@ -151,9 +157,10 @@ hone_status hone_request_from_transfer(const hone_request *request, hone_decisio
             "the bits of this call's results were not compared, and a stable one is asked for");
     if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
         return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
-    asker a = {.request = request};
+    asker a = {.request = request, .negatives = {.allocator = rt->allocator}};
     hone_transfer_answer answer;
-    hone_status status = find(&a, &answer, why);
+    hone_status status = hone_negatives_of_call(request, &a.negatives, why);
+    if (status == HONE_OK) status = find(&a, &answer, why);
     if (status == HONE_OK) {
         status = choose(&a, &answer, out, why);
         hone_transfer_answer_deinit(&answer);
@@ -162,5 +169,6 @@ hone_status hone_request_from_transfer(const hone_request *request, hone_decisio
     }
     for (size_t i = 0; i < a.count; i++)
         hone_bound_space_release(&a.kernels[i].space);
+    hone_negatives_deinit(&a.negatives);
     return status;
 }

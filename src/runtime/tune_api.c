@@ -3,6 +3,7 @@
 #include "base/structs.h"
 #include "runtime/batch.h"
 #include "runtime/runtime.h"
+#include "runtime/trust.h"
 #include "tune/result/result.h"
 
 #include <string.h>
@@ -22,6 +23,8 @@ hone_status hone_runtime_contest_environment(
     hone_status status = hone_runtime_tune_environment(rt, device, store, out, err);
     out->admits = admits;
     out->admits_ctx = rt;
+    out->failed = hone_runtime_found_wrong;
+    out->failed_ctx = rt;
     return status;
 }
 

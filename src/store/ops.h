@@ -111,6 +111,9 @@ typedef struct hone_store_ops {
     void (*rest)(hone_store *store);
     // Takes it again, before the next use on either side. NULL: the functions above do so themselves. HONE_OK; as open.
     hone_status (*wake)(hone_store *store, hone_error *err);
+    // measurements, but only what failed.
+    hone_status (*failures)(
+        hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -149,6 +152,10 @@ hone_status hone_store_find_invocations(
 // hone_store_scan in the order that costs the store least, for who needs none: ended early, it has not read the rest.
 hone_status hone_store_scan_any(
     hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
+
+// hone_store_scan_measurements, but only what failed. A NULL field of the filter matches all.
+hone_status hone_store_failures(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err);
 
 // Records of all kinds that are put together.
 typedef struct hone_store_batch {

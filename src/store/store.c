@@ -195,6 +195,14 @@ hone_status hone_store_scan_measurements(
     return hone_store_unlock(store, store->ops->measurements(store, filter, visit_of_all, &measured, err));
 }
 
+hone_status hone_store_failures(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
+{
+    hone_status status = hone_store_lock(store, "store.failures", err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, store->ops->failures(store, filter, visit, ctx, err));
+}
+
 // Invocations --------------------------------------------------------------------------------------------------
 
 hone_status hone_store_add_invocations(

@@ -25,6 +25,15 @@ typedef struct hone_tune_environment {
     // Kernels that the host's rules shut out do not compete: not HONE_OK, with the reason. NULL: all may.
     hone_status (*admits)(void *ctx, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *why);
     void *admits_ctx;
+    // Told of each config of a kernel that failed, as it happens. config: JSON object. NULL: nobody is.
+    void (*failed)(
+        void *ctx,
+        const hone_kernel_ref *kernel,
+        const char *config,
+        const char *call,
+        hone_failure failure,
+        const char *reason);
+    void *failed_ctx;
     // Waits until nobody else measures on the device; and lets the next one. Around all runs of a contest. NULL: nobody does.
     hone_status (*begin_measuring)(void *ctx, hone_error *err);
     void (*end_measuring)(void *ctx);

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import stat
 import subprocess
+import sys
 import unittest
 
 from support import BUILD, DATA, DONE, NO, USAGE, CommandTest
@@ -233,10 +234,12 @@ class Packs(CommandTest):
         answer = self.pack_hone("explain", "--pack", str(self.pack), CALL, "--json").json
         self.assertEqual((answer["kernel"], answer["source"]), ("blocked", "store"))
 
-    def test_what_a_contest_found_wrong_is_not_served_without_one(self):
+    def test_what_was_never_verified_is_not_served_without_a_contest(self):
         self.replace("blocked.c", "+ y[i", "- y[i")
         answer = self.pack_hone("explain", "--pack", str(self.pack), CALL, "--json").json
-        self.assertEqual(answer["kernel"], "blocked")  # nobody knows yet
+        self.assertEqual(answer["kernel"], "plain")
+        why = {row["name"]: row["why"] for row in answer["kernels"]}
+        self.assertIn("was never verified for this call", why["blocked"])
         self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, code=NO)
         answer = self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json
         self.assertEqual((answer["kernel"], answer["source"]), ("plain", "heuristic"))
@@ -399,6 +402,151 @@ class Packs(CommandTest):
 
 FAKES = BUILD.resolve() / "tests" / "fakes"
 GPU_CALL = "rms_norm(f32[4,256], f32[256]) @cuda:0"
+
+
+SOFTMAX = """
+#include <math.h>
+#include <stdint.h>
+void no_scale(const float *x, float *y, int64_t rows, int64_t dim, float scale)
+{
+    (void)scale;
+    for (int64_t r = 0; r < rows; r++, x += dim, y += dim) {
+        float most = x[0], sum = 0;
+        for (int64_t i = 1; i < dim; i++)
+            most = x[i] > most ? x[i] : most;
+        for (int64_t i = 0; i < dim; i++)
+            sum += y[i] = expf((FACTOR) * (x[i] - most));
+        for (int64_t i = 0; i < dim; i++)
+            y[i] /= sum;
+    }
+}
+void zeros(const float *x, float *y, int64_t rows, int64_t dim, float scale)
+{
+    (void)x, (void)scale;
+    for (int64_t i = 0; i < rows * dim; i++)
+        y[i] = 0;
+}
+"""
+RUN = """
+import json, sys, numpy, hone
+x = numpy.random.default_rng(1).standard_normal((int(sys.argv[1]), 64)).astype(numpy.float32)
+scale = float(sys.argv[2])
+e = numpy.exp(scale * (x - x.max(-1, keepdims=True)).astype(numpy.float64))
+error = abs(hone.run("softmax", x, scale=scale) - e / e.sum(-1, keepdims=True)).max()
+d = hone.decide(f"softmax(f32[{sys.argv[1]},64], scale={scale})")
+print(json.dumps([float(error), d.kernel, d.source]))
+"""
+
+
+class Unverified(CommandTest):
+    """What a pack brings answers no call that it was not verified for, and not at all once it was found wrong."""
+
+    def setUp(self):
+        super().setUp()
+        self.pack = self.folder / "liars"
+        self.pack.mkdir()
+        self.write_pack()
+        self.env = {"HONE_COMPILE_CACHE": str(self.folder / "compiled"), "HONE_PACK_PATH": str(self.pack),
+                    "HONE_POLICY": "heuristic"}
+
+    def write_pack(self, factor="1.0f", kernels=(("no_scale", 55), ("zeros", 99)), revision=""):
+        source = self.pack / "softmax.c"
+        source.write_text(SOFTMAX.replace("FACTOR", factor) + revision)
+        rows = [{"algorithm": "softmax", "name": name, "platform": "native", "backend": "cpu", "priority": priority,
+                 "file": "softmax.c", "sha256": digest(source), "entry": name,
+                 "arguments": "x, y, i64(x.size / max(dim, 1)), i64(dim), f32(scale)"} for name, priority in kernels]
+        (self.pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "liars", "kernels": rows}))
+
+    def tune(self, call, *more, code=DONE):
+        return self.hone("tune", call, *more, "--seconds", "3", "--evals", "3", "--json", env=self.env, code=code)
+
+    def explain(self, call, **env):
+        return self.hone("explain", call, "--json", env={**self.env, **env}).json
+
+    def test_no_kernel_of_a_pack_answers_before_it_was_verified(self):
+        for call in ("softmax(f32[4,64])", "softmax(f32[4,64], scale=0.5)"):
+            answer = self.explain(call)
+            self.assertNotIn(answer["kernel"], ("no_scale", "zeros"))
+            why = {row["name"]: row["why"] for row in answer["kernels"]}
+            self.assertIn("of pack liars was never verified", why["zeros"])
+            self.assertIn("hone tune", why["no_scale"])
+
+    def test_nor_in_a_program_of_python(self):
+        python = DATA.parent / "build-python"
+        if not (BUILD / "python").exists() or not python.exists():
+            self.skipTest("the Python package is not built")
+        env = self.environment({**self.env, "PYTHONPATH": f"{BUILD}/python:{python}"})
+        for rows, scale in ((4, 0.5), (8, 0.5), (8, 1.0)):
+            out = subprocess.run([sys.executable, "-B", "-c", RUN, str(rows), str(scale)], env=env, capture_output=True,
+                                 text=True)
+            self.assertEqual(out.returncode, 0, out.stderr)
+            error, kernel, _ = json.loads(out.stdout)
+            self.assertLess(error, 1e-5)
+            self.assertNotIn(kernel, ("no_scale", "zeros"))
+
+    def test_what_was_found_wrong_for_one_call_answers_no_other(self):
+        self.write_pack(kernels=[("no_scale", 55)])
+        with_kernel = ["--kernel", "no_scale"]
+        # Right where the scale does not show: there it is verified, and near calls may take it.
+        self.tune("softmax(f32[4,64])", *with_kernel)
+        self.assertEqual(self.explain("softmax(f32[4,64])")["source"], "store")
+        near = self.explain("softmax(f32[8,64])")
+        self.assertEqual((near["source"], near["kernel"]), ("transfer", "no_scale"))
+        # Wrong elsewhere: from then on it answers nowhere, by no link.
+        self.assertIn("the reference says", self.tune("softmax(f32[4,64], scale=0.5)", *with_kernel, code=NO).err)
+        for call in ("softmax(f32[4,64])", "softmax(f32[8,64])", "softmax(f32[4,64], scale=0.5)",
+                     "softmax(f32[16,64], scale=0.25)"):
+            answer = self.explain(call)
+            self.assertNotEqual(answer["kernel"], "no_scale", call)
+            why = {row["name"]: row["why"] for row in answer["kernels"]}
+            self.assertIn("was found wrong for the call", why["no_scale"])
+            self.assertEqual(self.hone("run", call, "--json", env=self.env).json["verified"], True)
+        # Nor does it win where it looks right.
+        self.assertIn("for the call", self.tune("softmax(f32[8,64])", *with_kernel, code=NO).err)
+        # Until it is another kernel.
+        self.write_pack("scale", [("no_scale", 55)])
+        self.assertNotEqual(self.explain("softmax(f32[4,64], scale=0.5)")["kernel"], "no_scale")
+        self.tune("softmax(f32[4,64], scale=0.5)", *with_kernel)
+        answer = self.explain("softmax(f32[4,64], scale=0.5)")
+        self.assertEqual((answer["kernel"], answer["source"], answer["verified"]), ("no_scale", "store", True))
+
+    def test_what_a_user_names_is_followed_and_warned_of(self):
+        self.write_pack(kernels=[("no_scale", 55)])
+        call = "softmax(f32[4,64], scale=0.5)"
+        self.tune(call, "--kernel", "no_scale", code=NO)
+        forced = {**self.env, "HONE_FORCE": "softmax=no_scale"}
+        answer = self.hone("run", call, env=forced, code=NO)
+        self.assertIn("WRONG", answer.out)
+        self.assertIn("names a kernel that was found wrong, and is followed", answer.err)
+        why = {row["name"]: row["why"] for row in self.explain(call, HONE_FORCE="softmax=no_scale")["kernels"]}
+        self.assertIn("chosen: no_scale was found wrong", why["no_scale"])
+
+    def test_a_pack_that_alone_could_answer_is_refused_with_the_remedy(self):
+        source = self.pack / "twice.c"
+        source.write_text("void twice(const float *x, float *y, long n) { for (long i = 0; i < n; i++) y[i] = x[i] + x[i]; }\n")
+        rows = [{"algorithm": "twice", "name": name, "platform": "native", "backend": "cpu", "file": "twice.c",
+                 "sha256": digest(source), "entry": "twice", "arguments": "x, y, i64(n)"} for name in ("fast", "plain")]
+        document = {"hone_pack": 1, "name": "two", "kernels": rows,
+                    "algorithms": [{"signature": "twice(x: f32[n]) -> y: f32[n]"}]}
+        (self.pack / "pack.json").write_text(json.dumps(document))
+        answer = self.hone("run", "twice(f32[64])", env=self.env, code=NO)
+        self.assertIn("of pack two was never verified for this call", answer.err)
+        self.assertIn("hone tune 'twice(f32[64])'", answer.err)
+        document["algorithms"][0]["reference"] = "plain"
+        (self.pack / "pack.json").write_text(json.dumps(document))
+        self.assertEqual(self.hone("run", "twice(f32[64])", "--json", env=self.env).json["kernel"], "plain")
+        self.hone("tune", "twice(f32[64])", *QUICK, env=self.env)
+        self.assertEqual(self.hone("run", "twice(f32[64])", "--json", env=self.env).json["kernel"], "fast")
+
+    def test_a_pack_is_no_reference_of_an_algorithm_that_it_does_not_bring(self):
+        self.write_pack(kernels=[("zeros", 99)])
+        document = json.loads((self.pack / "pack.json").read_text())
+        signature = self.hone("list", "softmax", "--json").json["algorithms"][0]["signature"]
+        document["algorithms"] = [{"signature": signature, "reference": "zeros"}]
+        (self.pack / "pack.json").write_text(json.dumps(document))
+        denied = {**self.env, "HONE_DENY": "softmax=avx512,softmax=avx2,softmax=portable,softmax=onednn"}
+        answer = self.hone("explain", "softmax(f32[4,64])", "--json", env=denied).json
+        self.assertEqual(answer["kernel"], "reference")
 
 
 class CudaPacks(CommandTest):

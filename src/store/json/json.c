@@ -78,6 +78,14 @@ static hone_status json_measurements(
     return status != HONE_OK ? status : hone_memory_store_ops.measurements(json->memory, filter, visit, ctx, err);
 }
 
+static hone_status json_failures(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_refresh(&json->files, err);
+    return status != HONE_OK ? status : hone_memory_store_ops.failures(json->memory, filter, visit, ctx, err);
+}
+
 static hone_status json_invocations(
     hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
 {
@@ -287,6 +295,7 @@ const hone_store_ops hone_json_store_ops = {
     .scan = json_scan,
     .put_measurement = json_put_measurement,
     .measurements = json_measurements,
+    .failures = json_failures,
     .add_invocations = json_add_invocations,
     .invocations = json_invocations,
     .clear_invocations = json_clear_invocations,

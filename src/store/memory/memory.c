@@ -252,6 +252,14 @@ static hone_status memory_measurements(
     return HONE_OK;
 }
 
+static hone_status memory_failures(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
+{
+    (void)err;
+    (void)visit_measured(memory_of(store), FAILURES, filter, visit, ctx);
+    return HONE_OK;
+}
+
 // Invocations --------------------------------------------------------------------------------------------------
 
 static hone_status memory_add_invocations(
@@ -499,6 +507,7 @@ const hone_store_ops hone_memory_store_ops = {
     .scan = memory_scan,
     .put_measurement = memory_put_measurement,
     .measurements = memory_measurements,
+    .failures = memory_failures,
     .add_invocations = memory_add_invocations,
     .invocations = memory_invocations,
     .clear_invocations = memory_clear_invocations,

@@ -28,25 +28,42 @@ static bool visit_measured(void *ctx, const void *record)
     return visit->visit(visit->ctx, record);
 }
 
+typedef struct part {
+    hone_sql scan, scan_call;
+    const hone_row_shape *shape;
+} part;
+
+static const part measured_part = {HONE_SQL_MEASUREMENT_SCAN, HONE_SQL_MEASUREMENT_SCAN_CALL, &hone_row_measurement};
+static const part failed_part = {HONE_SQL_FAILURE_SCAN, HONE_SQL_FAILURE_SCAN_CALL, &hone_row_failure};
+
+static hone_status walk_part(
+    hone_store *store,
+    const part *of,
+    const hone_store_key *filter,
+    measured_visit *target,
+    bool *out_ended,
+    hone_error *err)
+{
+    hone_query query;
+    hone_sql id = hone_key_is_whole(filter) ? of->scan_call : of->scan;
+    hone_query_begin(&query, hone_sqlite_following(store), id, "store.measurements");
+    hone_bind_key_and_spec(&query, filter);
+    return hone_walk(&query, of->shape, visit_measured, target, out_ended, err);
+}
+
 hone_status hone_sqlite_measurements(
     hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
 {
-    static const struct {
-        hone_sql scan, scan_call;
-        const hone_row_shape *shape;
-    } parts[] = {
-        {HONE_SQL_MEASUREMENT_SCAN, HONE_SQL_MEASUREMENT_SCAN_CALL, &hone_row_measurement},
-        {HONE_SQL_FAILURE_SCAN, HONE_SQL_FAILURE_SCAN_CALL, &hone_row_failure},
-    };
     measured_visit target = {visit, ctx};
     bool ended = false;
-    hone_status status = HONE_OK;
-    for (size_t i = 0; status == HONE_OK && !ended && i < sizeof parts / sizeof *parts; i++) {
-        hone_query query;
-        hone_sql id = hone_key_is_whole(filter) ? parts[i].scan_call : parts[i].scan;
-        hone_query_begin(&query, hone_sqlite_following(store), id, "store.measurements");
-        hone_bind_key_and_spec(&query, filter);
-        status = hone_walk(&query, parts[i].shape, visit_measured, &target, &ended, err);
-    }
-    return status;
+    hone_status status = walk_part(store, &measured_part, filter, &target, &ended, err);
+    return status != HONE_OK || ended ? status : walk_part(store, &failed_part, filter, &target, &ended, err);
+}
+
+hone_status hone_sqlite_failures(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
+{
+    measured_visit target = {visit, ctx};
+    bool ended = false;
+    return walk_part(store, &failed_part, filter, &target, &ended, err);
 }

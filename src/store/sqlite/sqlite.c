@@ -137,6 +137,7 @@ const hone_store_ops hone_sqlite_store_ops = {
     .scan_any = hone_sqlite_scan_any,
     .put_measurement = hone_sqlite_put_measurement,
     .measurements = hone_sqlite_measurements,
+    .failures = hone_sqlite_failures,
     .add_invocations = hone_sqlite_add_invocations,
     .invocations = hone_sqlite_invocations,
     .clear_invocations = hone_sqlite_clear_invocations,

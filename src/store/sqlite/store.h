@@ -52,6 +52,8 @@ hone_status hone_sqlite_scan_any(
     hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
 hone_status hone_sqlite_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err);
+hone_status hone_sqlite_failures(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err);
 hone_status hone_sqlite_measurements(
     hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err);
 hone_status hone_sqlite_invocations(

@@ -128,6 +128,13 @@ static void leave(audit *a, uint32_t index)
 // An entrant fell out. False: it was the choice, and there is nothing more to measure.
 static bool fall_out(audit *a, uint32_t index, hone_failure failure, const char *reason)
 {
+    hone_candidate *entrant = &a->entrants[index];
+    if (failure == HONE_FAILURE_WRONG || failure == HONE_FAILURE_BOUNDS) {
+        // It answered right once, and is known to be wrong from now on.
+        entrant->trial.failure = failure;
+        hone_words_copy(entrant->trial.reason, sizeof entrant->trial.reason, reason);
+        hone_known_store(&a->state->known, &a->state->question, &a->state->field, entrant);
+    }
     if (index > 0) {
         leave(a, index);
         return true;

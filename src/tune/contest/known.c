@@ -3,9 +3,11 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "store/ops.h"
 #include "tune/contest/failures.h"
 #include "tune/result/environment.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char where[] = "tune.known";
@@ -70,25 +72,62 @@ static bool read_trial(const hone_store_measurement *measurement, hone_trial *ou
     return measurement->max_error >= 0 && measurement->time_ns > 0 && measurement->samples > 0;
 }
 
+// False: no memory.
+static bool add(loader *load, hone_resumed *resumed, const char *config)
+{
+    hone_known *known = load->known;
+    const hone_space *space = load->field->contestants[resumed->kernel].ref->space;
+    if (hone_config_from_json(space, config, strlen(config), &resumed->config, NULL) != HONE_OK) return true;
+    load->failed = !hone_grow(
+        &load->question->environment->allocator, &known->resumed, &known->capacity, known->count + 1,
+        sizeof *known->resumed);
+    if (!load->failed) known->resumed[known->count++] = *resumed;
+    return !load->failed;
+}
+
 static bool load_one(void *ctx, const hone_store_measurement *measurement)
 {
     loader *load = ctx;
-    hone_known *known = load->known;
     for (uint32_t i = 0; i < load->field->count; i++) {
         hone_resumed resumed = {.kernel = i};
         hone_contestant *contestant = &load->field->contestants[i];
         if (!applies(load, contestant, measurement) || !read_trial(measurement, &resumed.trial)) continue;
-        if (hone_config_from_json(
-                contestant->ref->space, measurement->config, strlen(measurement->config), &resumed.config, NULL) !=
-            HONE_OK)
-            continue;
-        load->failed = !hone_grow(
-            &load->question->environment->allocator, &known->resumed, &known->capacity, known->count + 1,
-            sizeof *known->resumed);
-        if (load->failed) return false;
-        known->resumed[known->count++] = resumed;
+        if (!add(load, &resumed, measurement->config)) return false;
     }
     return true;
+}
+
+// A config of somebody's kernel that was wrong for another call does not win this one: right for some data is what a wrong
+// kernel is, too. The library's own are verified by its tests.
+static bool load_wrong(void *ctx, const hone_store_measured *row)
+{
+    loader *load = ctx;
+    const hone_store_key *own = &load->question->key;
+    const hone_store_measurement *failure = &row->measurement;
+    if (failure->failure != HONE_FAILURE_WRONG && failure->failure != HONE_FAILURE_BOUNDS) return true;
+    const bool is_own = strcmp(row->key.key, own->key) == 0 && strcmp(row->key.device, own->device) == 0;
+    if (!failure->measured || is_own) return true;
+    for (uint32_t i = 0; i < load->field->count; i++) {
+        const hone_contestant *contestant = &load->field->contestants[i];
+        const hone_kernel *kernel = &contestant->ref->kernel;
+        hone_resumed resumed = {.kernel = i, .trial = {.failure = failure->failure}};
+        if (!contestant->space || contestant->ref->builtin || strcmp(kernel->name, failure->kernel) != 0 ||
+            !same_revision(kernel->revision, failure->revision))
+            continue;
+        char reason[sizeof resumed.trial.reason];
+        snprintf(
+            reason, sizeof reason, "for the call %s: %s", row->key.key, failure->reason ? failure->reason : "wrong");
+        hone_words_copy(resumed.trial.reason, sizeof resumed.trial.reason, reason);
+        if (!add(load, &resumed, failure->config)) return false;
+    }
+    return true;
+}
+
+static bool has_foreign_kernels(const hone_field *field)
+{
+    for (uint32_t i = 0; i < field->count; i++)
+        if (field->contestants[i].space && !field->contestants[i].ref->builtin) return true;
+    return false;
 }
 
 // Forgetting ----------------------------------------------------------------------------------------------------------
@@ -158,11 +197,24 @@ static hone_status load_from(loader *load, hone_store *store, hone_error *err)
     return HONE_OK;
 }
 
-// Of two measurements of one config the first is taken: the user's own.
+static hone_status load_wrongs(loader *load, hone_error *err)
+{
+    const hone_question *question = load->question;
+    hone_store *const stores[] = {question->environment->store, question->environment->system_store};
+    const hone_store_key all = {.algorithm = question->key.algorithm, .version = question->key.version};
+    for (int i = 0; i < 2 && has_foreign_kernels(load->field); i++) {
+        hone_error why = {0}; // a store that cannot be read says so elsewhere
+        if (stores[i]) (void)!hone_store_failures(stores[i], &all, load_wrong, load, &why);
+    }
+    return load->failed ? hone_fail_memory(err, where) : HONE_OK;
+}
+
+// Of two measurements of one config the first is taken: what was wrong elsewhere, then the user's own.
 hone_status hone_known_load(hone_known *known, const hone_question *question, hone_field *field, hone_error *err)
 {
     const hone_tune_environment *environment = question->environment;
     loader load = {known, question, field, false};
+    if (load_wrongs(&load, err) != HONE_OK) return HONE_OUT_OF_MEMORY;
     if (question->options.fresh) return environment->store ? forget_failures(question, err) : HONE_OK;
     hone_status status = load_from(&load, environment->store, err);
     return status == HONE_OK ? load_from(&load, environment->system_store, err) : status;
@@ -262,9 +314,12 @@ void hone_known_store(
     char config[1024];
     hone_assert(candidate->kernel < field->count);
     const hone_kernel_ref *ref = field->contestants[candidate->kernel].ref;
-    if (!question->environment->store) return;
-    if (hone_config_json(ref->space, &candidate->config, config, sizeof config) >= sizeof config) return;
+    const hone_tune_environment *to = question->environment;
     const hone_trial *trial = &candidate->trial;
+    if (hone_config_json(ref->space, &candidate->config, config, sizeof config) >= sizeof config) return;
+    if (trial->failure != HONE_FAILURE_NONE && to->failed)
+        to->failed(to->failed_ctx, ref, config, question->title, trial->failure, trial->reason);
+    if (!to->store) return;
     char measured[24];
     hone_os_format_utc(hone_os_now_utc(), measured);
     const char *environment = environment_of(question, &field->contestants[candidate->kernel]);
@@ -284,8 +339,8 @@ void hone_known_store(
         .measured = measured,
     };
     hone_error why = {0};
-    if (hone_store_put_measurement(question->environment->store, &question->key, &measurement, &why) == HONE_OK) return;
+    if (hone_store_put_measurement(to->store, &question->key, &measurement, &why) == HONE_OK) return;
     if (!known->store_warned)
-        hone_log_write(question->environment->log, HONE_LOG_WARNING, "a measurement was not stored: %s", why.message);
+        hone_log_write(to->log, HONE_LOG_WARNING, "a measurement was not stored: %s", why.message);
     known->store_warned = true;
 }
