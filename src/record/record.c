@@ -20,6 +20,8 @@ struct hone_recorder {
     hone_store *(*spill_store)(void *ctx); // NULL: a full table drops
     void *spill_ctx;
     uint64_t spill_again_ns; // a spill that failed is not tried before
+    bool missed;             // a miss was added that nobody asked for
+    bool asked;              // something was added that somebody asked for: all is kept
 };
 
 // A store that is busy would hold every new descriptor up for its whole time-out.
@@ -107,8 +109,11 @@ static hone_status move_to_store(hone_recorder *recorder, hone_store *store, hon
         all[i] = *hone_record_table_at(&recorder->table, i);
     hone_status status = hone_store_add_invocations(store, all, count, err);
     hone_free(&recorder->allocator, all);
-    if (status == HONE_OK) hone_record_table_clear(&recorder->table, NULL);
-    return status;
+    if (status != HONE_OK) return status;
+    hone_record_table_clear(&recorder->table, NULL);
+    // Tidying up: what does not succeed now is done by the next flush.
+    if (recorder->missed && !recorder->asked) (void)!hone_store_expire_misses(store, hone_os_now_utc(), NULL);
+    return HONE_OK;
 }
 
 // Makes room when the table is full and there is a store. Under the lock.
@@ -138,13 +143,21 @@ static hone_status add_locked(hone_recorder *recorder, const hone_store_invocati
 
 // Adding -------------------------------------------------------------------------------------------------------
 
-hone_status hone_recorder_add_invocation(
-    hone_recorder *recorder, const hone_store_invocation *invocation, hone_error *err)
+static hone_status add_as(
+    hone_recorder *recorder, const hone_store_invocation *invocation, bool is_asked, hone_error *err)
 {
     lock(recorder);
+    recorder->asked = recorder->asked || is_asked;
+    recorder->missed = recorder->missed || !is_asked;
     hone_status status = add_locked(recorder, invocation, err);
     unlock(recorder);
     return status;
+}
+
+hone_status hone_recorder_add_invocation(
+    hone_recorder *recorder, const hone_store_invocation *invocation, hone_error *err)
+{
+    return add_as(recorder, invocation, true, err);
 }
 
 // Names are stored in lower case, however the signature writes them.
@@ -156,6 +169,7 @@ static hone_status add_call(
     uint64_t count,
     const char *kernel,
     const char *source,
+    bool is_asked,
     hone_error *err)
 {
     double now = hone_os_now_utc();
@@ -175,7 +189,29 @@ static hone_status add_call(
         .kernel = kernel,
         .decided = source,
     };
-    return hone_recorder_add_invocation(recorder, &invocation, err);
+    return add_as(recorder, &invocation, is_asked, err);
+}
+
+static hone_status add_lower(
+    hone_recorder *recorder,
+    const char *device,
+    const hone_call *call,
+    uint64_t count,
+    const char *kernel,
+    const char *source,
+    bool is_asked,
+    hone_error *err)
+{
+    const char *name = hone_signature_name(hone_call_signature(call));
+    hone_buffer lower;
+    hone_buffer_init(&lower, recorder->allocator);
+    hone_text_lower(&lower, name, strlen(name));
+    hone_status status =
+        lower.failed
+            ? hone_fail_memory(err, "record.add")
+            : add_call(recorder, hone_buffer_string(&lower), device, call, count, kernel, source, is_asked, err);
+    hone_buffer_deinit(&lower);
+    return status;
 }
 
 hone_status hone_recorder_add(
@@ -187,15 +223,18 @@ hone_status hone_recorder_add(
     const char *source,
     hone_error *err)
 {
-    const char *name = hone_signature_name(hone_call_signature(call));
-    hone_buffer lower;
-    hone_buffer_init(&lower, recorder->allocator);
-    hone_text_lower(&lower, name, strlen(name));
-    hone_status status = lower.failed
-                             ? hone_fail_memory(err, "record.add")
-                             : add_call(recorder, hone_buffer_string(&lower), device, call, count, kernel, source, err);
-    hone_buffer_deinit(&lower);
-    return status;
+    return add_lower(recorder, device, call, count, kernel, source, true, err);
+}
+
+hone_status hone_recorder_add_miss(
+    hone_recorder *recorder,
+    const char *device,
+    const hone_call *call,
+    const char *kernel,
+    const char *source,
+    hone_error *err)
+{
+    return add_lower(recorder, device, call, 1, kernel, source, false, err);
 }
 
 // Visiting -----------------------------------------------------------------------------------------------------

@@ -34,6 +34,15 @@ hone_status hone_recorder_add(
     const char *kernel,
     const char *source,
     hone_error *err);
+// The same of a call that nobody decided, and that nobody asked to be recorded: a store keeps a limited number of them for a
+// limited time (HONE_STORE_MISSES, HONE_STORE_MISS_DAYS).
+hone_status hone_recorder_add_miss(
+    hone_recorder *recorder,
+    const char *device,
+    const hone_call *call,
+    const char *kernel,
+    const char *source,
+    hone_error *err);
 // The same by its texts, with times of its own.
 hone_status hone_recorder_add_invocation(
     hone_recorder *recorder, const hone_store_invocation *invocation, hone_error *err);

@@ -352,9 +352,8 @@ static void note_miss(const hone_request *request, const hone_decision *decision
     const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
     if (atomic_load_explicit(&rt->recording, memory_order_relaxed)) return; // every call is counted anyway
     hone_error err;
-    hone_status status = hone_recorder_add(
-        rt->recorder, request->device->fingerprint, call, 1, decision->kernel, hone_source_name(decision->source),
-        &err);
+    hone_status status = hone_recorder_add_miss(
+        rt->recorder, request->device->fingerprint, call, decision->kernel, hone_source_name(decision->source), &err);
     if (status != HONE_OK) hone_log_write(&rt->log, HONE_LOG_WARNING, "the miss was not noted: %s", err.message);
 }
 
@@ -373,7 +372,9 @@ hone_status hone_request_decide(
     bool is_guess = out->source == HONE_SOURCE_HEURISTIC || out->source == HONE_SOURCE_TRANSFER;
     if (is_guess || out->changed[0] != '\0') note_miss(request, out);
     const hone_kernel_ref *kernel = chosen_kernel(request, out);
-    hone_request_warn(request, kernel, out);
+    const hone_context_override *override_ = find_override(request);
+    if (override_ == NULL || override_->exactly == NULL)
+        hone_request_warn(request, kernel, out); // hone_kernel_run asks often
     if (out_kernel != NULL) *out_kernel = kernel;
     return HONE_OK;
 }

@@ -193,7 +193,8 @@ void hone_request_warn(const hone_request *request, const hone_kernel_ref *kerne
 {
     hone_error why = {.message = ""};
     const bool is_named = decision->source == HONE_SOURCE_OVERRIDE || decision->source == HONE_SOURCE_OVERLAY ||
-                          decision->source == HONE_SOURCE_LOCK || decision->source == HONE_SOURCE_MEMORY;
+                          decision->source == HONE_SOURCE_LOCK ||
+                          (decision->source == HONE_SOURCE_MEMORY && !decision->verified);
     // A frozen program asks its lock file and nothing else.
     if (!is_named || kernel == NULL || hone_request_policy(request) == HONE_POLICY_FROZEN) return;
     if (hone_kernel_was_right(request->rt, kernel, NULL, &why) != HONE_KERNEL_FAILED) return;

@@ -114,6 +114,9 @@ typedef struct hone_store_ops {
     // measurements, but only what failed.
     hone_status (*failures)(
         hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err);
+    // Takes away calls that nobody decided (decided "heuristic" or "transfer"): those that were last made before `before`, in
+    // seconds since 1970, and of the others all but the `most` that were made last.
+    hone_status (*expire_misses)(hone_store *store, int64_t before, size_t most, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -152,6 +155,11 @@ hone_status hone_store_find_invocations(
 // hone_store_scan in the order that costs the store least, for who needs none: ended early, it has not read the rest.
 hone_status hone_store_scan_any(
     hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
+
+// How many calls that nobody decided a store keeps where nobody asked for a record of them, and for how long.
+enum { HONE_STORE_MISSES = 10000, HONE_STORE_MISS_DAYS = 90 };
+// Takes the others away, the oldest first. now: seconds since 1970, UTC.
+hone_status hone_store_expire_misses(hone_store *store, double now, hone_error *err);
 
 // hone_store_scan_measurements, but only what failed. A NULL field of the filter matches all.
 hone_status hone_store_failures(

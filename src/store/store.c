@@ -222,6 +222,14 @@ hone_status hone_store_add_invocations(
     return hone_store_unlock(store, status);
 }
 
+hone_status hone_store_expire_misses(hone_store *store, double now, hone_error *err)
+{
+    const int64_t before = (int64_t)now - (int64_t)HONE_STORE_MISS_DAYS * 86400;
+    hone_status status = hone_store_lock(store, "store.expire_misses", err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, store->ops->expire_misses(store, before, HONE_STORE_MISSES, err));
+}
+
 hone_status hone_store_find_invocations(
     hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
 {

@@ -227,6 +227,15 @@ static hone_status json_clear_invocations(hone_store *store, const char *device,
     return hone_json_files_end(&json->files, hone_memory_store_ops.clear_invocations(json->memory, device, err), err);
 }
 
+static hone_status json_expire_misses(hone_store *store, int64_t before, size_t most, hone_error *err)
+{
+    json_store *json = json_of(store);
+    hone_status status = hone_json_files_begin(&json->files, err);
+    if (status != HONE_OK) return status;
+    status = hone_memory_store_ops.expire_misses(json->memory, before, most, err);
+    return hone_json_files_end(&json->files, status, err);
+}
+
 static hone_status json_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
     json_store *json = json_of(store);
@@ -299,6 +308,7 @@ const hone_store_ops hone_json_store_ops = {
     .add_invocations = json_add_invocations,
     .invocations = json_invocations,
     .clear_invocations = json_clear_invocations,
+    .expire_misses = json_expire_misses,
     .put_alias = json_put_alias,
     .get_alias = json_get_alias,
     .aliases = json_aliases,

@@ -338,6 +338,47 @@ static hone_status memory_clear_invocations(hone_store *store, const char *devic
     return finish(memory, ok, "store.clear_invocations", err);
 }
 
+static bool read_miss(const hone_table *table, size_t index, hone_store_invocation *out)
+{
+    if (!hone_row_read(table->shape, table->rows[index], out, sizeof *out) || out->decided == NULL) return false;
+    return strcmp(out->decided, "heuristic") == 0 || strcmp(out->decided, "transfer") == 0;
+}
+
+static int latest_first(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return left > right ? -1 : left < right;
+}
+
+// Writes the time at which the first miss too many was made; -1 where there are not so many. False: no memory.
+static bool find_oldest_kept(const hone_store *store, const hone_table *table, size_t most, double *out)
+{
+    hone_store_invocation miss;
+    size_t count = 0;
+    double *times = hone_alloc_array(&store->allocator, table->count + 1, sizeof *times);
+    if (times == NULL) return false;
+    for (size_t i = 0; i < table->count; i++)
+        if (read_miss(table, i, &miss)) times[count++] = miss.last;
+    qsort(times, count, sizeof *times, latest_first);
+    *out = count > most ? times[most] : -1;
+    hone_free(&store->allocator, times);
+    return true;
+}
+
+static hone_status memory_expire_misses(hone_store *store, int64_t before, size_t most, hone_error *err)
+{
+    memory_store *memory = memory_of(store);
+    hone_table *table = &memory->tables[INVOCATIONS];
+    hone_store_invocation miss;
+    double too_many;
+    bool ok = find_oldest_kept(store, table, most, &too_many);
+    for (size_t i = table->count; ok && i > 0; i--) {
+        if (!read_miss(table, i - 1, &miss) || (miss.last >= (double)before && miss.last > too_many)) continue;
+        ok = hone_table_remove(&memory->changes, table, table->rows[i - 1]);
+    }
+    return finish(memory, ok, "store.expire_misses", err);
+}
+
 // Aliases ------------------------------------------------------------------------------------------------------
 
 static hone_status memory_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
@@ -511,6 +552,7 @@ const hone_store_ops hone_memory_store_ops = {
     .add_invocations = memory_add_invocations,
     .invocations = memory_invocations,
     .clear_invocations = memory_clear_invocations,
+    .expire_misses = memory_expire_misses,
     .put_alias = memory_put_alias,
     .get_alias = memory_get_alias,
     .aliases = memory_aliases,

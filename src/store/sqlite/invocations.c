@@ -68,3 +68,12 @@ hone_status hone_sqlite_clear_invocations(hone_store *store, const char *device,
     hone_query_text(&query, device);
     return hone_query_run(&query, "clear", err);
 }
+
+hone_status hone_sqlite_expire_misses(hone_store *store, int64_t before, size_t most, hone_error *err)
+{
+    hone_query query;
+    hone_query_begin(&query, hone_sqlite_following(store), HONE_SQL_INVOCATION_EXPIRE, "store.expire_misses");
+    hone_query_integer(&query, before);
+    hone_query_integer(&query, (int64_t)most);
+    return hone_query_run(&query, "expire", err);
+}

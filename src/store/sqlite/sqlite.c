@@ -141,6 +141,7 @@ const hone_store_ops hone_sqlite_store_ops = {
     .add_invocations = hone_sqlite_add_invocations,
     .invocations = hone_sqlite_invocations,
     .clear_invocations = hone_sqlite_clear_invocations,
+    .expire_misses = hone_sqlite_expire_misses,
     .put_alias = hone_sqlite_put_alias,
     .get_alias = hone_sqlite_get_alias,
     .aliases = hone_sqlite_aliases,

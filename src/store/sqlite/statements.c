@@ -7,6 +7,7 @@
 // id: where a decision stands, or NULL.
 #define DECISION_FROM(id)  "SELECT " DECISION_COLUMNS ", " id " FROM decision"
 #define DECISION_ORDER     " ORDER BY device, algorithm, version, key, regime"
+#define UNDECIDED          " decided IN ('heuristic', 'transfer')"
 #define INVOCATION_COLUMNS "algorithm, version, key, device, spec, call, count, first, last, kernel, decided, checksum"
 #define CALL_COLUMNS       "c.device, c.algorithm, c.version, c.key, c.spec, m.regime, m.kernel, m.config, m.revision, "
 #define CALL_KEY           " device = ?1 AND algorithm = ?2 AND version = ?3 AND key = ?4"
@@ -99,6 +100,10 @@ static const char *const texts[HONE_SQL_COUNT] = {
                                       " AND algorithm = ?2 AND version = ?3 AND key = ?4" CALL_SPEC_AGREES
                                       " ORDER BY count DESC, algorithm, version, key, device, spec",
     [HONE_SQL_INVOCATION_CLEAR] = "DELETE FROM invocation WHERE ?1 IS NULL OR device = ?1",
+    // Of what was made at the same moment all goes or all stays; fewer than so many: the comparison is with NULL.
+    [HONE_SQL_INVOCATION_EXPIRE] = "DELETE FROM invocation WHERE" UNDECIDED
+                                   " AND (last < ?1 OR last <= (SELECT last FROM invocation WHERE" UNDECIDED
+                                   " ORDER BY last DESC LIMIT 1 OFFSET ?2))",
 
     [HONE_SQL_ALIAS_PUT] = "INSERT OR REPLACE INTO alias VALUES(?,?,?,?,?,?,?,?,?,?)",
     [HONE_SQL_ALIAS_GET] = "SELECT " ALIAS_COLUMNS " FROM alias WHERE scheme = ? AND operation = ? AND foreign_key = ?",

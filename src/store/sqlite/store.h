@@ -60,6 +60,7 @@ hone_status hone_sqlite_invocations(
     hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err);
 hone_status hone_sqlite_add_invocations(
     hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err);
+hone_status hone_sqlite_expire_misses(hone_store *store, int64_t before, size_t most, hone_error *err);
 hone_status hone_sqlite_clear_invocations(hone_store *store, const char *device, hone_error *err);
 hone_status hone_sqlite_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err);
 hone_status hone_sqlite_get_alias(

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "failing_allocator.h"
 #include "store/ops.h"
+#include "temporary_folder.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -419,6 +420,92 @@ static void each_allocation_may_fail_and_nothing_leaks(void **state)
     assert_int_equal(status, HONE_OK);
 }
 
+// What nobody asked for --------------------------------------------------------------------------------------------
+
+static hone_status add_call(fixture *f, bool is_asked)
+{
+    hone_signature *signature = NULL;
+    hone_call *call = NULL;
+    hone_status status =
+        hone_signature_parse(hone_allocator_system(), "twice(x: f32[n]) -> y: f32[n]", &signature, &f->err);
+    if (status == HONE_OK)
+        status = hone_call_parse(hone_allocator_system(), signature, "twice(f32[8])", &call, &f->err);
+    if (status == HONE_OK)
+        status = is_asked ? hone_recorder_add(f->recorder, "cpu", call, 1, "plain", "heuristic", &f->err)
+                          : hone_recorder_add_miss(f->recorder, "cpu", call, "plain", "heuristic", &f->err);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+    return status;
+}
+
+static void put_old(fixture *f, const char *key, const char *decided)
+{
+    hone_store_invocation old = sample("cpu", key, 1);
+    old.decided = decided;
+    assert_int_equal(hone_store_add_invocations(f->store, &old, 1, &f->err), HONE_OK);
+}
+
+static size_t rows_of(fixture *f)
+{
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+    return (size_t)stat.invocations;
+}
+
+static void misses_that_nobody_asked_for_expire_and_what_was_decided_or_recorded_stays(void **state)
+{
+    fixture *f = *state;
+    put_old(f, "0000000000000001", "heuristic");
+    put_old(f, "0000000000000002", "transfer");
+    put_old(f, "0000000000000003", "store");
+    put_old(f, "0000000000000004", NULL);
+    // Who records keeps all.
+    assert_int_equal(add_call(f, true), HONE_OK);
+    assert_int_equal(add_call(f, false), HONE_OK);
+    assert_int_equal(hone_recorder_flush(f->recorder, f->store, &f->err), HONE_OK);
+    assert_int_equal(rows_of(f), 5);
+    hone_recorder_destroy(&f->recorder);
+    assert_int_equal(hone_recorder_create(&f->store->allocator, LIMIT, &f->recorder, &f->err), HONE_OK);
+    assert_int_equal(add_call(f, false), HONE_OK);
+    assert_int_equal(hone_recorder_flush(f->recorder, f->store, &f->err), HONE_OK);
+    assert_int_equal(rows_of(f), 3);
+}
+
+static void every_kind_of_store_keeps_the_misses_that_were_made_last(void **state)
+{
+    fixture *f = *state;
+    temporary_folder folder;
+    char sqlite[TEMPORARY_PATH_SIZE], json[TEMPORARY_PATH_SIZE];
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    snprintf(sqlite, sizeof sqlite, "sqlite:%s/store.db", folder.path);
+    snprintf(json, sizeof json, "json:%s/store.json", folder.path);
+    const char *const urls[] = {"memory:", sqlite, json};
+    for (size_t i = 0; i < 3; i++) {
+        hone_store *store = NULL;
+        hone_store_stat stat;
+        assert_int_equal(hone_store_open(hone_allocator_system(), urls[i], &store, &f->err), HONE_OK);
+        for (int j = 0; j < 20; j++) {
+            char key[20];
+            snprintf(key, sizeof key, "%016x", j);
+            hone_store_invocation miss = sample("cpu", key, 1);
+            miss.last = 1000 + j;
+            if (j % 4 == 3) miss.decided = "store"; // 15 are left
+            assert_int_equal(hone_store_add_invocations(store, &miss, 1, &f->err), HONE_OK);
+        }
+        assert_int_equal(store->ops->expire_misses(store, 500, 15, &f->err), HONE_OK);
+        assert_int_equal(hone_store_get_stat(store, &stat, &f->err), HONE_OK);
+        assert_int_equal(stat.invocations, 20);
+        assert_int_equal(store->ops->expire_misses(store, 500, 5, &f->err), HONE_OK);
+        assert_int_equal(hone_store_get_stat(store, &stat, &f->err), HONE_OK);
+        assert_int_equal(stat.invocations, 5 + 5);
+        assert_int_equal(store->ops->expire_misses(store, 1018, 5, &f->err), HONE_OK);
+        assert_int_equal(hone_store_get_stat(store, &stat, &f->err), HONE_OK);
+        assert_int_equal(stat.invocations, 1 + 5);
+        hone_store_close(&store);
+    }
+    temporary_folder_remove(&folder);
+}
+
 #define RECORD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -439,6 +526,8 @@ int main(void)
         RECORD_TEST(a_visit_may_use_the_recorder_and_the_store),
         RECORD_TEST(threads_lose_no_call),
         RECORD_TEST(each_allocation_may_fail_and_nothing_leaks),
+        RECORD_TEST(misses_that_nobody_asked_for_expire_and_what_was_decided_or_recorded_stays),
+        RECORD_TEST(every_kind_of_store_keeps_the_misses_that_were_made_last),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
 }

@@ -69,6 +69,28 @@ static void without_recording_only_the_miss_is_noted(void **state)
     assert_int_equal(read_ledger(f, NULL).rows, 1);
 }
 
+// Programs whose shapes never end: each call is a miss of its own, and recording is off.
+static void missed_calls_are_bounded_in_the_store_and_the_newest_stay(void **state)
+{
+    enum { LIMIT = 10000, SHAPES = LIMIT + 2500 };
+    (void)state;
+    fixture *f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .store = "memory:"});
+    for (int i = 1; i <= SHAPES; i++) {
+        char text[64];
+        hone_call *call = NULL;
+        hone_decision decision;
+        snprintf(text, sizeof text, "scale(f32[1,%d])", i);
+        assert_int_equal(
+            hone_call_parse(hone_allocator_system(), hone_op_signature(f->op), text, &call, &f->err), HONE_OK);
+        assert_int_equal(hone_decide_call(f->op, call, &decision, &f->err), HONE_OK);
+        hone_call_release(&call);
+    }
+    assert_int_equal(hone_record_flush(f->rt, &f->err), HONE_OK);
+    ledger l = read_ledger(f, NULL);
+    assert_in_range(l.rows, LIMIT / 2, LIMIT);
+    close_fixture(f);
+}
+
 static void calls_are_recorded_as_they_were_before_any_preparation(void **state)
 {
     fixture *f = *state;
@@ -193,6 +215,7 @@ int main(void)
         WITH_RUNTIME(calls_are_recorded_as_they_were_before_any_preparation),
         WITH_RUNTIME(devices_are_kept_apart_and_cleared_apart),
         WITH_RUNTIME(clearing_forgets_also_the_hits_that_nobody_looked_at),
+        cmocka_unit_test(missed_calls_are_bounded_in_the_store_and_the_newest_stay),
         cmocka_unit_test(what_was_recorded_outlives_the_runtime_in_its_store),
         WITH_RUNTIME(a_full_table_without_a_store_counts_what_it_dropped),
         cmocka_unit_test(an_evicted_plan_takes_no_counts_with_it),
