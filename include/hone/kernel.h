@@ -18,17 +18,11 @@ typedef struct hone_kernel hone_kernel;
 typedef void hone_parallel_for(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 
 // What one run brings. NULL in place of one, and every zero field, means the default: the calling thread
-// with hone's own pool beside it, the default stream, scratch memory that hone lends.
+// with hone's own pool beside it, the default stream, scratch memory that hone lends where the kernel asked for some.
 typedef struct hone_execution {
     size_t struct_size;
-    void *stream; // CUstream and the like; borrowed
-    // Memory of the host for this run alone, until the kernel's function returns: at least plan->scratch_bytes, aligned to 64.
-    // A kernel that asked for some always finds it here. Where the caller brings none, or less, or such that is not aligned,
-    // hone lends it: the calling thread keeps a block as large as the largest that it ever needed until it ends, made by
-    // hone_bind or the first call, and a later run allocates only inside another run that uses the block, and on a thread
-    // that has not run a kernel of this size.
-    // HONE_OUT_OF_MEMORY where there is no memory for it.
-    void *scratch;
+    void *stream;  // CUstream and the like; borrowed
+    void *scratch; // of the host, plan->scratch_bytes or more, aligned to 64, this run's until the function returns
     size_t scratch_bytes;
     int32_t threads;                 // the most that may work at the same time; 1 means the calling thread alone
     hone_parallel_for *parallel_for; // the host's own pool in place of hone's
@@ -124,7 +118,7 @@ struct hone_kernel {
     // An explicit list in place of the space's enumeration: false ends it. NULL: the space.
     bool (*candidates)(const hone_kernel *kernel, const hone_call *call, size_t index, hone_config *out_config);
     // Compile, load, pack, create a library's primitive. plan has kernel, call, config and device filled in;
-    // may set *out_scratch_bytes, and each run then finds as much in execution->scratch. NULL: nothing to prepare.
+    // may set *out_scratch_bytes. NULL: nothing to prepare.
     hone_status (*prepare)(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
     void (*release)(const hone_kernel *kernel, void *state);
     hone_run_function *run;
