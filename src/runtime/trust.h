@@ -1,4 +1,4 @@
-// Which kernels may answer a call that nobody has measured, and which may not answer any more.
+// Which kernels may answer a call that nobody has measured, and which may not answer any more (negatives.c).
 //
 // A guess (transfer, heuristic) takes a kernel at its word. The library's own kernels are verified by its tests, and a
 // program's by the program; what a pack brings is not, before a contest has verified it. And a kernel that is not the
