@@ -62,11 +62,6 @@ static bool take(const char *path, char *out, size_t size)
     return true;
 }
 
-const char *hone_os_variable(const char *name)
-{
-    return secure_getenv(name);
-}
-
 bool hone_os_find_program(const char *name, char *out, size_t size)
 {
     if (strchr(name, '/') != NULL) return take(name, out, size);
