@@ -214,13 +214,11 @@ int32_t hone_os_cgroup_threads(const char *root)
 }
 
 // What a limit of the process leaves, by the line of /proc/self/status that says how much is used.
-static int64_t left_of_process(int resource, const char *status, const char *used_name)
+static int64_t left_of_process(const struct rlimit *limit, const char *status, const char *used_name)
 {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > INT64_MAX)
-        return no_limit;
+    if (limit->rlim_cur == RLIM_INFINITY || limit->rlim_cur > INT64_MAX) return no_limit;
     const int64_t used = number_of_line(status, used_name) * 1024;
-    return (int64_t)limit.rlim_cur > used ? (int64_t)limit.rlim_cur - used : 0;
+    return (int64_t)limit->rlim_cur > used ? (int64_t)limit->rlim_cur - used : 0;
 }
 
 int64_t hone_os_memory_left(const char *root, const char **out_by)
@@ -229,14 +227,17 @@ int64_t hone_os_memory_left(const char *root, const char **out_by)
     bool has_info = hone_os_read_text(root, "/proc/meminfo", info);
     (void)hone_os_read_text(root, "/proc/self/status", status);
     const int64_t available = number_of_line(info, "MemAvailable") * 1024;
+    struct rlimit space, data;
+    if (getrlimit(RLIMIT_AS, &space) != 0) space.rlim_cur = RLIM_INFINITY;
+    if (getrlimit(RLIMIT_DATA, &data) != 0) data.rlim_cur = RLIM_INFINITY;
     const struct {
         int64_t left;
         const char *by;
     } limits[] = {
         {has_info && available > 0 ? available : no_limit, "the machine"},
         {limit_of_groups(root, of_memory), "its control group"},
-        {left_of_process(RLIMIT_AS, status, "VmSize"), "its limit of address space"},
-        {left_of_process(RLIMIT_DATA, status, "VmData"), "its limit of data"},
+        {left_of_process(&space, status, "VmSize"), "its limit of address space"},
+        {left_of_process(&data, status, "VmData"), "its limit of data"},
     };
     size_t tightest = 0;
     for (size_t i = 1; i < sizeof limits / sizeof limits[0]; i++)
