@@ -119,7 +119,7 @@ hone_status hone_library_open_under(
     const char *value,
     hone_library **out,
     hone_error *err);
-// A library of which nothing stays mapped when it is closed: its file may be gone by then.
+// A library that is unmapped when it is closed: its file may be gone by then. The libraries that it needs stay.
 hone_status hone_library_open_file(
     const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err);
 // Path of the library that the loader would take for a soname, links followed, so that the file's name tells its version.

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,24 @@ hone_status hone_library_open_under(
     return status;
 }
 
+// The names that a loaded library asks the loader for stay mapped (RTLD_NOLOAD finds them): OpenMP's library has threads that
+// wait in its code when ours has returned.
+static void keep_needed(void *handle)
+{
+    struct link_map *map = NULL;
+    const char *texts = NULL;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || !map->l_ld) return;
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_STRTAB) texts = (const char *)(uintptr_t)entry->d_un.d_ptr;
+    // Some loaders leave the address as the file has it.
+    if ((uintptr_t)texts < map->l_addr) texts = (const char *)(map->l_addr + (uintptr_t)texts);
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag != DT_NEEDED) continue;
+        void *needed = dlopen(texts + entry->d_un.d_val, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+        if (needed) dlclose(needed);
+    }
+}
+
 hone_status hone_library_open_file(
     const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err)
 {
@@ -119,6 +138,7 @@ hone_status hone_library_open_file(
         hone_free(allocator, library);
         return hone_fail(err, HONE_UNAVAILABLE, where, "%s", reason ? reason : path);
     }
+    keep_needed(library->handle);
     *out = library;
     return HONE_OK;
 }

@@ -290,6 +290,7 @@ static hone_failure measure(hone_runner *runner, const hone_racing *racing, hone
     hone_session_pass_phase(runner->session);
     failure = hone_race(runner, racing, out, err);
     hone_session_pass_phase(runner->session);
+    if (failure == HONE_FAILURE_NONE) failure = hone_pursue_leak(runner, racing, out->time_ns, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     if (failure != HONE_FAILURE_NONE || out->dropped) return failure;
     return hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, &out->max_error, err);

@@ -113,6 +113,9 @@ hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 
 // Measures a verified candidate by the rule.
 hone_failure hone_race(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err);
+// After a race in which the candidate held more and more: runs it on until it is certain whether that ends.
+//   run_ns  what a run takes
+hone_failure hone_pursue_leak(hone_runner *runner, const hone_racing *racing, double run_ns, hone_error *err);
 // Measures finalists against each other, round by round in random order; stops early after limit_seconds.
 hone_failure hone_interleave(
     hone_runner *const *runners,

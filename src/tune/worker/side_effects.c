@@ -6,8 +6,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-// Growth in so many intervals on end is no cache that fills.
-enum { LEAK_INTERVALS = 4 };
+// Growth in so many intervals may be a leak. It may also be a cache that fills: the C library keeps up to seven freed pieces of
+// each size for each thread and counts them as in use, and a runtime's threads come by theirs one after another. What leaks
+// takes such pieces first, and does not grow meanwhile.
+enum { SUSPECT_INTERVALS = 2 };
 
 static const uint64_t look_ns = 500 * 1000;
 // Some libraries let their threads spin for 200 ms after their work. This is time on a processor: on a busy machine a
@@ -41,7 +43,7 @@ void hone_watch_init(hone_watch *watch, bool shared, bool driven)
 
 void hone_watch_begin(hone_watch *watch)
 {
-    watch->intervals = UINT32_MAX; // no look yet
+    watch->looked = false;
     memset(watch->grown, 0, sizeof watch->grown);
     hone_os_thread_mode_save(&watch->mode);
     if (watch->shared) hone_os_state_read(&watch->before);
@@ -55,12 +57,34 @@ void hone_watch_prepared(hone_watch *watch)
 void hone_watch_look(hone_watch *watch, uint32_t runs)
 {
     hone_os_holdings now;
-    if (watch->shared || watch->intervals == LEAK_INTERVALS) return;
+    if (watch->shared) return;
     hone_os_holdings_read(&now);
-    if (watch->intervals++ != UINT32_MAX)
+    if (watch->looked)
         for (int i = 0; i < HONE_HELD_COUNT; i++)
             if (held[i].what && now.amounts[i] >= watch->last.amounts[i] + held[i].least * runs) watch->grown[i]++;
     watch->last = now;
+    watch->looked = true;
+}
+
+bool hone_watch_suspects(const hone_watch *watch)
+{
+    for (int i = 0; i < HONE_HELD_COUNT; i++)
+        if (watch->grown[i] >= SUSPECT_INTERVALS) return true;
+    return false;
+}
+
+void hone_watch_look_again(hone_watch *watch, uint32_t runs)
+{
+    hone_os_holdings now;
+    hone_os_holdings_read(&now);
+    for (int i = 0; i < HONE_HELD_COUNT; i++)
+        if (now.amounts[i] < watch->last.amounts[i] + held[i].least * runs) watch->grown[i] = 0;
+    watch->last = now;
+}
+
+void hone_watch_acquit(hone_watch *watch)
+{
+    memset(watch->grown, 0, sizeof watch->grown);
 }
 
 hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err)
@@ -76,7 +100,7 @@ hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err)
 static hone_failure find_leak(const hone_watch *watch, hone_error *err)
 {
     for (int i = 0; i < HONE_HELD_COUNT; i++) {
-        if (watch->grown[i] < LEAK_INTERVALS) continue;
+        if (watch->grown[i] < SUSPECT_INTERVALS) continue;
         hone_fail(err, HONE_KERNEL_FAILED, where, "leaves %s behind with every run", held[i].what);
         return HONE_FAILURE_TRACES;
     }

@@ -12,8 +12,8 @@ typedef struct hone_watch {
     bool driven; // by a device's driver, whose threads come to rest when it likes
     hone_os_state before;
     hone_os_thread_mode mode;
-    uint64_t resident;  // bytes, at the start
-    uint32_t intervals; // between looks
+    uint64_t resident; // bytes, at the start
+    bool looked;
     hone_os_holdings last;
     uint32_t grown[HONE_HELD_COUNT]; // intervals in which it held more at the end
 } hone_watch;
@@ -24,8 +24,14 @@ void hone_watch_init(hone_watch *watch, bool shared, bool driven);
 void hone_watch_begin(hone_watch *watch);
 // When a candidate is prepared: the libraries that it loaded may have set handlers and variables of the environment.
 void hone_watch_prepared(hone_watch *watch);
-// Between equal pieces of a candidate's work, `runs` runs each, once it is warm. Only the first few count.
+// Between equal pieces of a candidate's work, `runs` runs each, once it is warm.
 void hone_watch_look(hone_watch *watch, uint32_t runs);
+// What was seen may be a leak: the candidate runs on, and is looked at again.
+bool hone_watch_suspects(const hone_watch *watch);
+// After so many further runs: what has not grown all the while is suspected no more. runs 0 only begins.
+void hone_watch_look_again(hone_watch *watch, uint32_t runs);
+// Nothing is suspected any more.
+void hone_watch_acquit(hone_watch *watch);
 // HONE_FAILURE_TRACES with what was changed, or HONE_FAILURE_NONE. Of the calling thread, or of a setting of all.
 hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err);
 // After a candidate: compares, waits for its threads to rest, and restores what is this thread's own.
