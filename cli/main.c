@@ -25,7 +25,8 @@ const cli_command cli_commands[] = {
      "report t4 audit threshold update pack",
      "All kernels compete; every candidate runs in a worker process, is verified against the reference and measured.\n"
      "peak: share of what this machine can do, measured once a boot: multiply-adds on all threads, or reading memory;\n"
-     "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval.\n"
+     "\"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 % interval;\n"
+     "of fewer than six samples, of what they span; - of one.\n"
      "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
      "--fresh measures also what the store has measured already, and forgets what failed.\n"
      "--audit measures stored choices again, of the calls or all, beside their runners-up and the default: exit 1 when "

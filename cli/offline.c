@@ -55,7 +55,7 @@ static int read_program(hone_cli *cli, const char *path, hone_program **program)
     return read == HONE_OK ? 0 : cli_fail(&err);
 }
 
-static int tune_program(hone_cli *cli, const hone_program *program)
+static int tune_program(hone_cli *cli, const char *path, const hone_program *program)
 {
     hone_tune_options options;
     cli_tune_options(cli, &options);
@@ -64,6 +64,15 @@ static int tune_program(hone_cli *cli, const hone_program *program)
     hone_status status = hone_offline(cli->rt, program, cli->options.unproved, &options, &result, &err);
     cli_progress_end(cli);
     int code = status == HONE_OK ? 0 : cli_fail(&err);
+    if (code == 0 && hone_result_size(result) == 0) {
+        size_t operations = hone_program_operations(program);
+        fprintf(
+            stderr,
+            operations == 0 ? "hone: %s has no labelled operation: nothing was tuned\n"
+                            : "hone: %s: none of its operations could be tuned\n",
+            path);
+        code = EXIT_NO;
+    }
     if (result != NULL) {
         int printed = cli_print_result(cli, result);
         code = code != 0 ? code : cli_result_code(result);
@@ -86,7 +95,7 @@ int cli_offline(hone_cli *cli)
         status = read_program(cli, cli->arguments[i], &program);
         if (status == 0 && cli->options.list && cli->options.json) print_json(cli->arguments[i], program);
         if (status == 0 && !cli->options.json) print_text(cli->arguments[i], program);
-        if (status == 0 && !cli->options.list) status = tune_program(cli, program);
+        if (status == 0 && !cli->options.list) status = tune_program(cli, cli->arguments[i], program);
         hone_program_release(&program);
         worst = status != 0 ? status : worst;
     }

@@ -4,6 +4,7 @@
 #include "runtime/runtime.h"
 #include "tune/result/result.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,9 +104,11 @@ static void kernel_row(
     config_cell(json_object_get(kernel, "config"), config, sizeof config);
     bool on_cpu = strcmp(text(kernel, "platform"), hone_platform_name(HONE_NATIVE)) == 0;
     rate_cells(cli, cost, on_cpu, time_ns, rate, share);
-    if (time_ns > 0)
+    if (time_ns > 0 && number(kernel, "samples") > 1)
         snprintf(
             spread, sizeof spread, "%.1f %%", 50 * (number(kernel, "high_ns") - number(kernel, "low_ns")) / time_ns);
+    else if (time_ns > 0)
+        snprintf(spread, sizeof spread, "-");
     snprintf(tried, sizeof tried, "%d", (int)number(kernel, "tried"));
     bool chosen = strcmp(text(kernel, "kernel"), text(entry, "kernel")) == 0;
     const char *reason = text(kernel, "reason");
@@ -115,33 +118,82 @@ static void kernel_row(
         tried);
 }
 
-// Gains of the choice: over the best library that runs with the instructions of this machine, over the default.
-static void print_gains(hone_cli *cli, const json_t *entry, const json_t *evidence)
+// What the finals take at least of each finalist: a ratio to less is no result.
+enum { LEAST_SAMPLES = 10 };
+
+static const json_t *best_library(hone_cli *cli, const json_t *kernels)
 {
-    double time_ns = number(evidence, "time_ns"), best_library = 0;
-    const char *library = "";
+    const json_t *best = NULL, *kernel;
+    size_t i;
+    json_array_foreach(kernels, i, kernel)
+    {
+        double time_ns = number(kernel, "time_ns");
+        if (!is_library(text(kernel, "kernel")) || time_ns <= 0 || cli_library_is_below(cli, text(kernel, "kernel")))
+            continue;
+        if (best == NULL || time_ns < number(best, "time_ns")) best = kernel;
+    }
+    return best;
+}
+
+static void print_samples(const char *what, double samples)
+{
+    printf("; %s was not measured enough for a ratio (%.0f sample%s)", what, samples, samples == 1 ? "" : "s");
+}
+
+// The interval of a ratio lies inside that of the least of one over the most of the other.
+static void print_over_library(hone_cli *cli, const json_t *kernels, const json_t *evidence, const char *chosen)
+{
+    char what[HONE_NAME_SIZE + 32];
+    const json_t *library = best_library(cli, kernels);
+    double time_ns = number(evidence, "time_ns");
+    if (library == NULL || strcmp(text(library, "kernel"), chosen) == 0) return;
+    snprintf(what, sizeof what, "the best library (%.100s)", text(library, "kernel"));
+    if (number(library, "samples") < LEAST_SAMPLES || number(evidence, "samples") < LEAST_SAMPLES)
+        print_samples(what, fmin(number(library, "samples"), number(evidence, "samples")));
+    else
+        printf(
+            "; %.2fx %s (%.2f to %.2f)", number(library, "time_ns") / time_ns, what,
+            number(library, "low_ns") / number(evidence, "high_ns"),
+            number(library, "high_ns") / number(evidence, "low_ns"));
+}
+
+// The row of the kernel whose default the evidence names.
+static double default_samples(const json_t *kernels, double default_ns)
+{
     size_t i;
     const json_t *kernel;
-    json_array_foreach(json_object_get(evidence, "kernels"), i, kernel)
+    json_array_foreach(kernels, i, kernel)
     {
-        double candidate = number(kernel, "time_ns");
-        if (!is_library(text(kernel, "kernel")) || candidate <= 0 ||
-            cli_library_is_below(cli, text(kernel, "kernel")) || (best_library > 0 && candidate >= best_library))
-            continue;
-        best_library = candidate;
-        library = text(kernel, "kernel");
+        if (number(kernel, "default_time_ns") == default_ns) return number(kernel, "default_samples");
     }
+    return LEAST_SAMPLES; // an answer that was stored does not say: its finals had the default in them where it was near
+}
+
+static void print_over_default(const json_t *kernels, const json_t *evidence)
+{
+    double default_ns = number(evidence, "default_time_ns"), samples = default_samples(kernels, default_ns);
+    if (default_ns <= 0) return;
+    if (samples < LEAST_SAMPLES || number(evidence, "samples") < LEAST_SAMPLES)
+        print_samples("the default", fmin(samples, number(evidence, "samples")));
+    else
+        printf(", %.2fx the default", default_ns / number(evidence, "time_ns"));
+}
+
+// Gains of the choice: over the runner-up, the best library, the default.
+static void print_gains(hone_cli *cli, const json_t *entry, const json_t *evidence)
+{
+    const json_t *kernels = json_object_get(evidence, "kernels");
     const char *chosen = text(entry, "kernel"), *second = text(evidence, "runner_up");
     printf("  chosen %s", chosen);
-    if (second[0] != '\0')
+    if (second[0] != '\0' && number(evidence, "rounds") >= LEAST_SAMPLES)
         printf(
             ": %.2fx %s (95 %% %.2f to %.2f)", number(evidence, "ratio"),
             strcmp(second, chosen) == 0 ? "its next config" : second, number(evidence, "ratio_low"),
             number(evidence, "ratio_high"));
-    if (best_library > 0 && strcmp(library, chosen) != 0)
-        printf(", %.2fx the best library (%s)", best_library / time_ns, library);
-    if (number(evidence, "default_time_ns") > 0)
-        printf(", %.2fx the default", number(evidence, "default_time_ns") / time_ns);
+    else if (second[0] != '\0')
+        print_samples(strcmp(second, chosen) == 0 ? "its next config" : second, number(evidence, "rounds"));
+    print_over_default(kernels, evidence);
+    print_over_library(cli, kernels, evidence, chosen);
     printf(
         "; verified against %s, error %.2g of what is allowed\n", text(evidence, "verified_against"),
         number(evidence, "max_error"));
@@ -297,18 +349,20 @@ int cli_print_result(hone_cli *cli, const hone_result *result)
     return EXIT_DONE;
 }
 
-// NULL: nothing is stored.
-static const char *store_name(const hone_cli *cli)
+// What was decided already was stored before, or elsewhere.
+static bool any_tuned(const hone_result *total)
 {
-    const char *url = cli->options.store != NULL ? cli->options.store : hone_os_variable("HONE_STORE");
-    if (url == NULL) return "the default store";
-    return url[0] == '\0' || strcmp(url, "none") == 0 ? NULL : url;
+    for (size_t i = 0; i < hone_result_size(total); i++)
+        if (hone_result_decision(total, i)->source == HONE_SOURCE_AUTOTUNE) return true;
+    return false;
 }
 
 int cli_say_stored(const hone_cli *cli, const hone_result *total)
 {
-    if (cli->options.no_store || hone_result_size(total) == 0 || store_name(cli) == NULL) return 0;
+    const char *url = cli->rt->store.url;
+    if (cli->options.no_store || !any_tuned(total)) return 0;
     if (atomic_load(&cli->rt->unstored) > 0) return EXIT_NO;
-    if (!cli->options.json) printf("stored in %s\n", store_name(cli));
+    if (url == NULL && !cli->options.json) printf("not stored: %s\n", hone_runtime_store_reason(cli->rt));
+    if (url != NULL && !cli->options.json) printf("stored in %s\n", url);
     return 0;
 }

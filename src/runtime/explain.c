@@ -8,6 +8,7 @@
 #include "runtime/runtime.h"
 #include "runtime/trust.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,8 @@ static const char *eligibility(explanation *e, const hone_kernel_ref *kernel, ho
     return status == HONE_OK ? NULL : why->message;
 }
 
+enum { PLACE_SIZE = sizeof((hone_error *)0)->message };
+
 static bool is_chosen(const explanation *e, const hone_kernel_ref *kernel)
 {
     const hone_decision *decision = e->answer != NULL ? &e->answer->decision : NULL;
@@ -104,21 +107,47 @@ static const char *doubt(explanation *e, const hone_kernel_ref *kernel, bool cho
     return status == HONE_OK ? "" : why->message;
 }
 
-// Why an eligible kernel is not the answer.
-static const char *place(explanation *e, const hone_kernel_ref *kernel, hone_error *why)
+// What its contest knows of a kernel that was not chosen there.
+static void place_beside(const explanation *e, const hone_kernel *kernel, char out[PLACE_SIZE])
 {
-    const bool chosen = is_chosen(e, kernel);
-    const char *against = doubt(e, kernel, chosen, why);
+    const hone_measured *measured =
+        hone_negatives_measured(&e->negatives, kernel->name, e->answer->decision.evidence.regime);
+    if (measured != NULL)
+        snprintf(
+            out, PLACE_SIZE, "could run it; measured: %.3f us, the fastest of %" PRIu32 " config%s",
+            measured->time_ns / 1e3, measured->configs, measured->configs == 1 ? "" : "s");
+    else if (hone_negatives_any(&e->negatives, kernel->name))
+        snprintf(out, PLACE_SIZE, "could run it; what was tried of it failed");
+    else
+        snprintf(out, PLACE_SIZE, "could run it; no measurement of it is stored");
+}
+
+// Why an eligible kernel is, or is not, the answer.
+static void place(explanation *e, const hone_kernel_ref *ref, hone_error *why, char out[PLACE_SIZE])
+{
+    const hone_kernel *kernel = &ref->kernel;
+    const bool chosen = is_chosen(e, ref);
+    const char *text = NULL, *against = doubt(e, ref, chosen, why);
+    hone_source source = e->answer != NULL ? e->answer->source : HONE_SOURCE_HEURISTIC;
     if (against[0] != '\0') {
         if (chosen) (void)hone_fail_prefix(why, why->status, "chosen");
-        return why->message;
-    }
-    if (e->answer == NULL) return "could run it, but nothing answered";
-    if (chosen) return "chosen";
-    if (kernel->kernel.is_reference) return "the reference: runs when nothing else can";
-    if (!is_miss(e)) return "could run it; the chosen one was faster or was asked for";
-    return e->answer->source == HONE_SOURCE_TRANSFER ? "could run it; near calls took the chosen one"
-                                                     : "could run it; the heuristic takes the first by priority";
+        text = why->message;
+    } else if (e->answer == NULL)
+        text = "could run it, but nothing answered";
+    else if (chosen)
+        text = "chosen";
+    else if (kernel->is_reference)
+        text = "the reference: runs when nothing else can";
+    else if (source == HONE_SOURCE_HEURISTIC)
+        text = "could run it; the heuristic takes the first by priority";
+    else if (source == HONE_SOURCE_TRANSFER)
+        text = "could run it; near calls took the chosen one";
+    else if (source == HONE_SOURCE_OVERRIDE || source == HONE_SOURCE_OVERLAY || source == HONE_SOURCE_LOCK)
+        text = "could run it; the chosen one was asked for";
+    if (text != NULL)
+        snprintf(out, PLACE_SIZE, "%s", text);
+    else
+        place_beside(e, kernel, out);
 }
 
 // The folder of the pack that brought a kernel; NULL: none did.
@@ -148,8 +177,9 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
         evidence->high_ns / 1e3, evidence->samples, hone_regime_name(evidence->regime));
     if (evidence->runner_up[0] != '\0')
         hone_buffer_format(
-            out, "; %.2fx %s (95 %% %.2f to %.2f)", evidence->ratio, evidence->runner_up, evidence->ratio_low,
-            evidence->ratio_high);
+            out, "; %.2fx %s (95 %% %.2f to %.2f)", evidence->ratio,
+            strcmp(evidence->runner_up, decision->kernel) == 0 ? "its next config" : evidence->runner_up,
+            evidence->ratio_low, evidence->ratio_high);
     if (evidence->default_time_ns > 0)
         hone_buffer_format(out, "; %.2fx the default", evidence->default_time_ns / evidence->time_ns);
     hone_buffer_char(out, '\n');
@@ -201,11 +231,12 @@ static void explain_text(explanation *e, hone_buffer *out)
     hone_buffer_text(out, "kernels\n");
     for (size_t i = 0; i < e->kernel_count; i++) {
         hone_error why;
+        char placed[PLACE_SIZE];
         const char *reason = eligibility(e, e->kernels[i], &why);
+        if (reason == NULL) place(e, e->kernels[i], &why, placed);
         hone_buffer_format(
             out, "  %-8s %-18s %-4s %s\n", hone_platform_name(e->kernels[i]->kernel.platform),
-            e->kernels[i]->kernel.name, reason == NULL ? "yes" : "no",
-            reason != NULL ? reason : place(e, e->kernels[i], &why));
+            e->kernels[i]->kernel.name, reason == NULL ? "yes" : "no", reason != NULL ? reason : placed);
         hone_negatives_text(&e->negatives, e->kernels[i]->kernel.name, out);
     }
     if (e->nearest.count > 0)
@@ -242,13 +273,15 @@ static void json_kernels(explanation *e, hone_buffer *out)
     hone_buffer_text(out, ",\"kernels\":[");
     for (size_t i = 0; i < e->kernel_count; i++) {
         hone_error why;
+        char placed[PLACE_SIZE];
         const char *reason = eligibility(e, e->kernels[i], &why);
+        if (reason == NULL) place(e, e->kernels[i], &why, placed);
         hone_buffer_text(out, i == 0 ? "{" : ",{");
         hone_json_field(out, "name", e->kernels[i]->kernel.name);
         hone_buffer_char(out, ',');
         hone_json_field(out, "platform", hone_platform_name(e->kernels[i]->kernel.platform));
         hone_buffer_format(out, ",\"eligible\":%s,", reason == NULL ? "true" : "false");
-        hone_json_field(out, "why", reason != NULL ? reason : place(e, e->kernels[i], &why));
+        hone_json_field(out, "why", reason != NULL ? reason : placed);
         hone_buffer_text(out, ",\"failures\":");
         hone_negatives_json(&e->negatives, e->kernels[i]->kernel.name, out);
         hone_buffer_char(out, ',');

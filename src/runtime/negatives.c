@@ -26,12 +26,34 @@ static const hone_kernel *kernel_named(const hone_request *request, const char *
     return kernel != NULL ? &kernel->kernel : NULL;
 }
 
+static bool note_time(finding *find, const hone_kernel *kernel, const hone_store_measurement *measurement)
+{
+    hone_negatives *out = find->out;
+    const char *stored = measurement->revision, *revision = kernel->revision;
+    if (strcmp(stored != NULL ? stored : "1", revision != NULL ? revision : "1") != 0) return true;
+    size_t at = 0;
+    while (at < out->measured_count && (out->measured[at].regime != measurement->regime ||
+                                        strcmp(out->measured[at].kernel, measurement->kernel) != 0))
+        at++;
+    if (at == out->measured_count) {
+        find->failed =
+            !hone_grow(&out->allocator, &out->measured, &out->measured_capacity, at + 1, sizeof *out->measured);
+        if (find->failed) return false;
+        out->measured[out->measured_count++] = (hone_measured){.regime = measurement->regime};
+        snprintf(out->measured[at].kernel, sizeof out->measured[at].kernel, "%s", measurement->kernel);
+    }
+    hone_measured *row = &out->measured[at];
+    if (row->configs++ == 0 || measurement->time_ns < row->time_ns) row->time_ns = measurement->time_ns;
+    return true;
+}
+
 static bool note(void *ctx, const hone_store_measurement *measurement)
 {
     finding *find = ctx;
     hone_negatives *out = find->out;
     const hone_kernel *kernel = kernel_named(find->request, measurement->kernel);
-    if (measurement->failure == HONE_FAILURE_NONE || kernel == NULL) return true;
+    if (kernel == NULL) return true;
+    if (measurement->failure == HONE_FAILURE_NONE) return note_time(find, kernel, measurement);
     find->failed = !hone_grow(&out->allocator, &out->rows, &out->capacity, out->count + 1, sizeof *out->rows);
     if (find->failed) return false;
     hone_negative *row = &out->rows[out->count++];
@@ -77,6 +99,7 @@ hone_status hone_negatives_of_call(const hone_request *request, hone_negatives *
 void hone_negatives_deinit(hone_negatives *negatives)
 {
     if (negatives->rows != NULL) hone_free(&negatives->allocator, negatives->rows);
+    if (negatives->measured != NULL) hone_free(&negatives->allocator, negatives->measured);
     *negatives = (hone_negatives){.allocator = negatives->allocator};
 }
 
@@ -102,6 +125,21 @@ hone_status hone_negatives_check(
             hone_failure_name(row->failure), row->reason);
     }
     return HONE_OK;
+}
+
+const hone_measured *hone_negatives_measured(const hone_negatives *negatives, const char *kernel, hone_regime regime)
+{
+    for (size_t i = 0; i < negatives->measured_count; i++)
+        if (negatives->measured[i].regime == regime && strcmp(negatives->measured[i].kernel, kernel) == 0)
+            return &negatives->measured[i];
+    return NULL;
+}
+
+bool hone_negatives_any(const hone_negatives *negatives, const char *kernel)
+{
+    for (size_t i = 0; i < negatives->count; i++)
+        if (strcmp(negatives->rows[i].kernel, kernel) == 0) return true;
+    return false;
 }
 
 // Telling ------------------------------------------------------------------------------------------------------------

@@ -49,8 +49,10 @@ typedef struct hone_contest_kernel {
     const hone_kernel_ref *kernel;
     hone_config best;                // meaningless when time_ns is 0
     double time_ns, low_ns, high_ns; // 0: no config of it was verified
+    uint32_t samples;                // that the time is the median of
     double max_error;
     double default_time_ns; // of its default config; 0: not measured
+    uint32_t default_samples;
     uint32_t tried;
     uint32_t rejected[HONE_FAILURE_COUNT];
     char reason[256]; // of the last rejection, or why it was not eligible

@@ -94,6 +94,21 @@ class Programs(CommandTest):
         self.assertIn("going on without the store", answer.err)
         self.assertNotIn("stored in", answer.out)
 
+    def test_a_program_of_which_nothing_could_be_tuned_is_answered_with_no(self):
+        body = "\n".join(f'%{i} = stablehlo.abs %arg0 : tensor<4xf32> loc("ejkernel_ops#nothing_of_hone@v1:{i:016x}")'
+                         for i in range(1, 21))
+        program = self.write("unknown.mlir", "func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n" + body +
+                             "\nreturn %1 : tensor<4xf32>\n}\n")
+        listed = self.listed(program)["operations"]
+        self.assertEqual((len(listed), any(row["tunable"] for row in listed)), (20, False))
+        answer = self.hone("offline", program, "--json", code=NO)
+        self.assertEqual((len(answer.json["failed"]), answer.json["entries"]), (20, []))
+        self.assertIn("none of its operations could be tuned", answer.err)
+        self.hone("offline", "--list", program)  # shows them, and that is all it was asked
+        empty = self.write("empty.mlir", "func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+                           "return %arg0 : tensor<4xf32>\n}\n")
+        self.assertIn("has no labelled operation", self.hone("offline", empty, code=NO).err)
+
     def test_the_table_names_what_cannot_be_tuned(self):
         out = self.hone("offline", "--list", MANY).out
         for row in self.listed()["operations"]:

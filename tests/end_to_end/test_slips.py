@@ -25,7 +25,13 @@ class Names(CommandTest):
         for nothing in ("none", ""):
             out = self.hone("tune", NORM, *QUICK, env={"HONE_STORE": nothing}).out
             self.assertNotIn("stored in", out)
+            self.assertIn("not stored: there is no store", out)
+        nowhere = {"HONE_STORE": None, "XDG_CACHE_HOME": None, "HOME": None}
+        self.assertIn("not stored: there is no store", self.hone("tune", NORM, *QUICK, env=nowhere).out)
         self.assertNotIn("stored in", self.hone("tune", NORM, *QUICK, "--store", "none").out)
+        usual = {"HONE_STORE": None, "XDG_CACHE_HOME": None}
+        self.assertIn(f"stored in sqlite:{self.folder}/.cache/hone/store.db\n",
+                      self.hone("tune", NORM, *QUICK, env=usual).out)
         self.assertIn(f"stored in {self.store}", self.hone("tune", NORM, *QUICK).out)
 
     def test_a_policy_that_is_none_names_those_there_are(self):

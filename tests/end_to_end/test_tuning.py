@@ -105,6 +105,18 @@ class Tune(CommandTest):
                       "measured", "stored in sqlite:"):
             self.assertIn(words, out)
 
+    def test_one_sample_makes_no_spread_and_no_ratio(self):
+        # The reference runs once; of few evaluations libraries and the default have few samples where they are no finalists.
+        for call in (PRODUCT, "matmul(f32[256,256], f32[256,256])"):
+            out = self.hone("tune", call, "--seconds", "2", "--evals", "8", "--fresh").out
+            self.assertRegex(out, r"(?m)^  reference .* - +1$")
+            self.assertNotRegex(out, r"x the best library \(\w+\)[,;]")  # without an interval
+            rows = self.hone("tune", call, "--seconds", "2", "--evals", "8", "--fresh", "--json").json
+            for row in rows["entries"][0]["evidence"]["kernels"]:
+                if row["time_ns"]:
+                    self.assertGreaterEqual(row["samples"], 1)
+                    self.assertTrue(row["samples"] > 1 or row["low_ns"] == row["high_ns"])
+
     def test_nothing_is_stored_when_that_is_asked(self):
         self.tune(NORM, "--no-store")
         self.assertEqual(self.stat()["decisions"] + self.stat()["measurements"], 0)

@@ -32,14 +32,16 @@ static void fill_row(const hone_contest_state *state, size_t kernel)
     const hone_candidate *best = best_of(state, kernel);
     for (size_t i = 0; i < state->standings.count; i++) {
         const hone_candidate *candidate = &state->standings.candidates[i];
-        if (candidate->kernel == kernel && candidate->is_default && !candidate->out)
-            row->default_time_ns = candidate->trial.time_ns;
+        if (candidate->kernel != kernel || !candidate->is_default || candidate->out) continue;
+        row->default_time_ns = candidate->trial.time_ns;
+        row->default_samples = candidate->trial.samples;
     }
     if (!best) return;
     row->best = best->config;
     row->time_ns = best->trial.time_ns;
     row->low_ns = best->trial.low_ns;
     row->high_ns = best->trial.high_ns;
+    row->samples = best->trial.samples;
     row->max_error = best->trial.max_error;
 }
 
@@ -56,7 +58,7 @@ static void fill_reference_row(const hone_contest_state *state, size_t kernel)
                            : algorithm->reference_kernel && strcmp(described->name, algorithm->reference_kernel) == 0;
     if (!runs || state->trials.opened.reference_ns <= 0 || !is_it) return;
     row->time_ns = row->low_ns = row->high_ns = row->default_time_ns = state->trials.opened.reference_ns;
-    row->tried = 1;
+    row->tried = row->samples = row->default_samples = 1;
 }
 
 void hone_contest_fill_rows(const hone_contest_state *state)

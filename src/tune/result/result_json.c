@@ -33,11 +33,12 @@ static void put_times(hone_buffer *out, const hone_contest_kernel *row)
     hone_json_number(out, row->low_ns);
     hone_buffer_text(out, ",\"high_ns\":");
     hone_json_number(out, row->high_ns);
-    hone_buffer_text(out, ",\"max_error\":");
+    hone_buffer_format(out, ",\"samples\":%u,\"max_error\":", row->samples);
     hone_json_number(out, row->max_error);
     if (row->default_time_ns <= 0) return;
     hone_buffer_text(out, ",\"default_time_ns\":");
     hone_json_number(out, row->default_time_ns);
+    hone_buffer_format(out, ",\"default_samples\":%u", row->default_samples);
 }
 
 static void put_kernel(hone_buffer *out, const hone_contest_kernel *row)

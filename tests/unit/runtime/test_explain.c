@@ -1,6 +1,8 @@
 // hone_explain: what it says of each link, each kernel and the nearest stored calls, as text and as JSON.
 #include "fixture.h"
 
+#include "runtime/runtime.h"
+
 #include <jansson.h>
 #include <stdio.h>
 
@@ -85,6 +87,29 @@ static void the_text_names_the_call_each_link_and_each_kernel(void **state)
     assert_contains(said, "could run it");
     assert_contains(said, "the reference");
     assert_contains(said, "only the policy tune tunes");
+}
+
+// A contest that had time for one kernel says nothing of the others.
+static void what_was_never_measured_is_not_called_slower(void **state)
+{
+    fixture *f = *state;
+    size_t count;
+    hone_call *call = describe_scale(f, 4, 4);
+    const hone_store_key key = {
+        hone_runtime_devices(f->rt, &count)[0]->fingerprint, "scale", "1", hone_call_key(call), hone_call_spec(call)};
+    hone_store_measurement slow = {
+        .kernel = "plain", .config = "{}", .time_ns = 5000, .low_ns = 5000, .high_ns = 5000, .samples = 1};
+    put_in_cache(f, 4, 4, "fast");
+    const char *said = explain_text(f, 4, 4);
+    assert_contains(said, "could run it; no measurement of it is stored");
+    assert_null(strstr(said, "faster"));
+    assert_int_equal(hone_store_put_measurement(hone_runtime_store(f->rt), &key, &slow, NULL), HONE_OK);
+    assert_contains(explain_text(f, 4, 4), "could run it; measured: 5.000 us, the fastest of 1 config\n");
+    slow.failure = HONE_FAILURE_WRONG;
+    slow.reason = "far off";
+    assert_int_equal(hone_store_put_measurement(hone_runtime_store(f->rt), &key, &slow, NULL), HONE_OK);
+    assert_contains(explain_text(f, 4, 4), "could run it; what was tried of it failed");
+    hone_call_release(&call);
 }
 
 static void the_json_has_the_fields_that_scripts_rely_on(void **state)
@@ -292,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(the_text_names_the_call_each_link_and_each_kernel),
         WITH_RUNTIME(the_json_has_the_fields_that_scripts_rely_on),
+        WITH_STORE(what_was_never_measured_is_not_called_slower),
         WITH_RUNTIME(a_kernel_that_cannot_run_says_why_whatever_it_says),
         WITH_STORE(a_miss_shows_the_nearest_stored_calls_with_the_fields_that_differ),
         WITH_STORE(scalars_and_dtypes_that_differ_are_named_too),
