@@ -41,7 +41,7 @@ BODIES = {
 GOOD, LEAKS = ("openmp", "tasks", "buffers", "filling"), ("leaking", "leaking_threads")
 THREADS = (1, 2, 5)
 # A run of so many takes a sample: growth in each of them is what a leak looks like.
-CALL = "doubled(f32[2000000])"
+CALL = "doubled(f32[500000])"
 PATIENT = ["--seconds", "60", "--evals", "3", "--fresh", "--json"]
 
 PROGRAM = """

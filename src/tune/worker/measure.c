@@ -4,8 +4,6 @@
 
 #include "base/error.h"
 
-#include <math.h>
-
 // What a device's driver holds more of from run to run is not the candidate's.
 static void look(const hone_runner *runner)
 {
@@ -41,8 +39,6 @@ hone_failure hone_race(hone_runner *runner, const hone_racing *racing, hone_tria
     return hone_racing_run(racing, &sampler, out, err);
 }
 
-static const double most_pursuit_ns = 2e9;
-
 static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *err)
 {
     hone_failure failure = HONE_FAILURE_NONE;
@@ -52,25 +48,27 @@ static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *er
     return failure;
 }
 
-// Each time twice as many: what a runtime or the C library keeps for its threads has an end, a leak goes on. Where the time
-// ends before enough of it was seen the candidate is taken for innocent.
+// Longer and longer: what a runtime or the C library keeps for its threads has an end, a leak goes on. Where the time ends before
+// enough of it was seen the candidate is taken for innocent.
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_racing *racing, double run_ns, hone_error *err)
 {
-    enum { FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 128 };
+    enum { FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
     hone_watch *watch = &runner->session->watch;
     hone_failure failure = HONE_FAILURE_NONE;
-    double left_ns = fmin(racing->limit_ns, most_pursuit_ns);
+    double left_ns = racing->limit_ns;
+    uint32_t taken = 0;
     if (hone_watch_suspects(watch)) hone_watch_look_again(watch, 0);
-    for (uint32_t samples = FIRST_SAMPLES; samples <= MOST_SAMPLES && hone_watch_suspects(watch); samples *= 2) {
+    while (taken < MOST_SAMPLES && hone_watch_suspects(watch) && failure == HONE_FAILURE_NONE) {
+        uint32_t samples = taken == 0 ? FIRST_SAMPLES : taken;
         left_ns -= run_ns * runner->batch * samples;
         if (left_ns < 0) {
-            if (samples <= ENOUGH_SAMPLES) hone_watch_acquit(watch);
+            if (taken < ENOUGH_SAMPLES) hone_watch_acquit(watch);
             break;
         }
         failure = run_on(runner, samples, err);
-        if (failure != HONE_FAILURE_NONE) break;
         hone_watch_look_again(watch, samples * runner->batch);
         hone_session_pass_phase(runner->session);
+        taken += samples;
     }
     return failure;
 }
