@@ -3,6 +3,7 @@ reads from each binary what it takes, and computes by the name of its function."
 
 import json
 import os
+import re
 import subprocess
 import sys
 from ctypes.util import find_library
@@ -54,6 +55,109 @@ class Compilers(CommandTest):
         self.assert_wins("rms_norm(f32[8,256], f32[256]) @cuda:0", "triton_whole_f32", "triton", env)
         self.assertRegex(self.launches("rms_norm_whole")[0],
                          "grid 2,1,1 block 128,1,1 .* 08000000 00010000 bd378635 0{16} 0{16}$")
+
+    def block(self, page, language):
+        return re.search(rf"```{language}\n(.*?)```", page, re.S)[1]
+
+    def test_the_commands_of_the_page_about_triton_make_a_pack_that_hone_takes(self):
+        self.need(PACKAGES / "triton")
+        page = (ROOT / "docs/triton.md").read_text()
+        self.write("my_kernels.py", self.block(page, "python"))
+        self.write("add.c", self.block(page, "c"))
+        commands = [line[2:] for line in page.splitlines() if line.startswith("$ ")]
+        pip, pack, check, tune = commands
+        self.assertTrue(pip.startswith("pip install triton=="))
+        env = {**self.environment(self.gpu("", HONE_TRITON_PATH=PACKAGES, TRITON_CACHE_DIR=self.folder / "triton",
+                                           HONE_COMMAND=BUILD.resolve() / "hone")), "PATH": f"{BUILD.resolve()}:{os.environ['PATH']}"}
+        for command in (pack.replace("scripts/", f"{sys.executable} -B {ROOT}/scripts/"), check):
+            done = subprocess.run(command, shell=True, cwd=self.folder, env=env, text=True, capture_output=True, timeout=540)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"triton_f32 +add +triton +gpu +2 ")
+        # The fake driver loads what was compiled, and computes by the name of its function.
+        done = subprocess.run(tune + " --seconds 60 --evals 1", shell=True, cwd=self.folder, env=env, text=True,
+                              capture_output=True, timeout=540)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("chosen triton_f32", done.stdout)
+        self.assertTrue(self.launches("add"))
+
+    TUTORIALS = '''
+import triton
+import triton.language as tl
+
+@triton.jit
+def softmax(out, x, rows, columns, BLOCK: tl.constexpr, num_stages: tl.constexpr):
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=num_stages):
+        at = tl.arange(0, BLOCK)
+        v = tl.load(x + row * columns + at, mask=at < columns, other=-float("inf"))
+        e = tl.exp(v - tl.max(v, axis=0))
+        tl.store(out + row * columns + at, e / tl.sum(e, axis=0), mask=at < columns)
+
+@triton.jit
+def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACT: tl.constexpr = ""):
+    m, n, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    sum = tl.zeros((BM, BN), dtype=tl.float32)
+    for at in range(0, K, BK):
+        x = tl.load(a + m[:, None] * K + (at + k)[None, :], mask=(m[:, None] < M) & ((at + k)[None, :] < K), other=0.0)
+        y = tl.load(b + (at + k)[:, None] * N + n[None, :], mask=((at + k)[:, None] < K) & (n[None, :] < N), other=0.0)
+        sum = tl.dot(x, y, sum)
+    if ACT == "relu":
+        sum = tl.where(sum > 0, sum, 0.0)
+    tl.store(c + m[:, None] * N + n[None, :], sum.to(tl.float16), mask=(m[:, None] < M) & (n[None, :] < N))
+
+KERNELS = [{
+    "function": softmax, "algorithm": "softmax", "name": "rows",
+    "signature": "softmax(x: T[..., dim]) -> y: T[..., dim] where T in f32",
+    "arguments": {"out": ("*fp32", "y"), "x": ("*fp32", "x"), "rows": ("i32", "x.size / max(dim, 1)"), "columns": ("i32", "dim")},
+    "condition": "dim <= BLOCK", "grid": "132",
+    "configs": [{"BLOCK": 1024, "num_stages": 4, "num_warps": 8}, {"BLOCK": 2048, "num_stages": 2}],
+}, {
+    "function": product, "algorithm": "matmul", "name": "product",
+    "signature": "matmul(a: T[m, k], b: T[k, n]) -> c: T[m, n] where T in f16",
+    "arguments": {"a": ("*fp16", "a"), "b": ("*fp16", "b"), "c": ("*fp16", "c"), "M": ("i32", "m"), "N": ("i32", "n"), "K": ("i32", "k")},
+    "grid": ["ceildiv(m, BM)", "ceildiv(n, BN)"],
+    "configs": [{"BM": 64, "BN": 64, "BK": 32}, {"BM": 64, "BN": 64, "BK": 32, "ACT": ""},
+                {"BM": 128, "BN": 64, "BK": 32, "num_warps": 8, "num_stages": 4, "maxnreg": 128, "ACT": "relu"}],
+}]
+'''
+
+    def pack_triton(self, text, *arguments, name="pack"):
+        self.need(PACKAGES / "triton")
+        path, folder = self.write("kernels.py", text), self.folder / name
+        env = {**os.environ, "TRITON_CACHE_DIR": str(self.folder / "triton"), "HONE_TRITON_PATH": str(PACKAGES),
+               "HONE_COMMAND": str(BUILD.resolve() / "hone")}
+        done = subprocess.run([sys.executable, "-B", ROOT / "scripts/pack-triton", folder, path, *arguments], env=env, text=True,
+                              capture_output=True, timeout=540)
+        return folder, done.returncode, done.stdout + done.stderr
+
+    def test_configs_of_different_options_make_whole_variants_without_anything_divisible(self):
+        folder, code, words = self.pack_triton(self.TUTORIALS)
+        self.assertEqual(code, 0, words)
+        rows, product = json.loads((folder / "pack.json").read_text())["kernels"]
+        self.assertNotIn("align", rows)
+        self.assertEqual([variant["config"] for variant in rows["variants"]],
+                         [{"BLOCK": 1024, "num_stages": 4, "num_warps": 8}, {"BLOCK": 2048, "num_stages": 2, "num_warps": 4}])
+        # A config that comes to the same as another is one; what Triton or the function chose stands in it.
+        self.assertEqual([variant["config"] for variant in product["variants"]],
+                         [{"BM": 64, "BN": 64, "BK": 32, "ACT": "", "num_warps": 4, "num_stages": 3, "maxnreg": 0},
+                          {"BM": 128, "BN": 64, "BK": 32, "ACT": "relu", "num_warps": 8, "num_stages": 4, "maxnreg": 128}])
+        self.hone("pack", "check", str(folder))
+
+    def test_a_packer_leaves_with_1_where_hone_refuses_the_pack_or_nothing_was_compiled(self):
+        _, code, words = self.pack_triton(self.TUTORIALS.replace('"algorithm": "softmax"', '"algorithm": "nobodys"'))
+        self.assertEqual(code, 1)
+        self.assertIn("hone refuses the pack", words)
+        self.assertIn("no algorithm named 'nobodys'", words)
+        for text, arguments in ((self.TUTORIALS, ["--configs", "0"]), ("KERNELS = []\n", [])):
+            _, code, words = self.pack_triton(text, *arguments, name="empty")
+            self.assertEqual(code, 1)
+            self.assertIn("nothing was compiled", words)
+        for old, new, says in (('{"BLOCK": 2048, "num_stages": 2}', '{"BLOCK": 2048}', "num_stages is neither"),
+                               ('"BK": 32, "ACT": ""}', '"BK": 32, "num_wraps": 4}', "num_wraps is no argument"),
+                               ('"grid": "132"', '"gird": "132"', "has no field 'grid'"),
+                               ('"grid": "132"', '"grid": "132", "divisable": []', "'divisable' is no field")):
+            _, code, words = self.pack_triton(self.TUTORIALS.replace(old, new), name="wrong")
+            self.assertIn(code, (1, 2))
+            self.assertIn(says, words)
 
     def test_jax_exports_a_pack_of_pallas_that_is_whole_and_runs_on_the_plugin_of_the_cpu(self):
         self.need(PACKAGES / "jax")

@@ -184,6 +184,7 @@ int fake_run(const fake_launch *launch)
         {"matmul", matmul},
         {"matmul_0", matmul}, // as the CuTe DSL names it
         {"vadd", vadd},
+        {"add", vadd}, // of docs/triton.md
         {"vsub", vsub},
         {"over", over},
         {"triple", triple},
