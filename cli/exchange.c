@@ -79,25 +79,38 @@ static int read_format(const hone_cli *cli, hone_exchange *out)
 typedef struct importing {
     hone_importer *importer;
     hone_exchange format;
-    json_t *files; // of a folder
+    size_t files, empty;
+    bool in_folder;
 } importing;
 
-static int add_file(const importing *i, const char *path)
+// tokamax ships files of no bytes for what it has not tuned on a device. One that is named without its format is damaged.
+static bool is_passed_over(importing *i, const char *path, const hone_buffer *text)
+{
+    const bool may_be_tokamax = i->format == HONE_EXCHANGE_TOKAMAX || (i->format == HONE_EXCHANGE_ANY && i->in_folder);
+    if (text->size > 0 || !may_be_tokamax) return false;
+    fprintf(stderr, "hone: %s: is empty, passed over\n", path);
+    i->empty++;
+    return true;
+}
+
+static int add_file(importing *i, const char *path)
 {
     hone_buffer text;
     hone_error err;
     int status = cli_read(path, &text);
     if (status != 0) return status;
-    hone_status added = hone_importer_add(i->importer, path, i->format, hone_buffer_string(&text), text.size, &err);
+    i->files++;
+    hone_status added =
+        is_passed_over(i, path, &text)
+            ? HONE_OK
+            : hone_importer_add(i->importer, path, i->format, hone_buffer_string(&text), text.size, &err);
     hone_buffer_deinit(&text);
     return added == HONE_OK ? 0 : cli_fail(&err);
 }
 
-static bool list_json(void *ctx, const char *name)
+static bool list_name(void *ctx, const char *name)
 {
-    size_t size = strlen(name);
-    if (name[0] != '.' && size > 5 && strcmp(name + size - 5, ".json") == 0)
-        json_array_append_new(ctx, json_string(name));
+    if (name[0] != '.') json_array_append_new(ctx, json_string(name));
     return true;
 }
 
@@ -106,25 +119,78 @@ static int by_text(const void *a, const void *b)
     return strcmp(json_string_value(*(json_t *const *)a), json_string_value(*(json_t *const *)b));
 }
 
-// The plain .json files of a folder, by name. Links and folders in it are passed over: they lead elsewhere.
-static int add_folder(const importing *i, const char *folder)
+static bool is_json(const char *name)
+{
+    size_t size = strlen(name);
+    return size > 5 && strcmp(name + size - 5, ".json") == 0;
+}
+
+static bool is_own_folder(const char *path)
+{
+    char real[PATH_SIZE];
+    return hone_os_is_folder(path) && hone_os_real_path(path, real, sizeof real) && strcmp(path, real) == 0;
+}
+
+static int add_folder(importing *i, const char *folder, int depth);
+
+// One pass over a folder's names: its plain .json files, or the folders in it. Links are passed over: they lead elsewhere.
+static int add_names(importing *i, const char *folder, json_t *const *names, size_t count, int depth, bool folders)
+{
+    int status = 0;
+    for (size_t k = 0; status == 0 && k < count; k++) {
+        char path[PATH_SIZE];
+        const char *name = json_string_value(names[k]);
+        int size = snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (size <= 0 || size >= PATH_SIZE) continue;
+        if (folders && is_own_folder(path)) status = add_folder(i, path, depth - 1);
+        if (!folders && is_json(name) && hone_os_is_plain_file(path)) status = add_file(i, path);
+    }
+    return status;
+}
+
+// By name. A folder without files of its own, as that of tokamax's devices, is looked through.
+static int add_folder(importing *i, const char *folder, int depth)
 {
     hone_error err;
     json_t *names = json_array();
-    int status = hone_os_list_folder(folder, list_json, names, &err) == HONE_OK ? 0 : cli_fail(&err);
-    size_t count = json_array_size(names);
+    int status = hone_os_list_folder(folder, list_name, names, &err) == HONE_OK ? 0 : cli_fail(&err);
+    size_t count = json_array_size(names), before = i->files;
     json_t **sorted = calloc(count + 1, sizeof(json_t *));
     for (size_t k = 0; sorted != NULL && k < count; k++)
         sorted[k] = json_array_get(names, k);
     if (sorted != NULL) qsort(sorted, count, sizeof *sorted, by_text);
-    for (size_t k = 0; sorted != NULL && status == 0 && k < count; k++) {
-        char path[PATH_SIZE];
-        int size = snprintf(path, sizeof path, "%s/%s", folder, json_string_value(sorted[k]));
-        if (size > 0 && size < PATH_SIZE && hone_os_is_plain_file(path)) status = add_file(i, path);
-    }
+    if (sorted != NULL && status == 0) status = add_names(i, folder, sorted, count, depth, false);
+    if (sorted != NULL && status == 0 && depth > 0 && i->files == before)
+        status = add_names(i, folder, sorted, count, depth, true);
     free(sorted);
     json_decref(names);
     return status;
+}
+
+// "." and "nvidia_h100/" by their own names, since tokamax's device is the name of a folder.
+static int add_argument(importing *i, const char *argument)
+{
+    enum { MOST_DEPTH = 3 };
+    char path[PATH_SIZE];
+    i->in_folder = hone_os_is_folder(argument);
+    if (!i->in_folder) return add_file(i, argument);
+    return add_folder(i, hone_os_real_path(argument, path, sizeof path) ? path : argument, MOST_DEPTH);
+}
+
+// An import of which nothing came is no success.
+static int say_nothing(const importing *i, const hone_import_report *counts)
+{
+    size_t sum = counts->aliases + counts->measurements;
+    for (int k = 0; k < HONE_IMPORT_COUNT; k++)
+        sum += counts->outcomes[k];
+    if (sum > 0) return 0;
+    fprintf(
+        stderr,
+        "hone: nothing was imported: %zu file%s read, %zu of them empty, and no entry in the others; name a file, or a "
+        "folder of "
+        ".json files\n",
+        i->files, i->files == 1 ? "" : "s", i->empty);
+    return EXIT_NO;
 }
 
 int cli_store_import(hone_cli *cli, hone_store *store)
@@ -139,10 +205,10 @@ int cli_store_import(hone_cli *cli, hone_store *store)
     const hone_import_options options = {.struct_size = sizeof options, .line = note_line, .ctx = &r};
     if (status == 0 && hone_importer_create(cli->rt, &options, &i.importer, &err) != HONE_OK) status = cli_fail(&err);
     for (size_t k = 1; status == 0 && k < cli->count; k++)
-        status =
-            hone_os_is_folder(cli->arguments[k]) ? add_folder(&i, cli->arguments[k]) : add_file(&i, cli->arguments[k]);
+        status = add_argument(&i, cli->arguments[k]);
     if (status == 0 && hone_importer_commit(i.importer, store, &counts, &err) != HONE_OK) status = cli_fail(&err);
     if (status == 0) status = show_report(&r, &counts);
+    if (status == 0) status = say_nothing(&i, &counts);
     hone_importer_destroy(&i.importer);
     json_decref(r.lines);
     return status;

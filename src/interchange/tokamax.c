@@ -76,7 +76,9 @@ static hone_view name_in(const char *path, size_t size)
 static void name_of_file(hone_importer *importer, const char *path, hone_store_foreign *out)
 {
     hone_view file = name_in(path, strlen(path));
-    size_t folder_end = file.data > path ? (size_t)(file.data - path) - 1 : 0;
+    size_t folder_end = (size_t)(file.data - path);
+    while (folder_end > 0 && path[folder_end - 1] == '/') // "nvidia_h100//normalization.json" is on the same device
+        folder_end--;
     hone_view folder = name_in(path, folder_end);
     if (file.size > 5 && memcmp(file.data + file.size - 5, ".json", 5) == 0) file.size -= 5;
     out->operation = file.size > 0 ? hone_texts_keep(&importer->texts, file) : "-";

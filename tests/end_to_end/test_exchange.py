@@ -202,6 +202,50 @@ class Import(ExchangeTest):
         self.hone("store", "export", str(out), "--format", "tokamax")
         self.assertEqual(json.loads((out / "nvidia_h100" / "normalization.json").read_text()), document)
 
+    def write_tokamax(self):
+        """The layout of tokamax's own folder: a folder a device, and files of no bytes among the others."""
+        root = self.folder / "autotuning"
+        for device, operations in (("nvidia_h100", ("normalization", "ragged_dot")), ("tpu7x", ("normalization",))):
+            (root / device).mkdir(parents=True)
+            (root / device / "flex_attention.json").write_text("")
+            for operation in operations:
+                (root / device / f"{operation}.json").write_text(
+                    json.dumps({json.dumps({"x": device}): {json.dumps({"block": 32}): {"evaluation_times_ms": [0.5]}}}))
+        return root
+
+    def test_tokamaxs_own_folder_is_imported_whole_and_its_empty_files_are_told(self):
+        root = self.write_tokamax()
+        for path in (root, f"{root}/", f"{root}//", root / "nvidia_h100" / ".."):
+            self.use_new_store()
+            answer = self.hone("store", "import", str(path), "--format", "tokamax", "--json")
+            self.assertEqual(answer.json["foreign"], 3)
+            for device in ("nvidia_h100", "tpu7x"):
+                self.assertIn(f"{device}/flex_attention.json: is empty, passed over", answer.err)
+            out = self.folder / "out"
+            files = self.hone("store", "export", f"{out}/", "--format", "tokamax", "--json").json["files"]
+            self.assertEqual(sorted(files), ["nvidia_h100/normalization.json", "nvidia_h100/ragged_dot.json",
+                                             "tpu7x/normalization.json"])
+
+    def test_a_slash_behind_a_device_changes_nothing(self):
+        root = self.write_tokamax()
+        for ending in ("", "/", "//", "/."):
+            self.use_new_store()
+            for device in ("nvidia_h100", "tpu7x"):
+                self.hone("store", "import", f"{root}/{device}{ending}", "--format", "tokamax")
+            self.hone("store", "import", f"{root}/tpu7x//normalization.json")
+            out = self.folder / "out"
+            files = self.hone("store", "export", f"{out}/", "--format", "tokamax", "--json").json["files"]
+            self.assertEqual(sorted(files), ["nvidia_h100/normalization.json", "nvidia_h100/ragged_dot.json",
+                                             "tpu7x/normalization.json"])
+
+    def test_an_import_of_nothing_is_no_success(self):
+        empty = self.folder / "nothing"
+        empty.mkdir()
+        (empty / "flex_attention.json").write_text("")
+        (empty / "notes.txt").write_text("hello")
+        for arguments in ([str(empty), "--format", "tokamax"], [str(empty / "flex_attention.json"), "--format", "tokamax"], [str(empty)]):
+            self.assertIn("nothing was imported", self.hone("store", "import", *arguments, code=NO).err)
+
     def test_wrong_use_is_refused(self):
         self.refused("store", "import", says="files")
         self.refused("store", "import", "x.json", "--format", "xml", says=["xml", "tokamax"])
