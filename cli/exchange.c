@@ -79,7 +79,7 @@ static int read_format(const hone_cli *cli, hone_exchange *out)
 typedef struct importing {
     hone_importer *importer;
     hone_exchange format;
-    size_t files, empty;
+    size_t files, empty, damaged;
     bool in_folder;
 } importing;
 
@@ -105,7 +105,12 @@ static int add_file(importing *i, const char *path)
             ? HONE_OK
             : hone_importer_add(i->importer, path, i->format, hone_buffer_string(&text), text.size, &err);
     hone_buffer_deinit(&text);
-    return added == HONE_OK ? 0 : cli_fail(&err);
+    if (added == HONE_OK) return 0;
+    // One damaged file among a folder's, as tokamax ships, keeps no other out; the exit code is then no success.
+    if (!i->in_folder || i->format != HONE_EXCHANGE_TOKAMAX || added != HONE_CORRUPT) return cli_fail(&err);
+    fprintf(stderr, "hone: %s; nothing of it is taken\n", err.message);
+    i->damaged++;
+    return 0;
 }
 
 static bool list_name(void *ctx, const char *name)
@@ -183,7 +188,7 @@ static int say_nothing(const importing *i, const hone_import_report *counts)
     size_t sum = counts->aliases + counts->measurements;
     for (int k = 0; k < HONE_IMPORT_COUNT; k++)
         sum += counts->outcomes[k];
-    if (sum > 0) return 0;
+    if (sum > 0) return i->damaged > 0 ? EXIT_NO : 0;
     fprintf(
         stderr,
         "hone: nothing was imported: %zu file%s read, %zu of them empty, and no entry in the others; name a file, or a "

@@ -238,6 +238,13 @@ class Import(ExchangeTest):
             self.assertEqual(sorted(files), ["nvidia_h100/normalization.json", "nvidia_h100/ragged_dot.json",
                                              "tpu7x/normalization.json"])
 
+    def test_a_damaged_file_of_tokamaxs_keeps_no_other_out_and_is_no_success(self):
+        root = self.write_tokamax()
+        (root / "nvidia_h100" / "damaged.json").write_text('{"{\\"x\\":{"num": 1}}": {}}')
+        answer = self.hone("store", "import", str(root), "--format", "tokamax", "--json", code=NO)
+        self.assertEqual(answer.json["foreign"], 3)
+        self.assertIn("damaged.json: no JSON", answer.err)
+
     def test_an_import_of_nothing_is_no_success(self):
         empty = self.folder / "nothing"
         empty.mkdir()
