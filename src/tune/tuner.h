@@ -6,6 +6,7 @@
 #include "hone/tune.h"
 #include "os/os.h"
 #include "registry/registry.h"
+#include "tune/rule/statistics.h"
 
 typedef struct hone_worker_pool hone_worker_pool; // long-lived workers, kept between contests
 typedef struct hone_zygote hone_zygote;
@@ -90,6 +91,8 @@ hone_status hone_audit_run(
     const hone_tune_options *options,
     hone_audited *out,
     hone_error *err);
+// Whether a choice is the wrong one by its regret, the share by which it is slower than the best: by more than a tie, and for sure.
+bool hone_audit_is_flipped(const hone_interval *regret);
 // Whether made-up data for a call goes into the device's memory. HONE_UNSUPPORTED with how much it takes.
 hone_status hone_call_fits(const hone_call *call, const hone_device_info *device, hone_error *err);
 

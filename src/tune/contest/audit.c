@@ -304,6 +304,11 @@ static void fill_best(const audit *a, uint32_t index)
     out->best_ns = time_of(a, index).middle;
 }
 
+bool hone_audit_is_flipped(const hone_interval *regret)
+{
+    return regret->middle > tie && regret->low > 0;
+}
+
 static void fill(const audit *a)
 {
     hone_audited *out = a->out;
@@ -319,7 +324,7 @@ static void fill(const audit *a)
     out->regret = regret.middle;
     out->regret_low = regret.low;
     out->regret_high = regret.high;
-    out->flipped = regret.middle > tie && regret.low > 0;
+    out->flipped = hone_audit_is_flipped(&regret);
     if (out->stored_ns > 0) out->drift = out->time_ns / out->stored_ns - 1;
 }
 

@@ -71,6 +71,21 @@ static void a_slow_choice_is_found_out_with_its_regret(void **state)
     assert_true(audited.drift > 1); // the stored time is that of the fast one
 }
 
+static void a_choice_is_flipped_by_more_than_half_a_percent_for_sure(void **state)
+{
+    static const struct {
+        hone_interval regret;
+        bool flipped;
+    } looks[] = {
+        {{.low = 0.001, .middle = 0.0051, .high = 0.01}, true}, {{.low = 0.001, .middle = 0.0049, .high = 0.01}, false},
+        {{.low = 0.05, .middle = 0.1, .high = 0.2}, true},      {{.low = 0, .middle = 0.1, .high = 0.2}, false},
+        {{.low = -0.1, .middle = 0.5, .high = 2}, false},       {{.low = -0.1, .middle = -0.05, .high = 0}, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        assert_int_equal(hone_audit_is_flipped(&looks[i].regret), looks[i].flipped);
+}
+
 static void a_kernel_that_nothing_is_stored_of_meets_the_choice_by_its_default(void **state)
 {
     ground *g = *state;
@@ -187,6 +202,7 @@ static void every_allocation_of_an_audit_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_choice_is_flipped_by_more_than_half_a_percent_for_sure),
         cmocka_unit_test_setup_teardown(a_choice_that_is_still_right_has_no_regret_to_speak_of, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_slow_choice_is_found_out_with_its_regret, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(

@@ -125,6 +125,33 @@ static void an_algorithms_tolerance_replaces_the_dtypes(void **state)
     assert_true(yardstick.base == 4 * 0x1p-7 * 8);
 }
 
+// The table of docs/tolerance.md.
+static void a_dtype_allows_what_its_page_says_and_no_more(void **state)
+{
+    static const struct {
+        hone_dtype_id id;
+        double relative, scale, eps;
+    } page[] = {
+        {HONE_F64, 1e-9, 4096, 0x1p-52},
+        {HONE_F32, 1e-5, 256, 0x1p-23},
+        {HONE_F16, 8e-3, 8, 0x1p-10},
+        {HONE_BF16, 3.2e-2, 4, 0x1p-7},
+        {HONE_F8_E4M3FN, 0.25, 2, 0x1p-3},
+        {HONE_F8_E5M2, 0.5, 2, 0x1p-2},
+        {HONE_C64, 1e-5, 256, 0x1p-23},
+        {HONE_C128, 1e-9, 4096, 0x1p-52},
+        {HONE_I32, 0, 0, 0},
+        {HONE_I64, 0, 0, 0},
+        {HONE_U8, 0, 0, 0},
+        {HONE_BOOL, 0, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
+        const hone_yardstick has = hone_verify_yardstick(&(hone_tolerance){.scale = 0}, hone_dtype_of(page[i].id), 10);
+        assert_true(has.relative == page[i].relative && has.base == page[i].scale * page[i].eps * 10);
+    }
+}
+
 static void scalars_and_empty_tensors_are_compared(void **state)
 {
     (void)state;
@@ -150,6 +177,7 @@ int main(void)
         cmocka_unit_test(integers_beyond_what_a_double_holds_are_exact_too),
         cmocka_unit_test(integers_are_exact_and_complex_has_two_parts),
         cmocka_unit_test(an_algorithms_tolerance_replaces_the_dtypes),
+        cmocka_unit_test(a_dtype_allows_what_its_page_says_and_no_more),
         cmocka_unit_test(scalars_and_empty_tensors_are_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
