@@ -46,9 +46,10 @@ static uint64_t draw(maker *m, uint64_t count)
     return (z ^ (z >> 31)) % count;
 }
 
-// Half of them small, so that signatures of many dims stay below MOST_ELEMENTS with one dim that is large.
+// Half of them small, so that signatures of many dims stay below MOST_ELEMENTS with one dim that is large; now and then none.
 static int64_t draw_size(maker *m)
 {
+    if (draw(m, 40) == 0) return 0;
     if (draw(m, 2) == 0) return small_sizes[draw(m, sizeof small_sizes / sizeof *small_sizes)];
     return sizes[draw(m, sizeof sizes / sizeof *sizes)];
 }
@@ -124,7 +125,7 @@ static bool append_dim(const maker *m, const dim *d, hone_tensor *tensor)
 {
     hone_scalar size = m->slots[d->slot];
     if (d->expression && !evaluate(m, d->expression, &size)) return false;
-    if (size.kind != HONE_SCALAR_INT || size.as.i64 < 1 || tensor->ndim == HONE_MAX_RANK) return false;
+    if (size.kind != HONE_SCALAR_INT || size.as.i64 < 0 || tensor->ndim == HONE_MAX_RANK) return false;
     tensor->shape[tensor->ndim++] = size.as.i64;
     return true;
 }
