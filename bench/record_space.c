@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "base/json.h"
 #include "os/os.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 #include "tune/rule/statistics.h"
 #include "tune/wire/message.h"
 #include "tune/worker/session.h"

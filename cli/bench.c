@@ -4,7 +4,7 @@
 
 #include "inputs.h"
 #include "os/os.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 
 #include <math.h>
 #include <stdio.h>

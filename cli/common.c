@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "os/os.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 #include "store/ops.h"
 
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 
 #include "lock/lock.h"
 #include "os/os.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 
 #include "os/conditions.h"
 #include "os/os.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "call/call.h"
 #include "cli.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 #include "tune/tuner.h"
 
 #include <stdio.h>

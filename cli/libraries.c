@@ -2,7 +2,7 @@
 #include "cli.h"
 
 #include "os/os.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 
 #include <stdio.h>
 #include <string.h>

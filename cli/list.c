@@ -4,7 +4,7 @@
 
 #include "registry/origin.h"
 #include "registry/registry.h"
-#include "runtime/dispatch.h"
+#include "runtime/state/operation.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "lock/lock.h"
 #include "os/os.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "kernels/common/peak.h"
 #include "os/limits.h"
 #include "os/plain_file.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 
 #include <math.h>
 #include <stdio.h>

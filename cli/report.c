@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "os/os.h"
 #include "report/t4.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 
 #include <errno.h>
 #include <stdio.h>

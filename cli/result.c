@@ -1,7 +1,7 @@
 // A result document as tables: one a call, with every kernel's best.
 #include "cli.h"
 
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 #include "tune/result/result.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "inputs.h"
 #include "os/os.h"
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 #include "tune/worker/verify.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // hone tune
 #include "cli.h"
 
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 #include "tune/result/result.h"
 
 #include <stdio.h>

@@ -24,7 +24,8 @@ CIRCLES = {
     "platforms/cuda": ([2], "a device and what times on it"),
     "recorded": ([2], "a recorded space and its document"),
     "registry": ([4], "the registry: registering defers, and what is deferred is registered"),
-    "runtime": ([18], "to be cut into state, plans, links, and api"),
+    "runtime/links": ([3], "the chain, its link that tunes, and what keeps a contest's answer unless the chain has a better"),
+    "runtime/plans": ([2], "a call and the slow way that it falls back to"),
     "store/sqlite": ([7, 6], "a connection, which is opened, salvaged and opened again; the tables of a store"),
     "tune/contest": ([4], "a contest, its race and its finals, which reject candidates and ask whether it was cancelled"),
     "tune/worker": ([6], "a session and the questions that it answers"),
@@ -52,7 +53,7 @@ LIBRARIES = {
 # Single files that use a system service which is theirs alone.
 EXCEPTIONS = {
     # membarrier(2), for the hot path only
-    "src/runtime/epoch.c": ["linux/membarrier.h", "sys/syscall.h", "unistd.h"],
+    "src/runtime/state/epoch.c": ["linux/membarrier.h", "sys/syscall.h", "unistd.h"],
     # limits of a worker
     "src/tune/worker/confine.c": ["fcntl.h", "signal.h", "sys/prctl.h", "sys/resource.h", "unistd.h"],
 }

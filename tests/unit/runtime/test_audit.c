@@ -1,5 +1,5 @@
 // What an audit's figures mean: who passes, and the sums.
-#include "runtime/audit.h"
+#include "runtime/api/audit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // Which call of a batch gets the next slice of the budget.
-#include "runtime/batch.h"
+#include "runtime/api/batch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

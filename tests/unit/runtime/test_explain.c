@@ -1,7 +1,7 @@
 // hone_explain: what it says of each link, each kernel and the nearest stored calls, as text and as JSON.
 #include "fixture.h"
 
-#include "runtime/runtime.h"
+#include "runtime/api/api.h"
 
 #include <jansson.h>
 #include <stdio.h>

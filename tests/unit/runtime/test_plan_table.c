@@ -1,5 +1,5 @@
 // The plan table by itself: the hash is a filter, and a plan answers only for the very words that it was made for.
-#include "runtime/plan_table.h"
+#include "runtime/state/plan_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

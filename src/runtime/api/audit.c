@@ -1,0 +1,305 @@
+// hone_tune_audit on top of the tuner: which choices are looked at, and what their figures mean.
+#include "runtime/api/audit.h"
+#include "base/error.h"
+#include "tune/wire/message.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "tune.audit";
+static const double default_seconds = 5;
+
+// Choices ------------------------------------------------------------------------------------------------------------
+
+typedef struct collecting {
+    hone_runtime *rt;
+    hone_audit *audit;
+    const hone_device_info *device;
+    bool failed;
+} collecting;
+
+static char *copy_or_null(const hone_allocator *allocator, const char *text)
+{
+    return text == NULL ? NULL : hone_copy_text(allocator, text, strlen(text));
+}
+
+static void fill_stored(hone_audited *out, const hone_store_decision *row)
+{
+    snprintf(out->algorithm, sizeof out->algorithm, "%s", row->key.algorithm);
+    snprintf(out->version, sizeof out->version, "%s", row->key.version);
+    snprintf(out->key, sizeof out->key, "%s", row->key.key);
+    snprintf(out->kernel, sizeof out->kernel, "%s", row->kernel);
+    snprintf(out->config, sizeof out->config, "%s", row->config);
+    out->regime = row->regime;
+    out->stored_ns = row->time_ns;
+}
+
+static bool add_choice(void *ctx, const hone_store_decision *row)
+{
+    collecting *c = ctx;
+    hone_audit *audit = c->audit;
+    if (!hone_grow(&audit->allocator, &audit->items, &audit->capacity, audit->count + 1, sizeof *audit->items)) {
+        c->failed = true;
+        return false;
+    }
+    hone_audit_item *item = &audit->items[audit->count++];
+    memset(item, 0, sizeof *item);
+    item->device = c->device;
+    item->call = copy_or_null(&audit->allocator, row->call);
+    item->spec = copy_or_null(&audit->allocator, row->key.spec);
+    hone_audited *audited = &item->audited;
+    audited->call = item->call;
+    fill_stored(audited, row);
+    hone_error why = {.message = ""};
+    hone_status status = hone_decision_from_store(c->rt, c->device, row, &item->decision, &why);
+    audited->served = status == HONE_OK;
+    hone_words_copy(audited->reason, sizeof audited->reason, why.message);
+    snprintf(audited->changed, sizeof audited->changed, "%s", audited->served ? item->decision.changed : "");
+    c->failed = status == HONE_OUT_OF_MEMORY || (row->call != NULL && item->call == NULL) ||
+                (row->key.spec != NULL && item->spec == NULL);
+    return !c->failed;
+}
+
+static hone_status collect(collecting *c, const hone_store_key *filter, hone_error *err)
+{
+    hone_status status = hone_store_scan(hone_runtime_store(c->rt), filter, add_choice, c, err);
+    return c->failed ? hone_fail_memory(err, where) : status;
+}
+
+static hone_status collect_all(collecting *c, hone_error *err)
+{
+    hone_status status = hone_runtime_wake(c->rt, err);
+    for (size_t i = 0; i < c->rt->all.count && status == HONE_OK; i++) {
+        c->device = c->rt->all.devices[i];
+        status = collect(c, &(hone_store_key){.device = c->device->fingerprint}, err);
+    }
+    return status;
+}
+
+static hone_status collect_key(collecting *c, const hone_op *op, const hone_call *call, hone_error *err)
+{
+    const hone_store_key key = {
+        c->device->fingerprint, op->algorithm->name, op->algorithm->version, hone_call_key(call), NULL};
+    return collect(c, &key, err);
+}
+
+// What answers a call stands under its own key or its bucket's.
+static hone_status collect_call(collecting *c, const char *text, hone_error *err)
+{
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    hone_request request = {.rt = NULL};
+    size_t before = c->audit->count;
+    hone_status status = hone_runtime_parse_call(c->rt, text, &op, &call, err);
+    if (status == HONE_OK) status = hone_request_init(&request, op, call, NULL, err);
+    if (status == HONE_OK) {
+        c->device = request.device;
+        status = collect_key(c, op, call, err);
+        if (status == HONE_OK && c->audit->count == before && request.bucket != NULL)
+            status = collect_key(c, op, request.bucket, err);
+    }
+    if (request.rt != NULL) hone_request_deinit(&request);
+    hone_call_release(&call);
+    if (status != HONE_OK || c->audit->count > before) return status;
+    return hone_fail(err, HONE_NOT_FOUND, where, "%s: the store has no decision: hone tune makes one", text);
+}
+
+static hone_status collect_choices(collecting *c, const char *const *calls, size_t count, hone_error *err)
+{
+    if (hone_runtime_store(c->rt) == NULL)
+        return hone_fail(err, HONE_NOT_FOUND, where, "nothing to audit: %s", hone_runtime_store_reason(c->rt));
+    hone_status status = count == 0 ? collect_all(c, err) : HONE_OK;
+    for (size_t i = 0; i < count && status == HONE_OK; i++)
+        status = collect_call(c, calls[i], err);
+    return status;
+}
+
+// Measuring ----------------------------------------------------------------------------------------------------------
+
+static hone_status find_call(
+    hone_runtime *rt, const hone_audit_item *item, const hone_op **op, hone_call **call, hone_error *err)
+{
+    char name[sizeof item->audited.algorithm + sizeof item->audited.version + 4];
+    snprintf(name, sizeof name, "%s@v%s", item->audited.algorithm, item->audited.version);
+    if (item->call == NULL && item->spec == NULL)
+        return hone_fail(err, HONE_NOT_FOUND, where, "the decision holds neither call nor spec");
+    hone_status status = hone_op_get(rt, name, op, err);
+    if (status != HONE_OK) return status;
+    hone_signature *signature = (*op)->algorithm->signature;
+    if (item->call != NULL) return hone_call_parse(rt->allocator, signature, item->call, call, err);
+    return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
+}
+
+static hone_status measure(
+    hone_runtime *rt,
+    hone_audit_item *item,
+    const hone_op *op,
+    const hone_call *call,
+    double threshold,
+    const hone_tune_options *options,
+    hone_error *err)
+{
+    hone_tune_environment environment;
+    hone_turn turn;
+    const hone_turn_environment turns = hone_runtime_turn_environment(rt);
+    hone_status status = hone_runtime_contest_environment(rt, item->device, true, &environment, err);
+    if (status == HONE_OK) status = hone_turn_begin_device(&turn, &turns, item->device, call, options, err);
+    if (status != HONE_OK) return status;
+    hone_thread_self.depth++;
+    status =
+        hone_audit_run(&environment, op->algorithm, call, &item->decision, threshold, options, &item->audited, err);
+    hone_thread_self.depth--;
+    hone_turn_end_measuring(&turn);
+    return status;
+}
+
+// A call that cannot be measured says so and ends nothing.
+static bool is_of_the_call(hone_status status)
+{
+    return status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED || status == HONE_INVALID_ARGUMENT ||
+           status == HONE_KERNEL_FAILED;
+}
+
+static hone_status audit_item(
+    hone_runtime *rt, hone_audit_item *item, double threshold, const hone_tune_options *given, hone_error *err)
+{
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    hone_error why = {.message = ""};
+    hone_tune_options options = *given;
+    options.regime = item->audited.regime;
+    hone_status status = find_call(rt, item, &op, &call, &why);
+    if (status == HONE_OK) status = measure(rt, item, op, call, threshold, &options, &why);
+    hone_call_release(&call);
+    if (is_of_the_call(status)) {
+        item->audited.failure = HONE_FAILURE_UNSUPPORTED;
+        hone_words_copy(item->audited.reason, sizeof item->audited.reason, why.message);
+        return HONE_OK;
+    }
+    if (status != HONE_OK && err != NULL) *err = why;
+    return status;
+}
+
+bool hone_audit_passes(const hone_audited *audited, double threshold)
+{
+    if (!audited->served) return true;
+    if (audited->failure != HONE_FAILURE_NONE) return false;
+    bool regrets = audited->regret_low > threshold;
+    bool drifted =
+        audited->changed[0] != '\0' && audited->stored_ns > 0 && audited->low_ns > (1 + threshold) * audited->stored_ns;
+    return !regrets && !drifted;
+}
+
+// What was not measured is not told of.
+static void forget_from(hone_audit *audit, size_t first)
+{
+    for (size_t i = first; i < audit->count; i++) {
+        hone_free(&audit->allocator, audit->items[i].call);
+        hone_free(&audit->allocator, audit->items[i].spec);
+    }
+    audit->count = first;
+}
+
+static hone_status look(
+    hone_runtime *rt, const hone_audit *audit, size_t index, const hone_tune_options *options, hone_error *err)
+{
+    hone_audit_item *item = &audit->items[index];
+    hone_status status = item->audited.served ? audit_item(rt, item, audit->threshold, options, err) : HONE_OK;
+    if (status == HONE_OK) item->audited.passed = hone_audit_passes(&item->audited, audit->threshold);
+    return status;
+}
+
+// A neighbour that takes one processor for a while makes every config of two threads look wrong: what is slow is slow also
+// later, when all others have been looked at.
+static hone_status look_again(
+    hone_runtime *rt, const hone_audit *audit, const hone_tune_options *given, hone_error *err)
+{
+    hone_tune_options options = *given;
+    hone_status status = HONE_OK;
+    options.seed = ~given->seed;
+    for (size_t i = 0; i < audit->count && status == HONE_OK; i++) {
+        const hone_audited *audited = &audit->items[i].audited;
+        if (!audited->passed && audited->failure == HONE_FAILURE_NONE) status = look(rt, audit, i, &options, err);
+    }
+    return status;
+}
+
+static hone_status audit_all(hone_runtime *rt, hone_audit *audit, const hone_tune_options *options, hone_error *err)
+{
+    for (size_t i = 0; i < audit->count; i++) {
+        hone_status status = look(rt, audit, i, options, err);
+        if (status == HONE_CANCELLED) forget_from(audit, i);
+        if (status != HONE_OK) return status;
+    }
+    return look_again(rt, audit, options, err);
+}
+
+static hone_status read_options(
+    const hone_runtime *rt, double threshold, const hone_tune_options *given, hone_tune_options *out, hone_error *err)
+{
+    if (!(threshold >= 0) || !isfinite(threshold))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "the threshold is %g, expected a share of 0 or more: .05 is 5 %%",
+            threshold);
+    hone_status status = hone_tune_options_read(rt, given, out, err);
+    if (status == HONE_OK && out->seconds == 0) out->seconds = default_seconds;
+    // They would shut out the choice itself, and an earlier failure is no reason not to look again.
+    out->kernel = out->platform = NULL;
+    out->fresh = out->keep_existing = false;
+    return status;
+}
+
+hone_status hone_tune_audit(
+    hone_runtime *rt,
+    const char *const *calls,
+    size_t count,
+    double threshold,
+    const hone_tune_options *options,
+    hone_audit **out,
+    hone_error *err)
+{
+    if (rt == NULL || out == NULL || (count > 0 && calls == NULL))
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the calls and out must not be NULL");
+    *out = NULL;
+    hone_tune_options read;
+    hone_status status = read_options(rt, threshold, options, &read, err);
+    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
+    if (status != HONE_OK) return status;
+    hone_audit *audit = hone_alloc(&rt->allocator, sizeof *audit);
+    if (audit == NULL) return hone_fail_memory(err, where);
+    audit->allocator = rt->allocator;
+    audit->threshold = threshold;
+    collecting c = {.rt = rt, .audit = audit};
+    status = collect_choices(&c, calls, count, err);
+    if (status == HONE_OK) status = audit_all(rt, audit, &read, err);
+    if (status == HONE_OK || (status == HONE_CANCELLED && audit->count > 0))
+        *out = audit;
+    else
+        hone_audit_release(&audit);
+    return status;
+}
+
+void hone_audit_release(hone_audit **audit)
+{
+    hone_audit *gone = *audit;
+    *audit = NULL;
+    if (gone == NULL) return;
+    const hone_allocator allocator = gone->allocator;
+    for (size_t i = 0; i < gone->count; i++) {
+        hone_free(&allocator, gone->items[i].call);
+        hone_free(&allocator, gone->items[i].spec);
+    }
+    hone_free(&allocator, gone->items);
+    hone_free(&allocator, gone);
+}
+
+size_t hone_audit_size(const hone_audit *audit)
+{
+    return audit->count;
+}
+
+const hone_audited *hone_audit_choice(const hone_audit *audit, size_t index)
+{
+    return &audit->items[index].audited;
+}

@@ -1,0 +1,38 @@
+// Many calls tuned with one budget: each gets a first slice, then the rest goes where it is worth most.
+#ifndef HONE_RUNTIME_API_BATCH_H
+#define HONE_RUNTIME_API_BATCH_H
+
+#include "runtime/api/api.h"
+
+typedef struct hone_batch_call {
+    const hone_op *op;
+    hone_call *call; // retained
+    double count;    // how often it is made
+    double spent_seconds;
+    hone_outlook outlook;
+} hone_batch_call;
+
+typedef struct hone_batch {
+    hone_runtime *rt;
+    hone_result *result;
+    hone_tune_options options;
+    double slice_seconds; // 0: every call has a budget of its own
+    bool moves;           // what is left after the first slices
+    uint64_t until_ns;
+    hone_batch_call *calls; // that may get more
+    size_t count, capacity;
+} hone_batch;
+
+// call_count: of calls that will be handed in, at most. Everything is borrowed until deinit.
+void hone_batch_init(
+    hone_batch *batch, hone_runtime *rt, const hone_tune_options *options, size_t call_count, hone_result *result);
+void hone_batch_deinit(hone_batch *batch);
+// hone_runtime_tune_missing with the call's budget, or its first slice.
+hone_status hone_batch_tune(hone_batch *batch, const hone_op *op, const hone_call *call, double count, hone_error *err);
+// The call that the next slice goes to: where its count, times its time, times what a step is expected to gain is largest.
+// NULL: none is worth one.
+hone_batch_call *hone_batch_next(const hone_batch *batch);
+// Spends what is left. A contest that fails now leaves the answer of its first slice.
+hone_status hone_batch_spend_rest(hone_batch *batch, hone_error *err);
+
+#endif

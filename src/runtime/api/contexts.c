@@ -1,0 +1,78 @@
+// Contexts and overlays of a program: entries are checked against the registry when they are made.
+#include "runtime/api/entry.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+hone_status hone_overlay_create(
+    hone_runtime *rt, const hone_entry *entries, size_t count, hone_overlay **out, hone_error *err)
+{
+    if (rt == NULL || out == NULL || (entries == NULL && count > 0))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "overlay.create", "the runtime, the entries and out must not be NULL");
+    *out = NULL;
+    hone_overlay *overlay = NULL;
+    hone_status status = hone_overlay_new(rt->allocator, &overlay, err);
+    for (size_t i = 0; i < count && status == HONE_OK; i++) {
+        hone_decision decision;
+        status = hone_entry_decision(rt, &entries[i], HONE_SOURCE_OVERLAY, &decision, err);
+        if (status == HONE_OK)
+            status = hone_decisions_put(&overlay->decisions, entries[i].device, entries[i].spec, &decision, err);
+    }
+    if (status == HONE_OK)
+        *out = overlay;
+    else if (overlay != NULL)
+        hone_overlay_release(&overlay);
+    return status;
+}
+
+// An override that names a version is for that one alone.
+static hone_status check_override(
+    hone_runtime *rt, const hone_override *override_, hone_context_override *out, hone_error *err)
+{
+    if (override_->algorithm == NULL || override_->kernel == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "an override needs an algorithm and a kernel");
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, override_->algorithm, NULL);
+    if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, override_->algorithm, err);
+    const hone_kernel_ref *kernel =
+        hone_entry_kernel(algorithm, override_->kernel, override_->platform, override_->config);
+    if (kernel == NULL)
+        return hone_fail(
+            err, HONE_NOT_FOUND, "context.derive", "%s has no kernel %s (hone list %s shows them)", algorithm->name,
+            override_->kernel, algorithm->name);
+    hone_config config;
+    hone_status status = hone_entry_read_config(kernel, override_->config, &config, err);
+    if (status != HONE_OK)
+        return hone_fail_prefix(err, status, "the override's config for kernel %s", override_->kernel);
+    *out = (hone_context_override){
+        .platform = override_->platform, .config = (char *)(uintptr_t)override_->config, .store = override_->store};
+    snprintf(out->algorithm, sizeof out->algorithm, "%s", algorithm->name);
+    snprintf(out->kernel, sizeof out->kernel, "%s", override_->kernel);
+    if (strstr(override_->algorithm, "@v") != NULL)
+        snprintf(out->version, sizeof out->version, "%s", algorithm->version);
+    return HONE_OK;
+}
+
+hone_status hone_context_derive(
+    hone_runtime *rt,
+    hone_context *parent,
+    hone_overlay *overlay,
+    const hone_override *override_,
+    hone_policy policy,
+    hone_context **out,
+    hone_error *err)
+{
+    if (rt == NULL || out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "the runtime and out must not be NULL");
+    *out = NULL;
+    if (policy < HONE_POLICY_DEFAULT || policy > HONE_POLICY_FROZEN)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "context.derive",
+            "the policy is %d, expected HONE_POLICY_TUNE, _HEURISTIC, _FAIL or _FROZEN", (int)policy);
+    if (override_ == NULL) return hone_context_new(rt->allocator, parent, overlay, NULL, policy, out, err);
+    hone_context_override checked;
+    hone_status status = check_override(rt, override_, &checked, err);
+    return status == HONE_OK ? hone_context_new(rt->allocator, parent, overlay, &checked, policy, out, err) : status;
+}

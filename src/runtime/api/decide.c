@@ -1,0 +1,26 @@
+// hone_decide: what the chain answers, without running it.
+#include "base/error.h"
+#include "runtime/api/api.h"
+
+hone_status hone_decide_call(const hone_op *op, const hone_call *call, hone_decision *out, hone_error *err)
+{
+    if (op == NULL || call == NULL || out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "decide", "the operation, the call and out must not be NULL");
+    hone_request request;
+    hone_status status = hone_request_init(&request, op, call, hone_thread_self.context, err);
+    hone_decision decision = {0};
+    if (status == HONE_OK) status = hone_request_decide(&request, &decision, NULL, err);
+    if (status == HONE_OK) *out = decision;
+    hone_request_deinit(&request);
+    return status;
+}
+
+hone_status hone_decide(const hone_op *op, const hone_value *args, size_t count, hone_decision *out, hone_error *err)
+{
+    if (op == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "decide", "the operation is NULL");
+    hone_call *call = NULL;
+    hone_status status = hone_call_bind(op->rt->allocator, op->algorithm->signature, args, count, false, &call, err);
+    if (status == HONE_OK) status = hone_decide_call(op, call, out, err);
+    hone_call_release(&call);
+    return status;
+}

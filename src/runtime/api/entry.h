@@ -1,0 +1,21 @@
+// A program's entry for a cache or an overlay, as a decision.
+#ifndef HONE_RUNTIME_API_ENTRY_H
+#define HONE_RUNTIME_API_ENTRY_H
+
+#include "runtime/api/api.h"
+
+// Splits "NAME", or "NAME@vVERSION"; version (may be NULL) wins. HONE_INVALID_ARGUMENT.
+hone_status hone_entry_split_name(
+    const char *algorithm, const char *version, char name[HONE_NAME_SIZE], char out_version[16], hone_error *err);
+// Of the kernels of a name and platform, which differ in their backends, the first whose space has the config; else the
+// first. NULL: there is none.
+const hone_kernel_ref *hone_entry_kernel(
+    const hone_algorithm_entry *algorithm, const char *name, hone_platform platform, const char *config);
+// A config as JSON object or text; NULL and "" leave out as it is.
+hone_status hone_entry_read_config(const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *err);
+// Checks an entry against the registry and makes a decision of it. One without a config gets it when it answers a call: the
+// space's default can depend on the call.
+hone_status hone_entry_decision(
+    hone_runtime *rt, const hone_entry *entry, hone_source source, hone_decision *out, hone_error *err);
+
+#endif

@@ -1,0 +1,296 @@
+// The packs of a runtime: those of HONE_PACK_PATH, read when an algorithm is first looked up, and those that are handed over.
+#include "base/error.h"
+#include "pack/pack.h"
+#include "runtime/api/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_SIZE = 4096, PATH_FOLDERS = 4096 };
+
+static const char where[] = "runtime.packs";
+
+// A pack, or why a folder of HONE_PACK_PATH gave none.
+struct hone_loaded_pack {
+    struct hone_loaded_pack *next;
+    hone_kernel_pack *pack; // NULL: see error
+    char folder[PATH_SIZE];
+    hone_error error;
+};
+
+static void keep(hone_runtime *rt, hone_loaded_pack *loaded)
+{
+    hone_loaded_pack **place = &rt->packs;
+    while (*place != NULL)
+        place = &(*place)->next;
+    *place = loaded;
+}
+
+static const hone_loaded_pack *find(const hone_runtime *rt, const hone_kernel_pack *pack)
+{
+    for (const hone_loaded_pack *item = rt->packs; item != NULL; item = item->next)
+        if (item->pack != NULL && strcmp(hone_pack_folder(item->pack), hone_pack_folder(pack)) == 0) return item;
+    return NULL;
+}
+
+static hone_status settle(hone_runtime *rt, hone_loaded_pack *loaded, hone_error *err)
+{
+    const hone_loaded_pack *there = find(rt, loaded->pack);
+    if (there == NULL) return hone_pack_register(loaded->pack, rt->registry, hone_platform_fits, err);
+    if (strcmp(hone_pack_digest(there->pack), hone_pack_digest(loaded->pack)) == 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "%.400s was loaded already and has changed since: open a new runtime",
+        hone_pack_folder(loaded->pack));
+}
+
+// Libraries -----------------------------------------------------------------------------------------------------------
+//
+// A library is code that runs when it is loaded and asked for its functions. That is tried in a worker first, once for each
+// when its pack is read, so that one that crashes then is refused, and no program that would have taken its kernel by
+// priority goes down with it.
+
+static hone_status try_library(
+    const hone_runtime *rt, const char *worker, const hone_pack_variant *variant, hone_error *err)
+{
+    enum { SECONDS = 20, LIMIT = 900 };
+    const char *const arguments[] = {worker, "query", variant->file->path, variant->file->sha256, variant->code.entry,
+                                     NULL};
+    int code = 0;
+    hone_buffer words;
+    hone_buffer_init(&words, rt->allocator);
+    hone_status status =
+        hone_process_run(arguments, hone_os_now_ns() + SECONDS * UINT64_C(1000000000), LIMIT, &words, &code, err);
+    if (status != HONE_OK)
+        status = hone_fail_prefix(err, status, "%.200s, when it is asked for its functions", variant->file->name);
+    else if (code == HONE_PACK_QUERY_REFUSED)
+        status = hone_fail(
+            err, HONE_INCOMPATIBLE, where, "%.*s", (int)strcspn(hone_buffer_string(&words), "\n"),
+            hone_buffer_string(&words));
+    else if (code != HONE_PACK_QUERY_FOUND)
+        status = hone_fail(
+            err, HONE_INCOMPATIBLE, where,
+            "%.200s, when it is asked for its functions: the process ended with exit code %d before there was an "
+            "answer: hone_pack_query must return, not exit",
+            variant->file->name, code);
+    hone_buffer_deinit(&words);
+    return status;
+}
+
+// The variant that comes with a library of its own; NULL: none does.
+static const hone_pack_variant *library_of(const hone_pack_kernel *kernel, size_t index)
+{
+    if (kernel->platform != HONE_NATIVE || kernel->refusal != NULL || index >= kernel->variant_count) return NULL;
+    const hone_pack_file *file = kernel->variants[index].file;
+    const char *dot = file != NULL ? strrchr(file->name, '.') : NULL;
+    return dot != NULL && strcmp(dot, ".so") == 0 ? &kernel->variants[index] : NULL;
+}
+
+// Where there is no worker nothing is tried: contests then have none either.
+static hone_status try_libraries(hone_runtime *rt, hone_kernel_pack *pack, hone_error *err)
+{
+    char worker[PATH_SIZE] = "";
+    for (size_t i = 0; i < hone_pack_size(pack); i++) {
+        const hone_pack_kernel *kernel = hone_pack_kernel_at(pack, i)->code->pack;
+        for (size_t j = 0; library_of(kernel, j) != NULL; j++) {
+            hone_error why = {.message = ""};
+            if (worker[0] == '\0' && !hone_runtime_find_worker(rt, worker, sizeof worker)) return HONE_OK;
+            if (try_library(rt, worker, library_of(kernel, j), &why) == HONE_OK) continue;
+            if (hone_pack_refuse(pack, i, &why) != HONE_OK) return hone_fail_memory(err, where);
+        }
+    }
+    return HONE_OK;
+}
+
+// Under packs_mutex.
+static hone_status load(hone_runtime *rt, const char *folder, hone_error *err)
+{
+    hone_loaded_pack *loaded = hone_alloc(&rt->allocator, sizeof *loaded);
+    if (loaded == NULL) return hone_fail_memory(err, where);
+    hone_status status = hone_pack_open(&rt->allocator, folder, hone_platform_check, &loaded->pack, err);
+    bool is_new = status == HONE_OK && find(rt, loaded->pack) == NULL;
+    if (is_new) status = try_libraries(rt, loaded->pack, err);
+    is_new = is_new && status == HONE_OK;
+    if (status == HONE_OK) status = settle(rt, loaded, err);
+    // What was registered before memory ran out stays in the registry, and so does its pack.
+    if (is_new) {
+        keep(rt, loaded);
+        return status;
+    }
+    hone_pack_close(&loaded->pack);
+    hone_free(&rt->allocator, loaded);
+    return status;
+}
+
+static void note_failure(hone_runtime *rt, const char *folder, const hone_error *why)
+{
+    hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without a pack: %s", why->message);
+    hone_loaded_pack *failed = hone_alloc(&rt->allocator, sizeof *failed);
+    if (failed == NULL) return;
+    snprintf(failed->folder, sizeof failed->folder, "%s", folder);
+    failed->error = *why;
+    keep(rt, failed);
+}
+
+static void load_or_note(hone_runtime *rt, const char *folder)
+{
+    hone_error why = {.message = ""};
+    if (load(rt, folder, &why) != HONE_OK) note_failure(rt, folder, &why);
+}
+
+// HONE_PACK_PATH ---------------------------------------------------------------------------------------------------
+
+static bool has_pack(const char *folder, const char *below, char path[PATH_SIZE])
+{
+    char file[PATH_SIZE + 16];
+    const int size = snprintf(path, PATH_SIZE, "%s%s%s", folder, below[0] != '\0' ? "/" : "", below);
+    if (size <= 0 || size >= PATH_SIZE) return false;
+    snprintf(file, sizeof file, "%s/pack.json", path);
+    return hone_os_is_file(file);
+}
+
+typedef struct names {
+    char (*names)[256];
+    size_t count;
+} names;
+
+static bool take_name(void *ctx, const char *name)
+{
+    names *list = ctx;
+    if (strlen(name) < sizeof list->names[0]) strcpy(list->names[list->count++], name);
+    return list->count < PATH_FOLDERS;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+// The packs in a folder, in the order of their names, so that who comes first is the same everywhere.
+static bool load_below(hone_runtime *rt, const char *folder)
+{
+    names list = {.names = hone_alloc_array(&rt->allocator, PATH_FOLDERS, sizeof list.names[0])};
+    char path[PATH_SIZE];
+    bool any = false;
+    if (list.names == NULL || hone_os_list_folder(folder, take_name, &list, NULL) != HONE_OK) list.count = 0;
+    if (list.count > 1) qsort(list.names, list.count, sizeof list.names[0], compare_names);
+    for (size_t i = 0; i < list.count; i++) {
+        if (!has_pack(folder, list.names[i], path)) continue;
+        load_or_note(rt, path);
+        any = true;
+    }
+    hone_free(&rt->allocator, list.names);
+    return any;
+}
+
+static void load_folder(hone_runtime *rt, const char *folder)
+{
+    char path[PATH_SIZE];
+    hone_error why;
+    if (has_pack(folder, "", path)) {
+        load_or_note(rt, folder);
+    } else if (!load_below(rt, folder)) {
+        hone_fail(
+            &why, HONE_NOT_FOUND, where,
+            "HONE_PACK_PATH: %.400s is no folder with a pack.json, nor one of such folders", folder);
+        note_failure(rt, folder, &why);
+    }
+}
+
+static void load_path(void *ctx)
+{
+    hone_runtime *rt = ctx;
+    hone_mutex_lock(&rt->packs_mutex);
+    for (const char *at = rt->pack_path; *at != '\0';) {
+        char folder[PATH_SIZE];
+        const size_t size = strcspn(at, ":");
+        if (size > 0 && size < sizeof folder) {
+            memcpy(folder, at, size);
+            folder[size] = '\0';
+            load_folder(rt, folder);
+        }
+        at += size + (at[size] == ':');
+    }
+    hone_mutex_unlock(&rt->packs_mutex);
+}
+
+void hone_runtime_await_packs(hone_runtime *rt)
+{
+    if (rt->pack_path != NULL) hone_registry_set_late(rt->registry, load_path, rt);
+}
+
+void hone_runtime_close_packs(hone_runtime *rt)
+{
+    while (rt->packs != NULL) {
+        hone_loaded_pack *item = rt->packs;
+        rt->packs = item->next;
+        hone_pack_close(&item->pack);
+        hone_free(&rt->allocator, item);
+    }
+    hone_free(&rt->allocator, rt->pack_path);
+}
+
+// The public face --------------------------------------------------------------------------------------------------
+
+hone_status hone_pack_load(hone_runtime *rt, const char *folder, hone_error *err)
+{
+    if (rt == NULL || folder == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "pack.load", "the runtime and the folder must not be NULL");
+    hone_registry_load_late(rt->registry);
+    hone_mutex_lock(&rt->packs_mutex);
+    hone_status status = load(rt, folder, err);
+    hone_mutex_unlock(&rt->packs_mutex);
+    hone_runtime_kernels_changed(rt);
+    return status;
+}
+
+static void visit_failure(
+    const hone_loaded_pack *failed, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx)
+{
+    const char *slash = strrchr(failed->folder, '/');
+    const hone_pack_entry entry = {
+        .struct_size = sizeof entry,
+        .pack = slash != NULL && slash[1] != '\0' ? slash + 1 : failed->folder,
+        .folder = failed->folder,
+        .algorithm = "",
+        .kernel = "",
+        .status = failed->error.status,
+        .reason = failed->error.message,
+    };
+    visit(ctx, &entry);
+}
+
+hone_status hone_pack_list(
+    hone_runtime *rt, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err)
+{
+    if (rt == NULL || visit == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "pack.list", "the runtime and visit must not be NULL");
+    hone_registry_load_late(rt->registry);
+    hone_mutex_lock(&rt->packs_mutex);
+    for (const hone_loaded_pack *item = rt->packs; item != NULL; item = item->next)
+        if (item->pack != NULL)
+            hone_pack_visit(item->pack, visit, ctx);
+        else
+            visit_failure(item, visit, ctx);
+    hone_mutex_unlock(&rt->packs_mutex);
+    return HONE_OK;
+}
+
+hone_status hone_pack_check(
+    hone_runtime *rt,
+    const char *folder,
+    void (*visit)(void *ctx, const hone_pack_entry *entry),
+    void *ctx,
+    hone_error *err)
+{
+    hone_kernel_pack *pack = NULL;
+    if (rt == NULL || folder == NULL || visit == NULL)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "pack.check", "the runtime, the folder and visit must not be NULL");
+    hone_status status = hone_pack_open(&rt->allocator, folder, hone_platform_check, &pack, err);
+    if (status == HONE_OK) status = try_libraries(rt, pack, err);
+    if (status == HONE_OK) status = hone_pack_try(pack, rt->registry, hone_platform_fits, err);
+    if (status == HONE_OK) hone_pack_visit(pack, visit, ctx);
+    hone_pack_close(&pack);
+    return status;
+}

@@ -1,0 +1,185 @@
+// hone_tune: one call, its turn, and what others have found meanwhile.
+#include "base/error.h"
+#include "base/structs.h"
+#include "runtime/api/api.h"
+#include "tune/result/result.h"
+
+#include <string.h>
+
+// Whether what somebody else has just found is what these options ask for.
+static bool takes_answers(const hone_tune_options *options)
+{
+    return !options->no_store && !options->fresh && options->platform == NULL && options->kernel == NULL;
+}
+
+// Another process's answer is in the store, and this one's memory may hold an older one.
+static bool read_again(const hone_request *request, hone_decision *out)
+{
+    hone_error why;
+    if (hone_runtime_links.find[HONE_SOURCE_STORE](request, out, &why) != HONE_OK || !out->verified ||
+        out->changed[0] != '\0')
+        return false;
+    return hone_runtime_remember(request->rt, request->device, hone_call_spec(request->call), out, &why) == HONE_OK;
+}
+
+// What another thread or process has found while the turn was waited for.
+static bool take_answer(
+    const hone_turn *turn, const hone_request *request, hone_result *result, hone_status *out_status, hone_error *err)
+{
+    hone_contest found = {.count = 0};
+    bool is_found = takes_answers(turn->options) &&
+                    (turn->key.waited ? read_again(request, &found.decision)
+                                      : hone_runtime_is_decided(request->op, turn->call, &found.decision, NULL));
+    if (!is_found || found.decision.evidence.regime != turn->options->regime) return false;
+    *out_status = hone_turn_add_to_result(result, turn, &found, HONE_OK, err);
+    return true;
+}
+
+hone_status hone_runtime_tune(
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_outlook *outlook,
+    hone_error *err)
+{
+    hone_request request;
+    bool landed = false, done = false;
+    const hone_turn_environment environment = hone_runtime_turn_environment(op->rt);
+    hone_status status = hone_request_init(&request, op, call, NULL, err);
+    while (status == HONE_OK && !done) {
+        hone_turn turn;
+        status = hone_turn_begin(&turn, &environment, op->algorithm, request.device, call, options, &landed, err);
+        if (status == HONE_OK && (landed || turn.key.waited)) done = take_answer(&turn, &request, result, &status, err);
+        if (status == HONE_OK && !done && !landed) {
+            turn.outlook = outlook;
+            status = hone_runtime_contest(&turn, op, result, NULL, err);
+            done = true;
+        }
+        hone_turn_end(&turn);
+    }
+    hone_request_deinit(&request);
+    return status;
+}
+
+// The regime says whether a decision is a stable one, in the store and everywhere.
+static hone_status choose_regime(const hone_runtime *rt, hone_tune_options *options, hone_error *err)
+{
+    if (options->regime < HONE_WARM || options->regime > HONE_COLD_STABLE)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "tune", "options.regime is %d: HONE_WARM or HONE_COLD is asked for",
+            (int)options->regime);
+    bool cold = options->regime == HONE_COLD || options->regime == HONE_COLD_STABLE;
+    options->stable = options->stable || rt->stable || options->regime >= HONE_WARM_STABLE;
+    if (options->stable) options->regime = cold ? HONE_COLD_STABLE : HONE_WARM_STABLE;
+    return HONE_OK;
+}
+
+hone_status hone_tune_options_read(
+    const hone_runtime *rt, const hone_tune_options *given, hone_tune_options *out, hone_error *err)
+{
+    *out = (hone_tune_options){.struct_size = sizeof *out};
+    if (given == NULL) return choose_regime(rt, out, err);
+    hone_status status =
+        hone_struct_copy(out, sizeof *out, given, given->struct_size, "hone_tune_options", "tune", err);
+    if (status != HONE_OK) return status;
+    if (!(out->seconds >= 0) || !(out->candidate_seconds >= 0) || !(out->wait_seconds >= 0) ||
+        !(out->expected_calls >= 0) || !(out->batch_seconds >= 0))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "tune",
+            "seconds, candidate_seconds, wait_seconds, batch_seconds and expected_calls must be 0 (the default) or "
+            "more");
+    return choose_regime(rt, out, err);
+}
+
+hone_status hone_tune_finish(hone_result *result, hone_status status, hone_result **out_result)
+{
+    if (status == HONE_OK || (status == HONE_CANCELLED && hone_result_size(result) > 0))
+        *out_result = result;
+    else
+        hone_result_release(&result);
+    return status;
+}
+
+hone_status hone_tune(
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result **out_result,
+    hone_error *err)
+{
+    if (op == NULL || call == NULL || out_result == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the operation, the call and out_result must not be NULL");
+    *out_result = NULL;
+    hone_tune_options read;
+    hone_runtime *rt = op->rt;
+    hone_status status = hone_tune_options_read(rt, options, &read, err);
+    options = &read;
+    hone_result *result = NULL;
+    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
+    if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
+    if (status != HONE_OK) return status;
+    // What is stored for a bucket is what later look-ups of the bucket's calls find.
+    hone_call *bucket = NULL;
+    status = hone_request_bucket(call, &bucket, err);
+    if (status == HONE_OK) status = hone_runtime_tune(op, bucket != NULL ? bucket : call, options, result, NULL, err);
+    hone_call_release(&bucket);
+    return hone_tune_finish(result, status, out_result);
+}
+
+hone_status hone_runtime_tune_missing(
+    const hone_op *op,
+    const hone_call *call,
+    const hone_tune_options *options,
+    hone_result *result,
+    hone_outlook *outlook,
+    hone_error *err)
+{
+    hone_call *bucket = NULL;
+    hone_contest decided = {.count = 0};
+    hone_status status = hone_request_bucket(call, &bucket, err);
+    const hone_call *target = bucket != NULL ? bucket : call;
+    const hone_device_info *device = NULL;
+    bool is_there =
+        status == HONE_OK && !options->fresh && hone_runtime_is_decided(op, target, &decided.decision, &device);
+    // An answer of the other regime is none; the store may have one of this.
+    bool is_others = is_there && decided.decision.evidence.regime != options->regime;
+    hone_tune_options wanted = *options;
+    wanted.keep_existing = wanted.keep_existing || is_others;
+    if (is_there && !is_others)
+        status = hone_result_add_contest(result, device, target, &decided, err);
+    else if (status == HONE_OK)
+        status = hone_runtime_tune(op, target, &wanted, result, outlook, err);
+    hone_call_release(&bucket);
+    return status;
+}
+
+hone_status hone_runtime_parse_call(
+    hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err)
+{
+    char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
+    hone_status status = hone_call_text_name(text, name, sizeof name, version, sizeof version, err);
+    if (status != HONE_OK) return status;
+    char *end = stpcpy(full, name);
+    if (version[0] != '\0') strcpy(stpcpy(end, "@v"), version);
+    status = hone_op_get(rt, full, op, err);
+    return status == HONE_OK ? hone_call_parse(rt->allocator, (*op)->algorithm->signature, text, call, err) : status;
+}
+
+hone_status hone_tune_text(
+    hone_runtime *rt,
+    const char *call_text,
+    const hone_tune_options *options,
+    hone_result **out_result,
+    hone_error *err)
+{
+    if (rt == NULL || call_text == NULL || out_result == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the runtime, the call and out_result must not be NULL");
+    *out_result = NULL;
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    hone_status status = hone_runtime_parse_call(rt, call_text, &op, &call, err);
+    if (status == HONE_OK) status = hone_tune(op, call, options, out_result, err);
+    hone_call_release(&call);
+    return status;
+}

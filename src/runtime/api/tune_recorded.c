@@ -1,0 +1,123 @@
+// hone_tune_recorded: the calls of a record, from the most to the least frequent.
+#include "base/error.h"
+#include "runtime/api/batch.h"
+#include "tune/result/result.h"
+
+#include <string.h>
+
+typedef struct queue_item {
+    char *algorithm; // "name@vVERSION"
+    char *call;      // call text; NULL: from spec
+    char *spec;
+    char *key;
+    double count;
+} queue_item;
+
+typedef struct queue {
+    hone_runtime *rt;
+    queue_item *items;
+    size_t count, capacity;
+    bool failed;
+} queue;
+
+static char *copy_or_null(const hone_allocator *allocator, const char *text)
+{
+    return text == NULL ? NULL : hone_copy_text(allocator, text, strlen(text));
+}
+
+static bool add_to_queue(void *ctx, const hone_store_invocation *invocation)
+{
+    queue *calls = ctx;
+    const hone_allocator *allocator = &calls->rt->allocator;
+    char name[HONE_NAME_SIZE + 20];
+    if (strlen(invocation->key.algorithm) >= HONE_NAME_SIZE || strlen(invocation->key.version) >= 16) return true;
+    strcpy(stpcpy(stpcpy(name, invocation->key.algorithm), "@v"), invocation->key.version);
+    if (!hone_grow(allocator, &calls->items, &calls->capacity, calls->count + 1, sizeof *calls->items)) {
+        calls->failed = true;
+        return false;
+    }
+    queue_item *item = &calls->items[calls->count++];
+    *item = (queue_item){
+        .algorithm = copy_or_null(allocator, name),
+        .call = copy_or_null(allocator, invocation->call),
+        .spec = copy_or_null(allocator, invocation->key.spec),
+        .key = copy_or_null(allocator, invocation->key.key),
+        .count = (double)invocation->count,
+    };
+    calls->failed = calls->failed || item->algorithm == NULL || item->key == NULL;
+    return !calls->failed;
+}
+
+static void free_queue(queue *calls)
+{
+    const hone_allocator *allocator = &calls->rt->allocator;
+    for (size_t i = 0; i < calls->count; i++) {
+        hone_free(allocator, calls->items[i].algorithm);
+        hone_free(allocator, calls->items[i].call);
+        hone_free(allocator, calls->items[i].spec);
+        hone_free(allocator, calls->items[i].key);
+    }
+    hone_free(allocator, calls->items);
+}
+
+// An ejkernel record carries ejkernel's version, so a version that hone does not have means its newest.
+static hone_status find_recorded(
+    hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
+{
+    hone_status status = hone_op_get(rt, item->algorithm, op, err);
+    if (status == HONE_NOT_FOUND) {
+        char name[HONE_NAME_SIZE + 20];
+        strcpy(name, item->algorithm);
+        *strstr(name, "@v") = '\0';
+        status = hone_op_get(rt, name, op, err);
+    }
+    if (status != HONE_OK) return status;
+    hone_signature *signature = (*op)->algorithm->signature;
+    if (item->call != NULL) return hone_call_parse(rt->allocator, signature, item->call, call, err);
+    if (item->spec != NULL)
+        return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
+    return hone_fail(err, HONE_NOT_FOUND, "tune.recorded", "the record holds neither call nor spec");
+}
+
+static hone_status tune_item(hone_batch *batch, const queue_item *item, hone_error *err)
+{
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    hone_error why = {.message = ""};
+    hone_status status = find_recorded(batch->rt, item, &op, &call, &why);
+    if (status == HONE_OK) status = hone_batch_tune(batch, op, call, item->count, &why);
+    if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY) {
+        hone_result_note_status(batch->result, status);
+        status = hone_result_add_failure(
+            batch->result, item->call != NULL ? item->call : item->algorithm, item->key, why.message, err);
+    } else if (status != HONE_OK && err != NULL)
+        *err = why;
+    hone_call_release(&call);
+    return status;
+}
+
+hone_status hone_tune_recorded(
+    hone_runtime *rt, const hone_tune_options *options, hone_result **out_result, hone_error *err)
+{
+    if (rt == NULL || out_result == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune.recorded", "the runtime and out_result must not be NULL");
+    *out_result = NULL;
+    hone_tune_options read;
+    hone_status status = hone_tune_options_read(rt, options, &read, err);
+    options = &read;
+    hone_result *result = NULL;
+    if (status == HONE_OK) status = hone_runtime_discover(rt, err);
+    if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
+    if (status != HONE_OK) return status;
+    queue calls = {.rt = rt};
+    status = hone_record_get(rt, NULL, add_to_queue, &calls, err);
+    if (status == HONE_OK && calls.failed) status = hone_fail_memory(err, "tune.recorded");
+    hone_batch batch;
+    hone_batch_init(&batch, rt, options, calls.count, result);
+    for (size_t i = 0; i < calls.count && status == HONE_OK; i++)
+        status = tune_item(&batch, &calls.items[i], err);
+    if (status == HONE_OK) status = hone_batch_spend_rest(&batch, err);
+    hone_batch_deinit(&batch);
+    free_queue(&calls);
+    return hone_tune_finish(result, status, out_result);
+}

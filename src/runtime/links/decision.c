@@ -1,0 +1,172 @@
+// Decisions between their forms: the registry's and the store's.
+#include "runtime/links/links.h"
+
+#include "base/error.h"
+#include "registry/names.h"
+#include "tune/result/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorithm, const hone_decision *decision)
+{
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = hone_registry_list(algorithm, &count);
+    for (size_t i = 0; i < count; i++) {
+        const hone_kernel *kernel = &kernels[i]->kernel;
+        if (kernel->platform == decision->platform && kernel->backend == decision->backend &&
+            strcmp(kernel->name, decision->kernel) == 0)
+            return kernels[i];
+    }
+    return hone_kernel_by_name(algorithm, decision->kernel, decision->platform);
+}
+
+void hone_decision_fill(
+    hone_decision *decision, const hone_kernel_ref *kernel, const hone_config *config, const char *key)
+{
+    snprintf(decision->algorithm, sizeof decision->algorithm, "%s", kernel->algorithm->name);
+    snprintf(decision->version, sizeof decision->version, "%s", kernel->algorithm->version);
+    snprintf(decision->key, sizeof decision->key, "%s", key);
+    snprintf(decision->kernel, sizeof decision->kernel, "%s", kernel->kernel.name);
+    decision->platform = kernel->kernel.platform;
+    decision->backend = kernel->kernel.backend;
+    decision->config = *config;
+    hone_config_json(kernel->space, config, decision->config_json, sizeof decision->config_json);
+}
+
+// One for each backend may have the name: the one that was measured tells its revision.
+static const hone_kernel_ref *kernel_of_row(
+    const hone_algorithm_entry *algorithm,
+    const hone_store_decision *row,
+    hone_platform platform,
+    const hone_device_info *device)
+{
+    const hone_kernel_ref *kernel = hone_kernel_for_device(algorithm, row->kernel, platform, device);
+    if (row->revision == NULL || kernel == NULL || strcmp(kernel->kernel.revision, row->revision) == 0) return kernel;
+    for (const hone_kernel_ref *one = hone_kernel_by_name(algorithm, row->kernel, platform); one != NULL;
+         one = hone_kernel_after(algorithm, one, platform))
+        if (strcmp(one->kernel.revision, row->revision) == 0) return one;
+    return kernel;
+}
+
+hone_status hone_decision_from_store(
+    hone_runtime *rt,
+    const hone_device_info *device,
+    const hone_store_decision *row,
+    hone_decision *out,
+    hone_error *why)
+{
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, row->key.algorithm, row->key.version);
+    hone_platform platform;
+    if (algorithm == NULL)
+        return hone_fail(
+            why, HONE_INCOMPATIBLE, "decide", "%s@v%s is not registered", row->key.algorithm, row->key.version);
+    if (hone_platform_parse(row->platform, &platform, why) != HONE_OK) return HONE_INCOMPATIBLE;
+    const hone_kernel_ref *kernel = kernel_of_row(algorithm, row, platform, device);
+    if (kernel == NULL)
+        return hone_fail(
+            why, HONE_INCOMPATIBLE, "decide", "the stored kernel %s (%s) is not registered", row->kernel,
+            row->platform);
+    if (row->revision != NULL && strcmp(row->revision, kernel->kernel.revision) != 0)
+        return hone_fail(
+            why, HONE_INCOMPATIBLE, "decide",
+            "the stored answer was measured with revision %s of kernel %s, which is now %s", row->revision, row->kernel,
+            kernel->kernel.revision);
+    // It has no space now, and may be whole again tomorrow.
+    const hone_code *code = kernel->kernel.code;
+    if (code != NULL && code->pack != NULL && code->pack->refusal != NULL)
+        return hone_fail(
+            why, HONE_INCOMPATIBLE, "decide", "the stored kernel %s (%s) is refused: %s", row->kernel, row->platform,
+            code->pack->refusal);
+    hone_config config;
+    hone_status status = hone_config_from_json(kernel->space, row->config, strlen(row->config), &config, why);
+    if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_CORRUPT;
+    memset(out, 0, sizeof *out);
+    hone_decision_fill(out, kernel, &config, row->key.key);
+    out->source = HONE_SOURCE_NONE;
+    (void)hone_source_by_name(row->source, &out->source);
+    out->verified = row->verified;
+    if (device != NULL) (void)hone_environment_compare(row->environment, device, &kernel->kernel, out->changed);
+    if (row->evidence != NULL) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &out->evidence, NULL);
+    out->evidence.time_ns = row->time_ns;
+    out->evidence.regime = row->regime;
+    return HONE_OK;
+}
+
+// When a contest ended, in seconds since 1970; 0: not known.
+static double end_of(const hone_evidence *evidence)
+{
+    double started;
+    return hone_os_parse_utc(evidence->started, &started) ? started + evidence->seconds : 0;
+}
+
+typedef struct overlap {
+    double started; // of the contest at hand
+    bool found;
+} overlap;
+
+static void look_for_overlap(void *ctx, const hone_store_decision *stored)
+{
+    overlap *o = ctx;
+    hone_evidence evidence = {0};
+    if (stored->evidence == NULL ||
+        hone_evidence_parse(stored->evidence, strlen(stored->evidence), &evidence, NULL) != HONE_OK)
+        return;
+    // Beginnings are kept in whole seconds: within one of them nobody can say which came first, and the later put stays.
+    o->found = end_of(&evidence) > o->started + 1;
+}
+
+// Whether another contest for the same call was at work at the same time, on a machine that no lease reaches: neither
+// knew of the other, so neither has decided between the two.
+static bool overlaps(hone_store *store, const hone_store_decision *row, const hone_evidence *evidence)
+{
+    overlap o = {.started = 0};
+    if (!hone_os_parse_utc(evidence->started, &o.started)) return false;
+    (void)!hone_store_get(store, &row->key, row->regime, look_for_overlap, &o, NULL);
+    return o.found;
+}
+
+static hone_status put_or_merge(
+    hone_store *store, const hone_store_decision *row, const hone_evidence *evidence, hone_error *err)
+{
+    if (!overlaps(store, row, evidence)) return hone_store_put(store, row, err);
+    return hone_store_merge(store, row, 1, NULL, NULL, err);
+}
+
+hone_status hone_decision_store(
+    hone_runtime *rt,
+    hone_store *store,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_decision *decision,
+    hone_error *err)
+{
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, decision->algorithm, decision->version);
+    const hone_kernel_ref *kernel = algorithm == NULL ? NULL : hone_decision_kernel(algorithm, decision);
+    if (kernel == NULL)
+        return hone_fail(err, HONE_NOT_FOUND, "decision.store", "kernel %s is not registered", decision->kernel);
+    hone_buffer evidence, environment;
+    hone_buffer_init(&evidence, rt->allocator);
+    hone_buffer_init(&environment, rt->allocator);
+    hone_evidence_json(&decision->evidence, &evidence);
+    hone_environment_json(device, &kernel->kernel, &environment);
+    hone_store_decision row = {
+        .key = {device->fingerprint, decision->algorithm, decision->version, hone_call_key(call), hone_call_spec(call)},
+        .call = hone_call_text(call),
+        .kernel = decision->kernel,
+        .platform = hone_platform_name(decision->platform),
+        .config = decision->config_json,
+        .source = hone_source_name(decision->source),
+        .revision = kernel->kernel.revision,
+        .verified = decision->verified,
+        .regime = decision->evidence.regime,
+        .time_ns = decision->evidence.time_ns,
+        .evidence = hone_buffer_string(&evidence),
+        .environment = hone_buffer_string(&environment),
+    };
+    hone_status status = evidence.failed || environment.failed ? hone_fail_memory(err, "decision.store")
+                                                               : put_or_merge(store, &row, &decision->evidence, err);
+    hone_buffer_deinit(&evidence);
+    hone_buffer_deinit(&environment);
+    return status;
+}

@@ -1,0 +1,83 @@
+// The last answer: the first kernel in the registry's order that can run the call, with its default.
+#include "base/error.h"
+#include "runtime/links/negatives.h"
+#include "runtime/links/trust.h"
+
+static const char where[] = "decide";
+
+// What a first look has found so far.
+typedef struct look {
+    const hone_request *request;
+    hone_negatives negatives;
+    bool asked;           // the stores, for what failed
+    hone_error reason;    // why the last kernel cannot run the call
+    hone_error failure;   // of the last that could, and failed
+    hone_error untrusted; // of the last that could, and was never verified
+} look;
+
+// A contest has found this very config wrong or harmful, in a process of its own: it is not tried in this one.
+static hone_status refuse_known(look *l, const hone_kernel_ref *kernel, const hone_config *config)
+{
+    if (!l->asked && hone_negatives_of_call(l->request, &l->negatives, &l->reason) != HONE_OK)
+        return HONE_OUT_OF_MEMORY;
+    l->asked = true;
+    return hone_negatives_check(&l->negatives, kernel, config, &l->reason);
+}
+
+// HONE_OK: it answers. HONE_NOT_FOUND: another has to. HONE_OUT_OF_MEMORY.
+static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decision *out)
+{
+    const hone_request *request = l->request;
+    hone_config config;
+    hone_status status = hone_request_admits(request, kernel, &l->reason);
+    if (status == HONE_OK) status = hone_request_trusts(request, kernel, &l->reason);
+    if (status == HONE_NOT_FOUND) l->untrusted = l->reason;
+    if (status == HONE_OK)
+        status = hone_kernel_default_config(kernel, request->call, request->device, &config, &l->reason);
+    if (status == HONE_OK && !kernel->kernel.is_reference) status = refuse_known(l, kernel, &config);
+    if (status == HONE_KERNEL_FAILED) l->failure = l->reason;
+    if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_NOT_FOUND;
+    hone_decision_fill(out, kernel, &config, hone_call_key(request->call));
+    out->verified = false;
+    return HONE_OK;
+}
+
+// A pack's own reference is one, too.
+static bool is_reference(const hone_kernel_ref *kernel)
+{
+    return kernel->kernel.is_reference || hone_kernel_is_of_pack(kernel);
+}
+
+// The reference only when nothing else can. What a pack brings has no other place here.
+static hone_status look_through(look *l, hone_decision *out)
+{
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = hone_registry_list(l->request->op->algorithm, &count);
+    for (int references = 0; references < 2; references++) {
+        for (size_t i = 0; i < count; i++) {
+            if (is_reference(kernels[i]) != (references == 1)) continue;
+            hone_status status = consider(l, kernels[i], out);
+            if (status != HONE_NOT_FOUND) return status;
+        }
+    }
+    return HONE_NOT_FOUND;
+}
+
+hone_status hone_request_from_heuristic(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    look l = {
+        .request = request,
+        .negatives = {.allocator = request->rt->allocator},
+        .reason = {.message = "no kernel is registered"},
+    };
+    hone_status status = look_through(&l, out);
+    hone_negatives_deinit(&l.negatives);
+    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, where);
+    if (status == HONE_OK) return HONE_OK;
+    if (l.untrusted.message[0] != '\0') return hone_fail(why, HONE_NOT_FOUND, where, "%s", l.untrusted.message);
+    if (l.failure.message[0] != '\0')
+        return hone_fail(
+            why, HONE_KERNEL_FAILED, where, "every kernel that could run it failed; the last was %s",
+            l.failure.message);
+    return hone_fail(why, HONE_NOT_FOUND, where, "no kernel can run it; the last said: %s", l.reason.message);
+}

@@ -1,0 +1,104 @@
+// Where a contest's answer goes: to the memory cache, and to the store.
+#include "base/error.h"
+#include "runtime/links/links.h"
+
+bool hone_runtime_is_decided(
+    const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device)
+{
+    hone_request request;
+    hone_error why;
+    bool decided = false;
+    if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
+        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
+                  decision->verified && decision->changed[0] == '\0';
+    if (decided && out_device != NULL) *out_device = request.device;
+    hone_request_deinit(&request);
+    return decided;
+}
+
+// Warm decisions are served before cold ones, from the stores as from memory.
+static bool serves_warm(const hone_op *op, const hone_call *call)
+{
+    hone_decision served;
+    return hone_runtime_is_decided(op, call, &served, NULL) && served.evidence.regime == HONE_WARM;
+}
+
+typedef struct incumbent {
+    hone_runtime *rt;
+    const hone_device_info *device;
+    hone_decision decision;
+    hone_status status;
+} incumbent;
+
+static void visit_incumbent(void *ctx, const hone_store_decision *row)
+{
+    incumbent *i = ctx;
+    i->status = hone_decision_from_store(i->rt, i->device, row, &i->decision, NULL);
+}
+
+// A contest that some kernels were kept out of says nothing against them.
+static bool was_kept_out(const hone_runtime *rt, const hone_tune_options *options, const hone_decision *decision)
+{
+    return hone_tune_asks_for(options, decision->kernel, decision->platform, NULL) != HONE_OK ||
+           hone_rules_match(&rt->deny, decision->algorithm, decision->kernel);
+}
+
+// Whether what is stored for the call stays: a verified choice of today's environment and a kernel that was kept out of the
+// contest, and faster than its winner.
+static bool stays(
+    const hone_op *op,
+    const hone_tune_environment *environment,
+    const hone_turn *turn,
+    const hone_decision *winner,
+    hone_decision *out)
+{
+    const hone_store_key key = {
+        environment->device->fingerprint, op->algorithm->name, op->algorithm->version, hone_call_key(turn->call),
+        hone_call_spec(turn->call)};
+    incumbent i = {.rt = op->rt, .device = environment->device, .status = HONE_NOT_FOUND};
+    if (hone_store_get(environment->store, &key, winner->evidence.regime, visit_incumbent, &i, NULL) != HONE_OK)
+        return false;
+    *out = i.decision;
+    return i.status == HONE_OK && out->verified && out->changed[0] == '\0' && out->evidence.time_ns > 0 &&
+           out->evidence.time_ns < winner->evidence.time_ns && was_kept_out(op->rt, turn->options, out);
+}
+
+static void store_answer(
+    const hone_op *op, const hone_tune_environment *environment, const hone_turn *turn, const hone_decision *decision)
+{
+    hone_runtime *rt = op->rt;
+    hone_error why = {.message = ""};
+    hone_decision standing;
+    if (stays(op, environment, turn, decision, &standing)) {
+        hone_log_write(
+            &rt->log, HONE_LOG_WARNING,
+            "not stored: the store's choice %s (%.0f ns) was kept out of this contest and is faster than %s (%.0f ns); "
+            "remove it first if it should go",
+            standing.kernel, standing.evidence.time_ns, decision->kernel, decision->evidence.time_ns);
+    } else if (
+        hone_decision_store(rt, environment->store, environment->device, turn->call, decision, &why) == HONE_OK) {
+        return;
+    } else {
+        hone_log_write(&rt->log, HONE_LOG_WARNING, "tuned, but not stored: %s", why.message);
+    }
+    atomic_fetch_add(&rt->unstored, 1);
+}
+
+hone_status hone_runtime_keep(
+    const hone_op *op,
+    const hone_tune_environment *environment,
+    const hone_turn *turn,
+    const hone_decision *decision,
+    hone_error *err)
+{
+    hone_runtime *rt = op->rt;
+    hone_status status = HONE_OK;
+    if (decision->evidence.regime != HONE_COLD || !serves_warm(op, turn->call))
+        status = hone_runtime_remember(rt, environment->device, hone_call_spec(turn->call), decision, err);
+    if (status != HONE_OK || turn->options->no_store || rt->store.url == NULL) return status;
+    if (environment->store != NULL)
+        store_answer(op, environment, turn, decision);
+    else
+        atomic_fetch_add(&rt->unstored, 1); // what is wrong with the store was said when it was opened
+    return HONE_OK;
+}

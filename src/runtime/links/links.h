@@ -1,0 +1,108 @@
+// Who answers a call: a request, and one function for each link of the chain, each in the file of its name.
+#ifndef HONE_RUNTIME_LINKS_LINKS_H
+#define HONE_RUNTIME_LINKS_LINKS_H
+
+#include "runtime/state/operation.h"
+#include "runtime/state/runtime.h"
+#include "tune/tuner.h"
+
+struct hone_request {
+    hone_runtime *rt;
+    const hone_op *op;
+    const hone_call *call;
+    hone_call *bucket; // NULL: nothing is bucketed
+    const hone_device_info *device;
+    hone_context *context;
+    bool explaining; // nothing may be written
+    bool nested;     // inside a kernel of hone: never tunes, never waits
+};
+
+extern const hone_links hone_runtime_links;
+
+// Fills a request for a call; hone_request_deinit gives the bucket back.
+hone_status hone_request_init(
+    hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err);
+void hone_request_deinit(hone_request *request);
+// hone_call_bucket; *out is NULL also when the rounded call breaks a condition of the signature: it then has no bucket.
+hone_status hone_request_bucket(const hone_call *call, hone_call **out, hone_error *err);
+hone_policy hone_request_policy(const hone_request *request);
+// The chain for a call. *out_kernel is the registry's.
+hone_status hone_request_decide(
+    const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err);
+// HONE_OK when a decision may answer a request: its kernel is there and may, its config holds. Fills a config that it has
+// not. Else HONE_NOT_FOUND with why.
+hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why);
+// Each link asks one source. HONE_OK: *out is its answer. HONE_NOT_FOUND: the next is asked, why->message says why not.
+// Anything else ends the chain.
+hone_link_function hone_request_from_override, hone_request_from_overlay, hone_request_from_lock,
+    hone_request_from_memory, hone_request_from_store, hone_request_from_transfer, hone_request_from_autotune,
+    hone_request_from_heuristic;
+// A config must hold for the exact call, also when it was decided for the call's bucket.
+hone_status hone_request_check_config(
+    const hone_request *request, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why);
+// Copies the decision of a key out; false when there is none.
+typedef bool hone_row_function(const hone_request *request, const char *key, const char *spec, hone_decision *out);
+// A row of the exact key, else of the bucket's, that may answer the request.
+hone_status hone_request_look_up(
+    const hone_request *request, hone_row_function *copy_row, hone_decision *out, hone_error *why);
+// The override of the request's context for its algorithm, and the kernel that it names; NULL: there is none.
+const hone_context_override *hone_request_override(const hone_request *request);
+const hone_kernel_ref *hone_request_override_kernel(
+    const hone_request *request, const hone_context_override *override_);
+// Whether a kernel may answer a request: eligible, not denied, not put aside. Else why->message says why not.
+hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why);
+// The kernel that a decision names; NULL when there is none. Kernels of one name and platform are told by the backend.
+const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorithm, const hone_decision *decision);
+// Fills a decision for a kernel and config: names, JSON, key.
+void hone_decision_fill(
+    hone_decision *decision, const hone_kernel_ref *kernel, const hone_config *config, const char *key);
+// A contest for one call, whose turn the caller has: memory cache, store, plans. Used by the chain's link and by
+// hone_runtime_tune. result and out may be NULL.
+hone_status hone_runtime_contest(
+    hone_turn *turn, const hone_op *op, hone_result *result, hone_decision *out, hone_error *err);
+// Whether the chain answers a call, without tuning, with a verified decision of today's environment.
+// out_device: the call's, where it is known; may be NULL.
+bool hone_runtime_is_decided(
+    const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device);
+// Whether the user's store has a decision of a call, or of its bucket, be it one that can be served or not.
+bool hone_runtime_has_entry(const hone_op *op, const hone_call *call);
+// Remembers a contest's answer and stores it, unless a faster choice of a kernel that was kept out of the contest stands
+// there; what was not stored is logged and counted. Fails only for want of memory.
+hone_status hone_runtime_keep(
+    const hone_op *op,
+    const hone_tune_environment *environment,
+    const hone_turn *turn,
+    const hone_decision *decision,
+    hone_error *err);
+// Puts a decision in the memory cache and drops the plans that it replaces.
+hone_status hone_runtime_remember(
+    hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);
+// Drops the plans that a heuristic or an older decision made for calls of the decision's key.
+void hone_runtime_drop_replaced(hone_runtime *rt, const hone_device_info *device, const hone_decision *decision);
+// The decision of a stored row, checked against the registry, the kernel's revision and its space, and compared with the
+// environment of a device (NULL: not compared).
+// HONE_INCOMPATIBLE with why it cannot be served; HONE_CORRUPT: its config is none of its kernel's.
+hone_status hone_decision_from_store(
+    hone_runtime *rt,
+    const hone_device_info *device,
+    const hone_store_decision *row,
+    hone_decision *out,
+    hone_error *why);
+// Replaces what is stored for the call; of two contests that overlapped, the store's rule decides (hone_store_merge).
+hone_status hone_decision_store(
+    hone_runtime *rt,
+    hone_store *store,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_decision *decision,
+    hone_error *err);
+// Puts a kernel aside for a call. False: there was no memory to remember it.
+bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason);
+// The same with the host's rules on who may compete.
+hone_status hone_runtime_contest_environment(
+    hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
+// Adds what a contest came to; what a contest that failed has found is added, too. result NULL: nothing.
+hone_status hone_turn_add_to_result(
+    hone_result *result, const hone_turn *turn, const hone_contest *contest, hone_status status, hone_error *err);
+
+#endif

@@ -1,0 +1,170 @@
+// What the stores answer for a call: the user's, and under it the system's, which is read and never written.
+//
+// The user's comes first, since what he tuned or put himself is what he wants. The system's answers where the user's has
+// nothing that can be served, or only what is to be checked again and the system's is not.
+#include "runtime/links/links.h"
+
+#include "base/error.h"
+#include "runtime/links/trust.h"
+#include "store/ops.h"
+
+#include <stdio.h>
+
+typedef struct store_visit {
+    const hone_request *request;
+    hone_decision *out;
+    hone_error *why;
+    hone_status status;
+} store_visit;
+
+static void visit_stored(void *ctx, const hone_store_decision *row)
+{
+    store_visit *visit = ctx;
+    hone_error why = {.message = ""};
+    visit->status = hone_decision_from_store(visit->request->rt, visit->request->device, row, visit->out, &why);
+    if (visit->status != HONE_OK) *visit->why = why;
+}
+
+// A config that the kernel of the same name and revision does not have will be no better tomorrow.
+static void set_aside(hone_store *store, const hone_store_key *key, hone_regime regime, const hone_error *why)
+{
+    char reason[sizeof why->message + 64];
+    snprintf(reason, sizeof reason, "has a config that its kernel does not have: %s", why->message);
+    (void)!hone_store_set_aside(store, key, regime, reason, NULL);
+}
+
+static hone_status ask_store(
+    const hone_request *request, hone_store *store, const hone_call *call, hone_decision *out, hone_error *why)
+{
+    hone_store_key key = {
+        .device = request->device->fingerprint,
+        .algorithm = request->op->algorithm->name,
+        .version = request->op->algorithm->version,
+        .key = hone_call_key(call),
+        .spec = hone_call_spec(call),
+    };
+    store_visit visit = {request, out, why, HONE_NOT_FOUND};
+    hone_status status = HONE_NOT_FOUND;
+    // Whoever asks for no stable decision is served by one too, where there is no faster.
+    const int first = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM;
+    for (int regime = first; regime <= HONE_COLD_STABLE && status == HONE_NOT_FOUND; regime++) {
+        status = hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, why);
+        if (status == HONE_OK && visit.status == HONE_CORRUPT && !request->explaining)
+            set_aside(store, &key, (hone_regime)regime, why);
+    }
+    if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
+    if (status == HONE_OK) status = visit.status;
+    // Not in the visit: kernels are asked, which must not happen under the store's lock.
+    if (status == HONE_OK) status = hone_request_accept(request, out, why);
+    return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
+}
+
+// Says which tier it is about, and what there is to say of an entry rather than that another store has none.
+static void keep_reason(hone_error *why, const hone_error *reason, bool is_system, bool is_first)
+{
+    if (!is_first && reason->status == HONE_NOT_FOUND) return;
+    *why = *reason;
+    if (is_system) (void)hone_fail_prefix(why, why->status, "the system store");
+}
+
+// HONE_OK; HONE_NOT_FOUND; HONE_OUT_OF_MEMORY; or how a store failed, of which the other has said nothing better.
+static hone_status ask_tiers(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
+{
+    hone_store *const stores[] = {hone_runtime_store(request->rt), hone_runtime_system_store(request->rt)};
+    hone_status status = HONE_NOT_FOUND;
+    bool is_first = true;
+    for (int i = 0; i < 2; i++) {
+        if (stores[i] == NULL) continue;
+        hone_decision found;
+        hone_error reason = {.message = ""};
+        hone_status asked = ask_store(request, stores[i], call, &found, &reason);
+        if (asked == HONE_OUT_OF_MEMORY) {
+            *why = reason;
+            return asked;
+        }
+        if (asked == HONE_OK && (status != HONE_OK || found.changed[0] == '\0')) {
+            *out = found;
+            out->system = i == 1;
+            status = asked;
+        } else if (asked != HONE_OK && status != HONE_OK) {
+            keep_reason(why, &reason, i == 1, is_first);
+            status = why->status;
+        }
+        is_first = false;
+        if (status == HONE_OK && out->changed[0] == '\0') break;
+    }
+    return status;
+}
+
+// A store that fails answers nothing; the chain goes on without it.
+static hone_status pass_by_store(const hone_request *request, hone_status status, hone_error *why)
+{
+    if (status == HONE_NOT_FOUND || status == HONE_OUT_OF_MEMORY) return status;
+    hone_log_write(&request->rt->log, HONE_LOG_WARNING, "going on without the store's answer: %s", why->message);
+    why->status = HONE_NOT_FOUND;
+    return HONE_NOT_FOUND;
+}
+
+static hone_status remember(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
+{
+    hone_runtime *rt = request->rt;
+    // No plan needs to go: one for this key would have kept the call from getting here.
+    hone_mutex_lock(&rt->mutex);
+    hone_status status = hone_decisions_put(&rt->cache, request->device->fingerprint, hone_call_spec(call), out, why);
+    hone_mutex_unlock(&rt->mutex);
+    return status;
+}
+
+hone_status hone_request_from_store(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    hone_runtime *rt = request->rt;
+    if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
+        return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
+    const hone_call *call = request->call;
+    hone_status status = ask_tiers(request, call, out, why);
+    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && request->bucket != NULL) {
+        // What is wrong with the exact key's entry says more than that the bucket has none.
+        hone_error reason = {.message = ""};
+        hone_status asked = ask_tiers(request, request->bucket, out, &reason);
+        if (asked != HONE_NOT_FOUND) {
+            *why = reason;
+            status = asked;
+            call = request->bucket;
+        }
+    }
+    if (status != HONE_OK) return pass_by_store(request, status, why);
+    out->bucketed = call == request->bucket;
+    return request->explaining ? HONE_OK : remember(request, call, out, why);
+}
+
+// Whether it can be served or not.
+static bool has_entry(const hone_request *request, hone_store *store, const hone_call *call)
+{
+    const hone_store_key key = {
+        .device = request->device->fingerprint,
+        .algorithm = request->op->algorithm->name,
+        .version = request->op->algorithm->version,
+        .key = hone_call_key(call),
+        .spec = hone_call_spec(call),
+    };
+    hone_decision decision;
+    hone_error why;
+    store_visit visit = {request, &decision, &why, HONE_NOT_FOUND};
+    for (int regime = HONE_WARM; regime <= HONE_COLD_STABLE; regime++)
+        if (hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, NULL) == HONE_OK) return true;
+    return false;
+}
+
+bool hone_runtime_has_entry(const hone_op *op, const hone_call *call)
+{
+    hone_request request;
+    hone_store *store = hone_runtime_store(op->rt);
+    bool has = false;
+    if (store == NULL) return false;
+    if (hone_request_init(&request, op, call, NULL, NULL) == HONE_OK) {
+        has =
+            has_entry(&request, store, call) || (request.bucket != NULL && has_entry(&request, store, request.bucket));
+        hone_request_deinit(&request);
+    }
+    return has;
+}

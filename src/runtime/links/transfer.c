@@ -1,0 +1,174 @@
+// What near calls chose: other shapes, other devices, other versions. Nobody has measured this call, so the answer is a
+// guess that is marked as one, and that the next tuning of the call checks.
+#include "runtime/links/links.h"
+
+#include "base/error.h"
+#include "runtime/links/negatives.h"
+#include "runtime/links/trust.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MOST_KERNELS = 32, // whose spaces are kept bound while configs are looked at
+    MOST_READ = 2000,  // decisions of an algorithm: a miss takes a few milliseconds at most
+    NAMED = 3          // neighbours in the evidence
+};
+
+// Twelve doublings away a call is as good as unknown.
+static const double most_distance = 12;
+
+typedef struct known_kernel {
+    const hone_kernel_ref *ref;
+    hone_bound_space *space; // NULL: it may not answer
+} known_kernel;
+
+typedef struct asker {
+    const hone_request *request;
+    known_kernel kernels[MOST_KERNELS];
+    size_t count;
+    hone_negatives negatives; // what failed for this very call
+    bool out_of_memory;
+} asker;
+
+static known_kernel *know(asker *a, const hone_kernel_ref *ref)
+{
+    hone_error why = {.message = ""};
+    for (size_t i = 0; i < a->count; i++)
+        if (a->kernels[i].ref == ref) return &a->kernels[i];
+    if (a->count == MOST_KERNELS) return NULL;
+    known_kernel *known = &a->kernels[a->count++];
+    *known = (known_kernel){.ref = ref};
+    hone_status status = hone_request_admits(a->request, ref, &why);
+    if (status == HONE_OK) status = hone_kernel_was_right(a->request->rt, ref, NULL, &why);
+    if (status == HONE_OK)
+        status = hone_space_bind(ref->space, a->request->call, a->request->device, &known->space, &why);
+    a->out_of_memory = a->out_of_memory || status == HONE_OUT_OF_MEMORY;
+    return known;
+}
+
+static bool admits(void *ctx, const char *kernel, const char *config, const char *revision)
+{
+    asker *a = ctx;
+    hone_config read;
+    const hone_kernel_ref *ref =
+        hone_kernel_for_device(a->request->op->algorithm, kernel, HONE_PLATFORM_NONE, a->request->device);
+    if (ref == NULL || a->out_of_memory || (revision != NULL && strcmp(revision, ref->kernel.revision) != 0))
+        return false;
+    if (revision == NULL && hone_kernel_is_of_pack(ref)) return false; // which code was verified nobody knows
+    const known_kernel *known = know(a, ref);
+    return known != NULL && known->space != NULL &&
+           hone_config_from_json(ref->space, config, strlen(config), &read, NULL) == HONE_OK &&
+           hone_bound_space_check(known->space, &read, NULL) == HONE_OK &&
+           hone_negatives_check(&a->negatives, ref, &read, NULL) == HONE_OK;
+}
+
+static hone_transfer *transfer_of(hone_runtime *rt)
+{
+    hone_error err;
+    hone_mutex_lock(&rt->mutex);
+    if (rt->transfer == NULL) (void)!hone_transfer_create(&rt->allocator, MOST_READ, &rt->transfer, &err);
+    hone_transfer *transfer = rt->transfer;
+    hone_mutex_unlock(&rt->mutex);
+    return transfer;
+}
+
+// Warm decisions before cold ones, as in the stores' own link; never both.
+static hone_status find(asker *a, hone_transfer_answer *out, hone_error *err)
+{
+    const hone_request *request = a->request;
+    hone_runtime *rt = request->rt;
+    const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
+    hone_transfer *transfer = transfer_of(rt);
+    if (transfer == NULL) return hone_fail_memory(err, "decide");
+    for (int regime = HONE_WARM; regime <= HONE_COLD; regime++) {
+        const hone_transfer_question question = {
+            .key =
+                {request->device->fingerprint, request->op->algorithm->name, request->op->algorithm->version,
+                 hone_call_key(call), hone_call_spec(call)},
+            .regime = (hone_regime)regime,
+            .stamp = atomic_load(&rt->answers),
+            .admits = admits,
+            .admits_ctx = a,
+        };
+        hone_status status =
+            hone_transfer_find(transfer, hone_runtime_store(rt), hone_runtime_system_store(rt), &question, out, err);
+        if (status == HONE_OK && a->out_of_memory) {
+            hone_transfer_answer_deinit(out);
+            return hone_fail_memory(err, "decide");
+        }
+        if (status != HONE_OK || out->neighbour_count > 0 || regime == HONE_COLD) return status;
+        hone_transfer_answer_deinit(out);
+    }
+    return HONE_OK;
+}
+
+// "rms_norm(f32[64,4096], f32[4096]), 1.0 away; and 3 more"
+static void name_neighbours(const hone_transfer_answer *answer, const char *device, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < answer->neighbour_count && i < NAMED && used < size; i++) {
+        const hone_transfer_neighbour *row = &answer->neighbours[i];
+        const char *call = row->call != NULL ? row->call : row->key;
+        bool is_here = strcmp(row->device, device) == 0;
+        used += (size_t)snprintf(
+            out + used, size - used, "%s%.100s%s, %.1f away", i > 0 ? "; " : "", call,
+            is_here ? "" : " on another device", row->distance);
+    }
+    if (answer->neighbour_count > NAMED && used < size)
+        snprintf(out + used, size - used, "; and %zu more", answer->neighbour_count - NAMED);
+}
+
+static void fill(asker *a, const hone_transfer_answer *answer, hone_decision *out)
+{
+    const hone_request *request = a->request;
+    const hone_transfer_proposal *first = &answer->proposals[0];
+    const hone_kernel_ref *ref =
+        hone_kernel_for_device(request->op->algorithm, first->kernel, HONE_PLATFORM_NONE, request->device);
+    hone_config config = {0};
+    (void)!hone_config_from_json(ref->space, first->config, strlen(first->config), &config, NULL); // it was read before
+    hone_decision_fill(out, ref, &config, hone_call_key(request->call));
+    out->verified = false;
+    out->evidence.regime = answer->regime;
+    out->evidence.predicted_regret = first->relative - 1;
+    name_neighbours(answer, request->device->fingerprint, out->evidence.neighbours, sizeof out->evidence.neighbours);
+}
+
+static hone_status choose(asker *a, const hone_transfer_answer *answer, hone_decision *out, hone_error *why)
+{
+    if (answer->neighbour_count == 0)
+        return hone_fail(why, HONE_NOT_FOUND, "decide", "nothing is known of near calls that could run this one");
+    if (answer->neighbours[0].distance > most_distance)
+        return hone_fail(
+            why, HONE_NOT_FOUND, "decide", "the nearest call that is known, %.100s, is too far (%.0f, at most %.0f)",
+            answer->neighbours[0].call != NULL ? answer->neighbours[0].call : answer->neighbours[0].key,
+            answer->neighbours[0].distance, most_distance);
+    fill(a, answer, out);
+    return HONE_OK;
+}
+
+hone_status hone_request_from_transfer(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    hone_runtime *rt = request->rt;
+    if (rt->stable)
+        return hone_fail(
+            why, HONE_NOT_FOUND, "decide",
+            "the bits of this call's results were not compared, and a stable one is asked for");
+    if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
+        return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
+    asker a = {.request = request, .negatives = {.allocator = rt->allocator}};
+    hone_transfer_answer answer;
+    hone_status status = hone_negatives_of_call(request, &a.negatives, why);
+    if (status == HONE_OK) status = find(&a, &answer, why);
+    if (status == HONE_OK) {
+        status = choose(&a, &answer, out, why);
+        hone_transfer_answer_deinit(&answer);
+    } else if (status != HONE_OUT_OF_MEMORY) {
+        why->status = status = HONE_NOT_FOUND; // the stores' own link has warned
+    }
+    for (size_t i = 0; i < a.count; i++)
+        hone_bound_space_release(&a.kernels[i].space);
+    hone_negatives_deinit(&a.negatives);
+    return status;
+}

@@ -1,0 +1,155 @@
+// Opening and closing: what one program's registry, devices, caches and store are, and who gives them back.
+#include "runtime/api/api.h"
+#include "runtime/links/trust.h"
+
+#include "base/error.h"
+#include "base/structs.h"
+#include "kernels/kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_PLAN_BYTES = 64 << 20 };
+
+static hone_store *spill_store(void *rt)
+{
+    return hone_runtime_store(rt);
+}
+
+static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *options, hone_error *err)
+{
+    hone_status status = hone_runtime_read_environment(rt, options, err);
+    if (status != HONE_OK) return status;
+    // The zygote goes first: nothing that hone opens later must live on in it.
+    if ((options->flags & HONE_RUNTIME_ZYGOTE) != 0) {
+        status = hone_zygote_start(&rt->allocator, &rt->zygote, err);
+        if (status != HONE_OK) return status;
+    }
+    status = hone_registry_create(&rt->allocator, 1u << HONE_CPU, HONE_CPU, rt, &rt->registry, err);
+    if (status == HONE_OK && (options->flags & HONE_RUNTIME_NO_BUILTINS) == 0)
+        status = hone_kernels_register(rt->registry, err);
+    if (status == HONE_OK) hone_runtime_await_packs(rt);
+    if (status == HONE_OK) status = hone_recorder_create(&rt->allocator, 0, &rt->recorder, err);
+    if (status == HONE_OK) hone_recorder_set_spill(rt->recorder, spill_store, rt);
+    size_t cap = options->plan_cache_bytes != 0 ? options->plan_cache_bytes : (size_t)DEFAULT_PLAN_BYTES;
+    if (status == HONE_OK) status = hone_plan_table_init(&rt->plans, rt->allocator, cap, err);
+    rt->pool_threads = options->threads;
+    return status;
+}
+
+static void in_child(void *ctx)
+{
+    hone_runtime *rt = ctx;
+    hone_flights_in_child(&rt->flights);
+    hone_plan_table_in_child(&rt->plans);
+}
+
+static void free_ops(hone_runtime *rt)
+{
+    while (rt->ops != NULL) {
+        hone_op *op = rt->ops;
+        rt->ops = op->next;
+        hone_free(&rt->allocator, op);
+    }
+    while (rt->asides != NULL) {
+        hone_aside *aside = rt->asides;
+        rt->asides = aside->next;
+        hone_free(&rt->allocator, aside);
+    }
+    hone_runtime_forget_wrongs(rt);
+}
+
+// What only the user's own reference keeps open.
+static void close_outside(hone_runtime *rt)
+{
+    if (rt->recorder != NULL && rt->store.url != NULL &&
+        (atomic_load(&rt->recording) || hone_recorder_count(rt->recorder) > 0)) {
+        hone_error err;
+        if (hone_record_flush(rt, &err) != HONE_OK)
+            hone_log_write(&rt->log, HONE_LOG_WARNING, "the recorded calls were not written: %s", err.message);
+    }
+    hone_worker_pool_destroy(&rt->workers);
+    hone_zygote_stop(&rt->zygote);
+    hone_store_close(&rt->store.store);
+    hone_store_close(&rt->system_store.store);
+}
+
+static void destroy(hone_runtime *rt)
+{
+    hone_allocator allocator = rt->allocator;
+    hone_worker_pool_destroy(&rt->workers);
+    hone_zygote_stop(&rt->zygote);
+    hone_store_close(&rt->store.store);
+    hone_store_close(&rt->system_store.store);
+    hone_recorder_destroy(&rt->recorder);
+    hone_registry_destroy(&rt->registry);
+    hone_runtime_close_packs(rt);
+    hone_runtime_close_platforms(rt);
+    hone_pool_destroy(&rt->pool);
+    free_ops(rt);
+    hone_decisions_deinit(&rt->cache);
+    hone_transfer_destroy(&rt->transfer);
+    hone_flights_deinit(&rt->flights);
+    hone_mutex_deinit(&rt->store.mutex);
+    hone_mutex_deinit(&rt->system_store.mutex);
+    hone_mutex_deinit(&rt->discovery);
+    hone_mutex_deinit(&rt->packs_mutex);
+    hone_mutex_deinit(&rt->mutex);
+    hone_free(&allocator, rt->store.url);
+    hone_free(&allocator, rt->system_store.url);
+    hone_free(&allocator, rt->device_locks);
+    hone_free(&allocator, rt->lock_path);
+    hone_lock_destroy(&rt->lock);
+    hone_free(&allocator, rt->force.rules);
+    hone_free(&allocator, rt->deny.rules);
+    hone_free(&allocator, rt);
+}
+
+hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime **out, hone_error *err)
+{
+    hone_runtime_options read = {.struct_size = sizeof read};
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "runtime.open", "out is NULL");
+    *out = NULL;
+    hone_status status = HONE_OK;
+    if (options != NULL)
+        status = hone_struct_copy(
+            &read, sizeof read, options, options->struct_size, "hone_runtime_options", "runtime.open", err);
+    if (status != HONE_OK) return status;
+    options = &read;
+    hone_allocator allocator = options->allocator.reallocate != NULL ? options->allocator : hone_allocator_system();
+    hone_runtime *rt = hone_alloc(&allocator, sizeof *rt);
+    if (rt == NULL) return hone_fail_memory(err, "runtime.open");
+    atomic_init(&rt->references, 1);
+    rt->destroy = destroy;
+    rt->allocator = allocator;
+    rt->log =
+        (hone_log){options->log, options->log_ctx, options->log_level != 0 ? options->log_level : HONE_LOG_WARNING};
+    rt->policy = options->policy;
+    hone_mutex_init(&rt->mutex);
+    hone_mutex_init(&rt->store.mutex);
+    hone_mutex_init(&rt->system_store.mutex);
+    hone_mutex_init(&rt->discovery);
+    hone_mutex_init(&rt->packs_mutex);
+    hone_flights_init(&rt->flights);
+    hone_decisions_init(&rt->cache, allocator);
+    status = open_parts(rt, options, err);
+    if (status != HONE_OK) {
+        hone_runtime_release(rt);
+        return status;
+    }
+    rt->watch = (hone_fork_watch){.in_child = in_child, .ctx = rt};
+    hone_fork_watch_begin(&rt->watch);
+    *out = rt;
+    return HONE_OK;
+}
+
+void hone_runtime_close(hone_runtime **rt_pointer)
+{
+    if (rt_pointer == NULL || *rt_pointer == NULL) return;
+    hone_runtime *rt = *rt_pointer;
+    *rt_pointer = NULL;
+    hone_fork_watch_end(&rt->watch);
+    close_outside(rt);
+    hone_plan_table_deinit(&rt->plans);
+    hone_runtime_release(rt);
+}

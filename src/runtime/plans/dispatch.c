@@ -1,0 +1,59 @@
+// The hot path: pack, hash, find, compare, run. It allocates nothing, takes no lock, makes no system call and logs
+// nothing; scripts/check proves that nothing here reaches a function that does. Whatever is out of the ordinary goes
+// to hone_run_slowly.
+#include "runtime/plans/dispatch.h"
+
+#include "config/context.h"
+
+// The entry that this thread ran last, when it still stands and answers this call too: then nothing is packed or hashed.
+static inline hone_plan_entry *look_at_last(
+    const hone_thread *self, const hone_op *op, uint64_t head, const hone_value *args, size_t count)
+{
+    uint64_t address[HONE_PACKED_TENSORS];
+    uint64_t generation = atomic_load_explicit(&op->table->generation, memory_order_acquire);
+    if (!self->repeating || generation != self->generation) return NULL;
+    if (!hone_packed_repeats(self->last->word, head, args, count, op->ignored, address)) return NULL;
+    return hone_plan_entry_apart(self->last, address) ? self->last : NULL;
+}
+
+// The table's entry, remembered for the thread's next call; NULL when there is none. Not inlined: the words take a
+// frame of their own, which the repeated call should not pay for.
+__attribute__((noinline)) static hone_plan_entry *look_up(
+    hone_thread *self, const hone_op *op, uint64_t head, const hone_value *args, size_t count)
+{
+    hone_packed packed;
+    if (!hone_pack_ordinary(&packed, head, args, count, op->ignored) &&
+        !hone_pack(&packed, head, args, count, op->ignored))
+        return NULL;
+    uint64_t generation = atomic_load_explicit(&op->table->generation, memory_order_acquire);
+    hone_plan_entry *entry = hone_plan_table_find(op->table, &packed);
+    if (entry == NULL || !hone_plan_entry_apart(entry, packed.address)) return NULL;
+    self->repeating = entry == self->last && generation == self->generation;
+    self->generation = generation;
+    self->last = entry;
+    return entry;
+}
+
+hone_status hone_run(
+    const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
+{
+    hone_thread *self = &hone_thread_self;
+    hone_epoch_slot *slot = self->slot;
+    if (slot == NULL || op == NULL || count > op->count) return hone_run_slowly(op, args, count, execution, err);
+    uint64_t head = op->head | count << 24 | (uint64_t)self->context_number << 32;
+    uint64_t before = hone_epoch_enter(slot);
+    hone_plan_entry *entry = look_at_last(self, op, head, args, count);
+    if (entry == NULL) entry = look_up(self, op, head, args, count);
+    if (entry == NULL) {
+        hone_epoch_leave(slot, before);
+        return hone_run_slowly(op, args, count, execution, err);
+    }
+    if (atomic_load_explicit(op->recording, memory_order_relaxed))
+        atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
+    self->depth++;
+    hone_status status = entry->plan.run(&entry->plan, args, execution);
+    self->depth--;
+    if (status != HONE_OK) status = hone_run_failed(op, entry, args, count, execution, status, err);
+    hone_epoch_leave(slot, before);
+    return status;
+}

@@ -1,0 +1,299 @@
+// From a decision to a plan: prepare the kernel, pack the words that it answers for, publish.
+#include "base/error.h"
+#include "registry/names.h"
+#include "runtime/plans/plans.h"
+#include "runtime/plans/scratch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_VALUES = 64 };
+
+// Fills left-out, none and integer-for-float values in, then runs the kernel. Stands in plan.run only when the
+// call that the plan was made for needs it.
+static hone_status run_filled(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
+    const hone_signature *signature = entry->kernel->algorithm->signature;
+    hone_value full[MAX_VALUES];
+    size_t count = hone_signature_count(signature);
+    for (size_t i = 0; i < count; i++) {
+        const hone_parameter *parameter = hone_signature_parameter(signature, i);
+        full[i] = i < entry->given ? args[i] : hone_of_none();
+        if (full[i].tag == HONE_VALUE_NONE && !parameter->nullable) full[i] = parameter->default_value;
+        if (full[i].tag == HONE_VALUE_NONE && i >= entry->given) full[i] = parameter->default_value;
+        if (parameter->kind == HONE_KIND_FLOAT && full[i].tag == HONE_VALUE_INT)
+            full[i] = hone_of_float((double)full[i].as.i64);
+    }
+    return entry->kernel_run(plan, full, execution);
+}
+
+// Lends a run that brings none the scratch memory that its kernel asked for. Stands in entry->kernel_run only for kernels that
+// ask for some.
+static hone_status run_with_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
+    if (hone_scratch_is_brought(execution, plan->scratch_bytes)) return entry->bare_run(plan, args, execution);
+    hone_execution lent = {.struct_size = sizeof lent};
+    if (execution != NULL) {
+        // A program that was compiled with older headers has less of it.
+        size_t size = execution->struct_size;
+        memcpy(&lent, execution, size == 0 || size > sizeof lent ? sizeof lent : size);
+        lent.struct_size = sizeof lent;
+    }
+    lent.scratch = hone_scratch_lend(plan->scratch_bytes);
+    lent.scratch_bytes = plan->scratch_bytes;
+    if (lent.scratch == NULL) return HONE_OUT_OF_MEMORY;
+    hone_status status = entry->bare_run(plan, args, &lent);
+    hone_scratch_return(lent.scratch);
+    return status;
+}
+
+static bool needs_filling(const hone_signature *signature, const hone_value *args, size_t count)
+{
+    if (count < hone_signature_count(signature)) return true;
+    for (size_t i = 0; i < count; i++) {
+        const hone_parameter *parameter = hone_signature_parameter(signature, i);
+        if (args[i].tag == HONE_VALUE_NONE && !parameter->nullable) return true;
+        if (args[i].tag == HONE_VALUE_INT && parameter->kind == HONE_KIND_FLOAT) return true;
+    }
+    return false;
+}
+
+// Tensors of the call, in order, as positions among the values.
+static size_t tensor_positions(const hone_call *call, size_t positions[HONE_PACKED_TENSORS])
+{
+    size_t count = 0, values = hone_signature_count(hone_call_signature(call));
+    for (size_t i = 0; i < values && count < HONE_PACKED_TENSORS; i++)
+        if (hone_call_tensor(call, i) != NULL) positions[count++] = i;
+    return count;
+}
+
+static bool same_layout(const hone_tensor *a, const hone_tensor *b)
+{
+    if (memcmp(&a->dtype, &b->dtype, sizeof a->dtype) != 0 || a->ndim != b->ndim) return false;
+    for (int32_t i = 0; i < a->ndim; i++)
+        if (a->shape[i] != b->shape[i]) return false;
+    if (hone_tensor_is_row_major(a) && hone_tensor_is_row_major(b)) return true;
+    if (a->strides == NULL || b->strides == NULL) return false;
+    return memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof a->strides[0]) == 0;
+}
+
+// Every result against every other tensor. False: more than fit, or strides run backwards; such a call is
+// checked in full each time.
+static bool fill_pairs(hone_plan_entry *entry)
+{
+    const hone_signature *signature = hone_call_signature(entry->call);
+    size_t positions[HONE_PACKED_TENSORS];
+    size_t count = tensor_positions(entry->call, positions);
+    int64_t span[HONE_PACKED_TENSORS];
+    for (size_t i = 0; i < count; i++) {
+        int64_t below = 0;
+        if (hone_tensor_span(hone_call_tensor(entry->call, positions[i]), &span[i], &below) != HONE_OK) return false;
+        if (below != 0) return false;
+    }
+    for (uint32_t r = 0; r < count; r++) {
+        const hone_parameter *result = hone_signature_parameter(signature, positions[r]);
+        for (uint32_t o = 0; result->is_result && o < count; o++) {
+            const hone_parameter *other = hone_signature_parameter(signature, positions[o]);
+            if (o == r || (other->is_result && o < r) || span[r] == 0 || span[o] == 0) continue;
+            if (entry->pair_count == HONE_MAX_PAIRS) return false;
+            bool may_equal =
+                result->is_inout && !other->is_result &&
+                same_layout(hone_call_tensor(entry->call, positions[r]), hone_call_tensor(entry->call, positions[o]));
+            entry->pairs[entry->pair_count++] =
+                (hone_pair){r, o, (uint64_t)span[r] - 1, (uint64_t)span[r] + (uint64_t)span[o] - 1, may_equal};
+        }
+    }
+    return true;
+}
+
+// Rough size for the cap: what the table cannot see of a kernel's state is not in it.
+static size_t entry_bytes(const hone_plan_entry *entry)
+{
+    return sizeof *entry + entry->words * 8 + HONE_PACKED_TENSORS * 8 + 1024;
+}
+
+static bool allocate_tables(hone_plan_entry *entry, const hone_allocator *allocator, const hone_packed *packed)
+{
+    entry->words = packed->words;
+    bool near = packed->words + 4 <= HONE_NEAR_WORDS;
+    bool few = packed->tensors <= HONE_NEAR_TENSORS;
+    entry->word = near ? entry->near_word : hone_alloc_array(allocator, packed->words + 4, sizeof entry->word[0]);
+    entry->pairs = few ? entry->near_pairs : hone_alloc_array(allocator, HONE_MAX_PAIRS, sizeof entry->pairs[0]);
+    if (entry->word == NULL || entry->pairs == NULL) return false;
+    memcpy(entry->word, packed->word, packed->words * sizeof entry->word[0]);
+    entry->hash = packed->hash;
+    return true;
+}
+
+// What this thread's runs will use is there from now on: where there is no memory, that is known before the first run.
+static hone_status take_scratch(hone_plan_entry *entry, size_t size, hone_error *err)
+{
+    if (size == 0) return HONE_OK;
+    bool direct = entry->plan.run == entry->kernel_run;
+    entry->plan.scratch_bytes = size;
+    entry->bare_run = entry->kernel_run;
+    entry->kernel_run = run_with_scratch;
+    if (direct) entry->plan.run = run_with_scratch;
+    if (hone_scratch_reserve(size)) return HONE_OK;
+    return hone_fail(
+        err, HONE_OUT_OF_MEMORY, "plan.prepare",
+        "kernel %s asks for %zu bytes of scratch memory for %s, and there is "
+        "no memory for them",
+        entry->kernel->kernel.name, size, hone_call_text(entry->call));
+}
+
+static hone_platform_instance *instance_of(const hone_plan_entry *entry)
+{
+    return entry->rt->instances[hone_platform_home(entry->kernel->kernel.platform)];
+}
+
+static hone_status prepare(hone_plan_entry *entry, hone_error *err)
+{
+    const hone_kernel *kernel = &entry->kernel->kernel;
+    hone_error why = {.where = "kernel.prepare", .message = ""};
+    void *state = NULL;
+    size_t scratch_bytes = 0;
+    hone_thread_self.depth++; // a kernel that prepares itself with other calls is inside a call
+    hone_status status = hone_platform_prepare(instance_of(entry), &entry->plan, &state, &scratch_bytes, &why);
+    hone_thread_self.depth--;
+    if (status == HONE_OK) {
+        entry->plan.state = state;
+        return take_scratch(entry, scratch_bytes, err);
+    }
+    return hone_fail(
+        err, status, "plan.prepare", "kernel %s cannot be prepared for %s: %s", kernel->name,
+        hone_call_text(entry->call), why.message[0] != '\0' ? why.message : hone_status_name(status));
+}
+
+static hone_status make_entry(
+    const hone_request *request,
+    const hone_kernel_ref *kernel,
+    const hone_decision *decision,
+    const hone_value *args,
+    size_t count,
+    const hone_packed *packed,
+    hone_plan_entry **out,
+    hone_error *err)
+{
+    hone_runtime *rt = request->rt;
+    hone_pool *pool = hone_runtime_pool(rt);
+    hone_plan_entry *entry = hone_alloc(&rt->allocator, sizeof *entry);
+    if (entry == NULL) return hone_fail_memory(err, "plan.make");
+    atomic_init(&entry->references, 1);
+    entry->rt = rt;
+    entry->kernel = kernel;
+    entry->kernel_run = hone_platform_run_of(&kernel->kernel);
+    entry->source = decision->source;
+    entry->given = count;
+    entry->call = hone_call_retain((hone_call *)(uintptr_t)request->call);
+    entry->call_key = hone_call_key(entry->call);
+    if (request->bucket != NULL) memcpy(entry->bucket_key, hone_call_key(request->bucket), sizeof entry->bucket_key);
+    entry->context_number = hone_context_number(request->context);
+    memcpy(entry->config, decision->config.values, sizeof entry->config);
+    entry->plan = (hone_plan){
+        .run = needs_filling(request->op->algorithm->signature, args, count) ? run_filled : entry->kernel_run,
+        .config = entry->config,
+        .kernel = &kernel->kernel,
+        .call = entry->call,
+        .device = request->device,
+        .parallel_for = pool != NULL ? hone_pool_run : NULL,
+        .pool = pool,
+    };
+    hone_status status =
+        packed == NULL || allocate_tables(entry, &rt->allocator, packed) ? HONE_OK : hone_fail_memory(err, "plan.make");
+    if (status == HONE_OK) status = prepare(entry, err);
+    entry->bytes = entry_bytes(entry);
+    if (status == HONE_OK)
+        *out = entry;
+    else
+        hone_plan_entry_release(entry);
+    return status;
+}
+
+static bool is_entry(void *ctx, const hone_plan_entry *entry)
+{
+    return entry == ctx;
+}
+
+// Publishes an entry that was decided when the answers were those of this number. When they have changed since, whoever
+// changed them may have looked for it before it was there: then it goes at once, and the next call decides anew.
+static void publish_entry(hone_runtime *rt, hone_plan_entry *entry, uint64_t answers)
+{
+    hone_error why = {.message = ""};
+    if (hone_plan_table_publish(&rt->plans, entry, &why) != HONE_OK)
+        hone_log_write(&rt->log, HONE_LOG_WARNING, "a plan was not kept: %s", why.message);
+    else if (atomic_load(&rt->answers) != answers)
+        hone_plan_table_drop(&rt->plans, is_entry, entry);
+}
+
+// Whether the table may answer for this call later, and for which words.
+static bool pack_for_table(const hone_op *op, const hone_value *args, size_t count, hone_packed *packed)
+{
+    uint32_t context = hone_thread_self.context_number;
+    if (context == UINT32_MAX || op->head >= 1u << 24 || op->count > 255) return false;
+    return hone_pack(packed, op->head | count << 24 | (uint64_t)context << 32, args, count, op->ignored);
+}
+
+hone_status hone_plan_make(
+    const hone_op *op, const hone_value *args, size_t count, hone_plan_entry **out, hone_error *err)
+{
+    hone_runtime *rt = op->rt;
+    hone_call *call = NULL;
+    if (op->count > MAX_VALUES)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, "plan.make", "%s has %zu values; at most %d are supported", op->algorithm->name,
+            op->count, (int)MAX_VALUES);
+    hone_status status = hone_call_bind(rt->allocator, op->algorithm->signature, args, count, false, &call, err);
+    if (status != HONE_OK) return status;
+    hone_request request;
+    hone_packed packed;
+    bool publish = pack_for_table(op, args, count, &packed);
+    uint64_t answers = atomic_load(&rt->answers);
+    status = hone_request_init(&request, op, call, hone_thread_self.context, err);
+    while (status == HONE_OK) {
+        hone_decision decision = {0};
+        const hone_kernel_ref *kernel = NULL;
+        status = hone_request_decide(&request, &decision, &kernel, err);
+        if (status != HONE_OK) break;
+        hone_error why = {.message = ""};
+        status = make_entry(&request, kernel, &decision, args, count, publish ? &packed : NULL, out, &why);
+        if (status == HONE_OK || status == HONE_OUT_OF_MEMORY || decision.source == HONE_SOURCE_OVERRIDE) {
+            if (status != HONE_OK && err != NULL) *err = why;
+            break;
+        }
+        // What cannot be prepared here is put aside for this call, and the chain is asked again.
+        bool aside = hone_runtime_set_aside(rt, kernel, hone_call_key(call), why.message);
+        status = aside ? HONE_OK : hone_fail_memory(err, "plan.make");
+    }
+    if (status == HONE_OK && publish && fill_pairs(*out)) publish_entry(rt, *out, answers);
+    hone_request_deinit(&request);
+    hone_call_release(&call);
+    return status;
+}
+
+hone_status hone_bind(
+    const hone_op *op, const hone_value *args, size_t count, const hone_plan **out_plan, hone_error *err)
+{
+    if (op == NULL || out_plan == NULL || (args == NULL && count > 0))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "bind", "the operation, the arguments and out_plan must not be NULL");
+    *out_plan = NULL;
+    hone_plan_entry *entry = NULL;
+    hone_status status = hone_plan_make(op, args, count, &entry, err);
+    if (status != HONE_OK) return status;
+    hone_runtime_retain(op->rt);
+    *out_plan = &entry->plan;
+    return HONE_OK;
+}
+
+void hone_plan_release(const hone_plan **plan)
+{
+    if (plan == NULL || *plan == NULL) return;
+    hone_plan_entry *entry = (hone_plan_entry *)(uintptr_t)*plan;
+    *plan = NULL;
+    hone_runtime *rt = entry->rt;
+    hone_plan_entry_release(entry);
+    hone_runtime_release(rt);
+}

@@ -1,0 +1,12 @@
+// From a decision to a plan that the table answers with.
+#ifndef HONE_RUNTIME_PLANS_PLANS_H
+#define HONE_RUNTIME_PLANS_PLANS_H
+
+#include "runtime/links/links.h"
+#include "runtime/plans/dispatch.h"
+
+// Decides, prepares, and publishes when it can. *out has a reference for the caller.
+hone_status hone_plan_make(
+    const hone_op *op, const hone_value *args, size_t count, hone_plan_entry **out, hone_error *err);
+
+#endif

@@ -1,0 +1,145 @@
+// The slow way of a call: a first call, a wrong call, a kernel that failed.
+#include "base/error.h"
+#include "platforms/platform.h"
+#include "registry/names.h"
+#include "runtime/plans/plans.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Bounds the loop over failing kernels: each round puts one aside.
+enum { MAX_ROUNDS = 256 };
+
+static bool is_of_kernel(hone_status status)
+{
+    return status == HONE_UNSUPPORTED || status == HONE_KERNEL_FAILED;
+}
+
+typedef struct failed_plan {
+    const hone_kernel_ref *kernel;
+    const char *key;
+} failed_plan;
+
+static bool is_failed(void *ctx, const hone_plan_entry *entry)
+{
+    const failed_plan *failed = ctx;
+    return entry->kernel == failed->kernel && strcmp(entry->call_key, failed->key) == 0;
+}
+
+static void name_failure(const hone_plan_entry *entry, hone_status status, hone_error *out)
+{
+    const hone_kernel *kernel = &entry->kernel->kernel;
+    hone_platform_run_words(entry->rt->instances[hone_platform_home(kernel->platform)], kernel, status, out);
+}
+
+// Puts the kernel of an entry aside for its call and takes its plans out of the table. False: no memory.
+static bool retire_kernel(hone_runtime *rt, const hone_plan_entry *entry, hone_status status)
+{
+    failed_plan failed = {entry->kernel, entry->call_key};
+    hone_error words;
+    char reason[sizeof words.message + 64];
+    name_failure(entry, status, &words);
+    snprintf(
+        reason, sizeof reason, "%s at run time: %s",
+        status == HONE_UNSUPPORTED ? "it answered unsupported" : "it failed", words.message);
+    bool aside = hone_runtime_set_aside(rt, entry->kernel, entry->call_key, reason);
+    if (aside) hone_plan_table_drop(&rt->plans, is_failed, &failed);
+    return aside;
+}
+
+static hone_status fail_kernel(const hone_plan_entry *entry, hone_status status, hone_error *err)
+{
+    hone_error words;
+    name_failure(entry, status, &words);
+    return hone_fail(
+        err, is_of_kernel(status) ? HONE_KERNEL_FAILED : status, "run", "kernel %s of %s failed: %s",
+        entry->kernel->kernel.name, hone_call_text(entry->call), words.message);
+}
+
+static hone_status check_arguments(const hone_op *op, const hone_value *args, size_t count, hone_error *err)
+{
+    if (op == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "run", "the operation is NULL");
+    if (args == NULL && count > 0)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "run", "%s: the arguments are NULL", op->algorithm->name);
+    return hone_epoch_register() != NULL ? HONE_OK : hone_fail_memory(err, "run");
+}
+
+static void count_call(const hone_op *op, hone_plan_entry *entry)
+{
+    if (atomic_load_explicit(op->recording, memory_order_relaxed))
+        atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
+}
+
+static const hone_tensor *first_tensor(const hone_value *args, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (args[i].tag == HONE_VALUE_TENSOR) return args[i].as.tensor;
+    return NULL;
+}
+
+// What deciding and preparing ask of a device breaks a graph that is being captured: nothing of it begins.
+static hone_status check_stream(
+    const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
+{
+    const hone_tensor *tensor = first_tensor(args, count);
+    bool captured = false;
+    hone_error why;
+    if (execution == NULL || execution->stream == NULL || tensor == NULL) return HONE_OK;
+    if (hone_stream_is_captured(op->rt, tensor->device, execution->stream, &captured, &why) != HONE_OK || !captured)
+        return HONE_OK; // what is wrong with the device is told by deciding
+    return hone_fail(
+        err, HONE_UNSUPPORTED, "run",
+        "%s: its stream is being captured into a graph, and no kernel is ready for this call: the first call of a kind "
+        "decides and loads code, which breaks a capture. Make the call once before the capture begins, or bind a plan "
+        "then and call that",
+        op->algorithm->name);
+}
+
+// The first call of a thread: the table may have the answer.
+static hone_status run_first(
+    const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
+{
+    hone_status status = check_arguments(op, args, count, err);
+    return status == HONE_OK ? hone_run(op, args, count, execution, err) : status;
+}
+
+hone_status hone_run_slowly(
+    const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
+{
+    if (hone_thread_self.slot == NULL) return run_first(op, args, count, execution, err);
+    hone_status status = check_arguments(op, args, count, err);
+    if (status == HONE_OK) status = check_stream(op, args, count, execution, err);
+    if (status != HONE_OK) return status;
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        hone_plan_entry *entry = NULL;
+        status = hone_plan_make(op, args, count, &entry, err);
+        if (status != HONE_OK) return status;
+        count_call(op, entry);
+        hone_thread_self.depth++;
+        status = entry->plan.run(&entry->plan, args, execution);
+        hone_thread_self.depth--;
+        bool again = is_of_kernel(status) && entry->source != HONE_SOURCE_OVERRIDE;
+        if (again && !retire_kernel(op->rt, entry, status)) {
+            again = false;
+            status = HONE_OUT_OF_MEMORY;
+        }
+        if (status != HONE_OK && !again) status = fail_kernel(entry, status, err);
+        hone_plan_entry_release(entry);
+        if (!again) return status;
+    }
+    return hone_fail(err, HONE_KERNEL_FAILED, "run", "%s: every kernel failed", op->algorithm->name);
+}
+
+hone_status hone_run_failed(
+    const hone_op *op,
+    hone_plan_entry *entry,
+    const hone_value *args,
+    size_t count,
+    const hone_execution *execution,
+    hone_status status,
+    hone_error *err)
+{
+    if (!is_of_kernel(status) || entry->source == HONE_SOURCE_OVERRIDE) return fail_kernel(entry, status, err);
+    if (!retire_kernel(op->rt, entry, status)) return hone_fail_memory(err, "run");
+    return hone_run_slowly(op, args, count, execution, err);
+}

@@ -1,0 +1,319 @@
+// The devices of a runtime. They are looked for by the first that needs them, not when the runtime is opened: a driver can
+// take longer to wake than the program that never calls it.
+#include "runtime/state/runtime.h"
+
+#include "base/error.h"
+#include "registry/names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "runtime.devices";
+
+enum { ANSWER_SECONDS = 30 }; // eight GPUs that nobody keeps awake take ten
+
+// What opens a platform here: some stand by until somebody names them.
+static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform platform)
+{
+    for (size_t i = 0; i < hone_platforms_count; i++) {
+        const hone_platform_row *row = &hone_platforms[i];
+        if (row->platform != platform) continue;
+        return row->ops == NULL && (rt->platforms_asked & 1u << platform) != 0 ? row->when_asked : row->ops;
+    }
+    return NULL;
+}
+
+bool hone_runtime_find_worker(hone_runtime *rt, char *out, size_t size)
+{
+    hone_mutex_lock(&rt->mutex);
+    hone_status status =
+        rt->workers != NULL ? HONE_OK : hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, NULL);
+    hone_mutex_unlock(&rt->mutex);
+    return status == HONE_OK && hone_worker_pool_program(rt->workers, out, size, NULL) == HONE_OK;
+}
+
+// What a process said last: the words of a refusal, or of a driver that ended it.
+static const char *last_line(char *text)
+{
+    size_t size = strlen(text);
+    while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == ' '))
+        text[--size] = '\0';
+    const char *newline = strrchr(text, '\n');
+    return newline != NULL ? newline + 1 : text;
+}
+
+// What became of the worker that was asked, as a status of the platform.
+static hone_status judge(const hone_platform_ops *ops, hone_status run, int code, char *said, hone_error *err)
+{
+    char how[128];
+    const char *line = last_line(said);
+    if (run == HONE_OK && code == HONE_PLATFORM_OPENED) return HONE_OK;
+    if (run == HONE_OK && code == HONE_PLATFORM_REFUSED) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", line);
+    if (run == HONE_BUSY)
+        snprintf(how, sizeof how, "did not answer within %d seconds", (int)ANSWER_SECONDS);
+    else if (run == HONE_KERNEL_FAILED)
+        snprintf(how, sizeof how, "ended the process by signal %d", err->system_code);
+    else
+        snprintf(how, sizeof how, "ended the process with exit code %d before there was an answer", code);
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "a driver of %s, when a process of its own asked for its devices, %s%s%.300s%s: it is not loaded here; mend or "
+        "remove the driver, or leave the platform out with HONE_PLATFORMS",
+        ops->name, how, line[0] != '\0' ? " (it said: " : "", line, line[0] != '\0' ? ")" : "");
+}
+
+static int open_alone(void *ctx, int fd)
+{
+    const hone_platform_ops *ops = ctx;
+    const hone_allocator allocator = hone_allocator_system();
+    const hone_log silent = {.write = NULL};
+    hone_platform_instance *instance = NULL;
+    (void)fd;
+    return ops->open(&allocator, &silent, &instance, NULL) == HONE_OK ? HONE_PLATFORM_OPENED : HONE_PLATFORM_REFUSED;
+}
+
+// Where there is no worker a process of one thread tries it in a child of its own. What a driver refuses there says little, since
+// a child shares what the host has opened already: only a death or silence counts.
+static hone_status ask_child(hone_runtime *rt, const hone_platform_ops *ops, hone_error *err)
+{
+    hone_process child;
+    char byte, silence[1] = "";
+    int signal_number = 0, code = 0;
+    if (hone_os_thread_count() != 1 || hone_process_fork(open_alone, (void *)(uintptr_t)ops, &child, NULL) != HONE_OK) {
+        hone_log_write(
+            &rt->log, HONE_LOG_INFO,
+            "the drivers of %s are loaded without a trial: there is no hone-worker to try them in; HONE_WORKER names "
+            "one",
+            ops->name);
+        return HONE_OK;
+    }
+    const uint64_t deadline = hone_os_now_ns() + ANSWER_SECONDS * UINT64_C(1000000000);
+    const bool is_late = hone_fd_read(child.fd, &byte, 1, deadline) == HONE_BUSY;
+    hone_process_kill(&child, &signal_number, &code);
+    if (!is_late && signal_number == 0 && code == HONE_PLATFORM_REFUSED) return HONE_OK;
+    if (err != NULL) err->system_code = signal_number;
+    return judge(ops, is_late ? HONE_BUSY : signal_number != 0 ? HONE_KERNEL_FAILED : HONE_OK, code, silence, err);
+}
+
+// A driver is code of others that may abort, exit or hang as soon as it is asked. A worker is asked first, so that this program
+// loads only what has answered there.
+static hone_status ask_worker(hone_runtime *rt, const hone_platform_ops *ops, hone_error *err)
+{
+    enum { PATH_SIZE = 4096, SAID_LIMIT = 16 << 10 };
+    char worker[PATH_SIZE];
+    if (!hone_runtime_find_worker(rt, worker, sizeof worker)) return ask_child(rt, ops, err);
+    const char *const arguments[] = {worker, "devices", ops->name, NULL};
+    int code = 0;
+    hone_buffer said;
+    hone_buffer_init(&said, rt->allocator);
+    const uint64_t deadline = hone_os_now_ns() + ANSWER_SECONDS * UINT64_C(1000000000);
+    hone_status status = hone_process_run(arguments, deadline, SAID_LIMIT, &said, &code, err);
+    if (said.failed)
+        status = hone_fail_memory(err, where);
+    else if (status != HONE_OUT_OF_MEMORY)
+        status = judge(ops, status, code, said.size > 0 ? said.data : (char[1]){0}, err);
+    hone_buffer_deinit(&said);
+    return status;
+}
+
+// Opens one platform, or keeps the reason why it is not here.
+static hone_status open_platform(hone_runtime *rt, const hone_platform_row *row, hone_error *err)
+{
+    const hone_platform_ops *ops = ops_of(rt, row->platform);
+    hone_error why = {.message = ""};
+    if (rt->reasons[row->platform] != NULL || rt->instances[row->platform] != NULL) return HONE_OK;
+    if (ops == NULL) {
+        snprintf(why.message, sizeof why.message, "%s", row->reason);
+    } else {
+        hone_status status = ops->wakes ? ask_worker(rt, ops, &why) : HONE_OK;
+        if (status == HONE_OK) status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
+        if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+        if (status == HONE_OK) return HONE_OK;
+    }
+    rt->reasons[row->platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
+    return rt->reasons[row->platform] != NULL ? HONE_OK : hone_fail_memory(err, where);
+}
+
+// Asks the platforms that take long to open, or the others, for their devices, or why they have none. One with a reason
+// already was left out by the environment.
+static hone_status open_platforms(hone_runtime *rt, bool waking, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < hone_platforms_count; i++) {
+        const hone_platform_row *row = &hone_platforms[i];
+        const hone_platform_ops *ops = ops_of(rt, row->platform);
+        bool is_guest = ops != NULL && ops->open == NULL;
+        if (!is_guest && (ops != NULL && ops->wakes) == waking) status = open_platform(rt, row, err);
+    }
+    return status;
+}
+
+// A list of its own for each of the two times: who reads the first goes on while the second is made.
+static hone_status collect_devices(hone_runtime *rt, hone_device_list *list, hone_error *err)
+{
+    size_t capacity = list->count;
+    list->count = 0; // of an earlier try that ran out of memory
+    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
+        if (rt->instances[platform] == NULL) continue;
+        const hone_platform_ops *ops = ops_of(rt, (hone_platform)platform);
+        size_t count = 0;
+        const hone_device_info *devices = ops->devices(rt->instances[platform], &count);
+        if (!hone_grow(&rt->allocator, &list->devices, &capacity, list->count + count, sizeof *list->devices))
+            return hone_fail_memory(err, where);
+        for (size_t i = 0; i < count; i++) {
+            list->devices[list->count++] = &devices[i];
+            if (rt->cpu == NULL && devices[i].backend == HONE_CPU) rt->cpu = &devices[i];
+        }
+    }
+    if (rt->cpu == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "no platform reports a CPU");
+    return HONE_OK;
+}
+
+static void tell_registry(const hone_runtime *rt, const hone_device_list *list)
+{
+    uint32_t present = 1u << HONE_CPU;
+    for (size_t i = 0; i < list->count; i++)
+        present |= 1u << list->devices[i]->backend;
+    hone_backend backend = (present & 1u << HONE_GPU) != 0 ? HONE_GPU : HONE_CPU;
+    hone_registry_set_hardware(rt->registry, present, backend, rt->cpu->features);
+    hone_registry_leave_out(rt->registry, rt->platforms_asked != 0 ? ~rt->platforms_asked : 0);
+}
+
+hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err)
+{
+    if (atomic_load_explicit(&rt->discovered, memory_order_acquire)) return HONE_OK;
+    hone_mutex_lock(&rt->discovery);
+    hone_status status = HONE_OK;
+    if (!atomic_load_explicit(&rt->discovered, memory_order_relaxed)) {
+        status = open_platforms(rt, false, err);
+        if (status == HONE_OK) status = collect_devices(rt, &rt->near, err);
+        if (status == HONE_OK) {
+            tell_registry(rt, &rt->near);
+            if (rt->pool_threads <= 0) rt->pool_threads = rt->cpu->threads;
+            atomic_store_explicit(&rt->discovered, true, memory_order_release);
+        }
+    }
+    hone_mutex_unlock(&rt->discovery);
+    return status;
+}
+
+hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err)
+{
+    hone_status status = hone_runtime_discover(rt, err);
+    if (status != HONE_OK || atomic_load_explicit(&rt->woken, memory_order_acquire)) return status;
+    hone_mutex_lock(&rt->discovery);
+    if (!atomic_load_explicit(&rt->woken, memory_order_relaxed)) {
+        status = open_platforms(rt, true, err);
+        if (status == HONE_OK) status = collect_devices(rt, &rt->all, err);
+        if (status == HONE_OK) {
+            tell_registry(rt, &rt->all);
+            atomic_store_explicit(&rt->woken, true, memory_order_release);
+        }
+    }
+    hone_mutex_unlock(&rt->discovery);
+    return status;
+}
+
+hone_status hone_runtime_visit(
+    hone_runtime *rt, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *err)
+{
+    hone_platform home = hone_platform_home(kernel->kernel.platform);
+    const hone_platform_ops *ops = ops_of(rt, home);
+    if (ops == NULL || ops->visits == NULL || device == NULL) return HONE_OK;
+    hone_mutex_lock(&rt->discovery);
+    hone_status status = open_platform(rt, &hone_platforms[home - HONE_NATIVE], err);
+    hone_mutex_unlock(&rt->discovery);
+    if (status != HONE_OK) return status;
+    if (rt->instances[home] == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", rt->reasons[home]);
+    return ops->visits(rt->instances[home], device, err);
+}
+
+hone_status hone_runtime_find_device(
+    hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err)
+{
+    *out = NULL;
+    bool is_near = device.type == HONE_DEVICE_CPU;
+    hone_status status = is_near ? hone_runtime_discover(rt, err) : hone_runtime_wake(rt, err);
+    const hone_device_list *list = is_near ? &rt->near : &rt->all;
+    for (size_t i = 0; status == HONE_OK && *out == NULL && i < list->count; i++) {
+        const hone_device *candidate = &list->devices[i]->device;
+        if (candidate->type == device.type && candidate->id == device.id) *out = list->devices[i];
+    }
+    return status;
+}
+
+static hone_status need_device(hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err)
+{
+    hone_status status = hone_runtime_find_device(rt, device, out, err);
+    if (status != HONE_OK || *out != NULL) return status;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "no platform here has device type %d, id %d (hone devices lists them)",
+        (int)device.type, (int)device.id);
+}
+
+hone_status hone_stream_is_captured(hone_runtime *rt, hone_device device, void *stream, bool *out, hone_error *err)
+{
+    const hone_device_info *info = NULL;
+    hone_status status = need_device(rt, device, &info, err);
+    if (status != HONE_OK) return status;
+    const hone_platform_ops *ops = ops_of(rt, info->platform);
+    *out = ops->is_capturing != NULL && ops->is_capturing(rt->instances[info->platform], info, stream);
+    return HONE_OK;
+}
+
+hone_status hone_stream_synchronize(hone_runtime *rt, hone_device device, void *stream, hone_error *err)
+{
+    const hone_device_info *info = NULL;
+    hone_status status = need_device(rt, device, &info, err);
+    if (status != HONE_OK) return status;
+    const hone_platform_ops *ops = ops_of(rt, info->platform);
+    return ops->synchronize != NULL ? ops->synchronize(rt->instances[info->platform], info, stream, err) : HONE_OK;
+}
+
+void hone_runtime_close_platforms(hone_runtime *rt)
+{
+    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
+        if (rt->instances[platform] != NULL) ops_of(rt, (hone_platform)platform)->close(&rt->instances[platform]);
+        hone_free(&rt->allocator, rt->reasons[platform]);
+    }
+    hone_free(&rt->allocator, rt->near.devices);
+    hone_free(&rt->allocator, rt->all.devices);
+}
+
+const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count)
+{
+    hone_error why;
+    bool known = hone_runtime_wake(rt, &why) == HONE_OK;
+    *out_count = known ? rt->all.count : 0;
+    return known ? rt->all.devices : NULL;
+}
+
+bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason)
+{
+    hone_error why;
+    bool known = platform > HONE_PLATFORM_NONE && platform < HONE_PLATFORM_COUNT;
+    if (hone_runtime_wake(rt, &why) != HONE_OK) known = false;
+    hone_platform home = known ? hone_platform_home(platform) : platform;
+    bool here = known && rt->reasons[platform] == NULL && rt->instances[home] != NULL;
+    if (out_reason != NULL) {
+        const char *reason = !known                  ? "no such platform"
+                             : rt->reasons[platform] ? rt->reasons[platform]
+                                                     : rt->reasons[home];
+        *out_reason = here ? NULL : reason;
+    }
+    return here;
+}
+
+size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size)
+{
+    hone_buffer words;
+    hone_buffer_init(&words, rt->allocator);
+    bool here = hone_runtime_platform(rt, platform, NULL);
+    const hone_platform_ops *ops = hone_platform_ops_of(platform);
+    if (ops != NULL && ops->describe != NULL)
+        ops->describe(here ? rt->instances[hone_platform_home(platform)] : NULL, &words);
+    size_t whole = words.size;
+    if (size > 0) snprintf(out, size, "%s", hone_buffer_string(&words));
+    hone_buffer_deinit(&words);
+    return whole;
+}

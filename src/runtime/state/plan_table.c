@@ -1,0 +1,194 @@
+#include "runtime/state/plan_table.h"
+
+#include "base/error.h"
+
+static hone_plan_slots *make_slots(const hone_allocator *allocator, uint64_t count)
+{
+    hone_plan_slots *slots = hone_alloc(allocator, sizeof *slots + (size_t)count * sizeof slots->slot[0]);
+    if (slots != NULL) slots->mask = count - 1;
+    return slots;
+}
+
+hone_status hone_plan_table_init(hone_plan_table *table, hone_allocator allocator, size_t cap_bytes, hone_error *err)
+{
+    memset(table, 0, sizeof *table);
+    hone_plan_slots *slots = make_slots(&allocator, 64);
+    if (slots == NULL) return hone_fail_memory(err, "plan_table.init");
+    atomic_init(&table->slots, slots);
+    atomic_init(&table->generation, hone_epoch_advance() << 32);
+    hone_mutex_init(&table->mutex);
+    table->allocator = allocator;
+    table->cap_bytes = cap_bytes;
+    return HONE_OK;
+}
+
+static hone_plan_slots *slots_of(hone_plan_table *table)
+{
+    return atomic_load_explicit(&table->slots, memory_order_relaxed);
+}
+
+// Frees what no thread can still see. Called with the mutex held.
+static void reclaim(hone_plan_table *table, bool all)
+{
+    for (hone_plan_entry **link = &table->retired; *link != NULL;) {
+        hone_plan_entry *entry = *link;
+        if (!all && !hone_epoch_passed(entry->retired)) {
+            link = &entry->next;
+            continue;
+        }
+        *link = entry->next;
+        hone_plan_entry_release(entry);
+    }
+    for (hone_plan_slots **link = &table->retired_slots; *link != NULL;) {
+        hone_plan_slots *slots = *link;
+        if (!all && !hone_epoch_passed(slots->retired)) {
+            link = &slots->next;
+            continue;
+        }
+        *link = slots->next;
+        hone_free(&table->allocator, slots);
+    }
+}
+
+// The slot keeps its hash, so that look-ups of others go on past it.
+static void take_out(hone_plan_table *table, hone_plan_slot *slot)
+{
+    hone_plan_entry *entry = atomic_load_explicit(&slot->entry, memory_order_relaxed);
+    atomic_store_explicit(&slot->entry, NULL, memory_order_release);
+    // Threads that remember the entry see this, or are seen inside by the reclaimer.
+    atomic_fetch_add_explicit(&table->generation, 1, memory_order_seq_cst);
+    table->live--;
+    table->bytes -= entry->bytes;
+    entry->retired = hone_epoch_advance();
+    entry->next = table->retired;
+    table->retired = entry;
+}
+
+static void insert(hone_plan_slots *slots, hone_plan_entry *entry)
+{
+    uint64_t i = (entry->hash >> 1) & slots->mask;
+    while (atomic_load_explicit(&slots->slot[i].hash, memory_order_relaxed) != 0)
+        i = (i + 1) & slots->mask;
+    atomic_store_explicit(&slots->slot[i].entry, entry, memory_order_release);
+    atomic_store_explicit(&slots->slot[i].hash, entry->hash, memory_order_release);
+    slots->used++;
+}
+
+// Keeps at least half of the slots free, and leaves removed ones behind.
+static bool make_room(hone_plan_table *table)
+{
+    hone_plan_slots *old = slots_of(table);
+    if (2 * (old->used + 1) <= old->mask + 1) return true;
+    uint64_t count = 64;
+    while (count < 4 * (table->live + 1))
+        count *= 2;
+    hone_plan_slots *slots = make_slots(&table->allocator, count);
+    if (slots == NULL) return false;
+    for (uint64_t i = 0; i <= old->mask; i++) {
+        hone_plan_entry *entry = atomic_load_explicit(&old->slot[i].entry, memory_order_relaxed);
+        if (entry != NULL) insert(slots, entry);
+    }
+    atomic_store_explicit(&table->slots, slots, memory_order_release);
+    old->retired = hone_epoch_advance();
+    old->next = table->retired_slots;
+    table->retired_slots = old;
+    return true;
+}
+
+static bool same_words(const hone_plan_entry *a, const hone_plan_entry *b)
+{
+    return a->hash == b->hash && a->words == b->words && memcmp(a->word, b->word, a->words * sizeof a->word[0]) == 0;
+}
+
+static void take_out_same(hone_plan_table *table, const hone_plan_entry *entry)
+{
+    hone_plan_slots *slots = slots_of(table);
+    for (uint64_t i = (entry->hash >> 1) & slots->mask;
+         atomic_load_explicit(&slots->slot[i].hash, memory_order_relaxed) != 0; i = (i + 1) & slots->mask) {
+        hone_plan_entry *other = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
+        if (other != NULL && same_words(other, entry)) take_out(table, &slots->slot[i]);
+    }
+}
+
+// Over the cap, entries go in the order of a hand that walks round the slots: a hit leaves no mark to do better by.
+static void make_way(hone_plan_table *table, size_t bytes)
+{
+    hone_plan_slots *slots = slots_of(table);
+    while (table->live > 0 && table->bytes + bytes > table->cap_bytes) {
+        hone_plan_slot *slot = &slots->slot[table->clock++ & slots->mask];
+        if (atomic_load_explicit(&slot->entry, memory_order_relaxed) != NULL) take_out(table, slot);
+    }
+}
+
+hone_status hone_plan_table_publish(hone_plan_table *table, hone_plan_entry *entry, hone_error *err)
+{
+    hone_mutex_lock(&table->mutex);
+    take_out_same(table, entry);
+    make_way(table, entry->bytes);
+    bool room = make_room(table);
+    if (room) {
+        atomic_fetch_add_explicit(&entry->references, 1, memory_order_relaxed);
+        insert(slots_of(table), entry);
+        table->live++;
+        table->bytes += entry->bytes;
+    }
+    reclaim(table, false);
+    hone_mutex_unlock(&table->mutex);
+    return room ? HONE_OK : hone_fail_memory(err, "plan_table.publish");
+}
+
+void hone_plan_table_drop(hone_plan_table *table, bool (*drop)(void *ctx, const hone_plan_entry *entry), void *ctx)
+{
+    hone_mutex_lock(&table->mutex);
+    hone_plan_slots *slots = slots_of(table);
+    for (uint64_t i = 0; i <= slots->mask; i++) {
+        hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
+        if (entry != NULL && drop(ctx, entry)) take_out(table, &slots->slot[i]);
+    }
+    reclaim(table, false);
+    hone_mutex_unlock(&table->mutex);
+}
+
+void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone_plan_entry *entry), void *ctx)
+{
+    hone_mutex_lock(&table->mutex);
+    hone_plan_slots *slots = slots_of(table);
+    for (uint64_t i = 0; i <= slots->mask; i++) {
+        hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
+        if (entry != NULL) visit(ctx, entry);
+    }
+    hone_mutex_unlock(&table->mutex);
+}
+
+static void forget_calls(hone_plan_entry *entry)
+{
+    atomic_store_explicit(&entry->calls, 0, memory_order_relaxed);
+}
+
+void hone_plan_table_in_child(hone_plan_table *table)
+{
+    hone_plan_slots *slots = slots_of(table);
+    for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++) {
+        hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
+        if (entry != NULL) forget_calls(entry);
+    }
+    for (hone_plan_entry *entry = table->retired; entry != NULL; entry = entry->next)
+        forget_calls(entry);
+}
+
+static bool every_entry(void *ctx, const hone_plan_entry *entry)
+{
+    (void)ctx;
+    (void)entry;
+    return true;
+}
+
+void hone_plan_table_deinit(hone_plan_table *table)
+{
+    if (slots_of(table) == NULL) return;
+    hone_plan_table_drop(table, every_entry, NULL);
+    reclaim(table, true);
+    hone_free(&table->allocator, slots_of(table));
+    atomic_store(&table->slots, NULL);
+    hone_mutex_deinit(&table->mutex);
+}

@@ -1,0 +1,151 @@
+// What a runtime holds, and what its floors share: links/ answer calls, plans/ run them, api/ is what programs ask for.
+#ifndef HONE_RUNTIME_STATE_RUNTIME_H
+#define HONE_RUNTIME_STATE_RUNTIME_H
+
+#include "base/log.h"
+#include "config/chain.h"
+#include "config/context.h"
+#include "config/flight.h"
+#include "hone/lock.h"
+#include "hone/record.h"
+#include "os/mutex.h"
+#include "os/os.h"
+#include "platforms/platform.h"
+#include "record/record.h"
+#include "runtime/state/plan_table.h"
+#include "transfer/transfer.h"
+#include "tune/turn.h"
+
+// "ALGORITHM=KERNEL" of HONE_FORCE, "ALGORITHM=KERNEL", "*=KERNEL" or "KERNEL" of HONE_DENY.
+typedef struct hone_rule {
+    char algorithm[HONE_NAME_SIZE]; // "*": every one
+    char kernel[HONE_NAME_SIZE];
+} hone_rule;
+
+typedef struct hone_rules {
+    hone_rule *rules;
+    size_t count;
+} hone_rules;
+
+// A kernel that failed for a call at run time: the next best answers.
+typedef struct hone_aside {
+    struct hone_aside *next;
+    const hone_kernel_ref *kernel;
+    char key[HONE_KEY_SIZE];
+    char reason[256];
+} hone_aside;
+
+// The store, opened at the first miss that asks it.
+typedef struct hone_lazy_store {
+    hone_mutex mutex;
+    char *url; // NULL: none
+    bool tried;
+    hone_store *store; // NULL: none, or it could not be opened (error says why)
+    hone_error error;
+} hone_lazy_store;
+
+typedef struct hone_device_list {
+    const hone_device_info **devices;
+    size_t count;
+} hone_device_list;
+
+typedef struct hone_loaded_pack hone_loaded_pack;
+typedef struct hone_wrong hone_wrong;
+
+struct hone_runtime {
+    atomic_size_t references;          // the user's, and one a bound plan
+    void (*destroy)(hone_runtime *rt); // open.c, when the last reference goes
+    hone_allocator allocator;
+    hone_fork_watch watch;
+    hone_log log;
+    hone_policy policy;
+    hone_registry *registry;
+    hone_platform_instance *instances[HONE_PLATFORM_COUNT];
+    char *reasons[HONE_PLATFORM_COUNT]; // why a platform is not there
+    // Known once discovered (hone_runtime_discover), but for all: that is known once woken (hone_runtime_wake).
+    hone_device_list near, all;
+    const hone_device_info *cpu;
+    atomic_bool discovered, woken;
+    hone_mutex discovery;
+    hone_rules force, deny;
+    hone_plan_table plans;
+    atomic_bool recording;
+    hone_recorder *recorder;
+    hone_mutex mutex; // ops, cache, asides, wrongs, pool, workers
+    hone_op *ops;
+    uint64_t op_count;
+    hone_decisions cache;
+    hone_aside *asides;
+    hone_wrong *wrongs; // trust.h
+    hone_pool *pool;
+    int32_t pool_threads; // 0: as many as the CPU has, once it is discovered
+    hone_worker_pool *workers;
+    hone_zygote *zygote;
+    hone_flights flights;
+    bool says_who;                       // evidence names user and host
+    bool stable;                         // HONE_RUNTIME_STABLE
+    char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
+    hone_lazy_store store, system_store; // the second is read and never written
+    hone_transfer *transfer;             // made when it is first asked
+    hone_lock *lock;                     // NULL: none
+    char *lock_path;
+    hone_mutex packs_mutex;       // packs
+    char *pack_path;              // HONE_PACK_PATH; NULL: none
+    hone_loaded_pack *packs;      // in the order of loading
+    uint32_t platforms_asked;     // bit i: somebody named platform i
+    atomic_size_t unstored;       // contests whose answer the store should have and has not
+    atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
+};
+
+hone_runtime *hone_runtime_retain(hone_runtime *rt);
+void hone_runtime_release(hone_runtime *rt);
+// Opens the platforms of the host and collects their devices, at the first call; costs a load later. What reads cpu comes
+// after it. Threads: any.
+// Returns: HONE_OK; HONE_OUT_OF_MEMORY, and the next call tries again; HONE_UNAVAILABLE (no CPU).
+hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err);
+// The same for every platform: a driver of a GPU takes a tenth of a second to wake. What lists devices, or has the registry
+// choose a kernel, comes after it.
+hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err);
+// The device that tensors say they are on; *out NULL when there is none. Only a device that is not the CPU wakes others.
+hone_status hone_runtime_find_device(
+    hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err);
+// The path of hone-worker; false when there is none.
+bool hone_runtime_find_worker(hone_runtime *rt, char *out, size_t size);
+
+// Whether the platform of a kernel can run on a device that another platform found; opens that platform at the first
+// question. HONE_OK for kernels of the device's own platform. HONE_UNAVAILABLE with what is missing.
+hone_status hone_runtime_visit(
+    hone_runtime *rt, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *err);
+void hone_runtime_close_platforms(hone_runtime *rt);
+// The URL of the store where nobody names one; "" when there is none, or it does not fit.
+void hone_default_store_url(char *out, size_t size);
+// The store, opened now if it was not yet; NULL when there is none.
+hone_store *hone_runtime_store(hone_runtime *rt);
+// The read-only store under it, opened now if it was not yet; NULL when there is none.
+hone_store *hone_runtime_system_store(hone_runtime *rt);
+// Why there is no store: a static or runtime's text.
+const char *hone_runtime_store_reason(hone_runtime *rt);
+// hone's own pool, made now if it was not yet; NULL when there is no memory (then the caller works alone).
+hone_pool *hone_runtime_pool(hone_runtime *rt);
+// What a contest borrows. Starts the worker pool's bookkeeping, not its workers.
+hone_status hone_runtime_tune_environment(
+    hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
+
+// What turns of this runtime borrow. Opens the store when it was not yet.
+hone_turn_environment hone_runtime_turn_environment(hone_runtime *rt);
+
+// Reads the HONE_* variables into rt. options win over them.
+hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err);
+// True when the rules name this kernel.
+bool hone_rules_match(const hone_rules *rules, const char *algorithm, const char *kernel);
+// The forced kernel of an algorithm; NULL when there is none.
+const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm);
+
+// What the chain answers has changed. Call it before the plans that it replaces are dropped: whoever decided
+// meanwhile then drops its own.
+static inline void hone_runtime_answers_changed(hone_runtime *rt)
+{
+    atomic_fetch_add(&rt->answers, 1);
+}
+
+#endif

@@ -1,0 +1,103 @@
+// What a runtime makes when it is first asked: its stores, its pool, its workers; and who keeps the runtime open.
+#include "base/error.h"
+#include "runtime/state/runtime.h"
+
+hone_runtime *hone_runtime_retain(hone_runtime *rt)
+{
+    atomic_fetch_add_explicit(&rt->references, 1, memory_order_relaxed);
+    return rt;
+}
+
+void hone_runtime_release(hone_runtime *rt)
+{
+    if (atomic_fetch_sub_explicit(&rt->references, 1, memory_order_acq_rel) == 1) rt->destroy(rt);
+}
+
+static void log_of_store(void *ctx, int level, const char *message)
+{
+    const hone_runtime *rt = ctx;
+    hone_log_write(&rt->log, level, "%s", message);
+}
+
+static hone_store *open_lazily(hone_runtime *rt, hone_lazy_store *lazy, bool read_only, const char *name)
+{
+    const hone_store_options options = {
+        .struct_size = sizeof options,
+        .allocator = rt->allocator,
+        .log = log_of_store,
+        .log_ctx = rt,
+        .read_only = read_only,
+    };
+    hone_mutex_lock(&lazy->mutex);
+    if (!lazy->tried && lazy->url != NULL) {
+        lazy->tried = true;
+        if (hone_store_open_with(&options, lazy->url, &lazy->store, &lazy->error) != HONE_OK)
+            hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the %s: %s", name, lazy->error.message);
+    }
+    hone_store *store = lazy->store;
+    hone_mutex_unlock(&lazy->mutex);
+    return store;
+}
+
+hone_store *hone_runtime_store(hone_runtime *rt)
+{
+    return open_lazily(rt, &rt->store, false, "store");
+}
+
+hone_store *hone_runtime_system_store(hone_runtime *rt)
+{
+    return open_lazily(rt, &rt->system_store, true, "system store");
+}
+
+const char *hone_runtime_store_reason(hone_runtime *rt)
+{
+    return rt->store.url == NULL ? "there is no store: HONE_STORE is none, or neither XDG_CACHE_HOME nor HOME is a path"
+                                 : rt->store.error.message;
+}
+
+hone_pool *hone_runtime_pool(hone_runtime *rt)
+{
+    hone_mutex_lock(&rt->mutex);
+    if (rt->pool == NULL) {
+        hone_error err;
+        if (hone_pool_create(&rt->allocator, rt->pool_threads, &rt->pool, &err) != HONE_OK)
+            hone_log_write(&rt->log, HONE_LOG_WARNING, "kernels run on one thread: %s", err.message);
+    }
+    hone_pool *pool = rt->pool;
+    hone_mutex_unlock(&rt->mutex);
+    return pool;
+}
+
+hone_turn_environment hone_runtime_turn_environment(hone_runtime *rt)
+{
+    return (hone_turn_environment){&rt->flights, &rt->log, hone_runtime_store(rt), rt->device_locks};
+}
+
+hone_status hone_runtime_tune_environment(
+    hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err)
+{
+    hone_pool *pool = hone_runtime_pool(rt);
+    hone_mutex_lock(&rt->mutex);
+    hone_status status = HONE_OK;
+    if (rt->workers == NULL) status = hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, err);
+    hone_mutex_unlock(&rt->mutex);
+    if (status != HONE_OK) return status;
+    *out = (hone_tune_environment){
+        .allocator = rt->allocator,
+        .log = &rt->log,
+        .registry = rt->registry,
+        .device = device,
+        .says_who = rt->says_who,
+        .pool = pool,
+        .store = store ? hone_runtime_store(rt) : NULL,
+        .system_store = store ? hone_runtime_system_store(rt) : NULL,
+        .workers = rt->workers,
+        .zygote = rt->zygote,
+    };
+    return HONE_OK;
+}
+
+hone_policy hone_policy_of(hone_runtime *rt, const hone_context *context)
+{
+    return hone_context_policy(context, rt->policy);
+}

@@ -1,0 +1,289 @@
+// The HONE_* variables, each read once, at open. A value that is none is refused by name.
+#include "runtime/state/runtime.h"
+
+#include "base/error.h"
+#include "registry/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hone_status fail_value(hone_error *err, const char *name, const char *value, const char *expected)
+{
+    return hone_fail(err, HONE_INVALID_ARGUMENT, "runtime.open", "%s is '%s', expected %s", name, value, expected);
+}
+
+static hone_status read_policy(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (rt->policy != HONE_POLICY_DEFAULT) return HONE_OK;
+    if (hone_policy_parse(value, &rt->policy, NULL) == HONE_OK && rt->policy != HONE_POLICY_DEFAULT) return HONE_OK;
+    return fail_value(err, "HONE_POLICY", value, "tune, heuristic, fail or frozen");
+}
+
+static hone_status read_record(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) return fail_value(err, "HONE_RECORD", value, "0 or 1");
+    atomic_store(&rt->recording, value[0] == '1');
+    return HONE_OK;
+}
+
+static hone_status read_provenance(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) return fail_value(err, "HONE_PROVENANCE", value, "0 or 1");
+    rt->says_who = rt->says_who || value[0] == '1';
+    return HONE_OK;
+}
+
+static hone_status read_stable(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) return fail_value(err, "HONE_STABLE", value, "0 or 1");
+    rt->stable = rt->stable || value[0] == '1';
+    return HONE_OK;
+}
+
+static hone_status read_log(hone_runtime *rt, const char *value, hone_error *err)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(value, names[i]) != 0) continue;
+        rt->log.level = i;
+        return HONE_OK;
+    }
+    return fail_value(err, "HONE_LOG", value, "error, warning, info or debug");
+}
+
+static hone_status keep_text(hone_runtime *rt, char **to, const char *text, hone_error *err)
+{
+    *to = hone_copy_text(&rt->allocator, text, strlen(text));
+    return *to != NULL ? HONE_OK : hone_fail_memory(err, "runtime.open");
+}
+
+static hone_status keep_device_locks(hone_runtime *rt, const char *name, const char *value, hone_error *err)
+{
+    if (value[0] == '/' || strcmp(value, "none") == 0) return keep_text(rt, &rt->device_locks, value, err);
+    return fail_value(err, name, value, "an absolute path of a folder, or none");
+}
+
+static hone_status read_device_locks(hone_runtime *rt, const char *value, hone_error *err)
+{
+    return rt->device_locks != NULL ? HONE_OK : keep_device_locks(rt, "HONE_DEVICE_LOCKS", value, err);
+}
+
+static bool copy_part(char *out, size_t size, const char *text, size_t length)
+{
+    if (length == 0 || length >= size) return false;
+    memcpy(out, text, length);
+    out[length] = '\0';
+    return true;
+}
+
+static bool parse_rule(const char *text, size_t length, hone_rule *rule)
+{
+    const char *equals = memchr(text, '=', length);
+    if (equals == NULL) {
+        memcpy(rule->algorithm, "*", 2);
+        return copy_part(rule->kernel, sizeof rule->kernel, text, length);
+    }
+    size_t head = (size_t)(equals - text);
+    if (!copy_part(rule->algorithm, sizeof rule->algorithm, text, head)) return false;
+    // Algorithms stand in lower case in the registry.
+    for (char *letter = rule->algorithm; *letter != '\0'; letter++)
+        if (*letter >= 'A' && *letter <= 'Z') *letter = (char)(*letter - 'A' + 'a');
+    return copy_part(rule->kernel, sizeof rule->kernel, equals + 1, length - head - 1);
+}
+
+// A rule of HONE_FORCE names its algorithm: a kernel of all of them there is not.
+static bool is_bare(const hone_rule *rule)
+{
+    return strcmp(rule->algorithm, "*") == 0;
+}
+
+static hone_status read_rules(
+    hone_runtime *rt, hone_rules *rules, const char *name, const char *value, bool bare, hone_error *err)
+{
+    size_t capacity = 0;
+    for (const char *at = value; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        if (!hone_grow(&rt->allocator, &rules->rules, &capacity, rules->count + 1, sizeof *rules->rules))
+            return hone_fail_memory(err, "runtime.open");
+        hone_rule *rule = &rules->rules[rules->count];
+        if (!parse_rule(at, length, rule) || (!bare && is_bare(rule)))
+            return fail_value(
+                err, name, value,
+                bare ? "ALGORITHM=KERNEL or KERNEL, separated by commas" : "ALGORITHM=KERNEL, separated by commas");
+        rules->count++;
+        at += length;
+        if (*at == ',') at++;
+    }
+    return HONE_OK;
+}
+
+static hone_status read_force(hone_runtime *rt, const char *value, hone_error *err)
+{
+    return read_rules(rt, &rt->force, "HONE_FORCE", value, false, err);
+}
+
+static hone_status read_deny(hone_runtime *rt, const char *value, hone_error *err)
+{
+    return read_rules(rt, &rt->deny, "HONE_DENY", value, true, err);
+}
+
+// Platforms that are not named get a reason here, and so are not opened.
+static hone_status read_platforms(hone_runtime *rt, const char *value, hone_error *err)
+{
+    bool named[HONE_PLATFORM_COUNT] = {false};
+    for (const char *at = value; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        char name[32];
+        hone_platform platform;
+        if (!copy_part(name, sizeof name, at, length) || hone_platform_parse(name, &platform, NULL) != HONE_OK ||
+            platform >= HONE_PLATFORM_COUNT)
+            return fail_value(
+                err, "HONE_PLATFORMS", value, "names of platforms, separated by commas (hone devices lists them)");
+        named[platform] = true;
+        rt->platforms_asked |= 1u << platform;
+        at += length;
+        if (*at == ',') at++;
+    }
+    // Its devices may be those of another.
+    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++)
+        if (named[platform]) named[hone_platform_home((hone_platform)platform)] = true;
+    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++) {
+        static const char reason[] = "HONE_PLATFORMS does not name it";
+        if (named[platform]) continue;
+        if (platform == HONE_NATIVE)
+            return fail_value(err, "HONE_PLATFORMS", value, "a list with native in it: it is the platform of the CPU");
+        rt->reasons[platform] = hone_copy_text(&rt->allocator, reason, sizeof reason - 1);
+        if (rt->reasons[platform] == NULL) return hone_fail_memory(err, "runtime.open");
+    }
+    return HONE_OK;
+}
+
+static hone_status read_pack_path(hone_runtime *rt, const char *value, hone_error *err)
+{
+    return keep_text(rt, &rt->pack_path, value, err);
+}
+
+static const struct {
+    const char *name;
+    hone_status (*read)(hone_runtime *rt, const char *value, hone_error *err);
+} variables[] = {
+    {"HONE_POLICY", read_policy},
+    {"HONE_RECORD", read_record},
+    {"HONE_LOG", read_log},
+    {"HONE_FORCE", read_force},
+    {"HONE_DENY", read_deny},
+    {"HONE_PLATFORMS", read_platforms},
+    {"HONE_DEVICE_LOCKS", read_device_locks},
+    {"HONE_PROVENANCE", read_provenance},
+    {"HONE_STABLE", read_stable},
+    {"HONE_PACK_PATH", read_pack_path},
+};
+
+// $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.
+void hone_default_store_url(char *out, size_t size)
+{
+    const char *cache = hone_os_variable("XDG_CACHE_HOME");
+    const char *home = hone_os_variable("HOME");
+    int length = 0;
+    if (cache != NULL && cache[0] == '/')
+        length = snprintf(out, size, "sqlite:%s/hone/store.db", cache);
+    else if (home != NULL && home[0] == '/')
+        length = snprintf(out, size, "sqlite:%s/.cache/hone/store.db", home);
+    if (length <= 0 || (size_t)length >= size) out[0] = '\0';
+}
+
+// What the environment would be told about, told about the options.
+static hone_status check_options(const hone_runtime_options *options, hone_error *err)
+{
+    static const unsigned flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE |
+                                  HONE_RUNTIME_PROVENANCE | HONE_RUNTIME_STABLE;
+    if (options->policy < HONE_POLICY_DEFAULT || options->policy > HONE_POLICY_FROZEN)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open",
+            "options.policy is %d, expected HONE_POLICY_TUNE, _HEURISTIC, _FAIL, _FROZEN or _DEFAULT",
+            (int)options->policy);
+    if ((options->flags & ~flags) != 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.flags is 0x%x, expected a set of HONE_RUNTIME_* flags",
+            options->flags);
+    if (options->threads < 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.threads is %d, expected 0 (all usable ones) or more",
+            (int)options->threads);
+    if (options->log_level < 0 || options->log_level > 3)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.log_level is %d, expected 0 to 3", options->log_level);
+    return HONE_OK;
+}
+
+static hone_status choose_system_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
+{
+    if (url == NULL && environment) url = hone_os_variable("HONE_SYSTEM_STORE");
+    if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) return HONE_OK;
+    return keep_text(rt, &rt->system_store.url, url, err);
+}
+
+static hone_status choose_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
+{
+    char fallback[4096] = "";
+    if (url == NULL && environment) url = hone_os_variable("HONE_STORE");
+    if (url == NULL) {
+        hone_default_store_url(fallback, sizeof fallback);
+        url = fallback;
+    }
+    if (url[0] == '\0' || strcmp(url, "none") == 0) return HONE_OK;
+    return keep_text(rt, &rt->store.url, url, err);
+}
+
+// Whoever names a lock file wants every choice pinned: one that cannot be read stops the program.
+static hone_status read_lock(hone_runtime *rt, const char *path, bool environment, hone_error *err)
+{
+    bool named = path == NULL && environment;
+    if (named) path = hone_os_variable("HONE_LOCK");
+    if (path == NULL || path[0] == '\0' || strcmp(path, "none") == 0) return HONE_OK;
+    hone_status status = keep_text(rt, &rt->lock_path, path, err);
+    if (status != HONE_OK) return status;
+    status = hone_lock_read(rt->allocator, path, 0, &rt->lock, err);
+    return status == HONE_OK ? HONE_OK : hone_fail_prefix(err, status, named ? "HONE_LOCK" : "options.lock_file");
+}
+
+hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err)
+{
+    hone_status checked = check_options(options, err);
+    if (checked != HONE_OK) return checked;
+    bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
+    rt->says_who = (options->flags & HONE_RUNTIME_PROVENANCE) != 0;
+    rt->stable = (options->flags & HONE_RUNTIME_STABLE) != 0;
+    if (options->device_locks != NULL)
+        checked = keep_device_locks(rt, "options.device_locks", options->device_locks, err);
+    if (checked != HONE_OK) return checked;
+    for (size_t i = 0; environment && i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = hone_os_variable(variables[i].name);
+        if (value == NULL || value[0] == '\0') continue;
+        hone_status status = variables[i].read(rt, value, err);
+        if (status != HONE_OK) return status;
+    }
+    if (options->log_level != 0) rt->log.level = options->log_level;
+    if (rt->policy == HONE_POLICY_DEFAULT) rt->policy = HONE_POLICY_HEURISTIC;
+    hone_status status = choose_store(rt, options->store, environment, err);
+    if (status == HONE_OK) status = choose_system_store(rt, options->system_store, environment, err);
+    return status == HONE_OK ? read_lock(rt, options->lock_file, environment, err) : status;
+}
+
+bool hone_rules_match(const hone_rules *rules, const char *algorithm, const char *kernel)
+{
+    for (size_t i = 0; i < rules->count; i++) {
+        const hone_rule *rule = &rules->rules[i];
+        if (strcmp(rule->kernel, kernel) != 0) continue;
+        if (strcmp(rule->algorithm, "*") == 0 || strcmp(rule->algorithm, algorithm) == 0) return true;
+    }
+    return false;
+}
+
+const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm)
+{
+    for (size_t i = rules->count; i > 0; i--)
+        if (strcmp(rules->rules[i - 1].algorithm, algorithm) == 0) return rules->rules[i - 1].kernel;
+    return NULL;
+}
