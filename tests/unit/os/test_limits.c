@@ -154,27 +154,38 @@ static void version_1_limits_memory_too(void **state)
     assert_int_equal(left_by_group(), -1);
 }
 
+// What the process uses, by a line of its status: a MiB less than the limit.
+static void put_used(const char *line)
+{
+    char status[64];
+    snprintf(status, sizeof status, "Name:\tx\n%s:\t %llu kB\n", line, (1ULL << 30) - 1024);
+    put("/proc/self/status", status);
+}
+
+static void a_mebibyte_is_left_by(const char *limit)
+{
+    const char *by = "";
+    assert_int_equal(hone_os_memory_left(root, &by), MEBIBYTE);
+    assert_string_equal(by, limit);
+}
+
 static void the_process_has_limits_of_its_own(void **state)
 {
     (void)state;
-    static const struct {
-        int resource;
-        const char *used, *by;
-    } cases[] = {{RLIMIT_AS, "VmSize", "its limit of address space"}, {RLIMIT_DATA, "VmData", "its limit of data"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rlimit before, tight;
-        char status[64];
-        const char *by = "";
-        assert_int_equal(getrlimit(cases[i].resource, &before), 0);
-        tight = before;
-        tight.rlim_cur = (rlim_t)1 << 40; // far from what this process has: it goes on
-        snprintf(status, sizeof status, "Name:\tx\n%s:\t %llu kB\n", cases[i].used, (1ULL << 30) - 1024);
-        put("/proc/self/status", status);
-        assert_int_equal(setrlimit(cases[i].resource, &tight), 0);
-        assert_int_equal(hone_os_memory_left(root, &by), MEBIBYTE);
-        assert_string_equal(by, cases[i].by);
-        assert_int_equal(setrlimit(cases[i].resource, &before), 0);
-    }
+    struct rlimit space, data;
+    const rlim_t far = (rlim_t)1 << 40; // far from what this process has: it goes on
+    assert_int_equal(getrlimit(RLIMIT_AS, &space), 0);
+    assert_int_equal(getrlimit(RLIMIT_DATA, &data), 0);
+
+    put_used("VmSize");
+    assert_int_equal(setrlimit(RLIMIT_AS, &(struct rlimit){far, space.rlim_max}), 0);
+    a_mebibyte_is_left_by("its limit of address space");
+    assert_int_equal(setrlimit(RLIMIT_AS, &space), 0);
+
+    put_used("VmData");
+    assert_int_equal(setrlimit(RLIMIT_DATA, &(struct rlimit){far, data.rlim_max}), 0);
+    a_mebibyte_is_left_by("its limit of data");
+    assert_int_equal(setrlimit(RLIMIT_DATA, &data), 0);
 }
 
 static void put_cache(int index, const char *level, const char *type, const char *size)
