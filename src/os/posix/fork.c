@@ -204,11 +204,12 @@ static bool have(hone_mutex *mutex)
     return true;
 }
 
+// Who does not hold the mutex leaves its depth alone: adding nothing writes, too, over what the holder counts meanwhile.
 static bool have_again(hone_mutex *mutex)
 {
-    bool is_mine = hone_mutex_is_mine(mutex);
-    mutex->depth += is_mine;
-    return is_mine;
+    if (!hone_mutex_is_mine(mutex)) return false;
+    mutex->depth++;
+    return true;
 }
 
 // A thread comes in when it has the mutex: one that came in first and then waited would keep a fork waiting for who has it.
