@@ -487,11 +487,10 @@ class Unverified(CommandTest):
     def test_what_was_found_wrong_for_one_call_answers_no_other(self):
         self.write_pack(kernels=[("no_scale", 55)])
         with_kernel = ["--kernel", "no_scale"]
-        # Right where the scale does not show: there it is verified, and near calls may take it.
+        # Right where the scale does not show: there it is verified, and nowhere else.
         self.tune("softmax(f32[4,64])", *with_kernel)
         self.assertEqual(self.explain("softmax(f32[4,64])")["source"], "store")
-        near = self.explain("softmax(f32[8,64])")
-        self.assertEqual((near["source"], near["kernel"]), ("transfer", "no_scale"))
+        self.assertNotEqual(self.explain("softmax(f32[8,64])")["kernel"], "no_scale")
         # Wrong elsewhere: from then on it answers nowhere, by no link.
         self.assertIn("the reference says", self.tune("softmax(f32[4,64], scale=0.5)", *with_kernel, code=NO).err)
         for call in ("softmax(f32[4,64])", "softmax(f32[8,64])", "softmax(f32[4,64], scale=0.5)",
@@ -509,6 +508,16 @@ class Unverified(CommandTest):
         self.tune("softmax(f32[4,64], scale=0.5)", *with_kernel)
         answer = self.explain("softmax(f32[4,64], scale=0.5)")
         self.assertEqual((answer["kernel"], answer["source"], answer["verified"]), ("no_scale", "store", True))
+
+    def test_what_was_verified_for_one_call_answers_no_near_one_that_another_kernel_can_run(self):
+        self.write_pack(kernels=[("no_scale", 55)])
+        self.tune("softmax(f32[4,64])", "--kernel", "no_scale")
+        for call in ("softmax(f32[4,64], scale=0.5)", "softmax(f32[4,65])", "softmax(f32[8,64], scale=2.0)"):
+            answer = self.explain(call)
+            self.assertNotEqual(answer["kernel"], "no_scale", call)
+            why = {row["name"]: row["why"] for row in answer["kernels"]}
+            self.assertIn("was never verified for this call", why["no_scale"])
+            self.assertEqual(self.hone("run", call, "--json", env=self.env).json["verified"], True)
 
     def test_what_a_user_names_is_followed_and_warned_of(self):
         self.write_pack(kernels=[("no_scale", 55)])
@@ -537,6 +546,11 @@ class Unverified(CommandTest):
         self.assertEqual(self.hone("run", "twice(f32[64])", "--json", env=self.env).json["kernel"], "plain")
         self.hone("tune", "twice(f32[64])", *QUICK, env=self.env)
         self.assertEqual(self.hone("run", "twice(f32[64])", "--json", env=self.env).json["kernel"], "fast")
+        # Of a near call the reference is sure; where it is not there what a contest has verified nearby is the best word.
+        self.assertEqual(self.hone("run", "twice(f32[65])", "--json", env=self.env).json["kernel"], "plain")
+        without = {**self.env, "HONE_DENY": "twice=plain"}
+        answer = self.hone("explain", "twice(f32[65])", "--json", env=without).json
+        self.assertEqual((answer["kernel"], answer["source"]), ("fast", "transfer"))
 
     def test_a_pack_is_no_reference_of_an_algorithm_that_it_does_not_bring(self):
         self.write_pack(kernels=[("zeros", 99)])

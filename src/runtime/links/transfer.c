@@ -28,8 +28,23 @@ typedef struct asker {
     known_kernel kernels[MOST_KERNELS];
     size_t count;
     hone_negatives negatives; // what failed for this very call
+    bool asked, is_sure;      // whether a kernel that needs no contest can run the call
     bool out_of_memory;
 } asker;
+
+// Whether a kernel can run the call that is no pack's, or the reference that its pack brings: right without a contest. A
+// kernel that was verified for another shape or scalar may ignore what differs, so it does not answer ahead of these.
+static bool is_sure(asker *a)
+{
+    size_t count = 0;
+    hone_error why = {.message = ""};
+    const hone_kernel_ref *const *kernels = hone_registry_list(a->request->op->algorithm, &count);
+    for (size_t i = 0; i < count && !a->asked; i++)
+        a->is_sure = a->is_sure || (hone_request_admits(a->request, kernels[i], &why) == HONE_OK &&
+                                    hone_request_trusts(a->request, kernels[i], &why) == HONE_OK);
+    a->asked = true;
+    return a->is_sure;
+}
 
 static known_kernel *know(asker *a, const hone_kernel_ref *ref)
 {
@@ -55,7 +70,8 @@ static bool admits(void *ctx, const char *kernel, const char *config, const char
         hone_kernel_for_device(a->request->op->algorithm, kernel, HONE_PLATFORM_NONE, a->request->device);
     if (ref == NULL || a->out_of_memory || (revision != NULL && strcmp(revision, ref->kernel.revision) != 0))
         return false;
-    if (revision == NULL && hone_kernel_is_of_pack(ref)) return false; // which code was verified nobody knows
+    // Without a revision nobody knows which code was verified.
+    if (hone_kernel_is_of_pack(ref) && (revision == NULL || is_sure(a))) return false;
     const known_kernel *known = know(a, ref);
     return known != NULL && known->space != NULL &&
            hone_config_from_json(ref->space, config, strlen(config), &read, NULL) == HONE_OK &&

@@ -1,9 +1,9 @@
 // Which kernels may answer a call that nobody has measured, and which may not answer any more (negatives.c).
 //
 // A guess (transfer, heuristic) takes a kernel at its word. The library's own kernels are verified by its tests, and a
-// program's by the program; what a pack brings is not, before a contest has verified it. And a kernel that is not the
-// library's own and was found wrong once, for whatever call, with whatever config, on whatever device, is not guessed with
-// until its revision changes; the config with which it was wrong answers no call any more, also where it was verified before.
+// program's by the program; what a pack brings is not, before a contest has verified it for this call, or for a near one where
+// no other kernel can run this one. And a kernel that is not the library's own and was found wrong once, for whatever call, with
+// whatever config, on whatever device, is not guessed with until its revision changes; the config with which it was wrong answers no call any more, also where it was verified before.
 // What a user names (override, overlay, lock, an entry of the cache) is followed, with a warning.
 #ifndef HONE_RUNTIME_LINKS_TRUST_H
 #define HONE_RUNTIME_LINKS_TRUST_H
