@@ -146,13 +146,15 @@ static hone_status check_config(const hone_importer *importer, const hone_store_
     if (status != HONE_OK || importer->registry == NULL) return status;
     const hone_algorithm_entry *algorithm =
         hone_registry_find(importer->registry, decision->key.algorithm, decision->key.version);
+    hone_registry_reader reader;
+    hone_registry_enter(importer->registry, &reader);
     const hone_kernel_ref *kernel =
         algorithm == NULL ? NULL : hone_kernel_by_name(algorithm, decision->kernel, platform);
+    if (kernel != NULL) status = HONE_INVALID_ARGUMENT;
     // One for each backend may have the name.
-    for (; kernel != NULL; kernel = hone_kernel_after(algorithm, kernel, platform)) {
+    for (; kernel != NULL && status == HONE_INVALID_ARGUMENT; kernel = hone_kernel_after(algorithm, kernel, platform))
         status = hone_config_from_json(kernel->space, decision->config, strlen(decision->config), &config, why);
-        if (status != HONE_INVALID_ARGUMENT) return status;
-    }
+    hone_registry_leave(&reader);
     return status;
 }
 

@@ -182,15 +182,18 @@ static bool is_current(
     hone_platform platform = HONE_PLATFORM_NONE;
     hone_config config;
     if (platform_name != NULL && hone_platform_parse(platform_name, &platform, NULL) != HONE_OK) return false;
+    hone_registry_reader reader;
+    bool found = false;
+    hone_registry_enter(algorithm->registry, &reader);
     const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, kernel_name, platform);
     // One for each backend may have the name.
-    for (; kernel != NULL; kernel = hone_kernel_after(algorithm, kernel, platform)) {
+    for (; kernel != NULL && !found; kernel = hone_kernel_after(algorithm, kernel, platform)) {
         if (revision != NULL && strcmp(revision, kernel->kernel.revision) != 0) continue;
-        if (kernel->kernel.is_reference ||
-            hone_config_from_json(kernel->space, config_text, strlen(config_text), &config, NULL) == HONE_OK)
-            return true;
+        found = kernel->kernel.is_reference ||
+                hone_config_from_json(kernel->space, config_text, strlen(config_text), &config, NULL) == HONE_OK;
     }
-    return false;
+    hone_registry_leave(&reader);
+    return found;
 }
 
 // What of a store goes. Once without a lock, to find the keys that have something that goes; then, where there are any, again

@@ -244,11 +244,15 @@ static bool (*const ways[])(matcher *m) = {match_label, match_recorded, match_pr
 
 static bool has_kernel(const hone_algorithm_entry *entry)
 {
+    hone_registry_reader reader;
+    hone_registry_enter(entry->registry, &reader);
     size_t count;
+    bool found = false;
     const hone_kernel_ref *const *kernels = hone_registry_list(entry, &count);
-    for (size_t i = 0; i < count; i++)
-        if (!kernels[i]->kernel.is_reference) return true;
-    return false;
+    for (size_t i = 0; i < count && !found; i++)
+        found = !kernels[i]->kernel.is_reference;
+    hone_registry_leave(&reader);
+    return found;
 }
 
 static void say_why_not(matcher *m)

@@ -17,15 +17,10 @@ static const char in_kernels[] = "registry.kernels";
 static batch *batch_create(const hone_allocator *allocator)
 {
     batch *made = hone_alloc(allocator, sizeof *made);
-    if (made != NULL) made->arena.allocator = *allocator;
+    if (made == NULL) return NULL;
+    made->arena.allocator = *allocator;
+    atomic_init(&made->references, 1);
     return made;
-}
-
-// The batch lives as long as the registry from here on.
-static void keep(hone_registry *registry, batch *owned)
-{
-    owned->next = registry->batches;
-    registry->batches = owned;
 }
 
 // Algorithms --------------------------------------------------------------------------------------------------------
@@ -132,7 +127,7 @@ static hone_status add_algorithm(
     const algorithm_list *list = list_with(owned, old, &made->entry);
     if (list == NULL) return hone_fail_memory(err, in_algorithm);
     atomic_store_explicit(&registry->algorithms, list, memory_order_release);
-    keep(registry, owned);
+    hone_registry_keep(registry, owned);
     *out_kept = true;
     return HONE_OK;
 }
@@ -293,6 +288,7 @@ static hone_status build_ref(
             unknown.message);
     }
     ref->registry = registry;
+    ref->batch = owned;
     ref->owner = registry->owner;
     ref->builtin = builtin;
     status = hone_registry_copy_code(&owned->arena, kernel, err);
@@ -371,17 +367,33 @@ static bool seen_before(const batch *owned, size_t index)
     return false;
 }
 
-// Makes every list first, then swaps them all in.
-static bool publish(batch *owned)
+// Lets go of what a list had that the next one has not.
+static void retire_replaced(hone_registry *registry, const batch *owned, const kernel_list *old)
+{
+    for (size_t i = 0; i < old->count; i++)
+        if (is_replaced(owned, old->refs[i]) && --old->refs[i]->batch->registered == 0)
+            hone_registry_retire(registry, old->refs[i]->batch);
+}
+
+// Makes every list first, then swaps them all in. The old ones may be freed as soon as their last kernel is.
+static bool publish(hone_registry *registry, batch *owned)
 {
     const kernel_list **lists = hone_arena_array(&owned->arena, owned->count, sizeof *lists);
-    if (lists == NULL) return false;
+    const kernel_list **old = hone_arena_array(&owned->arena, owned->count, sizeof *old);
+    if (lists == NULL || old == NULL) return false;
     for (size_t i = 0; i < owned->count; i++)
         if (!seen_before(owned, i) && (lists[i] = next_list(owned, owned->refs[i].algorithm)) == NULL) return false;
     for (size_t i = 0; i < owned->count; i++)
         if (lists[i] != NULL)
-            atomic_store_explicit(
-                &((owned_algorithm *)owned->refs[i].algorithm)->kernels, lists[i], memory_order_release);
+            old[i] = atomic_exchange_explicit(
+                &((owned_algorithm *)owned->refs[i].algorithm)->kernels, lists[i], memory_order_acq_rel);
+    owned->registered = owned->count;
+    hone_registry_keep(registry, owned);
+    hone_registry_reader reader; // of the old lists
+    hone_registry_enter(registry, &reader);
+    for (size_t i = 0; i < owned->count; i++)
+        if (old[i] != NULL) retire_replaced(registry, owned, old[i]);
+    hone_registry_leave(&reader);
     return true;
 }
 
@@ -442,12 +454,11 @@ hone_status hone_registry_put_kernels(
     if (owned == NULL) return hone_fail_memory(err, in_kernels);
     status = build_refs(registry, owned, kernels, count, builtin, err);
     if (status == HONE_OK) status = settle_duplicates(owned, replace, err);
-    if (status == HONE_OK && !publish(owned)) status = hone_fail_memory(err, in_kernels);
+    if (status == HONE_OK && !publish(registry, owned)) status = hone_fail_memory(err, in_kernels);
     if (status != HONE_OK) {
         hone_registry_batch_destroy(owned, &registry->allocator);
         return status;
     }
-    keep(registry, owned);
     registry->next_order += (uint32_t)count;
     return HONE_OK;
 }

@@ -22,6 +22,7 @@ hone_status hone_registry_create(
     if (registry == NULL) return hone_fail_memory(err, "registry.create");
     hone_mutex_init(&registry->mutex);
     hone_mutex_init(&registry->late_mutex);
+    hone_mutex_init(&registry->life);
     registry->allocator = *allocator;
     registry->present_backends = present_backends;
     registry->default_backend = default_backend;
@@ -30,6 +31,10 @@ hone_status hone_registry_create(
     atomic_init(&registry->algorithms, &no_algorithms);
     atomic_init(&registry->deferred, NULL);
     atomic_init(&registry->late_done, true);
+    atomic_init(&registry->retired, NULL);
+    atomic_init(&registry->epoch, 1);
+    for (int i = 0; i < 3; i++)
+        atomic_init(&registry->readers[i], 0);
     *out = registry;
     return HONE_OK;
 }
@@ -47,17 +52,6 @@ void hone_registry_set_hardware(
     registry->features = features;
 }
 
-void hone_registry_batch_destroy(batch *owned, const hone_allocator *allocator)
-{
-    for (size_t i = 0; i < owned->count; i++) {
-        hone_space_release(&owned->refs[i].space);
-        hone_signature_release(&owned->refs[i].signature);
-    }
-    hone_signature_release(&owned->signature);
-    hone_arena_destroy(&owned->arena);
-    hone_free(allocator, owned);
-}
-
 void hone_registry_destroy(hone_registry **registry)
 {
     hone_registry *gone = *registry;
@@ -69,6 +63,7 @@ void hone_registry_destroy(hone_registry **registry)
         hone_registry_batch_destroy(owned, &gone->allocator);
     }
     hone_registry_deferred_destroy(gone);
+    hone_mutex_deinit(&gone->life);
     hone_mutex_deinit(&gone->late_mutex);
     hone_mutex_deinit(&gone->mutex);
     hone_allocator allocator = gone->allocator;
@@ -254,6 +249,18 @@ const hone_kernel_ref *hone_kernel_after(
     for (size_t i = 0; i < list->count; i++)
         if (list->refs[i] == kernel) return named_from(list, i + 1, kernel->kernel.name, platform);
     return NULL;
+}
+
+bool hone_kernel_is_registered(const hone_kernel_ref *kernel)
+{
+    hone_registry_reader reader;
+    bool found = false;
+    hone_registry_enter(kernel->registry, &reader);
+    const kernel_list *list = hone_registry_kernels_now(kernel->algorithm);
+    for (size_t i = 0; i < list->count && !found; i++)
+        found = list->refs[i] == kernel;
+    hone_registry_leave(&reader);
+    return found;
 }
 
 const hone_kernel_ref *hone_kernel_for_device(

@@ -9,7 +9,8 @@
 typedef struct hone_registry hone_registry;
 typedef struct hone_algorithm_entry hone_algorithm_entry;
 
-// One registered kernel. Immutable; lives as long as the registry (also when it was replaced: plans may hold it).
+// One registered kernel. Immutable. It lives while it is registered; when it was replaced, until the readers that may have
+// seen it have left and the last that retained it has released it.
 struct hone_kernel_ref {
     hone_kernel kernel; // copied; its strings belong to the registry, and its revision is never NULL
     const hone_algorithm_entry *algorithm;
@@ -19,8 +20,16 @@ struct hone_kernel_ref {
     bool builtin;         // registered by the library itself: a spawned worker knows it too
     uint64_t unsupported; // bit i: the algorithm's parameter i is not in the kernel's own signature
     hone_registry *registry;
-    void *owner; // the runtime; for hone_kernel_run
+    struct hone_registry_batch *batch; // that it was registered with, and is freed with; NULL: it is no registry's
+    void *owner;                       // the runtime; for hone_kernel_run
 };
+
+// Who looks kernels up is a reader meanwhile: no kernel and no list of kernels that it sees is freed before it leaves. What
+// lives longer than the reader retains its kernels. Where nobody replaces kernels (the command, a worker) nobody need enter.
+typedef struct hone_registry_reader {
+    hone_registry *registry; // NULL: it is not inside
+    uint64_t since;
+} hone_registry_reader;
 
 // One algorithm at one version. Immutable but for `kernels`, which is read through hone_registry_list.
 struct hone_algorithm_entry {
@@ -47,7 +56,19 @@ void hone_registry_set_hardware(
     hone_registry *registry, uint32_t present_backends, hone_backend default_backend, uint64_t features);
 // platforms: one bit a hone_platform whose kernels are not to run, though their device may be here.
 void hone_registry_leave_out(hone_registry *registry, uint32_t platforms);
+// No kernel may be retained any more.
 void hone_registry_destroy(hone_registry **registry);
+// A thread may be inside as often as it likes, each time with a reader of its own. Neither allocates or waits; leaving twice is
+// leaving once, and a reader of zeros never entered. Threads: any, but a reader leaves on the thread that entered.
+void hone_registry_enter(hone_registry *registry, hone_registry_reader *reader);
+void hone_registry_leave(hone_registry_reader *reader);
+// In a child process: the readers of the parent's other threads are not there. Forked by a thread that is inside, the child
+// frees no replaced kernel when others were inside too.
+void hone_registry_in_child(hone_registry *registry);
+// Retain what is registered only as a reader, or what is retained already. The last release frees a kernel that was replaced,
+// as soon as no reader can see it. Threads: any.
+const hone_kernel_ref *hone_kernel_retain(const hone_kernel_ref *kernel);
+void hone_kernel_release(const hone_kernel_ref *kernel);
 // Registering an algorithm again is fine when signature and reference are the same.
 hone_status hone_registry_add_algorithm(
     hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err);
@@ -78,7 +99,7 @@ hone_status hone_registry_load(hone_registry *registry, hone_error *err);
 const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version);
 // Fills err with HONE_NOT_FOUND and the names there are; for a deferred name that cannot be registered, with the reason.
 hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err);
-// The kernels by falling priority, then order, as of now: an immutable array that lives as long as the registry.
+// The kernels by falling priority, then order, as of now: an immutable array, good until the reader leaves.
 const hone_kernel_ref *const *hone_registry_list(const hone_algorithm_entry *algorithm, size_t *out_count);
 // All algorithms as of now, sorted by name, then version. Lives as long as the registry.
 const hone_algorithm_entry *const *hone_registry_all(hone_registry *registry, size_t *out_count);
@@ -116,6 +137,8 @@ const hone_kernel_ref *hone_kernel_by_name(
 //   device  NULL: not known
 const hone_kernel_ref *hone_kernel_for_device(
     const hone_algorithm_entry *algorithm, const char *name, hone_platform platform, const hone_device_info *device);
+// Whether it is in its algorithm's list as of now, and not replaced. Its caller retains it or is a reader.
+bool hone_kernel_is_registered(const hone_kernel_ref *kernel);
 // The next one of that name and platform behind another; NULL: there is none.
 const hone_kernel_ref *hone_kernel_after(
     const hone_algorithm_entry *algorithm, const hone_kernel_ref *kernel, hone_platform platform);

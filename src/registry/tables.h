@@ -1,9 +1,10 @@
 // What the registry is made of; shared by the files of this folder only.
 //
 // Readers never lock: an algorithm's kernels and the list of all algorithms are immutable arrays behind one atomic
-// pointer each. A writer, under the mutex, makes the next array beside the one in use and then swaps the pointer. Arrays
-// that were swapped out stay until the registry dies, because a reader may still walk them; they are as many as there
-// were registrations.
+// pointer each. A writer, under the mutex, makes the next array beside the one in use and then swaps the pointer. What was
+// swapped out stays with its batch, because a reader may still walk it, and so do the kernels that were replaced. A batch
+// whose kernels were all replaced has no list in use either: each replacement made a newer one. It goes when the readers
+// that were inside then have left, and nobody retains a kernel of it (life.c). An algorithm stays until the registry dies.
 #ifndef HONE_REGISTRY_TABLES_H
 #define HONE_REGISTRY_TABLES_H
 
@@ -30,8 +31,12 @@ typedef struct algorithm_list {
 } algorithm_list;
 
 // All memory of one registration. It joins the registry when the registration succeeds and dies when it is refused.
-typedef struct batch {
-    struct batch *next;
+typedef struct hone_registry_batch {
+    struct hone_registry_batch *next, **link; // of the registry's batches, under life
+    struct hone_registry_batch *next_retired; // under life
+    uint64_t retired;                         // the epoch in which its last kernel was replaced
+    atomic_size_t references;                 // the registry's, and those of hone_kernel_retain
+    size_t registered;                        // kernels of it that are not replaced; under the registry's mutex
     hone_arena arena;
     hone_kernel_ref *refs; // count of them, each with a signature and a space to release
     size_t count;
@@ -65,9 +70,17 @@ struct hone_registry {
     bool late_running;          // under late_mutex
     hone_mutex late_mutex;      // taken again by what comes late and looks names up; before the other
     deferred *_Atomic deferred; // the newest; a list that only grows at this end
-    batch *batches;
     uint32_t next_order;
+    hone_mutex life; // batches and what changes the epoch; the innermost
+    batch *batches;
+    batch *_Atomic retired;
+    atomic_uint_fast64_t epoch;
+    atomic_size_t readers[3]; // inside since the epoch of this number, modulo 3
 };
+
+// life.c: a batch joins, or leaves with its last kernel replaced.
+void hone_registry_keep(hone_registry *registry, batch *owned);
+void hone_registry_retire(hone_registry *registry, batch *gone);
 
 // Lower case of a name that may end with "@vVERSION". False when no algorithm can have that name (empty, too long).
 typedef struct registry_name {

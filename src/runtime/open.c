@@ -42,6 +42,7 @@ static void in_child(void *ctx)
     hone_runtime *rt = ctx;
     hone_flights_in_child(&rt->flights);
     hone_plan_table_in_child(&rt->plans);
+    hone_registry_in_child(rt->registry);
 }
 
 static void free_ops(hone_runtime *rt)
@@ -51,12 +52,6 @@ static void free_ops(hone_runtime *rt)
         rt->ops = op->next;
         hone_free(&rt->allocator, op);
     }
-    while (rt->asides != NULL) {
-        hone_aside *aside = rt->asides;
-        rt->asides = aside->next;
-        hone_free(&rt->allocator, aside);
-    }
-    hone_runtime_forget_wrongs(rt);
 }
 
 // What only the user's own reference keeps open.
@@ -82,6 +77,8 @@ static void destroy(hone_runtime *rt)
     hone_store_close(&rt->store.store);
     hone_store_close(&rt->system_store.store);
     hone_recorder_destroy(&rt->recorder);
+    hone_runtime_forget_asides(rt, true);
+    hone_runtime_forget_wrongs(rt, true);
     hone_registry_destroy(&rt->registry);
     hone_runtime_close_packs(rt);
     hone_runtime_close_platforms(rt);

@@ -10,7 +10,8 @@ hone_status hone_runtime_parse_call(
 // packs.c: has the packs of HONE_PACK_PATH read by the first look-up of an algorithm; and closes them, after the registry.
 void hone_runtime_await_packs(hone_runtime *rt);
 void hone_runtime_close_packs(hone_runtime *rt);
-// After kernels were registered or replaced: plans that did not know them go.
+// After kernels were registered or replaced: plans that did not know them go, and what was known against those that are not
+// registered any more.
 void hone_runtime_kernels_changed(hone_runtime *rt);
 // Waits for the turn and tunes; what another thread or process has found meanwhile is taken where the options allow it.
 // outlook: written when a contest took place, else left as it was; NULL: not asked.

@@ -146,10 +146,13 @@ static hone_status measure(
     hone_status status = hone_runtime_contest_environment(rt, item->device, true, &environment, err);
     if (status == HONE_OK) status = hone_turn_begin_device(&turn, &turns, item->device, call, options, err);
     if (status != HONE_OK) return status;
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
     hone_thread_self.depth++;
     status =
         hone_audit_run(&environment, op->algorithm, call, &item->decision, threshold, options, &item->audited, err);
     hone_thread_self.depth--;
+    hone_registry_leave(&reader);
     hone_turn_end_measuring(&turn);
     return status;
 }

@@ -73,6 +73,9 @@ hone_status hone_context_derive(
             "the policy is %d, expected HONE_POLICY_TUNE, _HEURISTIC, _FAIL or _FROZEN", (int)policy);
     if (override_ == NULL) return hone_context_new(rt->allocator, parent, overlay, NULL, policy, out, err);
     hone_context_override checked;
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
     hone_status status = check_override(rt, override_, &checked, err);
+    hone_registry_leave(&reader);
     return status == HONE_OK ? hone_context_new(rt->allocator, parent, overlay, &checked, policy, out, err) : status;
 }

@@ -36,7 +36,7 @@ const hone_kernel_ref *hone_entry_kernel(
     return first;
 }
 
-hone_status hone_entry_decision(
+static hone_status read_entry(
     hone_runtime *rt, const hone_entry *entry, hone_source source, hone_decision *out, hone_error *err)
 {
     char name[HONE_NAME_SIZE], version[16];
@@ -67,4 +67,14 @@ hone_status hone_entry_decision(
     hone_decision_fill(out, kernel, &config, entry->key);
     out->source = source;
     return HONE_OK;
+}
+
+hone_status hone_entry_decision(
+    hone_runtime *rt, const hone_entry *entry, hone_source source, hone_decision *out, hone_error *err)
+{
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
+    hone_status status = read_entry(rt, entry, source, out, err);
+    hone_registry_leave(&reader);
+    return status;
 }

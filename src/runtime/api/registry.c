@@ -1,6 +1,7 @@
 // The public face of the registry: the runtime's own.
 #include "base/error.h"
 #include "runtime/api/api.h"
+#include "runtime/links/trust.h"
 
 #include <string.h>
 
@@ -20,17 +21,15 @@ static bool is_outdated(void *ctx, const hone_plan_entry *entry)
 {
     (void)ctx;
     if (entry->source == HONE_SOURCE_HEURISTIC || entry->source == HONE_SOURCE_TRANSFER) return true;
-    size_t count = 0;
-    const hone_kernel_ref *const *kernels = hone_registry_list(entry->kernel->algorithm, &count);
-    for (size_t i = 0; i < count; i++)
-        if (kernels[i] == entry->kernel) return false;
-    return true;
+    return !hone_kernel_is_registered(entry->kernel);
 }
 
 void hone_runtime_kernels_changed(hone_runtime *rt)
 {
     hone_runtime_answers_changed(rt);
     hone_plan_table_drop(&rt->plans, is_outdated, NULL);
+    hone_runtime_forget_asides(rt, false);
+    hone_runtime_forget_wrongs(rt, false);
 }
 
 hone_status hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)
@@ -56,7 +55,14 @@ hone_status hone_registry_get(
 {
     hone_status status = need_runtime(rt, "registry.get", err);
     if (status == HONE_OK) status = hone_runtime_wake(rt, err);
-    return status == HONE_OK ? hone_registry_query(rt->registry, query, out_kernel, err) : status;
+    if (status != HONE_OK) return status;
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
+    status = hone_registry_query(rt->registry, query, out_kernel, err);
+    if (status == HONE_OK)
+        (void)hone_kernel_retain(*out_kernel); // nobody gives it back: it lives as long as the runtime
+    hone_registry_leave(&reader);
+    return status;
 }
 
 // Calls the operation under an override of exactly this kernel: checks, defaults and errors are those of any call.
@@ -135,11 +141,15 @@ hone_status hone_registry_kernels(
     hone_error why;
     if (entry == NULL) status = hone_registry_fail_unknown(rt->registry, algorithm, &why);
     if (status != HONE_OK && status != HONE_NOT_FOUND) return hone_fail(err, status, why.where, "%s", why.message);
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
     size_t count = 0;
     const hone_kernel_ref *const *kernels = entry == NULL ? NULL : hone_registry_list(entry, &count);
-    const hone_kernel_ref **copy = hone_alloc_array(&rt->allocator, count + 1, sizeof *copy);
+    const hone_kernel_ref **copy = hone_alloc_array(&rt->allocator, count + 1, sizeof *copy); // NULL behind the last
+    for (size_t i = 0; copy != NULL && i < count; i++)
+        copy[i] = hone_kernel_retain(kernels[i]);
+    hone_registry_leave(&reader);
     if (copy == NULL) return hone_fail_memory(err, "registry.kernels");
-    if (count > 0) memcpy(copy, kernels, count * sizeof *copy);
     *out_kernels = copy;
     *out_count = count;
     return HONE_OK;
@@ -147,6 +157,8 @@ hone_status hone_registry_kernels(
 
 void hone_kernels_free(hone_runtime *rt, const hone_kernel_ref ***kernels)
 {
+    for (const hone_kernel_ref **kernel = *kernels; kernel != NULL && *kernel != NULL; kernel++)
+        hone_kernel_release(*kernel);
     hone_free(&rt->allocator, *kernels);
     *kernels = NULL;
 }
@@ -161,6 +173,10 @@ hone_status hone_validate_signatures(
     hone_error *err)
 {
     hone_status status = need_runtime(rt, "registry.validate", err);
-    return status == HONE_OK ? hone_registry_validate(rt->registry, algorithm, verbose, report, ctx, out_ok, err)
-                             : status;
+    if (status != HONE_OK) return status;
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
+    status = hone_registry_validate(rt->registry, algorithm, verbose, report, ctx, out_ok, err);
+    hone_registry_leave(&reader);
+    return status;
 }

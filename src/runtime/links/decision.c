@@ -49,7 +49,7 @@ static const hone_kernel_ref *kernel_of_row(
     return kernel;
 }
 
-hone_status hone_decision_from_store(
+static hone_status read_row(
     hone_runtime *rt,
     const hone_device_info *device,
     const hone_store_decision *row,
@@ -93,6 +93,20 @@ hone_status hone_decision_from_store(
     return HONE_OK;
 }
 
+hone_status hone_decision_from_store(
+    hone_runtime *rt,
+    const hone_device_info *device,
+    const hone_store_decision *row,
+    hone_decision *out,
+    hone_error *why)
+{
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
+    hone_status status = read_row(rt, device, row, out, why);
+    hone_registry_leave(&reader);
+    return status;
+}
+
 // When a contest ended, in seconds since 1970; 0: not known.
 static double end_of(const hone_evidence *evidence)
 {
@@ -133,18 +147,15 @@ static hone_status put_or_merge(
     return hone_store_merge(store, row, 1, NULL, NULL, err);
 }
 
-hone_status hone_decision_store(
+static hone_status store_row(
     hone_runtime *rt,
     hone_store *store,
     const hone_device_info *device,
     const hone_call *call,
     const hone_decision *decision,
+    const hone_kernel_ref *kernel,
     hone_error *err)
 {
-    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, decision->algorithm, decision->version);
-    const hone_kernel_ref *kernel = algorithm == NULL ? NULL : hone_decision_kernel(algorithm, decision);
-    if (kernel == NULL)
-        return hone_fail(err, HONE_NOT_FOUND, "decision.store", "kernel %s is not registered", decision->kernel);
     hone_buffer evidence, environment;
     hone_buffer_init(&evidence, rt->allocator);
     hone_buffer_init(&environment, rt->allocator);
@@ -168,5 +179,25 @@ hone_status hone_decision_store(
                                                                : put_or_merge(store, &row, &decision->evidence, err);
     hone_buffer_deinit(&evidence);
     hone_buffer_deinit(&environment);
+    return status;
+}
+
+hone_status hone_decision_store(
+    hone_runtime *rt,
+    hone_store *store,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_decision *decision,
+    hone_error *err)
+{
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, decision->algorithm, decision->version);
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
+    const hone_kernel_ref *kernel = algorithm == NULL ? NULL : hone_decision_kernel(algorithm, decision);
+    hone_status status =
+        kernel != NULL
+            ? store_row(rt, store, device, call, decision, kernel, err)
+            : hone_fail(err, HONE_NOT_FOUND, "decision.store", "kernel %s is not registered", decision->kernel);
+    hone_registry_leave(&reader);
     return status;
 }

@@ -13,20 +13,22 @@ struct hone_request {
     hone_call *bucket; // NULL: nothing is bucketed
     const hone_device_info *device;
     hone_context *context;
-    bool explaining; // nothing may be written
-    bool nested;     // inside a kernel of hone: never tunes, never waits
+    bool explaining;             // nothing may be written
+    bool nested;                 // inside a kernel of hone: never tunes, never waits
+    hone_registry_reader reader; // of the kernels that are looked at
 };
 
 extern const hone_links hone_runtime_links;
 
-// Fills a request for a call; hone_request_deinit gives the bucket back.
+// Fills a request for a call, which stays where it is until hone_request_deinit: that gives the bucket back, and until then no
+// kernel that the request has shown is freed.
 hone_status hone_request_init(
     hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err);
 void hone_request_deinit(hone_request *request);
 // hone_call_bucket; *out is NULL also when the rounded call breaks a condition of the signature: it then has no bucket.
 hone_status hone_request_bucket(const hone_call *call, hone_call **out, hone_error *err);
 hone_policy hone_request_policy(const hone_request *request);
-// The chain for a call. *out_kernel is the registry's.
+// The chain for a call. *out_kernel is the registry's, good until hone_request_deinit unless it is retained.
 hone_status hone_request_decide(
     const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err);
 // HONE_OK when a decision may answer a request: its kernel is there and may, its config holds. Fills a config that it has
@@ -51,7 +53,7 @@ const hone_kernel_ref *hone_request_override_kernel(
     const hone_request *request, const hone_context_override *override_);
 // Whether a kernel may answer a request: eligible, not denied, not put aside. Else why->message says why not.
 hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why);
-// The kernel that a decision names; NULL when there is none. Kernels of one name and platform are told by the backend.
+// The kernel that a decision names; NULL when there is none. For readers of the registry. Kernels of one name and platform are told by the backend.
 const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorithm, const hone_decision *decision);
 // Fills a decision for a kernel and config: names, JSON, key.
 void hone_decision_fill(
@@ -96,6 +98,8 @@ hone_status hone_decision_store(
     const hone_call *call,
     const hone_decision *decision,
     hone_error *err);
+// Lets go of the kernels that were put aside and are not registered any more; all: of every one.
+void hone_runtime_forget_asides(hone_runtime *rt, bool all);
 // Puts a kernel aside for a call. False: there was no memory to remember it.
 bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason);
 // The same with the host's rules on who may compete.

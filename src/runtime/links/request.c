@@ -23,6 +23,7 @@ hone_status hone_request_init(
             hone_call_text(call), (int)device.type, (int)device.id);
     *request = (hone_request){
         .rt = op->rt, .op = op, .call = call, .device = info, .context = context, .nested = hone_thread_self.depth > 0};
+    hone_registry_enter(op->rt->registry, &request->reader);
     return hone_request_bucket(call, &request->bucket, err);
 }
 
@@ -38,6 +39,7 @@ hone_status hone_request_bucket(const hone_call *call, hone_call **out, hone_err
 void hone_request_deinit(hone_request *request)
 {
     hone_call_release(&request->bucket);
+    hone_registry_leave(&request->reader);
 }
 
 hone_policy hone_request_policy(const hone_request *request)
@@ -56,12 +58,30 @@ static const hone_aside *find_aside(hone_runtime *rt, const hone_kernel_ref *ker
 
 static hone_status check_aside(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why)
 {
+    hone_status status = HONE_OK;
     hone_mutex_lock(&request->rt->mutex);
     const hone_aside *aside = find_aside(request->rt, kernel, hone_call_key(request->call));
+    if (aside != NULL)
+        status = hone_fail(
+            why, HONE_KERNEL_FAILED, "decide", "put aside for this call: %s: %s", kernel->kernel.name, aside->reason);
     hone_mutex_unlock(&request->rt->mutex);
-    if (aside == NULL) return HONE_OK;
-    return hone_fail(
-        why, HONE_KERNEL_FAILED, "decide", "put aside for this call: %s: %s", kernel->kernel.name, aside->reason);
+    return status;
+}
+
+void hone_runtime_forget_asides(hone_runtime *rt, bool all)
+{
+    hone_mutex_lock(&rt->mutex);
+    for (hone_aside **link = &rt->asides; *link != NULL;) {
+        hone_aside *aside = *link;
+        if (!all && hone_kernel_is_registered(aside->kernel)) {
+            link = &aside->next;
+            continue;
+        }
+        *link = aside->next;
+        hone_kernel_release(aside->kernel);
+        hone_free(&rt->allocator, aside);
+    }
+    hone_mutex_unlock(&rt->mutex);
 }
 
 bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key, const char *reason)
@@ -73,6 +93,7 @@ bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, con
     snprintf(aside->reason, sizeof aside->reason, "%s", reason);
     hone_mutex_lock(&rt->mutex);
     if (find_aside(rt, kernel, key) == NULL) {
+        (void)hone_kernel_retain(kernel);
         aside->next = rt->asides;
         rt->asides = aside;
         aside = NULL;

@@ -114,6 +114,7 @@ void hone_runtime_found_wrong(
         write_words(wrong->words, sizeof wrong->words, call, failure, reason);
         hone_mutex_lock(&rt->mutex);
         if (find_here(rt, kernel, wrong->config) == NULL) {
+            (void)hone_kernel_retain(kernel);
             wrong->next = rt->wrongs;
             rt->wrongs = wrong;
             wrong = NULL;
@@ -125,13 +126,20 @@ void hone_runtime_found_wrong(
     hone_plan_table_drop(&rt->plans, is_doubted, (void *)(uintptr_t)kernel);
 }
 
-void hone_runtime_forget_wrongs(hone_runtime *rt)
+void hone_runtime_forget_wrongs(hone_runtime *rt, bool all)
 {
-    while (rt->wrongs != NULL) {
-        hone_wrong *gone = rt->wrongs;
-        rt->wrongs = gone->next;
-        hone_free(&rt->allocator, gone);
+    hone_mutex_lock(&rt->mutex);
+    for (hone_wrong **link = &rt->wrongs; *link != NULL;) {
+        hone_wrong *wrong = *link;
+        if (!all && hone_kernel_is_registered(wrong->kernel)) {
+            link = &wrong->next;
+            continue;
+        }
+        *link = wrong->next;
+        hone_kernel_release(wrong->kernel);
+        hone_free(&rt->allocator, wrong);
     }
+    hone_mutex_unlock(&rt->mutex);
 }
 
 // Asking -----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@
 // Where a kernel was found wrong, in this process. Those of others are in the stores.
 typedef struct hone_wrong {
     struct hone_wrong *next;
-    const hone_kernel_ref *kernel;
+    const hone_kernel_ref *kernel; // retained
     char config[256];
     char words[512]; // "was found wrong for CALL (wrong: ...)"
 } hone_wrong;
@@ -37,7 +37,7 @@ void hone_runtime_found_wrong(
     const char *call,
     hone_failure failure,
     const char *reason);
-// With the runtime.
-void hone_runtime_forget_wrongs(hone_runtime *rt);
+// Lets go of what is known of kernels that are not registered any more; all: of every one.
+void hone_runtime_forget_wrongs(hone_runtime *rt, bool all);
 
 #endif

@@ -183,7 +183,7 @@ static hone_status make_entry(
     if (entry == NULL) return hone_fail_memory(err, "plan.make");
     atomic_init(&entry->references, 1);
     entry->rt = rt;
-    entry->kernel = kernel;
+    entry->kernel = hone_kernel_retain(kernel);
     entry->kernel_run = hone_platform_run_of(&kernel->kernel);
     entry->source = decision->source;
     entry->given = count;

@@ -26,6 +26,7 @@ void hone_plan_entry_release(hone_plan_entry *entry)
     hone_runtime *rt = entry->rt;
     hone_plan_entry_note_calls(entry);
     hone_platform_release(instance_of(entry), &entry->kernel->kernel, entry->plan.state);
+    hone_kernel_release(entry->kernel);
     hone_call_release(&entry->call);
     hone_allocator allocator = rt->allocator;
     if (entry->word != entry->near_word) hone_free(&allocator, entry->word);

@@ -34,7 +34,7 @@ typedef struct hone_plan_entry {
     atomic_uint_fast64_t calls;    // hits since the last look, while recording is on
     hone_run_function *kernel_run; // with all arguments; plan.run may be a wrapper that fills defaults in
     hone_run_function *bare_run;   // the kernel's own, where kernel_run is a wrapper that lends scratch memory
-    const hone_kernel_ref *kernel;
+    const hone_kernel_ref *kernel; // retained
     hone_source source;
     hone_runtime *rt;
     hone_call *call; // retained
@@ -88,7 +88,7 @@ bool hone_plan_entry_is_of_context(void *number, const hone_plan_entry *entry);
 void hone_plan_table_in_child(hone_plan_table *table);
 // Moves the calls that an entry counted to the recorder.
 void hone_plan_entry_note_calls(hone_plan_entry *entry);
-// Gives one reference back; the last one releases the kernel's state.
+// Gives one reference back; the last one releases the kernel's state, then the kernel.
 void hone_plan_entry_release(hone_plan_entry *entry);
 
 // The words four at a time, padding included.

@@ -30,7 +30,7 @@ typedef struct hone_rules {
 // A kernel that failed for a call at run time: the next best answers.
 typedef struct hone_aside {
     struct hone_aside *next;
-    const hone_kernel_ref *kernel;
+    const hone_kernel_ref *kernel; // retained
     char key[HONE_KEY_SIZE];
     char reason[256];
 } hone_aside;
