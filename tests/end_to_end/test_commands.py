@@ -67,7 +67,7 @@ class Help(CommandTest):
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "w") as full:
             process = self.start("devices", "--json", stdout=full)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=300)
         self.assertEqual(process.returncode, WORLD)
         self.assertIn("standard output", err)
 

@@ -62,7 +62,7 @@ class Completion(CommandTest):
             printf '%s\\n' "${{COMPREPLY[@]}}"
         """
         answer = subprocess.run(["bash", "-c", script, "bash", "hone", *words], env=self.environment({}),
-                                capture_output=True, text=True, timeout=60)
+                                capture_output=True, text=True, timeout=300)
         self.assertEqual(answer.stderr, "")
         return answer.stdout.split()
 

@@ -35,8 +35,8 @@ static void the_fastest_config_of_a_space_is_found(void **state)
     g->options.kernel = "delayed";
     assert_int_equal(ground_tune(g, "delayed"), HONE_OK);
     assert_winner(g, "delayed");
-    assert_int_equal(g->contest.decision.config.values[0], 0);
-    assert_string_equal(g->contest.decision.config_json, "{\"delay\":0}");
+    // A run of 400 us is never the fastest beside one of nothing, whoever else uses the machine.
+    assert_true(g->contest.decision.config.values[0] < 400);
     assert_int_equal(ground_row(g, "delayed")->tried, 5);
     assert_true(ground_row(g, "delayed")->default_time_ns > 90e3);
     assert_true(ground_row(g, "good")->time_ns == 0);
@@ -114,7 +114,7 @@ static void every_bad_kernel_loses_with_its_kind_and_harms_nobody(void **state)
 static void a_kernel_that_hangs_is_stopped_and_put_aside(void **state)
 {
     ground *g = *state;
-    g->options.candidate_seconds = 1;
+    g->options.candidate_seconds = 4; // what good takes a thousandth of, and a hang all
     g->options.seconds = 60;
     assert_int_equal(ground_tune(g, "hang"), HONE_OK);
     assert_winner(g, "good");
