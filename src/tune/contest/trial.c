@@ -99,16 +99,27 @@ static hone_status read_opened(hone_trials *trials, hone_error *err)
     return hone_fail(err, trials->opened.status, where, "%s", trials->opened.message);
 }
 
+static hone_outcome ask_open(hone_trials *trials, const hone_limits *limits)
+{
+    put_open(trials);
+    return hone_seat_ask(
+        &trials->seat, HONE_MESSAGE_OPEN, &trials->message, limits, trials->question->options.cancel, &trials->answer);
+}
+
 hone_status hone_trials_open(hone_trials *trials, hone_error *err)
 {
+    const hone_limits limits = {limit_ns(open_seconds), limit_ns(open_seconds)};
     if (trials->was_opened && hone_seat_is_warm(&trials->seat)) return HONE_OK;
     trials->was_opened = false;
     hone_status status = hone_seat_start(&trials->seat, err);
     if (status != HONE_OK) return status;
-    put_open(trials);
-    const hone_limits limits = {limit_ns(open_seconds), limit_ns(open_seconds)};
-    hone_outcome outcome = hone_seat_ask(
-        &trials->seat, HONE_MESSAGE_OPEN, &trials->message, &limits, trials->question->options.cancel, &trials->answer);
+    hone_outcome outcome = ask_open(trials, &limits);
+    // The system may have ended the process, which says nothing of the reference: a second one tells.
+    if (outcome.kind == HONE_OUTCOME_LOST) {
+        status = hone_seat_start(&trials->seat, err);
+        if (status != HONE_OK) return status;
+        outcome = ask_open(trials, &limits);
+    }
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "the reference", open_seconds, err);
     status = read_opened(trials, err);
     trials->was_opened = status == HONE_OK;
