@@ -106,7 +106,9 @@ static void run_contest(campaign *c)
         assert_true(contest.decision.evidence.isolated);
         c->won++;
     } else {
+        print_message("  nobody won: %s\n", err.message);
         assert_true(was_too_late(&contest));
+        assert_string_equal(contest.decision.kernel, "");
     }
     count_rows(c, &contest);
     hone_contest_deinit(&contest);
