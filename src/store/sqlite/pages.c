@@ -1,5 +1,12 @@
+// The records on the pages of a SQLite file that SQLite itself cannot open any more. Each page is read for itself, whatever the
+// tree above it says, so that damage costs the records of its own page and no others.
+//
+// Source: "Database File Format", sqlite.org/fileformat2.html: the header in 1.3, the list of free pages in 1.5, pages and
+// cells in 1.6, the format of a record in 2.1. Every number that is read is checked before it is used: a size against the file,
+// a page against the count of pages, a cell against its page. Cost: one read of the file, and of overflow pages once more.
 #include "store/sqlite/pages.h"
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/error.h"
 
@@ -56,7 +63,7 @@ static int64_t big_signed(const unsigned char *at, size_t size)
     return (int64_t)value;
 }
 
-// Seven bits a byte, the high bit says that more come; the ninth byte has eight.
+// Seven bits a byte, the high bit says that more come; the ninth byte has eight (1.6, "varint").
 static bool take_varint(span *from, uint64_t *out)
 {
     uint64_t value = 0;
@@ -115,7 +122,9 @@ static bool mark_free(file *f, uint32_t number)
     return true;
 }
 
-// A list of pages that list pages. False when it is not as SQLite makes it.
+// A list of trunk pages that list leaf pages (1.5). False when it is not as SQLite makes it.
+//
+//     trunk: | next trunk, 4 bytes | count of leaves, 4 bytes | leaf 1, 4 bytes | leaf 2 | ...
 static bool find_free(file *f)
 {
     uint32_t found = 0;
@@ -161,9 +170,11 @@ static void close_file(file *f, const hone_allocator *allocator)
 
 // Records ------------------------------------------------------------------------------------------------------
 
-// How many bytes of a record stand on its own page.
+// How many bytes of a record stand on its own page: X, M and K of 1.6, with U usable bytes. The fractions are the file
+// format's: at least four cells of an index fit a page, and what overflows fills whole pages where it can.
 static size_t local_size(const file *f, bool is_of_table, uint64_t size)
 {
+    hone_assert(f->usable >= LEAST_PAGE - 32);
     const size_t most = is_of_table ? f->usable - 35 : (f->usable - 12) * 64 / 255 - 23;
     const size_t least = (f->usable - 12) * 32 / 255 - 23;
     if (size <= most) return (size_t)size;
@@ -194,6 +205,7 @@ static bool take_payload(file *f, span *cell, bool is_of_table, uint64_t size)
     return rest == 0 || take_overflow(f, big_32(cell->at + local), rest);
 }
 
+// Bytes of a serial type (2.1): numbers by a table, then texts and blobs of (type - 12) / 2 bytes. 10 and 11 are never written.
 static size_t size_of_type(uint64_t type)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0};

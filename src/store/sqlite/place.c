@@ -1,5 +1,13 @@
+// The bits of a number, highest first:
+//
+//     63        52 51         42 41                                   3 2    0
+//     | device 12 | algorithm 10 | device, algorithm, version, key, regime 39 | slot 3 |
+//
+// Each field is the highest bits of a hash, so that fields of fewer bits would begin alike. The first two hash one cell, the
+// third hashes all five: keys of one device and algorithm stand in one range, and two keys share a place once in 2^39 of it.
 #include "store/sqlite/place.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 #include <string.h>
@@ -10,6 +18,7 @@ _Static_assert((1 << (64 - DEVICE_BITS - ALGORITHM_BITS - REST_BITS)) == HONE_PL
 
 static uint64_t high_bits(uint64_t hash, int count)
 {
+    hone_assert(count > 0 && count < 64);
     return hash >> (64 - count);
 }
 
