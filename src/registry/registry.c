@@ -237,6 +237,11 @@ static const hone_kernel_ref *named_from(const kernel_list *list, size_t from, c
     return NULL;
 }
 
+bool hone_kernel_is_of_pack(const hone_kernel_ref *kernel)
+{
+    return kernel->kernel.code != NULL && kernel->kernel.code->pack != NULL;
+}
+
 const hone_kernel_ref *hone_kernel_by_name(const hone_algorithm_entry *entry, const char *name, hone_platform platform)
 {
     return named_from(hone_registry_kernels_now(entry), 0, name, platform);

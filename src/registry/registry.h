@@ -24,6 +24,9 @@ struct hone_kernel_ref {
     void *owner;                       // the runtime; for hone_kernel_run
 };
 
+// Whether a kernel came with a pack: nobody has verified it before a contest does.
+bool hone_kernel_is_of_pack(const hone_kernel_ref *kernel);
+
 // Who looks kernels up is a reader meanwhile: no kernel and no list of kernels that it sees is freed before it leaves. What
 // lives longer than the reader retains its kernels. Where nobody replaces kernels (the command, a worker) nobody need enter.
 typedef struct hone_registry_reader {

@@ -519,6 +519,17 @@ class Unverified(CommandTest):
             self.assertIn("was never verified for this call", why["no_scale"])
             self.assertEqual(self.hone("run", call, "--json", env=self.env).json["verified"], True)
 
+    def test_the_default_that_others_are_compared_with_is_what_a_call_would_get(self):
+        self.write_pack("scale")
+        call = "softmax(f32[4,64])"
+        before = self.explain(call)["kernel"]
+        evidence = self.tune(call).json["entries"][0]["evidence"]
+        rows = {row["kernel"]: row for row in evidence["kernels"]}
+        self.assertGreater(rows["no_scale"]["default_time_ns"], 0)
+        self.assertEqual(evidence["default_time_ns"], rows[before]["default_time_ns"])
+        # Nor are bits compared with those of a kernel that is wrong.
+        self.tune("softmax(f32[5,64])", "--stable")
+
     def test_what_a_user_names_is_followed_and_warned_of(self):
         self.write_pack(kernels=[("no_scale", 55)])
         call = "softmax(f32[4,64], scale=0.5)"

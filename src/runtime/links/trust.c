@@ -15,11 +15,6 @@ static const hone_pack_kernel *pack_of(const hone_kernel_ref *kernel)
     return kernel->kernel.code != NULL ? kernel->kernel.code->pack : NULL;
 }
 
-bool hone_kernel_is_of_pack(const hone_kernel_ref *kernel)
-{
-    return pack_of(kernel) != NULL;
-}
-
 static bool is_wrong(hone_failure failure)
 {
     return failure == HONE_FAILURE_WRONG || failure == HONE_FAILURE_BOUNDS;

@@ -18,8 +18,6 @@ typedef struct hone_wrong {
     char words[512]; // "was found wrong for CALL (wrong: ...)"
 } hone_wrong;
 
-// Whether a kernel came with a pack.
-bool hone_kernel_is_of_pack(const hone_kernel_ref *kernel);
 // Whether a kernel was found wrong anywhere; with config (JSON), only with this one. HONE_OK: not that anybody knows.
 // HONE_KERNEL_FAILED: why->message says for which call. HONE_OUT_OF_MEMORY.
 hone_status hone_kernel_was_right(hone_runtime *rt, const hone_kernel_ref *kernel, const char *config, hone_error *why);

@@ -86,15 +86,13 @@ static const hone_resumed *next_best(const audit *a, bool other)
 
 static void enter_default(audit *a)
 {
-    for (uint32_t i = 0; i < a->state->field.count; i++) {
-        const hone_contestant *contestant = &a->state->field.contestants[i];
-        if (!contestant->space) continue;
-        const hone_config *config = &contestant->default_config;
-        bool is_choice = has_entered(a, i, config);
-        enter(a, i, config, true);
-        if (is_choice) a->entrants[0].is_default = true;
-        return;
-    }
+    const hone_contestant *contestant = hone_field_default(&a->state->field);
+    if (!contestant) return;
+    uint32_t kernel = (uint32_t)(contestant - a->state->field.contestants);
+    const hone_config *config = &contestant->default_config;
+    bool is_choice = has_entered(a, kernel, config);
+    enter(a, kernel, config, true);
+    if (is_choice) a->entrants[0].is_default = true;
 }
 
 static bool is_known_to_fail(const audit *a, uint32_t kernel, const hone_config *config)

@@ -95,9 +95,9 @@ void hone_contest_fill_counts(const hone_standings *standings, hone_evidence *ev
             evidence->rejected[candidate->trial.failure]++;
         else
             evidence->measured++;
-        bool is_default = candidate->is_default && !candidate->out;
-        if (is_default && evidence->default_time_ns == 0) evidence->default_time_ns = candidate->trial.time_ns;
     }
+    const hone_candidate *standard = hone_standings_default(standings);
+    if (standard) evidence->default_time_ns = standard->trial.time_ns;
 }
 
 static void fill_evidence(const hone_contest_state *state, const hone_candidate *winner, hone_evidence *evidence)

@@ -11,6 +11,18 @@
 
 static const char where[] = "tune.candidates";
 
+const hone_contestant *hone_field_default(const hone_field *field)
+{
+    const hone_contestant *first = NULL;
+    for (size_t i = 0; i < field->count; i++) {
+        const hone_contestant *contestant = &field->contestants[i];
+        if (!contestant->space) continue;
+        if (!hone_kernel_is_of_pack(contestant->ref)) return contestant;
+        if (!first) first = contestant;
+    }
+    return first;
+}
+
 bool hone_field_has_anybody(const hone_field *field)
 {
     for (size_t i = 0; i < field->count; i++)

@@ -105,6 +105,7 @@ static hone_status enter(
     hone_candidate *candidate = hone_standings_add(&state->standings, &state->question.environment->allocator);
     if (!candidate) return hone_fail_memory(err, where);
     *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
+    candidate->of_pack = hone_kernel_is_of_pack(contestant->ref);
     candidate->rank_ns = trial->low_ns / (resumed ? 1 : state->drift.factor);
     candidate->resumed = resumed;
     candidate->raced_ns = trial->time_ns;

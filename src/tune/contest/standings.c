@@ -54,13 +54,17 @@ void hone_standings_update(hone_standings *standings)
     standings->best = best ? best - standings->candidates : -1;
 }
 
+static bool is_before(const hone_candidate *a, const hone_candidate *b)
+{
+    return a->of_pack == b->of_pack ? a->kernel < b->kernel : b->of_pack;
+}
+
 hone_candidate *hone_standings_default(const hone_standings *standings)
 {
     hone_candidate *first = NULL;
     for (size_t i = 0; i < standings->count; i++) {
         hone_candidate *candidate = &standings->candidates[i];
-        if (candidate->is_default && !candidate->out && (!first || candidate->kernel < first->kernel))
-            first = candidate;
+        if (candidate->is_default && !candidate->out && (!first || is_before(candidate, first))) first = candidate;
     }
     return first;
 }

@@ -58,17 +58,10 @@ static const hone_tolerance *tolerance_of(const hone_question *question)
     return is_given ? given : &question->algorithm->algorithm.tolerance;
 }
 
-// Whose results everybody's must have the bits of: what the chain would take without tuning.
-static const hone_contestant *find_standard(const hone_field *field)
-{
-    for (size_t i = 0; i < field->count; i++)
-        if (field->contestants[i].space) return &field->contestants[i];
-    return NULL;
-}
-
+// Whose results everybody's must have the bits of.
 static void put_standard(hone_trials *trials)
 {
-    const hone_contestant *standard = find_standard(trials->field);
+    const hone_contestant *standard = hone_field_default(trials->field);
     if (trials->question->options.regime < HONE_WARM_STABLE || !standard) return;
     hone_message_put_kernel(&trials->message, standard->ref, trials->seat.by_value);
     hone_message_put_config(&trials->message, &standard->default_config);
