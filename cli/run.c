@@ -92,15 +92,19 @@ static int print_outcome(const hone_cli *cli, const hone_call *call, const outco
 }
 
 // A contest would replace what is stored for the call, which a run must not: what cannot be served here and now, for want
-// of a library or a pack, may be the better choice everywhere else.
-static void keep_what_is_stored(hone_cli *cli, const hone_op *op, const hone_call *call)
+// of a library or a pack, may be the better choice everywhere else. True: something is stored, and no contest takes place.
+static bool keep_what_is_stored(hone_cli *cli, const hone_op *op, const hone_call *call)
 {
-    hone_decision decision;
     hone_runtime *rt = cli->rt;
-    if (rt->policy != HONE_POLICY_TUNE || !hone_runtime_has_entry(op, call)) return;
+    if (rt->policy != HONE_POLICY_TUNE || !hone_runtime_has_entry(op, call)) return false;
     rt->policy = HONE_POLICY_HEURISTIC;
-    if (hone_decide_call(op, call, &decision, NULL) != HONE_OK || decision.source == HONE_SOURCE_HEURISTIC ||
-        decision.source == HONE_SOURCE_TRANSFER)
+    return true;
+}
+
+static void tell_of_what_is_stored(hone_status status, const hone_decision *decision)
+{
+    bool is_guess = decision->source == HONE_SOURCE_HEURISTIC || decision->source == HONE_SOURCE_TRANSFER;
+    if (status != HONE_OK || is_guess)
         fprintf(stderr, "hone: what is stored for this call cannot be served here, and stays: hone explain says why\n");
 }
 
@@ -111,15 +115,16 @@ int cli_run(hone_cli *cli)
     const hone_op *op = NULL;
     hone_call *call = NULL;
     status = cli_parse_call(cli, cli->arguments[0], &op, &call);
-    if (status == 0) keep_what_is_stored(cli, op, call);
+    bool is_stored = status == 0 && keep_what_is_stored(cli, op, call);
     cli_inputs ours = {0}, reference = {0};
     if (status == 0) status = cli_inputs_make(&ours, op, call, CLI_ON_DEVICE, (uint64_t)cli->options.seed);
     if (status == 0) status = cli_inputs_make(&reference, op, call, CLI_ON_HOST, (uint64_t)cli->options.seed);
     if (status == 0) {
         outcome out = {.max_error = 0};
         hone_error err;
-        status =
-            run_both(op, &ours, &reference, &out, &err) == HONE_OK ? print_outcome(cli, call, &out) : cli_fail(&err);
+        hone_status ran = run_both(op, &ours, &reference, &out, &err);
+        if (is_stored) tell_of_what_is_stored(ran, &out.decision);
+        status = ran == HONE_OK ? print_outcome(cli, call, &out) : cli_fail(&err);
     }
     cli_inputs_deinit(&ours);
     cli_inputs_deinit(&reference);

@@ -1,6 +1,5 @@
 """Runs the command as a user does: a process of its own, a store of its own, nothing of the caller's environment."""
 
-import functools
 import json
 import os
 import pathlib
@@ -34,21 +33,6 @@ class Answer:
     @property
     def lines(self):
         return [json.loads(line) for line in self.out.splitlines()]
-
-
-def measured(test):
-    """Of tests whose claim rests on times: it holds when one look of three shows it, since others use the machine too."""
-    @functools.wraps(test)
-    def looks(self):
-        for left in (2, 1, 0):
-            try:
-                return test(self)
-            except AssertionError:
-                if not left:
-                    raise
-                self.use_new_store()
-        return None
-    return looks
 
 
 class CommandTest(unittest.TestCase):

@@ -4,13 +4,12 @@ import hashlib
 import json
 import shutil
 
-from support import DATA, DONE, NO, NUMBER, USAGE, CommandTest, measured
+from support import DATA, DONE, NO, NUMBER, USAGE, CommandTest
 
 PRODUCT = "matmul(f32[128,128], f32[128,128])"
 NORM = "rms_norm(f32[64,512], f32[512])"
 # What a choice that is clearly wrong is past.
-GATE = ["--audit", "--threshold", "60", "--seconds", "2"]
-# A share that no honest choice is past, however busy the machine: two threads on one free processor take thrice as long.
+GATE = ["--audit", "--threshold", "60", "--seconds", "60"]
 SAXPY = "saxpy(f32[1000], f32[1000])"
 # A million rounds of nothing: slower than a thousand sums on every machine.
 SLOW = """#include <stdint.h>
@@ -23,12 +22,14 @@ void saxpy_slow(const float *x, const float *y, float *z, int64_t n, float alpha
         z[i] = alpha * x[i] + y[i];
 }
 """
-LENIENT = ["--audit", "--threshold", "1000", "--seconds", "2"]
+# A share that no honest choice is past, however busy the machine, and that a time of NEVER is.
+LENIENT = ["--audit", "--threshold", "1e9", "--seconds", "60"]
+NEVER = 1e-6  # nanoseconds: no run was ever so quick
 
 
 class Audit(CommandTest):
     def tune(self, *calls):
-        return self.hone("tune", *calls, "--seconds", "1", "--evals", "24", "--json").json
+        return self.hone("tune", *calls, "--seconds", "60", "--evals", "24", "--json").json
 
     def with_a_slow_choice(self):
         """Makes a pack with a slow kernel, which takes the place of the choice for SAXPY. Returns what the environment needs."""
@@ -48,7 +49,6 @@ class Audit(CommandTest):
         self.hone("store", "put", "--json", input=json.dumps(document), env=env)
         return env
 
-    @measured
     def test_an_honest_store_passes(self):
         self.tune(PRODUCT, NORM)
         before = self.stat()
@@ -64,7 +64,6 @@ class Audit(CommandTest):
         self.assertEqual((audit["summary"]["measured"], audit["summary"]["past"]), (2, 0))
         self.assertEqual(self.stat(), before)
 
-    @measured
     def test_a_slow_config_in_the_winners_place_is_caught(self):
         env = self.with_a_slow_choice()
         answer = self.hone("tune", *GATE, "--json", code=NO, env=env)
@@ -77,14 +76,12 @@ class Audit(CommandTest):
         self.assertIn("1 past the threshold of 60 %", text)
         self.assertRegex(text, r"faster now: blocked \{")
 
-    @measured
     def test_update_tunes_what_is_past_the_threshold_anew(self):
         env = self.with_a_slow_choice()
         self.hone("tune", *GATE, "--update", "--json", env=env)
         self.hone("tune", *LENIENT, SAXPY, env=env)
         self.assertEqual(self.hone("explain", SAXPY, "--json", env=env).json["kernel"], "blocked")
 
-    @measured
     def test_what_changed_in_the_environment_is_named(self):
         document = self.tune(NORM)
         document["environment"]["compiler"] = "gcc 4.2"
@@ -93,10 +90,9 @@ class Audit(CommandTest):
         self.assertIn("compiler was gcc 4.2", row["changed"])
         self.assertIn("measured in another environment: compiler was gcc 4.2", self.hone("tune", *LENIENT).out)
 
-    @measured
     def test_a_time_that_was_never_so_is_drift_and_counts_only_in_a_changed_environment(self):
         document = self.tune(NORM)
-        document["entries"][0]["evidence"]["time_ns"] /= 50
+        document["entries"][0]["evidence"]["time_ns"] = NEVER
         self.hone("store", "put", "--json", input=json.dumps(document))
         (row,) = self.hone("tune", *LENIENT, "--json").json["choices"]
         self.assertGreater(row["drift"], 5)
@@ -106,11 +102,10 @@ class Audit(CommandTest):
         self.assertFalse(row["passed"])
         self.assertIn("slower than it was", self.hone("tune", *LENIENT, code=NO).out)
 
-    @measured
     def test_a_library_of_another_version_is_named_and_what_became_slower_with_it_fails(self):
         (entry,) = (document := self.tune(PRODUCT, "--kernel", "openblas"))["entries"]
         entry["environment"] = {**document["environment"], "library": "libopenblasp-r0.0.1.so"}
-        entry["evidence"]["time_ns"] /= 50
+        entry["evidence"]["time_ns"] = NEVER
         self.hone("store", "put", "--json", input=json.dumps(document))
         audit = self.hone("tune", *LENIENT, "--json", code=NO).json
         (row,) = audit["choices"]

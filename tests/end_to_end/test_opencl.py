@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BUILD, COMMAND, DATA, NO, CommandTest, measured
+from support import BUILD, COMMAND, DATA, NO, CommandTest
 
 CALL = "rms_norm(f32[4,64], f32[64]) @opencl:0"
 SHORT = ["--seconds", "5", "--evals", "3"]
@@ -89,14 +89,13 @@ class OpenCL(CommandTest):
         served = self.hone("explain", "rms_norm(f32[4,1000], f32[1000]) @opencl:0", "--json", env=stable).json
         self.assertEqual((served["source"], served["config"]), ("store", entry["config"]))
 
-    @measured
     def test_an_audit_names_another_driver_and_what_became_slower_with_it(self):
         document = self.hone("tune", CALL, *SHORT, "--json", env=self.pocl()).json
         self.assertTrue(document["device"].startswith("opencl|"))
         document["environment"]["driver"] = "0.1"
-        document["entries"][0]["evidence"]["time_ns"] /= 50
+        document["entries"][0]["evidence"]["time_ns"] = 1e-6  # no run was ever so quick
         self.hone("store", "put", "--json", input=json.dumps(document), env=self.pocl())
-        audit = self.hone("tune", "--audit", CALL, "--threshold", "1000", "--seconds", "2", "--json", env=self.pocl(),
+        audit = self.hone("tune", "--audit", CALL, "--threshold", "1e9", "--seconds", "60", "--json", env=self.pocl(),
                           code=NO).json
         (row,) = audit["choices"]
         self.assertTrue(row["changed"].startswith("driver was 0.1, is "), row)

@@ -12,7 +12,7 @@ import sys
 import threading
 import unittest
 
-from support import BUILD, DONE, NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest, measured
+from support import BUILD, DONE, NO, NORM, NORM_NEAR, NUMBER, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 
 class Tune(CommandTest):
@@ -44,7 +44,6 @@ class Tune(CommandTest):
             else:
                 self.has_fields(row, {"config": dict, "low_ns": NUMBER, "high_ns": NUMBER})
 
-    @measured
     def test_the_reference_never_wins(self):
         self.assertNotEqual(self.tune(PRODUCT)["entries"][0]["kernel"], "reference")
 
@@ -158,10 +157,10 @@ class Tune(CommandTest):
         self.assertEqual((explained["kernel"], explained["config"]), (first["kernel"], first["config"]))
         self.assertEqual(self.tune(NORM_NEAR, env=stable)["entries"][0]["evidence"]["regime"], "warm-stable")
 
-    @measured
     def test_stable_tuning_lets_blockings_in_and_other_orders_of_sums_out(self):
         def rows(*arguments):
-            return self.tune(PRODUCT, "--stable", *arguments)["entries"][0]["evidence"]["kernels"]
+            return self.hone("tune", PRODUCT, "--stable", *arguments, "--seconds", "60", "--evals", "24",
+                             "--json").json["entries"][0]["evidence"]["kernels"]
 
         self.assertTrue(any("unstable" in row["rejected"] for row in rows()))
         (blocked,) = [row for row in rows("--kernel", "portable", "--no-store") if row["kernel"] == "portable"]
@@ -188,7 +187,6 @@ class Tune(CommandTest):
         self.assertNotEqual(code, DONE)
         self.assertEqual([row["call"] for row in answer.json["failed"]], [NORM])
 
-    @measured
     def test_a_batch_budget_goes_on_where_calls_are_many_after_a_slice_for_each(self):
         light = "matmul(f32[48,48], f32[48,48])"
         for call in [light] + 6 * ["matmul(f32[96,96], f32[96,96])"]:
