@@ -16,6 +16,9 @@ void hone_os_sleep_ns(uint64_t nanoseconds);
 // started it has (setuid, setgid, capabilities of the file): what loads code or names files to write is not that one's to say.
 // Nobody else in hone reads the environment.
 const char *hone_os_variable(const char *name);
+// The first of these names, which NULL ends, that is set in such a program: a library of others may heed it there. NULL: none is
+// set, or the program has no more rights than who started it.
+const char *hone_os_withheld_variable(const char *const *names);
 
 // Files ----------------------------------------------------------------------------------------------------
 // Creates a folder and its parents (mode 0777 less umask). HONE_OK also when it is there.

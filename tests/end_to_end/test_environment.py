@@ -1,5 +1,6 @@
 """The HONE_* variables: each does what `hone help environment` says, and a wrong value is named."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -109,3 +110,16 @@ class Environment(CommandTest):
                                   capture_output=True, text=True)
             self.assertEqual(done.returncode, code, f"mode {mode:o}: {done.stderr}")
             self.assertFalse(planted.exists())
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make a program that runs as root for others")
+    def test_nor_does_it_load_the_drivers_of_opencl_that_they_name(self):
+        self.folder.chmod(0o755)
+        program = self.folder / "hone-of-root"
+        shutil.copy(BUILD / "hone", program)
+        for name in ("OCL_ICD_VENDORS", "OPENCL_LAYERS"):
+            for mode, user, is_refused in ((0o4755, 65534, True), (0o2755, 0, True), (0o755, 65534, False)):
+                program.chmod(mode)
+                done = subprocess.run([program, "devices", "--json"], env=self.environment({name: "/nowhere/driver.so"}),
+                                      user=user, group=65534, extra_groups=[], cwd="/", capture_output=True, text=True)
+                row = next(row for row in json.loads(done.stdout)["platforms"] if row["platform"] == "opencl")
+                self.assertEqual(f"{name} is set" in (row["reason"] or ""), is_refused, f"mode {mode:o}: {row}")

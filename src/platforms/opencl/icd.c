@@ -67,14 +67,29 @@ static hone_status find_symbols(opencl_icd *icd, hone_error *err)
     return HONE_OK;
 }
 
+// What the loader and PoCL load code from. They read these also in a program that runs with more rights than who set them.
+static hone_status refuse_foreign_code(hone_error *err)
+{
+    static const char *const names[] = {"OCL_ICD_VENDORS",   "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
+                                        "OPENCL_LAYER_PATH", "HWLOC_PLUGINS_PATH", "POCL_CACHE_DIR",    NULL};
+    const char *name = hone_os_withheld_variable(names);
+    if (name == NULL) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "%s is set, which OpenCL loads code by, and this program has more rights than who started it (setuid, setgid, "
+        "capabilities): unset it",
+        name);
+}
+
 hone_status hone_opencl_icd_open(const hone_allocator *allocator, opencl_icd *icd, hone_error *err)
 {
     const char *named = hone_os_variable("HONE_OPENCL");
     const char *const usual[] = {"libOpenCL.so.1", NULL}, *const chosen[] = {named, NULL};
     hone_error why = {.message = ""};
     memset(icd, 0, sizeof *icd);
-    hone_status status =
-        hone_library_open(allocator, named != NULL && named[0] != '\0' ? chosen : usual, &icd->library, &why);
+    hone_status status = refuse_foreign_code(err);
+    if (status != HONE_OK) return status;
+    status = hone_library_open(allocator, named != NULL && named[0] != '\0' ? chosen : usual, &icd->library, &why);
     if (status == HONE_UNAVAILABLE)
         return hone_fail(
             err, status, where,
