@@ -312,6 +312,19 @@ class Explain(CommandTest):
             self.assertRegex(text, rf"(?m)^  \w+ +{re.escape(row['name'])} +(yes|no) ")
 
 
+class Ratios(CommandTest):
+    def test_a_ratio_of_few_samples_is_not_told(self):
+        document = self.hone("tune", NORM, *QUICK, "--json").json
+        evidence = document["entries"][0]["evidence"]
+        evidence.update(time_ns=100.0, low_ns=90.0, high_ns=110.0, default_time_ns=300.0, runner_up="rival", ratio=1.5,
+                        ratio_low=1.4, ratio_high=1.6)
+        for samples, said in ((9, "9 samples, warm; rival was not measured enough for a ratio\n"),
+                              (10, "10 samples, warm; 1.50x rival (95 % 1.40 to 1.60); 3.00x the default\n")):
+            evidence.update(samples=samples, rounds=samples)
+            self.hone("store", "put", input=json.dumps(document))
+            self.assertIn(said, self.hone("explain", NORM).out)
+
+
 class Doctor(CommandTest):
     def test_each_check_has_a_detail_and_a_failed_one_has_advice(self):
         answer = self.hone("doctor", "--json", code=None)

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LEAST_SAMPLES = 10 }; // of a ratio
+
 typedef struct explanation {
     hone_request request;
     hone_link_report links[HONE_SOURCE_COUNT];
@@ -159,6 +161,20 @@ static const char *pack_of(const hone_kernel_ref *kernel)
 
 // Text -------------------------------------------------------------------------------------------------------------
 
+// Gains of the choice, where as much was measured as the table of hone tune asks for.
+static void text_ratios(const hone_decision *decision, hone_buffer *out)
+{
+    const hone_evidence *evidence = &decision->evidence;
+    const char *second = strcmp(evidence->runner_up, decision->kernel) == 0 ? "its next config" : evidence->runner_up;
+    if (second[0] != '\0' && evidence->rounds >= LEAST_SAMPLES)
+        hone_buffer_format(
+            out, "; %.2fx %s (95 %% %.2f to %.2f)", evidence->ratio, second, evidence->ratio_low, evidence->ratio_high);
+    else if (second[0] != '\0')
+        hone_buffer_format(out, "; %s was not measured enough for a ratio", second);
+    if (evidence->default_time_ns > 0 && evidence->samples >= LEAST_SAMPLES)
+        hone_buffer_format(out, "; %.2fx the default", evidence->default_time_ns / evidence->time_ns);
+}
+
 static void text_evidence(const hone_decision *decision, hone_buffer *out)
 {
     const hone_evidence *evidence = &decision->evidence;
@@ -175,13 +191,7 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
     hone_buffer_format(
         out, "  %.3f us (95 %% %.3f to %.3f), %u samples, %s", evidence->time_ns / 1e3, evidence->low_ns / 1e3,
         evidence->high_ns / 1e3, evidence->samples, hone_regime_name(evidence->regime));
-    if (evidence->runner_up[0] != '\0')
-        hone_buffer_format(
-            out, "; %.2fx %s (95 %% %.2f to %.2f)", evidence->ratio,
-            strcmp(evidence->runner_up, decision->kernel) == 0 ? "its next config" : evidence->runner_up,
-            evidence->ratio_low, evidence->ratio_high);
-    if (evidence->default_time_ns > 0)
-        hone_buffer_format(out, "; %.2fx the default", evidence->default_time_ns / evidence->time_ns);
+    text_ratios(decision, out);
     hone_buffer_char(out, '\n');
     if (evidence->verified_against[0] != '\0')
         hone_buffer_format(
