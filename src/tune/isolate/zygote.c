@@ -13,8 +13,9 @@
 // Between host and zygote: a question travels with its limit, and what became of it comes back.
 enum { FRAME_ASK = 65, FRAME_DROP, FRAME_LOST };
 
-// The host waits a little longer than the zygote does, which gives the verdict.
-static const uint64_t grace_ns = 2000000000u;
+// The host waits longer than the zygote does, which gives the verdict: ending a child with all that it started is waited for
+// for up to 30 s (hone_process_kill), and a machine at work takes some of them.
+static const uint64_t grace_ns = 60000000000u;
 
 struct hone_zygote {
     hone_allocator allocator;
