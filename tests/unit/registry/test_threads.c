@@ -26,6 +26,8 @@ static void *read_all_the_time(void *ctx)
     race *r = ctx;
     size_t seen = 0;
     while (!atomic_load(&r->done)) {
+        hone_registry_reader reader = {0};
+        hone_registry_enter(r->f->registry, &reader);
         const hone_algorithm_entry *entry = hone_registry_find(r->f->registry, "fa", NULL);
         size_t count = 0;
         const hone_kernel_ref *const *refs = hone_registry_list(entry, &count);
@@ -36,6 +38,7 @@ static void *read_all_the_time(void *ctx)
             atomic_fetch_add(&r->wrong, 1);
         if (count < seen || !is_ordered(refs, count)) atomic_fetch_add(&r->wrong, 1);
         seen = count;
+        hone_registry_leave(&reader);
     }
     return NULL;
 }
