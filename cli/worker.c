@@ -1,7 +1,7 @@
 // hone-worker: the process in which kernels are tried, so that one that crashes, hangs or writes out of bounds harms nobody.
-// The tuner starts it and talks to it over file descriptor 3. As "hone-worker query PATH SHA256 ENTRY" it asks a library of a
-// pack for a function, answers by its exit code, and says on standard output why there is none. As "hone-worker devices PLATFORM"
-// it opens a platform with its drivers, in the same way; as "hone-worker libraries" it says what rivals are here.
+// The tuner starts it and talks to it over file descriptor 3. "hone-worker query PATH SHA256 ENTRY" looks a function up in a
+// pack's library: the exit code tells whether it exists, standard output gives the reason if not. "hone-worker devices PLATFORM"
+// opens a platform and its drivers and reports in the same way. "hone-worker libraries" lists the rival libraries it can load.
 #include "kernels/kernels.h"
 #include "kernels/rivals/core.h"
 #include "platforms/native/kernel.h"

@@ -139,7 +139,7 @@ typedef struct native_arguments {
     bool asks_axes;                    // tensors of torch are refused: nobody has said in which order their axes are
     bool swaps;                        // axes="bhsd": arrays have their two dims in the middle in turn
     PyObject *like;                    // the first array, borrowed
-    PyObject *axes, *stream;           // what came by these names, borrowed; NULL: nothing
+    PyObject *axes, *stream;           // the keyword arguments of these names, borrowed; NULL: not given
     const native_execution *execution; // for results that are made; NULL: none yet
     hone_value values[MAX_VALUES];
     PyObject *objects[MAX_VALUES]; // borrowed; NULL: not given

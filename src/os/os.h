@@ -80,8 +80,8 @@ bool hone_os_is_executable(const char *path);
 bool hone_os_make_private_folder(char *out, size_t size, int *out_hold);
 void hone_os_remove_private_folder(const char *folder, int *hold);
 
-// A folder that is this user's alone, made (mode 0700) when there is none. HONE_IO: there is a link, another's folder, or one
-// that others may enter.
+// Creates a folder with mode 0700, or accepts one that exists. HONE_IO when the path is a link, belongs to another user, or is
+// open to other users.
 hone_status hone_os_make_own_folder(const char *path, hone_error *err);
 // The folder for what processes of this user share while the machine runs: hone's of XDG_RUNTIME_DIR, else of /run/user, else
 // in /tmp. HONE_IO with why there is none that is safe.
