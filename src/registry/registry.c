@@ -237,6 +237,11 @@ static const hone_kernel_ref *named_from(const kernel_list *list, size_t from, c
     return NULL;
 }
 
+bool hone_same_revision(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "1", b != NULL ? b : "1") == 0;
+}
+
 bool hone_kernel_is_of_pack(const hone_kernel_ref *kernel)
 {
     return kernel->kernel.code != NULL && kernel->kernel.code->pack != NULL;

@@ -24,6 +24,8 @@ struct hone_kernel_ref {
     void *owner;                       // the runtime; for hone_kernel_run
 };
 
+// Whether two revisions name the same code. NULL: the one that a kernel has which says none, "1".
+bool hone_same_revision(const char *a, const char *b);
 // Whether a kernel came with a pack: nobody has verified it before a contest does.
 bool hone_kernel_is_of_pack(const hone_kernel_ref *kernel);
 

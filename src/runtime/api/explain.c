@@ -46,9 +46,7 @@ static hone_status find_nearest(explanation *e, hone_policy policy, hone_error *
 {
     hone_runtime *rt = e->request.rt;
     const hone_algorithm_entry *algorithm = e->request.op->algorithm;
-    const hone_store_key key = {
-        e->request.device->fingerprint, algorithm->name, algorithm->version, hone_call_key(e->request.call),
-        hone_call_spec(e->request.call)};
+    const hone_store_key key = hone_request_key(&e->request, e->request.call);
     if (policy == HONE_POLICY_FROZEN) {
         hone_nearest_locked(rt->lock, rt->allocator, algorithm->signature, &key, &e->nearest);
         return HONE_OK;

@@ -25,6 +25,8 @@ extern const hone_links hone_runtime_links;
 hone_status hone_request_init(
     hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err);
 void hone_request_deinit(hone_request *request);
+// What a call of the request, the exact one or its bucket, is stored under. It borrows of both.
+hone_store_key hone_request_key(const hone_request *request, const hone_call *call);
 // hone_call_bucket; *out is NULL also when the rounded call breaks a condition of the signature: it then has no bucket.
 hone_status hone_request_bucket(const hone_call *call, hone_call **out, hone_error *err);
 hone_policy hone_request_policy(const hone_request *request);

@@ -79,9 +79,7 @@ static hone_status fail_missing(const hone_request *request, hone_error *why)
 {
     const hone_algorithm_entry *algorithm = request->op->algorithm;
     hone_runtime *rt = request->rt;
-    const hone_store_key key = {
-        request->device->fingerprint, algorithm->name, algorithm->version, hone_call_key(request->call),
-        hone_call_spec(request->call)};
+    const hone_store_key key = hone_request_key(request, request->call);
     hone_neighbours nearest;
     hone_buffer text;
     hone_buffer_init(&text, rt->allocator);

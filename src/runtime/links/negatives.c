@@ -27,8 +27,7 @@ static const hone_kernel *kernel_named(const hone_request *request, const char *
 static bool note_time(finding *find, const hone_kernel *kernel, const hone_store_measurement *measurement)
 {
     hone_negatives *out = find->out;
-    const char *stored = measurement->revision, *revision = kernel->revision;
-    if (strcmp(stored != NULL ? stored : "1", revision != NULL ? revision : "1") != 0) return true;
+    if (!hone_same_revision(measurement->revision, kernel->revision)) return true;
     size_t at = 0;
     while (at < out->measured_count && (out->measured[at].regime != measurement->regime ||
                                         strcmp(out->measured[at].kernel, measurement->kernel) != 0))
@@ -70,13 +69,7 @@ static hone_status find_in(
     hone_store *store, const hone_request *request, const hone_call *call, hone_negatives *out, hone_error *err)
 {
     finding find = {.request = request, .out = out, .now = hone_os_now_utc()};
-    const hone_store_key key = {
-        .device = request->device->fingerprint,
-        .algorithm = request->op->algorithm->name,
-        .version = request->op->algorithm->version,
-        .key = hone_call_key(call),
-        .spec = hone_call_spec(call),
-    };
+    const hone_store_key key = hone_request_key(request, call);
     hone_status status = hone_store_measurements(store, &key, note, &find, err);
     if (find.failed) return hone_fail_memory(err, "explain");
     return status == HONE_NOT_FOUND ? HONE_OK : status;

@@ -42,6 +42,13 @@ void hone_request_deinit(hone_request *request)
     hone_registry_leave(&request->reader);
 }
 
+hone_store_key hone_request_key(const hone_request *request, const hone_call *call)
+{
+    const hone_algorithm_entry *algorithm = request->op->algorithm;
+    return (hone_store_key){
+        request->device->fingerprint, algorithm->name, algorithm->version, hone_call_key(call), hone_call_spec(call)};
+}
+
 hone_policy hone_request_policy(const hone_request *request)
 {
     hone_policy policy = hone_context_policy(request->context, request->rt->policy);

@@ -36,13 +36,7 @@ static void set_aside(hone_store *store, const hone_store_key *key, hone_regime 
 static hone_status ask_store(
     const hone_request *request, hone_store *store, const hone_call *call, hone_decision *out, hone_error *why)
 {
-    hone_store_key key = {
-        .device = request->device->fingerprint,
-        .algorithm = request->op->algorithm->name,
-        .version = request->op->algorithm->version,
-        .key = hone_call_key(call),
-        .spec = hone_call_spec(call),
-    };
+    const hone_store_key key = hone_request_key(request, call);
     store_visit visit = {request, out, why, HONE_NOT_FOUND};
     hone_status status = HONE_NOT_FOUND;
     // Whoever asks for no stable decision is served by one too, where there is no faster.
@@ -140,13 +134,7 @@ hone_status hone_request_from_store(const hone_request *request, hone_decision *
 // Whether it can be served or not.
 static bool has_entry(const hone_request *request, hone_store *store, const hone_call *call)
 {
-    const hone_store_key key = {
-        .device = request->device->fingerprint,
-        .algorithm = request->op->algorithm->name,
-        .version = request->op->algorithm->version,
-        .key = hone_call_key(call),
-        .spec = hone_call_spec(call),
-    };
+    const hone_store_key key = hone_request_key(request, call);
     hone_decision decision;
     hone_error why;
     store_visit visit = {request, &decision, &why, HONE_NOT_FOUND};

@@ -42,7 +42,7 @@ static bool look_at(void *ctx, const hone_store_measured *row)
     search *s = ctx;
     const hone_store_measurement *failure = &row->measurement;
     if (!is_wrong(failure->failure) || strcmp(failure->kernel, s->kernel->kernel.name) != 0 ||
-        strcmp(failure->revision != NULL ? failure->revision : "1", s->kernel->kernel.revision) != 0 ||
+        !hone_same_revision(failure->revision, s->kernel->kernel.revision) ||
         (s->config != NULL && strcmp(failure->config, s->config) != 0) ||
         failure->measured == NULL) // it was forgotten (hone tune --fresh)
         return true;

@@ -1,6 +1,7 @@
 #include "tune/contest/failures.h"
 
 #include "os/os.h"
+#include "registry/registry.h"
 #include "tune/result/environment.h"
 
 #include <stdio.h>
@@ -27,11 +28,6 @@ static bool refuse(char *out, size_t size, const char *why)
     return false;
 }
 
-static bool same_revision(const char *a, const char *b)
-{
-    return strcmp(a != NULL ? a : "1", b != NULL ? b : "1") == 0;
-}
-
 bool hone_failure_stands(
     const hone_store_measurement *measurement,
     const hone_kernel *kernel,
@@ -42,7 +38,7 @@ bool hone_failure_stands(
 {
     double then;
     char difference[HONE_DIFFERENCE_SIZE];
-    if (!same_revision(measurement->revision, kernel->revision))
+    if (!hone_same_revision(measurement->revision, kernel->revision))
         return refuse(out_why, size, "it was of another revision of the kernel");
     if (measurement->measured == NULL || !hone_os_parse_utc(measurement->measured, &then))
         return refuse(out_why, size, "it is not known when it happened");

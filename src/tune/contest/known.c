@@ -19,11 +19,6 @@ typedef struct loader {
     bool failed;
 } loader;
 
-static bool same_revision(const char *a, const char *b)
-{
-    return strcmp(a ? a : "1", b ? b : "1") == 0;
-}
-
 // "" when there is no memory for it: nothing is compared then.
 static const char *environment_of(const hone_question *question, hone_contestant *contestant)
 {
@@ -43,7 +38,7 @@ static bool is_of_today(const loader *load, hone_contestant *contestant, const h
     const hone_device_info *device = load->question->environment->device;
     if (measurement->failure != HONE_FAILURE_NONE)
         return hone_failure_stands(measurement, kernel, device, hone_os_now_utc(), NULL, 0);
-    if (!same_revision(kernel->revision, measurement->revision)) return false;
+    if (!hone_same_revision(kernel->revision, measurement->revision)) return false;
     if (load->known->any_environment) return true;
     // Texts first: thousands of measurements have the same.
     if (!measurement->environment || strcmp(measurement->environment, environment_of(load->question, contestant)) == 0)
@@ -112,7 +107,7 @@ static bool load_wrong(void *ctx, const hone_store_measured *row)
         const hone_kernel *kernel = &contestant->ref->kernel;
         hone_resumed resumed = {.kernel = i, .trial = {.failure = failure->failure}};
         if (!contestant->space || contestant->ref->builtin || strcmp(kernel->name, failure->kernel) != 0 ||
-            !same_revision(kernel->revision, failure->revision))
+            !hone_same_revision(kernel->revision, failure->revision))
             continue;
         char reason[sizeof resumed.trial.reason];
         snprintf(
@@ -228,7 +223,7 @@ static hone_contestant *find_contestant(const hone_field *field, const hone_stor
         const hone_kernel *kernel = &field->contestants[i].ref->kernel;
         if (field->contestants[i].space && strcmp(kernel->name, row->kernel) == 0 &&
             strcmp(hone_platform_name(kernel->platform), row->platform) == 0 &&
-            (!row->revision || same_revision(kernel->revision, row->revision)))
+            (!row->revision || hone_same_revision(kernel->revision, row->revision)))
             return &field->contestants[i];
     }
     return NULL;

@@ -206,11 +206,6 @@ void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *ref, bool 
     put_code(out, kernel->code);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "1", b ? b : "1") == 0;
-}
-
 static hone_status find_kernel(
     const hone_kernel_reader *how, const char *algorithm, const char *version, hone_kernel *wanted, hone_error *err)
 {
@@ -223,7 +218,7 @@ static hone_status find_kernel(
         if (kernel->platform != wanted->platform || kernel->backend != wanted->backend ||
             strcmp(kernel->name, wanted->name) != 0)
             continue;
-        if (!same_text(kernel->revision, wanted->revision))
+        if (!hone_same_revision(kernel->revision, wanted->revision))
             return hone_fail(
                 err, HONE_INCOMPATIBLE, where, "the worker has revision %s of kernel %s, the library %s",
                 kernel->revision ? kernel->revision : "1", wanted->name, wanted->revision ? wanted->revision : "1");
