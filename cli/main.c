@@ -39,7 +39,8 @@ const cli_command cli_commands[] = {
      "Reads StableHLO and HLO, as text (with locations: without, there are no labels) and in their binary forms, plain "
      "or\n"
      "gzipped; - is standard input. --list only shows what was found.\n"
-     "--unproved tunes also what was matched by operands alone.",
+     "--unproved tunes also what was matched by operands alone.\n"
+     "The exit code is 1 when nothing could be tuned.",
      1, 0, cli_offline},
     {"run", "CALL", "run once on made-up inputs and check against the reference", "json store seed pack",
      "A call that nobody has tuned is tuned first (HONE_POLICY=heuristic: is not).", 1, 1, cli_run},
