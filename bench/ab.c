@@ -69,7 +69,7 @@ static _Noreturn void be_busy(void)
     char *bytes = malloc(BYTES);
     for (;;) {
         volatile uint64_t end = chain(1, 1000000);
-        for (size_t i = 0; bytes && i < BYTES; i += 64)
+        for (size_t i = 0; bytes != NULL && i < BYTES; i += 64)
             bytes[i] = (char)(bytes[i] + (char)end);
     }
 }
@@ -112,7 +112,7 @@ static hone_status try_once(hone_runtime *rt, double seconds, int trial, tally *
     out->trials++;
     out->seconds += (double)(bench_now_ns() - start) * 1e-9;
     out->ratios += decision->evidence.ratio;
-    if (getenv("AB_VERBOSE"))
+    if (getenv("AB_VERBOSE") != NULL)
         printf(
             "%d: more %d rounds %u ratio %.4f (%.4f to %.4f) samples %u measured %u time %.1f us\n", trial,
             (int)decision->config.values[0], decision->evidence.rounds, decision->evidence.ratio,

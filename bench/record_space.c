@@ -44,7 +44,7 @@ typedef struct recording {
 
 static void stop(const char *what, const hone_error *err)
 {
-    fprintf(stderr, "bench_record_space: %s%s%s\n", what, err ? ": " : "", err ? err->message : "");
+    fprintf(stderr, "bench_record_space: %s%s%s\n", what, err != NULL ? ": " : "", err != NULL ? err->message : "");
     exit(1);
 }
 
@@ -70,7 +70,7 @@ static void list_kernel(recording *r, const char *name)
     hone_error err;
     hone_bound_space *space = NULL;
     const hone_kernel_ref *kernel = hone_kernel_by_name(r->op->algorithm, name, HONE_NATIVE);
-    if (!kernel) stop(name, NULL);
+    if (kernel == NULL) stop(name, NULL);
     check(hone_kernel_eligible(kernel, r->call, r->rt->cpu, &err), name, &err);
     check(hone_space_bind(kernel->space, r->call, r->rt->cpu, &space, &err), name, &err);
     r->listing = r->kernels[r->kernel_count++] = kernel;
@@ -80,7 +80,7 @@ static void list_kernel(recording *r, const char *name)
 
 static void list_kernels(recording *r, char *names)
 {
-    for (char *name = strtok(names, ","); name; name = strtok(NULL, ",")) {
+    for (char *name = strtok(names, ","); name != NULL; name = strtok(NULL, ",")) {
         if (r->kernel_count == MOST_KERNELS) stop("more than 8 kernels", NULL);
         list_kernel(r, name);
     }
@@ -138,7 +138,7 @@ static size_t read_log(recording *r, const char *path)
     char word[32], *line = NULL;
     size_t done = 0, capacity = 0;
     long end = 0;
-    if (log && getline(&line, &capacity, log) > 0 && line[strlen(line) - 1] == '\n') end = ftell(log);
+    if (log != NULL && getline(&line, &capacity, log) > 0 && line[strlen(line) - 1] == '\n') end = ftell(log);
     while (end > 0 && getline(&line, &capacity, log) > 0 && line[strlen(line) - 1] == '\n') {
         size_t pass, index;
         if (sscanf(line, "%zu %zu %31s", &pass, &index, word) != 3 || index >= r->count)
@@ -148,8 +148,8 @@ static size_t read_log(recording *r, const char *path)
         done++;
     }
     free(line);
-    r->log = log ? log : fopen(path, "w");
-    if (!r->log) stop(path, NULL);
+    r->log = log != NULL ? log : fopen(path, "w");
+    if (r->log == NULL) stop(path, NULL);
     fseek(r->log, end, SEEK_SET);
     if (end == 0) write_head(r);
     return done;
@@ -210,7 +210,7 @@ static bool run_passes(recording *r, size_t done, double seconds, size_t passes)
 {
     const uint64_t end = hone_os_now_ns() + (uint64_t)(seconds * 1e9);
     uint32_t *order = malloc(r->count * sizeof *order);
-    if (!order) stop("out of memory", NULL);
+    if (order == NULL) stop("out of memory", NULL);
     bool more = false;
     for (size_t pass = done / r->count; pass < passes && !more; pass++) {
         uint64_t seed = pass + 1;

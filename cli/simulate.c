@@ -60,7 +60,7 @@ static void show_steps(const json_t *steps)
         char *config = json_dumps(json_object_get(step, "config"), JSON_COMPACT);
         snprintf(number, sizeof number, "%zu", i + 1);
         snprintf(seconds, sizeof seconds, "%.1f", json_number_value(json_object_get(step, "seconds")));
-        cli_table_row(table, number, seconds, cli_time_text(time * 1e6, text), config ? config : "");
+        cli_table_row(table, number, seconds, cli_time_text(time * 1e6, text), config != NULL ? config : "");
         free(config);
     }
     cli_table_print(table);
@@ -86,7 +86,7 @@ static void show(const json_t *document)
     if (best != NULL) {
         char *config = json_dumps(json_object_get(best, "config"), JSON_COMPACT);
         printf(
-            "chosen %s: %s, %.2f %% over the best that was tried\n", config ? config : "",
+            "chosen %s: %s, %.2f %% over the best that was tried\n", config != NULL ? config : "",
             cli_time_text(json_number_value(json_object_get(best, "time")) * 1e6, time),
             100 * json_number_value(json_object_get(best, "regret")));
         free(config);

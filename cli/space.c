@@ -128,7 +128,7 @@ static void print_json(
     }
     const cli_options *options = &cli->options;
     if (list->rank != NULL) json_object_set_new(root, "rank", list->rank);
-    if (options->at || options->neighbours || options->list || options->sample > 0)
+    if (options->at != NULL || options->neighbours != NULL || options->list || options->sample > 0)
         json_object_set(root, "configs", list->configs);
     cli_print_json(root);
 }
@@ -138,7 +138,8 @@ static int show_space(hone_cli *cli, const cli_space_source *source)
     hone_error err;
     uint64_t low = 0, high = 0;
     const cli_options *options = &cli->options;
-    bool asked = options->at || options->rank || options->neighbours || options->sample > 0 || options->list;
+    bool asked = options->at != NULL || options->rank != NULL || options->neighbours != NULL || options->sample > 0 ||
+                 options->list;
     listing list = {source->space, options->json ? json_array() : NULL, NULL};
     hone_status status = cli_space_bounds(source, &low, &high, &err);
     if (status == HONE_OK) status = run_options(source, cli, &list, &err);

@@ -29,7 +29,7 @@ static bool take_int(const native_parameter *parameter, PyObject *object, hone_v
     PyObject *index = PyNumber_Index(object);
     int64_t value = index != NULL ? PyLong_AsLongLong(index) : -1;
     Py_XDECREF(index);
-    if (value == -1 && PyErr_Occurred()) return false;
+    if (value == -1 && PyErr_Occurred() != NULL) return false;
     *out = hone_of_int(value);
     return true;
 }
@@ -38,7 +38,7 @@ static bool take_float(const native_parameter *parameter, PyObject *object, hone
 {
     if (PyBool_Check(object) || PyUnicode_Check(object)) return fail_kind(parameter, "a float", object);
     double value = PyFloat_AsDouble(object);
-    if (value == -1.0 && PyErr_Occurred()) return false;
+    if (value == -1.0 && PyErr_Occurred() != NULL) return false;
     *out = hone_of_float(value);
     return true;
 }
@@ -135,7 +135,7 @@ static bool take_keyword(
 {
     size_t i = find(operation, name);
     if (i < operation->count) return take(out, &operation->parameters[i], object, i, describe);
-    if (PyErr_Occurred()) return false;
+    if (PyErr_Occurred() != NULL) return false;
     if (!describe && PyUnicode_CompareWithASCIIString(name, "stream") == 0) {
         out->stream = object;
         return true;

@@ -249,7 +249,7 @@ native_operation *native_operation_find(native_runtime *runtime, PyObject *name)
 {
     if (Py_IS_TYPE(name, native.operation_type)) return (native_operation *)name;
     PyObject *known = PyDict_GetItemWithError(runtime->operations, name);
-    if (known != NULL || PyErr_Occurred()) return (native_operation *)known;
+    if (known != NULL || PyErr_Occurred() != NULL) return (native_operation *)known;
     if (!PyUnicode_Check(name)) {
         PyErr_Format(PyExc_TypeError, "an operation's name is asked for, and a %R came", Py_TYPE(name));
         return NULL;

@@ -110,7 +110,7 @@ static PyObject *method_import(PyObject *object, PyObject *args)
         Py_END_ALLOW_THREADS
     }
     hone_importer_destroy(&importer);
-    if (PyErr_Occurred()) return NULL;
+    if (PyErr_Occurred() != NULL) return NULL;
     return status == HONE_OK ? report_dict(&report) : native_raise(&err);
 }
 

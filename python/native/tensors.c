@@ -70,7 +70,7 @@ static bool read_dims(PyObject *tuple, int64_t *out, int32_t *out_count)
     *out_count = (int32_t)count;
     for (Py_ssize_t i = 0; i < count; i++) {
         out[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
-        if (out[i] == -1 && PyErr_Occurred()) return false;
+        if (out[i] == -1 && PyErr_Occurred() != NULL) return false;
     }
     return true;
 }
@@ -116,7 +116,7 @@ static bool read_interface(PyObject *interface, const hone_dtype_info *info, nat
     }
     out->own = (hone_tensor){.device = {HONE_DEVICE_CPU, 0}, .dtype = info->dtype, .shape = out->shape};
     out->own.data = PyLong_AsVoidPtr(PyTuple_GetItem(data, 0));
-    if (out->own.data == NULL && PyErr_Occurred()) return false;
+    if (out->own.data == NULL && PyErr_Occurred() != NULL) return false;
     out->read_only = PyObject_IsTrue(PyTuple_GetItem(data, 1)) != 0;
     return read_dims(shape, out->shape, &out->own.ndim) &&
            read_strides(PyDict_GetItemString(interface, "strides"), out->own.ndim, info->bits / 8, out);
@@ -164,7 +164,7 @@ static const hone_dtype_info *named_dtype(PyObject *named)
 static bool read_shape(PyObject *shape, native_tensor *out)
 {
     PyObject *dims = PySequence_Check(shape) ? PySequence_Tuple(shape) : NULL;
-    if (dims == NULL && !PyErr_Occurred())
+    if (dims == NULL && PyErr_Occurred() == NULL)
         PyErr_Format(PyExc_TypeError, "a shape is a tuple of ints, and a %R came", Py_TYPE(shape));
     bool done = dims != NULL && read_dims(dims, out->shape, &out->own.ndim);
     Py_XDECREF(dims);
@@ -179,7 +179,7 @@ static bool describe_pair(PyObject *pair, native_tensor *out)
     if (PyTuple_Size(pair) == 4) {
         out->own.device.type = (int32_t)PyLong_AsLong(PyTuple_GetItem(pair, 2));
         out->own.device.id = (int32_t)PyLong_AsLong(PyTuple_GetItem(pair, 3));
-        if (PyErr_Occurred()) return false;
+        if (PyErr_Occurred() != NULL) return false;
     }
     out->owner = NULL;
     out->read_only = false;

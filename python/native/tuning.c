@@ -50,7 +50,7 @@ static void on_progress(void *ctx, const hone_progress *progress)
 static int read_count(PyObject *object, void *out)
 {
     long value = PyLong_AsLong(object);
-    if (value == -1 && PyErr_Occurred()) return 0;
+    if (value == -1 && PyErr_Occurred() != NULL) return 0;
     if (value < 0 || (unsigned long)value > UINT32_MAX) {
         PyErr_Format(PyExc_ValueError, "evaluations and patience are 0 (the default) or more, and not %R", object);
         return 0;

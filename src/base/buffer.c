@@ -21,7 +21,7 @@ void hone_buffer_clear(hone_buffer *buffer)
 {
     buffer->size = 0;
     buffer->failed = false;
-    if (buffer->data) buffer->data[0] = '\0';
+    if (buffer->data != NULL) buffer->data[0] = '\0';
 }
 
 static bool reserve(hone_buffer *buffer, size_t more)
@@ -93,7 +93,7 @@ void hone_buffer_format(hone_buffer *buffer, const char *format, ...)
 
 const char *hone_buffer_string(const hone_buffer *buffer)
 {
-    return buffer->data ? buffer->data : "";
+    return buffer->data != NULL ? buffer->data : "";
 }
 
 char *hone_buffer_take(hone_buffer *buffer)

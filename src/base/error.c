@@ -47,7 +47,7 @@ static void fill(hone_error *err, hone_status status, const char *where, int cod
 
 hone_status hone_fail(hone_error *err, hone_status status, const char *where, const char *format, ...)
 {
-    if (!err) return status;
+    if (err == NULL) return status;
     char message[MESSAGE_SIZE] = "";
     va_list list;
     va_start(list, format);
@@ -59,7 +59,7 @@ hone_status hone_fail(hone_error *err, hone_status status, const char *where, co
 
 hone_status hone_fail_system(hone_error *err, hone_status status, const char *where, int code, const char *format, ...)
 {
-    if (!err) return status;
+    if (err == NULL) return status;
     char message[MESSAGE_SIZE] = "", words[128];
     va_list list;
     va_start(list, format);
@@ -77,7 +77,7 @@ hone_status hone_fail_memory(hone_error *err, const char *where)
 
 hone_status hone_fail_prefix(hone_error *err, hone_status status, const char *format, ...)
 {
-    if (!err) return status;
+    if (err == NULL) return status;
     char message[MESSAGE_SIZE] = "";
     va_list list;
     va_start(list, format);

@@ -61,7 +61,7 @@ void hone_json_string(hone_buffer *buffer, const char *text, size_t size)
         hone_buffer_append(buffer, text + start, i - start);
         if (i == size) break;
         const char *escape = short_escape(text[i]);
-        if (escape) {
+        if (escape != NULL) {
             hone_buffer_text(buffer, escape);
             i++;
             continue;
@@ -94,7 +94,7 @@ hone_status hone_json_parse(const char *text, size_t size, json_t **out, hone_er
     *out = NULL;
     json_error_t error;
     json_t *root = json_loadb(text, size, JSON_DECODE_ANY, &error);
-    if (root) {
+    if (root != NULL) {
         *out = root;
         return HONE_OK;
     }

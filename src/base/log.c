@@ -6,7 +6,7 @@
 
 void hone_log_write(const hone_log *log, int level, const char *format, ...)
 {
-    if (!log || !log->write || level > log->level) return;
+    if (log == NULL || log->write == NULL || level > log->level) return;
     char message[1024];
     va_list list;
     va_start(list, format);

@@ -39,11 +39,11 @@ void *hone_resize(const hone_allocator *allocator, void *block, size_t size)
 {
     if (size == 0) size = 1;
     if (size > SIZE_MAX - HEADER_SIZE) return NULL;
-    block_header *header = block ? header_of(block) : NULL;
-    size_t old_size = header ? header->size : 0;
-    size_t old_total = header ? old_size + HEADER_SIZE : 0;
+    block_header *header = block != NULL ? header_of(block) : NULL;
+    size_t old_size = header != NULL ? header->size : 0;
+    size_t old_total = header != NULL ? old_size + HEADER_SIZE : 0;
     header = allocator->reallocate(allocator->ctx, header, old_total, size + HEADER_SIZE);
-    if (!header) return NULL;
+    if (header == NULL) return NULL;
     header->size = size;
     char *bytes = (char *)header + HEADER_SIZE;
     if (size > old_size) memset(bytes + old_size, 0, size - old_size);
@@ -74,7 +74,7 @@ bool hone_grow(const hone_allocator *allocator, void *array_pointer, size_t *cap
     void *array;
     memcpy(&array, array_pointer, sizeof array);
     array = hone_resize(allocator, array, total);
-    if (!array) return false;
+    if (array == NULL) return false;
     memcpy(array_pointer, &array, sizeof array);
     *capacity = grown;
     return true;
@@ -82,7 +82,7 @@ bool hone_grow(const hone_allocator *allocator, void *array_pointer, size_t *cap
 
 void hone_free(const hone_allocator *allocator, void *block)
 {
-    if (!block) return;
+    if (block == NULL) return;
     block_header *header = header_of(block);
     allocator->reallocate(allocator->ctx, header, header->size + HEADER_SIZE, 0);
 }
@@ -91,7 +91,7 @@ char *hone_copy_text(const hone_allocator *allocator, const char *text, size_t s
 {
     if (size == SIZE_MAX) return NULL;
     char *copy = hone_alloc(allocator, size + 1);
-    if (copy && size > 0) memcpy(copy, text, size);
+    if (copy != NULL && size > 0) memcpy(copy, text, size);
     return copy;
 }
 
@@ -108,10 +108,10 @@ static hone_arena_chunk *add_chunk(hone_arena *arena, size_t size)
 {
     if (size > SIZE_MAX - sizeof(hone_arena_chunk)) return NULL;
     hone_arena_chunk *chunk = hone_alloc(&arena->allocator, sizeof *chunk + size);
-    if (!chunk) return NULL;
+    if (chunk == NULL) return NULL;
     chunk->size = size;
     // A block larger than a chunk goes behind the one being filled, whose rest would be lost otherwise.
-    hone_arena_chunk **place = arena->chunks && size > CHUNK_SIZE ? &arena->chunks->next : &arena->chunks;
+    hone_arena_chunk **place = arena->chunks != NULL && size > CHUNK_SIZE ? &arena->chunks->next : &arena->chunks;
     chunk->next = *place;
     *place = chunk;
     return chunk;
@@ -122,8 +122,9 @@ void *hone_arena_alloc(hone_arena *arena, size_t size)
     if (size > SIZE_MAX - 15) return NULL;
     size = size == 0 ? 16 : (size + 15) & ~(size_t)15;
     hone_arena_chunk *chunk = arena->chunks;
-    if (!chunk || chunk->size - chunk->used < size) chunk = add_chunk(arena, size > CHUNK_SIZE ? size : CHUNK_SIZE);
-    if (!chunk) return NULL;
+    if (chunk == NULL || chunk->size - chunk->used < size)
+        chunk = add_chunk(arena, size > CHUNK_SIZE ? size : CHUNK_SIZE);
+    if (chunk == NULL) return NULL;
     void *block = (char *)(chunk + 1) + chunk->used;
     chunk->used += size;
     return block;
@@ -139,13 +140,13 @@ char *hone_arena_text(hone_arena *arena, const char *text, size_t size)
 {
     if (size == SIZE_MAX) return NULL;
     char *copy = hone_arena_alloc(arena, size + 1);
-    if (copy && size > 0) memcpy(copy, text, size);
+    if (copy != NULL && size > 0) memcpy(copy, text, size);
     return copy;
 }
 
 void hone_arena_destroy(hone_arena *arena)
 {
-    while (arena->chunks) {
+    while (arena->chunks != NULL) {
         hone_arena_chunk *next = arena->chunks->next;
         hone_free(&arena->allocator, arena->chunks);
         arena->chunks = next;

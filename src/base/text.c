@@ -7,14 +7,14 @@
 
 hone_view hone_view_of(const char *text)
 {
-    return (hone_view){text, text ? strlen(text) : 0};
+    return (hone_view){text, text != NULL ? strlen(text) : 0};
 }
 
 // Bytes of well-formed UTF-8 at the start of text.
 static size_t sound_prefix(const char *text, size_t size)
 {
     const uint8_t *bad = size > 0 ? u8_check((const uint8_t *)text, size) : NULL;
-    return bad ? (size_t)(bad - (const uint8_t *)text) : size;
+    return bad != NULL ? (size_t)(bad - (const uint8_t *)text) : size;
 }
 
 // Eight bytes at a time, each with what tells in its highest bit.
@@ -66,7 +66,7 @@ static void lower_sound(hone_buffer *out, const char *text, size_t size)
     uint8_t room[256];
     size_t length = sizeof room;
     uint8_t *lower = u8_tolower((const uint8_t *)text, size, NULL, NULL, room, &length);
-    if (!lower) {
+    if (lower == NULL) {
         out->failed = true; // the text is sound, so only memory can be short
         return;
     }

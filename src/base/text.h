@@ -27,7 +27,7 @@ static inline bool hone_view_equal(hone_view a, hone_view b)
 
 static inline bool hone_view_is(hone_view view, const char *text)
 {
-    size_t size = text ? strlen(text) : 0;
+    size_t size = text != NULL ? strlen(text) : 0;
     return view.size == size && (size == 0 || memcmp(view.data, text, size) == 0);
 }
 

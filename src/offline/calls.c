@@ -113,7 +113,7 @@ size_t hone_finder_count_calls(finder *f, const uint32_t *ops, size_t count, hon
     const hone_allocator *a = &f->graph->allocator;
     uint64_t *sequence = hone_alloc_array(a, count, sizeof *sequence);
     size_t *failure = hone_alloc_array(a, count, sizeof *failure), calls = 1;
-    if (sequence && failure) {
+    if (sequence != NULL && failure != NULL) {
         for (size_t i = 0; i < count; i++)
             sequence[i] = fingerprint(f->graph, ops[i]);
         calls = repeats(sequence, failure, count);

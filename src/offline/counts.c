@@ -177,7 +177,7 @@ static void count_loop(hone_graph *graph, uint32_t op)
     bool known = hone_graph_detail_of(graph, op)->number >= 0; // HLO text may say it after optimisation
     if (known || l.condition == HONE_GRAPH_NONE || l.body == HONE_GRAPH_NONE) return;
     graph_detail *detail = hone_graph_detail(graph, op);
-    if (detail) detail->number = count_trips(&l);
+    if (detail != NULL) detail->number = count_trips(&l);
 }
 
 static int64_t times_of_edge(const hone_graph *graph, const graph_edge *edge)
@@ -246,7 +246,7 @@ void hone_graph_count(hone_graph *graph)
         hone_alloc_array(a, graph->edge_count, size),
         hone_alloc_array(a, bodies, size),
     };
-    if (o.waiting && o.first && o.next && o.queue) {
+    if (o.waiting != NULL && o.first != NULL && o.next != NULL && o.queue != NULL) {
         link_edges(graph, &o);
         spread_times(graph, &o);
     } else {

@@ -12,7 +12,7 @@ typedef struct cursor {
 
 static inline cursor cursor_of(hone_view text)
 {
-    const char *start = text.data ? text.data : ""; // nothing may be added to a null pointer, not even nothing
+    const char *start = text.data != NULL ? text.data : ""; // nothing may be added to a null pointer, not even nothing
     return (cursor){start, start + text.size};
 }
 
@@ -127,7 +127,7 @@ static inline void skip_brackets(cursor *c)
 static inline hone_view take_line(cursor *c)
 {
     const char *start = c->at, *stop = memchr(start, '\n', (size_t)(c->end - start));
-    if (!stop) stop = c->end;
+    if (stop == NULL) stop = c->end;
     c->at = stop < c->end ? stop + 1 : stop;
     return (hone_view){start, (size_t)(stop - start)};
 }
@@ -146,10 +146,10 @@ static inline const char *find_text(hone_view in, const char *what)
 static inline hone_view string_behind(hone_view in, const char *mark)
 {
     const char *found = find_text(in, mark);
-    if (!found) return (hone_view){0};
+    if (found == NULL) return (hone_view){0};
     const char *end = in.data + in.size, *quote = memchr(found, '"', (size_t)(end - found));
     cursor c = {quote, end};
-    return quote ? take_string(&c) : (hone_view){0};
+    return quote != NULL ? take_string(&c) : (hone_view){0};
 }
 
 #endif

@@ -5,7 +5,7 @@
 char *hone_unescape_mlir(hone_arena *arena, hone_view text, size_t *out_size)
 {
     char *out = hone_arena_alloc(arena, text.size + 1), *to = out;
-    for (size_t i = 0; out && i < text.size; i++) {
+    for (size_t i = 0; out != NULL && i < text.size; i++) {
         int high = text.data[i] == '\\' && i + 2 < text.size ? hone_hex_value(text.data[i + 1]) : -1;
         int low = high >= 0 ? hone_hex_value(text.data[i + 2]) : -1;
         if (low >= 0) {
@@ -16,7 +16,7 @@ char *hone_unescape_mlir(hone_arena *arena, hone_view text, size_t *out_size)
         if (text.data[i] == '\\' && i + 1 < text.size) i++; // \\ and \"
         *to++ = text.data[i];
     }
-    if (out_size) *out_size = (size_t)(to - out);
+    if (out_size != NULL) *out_size = (size_t)(to - out);
     return out;
 }
 
@@ -38,15 +38,15 @@ static char unescape_c(const char **at, const char *end)
         return (char)value;
     }
     const char *letter = *c != '\0' ? strchr(letters, *c) : NULL;
-    return letter ? bytes[letter - letters] : *c;
+    return letter != NULL ? bytes[letter - letters] : *c;
 }
 
 char *hone_unescape_hlo(hone_arena *arena, hone_view text, size_t *out_size)
 {
     char *out = hone_arena_alloc(arena, text.size + 1), *to = out;
     const char *end = text.data + text.size;
-    for (const char *at = text.data; out && at < end; at++)
+    for (const char *at = text.data; out != NULL && at < end; at++)
         *to++ = *at == '\\' && at + 1 < end ? unescape_c(&at, end) : *at;
-    if (out_size) *out_size = (size_t)(to - out);
+    if (out_size != NULL) *out_size = (size_t)(to - out);
     return out;
 }

@@ -98,7 +98,7 @@ static void sort_members(finder *f)
 {
     const hone_allocator *a = &f->graph->allocator;
     member *sorted = hone_alloc_array(a, f->member_count, sizeof *sorted);
-    if (!sorted) {
+    if (sorted == NULL) {
         f->failed = true;
         return;
     }
@@ -123,7 +123,7 @@ static bool index_bodies(finder *f)
     const hone_graph *g = f->graph;
     f->body_first = hone_alloc_array(&g->allocator, g->body_count + 1, sizeof *f->body_first);
     f->body_ops = hone_alloc_array(&g->allocator, g->op_count, sizeof *f->body_ops);
-    if (!f->body_first || !f->body_ops) return false;
+    if (f->body_first == NULL || f->body_ops == NULL) return false;
     for (size_t i = 0; i < g->op_count; i++)
         f->body_first[g->ops[i].body + 1]++;
     for (size_t i = 0; i < g->body_count; i++)
@@ -176,7 +176,7 @@ static void keep_find(finder *f, const hone_found *found)
         return;
     }
     name.data = hone_arena_text(&f->arena, name.data, name.size);
-    bool room = name.data && hone_grow(a, &f->out->items, &f->out->capacity, f->out->count + 1, sizeof *found);
+    bool room = name.data != NULL && hone_grow(a, &f->out->items, &f->out->capacity, f->out->count + 1, sizeof *found);
     f->failed |= !room || f->identity.failed;
     f->out->full |= f->out->count == HONE_FINDS_MAX;
     if (!room || f->out->full) return;
@@ -270,7 +270,7 @@ static bool prepare(finder *f)
     f->stamp = hone_alloc_array(a, ops, sizeof *f->stamp);
     f->parent = hone_alloc_array(a, ops, sizeof *f->parent);
     f->group_ops = hone_alloc_array(a, ops, sizeof *f->group_ops);
-    return f->stamp && f->parent && f->group_ops && index_bodies(f);
+    return f->stamp != NULL && f->parent != NULL && f->group_ops != NULL && index_bodies(f);
 }
 
 static void release(finder *f)

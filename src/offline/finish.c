@@ -6,7 +6,7 @@ static void sort_edges(hone_graph *graph)
 {
     size_t size = sizeof(graph_edge);
     graph_edge *sorted = graph->edge_count > 0 ? hone_alloc_array(&graph->allocator, graph->edge_count, size) : NULL;
-    if (!sorted) {
+    if (sorted == NULL) {
         graph->failed |= graph->edge_count > 0;
         return;
     }
@@ -85,7 +85,7 @@ static uint32_t step_through(const hone_graph *graph, uint32_t value)
     uint32_t behind = HONE_GRAPH_NONE;
     if (op->opcode == OPCODE_PARAMETER) { // HLO has its parameters as operations
         const graph_edge *fusion = fusion_around(graph, op->body);
-        int64_t number = fusion ? hone_graph_detail_of(graph, v->op)->number : -1;
+        int64_t number = fusion != NULL ? hone_graph_detail_of(graph, v->op)->number : -1;
         if (number >= 0) behind = operand(graph, &graph->ops[fusion->op], (size_t)number);
     } else if (op->edge_count == 1 && graph->edges[op->first_edge].role == GRAPH_FUSION) {
         uint32_t root = graph->bodies[graph->edges[op->first_edge].body].result;

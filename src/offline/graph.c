@@ -213,7 +213,7 @@ static void add_labels(hone_graph *graph, graph_place *place, hone_view text)
     hone_label label;
     while (text.size > 0 && place->label_count < LABELS_OF_PLACE && hone_label_next(&walk, &label)) {
         graph_label *added = add_label(graph, place);
-        if (!added) return;
+        if (added == NULL) return;
         const char *start = start_of_path(text, label.text.data);
         *added = (graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
         read_wrappers(added);
@@ -251,7 +251,7 @@ uint32_t hone_graph_place_named(hone_graph *graph, hone_view operation)
     bool added;
     uint32_t place = find_place(graph, HONE_GRAPH_NONE, operation, operation, &added);
     graph_label *label = added ? add_label(graph, &graph->places[place]) : NULL;
-    if (!label) return place;
+    if (label == NULL) return place;
     label->label = (hone_label){.kind = HONE_LABEL_CUT, .text = operation, .operation = operation};
     label->prefix = (hone_view){operation.data, 0};
     return place;
@@ -268,6 +268,6 @@ void hone_graph_keep_call(hone_graph *graph, uint32_t op, hone_view string)
     size_t size;
     char *text = hone_unescape_mlir(&graph->texts, string, &size);
     graph->failed |= text == NULL;
-    graph_detail *detail = text ? hone_graph_detail(graph, op) : NULL;
-    if (detail) detail->call = (hone_view){text, size};
+    graph_detail *detail = text != NULL ? hone_graph_detail(graph, op) : NULL;
+    if (detail != NULL) detail->call = (hone_view){text, size};
 }

@@ -287,7 +287,7 @@ static bool read_tokamax(hone_view text, const char *mark, hone_label *out)
 static const char *find_byte(const char *from, const char *end, char byte)
 {
     const char *found = from < end ? memchr(from, byte, (size_t)(end - from)) : NULL;
-    return found ? found : end;
+    return found != NULL ? found : end;
 }
 
 // True when a mark stands around a colon, and nothing of it before `from`.
@@ -320,8 +320,8 @@ bool hone_label_next(hone_label_walk *walk, hone_label *out)
     if (walk->text.size == 0) return false;
     const char *end = walk->text.data + walk->text.size;
     while (walk->at < end) {
-        if (!walk->hash || walk->hash < walk->at) walk->hash = find_byte(walk->at, end, '#');
-        if (!walk->colon || walk->colon < walk->at) walk->colon = find_colon_mark(walk->at, end, &walk->json);
+        if (walk->hash == NULL || walk->hash < walk->at) walk->hash = find_byte(walk->at, end, '#');
+        if (walk->colon == NULL || walk->colon < walk->at) walk->colon = find_colon_mark(walk->at, end, &walk->json);
         bool hash = walk->hash < walk->colon;
         const char *mark = hash ? walk->hash : walk->colon;
         if (mark == end) break;
@@ -343,7 +343,7 @@ size_t hone_labels_scan(
     hone_label label;
     size_t count = 0;
     for (; size > 0 && hone_label_next(&walk, &label); count++)
-        if (visit) visit(ctx, label.text.data, label.text.size);
+        if (visit != NULL) visit(ctx, label.text.data, label.text.size);
     return count;
 }
 
@@ -369,13 +369,13 @@ char *hone_label_json(hone_arena *arena, const hone_label *label)
 {
     hone_view payload = label->payload;
     char *json = hone_arena_alloc(arena, payload.size + 3);
-    if (!json) return NULL;
+    if (json == NULL) return NULL;
     bool bare = payload.size > 1 && payload.data[1] == '"',
          mlir = payload.size > 3 && memcmp(payload.data + 1, "\\22", 3) == 0;
     size_t size = payload.size;
     const char *from = payload.data;
     if (!bare) from = mlir ? hone_unescape_mlir(arena, payload, &size) : hone_unescape_hlo(arena, payload, &size);
-    if (!from) return NULL;
+    if (from == NULL) return NULL;
     memcpy(json, from, size);
     complete(json, size);
     return json;

@@ -60,7 +60,7 @@ static bool take_call(matcher *m, hone_call *call, hone_match how)
 static bool take_spec(matcher *m, hone_match how)
 {
     m->out->shown.matched = how;
-    if (!m->entry) return true;
+    if (m->entry == NULL) return true;
     hone_call *call;
     hone_status status = hone_call_from_spec(
         m->environment->allocator, m->entry->signature, hone_buffer_string(&m->spec), m->spec.size, &call, &m->why);
@@ -88,7 +88,7 @@ static json_t *read_payload(matcher *m)
 {
     const char *json = hone_label_json(m->arena, m->label);
     json_t *payload = NULL;
-    if (!json) m->failed = true;
+    if (json == NULL) m->failed = true;
     if (m->failed) return NULL;
     hone_status status = hone_spec_json(&m->environment->allocator, json, strlen(json), &payload, &m->why);
     return status == HONE_OK ? payload : NULL;
@@ -100,13 +100,13 @@ static bool match_tokamax(matcher *m)
     json_t *payload = read_payload(m);
     const char *algorithm = NULL;
     hone_call *call = NULL;
-    if (!payload) return false;
+    if (payload == NULL) return false;
     bool said = hone_tokamax_call(m->label->operation, payload, &algorithm, &m->spec);
     json_decref(payload);
     m->failed |= m->spec.failed;
-    if (algorithm) m->entry = hone_registry_find(m->environment->registry, algorithm, NULL);
+    if (algorithm != NULL) m->entry = hone_registry_find(m->environment->registry, algorithm, NULL);
     m->out->shown.matched = HONE_MATCH_LABEL;
-    if (!m->entry || m->failed) return true;
+    if (m->entry == NULL || m->failed) return true;
     if (!said) {
         m->why.status = HONE_UNSUPPORTED;
         snprintf(m->why.message, sizeof m->why.message, "%s", hone_buffer_string(&m->spec));
@@ -121,7 +121,7 @@ static bool match_tokamax(matcher *m)
 static bool match_payload(matcher *m)
 {
     json_t *payload = read_payload(m);
-    if (!payload) return false;
+    if (payload == NULL) return false;
     bool written = write_payload_spec(m, payload);
     json_decref(payload);
     if (!written) return false;
@@ -145,7 +145,7 @@ static bool reads_all(const matcher *m, const hone_call *call)
     for (size_t i = 0; m->found->view_count > 0 && i < hone_signature_count(signature); i++) {
         const hone_tensor *tensor =
             hone_signature_parameter(signature, i)->is_result ? NULL : hone_call_tensor(call, i);
-        if (tensor && !is_seen(m->found, tensor)) return false;
+        if (tensor != NULL && !is_seen(m->found, tensor)) return false;
     }
     return true;
 }
@@ -154,11 +154,12 @@ static bool match_label(matcher *m)
 {
     if (m->label->kind == HONE_LABEL_JSON) return match_payload(m);
     if (m->label->kind == HONE_LABEL_TOKAMAX) return match_tokamax(m);
-    if (!is_hone(m) || m->found->call.size == 0 || !m->entry) return false;
+    if (!is_hone(m) || m->found->call.size == 0 || m->entry == NULL) return false;
     const char *text = hone_arena_text(m->arena, m->found->call.data, m->found->call.size);
     hone_call *call = NULL;
     m->failed |= text == NULL;
-    if (!text || hone_call_parse(m->environment->allocator, m->entry->signature, text, &call, &m->why) != HONE_OK)
+    if (text == NULL ||
+        hone_call_parse(m->environment->allocator, m->entry->signature, text, &call, &m->why) != HONE_OK)
         return false;
     if (!hone_view_is(m->label->key, hone_call_key(call)) && !reads_all(m, call)) {
         (void)hone_fail(
@@ -174,7 +175,7 @@ static bool match_label(matcher *m)
 static bool match_recorded(matcher *m)
 {
     const hone_operation *shown = &m->out->shown;
-    if (!shown->key || !shown->version || !m->environment->recorded) return false;
+    if (shown->key == NULL || shown->version == NULL || m->environment->recorded == NULL) return false;
     hone_buffer_clear(&m->spec);
     void *ctx = m->environment->ctx;
     if (!m->environment->recorded(ctx, shown->algorithm, shown->version, shown->key, &m->spec)) return false;
@@ -188,7 +189,7 @@ static bool match_recorded(matcher *m)
 static bool match_proved(matcher *m)
 {
     const hone_operation *shown = &m->out->shown;
-    if (!shown->key || !m->entry || m->found->view_count == 0) return false;
+    if (shown->key == NULL || m->entry == NULL || m->found->view_count == 0) return false;
     const char *operation = is_hone(m) ? NULL : m->out->operation;
     bool proved = hone_prove(
         &m->environment->allocator, m->entry->signature, m->found, operation, shown->key, m->patience, &m->spec);
@@ -202,7 +203,7 @@ static int rank_result(const matcher *m, const hone_call *call)
     for (size_t i = 0; i < hone_signature_count(signature); i++) {
         const hone_tensor *tensor =
             hone_signature_parameter(signature, i)->is_result ? hone_call_tensor(call, i) : NULL;
-        if (tensor) return hone_operands_find(&m->found->made, tensor, m->found->label->vmaps);
+        if (tensor != NULL) return hone_operands_find(&m->found->made, tensor, m->found->label->vmaps);
     }
     return 0;
 }
@@ -217,7 +218,7 @@ static bool bind_operands(void *ctx, const hone_value *values, size_t count)
     m->failed |= status == HONE_OUT_OF_MEMORY;
     if (status != HONE_OK) return m->failed;
     int rank = rank_result(m, call);
-    if (m->best && rank >= m->best_rank) {
+    if (m->best != NULL && rank >= m->best_rank) {
         hone_call_release(&call);
         return false;
     }
@@ -229,10 +230,10 @@ static bool bind_operands(void *ctx, const hone_value *values, size_t count)
 
 static bool match_operands(matcher *m)
 {
-    if (!m->entry || m->found->view_count == 0) return false;
+    if (m->entry == NULL || m->found->view_count == 0) return false;
     hone_buffer_clear(&m->spec); // what is in it belongs to a way that led nowhere
     hone_arguments_try(m->entry->signature, m->found, false, bind_operands, m);
-    if (m->failed || !m->best) return false;
+    if (m->failed || m->best == NULL) return false;
     hone_call *best = m->best;
     m->best = NULL;
     return take_call(m, best, HONE_MATCH_OPERANDS);
@@ -259,11 +260,12 @@ static void say_why_not(matcher *m)
 {
     hone_operation *shown = &m->out->shown;
     char text[sizeof m->why.message + 100];
-    if (!m->entry && is_hone(m) && hone_registry_find(m->environment->registry, shown->algorithm, NULL)) {
+    if (m->entry == NULL && is_hone(m) &&
+        hone_registry_find(m->environment->registry, shown->algorithm, NULL) != NULL) {
         snprintf(text, sizeof text, "'%.100s' has no version %.100s here", shown->algorithm, shown->version);
-    } else if (!m->entry) {
+    } else if (m->entry == NULL) {
         snprintf(text, sizeof text, "hone has no algorithm named '%.100s'", shown->algorithm);
-    } else if (m->out->call) {
+    } else if (m->out->call != NULL) {
         if (has_kernel(m->entry)) return;
         snprintf(text, sizeof text, "no kernel of '%.100s' is registered", shown->algorithm);
     } else if (shown->matched != HONE_MATCH_NONE || m->why.status != HONE_OK) {
@@ -279,7 +281,7 @@ static void say_why_not(matcher *m)
 static void show(matcher *m)
 {
     hone_operation *shown = &m->out->shown;
-    if (m->out->call) {
+    if (m->out->call != NULL) {
         const char *text = hone_call_text(m->out->call), *key = hone_call_key(m->out->call);
         shown->call = keep(m, text, strlen(text));
         shown->call_key = keep(m, key, strlen(key));
@@ -298,7 +300,7 @@ static void name_operation(matcher *m)
     shown->key = keep_view(m, m->label->key);
     shown->label = keep_view(m, m->label->text);
     shown->count = m->found->count;
-    if (m->failed || is_hone(m) || !shown->version) return;
+    if (m->failed || is_hone(m) || shown->version == NULL) return;
     hone_buffer name;
     hone_buffer_init(&name, m->environment->allocator);
     hone_buffer_format(&name, "%s@v%s", shown->algorithm, shown->version);
@@ -314,8 +316,8 @@ static void identify(matcher *m)
     hone_buffer name;
     hone_buffer_init(&name, m->environment->allocator);
     hone_buffer_format(&name, "%s\n%s\n", is_hone(m) ? "hone" : "", shown->algorithm);
-    hone_buffer_text(&name, shown->key ? shown->key : shown->call ? shown->call : "");
-    bool payload = m->label->kind == HONE_LABEL_TOKAMAX && !shown->call;
+    hone_buffer_text(&name, shown->key != NULL ? shown->key : shown->call != NULL ? shown->call : "");
+    bool payload = m->label->kind == HONE_LABEL_TOKAMAX && shown->call == NULL;
     if (payload) hone_buffer_append(&name, m->label->payload.data, m->label->payload.size);
     m->failed |= name.failed;
     m->out->identity = keep(m, hone_buffer_string(&name), name.size);
@@ -331,11 +333,11 @@ static bool disagrees(const matcher *m)
     const hone_match how = m->out->shown.matched;
     const graph_label *label = m->found->label;
     bool told = how == HONE_MATCH_LABEL || how == HONE_MATCH_RECORDED;
-    if (!told || !m->out->call || m->found->view_count == 0 || label->transposed) return false;
+    if (!told || m->out->call == NULL || m->found->view_count == 0 || label->transposed) return false;
     size_t count = hone_signature_count(m->entry->signature);
     for (size_t i = 0; i < count; i++) {
         const hone_tensor *tensor = hone_call_tensor(m->out->call, i);
-        if (tensor && is_seen(m->found, tensor)) return false;
+        if (tensor != NULL && is_seen(m->found, tensor)) return false;
     }
     return true;
 }

@@ -158,7 +158,7 @@ static bool grow_slots(hone_names *names)
     if (names->hashed_count * 2 < names->hashed_capacity) return true;
     size_t capacity = names->hashed_capacity == 0 ? SLOTS_LEAST : names->hashed_capacity * 4;
     hone_names_slot *slots = hone_alloc_array(&names->allocator, capacity, sizeof *slots);
-    if (!slots) return false;
+    if (slots == NULL) return false;
     for (size_t i = 0; i < names->hashed_capacity; i++) {
         const hone_names_slot *slot = &names->hashed[i];
         size_t k = slot->hash & (capacity - 1);
@@ -214,9 +214,9 @@ static void put(hone_names *names, const hone_names_entry *k)
     bool reached = reach_number(names, k->number);
     if (names->failed) return;
     hone_names_entry *there = reached ? find_numbered(names, k->number) : NULL;
-    if (there && same_name(there, k))
+    if (there != NULL && same_name(there, k))
         there->value = k->value;
-    else if (reached && !there)
+    else if (reached && there == NULL)
         names->numbered[k->number] = add_entry(names, k);
     else
         put_hashed(names, k);
@@ -225,7 +225,7 @@ static void put(hone_names *names, const hone_names_entry *k)
 static uint32_t get(const hone_names *names, const hone_names_entry *k)
 {
     const hone_names_entry *numbered = find_numbered(names, k->number);
-    if (numbered && same_name(numbered, k)) return numbered->value;
+    if (numbered != NULL && same_name(numbered, k)) return numbered->value;
     if (names->hashed_count == 0) return HONE_NAMES_NONE;
     const hone_names_slot *slot = find_slot(names, k, hash_of(k));
     return slot->entry != 0 ? names->entries[slot->entry - 1].value : HONE_NAMES_NONE;

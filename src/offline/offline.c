@@ -156,7 +156,7 @@ static bool reads(const hone_call *call, const hone_tensor *tensor)
 {
     for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
         const hone_tensor *other = hone_call_tensor(call, i);
-        if (other && same_tensor(other, tensor)) return true;
+        if (other != NULL && same_tensor(other, tensor)) return true;
     }
     return false;
 }
@@ -168,8 +168,8 @@ static bool reads_more(const hone_call *larger, const hone_call *smaller)
     bool more = false;
     for (size_t i = 0; i < count; i++) {
         const hone_tensor *tensor = hone_call_tensor(smaller, i), *other = hone_call_tensor(larger, i);
-        if (tensor && !reads(larger, tensor)) return false;
-        more |= other && !reads(smaller, other);
+        if (tensor != NULL && !reads(larger, tensor)) return false;
+        more |= other != NULL && !reads(smaller, other);
     }
     return more;
 }
@@ -177,14 +177,15 @@ static bool reads_more(const hone_call *larger, const hone_call *smaller)
 // One operation is a part of another: torn off by optimisation, it was not matched, or shows fewer of the same arrays.
 static bool is_part(const hone_matched *part, const hone_matched *whole, bool optimised)
 {
-    if (part == whole || whole->shown.key || strcmp(part->shown.algorithm, whole->shown.algorithm) != 0) return false;
-    if (!part->call || !whole->call) return whole->call != NULL;
+    if (part == whole || whole->shown.key != NULL || strcmp(part->shown.algorithm, whole->shown.algorithm) != 0)
+        return false;
+    if (part->call == NULL || whole->call == NULL) return whole->call != NULL;
     return optimised && reads_more(whole->call, part->call);
 }
 
 static bool is_fragment(const hone_program *p, const hone_matched *item, bool optimised)
 {
-    if (item->shown.key || item->shown.matched == HONE_MATCH_LABEL) return false;
+    if (item->shown.key != NULL || item->shown.matched == HONE_MATCH_LABEL) return false;
     for (size_t i = 0; i < p->count; i++)
         if (is_part(item, &p->items[i], optimised)) return true;
     return false;
@@ -195,15 +196,15 @@ static bool drop_fragments(hone_program *p, bool optimised)
 {
     size_t kept = 0;
     bool *drop = hone_alloc_array(&p->arena.allocator, p->count, sizeof *drop);
-    for (size_t i = 0; drop && i < p->count; i++)
+    for (size_t i = 0; drop != NULL && i < p->count; i++)
         drop[i] = is_fragment(p, &p->items[i], optimised);
-    for (size_t i = 0; drop && i < p->count; i++) {
+    for (size_t i = 0; drop != NULL && i < p->count; i++) {
         if (drop[i])
             hone_call_release(&p->items[i].call);
         else
             p->items[kept++] = p->items[i];
     }
-    if (drop) p->count = kept;
+    if (drop != NULL) p->count = kept;
     hone_free(&p->arena.allocator, drop);
     return drop != NULL;
 }
@@ -235,7 +236,7 @@ static hone_status write_note(reading *r)
         add_note(&note, "labels disagree with the operands that the program gives them: they may be of an earlier run");
     if (r->finds.full || p->count >= HONE_FINDS_MAX) add_note(&note, "it has more operations than are read");
     if (note.size > 0) p->note = hone_arena_text(&p->arena, note.data, note.size);
-    bool failed = note.failed || (note.size > 0 && !p->note);
+    bool failed = note.failed || (note.size > 0 && p->note == NULL);
     hone_buffer_deinit(&note);
     return failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
 }
@@ -278,10 +279,10 @@ static hone_status read_program(reading *r)
 static hone_program *create_program(hone_allocator allocator, const char *name)
 {
     hone_program *p = hone_alloc(&allocator, sizeof *p);
-    if (!p) return NULL;
+    if (p == NULL) return NULL;
     p->arena.allocator = allocator;
     p->name = hone_arena_text(&p->arena, name, strlen(name));
-    if (!p->name) hone_program_release(&p);
+    if (p->name == NULL) hone_program_release(&p);
     return p;
 }
 
@@ -297,7 +298,7 @@ hone_status hone_offline_read(
     reading r = {.environment = environment, .patience = HONE_PROVE_PATIENCE, .err = err};
     hone_status status = hone_program_open(&environment->allocator, name, (hone_view){text, size}, &r.source, err);
     if (status == HONE_OK) r.program = create_program(environment->allocator, name);
-    if (status == HONE_OK && !r.program) status = hone_fail_memory(err, where_read);
+    if (status == HONE_OK && r.program == NULL) status = hone_fail_memory(err, where_read);
     hone_graph_init(&r.graph, &environment->allocator);
     hone_names_init(&r.known, &environment->allocator);
     hone_names_init(&r.seen, &environment->allocator);
@@ -320,7 +321,7 @@ hone_status hone_offline_read(
 void hone_program_release(hone_program **program)
 {
     hone_program *p = *program;
-    if (!p) return;
+    if (p == NULL) return;
     for (size_t i = 0; i < p->count; i++)
         hone_call_release(&p->items[i].call);
     hone_allocator allocator = p->arena.allocator;

@@ -10,7 +10,7 @@ static const hone_dtype_info *dtype_by_name(hone_view name, bool mlir)
     for (int id = 0; id < HONE_DTYPE_COUNT; id++) {
         const hone_dtype_info *info = hone_dtype_info_of((hone_dtype_id)id);
         const char *known = mlir ? info->mlir_name : info->xla_name;
-        if (known && hone_view_is(name, known)) return info;
+        if (known != NULL && hone_view_is(name, known)) return info;
     }
     return NULL;
 }
@@ -37,7 +37,7 @@ static bool read_mlir(cursor c, hone_array *out)
     while (c.at < c.end && *c.at != '>' && *c.at != ',' && *c.at != '<')
         c.at++;
     const hone_dtype_info *info = dtype_by_name(view_between(start, c.at), true);
-    if (info) out->dtype = info->dtype;
+    if (info != NULL) out->dtype = info->dtype;
     return info != NULL;
 }
 
@@ -46,7 +46,7 @@ static bool read_xla(cursor c, hone_array *out)
 {
     hone_view name = take_name(&c);
     const hone_dtype_info *info = dtype_by_name(name, false);
-    if (!info || !accept(&c, "[")) return false;
+    if (info == NULL || !accept(&c, "[")) return false;
     out->dtype = info->dtype;
     while (c.at < c.end && *c.at != ']') {
         const char *start = c.at;
@@ -148,7 +148,7 @@ static void sort_parameters(search *s)
 
 static void set(search *s, size_t parameter, hone_array *array)
 {
-    if (!array) {
+    if (array == NULL) {
         s->values[parameter] = hone_of_none();
         return;
     }

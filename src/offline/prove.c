@@ -124,20 +124,20 @@ static void add_parameter(proof *p, size_t index, const hone_parameter *paramete
 {
     bool number = parameter->kind == HONE_KIND_FLOAT || parameter->kind == HONE_KIND_INT;
     dimension *d = number && !parameter->is_result ? add_dimension(p, index, NULL) : NULL;
-    if (d && parameter->kind == HONE_KIND_FLOAT) add_floats(p, d, found);
-    if (d && parameter->kind == HONE_KIND_INT) add_integers(p, d, found);
+    if (d != NULL && parameter->kind == HONE_KIND_FLOAT) add_floats(p, d, found);
+    if (d != NULL && parameter->kind == HONE_KIND_INT) add_integers(p, d, found);
 }
 
 static void add_free(proof *p)
 {
-    dimension *d = p->operation ? add_dimension(p, SIZE_MAX, "platform") : NULL;
-    if (d) add_extra(p, d, "\"xla\"");
+    dimension *d = p->operation != NULL ? add_dimension(p, SIZE_MAX, "platform") : NULL;
+    if (d != NULL) add_extra(p, d, "\"xla\"");
     for (size_t i = 0; i < hone_signature_count(p->signature) && p->dimension_count < FREE_MAX; i++) {
         const hone_parameter *parameter = hone_signature_parameter(p->signature, i);
         if (parameter->kind != HONE_KIND_BOOL) continue;
         bool truth = parameter->default_value.tag == HONE_VALUE_BOOL && parameter->default_value.as.i64 != 0;
         d = add_dimension(p, i, NULL);
-        if (d) add_value(p, d, hone_of_bool(!truth));
+        if (d != NULL) add_value(p, d, hone_of_bool(!truth));
     }
     p->free_count = p->dimension_count;
 }
@@ -164,8 +164,8 @@ static void add_extras(proof *p)
     for (size_t i = 0; i < sizeof extra_choices / sizeof extra_choices[0]; i++) {
         const char *operation = extra_choices[i].operation, *name = extra_choices[i].name;
         if (strncmp(p->operation, operation, strlen(operation)) != 0) continue;
-        if (!d || strcmp(d->extra, name) != 0) d = add_dimension(p, SIZE_MAX, name);
-        if (d) add_extra(p, d, extra_choices[i].json);
+        if (d == NULL || strcmp(d->extra, name) != 0) d = add_dimension(p, SIZE_MAX, name);
+        if (d != NULL) add_extra(p, d, extra_choices[i].json);
     }
 }
 
@@ -174,7 +174,7 @@ static void add_windows(proof *p, const hone_found *found)
 {
     dimension *d =
         hone_signature_find(p->signature, "sliding_window") >= 0 ? add_dimension(p, SIZE_MAX, "sliding_window") : NULL;
-    for (uint32_t i = 0; d && i < found->literal_count; i++) {
+    for (uint32_t i = 0; d != NULL && i < found->literal_count; i++) {
         for (uint32_t k = 0; k < found->literal_count; k++) {
             int64_t left, right;
             char json[EXTRA_SIZE];
@@ -192,8 +192,8 @@ static void add_choices(proof *p, const hone_found *found)
     add_free(p);
     for (size_t i = 0; i < hone_signature_count(p->signature); i++)
         add_parameter(p, i, hone_signature_parameter(p->signature, i), found);
-    if (p->operation) add_extras(p);
-    if (p->operation) add_windows(p, found);
+    if (p->operation != NULL) add_extras(p);
+    if (p->operation != NULL) add_windows(p, found);
 }
 
 // --- texts
@@ -208,7 +208,7 @@ static bool hashes_to_key(proof *p, const char *text, size_t size)
 static bool is_proof(proof *p, const hone_call *call)
 {
     hone_buffer_clear(p->spec);
-    if (!p->operation) {
+    if (p->operation == NULL) {
         hone_buffer_text(p->spec, hone_call_spec(call));
         return !p->spec->failed && strcmp(hone_call_key(call), p->key) == 0;
     }
@@ -232,12 +232,12 @@ static bool try_values(proof *p)
 // Takes a choice of a dimension, or with NULL gives its default back.
 static void choose(proof *p, const dimension *d, const choice *c)
 {
-    if (d->extra && c)
+    if (d->extra != NULL && c != NULL)
         p->extras[p->extra_count++] = (hone_ejkernel_extra){d->extra, c->extra};
-    else if (d->extra)
+    else if (d->extra != NULL)
         p->extra_count--;
     else
-        p->values[d->parameter] = c ? c->value : hone_of_none();
+        p->values[d->parameter] = c != NULL ? c->value : hone_of_none();
 }
 
 // Exactly `deviations` of the dimensions from `first` on are otherwise than their default. Recursion is DEVIATIONS_MAX deep.

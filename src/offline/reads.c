@@ -94,7 +94,7 @@ static void read_operand(finder *f, uint32_t reader, uint32_t value, reach how, 
     }
     if (inside)
         join(f, reader, op);
-    else if (out && constant == constants)
+    else if (out != NULL && constant == constants)
         add_type(g, value, out);
 }
 

@@ -49,7 +49,7 @@ static const operation *find_operation(hone_view name)
 
 static const char *find_parameter(const operation *o, const char *theirs)
 {
-    for (const argument *a = o->arguments; a->theirs; a++)
+    for (const argument *a = o->arguments; a->theirs != NULL; a++)
         if (strcmp(a->theirs, theirs) == 0) return a->ours;
     return NULL;
 }
@@ -62,7 +62,7 @@ static bool says_nothing(const operation *o, const char *name, const json_t *val
     hone_buffer_init(&text, allocator);
     hone_json_canonical(&text, value);
     for (size_t i = 0; !text.failed && i < sizeof defaults / sizeof defaults[0]; i++) {
-        bool here = !defaults[i].operation || strcmp(defaults[i].operation, o->theirs) == 0;
+        bool here = defaults[i].operation == NULL || strcmp(defaults[i].operation, o->theirs) == 0;
         found |=
             here && strcmp(defaults[i].argument, name) == 0 && strcmp(defaults[i].json, hone_buffer_string(&text)) == 0;
     }
@@ -74,8 +74,8 @@ static bool says_nothing(const operation *o, const char *name, const json_t *val
 static bool write_value(hone_buffer *out, const json_t *value)
 {
     char number[HONE_NUMBER_SIZE];
-    if (json_is_string(value) && strchr(json_string_value(value), '{')) return false;
-    if (json_is_string(value) && strchr(json_string_value(value), '['))
+    if (json_is_string(value) && strchr(json_string_value(value), '{') != NULL) return false;
+    if (json_is_string(value) && strchr(json_string_value(value), '[') != NULL)
         hone_buffer_text(out, json_string_value(value));
     else if (json_is_boolean(value))
         hone_buffer_text(out, json_is_true(value) ? "true" : "false");
@@ -116,7 +116,7 @@ static bool write_argument(const operation *o, const char *name, const json_t *v
         hone_buffer_format(out, "%scausal=true", comma);
         return true;
     }
-    if (!ours || json_is_null(value))
+    if (ours == NULL || json_is_null(value))
         return says_nothing(o, name, value, out->allocator) || refuse(out, o, name, value);
     hone_buffer_format(out, "%s%s=", comma, ours);
     return write_value(out, value) || refuse(out, o, name, value);
@@ -128,8 +128,8 @@ bool hone_tokamax_call(hone_view name, const json_t *payload, const char **out_a
     const json_t *arguments = json_object_get(payload, "arguments");
     if (!json_is_object(arguments)) arguments = payload;
     hone_buffer_clear(out);
-    *out_algorithm = o ? o->ours : NULL;
-    if (!o) return false;
+    *out_algorithm = o != NULL ? o->ours : NULL;
+    if (o == NULL) return false;
     hone_buffer_format(out, "%s(", o->ours);
     const char *key;
     json_t *value;

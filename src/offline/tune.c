@@ -29,8 +29,8 @@ static const char *why_not(const hone_matched *item, bool unproved)
 static hone_status put_alias(const hone_offline_environment *environment, const hone_matched *item, hone_error *err)
 {
     // Arguments that only look right may be another call's: what the label's key stands for is not known.
-    bool sure = item->shown.matched != HONE_MATCH_OPERANDS && item->operation && item->shown.key;
-    if (!environment->alias || !sure) return HONE_OK;
+    bool sure = item->shown.matched != HONE_MATCH_OPERANDS && item->operation != NULL && item->shown.key != NULL;
+    if (environment->alias == NULL || !sure) return HONE_OK;
     const hone_signature *signature = hone_call_signature(item->call);
     hone_store_alias alias = {
         .scheme = "ejkernel",
@@ -58,14 +58,14 @@ static hone_status report(
 {
     const hone_operation *shown = &item->shown;
     return environment->failed(
-        environment->ctx, shown->call, shown->call_key ? shown->call_key : shown->key, reason, err);
+        environment->ctx, shown->call, shown->call_key != NULL ? shown->call_key : shown->key, reason, err);
 }
 
 // Two labels may stand for one call, which is tuned once and found by both.
 static bool is_tuned(const hone_matched *const *items, size_t count, const hone_matched *item, bool unproved)
 {
     for (size_t i = 0; i < count; i++)
-        if (!why_not(items[i], unproved) && strcmp(items[i]->shown.call, item->shown.call) == 0) return true;
+        if (why_not(items[i], unproved) == NULL && strcmp(items[i]->shown.call, item->shown.call) == 0) return true;
     return false;
 }
 
@@ -77,7 +77,7 @@ static hone_status tune_item(
     if (status == HONE_OK) status = put_alias(environment, item, &why);
     if (status == HONE_OK) return HONE_OK;
     if (ends_batch(status)) {
-        if (err) *err = why;
+        if (err != NULL) *err = why;
         return status;
     }
     return report(environment, item, why.message, err);
@@ -88,14 +88,14 @@ hone_status hone_offline_tune(
 {
     const hone_allocator *a = &environment->allocator;
     const hone_matched **order = hone_alloc_array(a, program->count, sizeof *order);
-    if (!order) return hone_fail_memory(err, "offline.tune");
+    if (order == NULL) return hone_fail_memory(err, "offline.tune");
     for (size_t i = 0; i < program->count; i++)
         order[i] = &program->items[i];
     qsort(order, program->count, sizeof *order, compare_weights);
     hone_status status = HONE_OK;
     for (size_t i = 0; i < program->count && status == HONE_OK; i++) {
         const char *reason = why_not(order[i], unproved);
-        if (reason)
+        if (reason != NULL)
             status = report(environment, order[i], reason, err);
         else
             status = tune_item(environment, order[i], is_tuned(order, i, order[i], unproved), err);

@@ -53,11 +53,11 @@ void hone_plan_parallel_for(
     void (*body)(void *ctx, int64_t index),
     void *ctx)
 {
-    bool hosts = execution && execution->parallel_for;
+    bool hosts = execution != NULL && execution->parallel_for != NULL;
     hone_parallel_for *parallel_for = hosts ? execution->parallel_for : plan->parallel_for;
     void *pool = hosts ? execution->pool : plan->pool;
-    if (execution && execution->threads > 0 && execution->threads < threads) threads = execution->threads;
-    if (threads <= 1 || count <= 1 || !parallel_for)
+    if (execution != NULL && execution->threads > 0 && execution->threads < threads) threads = execution->threads;
+    if (threads <= 1 || count <= 1 || parallel_for == NULL)
         run_inline(count, body, ctx);
     else if (parallel_for == hone_pool_run)
         hone_pool_run_limited(pool, threads, count, body, ctx);

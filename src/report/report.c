@@ -35,5 +35,5 @@ hone_status hone_result_report(const hone_result *result, char **out_text, hone_
     *out_text = hone_buffer_take(&page);
     hone_buffer_deinit(&document);
     hone_buffer_deinit(&page);
-    return *out_text ? HONE_OK : hone_fail_memory(err, "report");
+    return *out_text != NULL ? HONE_OK : hone_fail_memory(err, "report");
 }

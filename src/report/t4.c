@@ -28,7 +28,7 @@ static double number(const json_t *object, const char *name)
 static const char *text(const json_t *object, const char *name)
 {
     const char *value = json_string_value(json_object_get(object, name));
-    return value ? value : "";
+    return value != NULL ? value : "";
 }
 
 // What the finals sampled of an evaluation; NULL: it was no finalist.
@@ -56,7 +56,7 @@ static bool fill_samples(collecting *c, size_t evaluation, const json_t *tried, 
     const json_t *runs = json_object_get(tried, "runs_ns"), *finals = finals_of(c, evaluation);
     size_t most = json_array_size(runs) + json_array_size(finals);
     double *samples = hone_arena_alloc(&c->arena, (most > 0 ? most : 1) * sizeof *samples);
-    if (!samples) return false;
+    if (samples == NULL) return false;
     add_samples(samples, &row->sample_count, runs);
     add_samples(samples, &row->sample_count, finals);
     row->samples = samples;
@@ -69,7 +69,7 @@ static hone_status add_row(collecting *c, size_t evaluation, const json_t *tried
     (void)hone_failure_by_name(text(tried, "failure"), &row.failure);
     row.time = row.failure == HONE_FAILURE_NONE ? number(tried, "time_ns") / ns_a_ms : 0;
     char *config = json_dumps(json_object_get(tried, "config"), JSON_COMPACT | JSON_REAL_PRECISION(17));
-    if (!config) return hone_fail_memory(err, where);
+    if (config == NULL) return hone_fail_memory(err, where);
     hone_status status = hone_config_from_json(c->space, config, strlen(config), &row.config, err);
     free(config);
     if (status != HONE_OK) return status;

@@ -95,7 +95,7 @@ static void read_value(hone_view value, hone_trait *out)
         return;
     }
     double number = number_of(value);
-    bool is_real = memchr(value.data, '.', value.size) || memchr(value.data, 'e', value.size);
+    bool is_real = memchr(value.data, '.', value.size) != NULL || memchr(value.data, 'e', value.size) != NULL;
     out->kind = is_real ? HONE_TRAIT_REAL : HONE_TRAIT_INTEGER;
     out->is_negative = number < 0;
     out->rank = 1;

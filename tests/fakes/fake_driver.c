@@ -57,12 +57,12 @@ static void *capturing_stream;
 static long number(const char *variable, long otherwise)
 {
     const char *text = getenv(variable);
-    return text && *text ? atol(text) : otherwise;
+    return text != NULL && *text ? atol(text) : otherwise;
 }
 
 static int here(void)
 {
-    if (!current) return INVALID_CONTEXT;
+    if (current == NULL) return INVALID_CONTEXT;
     return pending;
 }
 
@@ -207,7 +207,7 @@ static int allocate(unsigned long long *address, size_t size)
     if (here() != OK) return here();
     if (allocated + size > (size_t)number("FAKE_CUDA_MEMORY", 1L << 30)) return OUT_OF_MEMORY;
     block *b = aligned_alloc(64, (sizeof *b + size + 63) / 64 * 64);
-    if (!b) return OUT_OF_MEMORY;
+    if (b == NULL) return OUT_OF_MEMORY;
     b->size = size;
     allocated += size;
     *address = (unsigned long long)(uintptr_t)(b + 1);
@@ -291,7 +291,7 @@ int cuStreamDestroy_v2(void *stream)
 EXPORT int cuStreamSynchronize(void *stream);
 int cuStreamSynchronize(void *stream)
 {
-    if (stream) fake_log("wait for %p", stream);
+    if (stream != NULL) fake_log("wait for %p", stream);
     return here();
 }
 
@@ -375,7 +375,7 @@ static char *text_of_cubin(const unsigned char *image)
     const unsigned char *names = image + little(heads + 64 * little(image + 62, 2) + 24, 8);
     const char *options = getenv("FAKE_CUDA_OPTIONS");
     char *text = malloc(SIZE);
-    size_t used = (size_t)snprintf(text, SIZE, FAKE_MAGIC "option %s\n", options ? options : "");
+    size_t used = (size_t)snprintf(text, SIZE, FAKE_MAGIC "option %s\n", options != NULL ? options : "");
     for (uint64_t i = 0; i < little(image + 60, 2); i++) {
         const unsigned char *head = heads + 64 * i;
         const char *name = (const char *)names + little(head, 4);
@@ -388,7 +388,8 @@ static char *text_of_cubin(const unsigned char *image)
 
 static void read_functions(module *m)
 {
-    for (const char *line = strstr(m->image, "function "); line && m->count < 8; line = strstr(line, "\nfunction ")) {
+    for (const char *line = strstr(m->image, "function "); line != NULL && m->count < 8;
+         line = strstr(line, "\nfunction ")) {
         fake_function *f = &m->functions[m->count++];
         if (*line == '\n') line++;
         int used = 0;
@@ -445,7 +446,7 @@ static int unload(module *m)
 // What a host never unloads goes with the driver.
 __attribute__((destructor)) static void unload_all(void)
 {
-    while (loaded)
+    while (loaded != NULL)
         (void)unload(loaded);
 }
 
@@ -515,7 +516,7 @@ static int capture(const fake_launch *launch)
     }
     k->launch.arguments = k->pointers;
     kept **last = &captured;
-    while (*last)
+    while (*last != NULL)
         last = &(*last)->next;
     *last = k;
     return OK;
@@ -548,7 +549,7 @@ int cuLaunchKernel(
     void **extra)
 {
     (void)extra;
-    if (stream) fake_log("on %p", stream);
+    if (stream != NULL) fake_log("on %p", stream);
     const fake_launch launch = {f, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments};
     return start(&launch, "");
 }
@@ -575,7 +576,7 @@ EXPORT int cuLaunchKernelEx(const config *c, fake_function *f, void **arguments,
 int cuLaunchKernelEx(const config *c, fake_function *f, void **arguments, void **extra)
 {
     (void)extra;
-    if (c->stream) fake_log("on %p", c->stream);
+    if (c->stream != NULL) fake_log("on %p", c->stream);
     char words[256] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < c->count; i++) {
@@ -697,7 +698,7 @@ EXPORT int cuGraphLaunch(kept *exec, void *stream);
 int cuGraphLaunch(kept *exec, void *stream)
 {
     (void)stream;
-    for (; exec && pending == OK; exec = exec->next)
+    for (; exec != NULL && pending == OK; exec = exec->next)
         pending = fake_run(&exec->launch);
     return OK;
 }
@@ -705,7 +706,7 @@ int cuGraphLaunch(kept *exec, void *stream)
 EXPORT int cuGraphExecDestroy(kept *exec);
 int cuGraphExecDestroy(kept *exec)
 {
-    while (exec) {
+    while (exec != NULL) {
         kept *next = exec->next;
         free(exec);
         exec = next;

@@ -12,8 +12,8 @@ void fake_log(const char *format, ...)
 {
     char line[4096];
     const char *path = getenv("FAKE_CUDA_LOG");
-    if (!path) path = getenv("FAKE_OPENCL_LOG");
-    if (!path) return;
+    if (path == NULL) path = getenv("FAKE_OPENCL_LOG");
+    if (path == NULL) return;
     va_list list;
     va_start(list, format);
     int size = vsnprintf(line, sizeof line - 1, format, list);

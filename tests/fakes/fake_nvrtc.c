@@ -83,7 +83,7 @@ static unsigned size_of(const char *parameter, size_t length)
 {
     char text[256];
     snprintf(text, sizeof text, "%.*s", (int)length, parameter);
-    if (strchr(text, '*') || strstr(text, "long long") || strstr(text, "double")) return 8;
+    if (strchr(text, '*') != NULL || strstr(text, "long long") != NULL || strstr(text, "double") != NULL) return 8;
     return 4;
 }
 
@@ -92,8 +92,8 @@ static const char *put_function(const char *head, char *out, size_t *used)
 {
     static const char bounds[] = " __launch_bounds__(";
     if (strncmp(head, bounds, strlen(bounds)) == 0) head = strchr(head, ')') + 1;
-    const char *open = strchr(head, '('), *close = open ? strchr(open, ')') : NULL;
-    if (!close) return NULL;
+    const char *open = strchr(head, '('), *close = open != NULL ? strchr(open, ')') : NULL;
+    if (close == NULL) return NULL;
     const char *name = open;
     while (name > head && name[-1] != ' ')
         name--;
@@ -111,8 +111,8 @@ static const char *put_function(const char *head, char *out, size_t *used)
 static void work(int count, const char *const *options)
 {
     const char *ms = getenv("FAKE_NVRTC_MS"), *aborts = getenv("FAKE_NVRTC_ABORTS");
-    if (ms) nanosleep(&(struct timespec){atol(ms) / 1000, atol(ms) % 1000 * 1000000}, NULL);
-    for (int i = 0; i < count && aborts; i++)
+    if (ms != NULL) nanosleep(&(struct timespec){atol(ms) / 1000, atol(ms) % 1000 * 1000000}, NULL);
+    for (int i = 0; i < count && aborts != NULL; i++)
         if (strcmp(options[i], aborts) == 0) abort();
 }
 
@@ -131,7 +131,7 @@ int nvrtcCompileProgram(program *p, int count, const char *const *options)
     fake_log("compile %d", count);
     work(count, options);
     fake_log("done");
-    if (strstr(p->source, "does not compile")) {
+    if (strstr(p->source, "does not compile") != NULL) {
         snprintf(p->log, 256, "a.cu(3): error: identifier \"nonsense\" is undefined\n1 error detected\n");
         return COMPILATION;
     }
@@ -139,7 +139,7 @@ int nvrtcCompileProgram(program *p, int count, const char *const *options)
     for (int i = 0; i < count; i++)
         if (leaves_traces(p->source, options[i]))
             used += (size_t)snprintf(p->result + used, SIZE - used, "option %s\n", options[i]);
-    for (const char *at = strstr(p->source, mark); at; at = at ? strstr(at, mark) : NULL)
+    for (const char *at = strstr(p->source, mark); at != NULL; at = at != NULL ? strstr(at, mark) : NULL)
         at = put_function(at + strlen(mark), p->result, &used);
     return 0;
 }

@@ -71,7 +71,7 @@ static atomic_llong allocated; // bytes of buffers
 static long long number_of(const char *variable, long long otherwise)
 {
     const char *text = getenv(variable);
-    return text && *text ? strtoll(text, NULL, 10) : otherwise;
+    return text != NULL && *text ? strtoll(text, NULL, 10) : otherwise;
 }
 
 // What the environment wants a function to answer; 0: its work.
@@ -79,13 +79,13 @@ static opencl_result fault(const char *function)
 {
     const char *text = getenv("FAKE_OPENCL_FAULT");
     size_t size = strlen(function);
-    if (!text || strncmp(text, function, size) != 0 || text[size] != '=') return OPENCL_SUCCESS;
+    if (text == NULL || strncmp(text, function, size) != 0 || text[size] != '=') return OPENCL_SUCCESS;
     return (opencl_result)strtol(text + size + 1, NULL, 10);
 }
 
 static opencl_result answer(opencl_result result, opencl_result *out)
 {
-    if (out) *out = result;
+    if (out != NULL) *out = result;
     return result;
 }
 
@@ -100,7 +100,7 @@ static void *make(fake_kind kind, size_t size)
 
 static bool is_a(const void *handle, fake_kind kind)
 {
-    return handle && ((const object *)handle)->kind == kind;
+    return handle != NULL && ((const object *)handle)->kind == kind;
 }
 
 // True when that was the last one.
@@ -115,9 +115,9 @@ static bool drop(void *handle)
 
 static opencl_result give(const void *value, size_t size, size_t room, void *to, size_t *out_size)
 {
-    if (out_size) *out_size = size;
-    if (to && room < size) return OPENCL_INVALID_VALUE;
-    if (to) memcpy(to, value, size);
+    if (out_size != NULL) *out_size = size;
+    if (to != NULL && room < size) return OPENCL_INVALID_VALUE;
+    if (to != NULL) memcpy(to, value, size);
     return OPENCL_SUCCESS;
 }
 
@@ -156,9 +156,9 @@ EXPORT opencl_result clGetPlatformIDs(uint32_t room, opencl_platform **platforms
     cut_list();
     if (result != OPENCL_SUCCESS) return result;
     const uint32_t there = number_of("FAKE_OPENCL_PLATFORMS", 1) > 1 ? 2 : 1;
-    for (uint32_t i = 0; platforms && i < there && i < room; i++)
+    for (uint32_t i = 0; platforms != NULL && i < there && i < room; i++)
         platforms[i] = (opencl_platform *)&the_platforms[i];
-    if (count) *count = there;
+    if (count != NULL) *count = there;
     return OPENCL_SUCCESS;
 }
 
@@ -189,9 +189,9 @@ clGetDeviceIDs(opencl_platform *p, opencl_flags type, uint32_t room, opencl_id *
     uint32_t there = (uint32_t)number_of("FAKE_OPENCL_DEVICES", 1);
     if (result != OPENCL_SUCCESS) return result;
     if (there == 0) return OPENCL_DEVICE_NOT_FOUND;
-    for (uint32_t i = 0; devices && i < there && i < room; i++)
+    for (uint32_t i = 0; devices != NULL && i < there && i < room; i++)
         devices[i] = (opencl_id *)&the_devices[second][i];
-    if (count) *count = there;
+    if (count != NULL) *count = there;
     return OPENCL_SUCCESS;
 }
 
@@ -206,7 +206,7 @@ static const char *device_words(opencl_name what)
     case OPENCL_DRIVER_VERSION:
         return "7.5";
     case OPENCL_DEVICE_VERSION:
-        return version && *version ? version : "OpenCL 3.0 fake";
+        return version != NULL && *version ? version : "OpenCL 3.0 fake";
     case OPENCL_DEVICE_C_VERSION:
         return "OpenCL C 1.2 fake";
     default:
@@ -219,7 +219,7 @@ EXPORT opencl_result clGetDeviceInfo(opencl_id *id, opencl_name what, size_t roo
     (void)id;
     const size_t items[3] = {256, 256, 64};
     const char *words = device_words(what);
-    if (words) return give_text(words, room, to, size);
+    if (words != NULL) return give_text(words, room, to, size);
     if (what == OPENCL_DEVICE_ITEM_SIZES) return give(items, sizeof items, room, to, size);
     const struct {
         opencl_name what;
@@ -340,7 +340,8 @@ EXPORT opencl_memory *clCreateSubBuffer(
     const opencl_region *part = region;
     (void)flags;
     (void)kind;
-    bool fits = is_a(buffer, FAKE_BUFFER) && !buffer->of && part->size > 0 && part->offset + part->size <= buffer->size;
+    bool fits =
+        is_a(buffer, FAKE_BUFFER) && buffer->of == NULL && part->size > 0 && part->offset + part->size <= buffer->size;
     if (!fits || part->offset % 128 != 0) {
         answer(fits ? MISALIGNED : OPENCL_INVALID_VALUE, result);
         return NULL;
@@ -356,7 +357,7 @@ EXPORT opencl_result clReleaseMemObject(opencl_memory *memory)
 {
     if (!is_a(memory, FAKE_BUFFER)) return OPENCL_INVALID_MEMORY;
     if (!drop(memory)) return OPENCL_SUCCESS;
-    if (memory->of) {
+    if (memory->of != NULL) {
         (void)clReleaseMemObject(memory->of);
     } else {
         atomic_fetch_sub(&allocated, (long long)memory->size);
@@ -460,7 +461,7 @@ EXPORT opencl_program *clCreateProgramWithBinary(
     opencl_result why = fault("binary");
     if (count != 1 || sizes[0] < sizeof magic - 1 || memcmp(binaries[0], magic, sizeof magic - 1) != 0)
         why = OPENCL_INVALID_BINARY;
-    if (each) *each = why;
+    if (each != NULL) *each = why;
     if (answer(why, result) != OPENCL_SUCCESS) return NULL;
     fake_log("binary of %zu bytes", sizes[0]);
     return program_of(context, (const char *)binaries[0] + sizeof magic - 1, sizes[0] - (sizeof magic - 1));
@@ -482,7 +483,7 @@ EXPORT opencl_result clBuildProgram(
     opencl_result result = fault("build");
     snprintf(program->options, sizeof program->options, "%s", options);
     fake_log("build %s", options);
-    if (result != OPENCL_SUCCESS || !error) return result;
+    if (result != OPENCL_SUCCESS || error == NULL) return result;
     snprintf(
         program->log, sizeof program->log, "note: first\nfake.cl:1: error: %.*s\nfake.cl:2: error: the second\n",
         (int)strcspn(error + 7, "\n"), error + 7);
@@ -523,11 +524,11 @@ static void read_parameter(const char *words, size_t size, fake_argument *out)
 {
     char text[128] = "";
     memcpy(text, words, size < sizeof text ? size : sizeof text - 1);
-    bool wide = strstr(text, "long") || strstr(text, "double");
-    out->space = strstr(text, "__global")     ? FAKE_GLOBAL
-                 : strstr(text, "__local")    ? FAKE_LOCAL
-                 : strstr(text, "__constant") ? FAKE_CONSTANT
-                                              : FAKE_PRIVATE;
+    bool wide = strstr(text, "long") != NULL || strstr(text, "double") != NULL;
+    out->space = strstr(text, "__global") != NULL     ? FAKE_GLOBAL
+                 : strstr(text, "__local") != NULL    ? FAKE_LOCAL
+                 : strstr(text, "__constant") != NULL ? FAKE_CONSTANT
+                                                      : FAKE_PRIVATE;
     out->size = out->space != FAKE_PRIVATE || wide ? 8 : 4;
 }
 
@@ -536,7 +537,7 @@ EXPORT opencl_kernel *clCreateKernel(opencl_program *program, const char *name, 
     char wanted[FAKE_NAME_SIZE + 16];
     snprintf(wanted, sizeof wanted, "__kernel void %s(", name);
     const char *at = strstr(program->text, wanted);
-    if (answer(at ? fault("kernel") : OPENCL_INVALID_KERNEL_NAME, result) != OPENCL_SUCCESS) return NULL;
+    if (answer(at != NULL ? fault("kernel") : OPENCL_INVALID_KERNEL_NAME, result) != OPENCL_SUCCESS) return NULL;
     opencl_kernel *kernel = make(FAKE_KERNEL, sizeof *kernel);
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     for (at += strlen(wanted); *at != ')' && *at != '\0' && kernel->count < FAKE_MAX_ARGUMENTS;) {
@@ -584,7 +585,7 @@ EXPORT opencl_result clSetKernelArg(opencl_kernel *kernel, uint32_t index, size_
     fake_argument *argument = &kernel->arguments[index];
     if (argument->space == FAKE_LOCAL) {
         argument->local_bytes = size;
-        return value ? -50 : OPENCL_SUCCESS;
+        return value != NULL ? -50 : OPENCL_SUCCESS;
     }
     if (size != argument->size) return OPENCL_INVALID_ARGUMENT_SIZE;
     if (argument->space == FAKE_PRIVATE) {
@@ -592,7 +593,7 @@ EXPORT opencl_result clSetKernelArg(opencl_kernel *kernel, uint32_t index, size_
         return OPENCL_SUCCESS;
     }
     memcpy(&argument->memory, value, sizeof argument->memory);
-    return !argument->memory || is_a(argument->memory, FAKE_BUFFER) ? OPENCL_SUCCESS : OPENCL_INVALID_MEMORY;
+    return argument->memory == NULL || is_a(argument->memory, FAKE_BUFFER) ? OPENCL_SUCCESS : OPENCL_INVALID_MEMORY;
 }
 #endif
 
@@ -604,8 +605,8 @@ static size_t write_argument(const fake_argument *argument, char *out, size_t ro
     const opencl_memory *memory = argument->memory;
     if (argument->space == FAKE_LOCAL) return (size_t)snprintf(out, room, " local:%zu", argument->local_bytes);
     if (argument->space != FAKE_PRIVATE)
-        return memory ? (size_t)snprintf(out, room, " buffer:%zu+%zu", memory->offset, memory->size)
-                      : (size_t)snprintf(out, room, " buffer:none");
+        return memory != NULL ? (size_t)snprintf(out, room, " buffer:%zu+%zu", memory->offset, memory->size)
+                              : (size_t)snprintf(out, room, " buffer:none");
     used = (size_t)snprintf(out, room, " ");
     for (size_t i = 0; i < argument->size; i++)
         used += (size_t)snprintf(out + used, room - used, "%02x", argument->bytes[i]);
@@ -655,7 +656,7 @@ EXPORT opencl_result clEnqueueNDRangeKernel(
     if (result != OPENCL_SUCCESS) return result;
     // That of examples/packs/scale_opencl scales by 3 unless it is told.
     if (strcmp(kernel->name, "triple") == 0 || strcmp(kernel->name, "scale") == 0) triple(kernel);
-    if (event) {
+    if (event != NULL) {
         *event = make(FAKE_EVENT, sizeof **event);
         (*event)->start = 1000;
         (*event)->end = 6000; // every launch takes 5 us

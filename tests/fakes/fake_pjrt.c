@@ -53,8 +53,8 @@ static pjrt_error *fail(const char *text)
 {
     const char *code = getenv("FAKE_PJRT_CODE");
     pjrt_error *error = calloc(1, sizeof *error);
-    if (!error) abort();
-    error->code = code ? atoi(code) : 13;
+    if (error == NULL) abort();
+    error->code = code != NULL ? atoi(code) : 13;
     snprintf(error->text, sizeof error->text, "the fake fails in %s", text);
     return error;
 }
@@ -62,8 +62,8 @@ static pjrt_error *fail(const char *text)
 static pjrt_error *due(const char *what)
 {
     const char *failing = getenv("FAKE_PJRT_FAIL"), *aborting = getenv("FAKE_PJRT_ABORT");
-    if (aborting && strcmp(aborting, what) == 0) abort();
-    return failing && strcmp(failing, what) == 0 ? fail(what) : NULL;
+    if (aborting != NULL && strcmp(aborting, what) == 0) abort();
+    return failing != NULL && strcmp(failing, what) == 0 ? fail(what) : NULL;
 }
 
 // A caller of a later version has larger structs; one that is smaller is a mistake.
@@ -128,7 +128,7 @@ static pjrt_error *client_create(void *arguments)
 {
     pjrt_client_create *a = arguments;
     pjrt_error *error = check(a, sizeof *a);
-    if (!error) error = due("client");
+    if (error == NULL) error = due("client");
     a->client = (pjrt_client *)&the_client;
     return error;
 }
@@ -137,7 +137,7 @@ static pjrt_error *platform_name(void *arguments)
 {
     pjrt_get_text *a = arguments;
     const char *name = getenv("FAKE_PJRT_PLATFORM");
-    a->text = name ? name : "cpu";
+    a->text = name != NULL ? name : "cpu";
     a->size = strlen(a->text);
     return NULL;
 }
@@ -176,7 +176,7 @@ static pjrt_error *device_id(void *arguments)
 static const char *read_shape(const char *at, shape *out)
 {
     at = strstr(at, "tensor<");
-    if (!at) return NULL;
+    if (at == NULL) return NULL;
     at += strlen("tensor<");
     memset(out, 0, sizeof *out);
     while (*at >= '0' && *at <= '9' && out->rank < 8) {
@@ -199,14 +199,14 @@ static size_t elements_of(const shape *s)
 static pjrt_loaded *parse(const char *text, size_t size)
 {
     pjrt_loaded *loaded = calloc(1, sizeof *loaded + size + 1);
-    if (!loaded) abort();
+    if (loaded == NULL) abort();
     memcpy(loaded->text, text, size);
     loaded->text_size = size;
-    const char *at = strstr(loaded->text, "@main("), *arrow = at ? strstr(at, "->") : NULL;
+    const char *at = strstr(loaded->text, "@main("), *arrow = at != NULL ? strstr(at, "->") : NULL;
     shape next;
-    while (arrow && (at = read_shape(at, &next)) != NULL && at < arrow && loaded->count < MAX_SHAPES)
+    while (arrow != NULL && (at = read_shape(at, &next)) != NULL && at < arrow && loaded->count < MAX_SHAPES)
         loaded->arguments[loaded->count++] = next;
-    if (!arrow || !read_shape(arrow, &loaded->result) || loaded->count == 0) {
+    if (arrow == NULL || read_shape(arrow, &loaded->result) == NULL || loaded->count == 0) {
         free(loaded);
         return NULL;
     }
@@ -219,13 +219,13 @@ static pjrt_error *compile(void *arguments)
     static const char least[] = {0x1a, 4, 0x20, 1, 0x28, 1};
     pjrt_compile *a = arguments;
     pjrt_error *error = check(a, sizeof *a);
-    if (!error) error = due("compile");
-    if (error) return error;
+    if (error == NULL) error = due("compile");
+    if (error != NULL) return error;
     // Without this a real one aborts.
     if (a->options_size < sizeof least || memcmp(a->options, least, sizeof least) != 0) abort();
     fake_log("compile options=%zu", a->options_size);
     a->loaded = parse(a->program->code, a->program->code_size);
-    return a->loaded ? NULL : fail("parsing");
+    return a->loaded != NULL ? NULL : fail("parsing");
 }
 
 static pjrt_error *loaded_destroy(void *arguments)
@@ -288,7 +288,7 @@ static pjrt_error *optimized_program(void *arguments)
     bytes[1] = (unsigned char)(at - bytes - 2);
     bytes[2] = 4 << 3 | 2;
     bytes[3] = (unsigned char)(at - bytes - 4);
-    if (program->code) memcpy(program->code, bytes, (size_t)(at - bytes));
+    if (program->code != NULL) memcpy(program->code, bytes, (size_t)(at - bytes));
     program->code_size = (size_t)(at - bytes);
     return NULL;
 }
@@ -313,7 +313,7 @@ static pjrt_error *deserialize(void *arguments)
     pjrt_deserialize *a = arguments;
     a->loaded = parse(a->bytes, a->size);
     fake_log("load");
-    return a->loaded ? NULL : fail("deserialising");
+    return a->loaded != NULL ? NULL : fail("deserialising");
 }
 
 // Buffers and runs -------------------------------------------------------------------------------------------------
@@ -322,8 +322,8 @@ static pjrt_buffer *make_buffer(void *data, size_t bytes, bool copy)
 {
     pjrt_buffer *buffer = calloc(1, sizeof *buffer);
     void *own = copy ? malloc(bytes + 1) : data;
-    if (!buffer || !own) abort();
-    if (copy && data) memcpy(own, data, bytes);
+    if (buffer == NULL || own == NULL) abort();
+    if (copy && data != NULL) memcpy(own, data, bytes);
     *buffer = (pjrt_buffer){own, copy, bytes};
     live++;
     return buffer;
@@ -333,8 +333,8 @@ static pjrt_error *buffer_from_host(void *arguments)
 {
     pjrt_buffer_from_host *a = arguments;
     pjrt_error *error = check(a, sizeof *a);
-    if (!error) error = due("buffer");
-    if (error) return error;
+    if (error == NULL) error = due("buffer");
+    if (error != NULL) return error;
     if (a->type <= 0) abort(); // as a real one does
     shape s = {.rank = a->dim_count};
     memcpy(s.dims, a->dims, a->dim_count * sizeof s.dims[0]);
@@ -363,8 +363,8 @@ static pjrt_error *execute(void *arguments)
 {
     pjrt_execute *a = arguments;
     pjrt_error *error = check(a, sizeof *a);
-    if (!error) error = due("execute");
-    if (error) return error;
+    if (error == NULL) error = due("execute");
+    if (error != NULL) return error;
     const pjrt_loaded *loaded = a->loaded;
     if (a->argument_count != loaded->count || a->options == NULL) return fail("arguments");
     pjrt_buffer *const *in = a->argument_lists[0];
@@ -372,10 +372,10 @@ static pjrt_error *execute(void *arguments)
     for (size_t i = 0; i < loaded->count; i++)
         if (in[i]->bytes != elements_of(&loaded->arguments[i]) * 4) return fail("sizes");
     fake_log("execute alias=%d live=%ld", loaded->aliases, live);
-    if (strstr(loaded->text, "// fails")) return fail("execute");
-    while (strstr(loaded->text, "// hangs"))
+    if (strstr(loaded->text, "// fails") != NULL) return fail("execute");
+    while (strstr(loaded->text, "// hangs") != NULL)
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
-    const float factor = strstr(loaded->text, "// wrong") ? 3 : 2;
+    const float factor = strstr(loaded->text, "// wrong") != NULL ? 3 : 2;
     void *to = loaded->aliases ? in[loaded->count - 1]->data : NULL;
     pjrt_buffer *out = make_buffer(to, count * 4, to == NULL);
     for (size_t i = 0; i < count; i++)
@@ -397,8 +397,9 @@ const pjrt_api *GetPjrtApi(void)
     pjrt_api *api = &table.api;
     const char *minor = getenv("FAKE_PJRT_MINOR"), *slots = getenv("FAKE_PJRT_SLOTS"),
                *gap = getenv("FAKE_PJRT_WITHOUT");
-    api->head.struct_size = offsetof(pjrt_api, functions) + (slots ? strtoul(slots, NULL, 10) : SLOTS) * sizeof(void *);
-    api->version.minor = minor ? atoi(minor) : 81;
+    api->head.struct_size =
+        offsetof(pjrt_api, functions) + (slots != NULL ? strtoul(slots, NULL, 10) : SLOTS) * sizeof(void *);
+    api->version.minor = minor != NULL ? atoi(minor) : 81;
     pjrt_function **f = api->functions;
     f[PJRT_ERROR_DESTROY] = error_destroy;
     f[PJRT_ERROR_MESSAGE] = error_message;
@@ -426,6 +427,6 @@ const pjrt_api *GetPjrtApi(void)
     f[PJRT_BUFFER_DEVICE_POINTER] = device_pointer;
     f[PJRT_EXECUTABLE_OUTPUT_TYPES] = output_types;
     f[PJRT_EXECUTABLE_OUTPUT_DIMENSIONS] = output_dimensions;
-    if (gap) f[atoi(gap)] = NULL;
+    if (gap != NULL) f[atoi(gap)] = NULL;
     return api;
 }

@@ -84,7 +84,7 @@ static void fall_kill_group(const deed *d)
 static int eat_stack(volatile char *above, int depth)
 {
     volatile char bytes[8192];
-    bytes[0] = above ? above[0] : 1;
+    bytes[0] = above != NULL ? above[0] : 1;
     bytes[8191] = (char)depth;
     return depth > 0 ? eat_stack(bytes, depth + 1) + bytes[8191] : 0;
 }
@@ -205,7 +205,7 @@ static void lie_leftover(const deed *d)
 {
     size_t bytes = (size_t)d->size * sizeof d->y[0];
     float *left = malloc(bytes);
-    if (!left) return;
+    if (left == NULL) return;
     volatile const float *from = left;
     for (int64_t i = 0; i < d->size; i++)
         d->y[i] = from[i];
@@ -253,7 +253,7 @@ static void trace_leak(const deed *d)
 {
     compute(d);
     volatile char *lost = malloc(64u << (2 * d->variant));
-    if (lost) lost[0] = 1;
+    if (lost != NULL) lost[0] = 1;
 }
 
 static void trace_leak_pages(const deed *d)
@@ -380,7 +380,7 @@ static void trace_timer(const deed *d)
 static void *burn(void *ctx)
 {
     volatile const uint64_t *forever = ctx;
-    while (!forever)
+    while (forever == NULL)
         ;
     return NULL;
 }
@@ -438,7 +438,7 @@ static void trace_hoard(const deed *d)
 {
     compute(d);
     volatile char *lost = malloc(2u << 20);
-    for (size_t i = 0; lost && i < 2u << 20; i += 4096)
+    for (size_t i = 0; lost != NULL && i < 2u << 20; i += 4096)
         lost[i] = 1;
 }
 

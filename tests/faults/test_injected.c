@@ -123,7 +123,7 @@ static bool bears_marker(const char *process)
     char path[64], environment[65536];
     snprintf(path, sizeof path, "/proc/%.20s/environ", process);
     FILE *file = fopen(path, "r");
-    if (!file) return false;
+    if (file == NULL) return false;
     size_t size = fread(environment, 1, sizeof environment, file);
     fclose(file);
     for (size_t at = 0; at < size; at += strlen(environment + at) + 1) {

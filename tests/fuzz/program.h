@@ -52,7 +52,7 @@ static void check_operations(const hone_program *program)
 {
     for (size_t i = 0; i < hone_program_operations(program); i++) {
         const hone_operation *o = hone_program_operation(program, i);
-        if (!o->algorithm || !o->label || o->tunable != (o->reason == NULL) ||
+        if (o->algorithm == NULL || o->label == NULL || o->tunable != (o->reason == NULL) ||
             (o->call == NULL) != (o->call_key == NULL))
             abort();
     }
@@ -77,7 +77,7 @@ static void check_program(hone_view text)
     }
     hone_status status = hone_offline_read(&environment, "fuzz", text.data, text.size, &program, &err);
     if ((status == HONE_OK) != (program != NULL) || (status != HONE_OK && err.message[0] == '\0')) abort();
-    if (program) check_operations(program);
+    if (program != NULL) check_operations(program);
     hone_program_release(&program);
     hone_registry_destroy(&environment.registry);
 }

@@ -16,7 +16,7 @@ typedef struct hone_matrix {
 // The stride of an axis in elements, also of a tensor without strides.
 static inline int64_t hone_axis_stride(const hone_tensor *tensor, int32_t axis)
 {
-    if (tensor->strides) return tensor->strides[axis];
+    if (tensor->strides != NULL) return tensor->strides[axis];
     int64_t stride = 1;
     for (int32_t i = tensor->ndim - 1; i > axis; i--)
         stride *= tensor->shape[i];

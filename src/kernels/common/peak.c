@@ -43,7 +43,7 @@ typedef struct peak_job {
 
 static void work(const peak_job *job, void (*body)(void *ctx, int64_t index))
 {
-    if (job->threads == 1 || !job->parallel_for)
+    if (job->threads == 1 || job->parallel_for == NULL)
         body((void *)job, 0);
     else
         job->parallel_for(job->pool, job->threads, body, (void *)job);
@@ -112,13 +112,14 @@ hone_status hone_peak_measure(
 {
     if (threads < 1 || threads > 1024)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "threads is %d, from 1 to 1024 are asked for", threads);
-    peak_job job = {.parallel_for = parallel_for, .pool = pool, .threads = parallel_for ? threads : 1};
+    peak_job job = {.parallel_for = parallel_for, .pool = pool, .threads = parallel_for != NULL ? threads : 1};
     job.bytes = memory_bytes / (size_t)job.threads / 4096 * 4096;
     // Zeroed, so that every page is there.
     void *memory = job.bytes > 0 ? hone_alloc(allocator, job.bytes * (size_t)job.threads) : NULL;
     job.memory = memory;
     job.sums = hone_alloc_array(allocator, (size_t)job.threads * LINE, sizeof *job.sums);
-    hone_status status = (memory || job.bytes == 0) && job.sums ? HONE_OK : hone_fail_memory(err, where);
+    hone_status status =
+        (memory != NULL || job.bytes == 0) && job.sums != NULL ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) measure(&job, features, out);
     hone_free(allocator, memory);
     hone_free(allocator, job.sums);

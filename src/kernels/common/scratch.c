@@ -46,19 +46,19 @@ static void *grow(size_t size)
         (void)pthread_setspecific(key, NULL);
         return NULL;
     }
-    if (data) own = (block){data, rounded};
+    if (data != NULL) own = (block){data, rounded};
     return data;
 }
 
 void *hone_scratch_get(size_t size)
 {
-    return own.data && size <= own.size ? own.data : grow(size);
+    return own.data != NULL && size <= own.size ? own.data : grow(size);
 }
 
 void *hone_scratch_piece(const hone_execution *execution, int64_t index, int64_t workers, size_t size)
 {
     size_t piece = round_up(size, ALIGNMENT);
-    if (execution && execution->scratch && execution->scratch_bytes / (size_t)workers >= piece)
+    if (execution != NULL && execution->scratch != NULL && execution->scratch_bytes / (size_t)workers >= piece)
         return (char *)execution->scratch + (size_t)index * piece;
     return hone_scratch_get(piece);
 }

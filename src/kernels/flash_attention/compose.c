@@ -95,7 +95,7 @@ static hone_attention_weigh *best_weigh(const hone_device_info *device)
         {HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ, hone_attention_weigh_avx512},
         {HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, hone_attention_weigh_avx2},
     };
-    for (size_t i = 0; device && i < sizeof best / sizeof *best; i++)
+    for (size_t i = 0; device != NULL && i < sizeof best / sizeof *best; i++)
         if ((device->features & best[i].needs) == best[i].needs) return best[i].weigh;
     return hone_attention_weigh_portable;
 }
@@ -105,7 +105,7 @@ void hone_composed_release(const hone_kernel *kernel, void *state)
     const hone_attention_choice *choice = kernel->user;
     hone_allocator allocator = hone_allocator_system();
     composition *made = state;
-    if (!made) return;
+    if (made == NULL) return;
     choice->rival->destroy(made->scores);
     choice->rival->destroy(made->out);
     hone_free(&allocator, made);
@@ -117,7 +117,7 @@ hone_status hone_composed_prepare(const hone_plan *plan, void **out_state, size_
     hone_attention problem = hone_attention_of_call(plan->call, choice->form);
     hone_allocator allocator = hone_allocator_system();
     composition *made = hone_alloc(&allocator, sizeof *made);
-    if (!made) return hone_fail_memory(err, "kernels.attention");
+    if (made == NULL) return hone_fail_memory(err, "kernels.attention");
     bool in_library = plan->config[COMPOSED_PARALLEL] == COMPOSED_IN_LIBRARY;
     int32_t threads = in_library ? (int32_t)plan->config[COMPOSED_THREADS] : 1;
     hone_matmul scores = score_product(&problem, choice->transposes_key), out = value_product(&problem);
@@ -160,7 +160,7 @@ static hone_status attend(const composed_job *job, int64_t batch, int64_t kv_hea
     const hone_rival *rival = job->choice->rival;
     int64_t scores_size = job->rows * p->kv_len, key_size = job->choice->transposes_key ? p->kv_len * p->dim : 0;
     float *scores = hone_scratch_get((size_t)(scores_size + key_size) * sizeof *scores);
-    if (!scores) return HONE_OUT_OF_MEMORY;
+    if (scores == NULL) return HONE_OUT_OF_MEMORY;
     const char *query = hone_attention_at(&p->query, 4, batch, 0, head);
     const void *key = hone_attention_at(&p->key, 4, batch, 0, kv_head);
     const char *value = hone_attention_at(&p->value, 4, batch, 0, kv_head);
@@ -191,7 +191,7 @@ hone_status hone_composed_run(const hone_plan *plan, const hone_value *args, con
     hone_attention problem = hone_attention_of(plan, args, choice->form);
     composed_job job = {.problem = &problem, .choice = choice, .made = plan->state, .status = HONE_OK};
     bool in_library = plan->config[COMPOSED_PARALLEL] == COMPOSED_IN_LIBRARY;
-    job.library_threads = in_library && execution ? execution->threads : 0;
+    job.library_threads = in_library && execution != NULL ? execution->threads : 0;
     job.rows = rows_of(&problem);
     job.parts = grouped(&problem) ? 1 : problem.group;
     int32_t threads = in_library ? 1 : (int32_t)plan->config[COMPOSED_THREADS];

@@ -110,7 +110,7 @@ bool hone_attention_supports(const hone_call *call, const hone_attention_form *f
         reason = "q_len or kv_len is over 2^24; this kernel keeps positions in floats";
     else if (!(fabs(factor) <= most_factor && fabs(problem.cap) <= most_factor))
         reason = "softmax_scale, logits_soft_cap or their quotient is over 1e38; this kernel keeps them in floats";
-    if (!reason) return true;
+    if (reason == NULL) return true;
     hone_fail(why, HONE_UNSUPPORTED, "kernels.attention", "%s", reason);
     return false;
 }

@@ -73,7 +73,7 @@ static void attend(const reference *r, int64_t batch, int64_t position, int64_t 
     char *out = hone_attention_at(&p->out, size, batch, position, head);
     for (int64_t i = 0; i < p->value_dim; i++)
         hone_element_put(out, p->dtype, i * p->out.element, (float)r->sums[i]);
-    if (!p->weights.data) return;
+    if (p->weights.data == NULL) return;
     char *weights = hone_attention_at(&p->weights, size, batch, position, head);
     for (int64_t j = 0; j < p->kv_len; j++)
         hone_element_put(weights, p->dtype, j * p->weights.element, (float)r->weights[j]);
@@ -99,7 +99,7 @@ hone_status hone_attention_in_double(
     (void)execution;
     int64_t dims = problem->dim + problem->value_dim;
     double *memory = hone_scratch_get((size_t)((problem->kv_len + 1) * (dims + 1)) * sizeof *memory);
-    if (!memory) return HONE_OUT_OF_MEMORY;
+    if (memory == NULL) return HONE_OUT_OF_MEMORY;
     reference r = {.problem = problem, .keys = memory};
     r.values = r.keys + problem->kv_len * problem->dim;
     r.query = r.values + problem->kv_len * problem->value_dim;

@@ -171,7 +171,7 @@ hone_status hone_decode_run(
     decode_job job = job_of(set, shape, product);
     size_t bytes = scratch_bytes(&job);
     float *memory = bytes ? hone_scratch_piece(execution, 0, 1, bytes) : NULL;
-    if (bytes && !memory) return HONE_OUT_OF_MEMORY;
+    if (bytes && memory == NULL) return HONE_OUT_OF_MEMORY;
     if (widened_floats(&job)) widen_rows(&job, memory);
     job.sums = memory + widened_floats(&job);
     if (!splits_k(&job)) {

@@ -332,11 +332,12 @@ static void work(void *ctx, int64_t index)
     size_t bytes = piece_bytes(job);
     float *memory =
         bytes > 0 ? hone_scratch_piece(job->execution, index, job->grid_rows * job->grid_columns, bytes) : NULL;
-    if (bytes > 0 && !memory) {
+    if (bytes > 0 && memory == NULL) {
         atomic_store_explicit(&job->failed, true, memory_order_relaxed);
         return;
     }
-    float *packed_b = memory ? memory + a_words(job) : NULL, *sums = memory ? packed_b + b_words(job) : NULL;
+    float *packed_b = memory != NULL ? memory + a_words(job) : NULL,
+          *sums = memory != NULL ? packed_b + b_words(job) : NULL;
     gemm_part part = {
         .job = job,
         .row_begin = piece_begin(product->m, row, job->grid_rows),

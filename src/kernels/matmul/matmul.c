@@ -70,7 +70,7 @@ bool hone_matmul_rows_are_dense(const hone_call *call, hone_error *why)
 int64_t hone_matmul_threads(const hone_matmul *product, const hone_device_info *device)
 {
     double work = (double)product->m * (double)product->n * (double)product->k;
-    int64_t threads = 1, limit = device ? device->threads : 1;
+    int64_t threads = 1, limit = device != NULL ? device->threads : 1;
     while (threads < 64 && threads * 2 <= limit && work / (double)(threads * 2) >= worth_a_thread)
         threads *= 2;
     return threads;

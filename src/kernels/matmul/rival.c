@@ -24,7 +24,7 @@ hone_status hone_rival_kernel_prepare(
 {
     const hone_rival *rival = plan->kernel->user;
     hone_matmul product = hone_matmul_of_call(plan->call);
-    int32_t threads = plan->kernel->space ? (int32_t)plan->config[0] : 1;
+    int32_t threads = plan->kernel->space != NULL ? (int32_t)plan->config[0] : 1;
     *out_scratch_bytes = 0;
     return rival->create(&product, threads, out_state, err);
 }
@@ -39,5 +39,5 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
 {
     const hone_rival *rival = plan->kernel->user;
     hone_matmul product = hone_matmul_of(plan, args);
-    return rival->run(plan->state, product.a, product.b, product.c, execution ? execution->threads : 0);
+    return rival->run(plan->state, product.a, product.b, product.c, execution != NULL ? execution->threads : 0);
 }

@@ -40,7 +40,7 @@ static void destroy(void *state)
 {
     libxsmm_product *own = state;
     hone_allocator allocator = hone_allocator_system();
-    if (own && own->library) hone_library_close(&allocator, &own->library);
+    if (own != NULL && own->library != NULL) hone_library_close(&allocator, &own->library);
     hone_free(&allocator, own);
 }
 
@@ -66,7 +66,8 @@ static hone_status find(libxsmm_product *own, const hone_matmul *product, hone_e
     own->kernel = dispatch(
         (int)product->n, (int)product->m, (int)product->k, leading(product->b_stride, product->n),
         leading(product->a_stride, product->k), leading(product->c_stride, product->n));
-    return own->kernel ? HONE_OK : hone_fail(err, HONE_UNSUPPORTED, where, "libxsmm makes no kernel for these sizes");
+    return own->kernel != NULL ? HONE_OK
+                               : hone_fail(err, HONE_UNSUPPORTED, where, "libxsmm makes no kernel for these sizes");
 }
 
 static hone_status create(const hone_matmul *product, int32_t threads, void **out, hone_error *err)
@@ -74,7 +75,7 @@ static hone_status create(const hone_matmul *product, int32_t threads, void **ou
     (void)threads;
     hone_allocator allocator = hone_allocator_system();
     libxsmm_product *own = hone_alloc(&allocator, sizeof *own);
-    if (!own) return hone_fail_memory(err, where);
+    if (own == NULL) return hone_fail_memory(err, where);
     hone_status status = find(own, product, err);
     if (status == HONE_OK)
         *out = own;

@@ -12,7 +12,7 @@ enum { PATH_SIZE = 4096 };
 static bool is_readable(const char *path)
 {
     FILE *file = fopen(path, "rb");
-    if (file) fclose(file);
+    if (file != NULL) fclose(file);
     return file != NULL;
 }
 
@@ -35,7 +35,7 @@ bool hone_rival_is_beside(const char *file, char *path, size_t size)
     char own[PATH_SIZE];
     if (!hone_os_object_path(&own_address, own, sizeof own)) return false;
     char *slash = strrchr(own, '/');
-    int length = slash ? (int)(slash + 1 - own) : 0;
+    int length = slash != NULL ? (int)(slash + 1 - own) : 0;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         int written = snprintf(path, size, "%.*s%s%s", length, own, folders[i], file);
         if (written > 0 && (size_t)written < size && is_readable(path)) return true;

@@ -101,16 +101,16 @@ hone_status hone_onednn_open(hone_onednn *out, hone_error *err)
 void hone_onednn_close(hone_onednn *onednn)
 {
     hone_allocator allocator = hone_allocator_system();
-    if (onednn->engine) onednn->engine_destroy(onednn->engine);
-    if (onednn->library) hone_library_close(&allocator, &onednn->library);
-    if (onednn->openmp) hone_library_close(&allocator, &onednn->openmp);
+    if (onednn->engine != NULL) onednn->engine_destroy(onednn->engine);
+    if (onednn->library != NULL) hone_library_close(&allocator, &onednn->library);
+    if (onednn->openmp != NULL) hone_library_close(&allocator, &onednn->openmp);
     *onednn = (hone_onednn){0};
 }
 
 // The calling thread's OpenMP threads; returns how many they were, 0 when there is no OpenMP.
 static int swap_threads(const hone_onednn *onednn, int threads)
 {
-    if (!onednn->get_threads || !onednn->set_threads || threads <= 0) return 0;
+    if (onednn->get_threads == NULL || onednn->set_threads == NULL || threads <= 0) return 0;
     int before = onednn->get_threads();
     if (before != threads) onednn->set_threads(threads);
     return before;
@@ -121,8 +121,8 @@ static int swap_threads(const hone_onednn *onednn, int threads)
 static void slot_deinit(const hone_onednn *onednn, slot *own)
 {
     for (int i = 0; i <= HONE_ONEDNN_OPERANDS; i++)
-        if (own->memory[i]) onednn->memory_destroy(own->memory[i]);
-    if (own->stream) onednn->stream_destroy(own->stream);
+        if (own->memory[i] != NULL) onednn->memory_destroy(own->memory[i]);
+    if (own->stream != NULL) onednn->stream_destroy(own->stream);
     own->stream = NULL;
     memset(own->memory, 0, sizeof own->memory);
 }
@@ -186,8 +186,8 @@ static hone_status make_primitive(hone_onednn_primitive *own, const void *operat
         own->arguments[own->count] = DNNL_ARG_SCRATCHPAD;
         status = onednn->primitive_create(&own->primitive, description);
     }
-    if (description) onednn->primitive_desc_destroy(description);
-    if (attributes) onednn->primitive_attr_destroy(attributes);
+    if (description != NULL) onednn->primitive_desc_destroy(description);
+    if (attributes != NULL) onednn->primitive_attr_destroy(attributes);
     if (status == dnnl_success) return HONE_OK;
     if (status == dnnl_out_of_memory) return hone_fail_memory(err, where);
     return hone_fail(err, HONE_UNSUPPORTED, where, "oneDNN has no primitive for this (status %d)", (int)status);
@@ -205,7 +205,7 @@ hone_status hone_onednn_primitive_create(
 {
     hone_allocator allocator = hone_allocator_system();
     hone_onednn_primitive *own = hone_alloc(&allocator, sizeof *own);
-    if (!own) {
+    if (own == NULL) {
         hone_onednn_close(onednn);
         return hone_fail_memory(err, where);
     }
@@ -240,19 +240,19 @@ hone_status hone_onednn_primitive_run(hone_onednn_primitive *primitive, void *co
     int wanted = threads > 0 && threads < primitive->threads ? threads : primitive->threads;
     int before = swap_threads(&primitive->onednn, wanted);
     slot *own = take_slot(primitive);
-    hone_status status = own ? execute(primitive, own, data) : run_in_new_slot(primitive, data);
-    if (own) give_slot(own);
+    hone_status status = own != NULL ? execute(primitive, own, data) : run_in_new_slot(primitive, data);
+    if (own != NULL) give_slot(own);
     if (before != wanted) swap_threads(&primitive->onednn, before);
     return status;
 }
 
 void hone_onednn_primitive_destroy(hone_onednn_primitive *primitive)
 {
-    if (!primitive) return;
+    if (primitive == NULL) return;
     hone_allocator allocator = hone_allocator_system();
     for (int i = 0; i < SLOTS; i++)
         slot_deinit(&primitive->onednn, &primitive->slots[i]);
-    if (primitive->primitive) primitive->onednn.primitive_destroy(primitive->primitive);
+    if (primitive->primitive != NULL) primitive->onednn.primitive_destroy(primitive->primitive);
     hone_onednn_close(&primitive->onednn);
     hone_free(&allocator, primitive);
 }

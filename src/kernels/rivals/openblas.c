@@ -38,7 +38,7 @@ static void destroy(void *state)
 {
     openblas_product *own = state;
     hone_allocator allocator = hone_allocator_system();
-    if (own) hone_library_close(&allocator, &own->library);
+    if (own != NULL) hone_library_close(&allocator, &own->library);
     hone_free(&allocator, own);
 }
 
@@ -65,7 +65,7 @@ static hone_status create(const hone_matmul *product, int32_t threads, void **ou
 {
     hone_allocator allocator = hone_allocator_system();
     openblas_product *own = hone_alloc(&allocator, sizeof *own);
-    if (!own) return hone_fail_memory(err, where);
+    if (own == NULL) return hone_fail_memory(err, where);
     *own = (openblas_product){
         .m = (int)product->m,
         .n = (int)product->n,

@@ -48,7 +48,7 @@ static void relate(double old, double new, double *out_old, double *out_new)
 static void mix(const hone_rwkv4 *p, int64_t batch, int64_t channel)
 {
     double decay = exp(get(&p->w, 0, 0, channel)), bonus = get(&p->u, 0, 0, channel), a = 0, b = 0, e = -INFINITY;
-    if (p->state.data) {
+    if (p->state.data != NULL) {
         a = get(&p->state, batch, 0, channel);
         b = get(&p->state, batch, 1, channel);
         e = get(&p->state, batch, 2, channel);

@@ -20,8 +20,8 @@ bool hone_softmax_onednn_supports(const hone_kernel *kernel, const hone_call *ca
         reason = "oneDNN's softmax has no scale";
     else if (hone_tensor_elements(x) == 0)
         reason = "there is nothing to do";
-    if (reason) hone_fail(why, HONE_UNSUPPORTED, where, "%s", reason);
-    return !reason;
+    if (reason != NULL) hone_fail(why, HONE_UNSUPPORTED, where, "%s", reason);
+    return reason == NULL;
 }
 
 static bool describe(const hone_onednn *onednn, dnnl_memory_desc_t *out, const hone_tensor *tensor)
@@ -71,5 +71,5 @@ void hone_softmax_onednn_release(const hone_kernel *kernel, void *state)
 hone_status hone_softmax_onednn(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     void *const data[] = {hone_tensor_data(args[SOFTMAX_X].as.tensor), hone_tensor_data(args[SOFTMAX_Y].as.tensor)};
-    return hone_onednn_primitive_run(plan->state, data, execution ? execution->threads : 0);
+    return hone_onednn_primitive_run(plan->state, data, execution != NULL ? execution->threads : 0);
 }

@@ -18,7 +18,7 @@ static inline double hone_number_of(const hone_value *value, double otherwise)
 static inline bool hone_last_axis_is_dense(const hone_call *call, size_t index, hone_error *why)
 {
     const hone_tensor *tensor = hone_call_tensor(call, index);
-    if (!tensor || tensor->ndim == 0) return true;
+    if (tensor == NULL || tensor->ndim == 0) return true;
     int32_t last = tensor->ndim - 1;
     int64_t stride = hone_axis_stride(tensor, last);
     if (stride == 1 || tensor->shape[last] <= 1) return true;
@@ -32,7 +32,7 @@ static inline bool hone_last_axis_is_dense(const hone_call *call, size_t index, 
 // The largest power of two that is at most the device's threads and at most `useful`.
 static inline int64_t hone_threads_for(const hone_device_info *device, int64_t useful)
 {
-    int64_t threads = 1, limit = device ? device->threads : 1;
+    int64_t threads = 1, limit = device != NULL ? device->threads : 1;
     while (threads * 2 <= limit && threads * 2 <= useful && threads < 64)
         threads *= 2;
     return threads;
@@ -50,7 +50,7 @@ static inline int64_t hone_rows_per_task(int64_t row_bytes, int64_t task_bytes, 
 // What is larger than the last cache need not go through it.
 static inline bool hone_exceeds_cache(const hone_device_info *device, int64_t bytes)
 {
-    return device && device->l3_bytes > 0 && bytes > device->l3_bytes;
+    return device != NULL && device->l3_bytes > 0 && bytes > device->l3_bytes;
 }
 
 // The value of a named dim; 0 when the call has none of this name.

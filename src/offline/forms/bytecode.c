@@ -88,7 +88,7 @@ static frame *top(reader *r)
 static hone_view type_of(reader *r, uint64_t index)
 {
     if (index >= r->code.type_count) return hone_view_of("?");
-    if (!r->types[index].data) r->types[index] = hone_bytecode_type(&r->code, index, &r->graph->texts);
+    if (r->types[index].data == NULL) r->types[index] = hone_bytecode_type(&r->code, index, &r->graph->texts);
     r->graph->failed |= r->types[index].data == NULL;
     return r->types[index];
 }
@@ -165,7 +165,7 @@ static void read_own_call(reader *r, const operation *o, uint64_t config, hone_v
     hone_view call = hone_bytecode_text(&r->code, hone_bytecode_member(&r->code, dictionary, "hone_call"));
     hone_view own = hone_bytecode_text(&r->code, hone_bytecode_member(&r->code, dictionary, "hone_label"));
     graph_detail *detail = call.size > 0 ? hone_graph_detail(r->graph, o->op) : NULL;
-    if (detail) detail->call = call;
+    if (detail != NULL) detail->call = call;
     if (own.size > 0) *label = own;
     call = string_behind(text, "hone_call");
     own = string_behind(text, "hone_label");
@@ -175,9 +175,9 @@ static void read_own_call(reader *r, const operation *o, uint64_t config, hone_v
 
 static void keep_literal(reader *r, uint32_t op, hone_view literal)
 {
-    graph_detail *detail = literal.data ? hone_graph_detail(r->graph, op) : NULL;
-    if (detail) detail->literal = literal;
-    r->graph->failed |= literal.size > 0 && !literal.data;
+    graph_detail *detail = literal.data != NULL ? hone_graph_detail(r->graph, op) : NULL;
+    if (detail != NULL) detail->literal = literal;
+    r->graph->failed |= literal.size > 0 && literal.data == NULL;
 }
 
 static void read_details(reader *r, const operation *o)
@@ -456,7 +456,7 @@ void hone_bytecode_read(hone_view bytes, hone_graph *graph)
     graph->cut |= r.code.cut;
     r.types = hone_alloc_array(a, r.code.type_count + 1, sizeof *r.types);
     r.places = hone_alloc_array(a, r.code.attribute_count + 1, sizeof *r.places);
-    graph->failed |= r.code.failed || !r.types || !r.places;
+    graph->failed |= r.code.failed || r.types == NULL || r.places == NULL;
     if (!graph->failed) read_ir(&r);
     if (!graph->failed) call_functions(&r);
     if (!graph->failed) hone_bytecode_keep_loose(&r.code, graph);

@@ -244,7 +244,7 @@ hone_view hone_bytecode_number(const bytecode *code, uint64_t index, hone_arena 
     bool sound = hone_bytecode_attribute(code, index, &c) == KIND_ELEMENTS && hone_bytecode_varint(&c, &type) &&
                  hone_bytecode_varint(&c, &size) && size <= (uint64_t)(c.end - c.at) && write_type(&w, type, 0);
     const hone_dtype_info *info = sound ? element_of((hone_view){w.text, w.size}) : NULL;
-    bool number = info && info->dtype.code != HONE_CODE_BOOL && info->dtype.code != HONE_CODE_COMPLEX;
+    bool number = info != NULL && info->dtype.code != HONE_CODE_BOOL && info->dtype.code != HONE_CODE_COMPLEX;
     if (!number || info->bits < 8 || size != info->bits / 8u) return (hone_view){"", 0};
     char text[HONE_NUMBER_SIZE];
     size_t length = print_number(info, c.at, text);

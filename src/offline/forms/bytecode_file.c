@@ -41,7 +41,7 @@ static bool take_count(cursor *c, uint64_t *out)
 static bool take_text(cursor *c, hone_view *out)
 {
     const char *start = c->at, *end = c->at < c->end ? memchr(start, '\0', (size_t)(c->end - start)) : NULL;
-    if (!end) return false;
+    if (end == NULL) return false;
     *out = view_between(start, end);
     c->at = end + 1;
     return true;
@@ -70,7 +70,7 @@ bool hone_bytecode_section(cursor *c, uint64_t *out_number, hone_view *out, bool
 static void *make(bytecode *code, uint64_t count, size_t size)
 {
     void *array = count > 0 ? hone_alloc_array(&code->allocator, (size_t)count, size) : NULL;
-    code->failed |= count > 0 && !array;
+    code->failed |= count > 0 && array == NULL;
     return array;
 }
 
@@ -81,7 +81,7 @@ static bool read_strings(bytecode *code)
     uint64_t count, size;
     if (!take_count(&c, &count)) return false;
     code->strings = make(code, count, sizeof *code->strings);
-    if (count > 0 && !code->strings) return false;
+    if (count > 0 && code->strings == NULL) return false;
     code->string_count = (size_t)count;
     const char *end = c.end;
     for (size_t i = (size_t)count; i-- > 0;) {
@@ -138,12 +138,12 @@ static bool read_dialects(bytecode *code)
     uint64_t count, ignored, dialect;
     if (!take_count(&c, &count)) return false;
     code->dialects = make(code, count, sizeof *code->dialects);
-    for (; code->dialects && code->dialect_count < count; code->dialect_count++)
+    for (; code->dialects != NULL && code->dialect_count < count; code->dialect_count++)
         if (!read_dialect(code, &c, &code->dialects[code->dialect_count])) return false;
     if (code->version >= 4 && !hone_bytecode_varint(&c, &ignored)) return false; // how many names there are
     code->names = make(code, (uint64_t)(c.end - c.at), sizeof *code->names);
     code->name_dialects = make(code, (uint64_t)(c.end - c.at), sizeof *code->name_dialects);
-    while (code->names && code->name_dialects && c.at < c.end) {
+    while (code->names != NULL && code->name_dialects != NULL && c.at < c.end) {
         if (!hone_bytecode_varint(&c, &dialect) || dialect >= code->dialect_count || !take_count(&c, &count))
             return false;
         for (; count > 0; count--)
@@ -156,7 +156,7 @@ static bool read_dialects(bytecode *code)
 static bool read_entries(bytecode *code, cursor *c, cursor *entries, bytecode_entry *out, size_t total)
 {
     uint64_t dialect, count, size;
-    for (size_t done = 0; out && done < total;) {
+    for (size_t done = 0; out != NULL && done < total;) {
         if (!hone_bytecode_varint(c, &dialect) || dialect >= code->dialect_count || !take_count(c, &count) ||
             count > total - done)
             return false;
@@ -181,8 +181,8 @@ static bool read_attributes_and_types(bytecode *code)
     if (attributes > left || types > left) return false;
     code->attributes = make(code, attributes, sizeof *code->attributes);
     code->types = make(code, types, sizeof *code->types);
-    code->attribute_count = code->attributes ? (size_t)attributes : 0;
-    code->type_count = code->types ? (size_t)types : 0;
+    code->attribute_count = code->attributes != NULL ? (size_t)attributes : 0;
+    code->type_count = code->types != NULL ? (size_t)types : 0;
     return read_entries(code, &c, &entries, code->attributes, code->attribute_count) &&
            read_entries(code, &c, &entries, code->types, code->type_count);
 }
@@ -194,7 +194,7 @@ static bool read_properties(bytecode *code)
     if (c.at == c.end) return true;
     if (!take_count(&c, &count)) return false;
     code->properties = make(code, count, sizeof *code->properties);
-    for (; code->properties && code->property_count < count; code->property_count++) {
+    for (; code->properties != NULL && code->property_count < count; code->property_count++) {
         if (!hone_bytecode_varint(&c, &size) || size > (uint64_t)(c.end - c.at)) return false;
         code->properties[code->property_count] = (hone_view){c.at, (size_t)size};
         c.at += size;

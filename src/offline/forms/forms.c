@@ -76,8 +76,8 @@ static const hone_form *find_text_form(hone_view text)
     if (hone_graph_is_hlo_head(line)) return &hlo_text;
     for (size_t i = 0; i < sizeof stablehlo / sizeof stablehlo[0]; i++)
         if (starts_with(line, stablehlo[i])) return &stablehlo_text;
-    if (find_text(text, "stablehlo.") || find_text(text, "func.func")) return &stablehlo_text;
-    return find_text(text, "metadata={") ? &hlo_text : NULL;
+    if (find_text(text, "stablehlo.") != NULL || find_text(text, "func.func") != NULL) return &stablehlo_text;
+    return find_text(text, "metadata={") != NULL ? &hlo_text : NULL;
 }
 
 // Bytecode by itself or in a blob, which out->bytes is narrowed to. NULL: it is none.
@@ -98,7 +98,7 @@ static const hone_form *find_bytecode_form(hone_program_bytes *out)
 static const hone_form *find_form(hone_program_bytes *out)
 {
     const hone_form *found = find_bytecode_form(out);
-    if (found) return found;
+    if (found != NULL) return found;
     if (hone_hlo_proto_module(out->bytes).size > 0) return &hlo_proto;
     return is_binary(out->bytes) ? NULL : find_text_form(out->bytes);
 }
@@ -165,13 +165,13 @@ static bool is_comment(hone_view text, const char *at)
 {
     const char *start = at - text.data > FAR ? at - FAR : text.data;
     const char *end_before = memrchr(start, '\n', (size_t)(at - start));
-    cursor line = {end_before ? end_before + 1 : start, at};
+    cursor line = {end_before != NULL ? end_before + 1 : start, at};
     skip_spaces(&line);
     if (accept(&line, "//")) return true;
     const char *open = find_text(view_between(line.at, at), "/*");
-    for (const char *close = open; open; open = find_text(view_between(close, at), "/*")) {
+    for (const char *close = open; open != NULL; open = find_text(view_between(close, at), "/*")) {
         close = find_text(view_between(open, at), "*/");
-        if (!close) return true;
+        if (close == NULL) return true;
     }
     return false;
 }
@@ -193,14 +193,14 @@ hone_status hone_program_open(
     hone_status status = unwrap(allocator, name, out, err);
     if (status != HONE_OK) return status;
     const char *other = other_form(out->bytes);
-    if (other)
+    if (other != NULL)
         return hone_fail(
             err, HONE_UNSUPPORTED, where, "%s is %s, which is not read: unpack it, or give the program itself", name,
             other);
     if (out->bytes.size >= UINT32_MAX)
         return hone_fail(err, HONE_UNSUPPORTED, where, "%s is larger than 4 GiB, which is not read", name);
     out->form = find_form(out);
-    if (out->form) return check_version(name, out, err);
+    if (out->form != NULL) return check_version(name, out, err);
     return hone_fail(
         err, HONE_CORRUPT, where,
         "%s is none of the forms that a lowered program has: StableHLO text, MLIR bytecode, portable artifact, "

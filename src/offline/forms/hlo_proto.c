@@ -146,7 +146,7 @@ static void read_frontend(reader *r, uint32_t op, hone_view attributes, hone_vie
         if (field.number != MAP_ENTRY || field.type != WIRE_BYTES) continue;
         hone_view key = find_bytes(field.bytes, ENTRY_KEY), value = find_bytes(field.bytes, ENTRY_VALUE);
         graph_detail *detail = hone_view_is(key, "hone_call") ? hone_graph_detail(r->graph, op) : NULL;
-        if (detail) detail->call = value;
+        if (detail != NULL) detail->call = value;
         if (hone_view_is(key, "hone_label") || hone_view_is(key, "xla_metadata_payload")) *out_label = value;
     }
 }
@@ -210,7 +210,7 @@ static void read_details(reader *r, uint32_t op, const instruction *in)
     bool numbered = opcode == OPCODE_PARAMETER || opcode == OPCODE_GET_TUPLE_ELEMENT, loop = opcode == OPCODE_WHILE;
     if (!numbered && !loop && literal.size == 0 && direction.size == 0) return;
     graph_detail *detail = hone_graph_detail(r->graph, op);
-    if (!detail) return;
+    if (detail == NULL) return;
     if (numbered) detail->number = (int64_t)in->number;
     if (loop) detail->number = hone_hlo_trip_count(in->parts[PART_CONFIG]);
     if (literal.size > 0) detail->literal = text_of(r, TEXT_LITERAL, literal);

@@ -52,7 +52,7 @@ hone_view hone_hlo_proto_type(hone_arena *arena, hone_view message)
     shape s;
     read_shape(message, &s);
     size_t size = strlen(text);
-    if (s.dtype && !s.odd) {
+    if (s.dtype != NULL && !s.odd) {
         size = (size_t)snprintf(text, sizeof text, "%s[", s.dtype->xla_name);
         for (size_t i = 0; i < s.ndim; i++)
             size += (size_t)snprintf(text + size, sizeof text - size, "%s%lld", i ? "," : "", (long long)s.dims[i]);
@@ -107,9 +107,9 @@ hone_view hone_hlo_proto_literal(hone_arena *arena, hone_view literal)
     while (wire_next(&c, &field)) {
         if (field.number == LITERAL_SHAPE && field.type == WIRE_BYTES) {
             read_shape(field.bytes, &s);
-            element = s.dtype && s.ndim == 0 ? find_element_field(s.dtype->id) : NULL;
+            element = s.dtype != NULL && s.ndim == 0 ? find_element_field(s.dtype->id) : NULL;
         }
-        if (!element || field.number != element->number) continue;
+        if (element == NULL || field.number != element->number) continue;
         char text[HONE_NUMBER_SIZE];
         size_t size = print_element(element, field.bytes, text);
         return (hone_view){size > 0 ? hone_arena_text(arena, text, size) : "", size};

@@ -84,7 +84,7 @@ static void read_metadata(reader *r, hone_view value)
     cursor c = cursor_of(value);
     while (c.at < c.end) {
         const char *start = c.at, *quote = memchr(start, '"', (size_t)(c.end - start));
-        if (!quote) break;
+        if (quote == NULL) break;
         c.at = quote;
         hone_view text = take_string(&c);
         if (ends_with(start, quote, "op_name=")) r->path = text;
@@ -95,7 +95,7 @@ static void read_metadata(reader *r, hone_view value)
 int64_t hone_hlo_trip_count(hone_view config)
 {
     const char *at = find_text(config, "known_trip_count");
-    if (!at) return -1;
+    if (at == NULL) return -1;
     const char *end = config.data + config.size;
     while (at < end && !(*at >= '0' && *at <= '9') && *at != '}')
         at++;
@@ -109,11 +109,11 @@ int64_t hone_hlo_trip_count(hone_view config)
 // What hone's own calls carry. A configuration may be a string, its own strings then escaped within.
 static void read_own(reader *r, uint32_t op, hone_view value)
 {
-    if (value.size > 0 && value.data[0] == '"' && find_text(value, "hone_")) {
+    if (value.size > 0 && value.data[0] == '"' && find_text(value, "hone_") != NULL) {
         size_t size;
         char *inside = hone_unescape_hlo(&r->graph->texts, value, &size);
         r->graph->failed |= inside == NULL;
-        if (inside && size > 0) value = (hone_view){inside + 1, size - 1};
+        if (inside != NULL && size > 0) value = (hone_view){inside + 1, size - 1};
     }
     hone_view call = string_behind(value, "hone_call"), label = string_behind(value, "hone_label");
     if (call.size > 0) hone_graph_keep_call(r->graph, op, call);
@@ -124,13 +124,13 @@ static void read_own(reader *r, uint32_t op, hone_view value)
 static void keep_number(reader *r, uint32_t op, int64_t number)
 {
     graph_detail *detail = hone_graph_detail(r->graph, op);
-    if (detail) detail->number = number;
+    if (detail != NULL) detail->number = number;
 }
 
 static void keep_literal(reader *r, uint32_t op, hone_view literal)
 {
     graph_detail *detail = hone_graph_detail(r->graph, op);
-    if (detail) detail->literal = literal;
+    if (detail != NULL) detail->literal = literal;
 }
 
 static int64_t count_in(hone_view text)

@@ -167,7 +167,7 @@ static hone_view find_direction(hone_view line)
 {
     const char *generic = find_text(line, "<comparison_direction ");
     cursor c = cursor_of(line);
-    if (generic) c.at = generic + strlen("<comparison_direction ");
+    if (generic != NULL) c.at = generic + strlen("<comparison_direction ");
     skip_spaces(&c);
     return take_name(&c);
 }
@@ -178,10 +178,10 @@ static hone_view find_dense(hone_view line)
     static const char mark[] = "dense<", usual[] = " dense<";
     cursor c = cursor_of(line);
     const char *dense = accept(&c, usual) ? line.data + 1 : find_text(line, mark);
-    if (!dense) return (hone_view){0};
+    if (dense == NULL) return (hone_view){0};
     const char *start = dense + sizeof mark - 1, *end = line.data + line.size;
     const char *stop = memchr(start, '>', (size_t)(end - start));
-    return view_between(start, stop ? stop : end);
+    return view_between(start, stop != NULL ? stop : end);
 }
 
 // What of an operation stands on its line and is no operand: a constant's value, a loop's states.
@@ -191,7 +191,7 @@ static void look_ahead(stablehlo_reader *r, stablehlo_statement *s)
     if (opcode == OPCODE_CONSTANT || opcode == OPCODE_COMPARE) {
         hone_view line = line_at(r->c);
         graph_detail *detail = hone_graph_detail(r->graph, s->op);
-        if (detail) detail->literal = opcode == OPCODE_CONSTANT ? find_dense(line) : find_direction(line);
+        if (detail != NULL) detail->literal = opcode == OPCODE_CONSTANT ? find_dense(line) : find_direction(line);
     } else if (opcode == OPCODE_WHILE && peek(&r->c) == '(') {
         cursor c = cursor_of(line_at(r->c));
         skip_brackets(&c);

@@ -138,7 +138,7 @@ static void add_statement(stablehlo_reader *r, const statement *s)
     uint32_t op = body != HONE_GRAPH_NONE ? hone_graph_add_op(g, body, s->opcode) : HONE_GRAPH_NONE;
     if (op == HONE_GRAPH_NONE) return;
     graph_detail *detail = s->literal.size > 0 ? hone_graph_detail(g, op) : NULL;
-    if (detail) detail->literal = s->literal;
+    if (detail != NULL) detail->literal = s->literal;
     for (size_t i = 0; i < s->operand_count; i++)
         hone_graph_add_operand(g, hone_stablehlo_find_value(r, s->operands[i].name, s->operands[i].number));
     hone_stablehlo_put_value(r, s->result, hone_graph_add_value(g, op, s->type));

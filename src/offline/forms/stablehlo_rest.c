@@ -68,7 +68,7 @@ hone_view hone_stablehlo_take_symbol(cursor *c)
 // Operands stand before the types and outside of regions.
 static bool takes_operands(const rest *x)
 {
-    return x->s->op != HONE_GRAPH_NONE && x->s->region_count == 0 && !x->types;
+    return x->s->op != HONE_GRAPH_NONE && x->s->region_count == 0 && x->types == NULL;
 }
 
 static void read_value(rest *x)
@@ -120,7 +120,7 @@ static void read_string(rest *x)
 
 static void end_types(rest *x, const char *end)
 {
-    if (x->types && x->s->types.size == 0) x->s->types = view_between(x->types, end);
+    if (x->types != NULL && x->s->types.size == 0) x->s->types = view_between(x->types, end);
 }
 
 // " : " at the depth of the statement: types follow, unless another one comes.
@@ -151,7 +151,7 @@ static bool read_arrow(rest *x)
 {
     if (!follows(x, "-")) return false;
     const char *behind = ++x->r->c.at;
-    if (x->types && x->brackets == 0 && !x->s->arrow) x->s->arrow = behind;
+    if (x->types != NULL && x->brackets == 0 && x->s->arrow == NULL) x->s->arrow = behind;
     return true;
 }
 

@@ -42,7 +42,7 @@ hone_view hone_stablehlo_without_parentheses(hone_view types)
 static hone_view list_types(const stablehlo_statement *s)
 {
     hone_view types = s->types;
-    if (s->arrow) types = view_between(s->arrow, types.data + types.size);
+    if (s->arrow != NULL) types = view_between(s->arrow, types.data + types.size);
     return hone_stablehlo_without_parentheses(types);
 }
 

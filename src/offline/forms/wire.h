@@ -47,7 +47,7 @@ __attribute__((always_inline)) static inline const char *wire_behind(const char 
 static inline bool wire_varint(cursor *c, uint64_t *out)
 {
     const char *behind = wire_behind(c->at, c->end, out);
-    if (behind) c->at = behind;
+    if (behind != NULL) c->at = behind;
     return behind != NULL;
 }
 
@@ -58,14 +58,14 @@ __attribute__((always_inline)) static inline bool wire_next(cursor *c, wire_fiel
     const char *end = c->end;
     uint64_t tag, integer = 0, size;
     const char *at = wire_behind(c->at, end, &tag), *start = at;
-    if (!at || tag >> 3 == 0) return false;
+    if (at == NULL || tag >> 3 == 0) return false;
     switch (tag & 7) {
     case WIRE_BYTES:
         at = start = wire_behind(at, end, &size);
         break;
     case WIRE_VARINT:
         at = wire_behind(at, end, &integer);
-        size = at ? (uint64_t)(at - start) : 0;
+        size = at != NULL ? (uint64_t)(at - start) : 0;
         break;
     case WIRE_64:
         size = 8;
@@ -76,7 +76,7 @@ __attribute__((always_inline)) static inline bool wire_next(cursor *c, wire_fiel
     default:
         return false;
     }
-    if (!at) return false;
+    if (at == NULL) return false;
     uint64_t left = (uint64_t)(end - start);
     bool clipped = size > left;
     *out = (wire_field){

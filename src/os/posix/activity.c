@@ -13,13 +13,13 @@ static char state_of(const char *thread)
     snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", thread);
     if (!hone_os_read_text("", path, line)) return '?';
     const char *name_end = strrchr(line, ')');
-    return name_end && name_end[1] == ' ' ? name_end[2] : '?';
+    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '?';
 }
 
 int hone_os_others_run(void)
 {
     DIR *threads = opendir("/proc/self/task");
-    if (!threads) return 0;
+    if (threads == NULL) return 0;
     int count = 0;
     const struct dirent *entry;
     while ((entry = readdir(threads)) != NULL)

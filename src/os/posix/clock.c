@@ -39,7 +39,7 @@ void hone_os_format_utc(double seconds, char out[24])
     static const double year_10000 = 253402300800.0; // the format has four digits for a year
     struct tm fields;
     time_t whole = seconds >= 0 && seconds < year_10000 ? (time_t)seconds : 0;
-    if (!gmtime_r(&whole, &fields) || strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &fields) == 0)
+    if (gmtime_r(&whole, &fields) == NULL || strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &fields) == 0)
         memcpy(out, never, sizeof never);
 }
 

@@ -209,11 +209,11 @@ bool hone_os_object_path(const void *address, char *out, size_t size)
     Dl_info info;
     struct link_map *map = NULL;
     char path[PATH_MAX];
-    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return false;
+    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || map == NULL) return false;
     // The program itself has no name in the link map, and the one of Dl_info is its argv[0], relative to a
     // folder that may have changed since.
     const char *name = map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
-    if (!realpath(name, path) || strlen(path) >= size) return false;
+    if (realpath(name, path) == NULL || strlen(path) >= size) return false;
     memcpy(out, path, strlen(path) + 1);
     return true;
 }
@@ -258,7 +258,7 @@ bool hone_os_is_file_at(int fd, const char *path)
 bool hone_os_real_path(const char *path, char *out, size_t size)
 {
     char real[PATH_MAX];
-    if (!realpath(path, real) || strlen(real) >= size) return false;
+    if (realpath(path, real) == NULL || strlen(real) >= size) return false;
     memcpy(out, real, strlen(real) + 1);
     return true;
 }

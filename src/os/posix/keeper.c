@@ -43,7 +43,7 @@ static void kill_if_child(pid_t pid)
 static void kill_children(void)
 {
     DIR *processes = opendir("/proc");
-    if (!processes) return;
+    if (processes == NULL) return;
     const struct dirent *entry;
     while ((entry = readdir(processes)) != NULL)
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') kill_if_child((pid_t)strtol(entry->d_name, NULL, 10));

@@ -20,12 +20,12 @@ struct hone_library {
 // Tries the names in turn; the loader's words for each stand in words.
 static void *open_first(const char *const *names, hone_buffer *words)
 {
-    for (; *names; names++) {
+    for (; *names != NULL; names++) {
         void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        if (handle) return handle;
+        if (handle != NULL) return handle;
         const char *reason = dlerror();
         if (words->size > 0) hone_buffer_text(words, "; ");
-        hone_buffer_text(words, reason ? reason : *names);
+        hone_buffer_text(words, reason != NULL ? reason : *names);
     }
     return NULL;
 }
@@ -39,11 +39,11 @@ hone_status hone_library_open(
     hone_buffer_init(&words, *allocator);
     hone_status status = HONE_OK;
     void *handle = open_first(names, &words);
-    hone_library *library = handle ? hone_alloc(allocator, sizeof *library) : NULL;
-    if (!handle) {
+    hone_library *library = handle != NULL ? hone_alloc(allocator, sizeof *library) : NULL;
+    if (handle == NULL) {
         const char *text = words.size > 0 ? hone_buffer_string(&words) : "no name was given";
         status = hone_fail(err, HONE_UNAVAILABLE, where, "%s", text);
-    } else if (!library) {
+    } else if (library == NULL) {
         dlclose(handle);
         status = hone_fail_memory(err, where);
     } else {
@@ -113,7 +113,7 @@ static void keep_needed(void *handle)
 {
     struct link_map *map = NULL;
     const char *texts = NULL;
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || !map->l_ld) return;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map->l_ld == NULL) return;
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_STRTAB) texts = (const char *)(uintptr_t)entry->d_un.d_ptr;
     // Some loaders leave the address as the file has it.
@@ -121,7 +121,7 @@ static void keep_needed(void *handle)
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag != DT_NEEDED) continue;
         void *needed = dlopen(texts + entry->d_un.d_val, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
-        if (needed) dlclose(needed);
+        if (needed != NULL) dlclose(needed);
     }
 }
 
@@ -131,12 +131,12 @@ hone_status hone_library_open_file(
     static const char where[] = "os.library.open_file";
     *out = NULL;
     hone_library *library = hone_alloc(allocator, sizeof *library);
-    if (!library) return hone_fail_memory(err, where);
+    if (library == NULL) return hone_fail_memory(err, where);
     library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library->handle) {
+    if (library->handle == NULL) {
         const char *reason = dlerror();
         hone_free(allocator, library);
-        return hone_fail(err, HONE_UNAVAILABLE, where, "%s", reason ? reason : path);
+        return hone_fail(err, HONE_UNAVAILABLE, where, "%s", reason != NULL ? reason : path);
     }
     keep_needed(library->handle);
     *out = library;
@@ -150,7 +150,7 @@ void *hone_library_symbol(hone_library *library, const char *name)
 
 void hone_library_close(const hone_allocator *allocator, hone_library **library)
 {
-    if (!*library) return;
+    if (*library == NULL) return;
     dlclose((*library)->handle);
     hone_free(allocator, *library);
     *library = NULL;
@@ -161,7 +161,7 @@ void hone_library_close(const hone_allocator *allocator, hone_library **library)
 static bool resolve(const char *path, char *out, size_t size)
 {
     char resolved[PATH_MAX];
-    if (access(path, R_OK) != 0 || !realpath(path, resolved) || strlen(resolved) >= size) return false;
+    if (access(path, R_OK) != 0 || realpath(path, resolved) == NULL || strlen(resolved) >= size) return false;
     memcpy(out, resolved, strlen(resolved) + 1);
     return true;
 }
@@ -169,7 +169,7 @@ static bool resolve(const char *path, char *out, size_t size)
 static bool find_in_library_path(const char *soname, char *out, size_t size)
 {
     const char *folders = hone_os_variable("LD_LIBRARY_PATH");
-    while (folders && *folders) {
+    while (folders != NULL && *folders) {
         char path[PATH_MAX];
         size_t length = strcspn(folders, ":;");
         int written = snprintf(path, sizeof path, "%.*s/%s", (int)length, folders, soname);
@@ -198,21 +198,21 @@ _Static_assert(sizeof(cache_header) == 48 && sizeof(cache_entry) == 24, "as glib
 static const char *text_at(const hone_buffer *cache, size_t header, uint32_t offset)
 {
     size_t at = header + offset;
-    return at < cache->size && memchr(cache->data + at, '\0', cache->size - at) ? cache->data + at : NULL;
+    return at < cache->size && memchr(cache->data + at, '\0', cache->size - at) != NULL ? cache->data + at : NULL;
 }
 
 static bool search_cache(const hone_buffer *cache, const char *soname, char *out, size_t size)
 {
     const char *begin = cache->size == 0 ? NULL : memmem(cache->data, cache->size, cache_magic, sizeof cache_magic - 1);
-    size_t header = begin ? (size_t)(begin - cache->data) : 0, at = header + sizeof(cache_header);
+    size_t header = begin != NULL ? (size_t)(begin - cache->data) : 0, at = header + sizeof(cache_header);
     cache_header head;
-    if (!begin || at > cache->size) return false;
+    if (begin == NULL || at > cache->size) return false;
     memcpy(&head, begin, sizeof head);
     for (uint32_t i = 0; i < head.entries && cache->size - at >= sizeof(cache_entry); i++, at += sizeof(cache_entry)) {
         cache_entry entry;
         memcpy(&entry, cache->data + at, sizeof entry);
         const char *name = text_at(cache, header, entry.soname), *path = text_at(cache, header, entry.path);
-        if (name && path && strcmp(name, soname) == 0 && resolve(path, out, size)) return true;
+        if (name != NULL && path != NULL && strcmp(name, soname) == 0 && resolve(path, out, size)) return true;
     }
     return false;
 }

@@ -163,7 +163,7 @@ static int64_t limit_along(const char *root, const hierarchy *h, hone_view group
     for (;;) {
         limit = least(limit, h->limit(root, folder));
         char *slash = strrchr(folder, '/');
-        if (!slash || slash < folder + mount) return limit;
+        if (slash == NULL || slash < folder + mount) return limit;
         *slash = '\0';
     }
 }
@@ -173,9 +173,9 @@ static bool holds(hone_view list, const char *name)
 {
     for (;;) {
         const char *comma = list.size > 0 ? memchr(list.data, ',', list.size) : NULL;
-        hone_view item = {list.data, comma ? (size_t)(comma - list.data) : list.size};
+        hone_view item = {list.data, comma != NULL ? (size_t)(comma - list.data) : list.size};
         if (hone_view_is(item, name)) return true;
-        if (!comma) return false;
+        if (comma == NULL) return false;
         list = (hone_view){comma + 1, list.size - item.size - 1};
     }
 }
@@ -184,8 +184,8 @@ static bool holds(hone_view list, const char *name)
 static int64_t limit_of_line(const char *root, const hierarchy all[HIERARCHIES], const char *line, size_t size)
 {
     const char *first = memchr(line, ':', size);
-    const char *second = first ? memchr(first + 1, ':', size - (size_t)(first + 1 - line)) : NULL;
-    if (!second) return no_limit;
+    const char *second = first != NULL ? memchr(first + 1, ':', size - (size_t)(first + 1 - line)) : NULL;
+    if (second == NULL) return no_limit;
     hone_view controllers = {first + 1, (size_t)(second - first - 1)};
     hone_view group = {second + 1, size - (size_t)(second + 1 - line)};
     int64_t limit = no_limit;
@@ -271,7 +271,7 @@ static int64_t size_of(const char *text)
     size_t digits = strspn(text, "0123456789");
     if (!hone_integer_parse(text, digits, &size) || size > INT32_MAX) return 0;
     const char *unit = text[digits] != '\0' ? strchr(units, text[digits]) : NULL;
-    return unit ? size << (10 * (unit - units + 1)) : size;
+    return unit != NULL ? size << (10 * (unit - units + 1)) : size;
 }
 
 static void read_cache(const char *root, int index, hone_os_cpu *cpu)
@@ -314,7 +314,7 @@ int hone_os_thread_count(void)
     if (!hone_os_read_text("", "/proc/self/status", text)) return 0;
     const char *line = strstr(text, "\nThreads:");
     int64_t count;
-    if (!line) return 0;
+    if (line == NULL) return 0;
     line += strlen("\nThreads:");
     line += strspn(line, " \t");
     return hone_integer_parse(line, strcspn(line, "\n"), &count) && count <= INT32_MAX ? (int)count : 0;

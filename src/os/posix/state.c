@@ -16,7 +16,8 @@ bool hone_process_state_read(pid_t pid, hone_process_state *out)
     if (!hone_os_read_text("", path, line)) return false;
     // The name may have anything in it, brackets too.
     const char *name = strchr(line, '('), *end = strrchr(line, ')');
-    if (!name || !end || sscanf(end + 1, " %c %d %*d %*d %*d %*d %u", &state, &parent, &flags) != 3) return false;
+    if (name == NULL || end == NULL || sscanf(end + 1, " %c %d %*d %*d %*d %*d %u", &state, &parent, &flags) != 3)
+        return false;
     size_t size = end > name ? (size_t)(end - name) - 1 : 0;
     if (size >= sizeof out->name) size = sizeof out->name - 1;
     memcpy(out->name, name + 1, size);

@@ -290,7 +290,7 @@ hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, h
     if (threads < 1) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a pool of %d threads: at least 1", threads);
     hone_pool *pool = hone_alloc(allocator, sizeof *pool);
     worker *workers = hone_alloc_array(allocator, (size_t)threads, sizeof *workers);
-    if (!pool || !workers) {
+    if (pool == NULL || workers == NULL) {
         hone_free(allocator, pool);
         hone_free(allocator, workers);
         return hone_fail_memory(err, where);
@@ -322,7 +322,7 @@ static void end_workers(hone_pool *pool)
 void hone_pool_destroy(hone_pool **pool)
 {
     hone_pool *self = *pool;
-    if (!self) return;
+    if (self == NULL) return;
     if (atomic_load(&self->generation) == hone_fork_generation()) end_workers(self);
     hone_allocator allocator = self->allocator;
     hone_free(&allocator, self->workers);

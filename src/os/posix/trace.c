@@ -69,7 +69,7 @@ static uint64_t read_file_mask(void)
 static uint64_t read_environment(void)
 {
     uint64_t sum = 0; // in no order
-    for (char **entry = environ; entry && *entry; entry++)
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
         sum += hone_hash64(*entry, strlen(*entry));
     return sum;
 }
@@ -78,7 +78,7 @@ static uint64_t read_locale(void)
 {
     const char *name = setlocale(LC_ALL, NULL);
     uintptr_t threads = (uintptr_t)uselocale((locale_t)0);
-    return mix(threads, name ? name : "", name ? strlen(name) : 0);
+    return mix(threads, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
 }
 
 static uint64_t read_limits(void)
@@ -227,8 +227,8 @@ static uint64_t count_entries(const char *path)
 {
     uint64_t count = 0;
     DIR *folder = opendir(path);
-    if (!folder) return 0;
-    while (readdir(folder))
+    if (folder == NULL) return 0;
+    while (readdir(folder) != NULL)
         count++;
     closedir(folder);
     return count;

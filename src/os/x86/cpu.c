@@ -61,7 +61,7 @@ static void name_microarchitecture(const X86Info *info, char *out, size_t size)
     X86Microarchitecture architecture = GetX86Microarchitecture(info);
     const char *known = architecture == X86_UNKNOWN ? newer_name(info) : NULL;
     if (architecture == X86_UNKNOWN) {
-        if (known)
+        if (known != NULL)
             snprintf(out, size, "%s", known);
         else
             snprintf(out, size, "family%d-model%d", info->family, info->model);
@@ -69,7 +69,7 @@ static void name_microarchitecture(const X86Info *info, char *out, size_t size)
     }
     const char *name = GetX86MicroarchitectureName(architecture);
     const char *bare = strchr(name, '_');
-    snprintf(out, size, "%s", bare ? bare + 1 : name);
+    snprintf(out, size, "%s", bare != NULL ? bare + 1 : name);
     for (char *c = out; *c; c++)
         if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
 }

@@ -141,5 +141,5 @@ hone_status hone_audit_json(const hone_audit *audit, char **out_text, hone_error
     hone_buffer_text(&out, "}\n");
     *out_text = hone_buffer_take(&out);
     hone_buffer_deinit(&out);
-    return *out_text ? HONE_OK : hone_fail_memory(err, "tune.audit");
+    return *out_text != NULL ? HONE_OK : hone_fail_memory(err, "tune.audit");
 }

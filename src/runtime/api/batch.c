@@ -73,7 +73,7 @@ hone_batch_call *hone_batch_next(const hone_batch *batch)
     hone_batch_call *best = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         double worth = worth_of(batch, &batch->calls[i]);
-        if (worth > 0 && (!best || worth > worth_of(batch, best))) best = &batch->calls[i];
+        if (worth > 0 && (best == NULL || worth > worth_of(batch, best))) best = &batch->calls[i];
     }
     return best;
 }
@@ -87,7 +87,7 @@ static hone_status give_slice(hone_batch *batch, hone_batch_call *call, double s
     uint64_t start = hone_os_now_ns();
     hone_call *bucket = NULL;
     hone_status status = hone_request_bucket(call->call, &bucket, &why);
-    const hone_call *target = bucket ? bucket : call->call;
+    const hone_call *target = bucket != NULL ? bucket : call->call;
     if (status == HONE_OK) status = hone_runtime_tune(call->op, target, &options, batch->result, &call->outlook, &why);
     hone_call_release(&bucket);
     call->spent_seconds += (double)(hone_os_now_ns() - start) * 1e-9;
@@ -105,7 +105,7 @@ hone_status hone_batch_spend_rest(hone_batch *batch, hone_error *err)
     while (status == HONE_OK && batch->moves) {
         double left = seconds_left(batch);
         hone_batch_call *call = hone_batch_next(batch);
-        if (!call || left < least_slice * batch->slice_seconds) break;
+        if (call == NULL || left < least_slice * batch->slice_seconds) break;
         status = give_slice(batch, call, fmin(left, batch->slice_seconds), err);
     }
     return status;

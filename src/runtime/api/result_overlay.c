@@ -21,10 +21,10 @@ hone_status hone_result_overlay(const hone_result *result, hone_overlay **out, h
 {
     static const char where[] = "tune.result.overlay";
     *out = NULL;
-    if (!result->owner)
+    if (result->owner == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the result belongs to no runtime: parse it with one");
     hone_entry *entries = hone_alloc_array(&result->allocator, result->count, sizeof *entries);
-    if (!entries) return hone_fail_memory(err, where);
+    if (entries == NULL) return hone_fail_memory(err, where);
     for (size_t i = 0; i < result->count; i++)
         fill_entry(result, &result->entries[i], &entries[i]);
     hone_status status = hone_overlay_create(result->owner, entries, result->count, out, err);

@@ -50,7 +50,8 @@ hone_status hone_runtime_contest(
     hone_thread_self.depth++;
     status = hone_contest_run(&environment, op->algorithm, turn->call, turn->options, &contest, err);
     hone_thread_self.depth--;
-    if (turn->outlook) *turn->outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
+    if (turn->outlook != NULL)
+        *turn->outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
     if (contest.decision.kernel[0] != '\0') {
         hone_error why = {.message = ""};
         hone_status kept = hone_runtime_keep(op, &environment, turn, &contest.decision, &why);

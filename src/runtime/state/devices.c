@@ -296,9 +296,9 @@ bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char 
     hone_platform home = known ? hone_platform_home(platform) : platform;
     bool here = known && rt->reasons[platform] == NULL && rt->instances[home] != NULL;
     if (out_reason != NULL) {
-        const char *reason = !known                  ? "no such platform"
-                             : rt->reasons[platform] ? rt->reasons[platform]
-                                                     : rt->reasons[home];
+        const char *reason = !known                          ? "no such platform"
+                             : rt->reasons[platform] != NULL ? rt->reasons[platform]
+                                                             : rt->reasons[home];
         *out_reason = here ? NULL : reason;
     }
     return here;

@@ -152,7 +152,7 @@ static hone_status list_files(hone_json_files *files, hone_error *err)
 {
     listing list = {files, false};
     if (files->single[0] != '\0')
-        return hone_json_need_file(files, files->single) ? HONE_OK : hone_fail_memory(err, where);
+        return hone_json_need_file(files, files->single) != NULL ? HONE_OK : hone_fail_memory(err, where);
     hone_status status = hone_os_list_folder(files->folder, list_file, &list, err);
     if (list.out_of_memory) return hone_fail_memory(err, where);
     return status == HONE_NOT_FOUND ? HONE_OK : status;

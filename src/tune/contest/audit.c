@@ -61,7 +61,7 @@ static bool enter_choice(audit *a)
     const hone_decision *stored = a->stored;
     for (uint32_t i = 0; i < a->state->field.count; i++) {
         const hone_kernel *kernel = &a->state->field.contestants[i].ref->kernel;
-        if (a->state->field.contestants[i].space && strcmp(kernel->name, stored->kernel) == 0 &&
+        if (a->state->field.contestants[i].space != NULL && strcmp(kernel->name, stored->kernel) == 0 &&
             kernel->platform == stored->platform && kernel->backend == stored->backend)
             enter(a, i, &stored->config, false);
     }
@@ -78,7 +78,7 @@ static const hone_resumed *next_best(const audit *a, bool other)
         if (measured->trial.failure != HONE_FAILURE_NONE || has_entered(a, measured->kernel, &measured->config))
             continue;
         if (hone_bound_space_check(contestant->space, &measured->config, NULL) != HONE_OK) continue;
-        if (best && measured->trial.time_ns >= best->trial.time_ns) continue;
+        if (best != NULL && measured->trial.time_ns >= best->trial.time_ns) continue;
         if (!other || !kernel_has_entered(a, measured->kernel)) best = measured;
     }
     return best;
@@ -87,7 +87,7 @@ static const hone_resumed *next_best(const audit *a, bool other)
 static void enter_default(audit *a)
 {
     const hone_contestant *contestant = hone_field_default(&a->state->field);
-    if (!contestant) return;
+    if (contestant == NULL) return;
     uint32_t kernel = (uint32_t)(contestant - a->state->field.contestants);
     const hone_config *config = &contestant->default_config;
     bool is_choice = has_entered(a, kernel, config);
@@ -98,7 +98,7 @@ static void enter_default(audit *a)
 static bool is_known_to_fail(const audit *a, uint32_t kernel, const hone_config *config)
 {
     const hone_resumed *known = hone_known_find(&a->state->known, kernel, config);
-    return known && known->trial.failure != HONE_FAILURE_NONE;
+    return known != NULL && known->trial.failure != HONE_FAILURE_NONE;
 }
 
 static void enter_rivals(audit *a)
@@ -112,7 +112,7 @@ static void enter_rivals(audit *a)
     // Kernels that nothing is known of.
     for (uint32_t i = 0; i < a->state->field.count; i++) {
         const hone_contestant *contestant = &a->state->field.contestants[i];
-        if (!contestant->space || kernel_has_entered(a, i)) continue;
+        if (contestant->space == NULL || kernel_has_entered(a, i)) continue;
         if (!is_known_to_fail(a, i, &contestant->default_config)) enter(a, i, &contestant->default_config, false);
     }
 }
@@ -158,7 +158,7 @@ static hone_status begin_step(const audit *a, hone_error *err)
         .elapsed_seconds = hone_trials_elapsed_seconds(&state->trials),
         .remaining_seconds = -1,
     };
-    if (options->progress) options->progress(options->progress_ctx, &progress);
+    if (options->progress != NULL) options->progress(options->progress_ctx, &progress);
     return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
 }
 
@@ -358,7 +358,7 @@ hone_status hone_audit_run(
 {
     hone_contest contest = {0};
     audit *a = hone_alloc(&environment->allocator, sizeof *a);
-    if (!a) return hone_fail_memory(err, where);
+    if (a == NULL) return hone_fail_memory(err, where);
     a->stored = stored;
     a->threshold = threshold;
     a->out = out;

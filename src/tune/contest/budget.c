@@ -49,7 +49,7 @@ static size_t count_defaults(const hone_budget *budget, size_t end)
 {
     size_t count = 0;
     for (size_t i = 0; i < end; i++)
-        count += budget->field->contestants[i].space && budget->field->contestants[i].has_default;
+        count += budget->field->contestants[i].space != NULL && budget->field->contestants[i].has_default;
     return count;
 }
 
@@ -66,7 +66,7 @@ double hone_budget_first_seconds(const hone_budget *budget, size_t index)
 
 static bool is_left(const hone_contestant *contestant)
 {
-    return contestant->search && !contestant->put_aside && !contestant->exhausted;
+    return contestant->search != NULL && !contestant->put_aside && !contestant->exhausted;
 }
 
 // That one config more of it beats the best of all: as if its gains were spread exponentially about what its search
@@ -167,7 +167,7 @@ hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_err
     const hone_allocator *allocator = &budget->question->environment->allocator;
     hone_assert(budget->field->count > 0);
     double *worths = hone_alloc_array(allocator, budget->field->count, sizeof *worths);
-    if (!worths) return hone_fail_memory(err, where);
+    if (worths == NULL) return hone_fail_memory(err, where);
     for (size_t i = 0; i < budget->field->count; i++)
         worths[i] = worth_of(budget, &budget->field->contestants[i]);
     int64_t least = least_tried(budget, worths);

@@ -15,14 +15,14 @@ static bool is_hosts(const hone_question *question, const hone_contestant *conte
 static bool any_hosts(const hone_question *question, const hone_field *field)
 {
     for (size_t i = 0; i < field->count; i++)
-        if (field->contestants[i].space && is_hosts(question, &field->contestants[i])) return true;
+        if (field->contestants[i].space != NULL && is_hosts(question, &field->contestants[i])) return true;
     return false;
 }
 
 static void exclude_hosts(const hone_question *question, hone_field *field)
 {
     for (size_t i = 0; i < field->count; i++)
-        if (field->contestants[i].space && is_hosts(question, &field->contestants[i]))
+        if (field->contestants[i].space != NULL && is_hosts(question, &field->contestants[i]))
             hone_field_exclude(
                 field, i,
                 "is a function of this program, which has threads and cannot isolate it: open the runtime with "
@@ -38,7 +38,7 @@ static uint32_t list_seats(const hone_question *question, hone_field *field, hon
         return count;
     }
     if (!any_hosts(question, field)) out[count++] = HONE_SEAT_SPAWN;
-    if (question->environment->zygote && hone_zygote_alive(question->environment->zygote))
+    if (question->environment->zygote != NULL && hone_zygote_alive(question->environment->zygote))
         out[count++] = HONE_SEAT_ZYGOTE;
     if (hone_os_thread_count() == 1) out[count++] = HONE_SEAT_FORK;
     if (count > 0) return count;

@@ -20,7 +20,7 @@ static const char where[] = "tune.contest";
 static void fill_options(hone_question *question, const hone_tune_options *options)
 {
     hone_tune_options *to = &question->options;
-    if (options) *to = *options;
+    if (options != NULL) *to = *options;
     question->patience_given = to->patience > 0;
     if (to->evaluations == 0) to->evaluations = DEFAULT_EVALUATIONS;
     if (!(to->seconds > 0)) to->seconds = default_seconds;
@@ -51,7 +51,7 @@ static void grant_race(hone_trials *trials)
 
 bool hone_question_is_cancelled(const hone_question *question)
 {
-    return question->options.cancel && *question->options.cancel;
+    return question->options.cancel != NULL && *question->options.cancel;
 }
 
 // Words --------------------------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ static double memory_of(const hone_call *call)
     for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
         const hone_tensor *tensor = hone_call_tensor(call, i);
         int64_t bytes = 0, below = 0;
-        if (tensor && hone_tensor_span(tensor, &bytes, &below) != HONE_OK) return INFINITY;
+        if (tensor != NULL && hone_tensor_span(tensor, &bytes, &below) != HONE_OK) return INFINITY;
         total += (double)bytes;
     }
     return total;
@@ -108,7 +108,7 @@ hone_status hone_call_fits(const hone_call *call, const hone_device_info *device
 
 static hone_status check_inputs(const hone_question *question, hone_error *err)
 {
-    if (!question->algorithm->algorithm.reference && !question->algorithm->algorithm.reference_kernel)
+    if (question->algorithm->algorithm.reference == NULL && question->algorithm->algorithm.reference_kernel == NULL)
         return hone_fail(
             err, HONE_NOT_FOUND, where,
             "%s@v%s has no reference, so nothing can be verified and nobody can win: register one with the algorithm",
@@ -146,7 +146,7 @@ static void store_finals(hone_contest_state *state, const hone_finals *finals)
 static hone_status run_finals(hone_contest_state *state, hone_error *err)
 {
     hone_finals *finals = hone_alloc(&state->question.environment->allocator, sizeof *finals);
-    if (!finals) return hone_fail_memory(err, where);
+    if (finals == NULL) return hone_fail_memory(err, where);
     hone_status status = hone_contest_run_finals(state, finals, err);
     if (status == HONE_OK) {
         hone_contest_adopt_finals(finals);
@@ -164,7 +164,7 @@ static void settle_cancelled(hone_contest_state *state)
 {
     hone_standings_update(&state->standings);
     const hone_candidate *best = hone_standings_best(&state->standings);
-    if (!best) return;
+    if (best == NULL) return;
     hone_contest_choose(state, best);
     (void)!hone_contest_keep_history(state, NULL, NULL);
 }
@@ -189,7 +189,7 @@ static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
     const hone_tune_environment *environment = state->question.environment;
     hone_evidence *evidence = &state->out->decision.evidence;
     hone_status status = check_clock(err);
-    if (status == HONE_OK && environment->begin_measuring)
+    if (status == HONE_OK && environment->begin_measuring != NULL)
         status = environment->begin_measuring(environment->measuring_ctx, err);
     if (status != HONE_OK) return status;
     start_clock(&state->trials);
@@ -210,7 +210,7 @@ static void end_measuring(hone_contest_state *state)
     hone_os_disturbance came = hone_os_disturbance_between(&state->before, &after);
     evidence->throttled = came.throttled > 0 ? (uint32_t)fmin((double)came.throttled, UINT32_MAX) : 0;
     evidence->stolen = fmax(came.stolen, 0);
-    if (environment->end_measuring) environment->end_measuring(environment->measuring_ctx);
+    if (environment->end_measuring != NULL) environment->end_measuring(environment->measuring_ctx);
 }
 
 // Everybody is there, and what was measured before is known.
@@ -259,7 +259,7 @@ static hone_status run(hone_contest_state *state, hone_contest_measure *measures
 void hone_contest_destroy(hone_contest_state **pointer)
 {
     hone_contest_state *state = *pointer;
-    if (!state) return;
+    if (state == NULL) return;
     *pointer = NULL;
     const hone_allocator *allocator = &state->question.environment->allocator;
     hone_trials_deinit(&state->trials);
@@ -280,10 +280,10 @@ static void ask(
         .environment = environment,
         .algorithm = algorithm,
         .call = call,
-        .title = call ? hone_call_text(call) : algorithm->name,
+        .title = call != NULL ? hone_call_text(call) : algorithm->name,
         .key =
-            {environment->device->fingerprint, algorithm->name, algorithm->version, call ? hone_call_key(call) : "",
-             call ? hone_call_spec(call) : ""},
+            {environment->device->fingerprint, algorithm->name, algorithm->version,
+             call != NULL ? hone_call_key(call) : "", call != NULL ? hone_call_spec(call) : ""},
     };
     fill_options(question, options);
 }
@@ -300,7 +300,7 @@ hone_status hone_contest_create(
     memset(out, 0, sizeof *out);
     out->allocator = environment->allocator;
     hone_contest_state *state = *out_state = hone_alloc(&environment->allocator, sizeof *state);
-    if (!state) return hone_fail_memory(err, where);
+    if (state == NULL) return hone_fail_memory(err, where);
     state->out = out;
     state->standings.best = -1;
     state->drift = (hone_drift){.factor = 1, .reference = -1};
@@ -339,7 +339,7 @@ hone_status hone_contest_run(
 
 void hone_contest_deinit(hone_contest *contest)
 {
-    if (contest->kernels) hone_free(&contest->allocator, contest->kernels);
-    if (contest->trail) hone_free(&contest->allocator, contest->trail);
+    if (contest->kernels != NULL) hone_free(&contest->allocator, contest->kernels);
+    if (contest->trail != NULL) hone_free(&contest->allocator, contest->trail);
     memset(contest, 0, sizeof *contest);
 }

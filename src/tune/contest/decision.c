@@ -10,7 +10,7 @@
 // A kernel's best: the one that the finals chose, else one that they confirmed, else the race's.
 static bool shows_better(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
 {
-    if (!b) return true;
+    if (b == NULL) return true;
     if (a == state->winner || b == state->winner) return a == state->winner;
     if (a->confirmed != b->confirmed) return a->confirmed;
     return a->rank_ns < b->rank_ns;
@@ -36,7 +36,7 @@ static void fill_row(const hone_contest_state *state, size_t kernel)
         row->default_time_ns = candidate->trial.time_ns;
         row->default_samples = candidate->trial.samples;
     }
-    if (!best) return;
+    if (best == NULL) return;
     row->best = best->config;
     row->time_ns = best->trial.time_ns;
     row->low_ns = best->trial.low_ns;
@@ -53,9 +53,9 @@ static void fill_reference_row(const hone_contest_state *state, size_t kernel)
         hone_kernel_eligible(row->kernel, state->question.call, state->question.environment->device, NULL) == HONE_OK;
     const hone_algorithm *algorithm = &state->question.algorithm->algorithm;
     const hone_kernel *described = &row->kernel->kernel;
-    const bool is_it = algorithm->reference
-                           ? described->run == algorithm->reference
-                           : algorithm->reference_kernel && strcmp(described->name, algorithm->reference_kernel) == 0;
+    const bool is_it = algorithm->reference != NULL ? described->run == algorithm->reference
+                                                    : algorithm->reference_kernel != NULL &&
+                                                          strcmp(described->name, algorithm->reference_kernel) == 0;
     if (!runs || state->trials.opened.reference_ns <= 0 || !is_it) return;
     row->time_ns = row->low_ns = row->high_ns = row->default_time_ns = state->trials.opened.reference_ns;
     row->tried = row->samples = row->default_samples = 1;
@@ -97,7 +97,7 @@ void hone_contest_fill_counts(const hone_standings *standings, hone_evidence *ev
             evidence->measured++;
     }
     const hone_candidate *standard = hone_standings_default(standings);
-    if (standard) evidence->default_time_ns = standard->trial.time_ns;
+    if (standard != NULL) evidence->default_time_ns = standard->trial.time_ns;
 }
 
 static void fill_evidence(const hone_contest_state *state, const hone_candidate *winner, hone_evidence *evidence)
@@ -151,12 +151,12 @@ void hone_contest_fill_runner_up(
     const hone_candidate *second = NULL;
     uint32_t index = 0;
     for (uint32_t i = 0; i < finals->count; i++) {
-        if (i == finals->winner || (second && finals->finalists[i]->rank_ns >= second->rank_ns)) continue;
+        if (i == finals->winner || (second != NULL && finals->finalists[i]->rank_ns >= second->rank_ns)) continue;
         second = finals->finalists[i];
         index = i;
     }
     evidence->rounds = finals->rounds;
-    if (!second) return;
+    if (second == NULL) return;
     hone_interval ratio =
         hone_ratio(finals->samples[finals->winner], finals->samples[index], finals->rounds, question->options.seed);
     snprintf(

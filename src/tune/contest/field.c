@@ -16,9 +16,9 @@ const hone_contestant *hone_field_default(const hone_field *field)
     const hone_contestant *first = NULL;
     for (size_t i = 0; i < field->count; i++) {
         const hone_contestant *contestant = &field->contestants[i];
-        if (!contestant->space) continue;
+        if (contestant->space == NULL) continue;
         if (!hone_kernel_is_of_pack(contestant->ref)) return contestant;
-        if (!first) first = contestant;
+        if (first == NULL) first = contestant;
     }
     return first;
 }
@@ -26,7 +26,7 @@ const hone_contestant *hone_field_default(const hone_field *field)
 bool hone_field_has_anybody(const hone_field *field)
 {
     for (size_t i = 0; i < field->count; i++)
-        if (field->contestants[i].space) return true;
+        if (field->contestants[i].space != NULL) return true;
     return false;
 }
 
@@ -63,9 +63,9 @@ void hone_field_deinit(hone_field *field, const hone_allocator *allocator)
 hone_status hone_tune_asks_for(
     const hone_tune_options *options, const char *kernel, hone_platform platform, hone_error *err)
 {
-    if (options->kernel && strcmp(options->kernel, kernel) != 0)
+    if (options->kernel != NULL && strcmp(options->kernel, kernel) != 0)
         return hone_fail(err, HONE_UNSUPPORTED, where, "left out: only kernel %s was asked for", options->kernel);
-    if (options->platform && strcmp(options->platform, hone_platform_name(platform)) != 0)
+    if (options->platform != NULL && strcmp(options->platform, hone_platform_name(platform)) != 0)
         return hone_fail(err, HONE_UNSUPPORTED, where, "left out: only platform %s was asked for", options->platform);
     return HONE_OK;
 }
@@ -94,7 +94,7 @@ static hone_status admit(const hone_question *question, hone_contestant *contest
     hone_status status = asked_for(question, &contestant->ref->kernel, err);
     if (status == HONE_OK) status = hone_kernel_eligible(contestant->ref, question->call, device, err);
     if (status == HONE_OK) status = is_worth_timing(&contestant->ref->kernel, device, err);
-    if (status == HONE_OK && environment->admits)
+    if (status == HONE_OK && environment->admits != NULL)
         status = environment->admits(environment->admits_ctx, contestant->ref, device, err);
     if (status == HONE_OK)
         status = hone_kernel_default_config(contestant->ref, question->call, device, &contestant->default_config, err);
@@ -111,7 +111,7 @@ hone_status hone_field_collect(hone_field *field, const hone_question *question,
     const hone_kernel_ref *const *kernels = hone_registry_list(question->algorithm, &count);
     field->contestants = hone_alloc_array(allocator, count, sizeof *field->contestants);
     field->rows = out->kernels = hone_alloc_array(allocator, count, sizeof *field->rows);
-    if (!field->contestants || !field->rows) return hone_fail_memory(err, where);
+    if (field->contestants == NULL || field->rows == NULL) return hone_fail_memory(err, where);
     field->count = out->count = count;
     for (size_t i = 0; i < count; i++) {
         hone_error why = {0};
@@ -170,15 +170,16 @@ static hone_status begin_search(
     const hone_config *configs = contestant->configs;
     size_t count = contestant->config_count;
     hone_status status = HONE_OK;
-    bool lists = !configs && contestant->ref->kernel.candidates;
+    bool lists = configs == NULL && contestant->ref->kernel.candidates != NULL;
     if (lists) status = list_explicit(question, contestant, &listed, &count);
     if (status == HONE_OUT_OF_MEMORY) hone_fail_memory(err, where);
     if (lists) configs = listed;
     *out_size = count;
-    if (status == HONE_OK && !configs && !lists)
+    if (status == HONE_OK && configs == NULL && !lists)
         status = hone_bound_space_bounds(contestant->space, &low, out_size, err);
     // An empty list is no list to the search, and here leaves the default alone.
-    if (status == HONE_OK && (configs || !lists)) status = create_search(question, contestant, configs, count, err);
+    if (status == HONE_OK && (configs != NULL || !lists))
+        status = create_search(question, contestant, configs, count, err);
     hone_free(&question->environment->allocator, listed);
     if (*out_size == 0) *out_size = 1;
     return status;
@@ -199,7 +200,7 @@ hone_status hone_field_begin_searches(
     uint64_t total = 0, size = 0;
     for (size_t i = 0; i < field->count; i++) {
         hone_error why = {0};
-        if (!field->contestants[i].space) continue;
+        if (field->contestants[i].space == NULL) continue;
         hone_status status = begin_search(question, &field->contestants[i], &size, &why);
         if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
         if (status != HONE_OK)
@@ -217,5 +218,5 @@ hone_status hone_field_begin_searches(
 void hone_contestant_tell(
     const hone_contestant *contestant, const hone_config *config, double time_ns, hone_failure failure)
 {
-    if (contestant->search) (void)!hone_search_tell(contestant->search, config, time_ns, failure, NULL);
+    if (contestant->search != NULL) (void)!hone_search_tell(contestant->search, config, time_ns, failure, NULL);
 }

@@ -68,7 +68,7 @@ static hone_candidate *find_incumbent(const hone_standings *standings, const hon
 // The default and what the store answers with today take part as long as they are not hopeless.
 static void add_special(hone_finals *out, hone_candidate *candidate, double reach)
 {
-    if (out->count == 0 || out->count == HONE_MAX_FINALISTS || !candidate || is_finalist(out, candidate)) return;
+    if (out->count == 0 || out->count == HONE_MAX_FINALISTS || candidate == NULL || is_finalist(out, candidate)) return;
     if (candidate->rank_ns <= reach * out->finalists[0]->rank_ns) out->finalists[out->count++] = candidate;
 }
 

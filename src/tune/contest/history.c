@@ -102,9 +102,9 @@ hone_status hone_contest_keep_history(hone_contest_state *state, const hone_fina
         put_evaluation(&state->field, &state->standings.candidates[i], &out);
     }
     hone_buffer_char(&out, ']');
-    if (finals) put_finals(&state->standings, finals, &out);
+    if (finals != NULL) put_finals(&state->standings, finals, &out);
     hone_buffer_char(&out, '}');
     state->out->trail = out.failed ? NULL : hone_buffer_take(&out);
     hone_buffer_deinit(&out);
-    return state->out->trail ? HONE_OK : hone_fail_memory(err, "tune.history");
+    return state->out->trail != NULL ? HONE_OK : hone_fail_memory(err, "tune.history");
 }

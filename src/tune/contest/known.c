@@ -22,13 +22,13 @@ typedef struct loader {
 // "" when there is no memory for it: nothing is compared then.
 static const char *environment_of(const hone_question *question, hone_contestant *contestant)
 {
-    if (contestant->environment) return contestant->environment;
+    if (contestant->environment != NULL) return contestant->environment;
     hone_buffer text;
     hone_buffer_init(&text, question->environment->allocator);
     hone_environment_counted_json(question->environment->device, &contestant->ref->kernel, &text);
     if (!text.failed) contestant->environment = hone_copy_text(&text.allocator, text.data, text.size);
     hone_buffer_deinit(&text);
-    return contestant->environment ? contestant->environment : "";
+    return contestant->environment != NULL ? contestant->environment : "";
 }
 
 static bool is_of_today(const loader *load, hone_contestant *contestant, const hone_store_measurement *measurement)
@@ -41,7 +41,8 @@ static bool is_of_today(const loader *load, hone_contestant *contestant, const h
     if (!hone_same_revision(kernel->revision, measurement->revision)) return false;
     if (load->known->any_environment) return true;
     // Texts first: thousands of measurements have the same.
-    if (!measurement->environment || strcmp(measurement->environment, environment_of(load->question, contestant)) == 0)
+    if (measurement->environment == NULL ||
+        strcmp(measurement->environment, environment_of(load->question, contestant)) == 0)
         return true;
     return hone_environment_compare(measurement->environment, device, kernel, difference) == HONE_STANDS;
 }
@@ -49,7 +50,7 @@ static bool is_of_today(const loader *load, hone_contestant *contestant, const h
 // What was measured of another revision of the kernel, in another environment or under another regime says nothing here.
 static bool applies(const loader *load, hone_contestant *contestant, const hone_store_measurement *measurement)
 {
-    return contestant->space && strcmp(contestant->ref->kernel.name, measurement->kernel) == 0 &&
+    return contestant->space != NULL && strcmp(contestant->ref->kernel.name, measurement->kernel) == 0 &&
            measurement->regime == load->question->options.regime && is_of_today(load, contestant, measurement);
 }
 
@@ -62,7 +63,7 @@ static bool read_trial(const hone_store_measurement *measurement, hone_trial *ou
     out->low_ns = measurement->low_ns;
     out->high_ns = measurement->high_ns;
     out->samples = measurement->samples;
-    hone_words_copy(out->reason, sizeof out->reason, measurement->reason ? measurement->reason : "");
+    hone_words_copy(out->reason, sizeof out->reason, measurement->reason != NULL ? measurement->reason : "");
     if (out->failure != HONE_FAILURE_NONE) return true;
     return measurement->max_error >= 0 && measurement->time_ns > 0 && measurement->samples > 0;
 }
@@ -101,17 +102,18 @@ static bool load_wrong(void *ctx, const hone_store_measured *row)
     const hone_store_measurement *failure = &row->measurement;
     if (failure->failure != HONE_FAILURE_WRONG && failure->failure != HONE_FAILURE_BOUNDS) return true;
     const bool is_own = strcmp(row->key.key, own->key) == 0 && strcmp(row->key.device, own->device) == 0;
-    if (!failure->measured || is_own) return true;
+    if (failure->measured == NULL || is_own) return true;
     for (uint32_t i = 0; i < load->field->count; i++) {
         const hone_contestant *contestant = &load->field->contestants[i];
         const hone_kernel *kernel = &contestant->ref->kernel;
         hone_resumed resumed = {.kernel = i, .trial = {.failure = failure->failure}};
-        if (!contestant->space || contestant->ref->builtin || strcmp(kernel->name, failure->kernel) != 0 ||
+        if (contestant->space == NULL || contestant->ref->builtin || strcmp(kernel->name, failure->kernel) != 0 ||
             !hone_same_revision(kernel->revision, failure->revision))
             continue;
         char reason[sizeof resumed.trial.reason];
         snprintf(
-            reason, sizeof reason, "for the call %s: %s", row->key.key, failure->reason ? failure->reason : "wrong");
+            reason, sizeof reason, "for the call %s: %s", row->key.key,
+            failure->reason != NULL ? failure->reason : "wrong");
         hone_words_copy(resumed.trial.reason, sizeof resumed.trial.reason, reason);
         if (!add(load, &resumed, failure->config)) return false;
     }
@@ -121,7 +123,7 @@ static bool load_wrong(void *ctx, const hone_store_measured *row)
 static bool has_foreign_kernels(const hone_field *field)
 {
     for (uint32_t i = 0; i < field->count; i++)
-        if (field->contestants[i].space && !field->contestants[i].ref->builtin) return true;
+        if (field->contestants[i].space != NULL && !field->contestants[i].ref->builtin) return true;
     return false;
 }
 
@@ -137,16 +139,16 @@ typedef struct forgotten {
 
 static const char *keep_text(forgotten *list, const char *text)
 {
-    if (!text) return NULL;
+    if (text == NULL) return NULL;
     const char *copy = hone_arena_text(&list->arena, text, strlen(text));
-    list->failed = list->failed || !copy;
+    list->failed = list->failed || copy == NULL;
     return copy;
 }
 
 static bool note_failure(void *ctx, const hone_store_measurement *measurement)
 {
     forgotten *list = ctx;
-    if (measurement->failure == HONE_FAILURE_NONE || !measurement->measured) return true;
+    if (measurement->failure == HONE_FAILURE_NONE || measurement->measured == NULL) return true;
     if (!hone_grow(&list->arena.allocator, &list->failures, &list->capacity, list->count + 1, sizeof *list->failures)) {
         list->failed = true;
         return false;
@@ -182,7 +184,7 @@ static hone_status forget_failures(const hone_question *question, hone_error *er
 static hone_status load_from(loader *load, hone_store *store, hone_error *err)
 {
     hone_error why = {0};
-    if (!store) return HONE_OK;
+    if (store == NULL) return HONE_OK;
     hone_status status = hone_store_measurements(store, &load->question->key, load_one, load, &why);
     if (load->failed) return hone_fail_memory(err, where);
     if (status != HONE_OK && status != HONE_NOT_FOUND)
@@ -199,7 +201,7 @@ static hone_status load_wrongs(loader *load, hone_error *err)
     const hone_store_key all = {.algorithm = question->key.algorithm, .version = question->key.version};
     for (int i = 0; i < 2 && has_foreign_kernels(load->field); i++) {
         hone_error why = {0}; // a store that cannot be read says so elsewhere
-        if (stores[i]) (void)!hone_store_failures(stores[i], &all, load_wrong, load, &why);
+        if (stores[i] != NULL) (void)!hone_store_failures(stores[i], &all, load_wrong, load, &why);
     }
     return load->failed ? hone_fail_memory(err, where) : HONE_OK;
 }
@@ -210,7 +212,7 @@ hone_status hone_known_load(hone_known *known, const hone_question *question, ho
     const hone_tune_environment *environment = question->environment;
     loader load = {known, question, field, false};
     if (load_wrongs(&load, err) != HONE_OK) return HONE_OUT_OF_MEMORY;
-    if (question->options.fresh) return environment->store ? forget_failures(question, err) : HONE_OK;
+    if (question->options.fresh) return environment->store != NULL ? forget_failures(question, err) : HONE_OK;
     hone_status status = load_from(&load, environment->store, err);
     return status == HONE_OK ? load_from(&load, environment->system_store, err) : status;
 }
@@ -221,9 +223,9 @@ static hone_contestant *find_contestant(const hone_field *field, const hone_stor
 {
     for (size_t i = 0; i < field->count; i++) {
         const hone_kernel *kernel = &field->contestants[i].ref->kernel;
-        if (field->contestants[i].space && strcmp(kernel->name, row->kernel) == 0 &&
+        if (field->contestants[i].space != NULL && strcmp(kernel->name, row->kernel) == 0 &&
             strcmp(hone_platform_name(kernel->platform), row->platform) == 0 &&
-            (!row->revision || hone_same_revision(kernel->revision, row->revision)))
+            (row->revision == NULL || hone_same_revision(kernel->revision, row->revision)))
             return &field->contestants[i];
     }
     return NULL;
@@ -233,7 +235,7 @@ static hone_contestant *find_contestant(const hone_field *field, const hone_stor
 static hone_contestant *find_choice(const hone_field *field, const hone_store_decision *row, hone_config *out_config)
 {
     hone_contestant *contestant = row->verified ? find_contestant(field, row) : NULL;
-    if (!contestant) return NULL;
+    if (contestant == NULL) return NULL;
     const hone_space *space = contestant->ref->space;
     if (hone_config_from_json(space, row->config, strlen(row->config), out_config, NULL) != HONE_OK) return NULL;
     return hone_bound_space_check(contestant->space, out_config, NULL) == HONE_OK ? contestant : NULL;
@@ -249,14 +251,15 @@ static void note_incumbent(void *ctx, const hone_store_decision *row)
     const incumbent_reader *reader = ctx;
     const hone_contestant *contestant = find_choice(reader->field, row, &reader->out->config);
     reader->out->is_there = contestant != NULL;
-    if (contestant) reader->out->kernel = (uint32_t)(contestant - reader->field->contestants);
+    if (contestant != NULL) reader->out->kernel = (uint32_t)(contestant - reader->field->contestants);
 }
 
 void hone_known_find_incumbent(hone_known *known, const hone_question *question, const hone_field *field)
 {
     hone_store *store = question->environment->store;
     incumbent_reader reader = {field, &known->incumbent};
-    if (store) (void)!hone_store_get(store, &question->key, question->options.regime, note_incumbent, &reader, NULL);
+    if (store != NULL)
+        (void)!hone_store_get(store, &question->key, question->options.regime, note_incumbent, &reader, NULL);
 }
 
 typedef struct keeper {
@@ -270,13 +273,13 @@ static void keep_row(void *ctx, const hone_store_decision *row)
     const keeper *keep = ctx;
     hone_config config;
     const hone_contestant *contestant = find_choice(keep->field, row, &config);
-    if (!contestant) return;
+    if (contestant == NULL) return;
     const hone_kernel_ref *ref = contestant->ref;
     const hone_device_info *device = keep->question->environment->device;
     char difference[HONE_DIFFERENCE_SIZE];
     if (hone_environment_compare(row->environment, device, &ref->kernel, difference) != HONE_STANDS) return;
     hone_evidence evidence = {0};
-    if (row->evidence) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL);
+    if (row->evidence != NULL) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL);
     evidence.time_ns = row->time_ns;
     evidence.regime = row->regime;
     hone_question_fill_decision(keep->question, ref, &config, keep->out);
@@ -289,7 +292,7 @@ bool hone_known_keeps(const hone_question *question, const hone_field *field, ho
     keeper keep = {question, field, out};
     bool kept = false;
     for (int i = 0; i < 2 && question->options.keep_existing && !kept; i++)
-        kept = stores[i] &&
+        kept = stores[i] != NULL &&
                hone_store_get(stores[i], &question->key, question->options.regime, keep_row, &keep, NULL) == HONE_OK &&
                out->kernel[0] != '\0';
     return kept;
@@ -312,9 +315,9 @@ void hone_known_store(
     const hone_tune_environment *to = question->environment;
     const hone_trial *trial = &candidate->trial;
     if (hone_config_json(ref->space, &candidate->config, config, sizeof config) >= sizeof config) return;
-    if (trial->failure != HONE_FAILURE_NONE && to->failed)
+    if (trial->failure != HONE_FAILURE_NONE && to->failed != NULL)
         to->failed(to->failed_ctx, ref, config, question->title, trial->failure, trial->reason);
-    if (!to->store) return;
+    if (to->store == NULL) return;
     char measured[24];
     hone_os_format_utc(hone_os_now_utc(), measured);
     const char *environment = environment_of(question, &field->contestants[candidate->kernel]);

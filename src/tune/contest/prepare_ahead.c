@@ -19,7 +19,7 @@ static uint32_t most_at_once(size_t evaluations_left)
 // Only what a platform compiles; a function of the kernel's own is tried alone, that its faults be known as its own.
 static bool is_worth_it(const hone_trials *trials, const hone_contestant *contestant)
 {
-    return trials->measurer->prepare && contestant->ref->kernel.code && !contestant->prepares_alone &&
+    return trials->measurer->prepare != NULL && contestant->ref->kernel.code != NULL && !contestant->prepares_alone &&
            contestant->prepare_ns > worth_ns;
 }
 

@@ -12,7 +12,7 @@ static const char where[] = "tune.priors";
 static hone_contestant *find_contestant(const hone_field *field, const char *kernel)
 {
     for (size_t i = 0; i < field->count; i++)
-        if (field->contestants[i].space && strcmp(field->contestants[i].ref->kernel.name, kernel) == 0)
+        if (field->contestants[i].space != NULL && strcmp(field->contestants[i].ref->kernel.name, kernel) == 0)
             return &field->contestants[i];
     return NULL;
 }
@@ -26,7 +26,8 @@ static bool admits(void *ctx, const char *kernel, const char *config, const char
 {
     hone_config read;
     const hone_contestant *contestant = find_contestant(ctx, kernel);
-    if (!contestant || (revision && strcmp(revision, contestant->ref->kernel.revision) != 0)) return false;
+    if (contestant == NULL || (revision != NULL && strcmp(revision, contestant->ref->kernel.revision) != 0))
+        return false;
     return read_config(contestant, config, &read) && hone_bound_space_check(contestant->space, &read, NULL) == HONE_OK;
 }
 
@@ -58,9 +59,9 @@ static hone_status take(
     if (answer->neighbour_count == 0) return HONE_OK;
     field->priors =
         hone_alloc_array(allocator, answer->neighbour_count * HONE_TRANSFER_CHOICES + 1, sizeof *field->priors);
-    if (!field->priors) return hone_fail_memory(err, where);
+    if (field->priors == NULL) return hone_fail_memory(err, where);
     for (size_t i = 0; i < field->count; i++)
-        if (field->contestants[i].space) fill(field, &field->contestants[i], answer, &used);
+        if (field->contestants[i].space != NULL) fill(field, &field->contestants[i], answer, &used);
     return HONE_OK;
 }
 
@@ -70,7 +71,7 @@ hone_status hone_field_find_priors(hone_field *field, const hone_question *quest
     hone_transfer *transfer = NULL;
     hone_transfer_answer answer;
     hone_error why = {0};
-    if (!environment->store && !environment->system_store) return HONE_OK;
+    if (environment->store == NULL && environment->system_store == NULL) return HONE_OK;
     // What was measured of the call itself is resumed.
     const hone_transfer_question asked = {
         .key = question->key,

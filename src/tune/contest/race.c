@@ -24,7 +24,7 @@ static const char where[] = "tune.race";
 static void say_progress(const hone_contest_state *state, const char *kernel)
 {
     const hone_tune_options *options = &state->question.options;
-    if (!options->progress) return;
+    if (options->progress == NULL) return;
     double elapsed = hone_trials_elapsed_seconds(&state->trials);
     const hone_candidate *best = hone_standings_best(&state->standings);
     uint32_t done = (uint32_t)state->standings.count, total = state->field.planned > done ? state->field.planned : done;
@@ -38,8 +38,8 @@ static void say_progress(const hone_contest_state *state, const char *kernel)
         .done = done,
         .total = total,
         .kernel = kernel,
-        .best_ns = best ? best->trial.time_ns : 0,
-        .best_kernel = best ? state->field.contestants[best->kernel].ref->kernel.name : NULL,
+        .best_ns = best != NULL ? best->trial.time_ns : 0,
+        .best_kernel = best != NULL ? state->field.contestants[best->kernel].ref->kernel.name : NULL,
         .elapsed_seconds = elapsed,
         .remaining_seconds = remaining > 0 ? remaining : 0,
     };
@@ -103,7 +103,7 @@ static hone_status enter(
     hone_assert(kernel < state->field.count);
     hone_contestant *contestant = &state->field.contestants[kernel];
     hone_candidate *candidate = hone_standings_add(&state->standings, &state->question.environment->allocator);
-    if (!candidate) return hone_fail_memory(err, where);
+    if (candidate == NULL) return hone_fail_memory(err, where);
     *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
     candidate->of_pack = hone_kernel_is_of_pack(contestant->ref);
     candidate->rank_ns = trial->low_ns / (resumed ? 1 : state->drift.factor);
@@ -129,7 +129,7 @@ static hone_status enter(
 static double best_now(const hone_standings *standings, const hone_drift *drift)
 {
     const hone_candidate *best = hone_standings_best(standings);
-    return best ? best->rank_ns * drift->factor : 0;
+    return best != NULL ? best->rank_ns * drift->factor : 0;
 }
 
 // Little is noise, and would put those that were tried later before or behind the others; much is no drift either: one of
@@ -147,7 +147,7 @@ static bool choose_reference(const hone_standings *standings, hone_drift *drift)
     const hone_candidate *best = hone_standings_best(standings);
     hone_assert(best != NULL);
     const hone_candidate *now = drift->reference >= 0 ? &standings->candidates[drift->reference] : NULL;
-    if (now && !now->out && now->rank_ns <= reference_reach * best->rank_ns) return false;
+    if (now != NULL && !now->out && now->rank_ns <= reference_reach * best->rank_ns) return false;
     drift->reference = standings->best;
     return true;
 }
@@ -195,7 +195,7 @@ static hone_status list_digests(
     const hone_standings *standings, const hone_allocator *allocator, uint32_t kernel, hone_try *what, hone_error *err)
 {
     uint64_t *digests = hone_alloc_array(allocator, standings->count + 1, sizeof *digests);
-    if (!digests) return hone_fail_memory(err, where);
+    if (digests == NULL) return hone_fail_memory(err, where);
     for (size_t i = 0; i < standings->count; i++) {
         const hone_candidate *candidate = &standings->candidates[i];
         if (candidate->kernel == kernel && !candidate->out && candidate->trial.digest != 0)
@@ -320,8 +320,8 @@ static const hone_resumed *next_resumed(const hone_known *known, const hone_fiel
     for (size_t i = 0; i < known->count; i++) {
         const hone_resumed *one = &known->resumed[i];
         const hone_contestant *contestant = &field->contestants[one->kernel];
-        if (one->entered || !contestant->space || contestant->put_aside) continue;
-        if (!first || comes_before(one, first)) first = one;
+        if (one->entered || contestant->space == NULL || contestant->put_aside) continue;
+        if (first == NULL || comes_before(one, first)) first = one;
     }
     return first;
 }
@@ -371,7 +371,7 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
     for (uint32_t i = 0; i < state->field.count && status == HONE_OK && hone_budget_has_evaluations(&budget); i++) {
         const hone_contestant *contestant = &state->field.contestants[i];
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.
-        if (!contestant->space || !contestant->has_default || contestant->put_aside) continue;
+        if (contestant->space == NULL || !contestant->has_default || contestant->put_aside) continue;
         if (state->standings.best >= 0 && !hone_budget_has_time(&budget)) continue;
         status = race_default(state, i, err);
     }
@@ -383,7 +383,7 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
 {
     const hone_incumbent *incumbent = &state->known.incumbent;
     const hone_budget budget = hone_contest_budget(state);
-    if (!incumbent->is_there || !state->field.contestants[incumbent->kernel].space ||
+    if (!incumbent->is_there || state->field.contestants[incumbent->kernel].space == NULL ||
         hone_standings_have(&state->standings, incumbent->kernel, &incumbent->config) ||
         !hone_budget_has_evaluations(&budget))
         return HONE_OK;

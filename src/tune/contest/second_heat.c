@@ -53,16 +53,16 @@ hone_status hone_contest_heat(hone_contest_state *state, hone_error *err)
     if (standings->best < 0 || standings->count <= BEST_COUNT) return HONE_OK;
     const double best_ns = hone_standings_best(standings)->rank_ns;
     hone_candidate *candidate = hone_standings_default(standings);
-    hone_status status = candidate ? heat(state, candidate, err) : HONE_OK;
+    hone_status status = candidate != NULL ? heat(state, candidate, err) : HONE_OK;
     uint32_t heated = 0;
     for (; status == HONE_OK && heated < BEST_COUNT && is_time_left(&state->trials); heated++) {
         candidate = hone_standings_next_best(standings, is_heated, NULL, false);
-        if (!candidate) break;
+        if (candidate == NULL) break;
         status = heat(state, candidate, err);
     }
     while (status == HONE_OK && is_time_left(&state->trials)) {
         candidate = hone_standings_next_best(standings, is_heated, NULL, true);
-        if (!candidate || candidate->rank_ns > near * best_ns) break;
+        if (candidate == NULL || candidate->rank_ns > near * best_ns) break;
         status = heat(state, candidate, err);
     }
     standings->heated = heated >= LEAST_HEATED;

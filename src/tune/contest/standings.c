@@ -35,7 +35,7 @@ hone_candidate *hone_standings_next_best(
         hone_candidate *candidate = &standings->candidates[i];
         // A twin's times are its twin's: one of the two is enough.
         if (candidate->out || candidate->trial.same || (standings->heated && !candidate->heated)) continue;
-        if (taken(ctx, candidate) || (best && candidate->rank_ns >= best->rank_ns)) continue;
+        if (taken(ctx, candidate) || (best != NULL && candidate->rank_ns >= best->rank_ns)) continue;
         if (!other || !kernel_is_taken(standings, taken, ctx, candidate->kernel)) best = candidate;
     }
     return best;
@@ -51,7 +51,7 @@ static bool nobody(const void *ctx, const hone_candidate *candidate)
 void hone_standings_update(hone_standings *standings)
 {
     const hone_candidate *best = hone_standings_next_best(standings, nobody, NULL, false);
-    standings->best = best ? best - standings->candidates : -1;
+    standings->best = best != NULL ? best - standings->candidates : -1;
 }
 
 static bool is_before(const hone_candidate *a, const hone_candidate *b)
@@ -64,7 +64,8 @@ hone_candidate *hone_standings_default(const hone_standings *standings)
     hone_candidate *first = NULL;
     for (size_t i = 0; i < standings->count; i++) {
         hone_candidate *candidate = &standings->candidates[i];
-        if (candidate->is_default && !candidate->out && (!first || is_before(candidate, first))) first = candidate;
+        if (candidate->is_default && !candidate->out && (first == NULL || is_before(candidate, first)))
+            first = candidate;
     }
     return first;
 }

@@ -62,7 +62,7 @@ static const hone_tolerance *tolerance_of(const hone_question *question)
 static void put_standard(hone_trials *trials)
 {
     const hone_contestant *standard = hone_field_default(trials->field);
-    if (trials->question->options.regime < HONE_WARM_STABLE || !standard) return;
+    if (trials->question->options.regime < HONE_WARM_STABLE || standard == NULL) return;
     hone_message_put_kernel(&trials->message, standard->ref, trials->seat.by_value);
     hone_message_put_config(&trials->message, &standard->default_config);
 }
@@ -134,8 +134,8 @@ static double candidate_seconds(const hone_question *question, const hone_kernel
 {
     double limit = question->options.candidate_seconds;
     // On a machine that has other work a compiler takes many times its second.
-    if (kernel->kernel.code && !question->candidate_seconds_given) limit = compile_seconds;
-    return kernel->kernel.prepare || kernel->kernel.code ? limit : run_seconds(limit, best_ns);
+    if (kernel->kernel.code != NULL && !question->candidate_seconds_given) limit = compile_seconds;
+    return kernel->kernel.prepare != NULL || kernel->kernel.code != NULL ? limit : run_seconds(limit, best_ns);
 }
 
 static double seconds_left(const hone_trials *trials)

@@ -9,7 +9,7 @@ static const hone_process no_process = {.pid = -1, .fd = -1};
 static bool cancelled(void *ctx)
 {
     const volatile int *const *cancel = ctx;
-    return *cancel && **cancel;
+    return *cancel != NULL && **cancel;
 }
 
 static int forked_body(void *ctx, int fd)
@@ -22,7 +22,7 @@ static hone_status init_session(hone_seat *seat, hone_error *err)
 {
     const hone_allocator *allocator = &seat->environment->allocator;
     seat->session = hone_alloc(allocator, sizeof *seat->session);
-    if (!seat->session) return hone_fail_memory(err, "tune.seat");
+    if (seat->session == NULL) return hone_fail_memory(err, "tune.seat");
     hone_session_init(seat->session, *allocator, &(hone_kernel_reader){0}, seat->environment->pool);
     seat->warm = true;
     return HONE_OK;
@@ -61,7 +61,7 @@ void hone_seat_deinit(hone_seat *seat)
         seat->process = no_process;
     }
     hone_seat_drop(seat);
-    if (seat->session) {
+    if (seat->session != NULL) {
         hone_session_deinit(seat->session);
         hone_free(&seat->environment->allocator, seat->session);
         seat->session = NULL;

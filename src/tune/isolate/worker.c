@@ -121,7 +121,7 @@ hone_outcome_kind hone_worker_ask(
         limit_ns = limits->next_ns;
         if (status == HONE_OK && came == HONE_MESSAGE_ANSWER) return HONE_OUTCOME_ANSWERED;
         if (status == HONE_OK && came != HONE_MESSAGE_NOTE) status = HONE_IO;
-        if (status == HONE_OK && noted) noted(ctx);
+        if (status == HONE_OK && noted != NULL) noted(ctx);
     }
     return outcome_of(status);
 }

@@ -24,11 +24,11 @@ hone_status hone_worker_pool_create(
 {
     *out = NULL;
     hone_worker_pool *pool = hone_alloc(allocator, sizeof *pool);
-    if (!pool) return hone_fail_memory(err, where);
+    if (pool == NULL) return hone_fail_memory(err, where);
     pool->allocator = *allocator;
     pool->idle = (hone_process){.pid = -1, .fd = -1};
-    if (!program || !*program) program = hone_os_variable("HONE_WORKER");
-    if (program && *program && !(pool->program = hone_copy_text(allocator, program, strlen(program)))) {
+    if (program == NULL || !*program) program = hone_os_variable("HONE_WORKER");
+    if (program != NULL && *program && (pool->program = hone_copy_text(allocator, program, strlen(program))) == NULL) {
         hone_free(allocator, pool);
         return hone_fail_memory(err, where);
     }
@@ -47,7 +47,7 @@ static void end_process(hone_process *process)
 void hone_worker_pool_destroy(hone_worker_pool **pool)
 {
     hone_worker_pool *gone = *pool;
-    if (!gone) return;
+    if (gone == NULL) return;
     *pool = NULL;
     end_process(&gone->idle);
     hone_mutex_deinit(&gone->mutex);
@@ -66,7 +66,7 @@ static const char *const places[] = {
 static bool find_from(char path[PATH_SIZE])
 {
     char *slash = strrchr(path, '/');
-    if (!slash) return false;
+    if (slash == NULL) return false;
     size_t folder = (size_t)(slash - path);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         if (folder + strlen(places[i]) >= PATH_SIZE) continue;
@@ -82,7 +82,7 @@ static bool find_program(char path[PATH_SIZE])
     // hone is linked into.
     if (hone_os_object_path((const void *)(uintptr_t)find_from, path, PATH_SIZE) && find_from(path)) return true;
     char *self = realpath("/proc/self/exe", NULL);
-    bool fits = self && strlen(self) < PATH_SIZE;
+    bool fits = self != NULL && strlen(self) < PATH_SIZE;
     if (fits) memcpy(path, self, strlen(self) + 1);
     free(self);
     return fits && find_from(path);
@@ -90,7 +90,7 @@ static bool find_program(char path[PATH_SIZE])
 
 static hone_status choose_program(const hone_worker_pool *pool, char path[PATH_SIZE], hone_error *err)
 {
-    if (pool->program) {
+    if (pool->program != NULL) {
         if (strlen(pool->program) >= PATH_SIZE || !hone_os_is_executable(pool->program))
             return hone_fail(
                 err, HONE_UNAVAILABLE, where, "%.500s (HONE_WORKER) is no program: name the path of hone-worker",
@@ -130,7 +130,7 @@ static hone_status greet(const hone_worker_pool *pool, const hone_process *proce
         hone_worker_ask(process->fd, HONE_MESSAGE_PING, &nothing, &ping_limits, NULL, NULL, NULL, &answer);
     hone_wire_reader reader = {answer.data, answer.size, 0, &arena, false, false};
     const char *version = kind == HONE_OUTCOME_ANSWERED ? hone_wire_get_text(&reader) : NULL;
-    if (!version)
+    if (version == NULL)
         status = hone_fail(err, HONE_UNAVAILABLE, where, "does not answer: is it this library's hone-worker?");
     else if (strcmp(version, hone_version()) != 0)
         status =
@@ -165,7 +165,7 @@ static hone_status start_worker(const hone_worker_pool *pool, hone_process *out,
 
 hone_status hone_worker_pool_take(hone_worker_pool *pool, hone_process *out, hone_error *err)
 {
-    if (!pool) return hone_fail(err, HONE_UNAVAILABLE, where, "there is no pool of workers");
+    if (pool == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "there is no pool of workers");
     *out = take_idle(pool);
     // An idle one may have died meanwhile, with the thread that started it or of somebody's kill.
     if (out->pid > 0 && greet(pool, out, NULL) == HONE_OK) return HONE_OK;

@@ -138,7 +138,7 @@ hone_status hone_zygote_start(const hone_allocator *allocator, hone_zygote **out
             "thread starts",
             threads);
     hone_zygote *zygote = hone_alloc(allocator, sizeof *zygote);
-    if (!zygote) return hone_fail_memory(err, where);
+    if (zygote == NULL) return hone_fail_memory(err, where);
     zygote->allocator = *allocator;
     zygote->generation = hone_fork_generation();
     hone_status status = hone_process_fork(zygote_body, NULL, &zygote->process, err);
@@ -162,7 +162,7 @@ static void end_zygote(hone_zygote *zygote)
 void hone_zygote_stop(hone_zygote **zygote)
 {
     hone_zygote *gone = *zygote;
-    if (!gone) return;
+    if (gone == NULL) return;
     *zygote = NULL;
     end_zygote(gone);
     hone_mutex_deinit(&gone->mutex);
@@ -187,7 +187,7 @@ static hone_status send_empty(hone_zygote *zygote, uint8_t kind)
 static bool cancelled(void *ctx)
 {
     const volatile int *const *cancel = ctx;
-    return *cancel && **cancel;
+    return *cancel != NULL && **cancel;
 }
 
 static hone_outcome read_lost(const hone_buffer *answer)

@@ -143,7 +143,7 @@ static bool read_rejected(const json_t *object, uint32_t *out)
     if (!json_is_object(object)) return false;
     for (int kind = HONE_FAILURE_NONE + 1; kind < HONE_FAILURE_COUNT; kind++) {
         const json_t *value = json_object_get(object, hone_failure_name((hone_failure)kind));
-        if (value && !read_count(value, &out[kind])) return false;
+        if (value != NULL && !read_count(value, &out[kind])) return false;
     }
     return true;
 }
@@ -151,7 +151,7 @@ static bool read_rejected(const json_t *object, uint32_t *out)
 static bool read_text(const json_t *value, char *out, size_t size)
 {
     const char *text = json_string_value(value);
-    if (!text || strlen(text) >= size) return false;
+    if (text == NULL || strlen(text) >= size) return false;
     snprintf(out, size, "%s", text);
     return true;
 }
@@ -197,7 +197,7 @@ static hone_status read_all(const json_t *root, hone_evidence *out, hone_error *
     if (!json_is_object(root)) return hone_fail(err, HONE_CORRUPT, where, "evidence is no JSON object");
     for (size_t i = 0; i < FIELD_TOTAL; i++) {
         const json_t *value = json_object_get(root, fields[i].name);
-        if (!value || json_is_null(value)) continue;
+        if (value == NULL || json_is_null(value)) continue;
         if (!read_value(value, &fields[i], (char *)out + fields[i].offset))
             return hone_fail(err, HONE_CORRUPT, where, "evidence.%s has a value that it cannot have", fields[i].name);
     }

@@ -11,7 +11,7 @@ static const char where[] = "tune.result";
 
 static char *copy(const hone_allocator *allocator, const char *text)
 {
-    if (!text) text = "";
+    if (text == NULL) text = "";
     return hone_copy_text(allocator, text, strlen(text));
 }
 
@@ -25,13 +25,13 @@ hone_status hone_result_new(
 {
     *out = NULL;
     hone_result *result = hone_alloc(&allocator, sizeof *result);
-    if (!result) return hone_fail_memory(err, where);
+    if (result == NULL) return hone_fail_memory(err, where);
     atomic_init(&result->references, 1);
     result->allocator = allocator;
     result->owner = owner;
     result->device = copy(&allocator, device);
     result->environment = copy(&allocator, environment);
-    if (!result->device || !result->environment) {
+    if (result->device == NULL || result->environment == NULL) {
         hone_result_release(&result);
         return hone_fail_memory(err, where);
     }
@@ -70,7 +70,7 @@ hone_status hone_result_of_device(
     }
     char *fingerprint = copy(&result->allocator, device->fingerprint);
     char *text = copy(&result->allocator, hone_buffer_string(environment));
-    if (fingerprint && text) {
+    if (fingerprint != NULL && text != NULL) {
         hone_free(&result->allocator, result->device);
         hone_free(&result->allocator, result->environment);
         result->device = fingerprint;
@@ -104,7 +104,7 @@ static void free_failure(const hone_allocator *allocator, hone_result_failure *f
 
 hone_result *hone_result_retain(hone_result *result)
 {
-    if (result) atomic_fetch_add_explicit(&result->references, 1, memory_order_relaxed);
+    if (result != NULL) atomic_fetch_add_explicit(&result->references, 1, memory_order_relaxed);
     return result;
 }
 
@@ -112,7 +112,7 @@ void hone_result_release(hone_result **result)
 {
     hone_result *gone = *result;
     *result = NULL;
-    if (!gone || atomic_fetch_sub_explicit(&gone->references, 1, memory_order_acq_rel) != 1) return;
+    if (gone == NULL || atomic_fetch_sub_explicit(&gone->references, 1, memory_order_acq_rel) != 1) return;
     const hone_allocator allocator = gone->allocator;
     for (size_t i = 0; i < gone->count; i++)
         free_entry(&allocator, &gone->entries[i]);
@@ -154,7 +154,7 @@ static hone_claim claim_of(const hone_decision *decision, const char *revision)
         .kernel = decision->kernel,
         .platform = hone_platform_name(decision->platform),
         .config = decision->config_json,
-        .revision = revision ? revision : "",
+        .revision = revision != NULL ? revision : "",
         .verified = decision->verified,
         .samples = evidence->samples,
         .time_ns = evidence->time_ns,
@@ -212,7 +212,8 @@ static bool copy_entry(
         .device = copy(allocator, texts->device),
         .environment = copy(allocator, texts->environment),
     };
-    return out->call && out->spec && out->revision && out->kernels && out->trail && out->device && out->environment;
+    return out->call != NULL && out->spec != NULL && out->revision != NULL && out->kernels != NULL &&
+           out->trail != NULL && out->device != NULL && out->environment != NULL;
 }
 
 hone_status hone_result_add(
@@ -222,14 +223,14 @@ hone_status hone_result_add(
     hone_result_entry entry;
     bool copied = copy_entry(allocator, decision, texts, &entry);
     hone_result_entry *old = copied ? find_entry(result, &entry) : NULL;
-    bool kept = old && !is_better(decision, texts->revision, old);
-    bool room =
-        copied && (old || hone_grow(allocator, &result->entries, &result->capacity, result->count + 1, sizeof entry));
+    bool kept = old != NULL && !is_better(decision, texts->revision, old);
+    bool room = copied && (old != NULL ||
+                           hone_grow(allocator, &result->entries, &result->capacity, result->count + 1, sizeof entry));
     if (kept || !room) {
         free_entry(allocator, &entry);
         return kept ? HONE_OK : hone_fail_memory(err, where);
     }
-    if (old)
+    if (old != NULL)
         free_entry(allocator, old);
     else
         old = &result->entries[result->count++];
@@ -243,7 +244,7 @@ hone_status hone_result_add_failure(
     const hone_allocator *allocator = &result->allocator;
     hone_result_failure failure = {copy(allocator, call), copy(allocator, key), copy(allocator, reason)};
     bool room =
-        failure.call && failure.key && failure.reason &&
+        failure.call != NULL && failure.key != NULL && failure.reason != NULL &&
         hone_grow(allocator, &result->failures, &result->failure_capacity, result->failure_count + 1, sizeof failure);
     if (!room) {
         free_failure(allocator, &failure);
@@ -342,7 +343,7 @@ hone_status hone_result_store(const hone_result *result, hone_store *store, hone
     hone_buffer evidence;
     hone_buffer_init(&evidence, result->allocator);
     hone_store_decision *rows = hone_alloc_array(&result->allocator, result->count, sizeof *rows);
-    hone_status status = rows ? fill_rows(result, rows, &evidence, err) : hone_fail_memory(err, where);
+    hone_status status = rows != NULL ? fill_rows(result, rows, &evidence, err) : hone_fail_memory(err, where);
     if (status == HONE_OK) status = hone_store_put_all(store, rows, result->count, err);
     hone_free(&result->allocator, rows);
     hone_buffer_deinit(&evidence);

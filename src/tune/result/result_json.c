@@ -96,7 +96,7 @@ hone_status hone_result_add_contest(
     hone_result_texts texts = {
         .call = hone_call_text(call),
         .spec = hone_call_spec(call),
-        .revision = winner ? winner->kernel.revision : "1",
+        .revision = winner != NULL ? winner->kernel.revision : "1",
         .kernels = hone_buffer_string(&kernels),
         .trail = contest->trail,
     };
@@ -188,7 +188,7 @@ hone_status hone_result_json(const hone_result *result, char **out_text, hone_er
     hone_result_document(result, false, &out);
     *out_text = hone_buffer_take(&out);
     hone_buffer_deinit(&out);
-    return *out_text ? HONE_OK : hone_fail_memory(err, where);
+    return *out_text != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
 void hone_text_free(char *text)

@@ -17,7 +17,7 @@ hone_status hone_recorded_seat_init(
 {
     *seat = (hone_recorded_seat){.recorded = recorded, .races = races};
     seat->uses = hone_alloc_array(allocator, hone_recorded_count(recorded), sizeof *seat->uses);
-    return seat->uses ? HONE_OK : hone_fail_memory(err, where);
+    return seat->uses != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
 void hone_recorded_seat_deinit(hone_recorded_seat *seat, const hone_allocator *allocator)
@@ -29,7 +29,7 @@ void hone_recorded_seat_deinit(hone_recorded_seat *seat, const hone_allocator *a
 hone_recorded_use *hone_recorded_seat_use(const hone_recorded_seat *seat, const hone_config *config)
 {
     const hone_recorded_row *row = hone_recorded_find(seat->recorded, config);
-    return row ? &seat->uses[row - hone_recorded_at(seat->recorded, 0)] : NULL;
+    return row != NULL ? &seat->uses[row - hone_recorded_at(seat->recorded, 0)] : NULL;
 }
 
 // Runs ---------------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ static hone_status start(hone_trials *trials, const hone_config *config, run *ou
 {
     hone_recorded_seat *seat = trials->measurer_ctx;
     *out = (run){seat, hone_recorded_find(seat->recorded, config), hone_recorded_seat_use(seat, config)};
-    if (out->row) return HONE_OK;
+    if (out->row != NULL) return HONE_OK;
     return hone_fail(
         err, HONE_NOT_FOUND, where, "%s: a config was asked for that was not recorded", trials->question->title);
 }

@@ -52,7 +52,7 @@ static hone_status enter(hone_contest_state *state, stage *s, const hone_simulat
     const hone_allocator *allocator = &state->question.environment->allocator;
     state->field.contestants = hone_alloc(allocator, sizeof *state->field.contestants);
     state->field.rows = state->out->kernels = hone_alloc(allocator, sizeof *state->out->kernels);
-    if (!state->field.contestants || !state->out->kernels) return hone_fail_memory(err, where);
+    if (state->field.contestants == NULL || state->out->kernels == NULL) return hone_fail_memory(err, where);
     state->field.count = state->out->count = 1;
     state->out->kernels[0].kernel = &s->kernel;
     state->field.contestants[0] = (hone_contestant){
@@ -195,7 +195,7 @@ hone_status hone_simulate(
 {
     const hone_tune_options options = options_of(simulation);
     stage *s = hone_alloc(allocator, sizeof *s);
-    if (!s) return hone_fail_memory(err, where);
+    if (s == NULL) return hone_fail_memory(err, where);
     set_stage(s, allocator, simulation);
     hone_contest_state *state = NULL;
     hone_status status = hone_recorded_seat_init(&s->seat, allocator, simulation->recorded, simulation->races, err);
@@ -217,8 +217,8 @@ static const hone_recorded_row *next_best(const hone_recorded *recorded, const h
     const hone_recorded_row *best = NULL;
     for (size_t i = 0; i < hone_recorded_count(recorded); i++) {
         const hone_recorded_row *row = hone_recorded_at(recorded, i);
-        bool is_after = !last || row->time > last->time || (row->time == last->time && row > last);
-        if (row->failure == HONE_FAILURE_NONE && is_after && (!best || row->time < best->time)) best = row;
+        bool is_after = last == NULL || row->time > last->time || (row->time == last->time && row > last);
+        if (row->failure == HONE_FAILURE_NONE && is_after && (best == NULL || row->time < best->time)) best = row;
     }
     return best;
 }
@@ -245,16 +245,16 @@ size_t hone_simulate_warm(
 {
     size_t count = 0;
     const hone_recorded_row *row = next_best(other, NULL);
-    double best = row ? row->time : 1;
+    double best = row != NULL ? row->time : 1;
     double distance = distance_of(hone_recorded_device(space), hone_recorded_device(other));
     *out_foreign = 0;
-    for (int i = 0; row && i < HONE_WARM_CONFIGS; i++, row = next_best(other, row)) {
+    for (int i = 0; row != NULL && i < HONE_WARM_CONFIGS; i++, row = next_best(other, row)) {
         char text[CONFIG_SIZE];
         hone_search_prior prior = {.relative = row->time / best, .distance = distance, .source = source};
         size_t size = hone_config_json(hone_recorded_space(other), &row->config, text, sizeof text);
         bool known = size < sizeof text &&
                      hone_config_from_json(hone_recorded_space(space), text, size, &prior.config, NULL) == HONE_OK &&
-                     hone_recorded_find(space, &prior.config);
+                     hone_recorded_find(space, &prior.config) != NULL;
         if (known)
             priors[count++] = prior;
         else

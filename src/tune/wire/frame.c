@@ -41,7 +41,7 @@ void hone_wire_put_f64(hone_buffer *out, double value)
 
 void hone_wire_put_text(hone_buffer *out, const char *text)
 {
-    if (!text) {
+    if (text == NULL) {
         hone_wire_put_u32(out, null_text);
         return;
     }
@@ -106,7 +106,7 @@ const char *hone_wire_get_text(hone_wire_reader *reader)
         return NULL;
     }
     const char *text = hone_arena_text(reader->arena, reader->data + reader->position, size);
-    if (!text) reader->failed = reader->out_of_memory = true;
+    if (text == NULL) reader->failed = reader->out_of_memory = true;
     reader->position += size;
     return text;
 }
@@ -136,10 +136,10 @@ hone_status hone_frame_write(int fd, uint8_t kind, uint64_t token, const hone_bu
 static hone_status wait_first(int fd, uint8_t *out, uint64_t deadline_ns, const hone_stop *stop)
 {
     for (;;) {
-        if (stop && stop->ask(stop->ctx)) return HONE_CANCELLED;
+        if (stop != NULL && stop->ask(stop->ctx)) return HONE_CANCELLED;
         uint64_t now = hone_os_now_ns();
         if (deadline_ns != 0 && now >= deadline_ns) return HONE_BUSY;
-        uint64_t until = stop ? now + stop_period_ns : deadline_ns;
+        uint64_t until = stop != NULL ? now + stop_period_ns : deadline_ns;
         if (deadline_ns != 0 && deadline_ns < until) until = deadline_ns;
         hone_status status = hone_fd_read(fd, out, 1, until);
         if (status != HONE_BUSY) return status;

@@ -28,7 +28,7 @@ static uintptr_t get_address(hone_wire_reader *reader, bool strict, const char *
     uintptr_t address = (uintptr_t)hone_wire_get_u64(reader);
     const char *there = hone_wire_get_text(reader);
     if (address == 0 || !strict) return address;
-    if (there && hone_os_object_path((const void *)address, here, sizeof here) && strcmp(here, there) == 0)
+    if (there != NULL && hone_os_object_path((const void *)address, here, sizeof here) && strcmp(here, there) == 0)
         return address;
     if (err->status == HONE_OK)
         hone_fail(
@@ -36,22 +36,24 @@ static uintptr_t get_address(hone_wire_reader *reader, bool strict, const char *
             "its %s was not there yet when the isolating process was made (in %s): load the library before the runtime "
             "is "
             "opened with HONE_RUNTIME_ZYGOTE, or tune with HONE_ISOLATION_IN_PROCESS",
-            what, there ? there : "memory of no library");
+            what, there != NULL ? there : "memory of no library");
     return 0;
 }
 
 static const hone_kernel_ref *reference_of(const hone_algorithm_entry *entry)
 {
     const char *name = entry->algorithm.reference_kernel;
-    return name && !entry->algorithm.reference ? hone_kernel_by_name(entry, name, HONE_PLATFORM_NONE) : NULL;
+    return name != NULL && entry->algorithm.reference == NULL ? hone_kernel_by_name(entry, name, HONE_PLATFORM_NONE)
+                                                              : NULL;
 }
 
 bool hone_message_is_told(const hone_algorithm_entry *entry)
 {
     const hone_algorithm *algorithm = &entry->algorithm;
     const hone_kernel_ref *reference = reference_of(entry);
-    return entry->builtin || (!algorithm->reference && !algorithm->model && !algorithm->make_input && reference &&
-                              hone_message_is_content(&reference->kernel));
+    return entry->builtin ||
+           (algorithm->reference == NULL && algorithm->model == NULL && algorithm->make_input == NULL &&
+            reference != NULL && hone_message_is_content(&reference->kernel));
 }
 
 void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *entry, bool by_value)
@@ -59,7 +61,7 @@ void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *en
     const hone_kernel_ref *reference = reference_of(entry);
     if (!entry->builtin) by_value = true;
     hone_wire_put_u8(out, reference != NULL);
-    if (reference) hone_message_put_kernel(out, reference, by_value);
+    if (reference != NULL) hone_message_put_kernel(out, reference, by_value);
     hone_wire_put_u8(out, by_value);
     if (!by_value) {
         hone_wire_put_text(out, entry->name);
@@ -81,11 +83,12 @@ static hone_status algorithm_by_name(
     const char *name = hone_wire_get_text(reader), *version = hone_wire_get_text(reader);
     hone_status status = hone_wire_check(reader, err);
     if (status != HONE_OK) return status;
-    const hone_algorithm_entry *entry = name && how->registry ? hone_registry_find(how->registry, name, version) : NULL;
-    if (!entry)
+    const hone_algorithm_entry *entry =
+        name != NULL && how->registry != NULL ? hone_registry_find(how->registry, name, version) : NULL;
+    if (entry == NULL)
         return hone_fail(
             err, HONE_INCOMPATIBLE, where, "the worker does not know %s@v%s: library and hone-worker differ in version",
-            name ? name : "?", version ? version : "?");
+            name != NULL ? name : "?", version != NULL ? version : "?");
     *out = entry->algorithm;
     return HONE_OK;
 }
@@ -111,7 +114,7 @@ hone_status hone_message_get_algorithm(
     hone_error *err)
 {
     hone_error local = {0};
-    if (!err) err = &local;
+    if (err == NULL) err = &local;
     err->status = HONE_OK;
     memset(out_reference, 0, sizeof *out_reference);
     if (hone_wire_get_u8(reader) != 0) {
@@ -126,10 +129,11 @@ hone_status hone_message_get_algorithm(
 
 bool hone_message_is_content(const hone_kernel *kernel)
 {
-    if (!kernel->code) return false;
-    if (kernel->code->pack) return true;
-    return !kernel->user && !kernel->supports && !kernel->heuristic && !kernel->candidates && !kernel->prepare &&
-           !kernel->release && !kernel->run && !kernel->digest;
+    if (kernel->code == NULL) return false;
+    if (kernel->code->pack != NULL) return true;
+    return kernel->user == NULL && kernel->supports == NULL && kernel->heuristic == NULL &&
+           kernel->candidates == NULL && kernel->prepare == NULL && kernel->release == NULL && kernel->run == NULL &&
+           kernel->digest == NULL;
 }
 
 // The texts of a hone_code, in one order for both ends. A file was read when the kernel was registered.
@@ -143,7 +147,7 @@ enum { CODE_TEXTS = sizeof code_texts / sizeof *code_texts };
 static void put_code(hone_buffer *out, const hone_code *code)
 {
     hone_wire_put_u8(out, code != NULL);
-    if (!code) return;
+    if (code == NULL) return;
     for (size_t i = 0; i < CODE_TEXTS; i++)
         hone_wire_put_text(out, *(const char *const *)(const void *)((const char *)code + code_texts[i]));
     hone_wire_put_u32(out, code->align);
@@ -156,7 +160,7 @@ static const hone_code *get_code(hone_wire_reader *reader)
 {
     if (hone_wire_get_u8(reader) == 0) return NULL;
     hone_code *code = hone_arena_alloc(reader->arena, sizeof *code);
-    if (!code) {
+    if (code == NULL) {
         reader->failed = reader->out_of_memory = true;
         return NULL;
     }
@@ -169,7 +173,7 @@ static const hone_code *get_code(hone_wire_reader *reader)
     if (code->binary_size == 0) return code;
     // The reader's own size bounds what is asked for.
     char *bytes = code->binary_size < reader->size ? hone_arena_alloc(reader->arena, code->binary_size + 1) : NULL;
-    if (!bytes) {
+    if (bytes == NULL) {
         reader->failed = true;
         return NULL;
     }
@@ -181,17 +185,17 @@ static const hone_code *get_code(hone_wire_reader *reader)
 void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *ref, bool by_value)
 {
     const hone_kernel *kernel = &ref->kernel;
-    const hone_pack_kernel *pack = kernel->code ? kernel->code->pack : NULL;
+    const hone_pack_kernel *pack = kernel->code != NULL ? kernel->code->pack : NULL;
     if (!ref->builtin && hone_message_is_content(kernel)) by_value = true;
-    hone_wire_put_u8(out, pack ? BY_PACK : by_value ? BY_VALUE : BY_NAME);
+    hone_wire_put_u8(out, pack != NULL ? BY_PACK : by_value ? BY_VALUE : BY_NAME);
     hone_wire_put_text(out, ref->algorithm->name);
     hone_wire_put_text(out, ref->algorithm->version);
     hone_wire_put_text(out, kernel->name);
     hone_wire_put_u32(out, (uint32_t)kernel->platform);
     hone_wire_put_u32(out, (uint32_t)kernel->backend);
     hone_wire_put_text(out, kernel->revision);
-    if (pack) hone_wire_put_text(out, pack->folder);
-    if (pack || !by_value) return;
+    if (pack != NULL) hone_wire_put_text(out, pack->folder);
+    if (pack != NULL || !by_value) return;
     hone_wire_put_text(out, kernel->algorithm);
     hone_wire_put_text(out, kernel->signature);
     hone_wire_put_text(out, kernel->space);
@@ -211,8 +215,8 @@ static hone_status find_kernel(
 {
     size_t count = 0;
     const hone_algorithm_entry *entry =
-        algorithm && how->registry ? hone_registry_find(how->registry, algorithm, version) : NULL;
-    const hone_kernel_ref *const *kernels = entry ? hone_registry_list(entry, &count) : NULL;
+        algorithm != NULL && how->registry != NULL ? hone_registry_find(how->registry, algorithm, version) : NULL;
+    const hone_kernel_ref *const *kernels = entry != NULL ? hone_registry_list(entry, &count) : NULL;
     for (size_t i = 0; i < count; i++) {
         const hone_kernel *kernel = &kernels[i]->kernel;
         if (kernel->platform != wanted->platform || kernel->backend != wanted->backend ||
@@ -221,7 +225,8 @@ static hone_status find_kernel(
         if (!hone_same_revision(kernel->revision, wanted->revision))
             return hone_fail(
                 err, HONE_INCOMPATIBLE, where, "the worker has revision %s of kernel %s, the library %s",
-                kernel->revision ? kernel->revision : "1", wanted->name, wanted->revision ? wanted->revision : "1");
+                kernel->revision != NULL ? kernel->revision : "1", wanted->name,
+                wanted->revision != NULL ? wanted->revision : "1");
         *wanted = *kernel;
         return HONE_OK;
     }
@@ -234,7 +239,7 @@ static hone_status kernel_of_pack(
     const hone_kernel_reader *how, const char *folder, const char *algorithm, hone_kernel *wanted, hone_error *err)
 {
     const hone_kernel *found = NULL;
-    if (!how->packs || !folder || !algorithm || !wanted->revision)
+    if (how->packs == NULL || folder == NULL || algorithm == NULL || wanted->revision == NULL)
         return hone_fail(err, HONE_IO, where, "a kernel of a pack came without its pack");
     hone_status status = hone_pack_shelf_find(
         how->packs, folder, algorithm, wanted->name, wanted->platform, wanted->revision, &found, err);
@@ -268,7 +273,7 @@ hone_status hone_message_get_kernel(
     hone_wire_reader *reader, const hone_kernel_reader *how, hone_kernel *out, hone_error *err)
 {
     hone_error local = {0};
-    if (!err) err = &local;
+    if (err == NULL) err = &local;
     err->status = HONE_OK;
     memset(out, 0, sizeof *out);
     const uint8_t by = hone_wire_get_u8(reader);
@@ -281,7 +286,7 @@ hone_status hone_message_get_kernel(
     if (by == BY_VALUE) kernel_by_value(reader, how->strict, out, err);
     hone_status status = err->status;
     if (reader->failed) return hone_wire_check(reader, err);
-    if (!out->name) return hone_fail(err, HONE_IO, where, "a kernel came without a name");
+    if (out->name == NULL) return hone_fail(err, HONE_IO, where, "a kernel came without a name");
     if (by == BY_PACK) return kernel_of_pack(how, folder, algorithm, out, err);
     return by == BY_VALUE ? status : find_kernel(how, algorithm, version, out, err);
 }

@@ -23,7 +23,7 @@ void hone_words_copy(char *out, size_t size, const char *words)
 static void get_words(hone_wire_reader *reader, char *out, size_t size)
 {
     const char *text = hone_wire_get_text(reader);
-    hone_words_copy(out, size, text ? text : "");
+    hone_words_copy(out, size, text != NULL ? text : "");
 }
 
 void hone_message_put_opened(hone_buffer *out, const hone_opened *opened)
@@ -157,7 +157,7 @@ static void put_tensor(hone_buffer *out, const hone_tensor *tensor, uint32_t ali
 static int64_t *get_dims(hone_wire_reader *reader, int32_t ndim)
 {
     int64_t *dims = hone_arena_array(reader->arena, HONE_MAX_RANK, sizeof *dims);
-    if (!dims) {
+    if (dims == NULL) {
         reader->failed = reader->out_of_memory = true;
         return NULL;
     }
@@ -215,8 +215,8 @@ void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint
     uint32_t count = hone_wire_get_u32(reader);
     if (count > HONE_MAX_VALUES) reader->failed = true;
     hone_wire_value *values = reader->failed ? NULL : hone_arena_array(reader->arena, count, sizeof *values);
-    if (!values && !reader->failed) reader->failed = reader->out_of_memory = true;
-    if (!values) count = 0;
+    if (values == NULL && !reader->failed) reader->failed = reader->out_of_memory = true;
+    if (values == NULL) count = 0;
     for (uint32_t i = 0; i < count; i++)
         get_value(reader, &values[i]);
     *out = values;
@@ -265,8 +265,8 @@ void hone_message_get_digests(hone_wire_reader *reader, const uint64_t **out, ui
     uint32_t count = hone_wire_get_u32(reader);
     if (count > (reader->size - reader->position) / sizeof(uint64_t)) reader->failed = true;
     uint64_t *digests = reader->failed ? NULL : hone_arena_array(reader->arena, count, sizeof *digests);
-    if (!digests && !reader->failed) reader->failed = reader->out_of_memory = true;
-    *out_count = digests ? count : 0;
-    if (digests) hone_wire_get(reader, digests, *out_count * sizeof *digests);
+    if (digests == NULL && !reader->failed) reader->failed = reader->out_of_memory = true;
+    *out_count = digests != NULL ? count : 0;
+    if (digests != NULL) hone_wire_get(reader, digests, *out_count * sizeof *digests);
     *out = digests;
 }

@@ -42,13 +42,13 @@ static hone_status fence(
     if (__builtin_add_overflow((size_t)span, 2 * GUARD_SIZE + 2 * ALIGNMENT, &size))
         return hone_fail_memory(err, where);
     out->block = hone_alloc(allocator, size);
-    if (!out->block) return hone_fail_memory(err, where);
+    if (out->block == NULL) return hone_fail_memory(err, where);
     out->size = size;
     out->span = (size_t)span;
     out->low = place(out->block, (size_t)below, align);
     out->tensor = *tensor;
     out->tensor.device = (hone_device){HONE_DEVICE_CPU, 0};
-    if (tensor->strides) {
+    if (tensor->strides != NULL) {
         memcpy(out->strides, tensor->strides, (size_t)tensor->ndim * sizeof out->strides[0]);
         out->tensor.strides = out->strides;
     }
@@ -86,14 +86,14 @@ static hone_status mirror_tensor(
 
 hone_status hone_buffers_send(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
 {
-    if (!fenced->device_block) return HONE_OK;
+    if (fenced->device_block == NULL) return HONE_OK;
     return hone_site_copy(
         buffers->site, HONE_COPY_IN, on_device(fenced, fenced->block), on_host(fenced), fenced->size, err);
 }
 
 hone_status hone_buffers_take(const hone_buffers *buffers, hone_fenced *to, const hone_fenced *from, hone_error *err)
 {
-    if (!from->device_block) {
+    if (from->device_block == NULL) {
         memcpy(to->low, from->low, from->span);
         return HONE_OK;
     }
@@ -106,7 +106,7 @@ hone_status hone_buffers_fetch(const hone_buffers *buffers, size_t set, hone_err
     hone_status status = HONE_OK;
     for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
         const hone_fenced *fenced = &buffers->sets[set].fenced[i];
-        if (fenced->device_block)
+        if (fenced->device_block != NULL)
             status = hone_site_copy(
                 buffers->site, HONE_COPY_OUT, on_host(fenced), on_device(fenced, fenced->block), fenced->size, err);
     }
@@ -125,7 +125,7 @@ hone_status hone_fenced_like(
 {
     memset(out, 0, sizeof *out);
     hone_status status = fence(allocator, &model->tensor, hone_tensor_align(&model->tensor), out, err);
-    if (status == HONE_OK) out->tensor.strides = model->tensor.strides ? out->strides : NULL;
+    if (status == HONE_OK) out->tensor.strides = model->tensor.strides != NULL ? out->strides : NULL;
     return status;
 }
 
@@ -164,7 +164,7 @@ static hone_status find_holes(const hone_allocator *allocator, hone_fenced *fenc
 {
     if (hone_tensor_is_row_major(&fenced->tensor) || fenced->span == 0) return HONE_OK;
     fenced->holes = hone_alloc(allocator, fenced->span);
-    if (!fenced->holes) return hone_fail_memory(err, where);
+    if (fenced->holes == NULL) return hone_fail_memory(err, where);
     memset(fenced->holes, 1, fenced->span);
     hole_walk walk = {fenced->holes + ((char *)fenced->tensor.data - fenced->low), fenced->tensor.dtype.bits / 8};
     each_element(&fenced->tensor, fill_hole, &walk);
@@ -178,7 +178,7 @@ static hone_status check_tensor(const hone_buffers *buffers, size_t index, const
     const hone_parameter *parameter = hone_signature_parameter(buffers->signature, index);
     if (hone_dtype_find(tensor->dtype) == NULL)
         return hone_fail(err, HONE_UNSUPPORTED, where, "%s has a dtype that hone does not know", parameter->name);
-    if (tensor->dtype.bits % 8 != 0 && tensor->strides && !hone_tensor_is_row_major(tensor))
+    if (tensor->dtype.bits % 8 != 0 && tensor->strides != NULL && !hone_tensor_is_row_major(tensor))
         return hone_fail(
             err, HONE_UNSUPPORTED, where, "%s packs two elements in a byte and has strides: pass it row-major",
             parameter->name);
@@ -203,7 +203,7 @@ static hone_status add_set(hone_buffers *buffers, const hone_wire_value *values,
     hone_buffer_set *set = &buffers->sets[buffers->set_count++];
     set->values = hone_alloc_array(&buffers->allocator, buffers->count, sizeof *set->values);
     set->fenced = hone_alloc_array(&buffers->allocator, buffers->count, sizeof *set->fenced);
-    if (!set->values || !set->fenced) return hone_fail_memory(err, where);
+    if (set->values == NULL || set->fenced == NULL) return hone_fail_memory(err, where);
     for (size_t i = 0; i < buffers->count; i++) {
         set->values[i] = values[i].value;
         if (values[i].value.tag != HONE_VALUE_TENSOR) continue;
@@ -242,7 +242,7 @@ void hone_buffers_deinit(hone_buffers *buffers)
 {
     for (size_t s = 0; s < buffers->set_count; s++) {
         hone_buffer_set *set = &buffers->sets[s];
-        for (size_t i = 0; set->fenced && i < buffers->count; i++) {
+        for (size_t i = 0; set->fenced != NULL && i < buffers->count; i++) {
             hone_fenced *fenced = &set->fenced[i];
             hone_site_free(buffers->site, fenced->device_block, fenced->size);
             hone_fenced_deinit(&buffers->allocator, fenced);
@@ -259,7 +259,7 @@ static hone_status generate_dense(
     const hone_buffers *buffers, const hone_call *call, size_t index, const hone_tensor *tensor, hone_error *err)
 {
     const hone_algorithm *algorithm = buffers->algorithm;
-    if (algorithm->make_input && algorithm->make_input(call, index, tensor, buffers->seed)) return HONE_OK;
+    if (algorithm->make_input != NULL && algorithm->make_input(call, index, tensor, buffers->seed)) return HONE_OK;
     return hone_generate(call, index, tensor, buffers->seed, err);
 }
 
@@ -283,7 +283,7 @@ static hone_status generate_strided(
     if (__builtin_mul_overflow((size_t)hone_tensor_elements(&fenced->tensor), element, &bytes))
         return hone_fail_memory(err, where);
     char *dense = hone_alloc(&buffers->allocator, bytes);
-    if (!dense) return hone_fail_memory(err, where);
+    if (dense == NULL) return hone_fail_memory(err, where);
     hone_tensor tensor = fenced->tensor;
     tensor.data = dense;
     tensor.strides = NULL;
@@ -313,7 +313,7 @@ hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint
     buffers->seed = seed;
     hone_buffer_set *set = &buffers->sets[0];
     for (size_t i = 0; i < buffers->count; i++) {
-        if (!set->fenced[i].block || is_result(buffers, i)) continue;
+        if (set->fenced[i].block == NULL || is_result(buffers, i)) continue;
         hone_status status = fill_input(buffers, call, i, &set->fenced[i], err);
         if (status != HONE_OK) return status;
     }
@@ -322,12 +322,12 @@ hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint
 
 bool hone_buffers_is_input(const hone_buffers *buffers, size_t index)
 {
-    return buffers->sets[0].fenced[index].block && !is_result(buffers, index);
+    return buffers->sets[0].fenced[index].block != NULL && !is_result(buffers, index);
 }
 
 bool hone_buffers_is_result(const hone_buffers *buffers, size_t index)
 {
-    return buffers->sets[0].fenced[index].block && is_result(buffers, index);
+    return buffers->sets[0].fenced[index].block != NULL && is_result(buffers, index);
 }
 
 hone_status hone_buffers_set_input(const hone_buffers *buffers, size_t index, const char *span, hone_error *err)
@@ -350,7 +350,7 @@ static hone_dtype_id real_id(hone_dtype dtype)
     case HONE_CODE_COMPLEX:
         return dtype.bits == 64 ? HONE_F32 : HONE_F64;
     default:
-        return info ? info->id : HONE_DTYPE_COUNT;
+        return info != NULL ? info->id : HONE_DTYPE_COUNT;
     }
 }
 
@@ -391,7 +391,7 @@ static hone_status copy_inputs(hone_buffers *buffers, size_t set, hone_error *er
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_fenced *from = &buffers->sets[0].fenced[i];
         hone_fenced *to = &buffers->sets[set].fenced[i];
-        if (!from->block || is_result(buffers, i)) continue;
+        if (from->block == NULL || is_result(buffers, i)) continue;
         memset(to->block, GUARD_BYTE, to->size);
         memcpy(to->low, from->low, from->span);
         to->checksum = hone_hash64(to->block, to->size);
@@ -432,7 +432,7 @@ hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, h
 
 static hone_status poison_device(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
 {
-    if (!fenced->device_block) return HONE_OK;
+    if (fenced->device_block == NULL) return HONE_OK;
     hone_status status = hone_site_fill(buffers->site, on_device(fenced, fenced->block), GUARD_BYTE, fenced->size, err);
     if (status != HONE_OK) return status;
     return hone_site_fill(buffers->site, on_device(fenced, fenced->low), POISON_BYTE, fenced->span, err);
@@ -443,7 +443,7 @@ hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *e
     hone_status status = HONE_OK;
     for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
         hone_fenced *fenced = &buffers->sets[set].fenced[i];
-        if (!fenced->block || !is_result(buffers, i)) continue;
+        if (fenced->block == NULL || !is_result(buffers, i)) continue;
         memset(fenced->block, GUARD_BYTE, fenced->size);
         memset(fenced->low, POISON_BYTE, fenced->span);
         status = poison_device(buffers, fenced, err);
@@ -475,9 +475,9 @@ static hone_status check_result(const hone_parameter *parameter, const hone_fenc
 {
     const char *end = fenced->low + fenced->span;
     const char *touched = first_other(fenced->block, fenced->low, GUARD_BYTE);
-    if (!touched) touched = first_other(end, fenced->block + fenced->size, GUARD_BYTE);
-    if (touched) return fail_guard(parameter, fenced, touched, err);
-    for (size_t i = 0; fenced->holes && i < fenced->span; i++)
+    if (touched == NULL) touched = first_other(end, fenced->block + fenced->size, GUARD_BYTE);
+    if (touched != NULL) return fail_guard(parameter, fenced, touched, err);
+    for (size_t i = 0; fenced->holes != NULL && i < fenced->span; i++)
         if (fenced->holes[i] && (unsigned char)fenced->low[i] != POISON_BYTE)
             return hone_fail(
                 err, HONE_KERNEL_FAILED, where, "wrote between the elements of %s, at byte %zu", parameter->name, i);
@@ -489,8 +489,8 @@ static hone_status check_input(const hone_parameter *parameter, const hone_fence
     if (hone_hash64(fenced->block, fenced->size) == fenced->checksum) return HONE_OK;
     const char *end = fenced->low + fenced->span;
     const char *touched = first_other(fenced->block, fenced->low, GUARD_BYTE);
-    if (!touched) touched = first_other(end, fenced->block + fenced->size, GUARD_BYTE);
-    if (touched) return fail_guard(parameter, fenced, touched, err);
+    if (touched == NULL) touched = first_other(end, fenced->block + fenced->size, GUARD_BYTE);
+    if (touched != NULL) return fail_guard(parameter, fenced, touched, err);
     return hone_fail(err, HONE_KERNEL_FAILED, where, "wrote into %s, an input", parameter->name);
 }
 
@@ -499,7 +499,7 @@ hone_status hone_buffers_check(const hone_buffers *buffers, size_t set, hone_err
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_parameter *parameter = hone_signature_parameter(buffers->signature, i);
         const hone_fenced *fenced = &buffers->sets[set].fenced[i];
-        if (!fenced->block) continue;
+        if (fenced->block == NULL) continue;
         hone_status status =
             is_result(buffers, i) ? check_result(parameter, fenced, err) : check_input(parameter, fenced, err);
         if (status != HONE_OK) return status;

@@ -7,7 +7,7 @@
 // What a device's driver holds more of from run to run is not the candidate's.
 static void look(const hone_runner *runner)
 {
-    if (!runner->session->site.instance) hone_watch_look(&runner->session->watch, runner->batch);
+    if (runner->session->site.instance == NULL) hone_watch_look(&runner->session->watch, runner->batch);
 }
 
 static hone_failure warm(void *ctx, double *out_ns, hone_error *err)

@@ -32,11 +32,11 @@ static standing find_in_dims(const shape *in, uint32_t wanted, uint32_t *out_dim
 {
     standing found = ABSENT;
     for (uint32_t i = 0; i < in->count; i++) {
-        if (!in->dims[i].expression && in->dims[i].slot == wanted) {
+        if (in->dims[i].expression == NULL && in->dims[i].slot == wanted) {
             if (found == BARE) return TANGLED; // twice, as in T[n, n]
             found = BARE;
             *out_dim = i;
-        } else if (in->dims[i].expression) {
+        } else if (in->dims[i].expression != NULL) {
             mention m = {wanted, false};
             hone_expression_slots(in->dims[i].expression, note_slot, &m);
             if (m.found) return TANGLED;
@@ -48,10 +48,10 @@ static standing find_in_dims(const shape *in, uint32_t wanted, uint32_t *out_dim
 static standing find_in_shape(const shape *in, uint32_t wanted, uint32_t *out_dim)
 {
     uint32_t unused;
-    for (const shape *s = in->otherwise; s; s = s->otherwise)
+    for (const shape *s = in->otherwise; s != NULL; s = s->otherwise)
         if (find_in_dims(s, wanted, &unused) != ABSENT) return TANGLED;
     standing found = find_in_dims(in, wanted, out_dim);
-    return found == BARE && in->otherwise ? TANGLED : found;
+    return found == BARE && in->otherwise != NULL ? TANGLED : found;
 }
 
 static bool add_axis(hone_part_group *group, uint32_t value, int32_t axis, int64_t size)
@@ -72,7 +72,7 @@ static bool add_name(hone_part_group *group, const hone_call *call, hone_view na
         const hone_tensor *tensor = hone_call_tensor(call, i);
         const shape *of = signature->parameters[i].shape;
         uint32_t place = 0;
-        if (!tensor || !of) continue;
+        if (tensor == NULL || of == NULL) continue;
         standing found = find_in_shape(of, (uint32_t)number, &place);
         if (found == TANGLED) return false;
         if (found == ABSENT) continue;
@@ -97,8 +97,8 @@ static bool add_leading(hone_part_group *group, const hone_call *call)
     for (uint32_t i = 0; i < signature->count; i++) {
         const hone_tensor *tensor = hone_call_tensor(call, i);
         const shape *of = signature->parameters[i].shape;
-        if (!tensor || !of) continue;
-        if (of->otherwise) return false;
+        if (tensor == NULL || of == NULL) continue;
+        if (of->otherwise != NULL) return false;
         if (!of->ellipsis) continue;
         int32_t axis = largest_leading(tensor, of->count);
         if (axis < 0 || !add_axis(group, i, axis, tensor->shape[axis])) return false;
@@ -111,10 +111,10 @@ static bool add_group(hone_part_group *group, const hone_call *call, hone_view n
     memset(group, 0, sizeof *group);
     while (names.size > 0) {
         const char *colon = memchr(names.data, ':', names.size);
-        hone_view name = {names.data, colon ? (size_t)(colon - names.data) : names.size};
+        hone_view name = {names.data, colon != NULL ? (size_t)(colon - names.data) : names.size};
         bool added = hone_view_is(name, "...") ? add_leading(group, call) : add_name(group, call, name);
         if (!added) return false;
-        size_t eaten = name.size + (colon ? 1 : 0);
+        size_t eaten = name.size + (colon != NULL ? 1 : 0);
         names = (hone_view){names.data + eaten, names.size - eaten};
     }
     for (uint32_t i = 0; i < group->axes; i++)
@@ -138,7 +138,7 @@ void hone_parting_find(const char *independent, const hone_call *call, hone_part
 {
     out->groups = 0;
     out->count = 1;
-    const char *at = independent ? independent : "";
+    const char *at = independent != NULL ? independent : "";
     while (*(at += strspn(at, " ,")) != '\0' && out->groups < HONE_MAX_PART_GROUPS) {
         hone_view names = {at, strcspn(at, " ,")};
         hone_part_group *group = &out->group[out->groups];

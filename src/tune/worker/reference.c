@@ -24,7 +24,7 @@ static hone_status make_results(hone_reference *reference, const hone_buffers *b
 {
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_fenced *like = &buffers->sets[0].fenced[i];
-        if (!like->block || !hone_signature_parameter(reference->signature, i)->is_result) continue;
+        if (like->block == NULL || !hone_signature_parameter(reference->signature, i)->is_result) continue;
         hone_status status = hone_fenced_like(&reference->allocator, like, &reference->results[i], err);
         if (status != HONE_OK) return status;
     }
@@ -36,7 +36,7 @@ static hone_status make_results(hone_reference *reference, const hone_buffers *b
 static void choose_parts(hone_reference *reference, const hone_call *call, uint64_t seed)
 {
     hone_cost cost = {0, 0};
-    if (reference->algorithm->model) reference->algorithm->model(call, &cost);
+    if (reference->algorithm->model != NULL) reference->algorithm->model(call, &cost);
     hone_parting *parting = &reference->parting;
     hone_parting_find(cost.operations > whole_operations ? reference->algorithm->independent : NULL, call, parting);
     reference->part_count = 0;
@@ -58,9 +58,9 @@ static hone_status run_plan(hone_plan *plan, const hone_value *values, double *o
     hone_allocator allocator = hone_allocator_system();
     hone_execution execution = {.struct_size = sizeof execution, .scratch_bytes = plan->scratch_bytes};
     char *block = plan->scratch_bytes > 0 ? hone_alloc(&allocator, plan->scratch_bytes + SCRATCH_ALIGN) : NULL;
-    if (block) execution.scratch = block + (SCRATCH_ALIGN - (uintptr_t)block % SCRATCH_ALIGN);
+    if (block != NULL) execution.scratch = block + (SCRATCH_ALIGN - (uintptr_t)block % SCRATCH_ALIGN);
     uint64_t start = hone_os_now_ns();
-    if (plan->scratch_bytes > 0 && !block)
+    if (plan->scratch_bytes > 0 && block == NULL)
         status = hone_fail_memory(err, where);
     else
         status = plan->run(plan, values, &execution);
@@ -83,14 +83,14 @@ static hone_status run_call(
     kernel.backend = HONE_ANY;
     kernel.is_reference = true;
     kernel.run = reference->algorithm->reference;
-    if (reference->stand_in) kernel = *reference->stand_in;
+    if (reference->stand_in != NULL) kernel = *reference->stand_in;
     hone_plan plan = {
         .run = hone_platform_run_of(&kernel),
         .config = no_config,
         .kernel = &kernel,
         .call = call,
         .device = reference->device,
-        .parallel_for = reference->pool ? hone_pool_run : NULL,
+        .parallel_for = reference->pool != NULL ? hone_pool_run : NULL,
         .pool = reference->pool,
     };
     hone_status status = run_plan(&plan, values, out_ns, &why);
@@ -111,11 +111,12 @@ static void fill_part(
     const hone_reference *reference, const hone_buffers *buffers, const uint64_t *part, part_values *out)
 {
     for (uint32_t i = 0; i < buffers->count; i++) {
-        const hone_fenced *fenced = reference->results[i].block ? &reference->results[i] : &buffers->sets[0].fenced[i];
+        const hone_fenced *fenced =
+            reference->results[i].block != NULL ? &reference->results[i] : &buffers->sets[0].fenced[i];
         out->values[i] = buffers->sets[0].values[i];
-        if (!fenced->block) continue;
+        if (fenced->block == NULL) continue;
         out->tensors[i] = fenced->tensor;
-        if (part)
+        if (part != NULL)
             hone_part_view(
                 &reference->parting, *part, i, &fenced->tensor, out->shapes[i], out->strides[i], &out->tensors[i]);
         out->values[i] = hone_of_tensor(&out->tensors[i]);
@@ -130,7 +131,7 @@ static hone_status compute_part(
     hone_error *err)
 {
     part_values *values = hone_alloc(&reference->allocator, sizeof *values);
-    if (!values) return hone_fail_memory(err, where);
+    if (values == NULL) return hone_fail_memory(err, where);
     fill_part(reference, buffers, &part, values);
     double unused_ns = 0;
     hone_call *call = NULL;
@@ -152,7 +153,7 @@ static hone_status compute_whole(
     hone_reference *reference, const hone_call *call, const hone_buffers *buffers, hone_error *err)
 {
     part_values *values = hone_alloc(&reference->allocator, sizeof *values);
-    if (!values) return hone_fail_memory(err, where);
+    if (values == NULL) return hone_fail_memory(err, where);
     fill_part(reference, buffers, NULL, values);
     hone_status status = run_call(reference, call, values->values, &reference->time_ns, err);
     hone_free(&reference->allocator, values);
@@ -217,7 +218,7 @@ static hone_status find_largest(hone_reference *reference, uint32_t value, hone_
 static hone_status measure_results(hone_reference *reference, hone_error *err)
 {
     for (uint32_t i = 0; i < HONE_MAX_VALUES; i++) {
-        if (!reference->results[i].block) continue;
+        if (reference->results[i].block == NULL) continue;
         hone_status status = find_largest(reference, i, err);
         if (status != HONE_OK) return status;
     }
@@ -257,7 +258,7 @@ hone_status hone_reference_compute(
 void hone_reference_deinit(hone_reference *reference)
 {
     for (uint32_t i = 0; i < HONE_MAX_VALUES; i++)
-        if (reference->results[i].block) hone_fenced_deinit(&reference->allocator, &reference->results[i]);
+        if (reference->results[i].block != NULL) hone_fenced_deinit(&reference->allocator, &reference->results[i]);
 }
 
 // What was not computed is at least looked through for NaN, which also shows what was never written.
@@ -309,7 +310,7 @@ hone_status hone_reference_check(
 {
     *out_max_error = 0;
     for (uint32_t i = 0; i < buffers->count; i++) {
-        if (!reference->results[i].block) continue;
+        if (reference->results[i].block == NULL) continue;
         hone_status status =
             check_result(reference, i, &buffers->sets[set].fenced[i].tensor, tolerance, out_max_error, err);
         if (status != HONE_OK) return status;

@@ -21,7 +21,7 @@ static hone_failure take_scratch(hone_runner *runner, hone_error *err)
     size_t size = runner->plan.scratch_bytes;
     if (size == 0) return HONE_FAILURE_NONE;
     if (size > SIZE_MAX - SCRATCH_ALIGN ||
-        !(runner->scratch_block = hone_alloc(&runner->session->allocator, size + SCRATCH_ALIGN))) {
+        (runner->scratch_block = hone_alloc(&runner->session->allocator, size + SCRATCH_ALIGN)) == NULL) {
         hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
         return HONE_FAILURE_PREPARE;
     }
@@ -41,25 +41,25 @@ hone_failure hone_runner_init(
     runner->kernel = *kernel;
     runner->config = *config;
     runner->batch = 1;
-    hone_pool *pool = session->given_pool ? session->given_pool : session->own_pool;
+    hone_pool *pool = session->given_pool != NULL ? session->given_pool : session->own_pool;
     runner->plan = (hone_plan){
         .run = hone_platform_run_of(kernel),
         .config = runner->config.values,
         .kernel = &runner->kernel,
         .call = session->call,
-        .device = session->site.device ? session->site.device : &session->device,
-        .parallel_for = pool ? hone_pool_run : NULL,
+        .device = session->site.device != NULL ? session->site.device : &session->device,
+        .parallel_for = pool != NULL ? hone_pool_run : NULL,
         .pool = pool,
     };
     hone_error why = {0};
     // Also where the tuner has asked already: a kernel may load its library here, and this is another process.
-    if (kernel->supports && !kernel->supports(&runner->kernel, session->call, &why)) {
+    if (kernel->supports != NULL && !kernel->supports(&runner->kernel, session->call, &why)) {
         hone_fail(
             err, why.status == HONE_UNAVAILABLE ? HONE_UNAVAILABLE : HONE_UNSUPPORTED, where, "%s",
             why.message[0] ? why.message : "does not support the call");
         return HONE_FAILURE_UNSUPPORTED;
     }
-    if (session->site.instance) {
+    if (session->site.instance != NULL) {
         runner->execution.struct_size = sizeof runner->execution;
         runner->execution.stream = session->site.stream;
     }
@@ -83,7 +83,7 @@ uint64_t hone_runner_digest(const hone_runner *runner)
 void hone_runner_deinit(hone_runner *runner)
 {
     if (runner->prepared) hone_platform_release(runner->instance, &runner->kernel, runner->plan.state);
-    if (runner->session) hone_free(&runner->session->allocator, runner->scratch_block);
+    if (runner->session != NULL) hone_free(&runner->session->allocator, runner->scratch_block);
     memset(runner, 0, sizeof *runner);
 }
 
@@ -152,7 +152,7 @@ static hone_failure judge(
         return hone_failure_of(status);
     }
     const hone_reference *reference = hone_session_reference(session);
-    if (reference &&
+    if (reference != NULL &&
         hone_reference_check(reference, &session->buffers, 0, &session->tolerance, out_max_error, err) != HONE_OK)
         return HONE_FAILURE_WRONG;
     status = hone_variants_compare_bits(&session->variants, &session->buffers, err);
@@ -222,9 +222,9 @@ static bool same_layout(const hone_tensor *a, const hone_tensor *b)
 static int find_host(const hone_buffers *buffers, size_t result)
 {
     const hone_fenced *fenced = buffers->sets[0].fenced;
-    if (!fenced[result].block || !hone_signature_parameter(buffers->signature, result)->is_inout) return -1;
+    if (fenced[result].block == NULL || !hone_signature_parameter(buffers->signature, result)->is_inout) return -1;
     for (size_t i = 0; i < buffers->count; i++)
-        if (fenced[i].block && !hone_signature_parameter(buffers->signature, i)->is_result &&
+        if (fenced[i].block != NULL && !hone_signature_parameter(buffers->signature, i)->is_result &&
             same_layout(&fenced[i].tensor, &fenced[result].tensor))
             return (int)i;
     return -1;
@@ -241,7 +241,7 @@ static hone_failure run_in_place(
     hone_value values[HONE_MAX_VALUES];
     hone_error why = {.message = ""};
     char *saved = hone_alloc(&session->allocator, span);
-    if (!saved) {
+    if (saved == NULL) {
         hone_fail_memory(err, where);
         return HONE_FAILURE_RUN;
     }

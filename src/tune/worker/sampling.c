@@ -61,8 +61,9 @@ hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error 
     hone_session *session = runner->session;
     hone_status status = HONE_OK;
     bool visits = hone_site_is_visited_by(&session->site, runner->kernel.platform);
-    if (session->site.instance && session->site.ops->time && !visits) return sample_on_device(runner, out_ns, err);
-    if (session->flood) flood(session);
+    if (session->site.instance != NULL && session->site.ops->time != NULL && !visits)
+        return sample_on_device(runner, out_ns, err);
+    if (session->flood != NULL) flood(session);
     if (session->floods) status = hone_site_overwrite(&session->site, err);
     if (status != HONE_OK) return HONE_FAILURE_RUN;
     size_t set = session->next_set, sets = session->buffers.set_count;
@@ -80,12 +81,12 @@ hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error 
 // With a flood, a sample must not come back to data that it has itself brought into the cache.
 static uint32_t largest_batch(const hone_session *session)
 {
-    return session->flood || session->floods ? (uint32_t)session->buffers.set_count : MAX_BATCH;
+    return session->flood != NULL || session->floods ? (uint32_t)session->buffers.set_count : MAX_BATCH;
 }
 
 static double sample_of(const hone_session *session)
 {
-    return session->site.instance ? device_sample_ns : sample_ns;
+    return session->site.instance != NULL ? device_sample_ns : sample_ns;
 }
 
 static uint32_t batch_for(const hone_session *session, double run_ns)

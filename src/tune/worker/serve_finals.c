@@ -107,7 +107,7 @@ hone_status hone_session_confirm(hone_session *session, hone_wire_reader *reader
     hone_error err = {0};
     finals *f = hone_alloc(&session->allocator, sizeof *f);
     hone_confirmation *confirmation = hone_alloc(&session->allocator, sizeof *confirmation);
-    hone_status status = f && confirmation ? HONE_OK : HONE_OUT_OF_MEMORY;
+    hone_status status = f != NULL && confirmation != NULL ? HONE_OK : HONE_OUT_OF_MEMORY;
     if (status == HONE_OK) {
         f->session = session;
         if (read_finals(f, reader, &err) != HONE_OK)

@@ -54,8 +54,8 @@ void hone_session_deinit(hone_session *session)
 static hone_status take_pool(hone_session *session, hone_error *err)
 {
     int32_t threads = session->device.threads;
-    if (session->given_pool) return HONE_OK;
-    if (session->own_pool && hone_pool_threads(session->own_pool) == threads) return HONE_OK;
+    if (session->given_pool != NULL) return HONE_OK;
+    if (session->own_pool != NULL && hone_pool_threads(session->own_pool) == threads) return HONE_OK;
     hone_pool_destroy(&session->own_pool);
     return hone_pool_create(&session->allocator, threads > 0 ? threads : 1, &session->own_pool, err);
 }
@@ -76,7 +76,7 @@ static hone_status make_cold(hone_session *session, hone_error *err)
         return hone_site_make_flood(&session->site, 2 * cache, err);
     }
     session->flood = hone_alloc(&session->allocator, 2 * cache);
-    if (!session->flood) return hone_fail_memory(err, where);
+    if (session->flood == NULL) return hone_fail_memory(err, where);
     session->flood_size = 2 * cache;
     memset(session->flood, 1, session->flood_size);
     return HONE_OK;
@@ -88,7 +88,7 @@ static hone_status make_call(hone_session *session, const char *key, hone_error 
         session->allocator, session->signature, session->buffers.sets[0].values, session->count, false, &session->call,
         err);
     if (status != HONE_OK) return status;
-    if (key && strcmp(hone_call_key(session->call), key) != 0)
+    if (key != NULL && strcmp(hone_call_key(session->call), key) != 0)
         return hone_fail(
             err, HONE_INCOMPATIBLE, where, "the worker reads the call as %s with key %s, the library has key %s",
             hone_call_text(session->call), hone_call_key(session->call), key);
@@ -107,7 +107,7 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
     if (status != HONE_OK) return status;
     return hone_reference_compute(
         &session->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
-        &session->device, session->given_pool ? session->given_pool : session->own_pool, session->seed, err);
+        &session->device, session->given_pool != NULL ? session->given_pool : session->own_pool, session->seed, err);
 }
 
 const hone_reference *hone_session_reference(const hone_session *session)
@@ -133,7 +133,7 @@ static void add_reference(hone_session *session)
     hone_variant *variant = &session->variants.variants[HONE_VARIANT_OTHER];
     hone_status status = hone_reference_compute(
         &variant->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
-        &session->device, session->given_pool ? session->given_pool : session->own_pool, session->seed, NULL);
+        &session->device, session->given_pool != NULL ? session->given_pool : session->own_pool, session->seed, NULL);
     variant->has_reference = status == HONE_OK;
     if (!session->stable) variant->there = variant->has_reference;
 }
@@ -189,7 +189,7 @@ static hone_status make_variants(hone_session *session, hone_error *err)
 static hone_status open_place(hone_session *session, hone_error *err)
 {
     const hone_device_info *open = session->site.device, *wanted = &session->device;
-    bool same = open && open->platform == wanted->platform && open->device.id == wanted->device.id;
+    bool same = open != NULL && open->platform == wanted->platform && open->device.id == wanted->device.id;
     if (same && !hone_site_is_lost(&session->site)) return HONE_OK;
     hone_site_close(&session->site);
     return hone_site_open(&session->site, &session->allocator, wanted, err);
@@ -197,7 +197,7 @@ static hone_status open_place(hone_session *session, hone_error *err)
 
 static hone_status open_call(hone_session *session, const char *key, hone_error *err)
 {
-    if (!session->algorithm.reference && session->stand_in.struct_size == 0)
+    if (session->algorithm.reference == NULL && session->stand_in.struct_size == 0)
         return hone_fail(err, HONE_NOT_FOUND, where, "the algorithm has no reference: nothing can be verified");
     hone_status status = take_pool(session, err);
     if (status == HONE_OK) status = open_place(session, err);
@@ -261,7 +261,7 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
 
 void hone_session_pass_phase(const hone_session *session)
 {
-    if (session->note) session->note(session->note_ctx);
+    if (session->note != NULL) session->note(session->note_ctx);
 }
 
 static hone_failure verify_first(hone_runner *runner, double *max_error, hone_error *err)

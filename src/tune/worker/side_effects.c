@@ -61,7 +61,8 @@ void hone_watch_look(hone_watch *watch, uint32_t runs)
     hone_os_holdings_read(&now);
     if (watch->looked)
         for (int i = 0; i < HONE_HELD_COUNT; i++)
-            if (held[i].what && now.amounts[i] >= watch->last.amounts[i] + held[i].least * runs) watch->grown[i]++;
+            if (held[i].what != NULL && now.amounts[i] >= watch->last.amounts[i] + held[i].least * runs)
+                watch->grown[i]++;
     watch->last = now;
     watch->looked = true;
 }
@@ -92,7 +93,7 @@ hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err)
     hone_os_state now;
     hone_os_state_read(&now);
     const char *changed = hone_os_state_changed(&watch->before, &now, watch->shared);
-    if (!changed) return HONE_FAILURE_NONE;
+    if (changed == NULL) return HONE_FAILURE_NONE;
     hone_fail(err, HONE_KERNEL_FAILED, where, "changes %s of its process", changed);
     return HONE_FAILURE_TRACES;
 }
@@ -126,7 +127,7 @@ static void meet(void *ctx, int64_t index)
 
 static hone_failure compare_pool(hone_pool *pool, hone_error *err)
 {
-    meeting m = {hone_os_float_mode(), hone_os_now_ns() + meeting_ns, pool ? hone_pool_threads(pool) : 1, 0, 0};
+    meeting m = {hone_os_float_mode(), hone_os_now_ns() + meeting_ns, pool != NULL ? hone_pool_threads(pool) : 1, 0, 0};
     if (m.threads < 2) return HONE_FAILURE_NONE;
     hone_pool_run(pool, m.threads, meet, &m);
     if (atomic_load(&m.others) == 0) return HONE_FAILURE_NONE;

@@ -27,8 +27,8 @@ void hone_variants_deinit(hone_variants *variants)
 
 static hone_status copy_span(hone_variants *variants, const hone_fenced *fenced, char **out, hone_error *err)
 {
-    if (!*out) *out = hone_alloc(&variants->allocator, fenced->span > 0 ? fenced->span : 1);
-    if (!*out) return hone_fail_memory(err, where);
+    if (*out == NULL) *out = hone_alloc(&variants->allocator, fenced->span > 0 ? fenced->span : 1);
+    if (*out == NULL) return hone_fail_memory(err, where);
     memcpy(*out, fenced->low, fenced->span);
     return HONE_OK;
 }
@@ -70,7 +70,7 @@ hone_status hone_variants_load(
     if (!variant->there) return HONE_OK;
     variants->loaded = kind; // also half of it
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (variant->inputs[i]) status = hone_buffers_set_input(buffers, i, variant->inputs[i], err);
+        if (variant->inputs[i] != NULL) status = hone_buffers_set_input(buffers, i, variant->inputs[i], err);
     return status;
 }
 
@@ -95,7 +95,7 @@ hone_status hone_variants_compare_bits(const hone_variants *variants, const hone
     const hone_variant *variant = &variants->variants[variants->loaded];
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_fenced *fenced = &buffers->sets[0].fenced[i];
-        if (!variant->bits[i] || memcmp(variant->bits[i], fenced->low, fenced->span) == 0) continue;
+        if (variant->bits[i] == NULL || memcmp(variant->bits[i], fenced->low, fenced->span) == 0) continue;
         size_t at = 0;
         while (variant->bits[i][at] == fenced->low[at])
             at++;

@@ -25,7 +25,7 @@ static const dtype_rule rules[] = {
 static const dtype_rule *rule_of(hone_dtype dtype)
 {
     const hone_dtype_info *info = hone_dtype_find(dtype);
-    for (size_t i = 0; info && i < sizeof rules / sizeof rules[0]; i++)
+    for (size_t i = 0; info != NULL && i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].id == info->id) return &rules[i];
     return NULL; // integers and booleans: exact
 }
@@ -34,11 +34,11 @@ hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype
 {
     const dtype_rule *rule = rule_of(dtype);
     bool given = tolerance->absolute != 0 || tolerance->relative != 0 || tolerance->scale != 0;
-    double eps = rule ? rule->eps : 0;
+    double eps = rule != NULL ? rule->eps : 0;
     if (given)
         return (hone_yardstick){
             tolerance->absolute, tolerance->relative, tolerance->absolute + tolerance->scale * eps * largest};
-    if (!rule) return (hone_yardstick){0, 0, 0};
+    if (rule == NULL) return (hone_yardstick){0, 0, 0};
     return (hone_yardstick){0, rule->relative, rule->scale * eps * largest};
 }
 
@@ -54,7 +54,7 @@ typedef struct row_walk {
 static hone_dtype_id real_id(hone_dtype dtype)
 {
     const hone_dtype_info *info = hone_dtype_find(dtype);
-    if (!info) return HONE_DTYPE_COUNT;
+    if (info == NULL) return HONE_DTYPE_COUNT;
     return info->id == HONE_C64 ? HONE_F32 : info->id == HONE_C128 ? HONE_F64 : info->id;
 }
 
@@ -111,7 +111,7 @@ bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t
         for (int64_t i = 0; i < size * width; i++) {
             double value = fabs(load(id, data, (walk.offset + i / width * stride) * width + i % width));
             if (isnan(value)) {
-                if (out_index) *out_index = row * size + i / width;
+                if (out_index != NULL) *out_index = row * size + i / width;
                 return false;
             }
             if (value > largest && isfinite(value)) largest = value;

@@ -73,7 +73,7 @@ static void tune_slowly_compiled(hone_runtime *rt, hone_result **out)
 static int most_at_once(fake *f)
 {
     int now = 0, most = 0;
-    for (char *line = strtok((char *)(uintptr_t)fake_read(f), "\n"); line; line = strtok(NULL, "\n")) {
+    for (char *line = strtok((char *)(uintptr_t)fake_read(f), "\n"); line != NULL; line = strtok(NULL, "\n")) {
         if (strncmp(line, "compile ", 8) == 0) now++;
         if (strcmp(line, "done") == 0) now--;
         if (strncmp(line, "launch", 6) == 0) assert_int_equal(now, 0);

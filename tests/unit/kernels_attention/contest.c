@@ -118,7 +118,7 @@ void contest_init(contest *own, const hone_kernel_table *table, const char *call
     for (size_t i = 0; i < own->count; i++) {
         own->args[i] = hone_call_values(described)[i];
         const hone_tensor *tensor = hone_call_tensor(described, i);
-        if (!tensor) continue;
+        if (tensor == NULL) continue;
         place(own, i, tensor, gap);
         filling fill = {own->tensors[i].data, dtype_of(own, i), 0x9e3779b97f4a7c15u + i, spread};
         if (!is_result(own, i)) each_element(&own->tensors[i], fill_element, &fill);
@@ -207,7 +207,7 @@ static const char *check_result(const contest *own, size_t i)
             (double)hone_element_get(compare.right, compare.dtype, compare.where), compare.worst);
         wrong = words;
     }
-    for (int64_t byte = -GUARD; byte < (int64_t)own->bytes[i] + GUARD && !wrong; byte++) {
+    for (int64_t byte = -GUARD; byte < (int64_t)own->bytes[i] + GUARD && wrong == NULL; byte++) {
         bool inside = byte >= 0 && byte < (int64_t)own->bytes[i] && compare.touched[byte / size];
         if (inside || own->memory[i][GUARD + byte] == POISON) continue;
         snprintf(words, sizeof words, "byte %lld outside the result was written", (long long)byte);
@@ -220,13 +220,13 @@ static const char *check_result(const contest *own, size_t i)
 static void check(const contest *own, const char *kernel, const char *config)
 {
     for (size_t i = 0; i < own->count; i++) {
-        if (!own->memory[i]) continue;
+        if (own->memory[i] == NULL) continue;
         const char *wrong = NULL;
         if (is_result(own, i))
             wrong = check_result(own, i);
         else if (memcmp(own->memory[i], own->expected[i], own->bytes[i] + 2 * GUARD) != 0)
             wrong = "the input was changed";
-        if (wrong)
+        if (wrong != NULL)
             fail_msg(
                 "%s %s: %s of %s: %s", kernel, config, hone_signature_parameter(own->signature, i)->name,
                 hone_call_text(own->call), wrong);
@@ -235,7 +235,7 @@ static void check(const contest *own, const char *kernel, const char *config)
 
 static bool is_rival(const hone_kernel *kernel)
 {
-    return kernel->library || strstr(kernel->name, "libxsmm");
+    return kernel->library != NULL || strstr(kernel->name, "libxsmm") != NULL;
 }
 
 // Runs ---------------------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ static bool is_rival(const hone_kernel *kernel)
 static void poison(contest *own)
 {
     for (size_t i = 0; i < own->count; i++)
-        if (own->memory[i] && is_result(own, i)) memset(own->memory[i], POISON, own->bytes[i] + 2 * GUARD);
+        if (own->memory[i] != NULL && is_result(own, i)) memset(own->memory[i], POISON, own->bytes[i] + 2 * GUARD);
 }
 
 static hone_plan plan_of(const contest *own, const hone_kernel *kernel, const hone_config *config)
@@ -258,12 +258,13 @@ static bool run_config(contest *own, const hone_kernel *kernel, const hone_confi
 {
     hone_plan plan = plan_of(own, kernel, config);
     hone_error err = {0};
-    hone_status status = kernel->prepare ? kernel->prepare(&plan, &plan.state, &plan.scratch_bytes, &err) : HONE_OK;
+    hone_status status =
+        kernel->prepare != NULL ? kernel->prepare(&plan, &plan.state, &plan.scratch_bytes, &err) : HONE_OK;
     if (status == HONE_UNSUPPORTED && is_rival(kernel) && err.message[0] != '\0') return false;
     if (status != HONE_OK) fail_msg("%s %s: %s", kernel->name, words, err.message);
     poison(own);
     status = kernel->run(&plan, own->args, NULL);
-    if (kernel->release) kernel->release(kernel, plan.state);
+    if (kernel->release != NULL) kernel->release(kernel, plan.state);
     if (status != HONE_OK)
         fail_msg("%s %s on %s: %s", kernel->name, words, hone_call_text(own->call), hone_status_name(status));
     return true;
@@ -276,7 +277,7 @@ static void keep_expected(contest *own)
     poison(own);
     assert_int_equal(own->table->algorithm->reference(&plan, own->args, NULL), HONE_OK);
     for (size_t i = 0; i < own->count; i++)
-        if (own->memory[i]) memcpy(own->expected[i], own->memory[i], own->bytes[i] + 2 * GUARD);
+        if (own->memory[i] != NULL) memcpy(own->expected[i], own->memory[i], own->bytes[i] + 2 * GUARD);
 }
 
 // The heuristic's config, which its space must hold; the space's default when there is no heuristic.
@@ -284,7 +285,7 @@ static void first_config(const contest *own, const hone_kernel *kernel, const ho
 {
     hone_error err = {0};
     *out = (hone_config){0};
-    bool given = kernel->heuristic && kernel->heuristic(kernel, own->call, &own->device, out);
+    bool given = kernel->heuristic != NULL && kernel->heuristic(kernel, own->call, &own->device, out);
     hone_status status = given ? hone_bound_space_check(space, out, &err) : hone_bound_space_default(space, out, &err);
     if (status != HONE_OK) fail_msg("%s on %s: %s", kernel->name, hone_call_text(own->call), err.message);
 }
@@ -322,7 +323,7 @@ void contest_run(contest *own, size_t configs)
         if (kernel->is_reference || kernel->platform != HONE_NATIVE || (own->only_own && is_rival(kernel)) ||
             (kernel->needs & own->device.features) != kernel->needs)
             continue;
-        if (kernel->supports && !kernel->supports(kernel, own->call, &why)) {
+        if (kernel->supports != NULL && !kernel->supports(kernel, own->call, &why)) {
             assert_true(why.message[0] != '\0');
             continue;
         }

@@ -190,7 +190,7 @@ static void expect_refusal(const char *call, const char *kernel, const char *wor
         hone_error why = {0};
         if (strcmp(one->name, kernel) != 0) continue;
         assert_false(one->supports(one, own.call, &why));
-        if (!strstr(why.message, words)) fail_msg("'%s' does not say '%s'", why.message, words);
+        if (strstr(why.message, words) == NULL) fail_msg("'%s' does not say '%s'", why.message, words);
     }
     contest_deinit(&own);
 }

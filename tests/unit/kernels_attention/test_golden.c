@@ -23,7 +23,7 @@ static void each_array(
 {
     size_t next = 0;
     for (size_t i = 0; i < own->count; i++) {
-        if (!own->memory[i] || hone_signature_parameter(own->signature, i)->is_result != results) continue;
+        if (own->memory[i] == NULL || hone_signature_parameter(own->signature, i)->is_result != results) continue;
         const json_t *array = json_array_get(list, next++);
         size_t count = json_array_size(array);
         assert_int_equal(count, hone_tensor_elements(&own->tensors[i]));
@@ -55,7 +55,7 @@ static void check_file(const hone_kernel_table *table, const char *name)
     json_error_t error;
     snprintf(path, sizeof path, "%s/golden/kernels/%s.json", HONE_TEST_DATA, name);
     json_t *file = json_load_file(path, 0, &error);
-    if (!file) fail_msg("%s: %s", path, error.text);
+    if (file == NULL) fail_msg("%s: %s", path, error.text);
     const json_t *cases = json_object_get(file, "cases");
     assert_true(json_array_size(cases) > 0);
     for (size_t i = 0; i < json_array_size(cases); i++)

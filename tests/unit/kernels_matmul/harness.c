@@ -52,7 +52,7 @@ const char *reason_against(const test_machine *machine, const hone_kernel *kerne
     static hone_error why;
     if (kernel->platform != HONE_NATIVE) return "this CPU cannot";
     if ((kernel->needs & machine->device.features) != kernel->needs) return "this CPU cannot";
-    if (!kernel->supports || kernel->supports(kernel, call, &why)) return NULL;
+    if (kernel->supports == NULL || kernel->supports(kernel, call, &why)) return NULL;
     assert_string_not_equal(why.message, "");
     return why.message;
 }
@@ -85,9 +85,9 @@ static hone_status run_prepared(const hone_plan *plan, const hone_value *args, b
     hone_execution execution = {.struct_size = sizeof execution};
     size_t size = (plan->scratch_bytes + 63) / 64 * 64;
     void *scratch = bring_scratch && size ? aligned_alloc(64, size) : NULL;
-    if (scratch) memset(scratch, 0xff, size);
+    if (scratch != NULL) memset(scratch, 0xff, size);
     execution.scratch = scratch;
-    execution.scratch_bytes = scratch ? plan->scratch_bytes : 0;
+    execution.scratch_bytes = scratch != NULL ? plan->scratch_bytes : 0;
     hone_status status = plan->run(plan, args, &execution);
     free(scratch);
     return status;
@@ -108,7 +108,7 @@ static bool run_config(
         .call = product->call,
         .device = &machine->device,
     };
-    if (kernel->prepare) {
+    if (kernel->prepare != NULL) {
         hone_status status = kernel->prepare(&plan, &plan.state, &plan.scratch_bytes, &err);
         if (status == HONE_UNAVAILABLE || status == HONE_UNSUPPORTED) return false;
         if (status != HONE_OK) fail_run(kernel, product, config, err.message);
@@ -117,8 +117,8 @@ static bool run_config(
     hone_status status = run_prepared(&plan, product->args, bring_scratch);
     if (status != HONE_OK) fail_run(kernel, product, config, hone_status_name(status));
     const char *words = product_check(product);
-    if (words) fail_run(kernel, product, config, words);
-    if (kernel->release) kernel->release(kernel, plan.state);
+    if (words != NULL) fail_run(kernel, product, config, words);
+    if (kernel->release != NULL) kernel->release(kernel, plan.state);
     return true;
 }
 
@@ -131,7 +131,7 @@ int run_kernel(const test_machine *machine, const hone_kernel *kernel, test_prod
     hone_bound_space *space = space_of(machine, kernel, product->call);
     if (hone_bound_space_sample(space, seed, CONFIGS, configs, &count, &err) != HONE_OK)
         fail_msg("%s: %s", kernel->name, err.message);
-    if (kernel->heuristic && kernel->heuristic(kernel, product->call, &machine->device, &configs[count])) {
+    if (kernel->heuristic != NULL && kernel->heuristic(kernel, product->call, &machine->device, &configs[count])) {
         if (hone_bound_space_check(space, &configs[count], &err) != HONE_OK)
             fail_run(kernel, product, &configs[count], err.message);
         count++;
@@ -148,7 +148,7 @@ void run_kernels(const test_machine *machine, test_kernels *kernels, product_cas
     product_init(&product, machine->signature, is);
     for (size_t i = 0; i < hone_matmul_table.count; i++) {
         const hone_kernel *kernel = &hone_matmul_table.kernels[i];
-        if (kernels(kernel) && !reason_against(machine, kernel, product.call))
+        if (kernels(kernel) && reason_against(machine, kernel, product.call) == NULL)
             run_kernel(machine, kernel, &product, (uint64_t)(is.m + is.n + is.k));
     }
     product_deinit(&product);

@@ -12,7 +12,7 @@
 
 static bool own(const hone_kernel *kernel)
 {
-    return !kernel->release; // a library's product is prepared and released
+    return kernel->release == NULL; // a library's product is prepared and released
 }
 
 static void every_kernel_multiplies_f32(void **state)
@@ -64,7 +64,8 @@ static void a_left_out_transpose_b_is_false(void **state)
     product.args[3] = (hone_value){.tag = -1, .as.pointer = &product}; // must not be looked at
     for (size_t j = 0; j < hone_matmul_table.count; j++) {
         const hone_kernel *kernel = &hone_matmul_table.kernels[j];
-        if (own(kernel) && !reason_against(machine, kernel, product.call)) run_kernel(machine, kernel, &product, j);
+        if (own(kernel) && reason_against(machine, kernel, product.call) == NULL)
+            run_kernel(machine, kernel, &product, j);
     }
     product_deinit(&product);
 }
@@ -84,7 +85,7 @@ static void columns_that_do_not_lie_together_are_left_to_the_reference(void **st
         const char *reason = reason_against(machine, kernel, call);
         if (kernel->is_reference)
             assert_null(reason);
-        else if (reason && strcmp(reason, "this CPU cannot") != 0)
+        else if (reason != NULL && strcmp(reason, "this CPU cannot") != 0)
             assert_non_null(strstr(reason, "a has strides [1, 6]"));
     }
     hone_call_release(&call);

@@ -45,7 +45,7 @@ static void a_library_that_says_it_can_does(void **state)
         while (strcmp(kernel->name, names[i]) != 0)
             kernel++;
         const char *reason = reason_against(machine, kernel, product.call);
-        if (reason)
+        if (reason != NULL)
             print_message("%s: %s\n", names[i], reason);
         else if (run_kernel(machine, kernel, &product, i) == 0)
             fail_msg("%s supports the product and cannot prepare it", names[i]);

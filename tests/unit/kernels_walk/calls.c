@@ -113,7 +113,7 @@ static bool evaluate(const maker *m, const hone_expression *expression, hone_sca
 static const shape *choose_shape(const maker *m, const shape *s)
 {
     hone_scalar truth;
-    while (s && s->condition) {
+    while (s != NULL && s->condition != NULL) {
         if (!evaluate(m, s->condition, &truth)) return NULL;
         if (hone_scalar_truth(&truth)) return s;
         s = s->otherwise;
@@ -124,7 +124,7 @@ static const shape *choose_shape(const maker *m, const shape *s)
 static bool append_dim(const maker *m, const dim *d, hone_tensor *tensor)
 {
     hone_scalar size = m->slots[d->slot];
-    if (d->expression && !evaluate(m, d->expression, &size)) return false;
+    if (d->expression != NULL && !evaluate(m, d->expression, &size)) return false;
     if (size.kind != HONE_SCALAR_INT || size.as.i64 < 0 || tensor->ndim == HONE_MAX_RANK) return false;
     tensor->shape[tensor->ndim++] = size.as.i64;
     return true;
@@ -132,7 +132,7 @@ static bool append_dim(const maker *m, const dim *d, hone_tensor *tensor)
 
 static bool make_shape(const maker *m, const shape *s, hone_tensor *tensor)
 {
-    if (!s) return false;
+    if (s == NULL) return false;
     if (s->ellipsis) {
         memcpy(tensor->shape, m->leading, sizeof m->leading);
         tensor->ndim = m->leading_count;
@@ -175,7 +175,7 @@ static bool make_tensor(maker *m, size_t i)
     const parameter *p = &m->signature->parameters[i];
     hone_tensor *tensor = &m->tensors[i];
     if (p->shown.nullable && draw(m, 2) == 0) return true; // its value is none
-    hone_dtype_id id = p->dtype ? p->dtype->id : m->dtypes[p->variable];
+    hone_dtype_id id = p->dtype != NULL ? p->dtype->id : m->dtypes[p->variable];
     *tensor = (hone_tensor){.device = m->device, .dtype = hone_dtype_of(id), .shape = m->shapes[i]};
     if (!make_shape(m, choose_shape(m, p->shape), tensor)) return false;
     lay_out(m, tensor, m->strides[i]);
@@ -199,14 +199,14 @@ static bool draw_all(maker *m)
         m->leading[i] = draw_size(m);
     draw_slots(m);
     for (size_t i = 0; i < signature->count; i++)
-        if (signature->parameters[i].shape && !make_tensor(m, i)) return false;
+        if (signature->parameters[i].shape != NULL && !make_tensor(m, i)) return false;
     return true;
 }
 
 static bool is_worth_it(const hone_algorithm_entry *algorithm, const hone_call *call)
 {
     hone_cost cost = {0};
-    if (algorithm->algorithm.model) algorithm->algorithm.model(call, &cost);
+    if (algorithm->algorithm.model != NULL) algorithm->algorithm.model(call, &cost);
     return cost.operations <= most_operations;
 }
 
@@ -214,7 +214,7 @@ hone_call *call_make(const hone_algorithm_entry *algorithm, const hone_device_in
 {
     hone_call *call = NULL;
     maker *m = calloc(1, sizeof *m);
-    if (!m) return NULL;
+    if (m == NULL) return NULL;
     m->state = seed << 32;
     m->signature = algorithm->signature;
     m->device = device->device;

@@ -86,7 +86,7 @@ static void put_open(hone_buffer *message, const walk *w, const hone_algorithm_e
 static bool is_empty(const hone_call *call)
 {
     for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++)
-        if (hone_call_tensor(call, i) && hone_tensor_elements(hone_call_tensor(call, i)) == 0) return true;
+        if (hone_call_tensor(call, i) != NULL && hone_tensor_elements(hone_call_tensor(call, i)) == 0) return true;
     return false;
 }
 
@@ -146,7 +146,7 @@ static void pick(const subject *s, const hone_call *call, const hone_bound_space
     hone_config config = {0}, random[RANDOM];
     size_t count = 0;
     p->count = p->seen = 0;
-    if (kernel->heuristic && kernel->heuristic(kernel, call, &s->walk->device, &config)) {
+    if (kernel->heuristic != NULL && kernel->heuristic(kernel, call, &s->walk->device, &config)) {
         if (hone_bound_space_check(space, &config, &err) != HONE_OK)
             fail_msg("%s: its heuristic for %s: %s", s->name, hone_call_text(call), err.message);
         add(p, &config);
@@ -246,8 +246,10 @@ static bool lacks_library(const subject *s, hone_error *why)
         *why = s->walk->why;
         return true;
     }
-    hone_fail(why, HONE_UNAVAILABLE, where, "it needs %s, which scripts/setup installs", library ? library : "libxsmm");
-    if (library) return !hone_library_find(library, path, sizeof path);
+    hone_fail(
+        why, HONE_UNAVAILABLE, where, "it needs %s, which scripts/setup installs",
+        library != NULL ? library : "libxsmm");
+    if (library != NULL) return !hone_library_find(library, path, sizeof path);
     return strcmp(s->ref->kernel.name, "libxsmm") == 0 && !HONE_TEST_HAS_LIBXSMM;
 }
 
@@ -264,7 +266,8 @@ static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
     }
     for (uint64_t seed = 0; seed < ATTEMPTS && s->calls < s->walk->plan->calls; seed++) {
         hone_call *call = call_make(s->ref->algorithm, &s->walk->device, seed);
-        if (call && hone_kernel_eligible(s->ref, call, &s->walk->device, &s->reason) == HONE_OK) run_call(s, call);
+        if (call != NULL && hone_kernel_eligible(s->ref, call, &s->walk->device, &s->reason) == HONE_OK)
+            run_call(s, call);
         hone_call_release(&call);
     }
     print_message("%s: %zu calls, %zu runs\n", s->name, s->calls, s->runs);
@@ -301,14 +304,14 @@ static hone_status open_platform(hone_platform platform, hone_platform_instance 
 
 static hone_status find_device(walk *w)
 {
-    hone_platform_instance *instance = w->host ? w->host : w->instance;
+    hone_platform_instance *instance = w->host != NULL ? w->host : w->instance;
     size_t count = 0;
     const hone_device_info *devices = hone_platform_ops_of(w->plan->devices)->devices(instance, &count);
     if (count == 0) return hone_fail(&w->why, HONE_UNAVAILABLE, where, "%s has no device here", w->plan->name);
     w->device = devices[0];
     if (w->plan->devices == HONE_NATIVE) w->device.threads = THREADS;
     const hone_platform_ops *ops = hone_platform_ops_of(w->plan->platform);
-    return ops->visits ? ops->visits(w->instance, &w->device, &w->why) : HONE_OK;
+    return ops->visits != NULL ? ops->visits(w->instance, &w->device, &w->why) : HONE_OK;
 }
 
 static void look_around(walk *w)
@@ -325,7 +328,7 @@ static void list_subjects(walk *w, const char *algorithm)
     size_t count = 0, kernels = 0;
     const hone_algorithm_entry *const *all = hone_registry_all(w->registry, &count);
     for (size_t i = 0; i < count; i++) {
-        if (algorithm && strcmp(all[i]->name, algorithm) != 0) continue;
+        if (algorithm != NULL && strcmp(all[i]->name, algorithm) != 0) continue;
         const hone_kernel_ref *const *list = hone_registry_list(all[i], &kernels);
         for (size_t k = 0; k < kernels && w->count < MOST_KERNELS; k++) {
             if (list[k]->kernel.platform != w->plan->platform) continue;
@@ -342,11 +345,11 @@ static int walk_init(walk *w, const char *platform, const char *algorithm)
 {
     const hone_allocator system = hone_allocator_system();
     const uint32_t backends = 1u << HONE_CPU | 1u << HONE_GPU;
-    for (size_t i = 0; platform && i < sizeof plans / sizeof *plans; i++)
+    for (size_t i = 0; platform != NULL && i < sizeof plans / sizeof *plans; i++)
         if (strcmp(plans[i].name, platform) == 0) w->plan = &plans[i];
     hone_status status = HONE_INVALID_ARGUMENT;
-    if (!w->plan) hone_fail(&w->why, status, where, "expected a platform: native, opencl, xla or cuda");
-    if (w->plan) status = hone_registry_create(&system, backends, HONE_CPU, NULL, &w->registry, &w->why);
+    if (w->plan == NULL) hone_fail(&w->why, status, where, "expected a platform: native, opencl, xla or cuda");
+    if (w->plan != NULL) status = hone_registry_create(&system, backends, HONE_CPU, NULL, &w->registry, &w->why);
     if (status == HONE_OK) status = hone_kernels_register(w->registry, &w->why);
     if (status == HONE_OK) status = hone_registry_load(w->registry, &w->why);
     if (status == HONE_OK) {
@@ -354,7 +357,8 @@ static int walk_init(walk *w, const char *platform, const char *algorithm)
         look_around(w);
         list_subjects(w, algorithm);
         if (w->count > 0) return 0;
-        hone_fail(&w->why, HONE_NOT_FOUND, where, "no kernel of %s on %s", algorithm ? algorithm : "any", platform);
+        hone_fail(
+            &w->why, HONE_NOT_FOUND, where, "no kernel of %s on %s", algorithm != NULL ? algorithm : "any", platform);
     }
     fprintf(stderr, "%s\n", w->why.message);
     return 2;
@@ -363,8 +367,8 @@ static int walk_init(walk *w, const char *platform, const char *algorithm)
 static void walk_deinit(walk *w)
 {
     hone_session_deinit(&w->session);
-    if (w->instance) hone_platform_ops_of(w->plan->platform)->close(&w->instance);
-    if (w->host) hone_platform_ops_of(w->plan->devices)->close(&w->host);
+    if (w->instance != NULL) hone_platform_ops_of(w->plan->platform)->close(&w->instance);
+    if (w->host != NULL) hone_platform_ops_of(w->plan->devices)->close(&w->host);
     hone_registry_destroy(&w->registry);
 }
 

@@ -84,7 +84,7 @@ static hone_status fixture_tune(void *ctx, const hone_call *call, int64_t count,
     fixture *f = ctx;
     (void)count;
     fixture_log(f, "tune %s\n", hone_call_text(call));
-    if (!f->fail || !strstr(hone_call_text(call), f->fail)) return HONE_OK;
+    if (f->fail == NULL || strstr(hone_call_text(call), f->fail) == NULL) return HONE_OK;
     snprintf(err->message, sizeof err->message, "nobody won");
     err->status = f->fail_status;
     return f->fail_status;
@@ -93,7 +93,7 @@ static hone_status fixture_tune(void *ctx, const hone_call *call, int64_t count,
 static hone_status fixture_failed(void *ctx, const char *call, const char *key, const char *reason, hone_error *err)
 {
     (void)err;
-    fixture_log(ctx, "failed %s %s: %s\n", call ? call : "-", key ? key : "-", reason);
+    fixture_log(ctx, "failed %s %s: %s\n", call != NULL ? call : "-", key != NULL ? key : "-", reason);
     return HONE_OK;
 }
 
@@ -102,7 +102,8 @@ static hone_status fixture_alias(void *ctx, const hone_store_alias *alias, hone_
     (void)err;
     fixture_log(
         ctx, "alias %s %s %s %s -> %s@v%s %s\n", alias->scheme, alias->operation, alias->foreign_key,
-        alias->foreign_spec ? "with its text" : "alone", alias->key.algorithm, alias->key.version, alias->key.key);
+        alias->foreign_spec != NULL ? "with its text" : "alone", alias->key.algorithm, alias->key.version,
+        alias->key.key);
     return HONE_OK;
 }
 

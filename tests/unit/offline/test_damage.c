@@ -64,9 +64,9 @@ static hone_status read_bytes(reader *r, const char *bytes, size_t size, size_t 
     hone_error err = {0};
     hone_program *program = NULL;
     hone_status status = hone_offline_read(&r->environment, "damaged", copy, size, &program, &err);
-    const char *note = program ? hone_program_note(program) : err.message;
-    snprintf(words, 512, "%.500s", note ? note : "");
-    if (out_count) *out_count = program ? hone_program_operations(program) : 0;
+    const char *note = program != NULL ? hone_program_note(program) : err.message;
+    snprintf(words, 512, "%.500s", note != NULL ? note : "");
+    if (out_count != NULL) *out_count = program != NULL ? hone_program_operations(program) : 0;
     hone_program_release(&program);
     assert_int_equal(r->memory.live, 0);
     free(copy);

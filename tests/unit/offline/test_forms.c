@@ -29,7 +29,7 @@ static hone_program *open_golden(fixture *f, const char *name)
 
 static const char *or_none(const char *text)
 {
-    return text ? text : "(none)";
+    return text != NULL ? text : "(none)";
 }
 
 static bool same_operation(const hone_operation *a, const hone_operation *b)
@@ -481,7 +481,7 @@ static void refuse(fixture *f, const void *bytes, size_t size, hone_status statu
     hone_program *program = NULL;
     assert_int_equal(hone_offline_read(&f->environment, "x", bytes, size, &program, &err), status);
     assert_null(program);
-    if (!strstr(err.message, words)) fail_msg("'%s' does not say '%s'", err.message, words);
+    if (strstr(err.message, words) == NULL) fail_msg("'%s' does not say '%s'", err.message, words);
 }
 
 static void what_is_no_program_is_refused_by_name(void **state)

@@ -48,8 +48,8 @@ static const hone_operation *find(const hone_program *program, const wanted *w)
     for (size_t i = 0; i < hone_program_operations(program); i++) {
         const hone_operation *o = hone_program_operation(program, i);
         if (strcmp(o->algorithm, w->algorithm) != 0) continue;
-        if (w->key && (!o->key || strcmp(o->key, w->key) != 0)) continue;
-        if (!w->key && (!o->call || strcmp(o->call, w->call) != 0)) continue;
+        if (w->key != NULL && (o->key == NULL || strcmp(o->key, w->key) != 0)) continue;
+        if (w->key == NULL && (o->call == NULL || strcmp(o->call, w->call) != 0)) continue;
         return o;
     }
     fail_msg("%s %s is not found", w->algorithm, w->key ? w->key : w->call);
@@ -62,11 +62,11 @@ static void assert_operations(const hone_program *program, const wanted *list, s
         const hone_operation *o = find(program, &list[i]);
         assert_int_equal(o->count, list[i].count);
         assert_int_equal(o->matched, list[i].matched);
-        if (list[i].version)
+        if (list[i].version != NULL)
             assert_string_equal(o->version, list[i].version);
         else
             assert_null(o->version);
-        if (list[i].call)
+        if (list[i].call != NULL)
             assert_string_equal(o->call, list[i].call);
         else
             assert_null(o->call);

@@ -32,8 +32,8 @@ static int begin(void **state)
 {
     (void)state;
     const char *base = getenv("TMPDIR");
-    snprintf(root, sizeof root, "%s/hone-root-XXXXXX", base ? base : "/tmp");
-    return mkdtemp(root) ? 0 : -1;
+    snprintf(root, sizeof root, "%s/hone-root-XXXXXX", base != NULL ? base : "/tmp");
+    return mkdtemp(root) != NULL ? 0 : -1;
 }
 
 static int end(void **state)

@@ -39,7 +39,7 @@ static void clocks_go_forward_and_times_have_one_form(void **state)
 static void make_temporary(char *out, size_t size)
 {
     const char *base = getenv("TMPDIR");
-    snprintf(out, size, "%s/hone-test-XXXXXX", base ? base : "/tmp");
+    snprintf(out, size, "%s/hone-test-XXXXXX", base != NULL ? base : "/tmp");
     assert_non_null(mkdtemp(out));
 }
 

@@ -87,7 +87,7 @@ static void the_page_is_whole_by_itself(void **state)
     (void)state;
     char *page = page_of("plain", trail);
     for (size_t i = 0; i < sizeof loading / sizeof loading[0]; i++)
-        if (strstr(page, loading[i])) fail_msg("%s", loading[i]);
+        if (strstr(page, loading[i]) != NULL) fail_msg("%s", loading[i]);
     assert_int_equal(count_of(page, "http://"), 1);
     assert_int_equal(count_of(page, "http://www.w3.org/2000/svg"), 1);
     assert_int_equal(strncmp(page, "<!doctype html>", 15), 0);

@@ -314,8 +314,8 @@ static void a_store_whose_visit_forks_is_the_parents_and_the_child_is_told(void 
     fflush(NULL);
     hone_status status = hone_store_scan(w->store, NULL, fork_inside, &child, &w->err);
     if (child == 0) {
-        bool told =
-            hone_store_put(w->store, &decision, &w->err) == HONE_UNAVAILABLE && strstr(w->err.message, "forked");
+        bool told = hone_store_put(w->store, &decision, &w->err) == HONE_UNAVAILABLE &&
+                    strstr(w->err.message, "forked") != NULL;
         hone_store_close(&w->store);
         _exit(told && runs_right(w, 2, 8) ? 0 : 1);
     }

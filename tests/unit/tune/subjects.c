@@ -180,7 +180,7 @@ static hone_status prepare_counter(const hone_plan *plan, void **out_state, size
     (void)plan;
     (void)out_scratch_bytes;
     *out_state = calloc(1, sizeof(uint32_t));
-    return *out_state ? HONE_OK : hone_fail_memory(err, "test");
+    return *out_state != NULL ? HONE_OK : hone_fail_memory(err, "test");
 }
 
 static void release_counter(const hone_kernel *kernel, void *state)
@@ -228,7 +228,7 @@ static hone_status prepare_greedy(const hone_plan *plan, void **out_state, size_
 
 static hone_status run_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    if (plan->scratch_bytes != 1000 || !execution || execution->scratch_bytes < 1000) return HONE_KERNEL_FAILED;
+    if (plan->scratch_bytes != 1000 || execution == NULL || execution->scratch_bytes < 1000) return HONE_KERNEL_FAILED;
     if ((uintptr_t)execution->scratch % 64 != 0) return HONE_KERNEL_FAILED;
     memset(execution->scratch, 1, 1000);
     scale(args);
@@ -505,7 +505,7 @@ static hone_status register_subject(hone_registry *registry, const subject *s, b
         {HONE_KERNEL, .algorithm = algorithm, .name = "reference", .platform = HONE_NATIVE, .backend = HONE_ANY,
          .priority = -1, .is_reference = true, .run = run_good},
     };
-    size_t first = s->run ? 0 : 1;
+    size_t first = s->run != NULL ? 0 : 1;
     hone_status status = hone_registry_add_algorithm(registry, &of, builtin, err);
     if (status != HONE_OK) return status;
     return hone_registry_add_kernels(registry, kernels + first, 3 - first, false, builtin, err);

@@ -35,7 +35,7 @@ static hone_decision choice(const ground *g, const char *kernel, int64_t value)
     hone_decision stored = g->contest.decision;
     const hone_kernel_ref *ref = ground_row(g, kernel)->kernel;
     snprintf(stored.kernel, sizeof stored.kernel, "%s", kernel);
-    stored.config = (hone_config){.count = ref->kernel.space ? 1 : 0, .values = {value}};
+    stored.config = (hone_config){.count = ref->kernel.space != NULL ? 1 : 0, .values = {value}};
     return stored;
 }
 

@@ -60,7 +60,7 @@ static void fill(fixture *f)
 static int setup(void **state)
 {
     *state = calloc(1, sizeof(fixture));
-    return *state ? 0 : -1;
+    return *state != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)

@@ -107,7 +107,7 @@ static void every_bad_kernel_loses_with_its_kind_and_harms_nobody(void **state)
         assert_winner(g, "good");
         assert_rejected(g, falls[i].subject, falls[i].failure);
         const char *reason = ground_row(g, falls[i].subject)->reason;
-        if (!strstr(reason, falls[i].words)) fail_msg("%s: '%s'", falls[i].subject, reason);
+        if (strstr(reason, falls[i].words) == NULL) fail_msg("%s: '%s'", falls[i].subject, reason);
     }
 }
 

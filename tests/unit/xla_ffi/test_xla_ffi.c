@@ -24,7 +24,7 @@ static void norm_frame(fake_xla_frame *out, const float *eps)
     fake_xla_argument(out, XLA_FFI_F32, x, 2, matrix);
     fake_xla_argument(out, XLA_FFI_F32, w, 1, vector);
     fake_xla_result(out, XLA_FFI_F32, y, 2, matrix);
-    if (eps) fake_xla_scalar(out, "eps", XLA_FFI_F32, eps);
+    if (eps != NULL) fake_xla_scalar(out, "eps", XLA_FFI_F32, eps);
     fake_xla_string(out, "hone_algorithm", "rms_norm");
 }
 
