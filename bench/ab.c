@@ -1,11 +1,11 @@
-// How often does a contest pick wrong? Two configs of one kernel whose work differs by exactly 2 %, busy neighbours on the
-// machine, and at most so many seconds for a contest: trial by trial, wrong picks are counted. A contest that declares a tie,
-// whatever it then takes, has picked wrong.
+// How often does a contest pick wrong? Two configs of one kernel whose work differs by exactly 2 %, busy neighbours on
+// the machine, and at most so many seconds for a contest: trial by trial, wrong picks are counted. A contest that
+// declares a tie, whatever it then takes, has picked wrong.
 //
 //   bench_ab [TRIALS [SECONDS [NEIGHBOURS [PERCENT]]]]     300 trials of 2 s beside 2 neighbours, 2 %, unless told otherwise
 //
-// The work is a chain of multiplications in registers, each of which waits for the one before: its time is its length. The
-// truth is measured before the neighbours start, and printed.
+// The work is a chain of multiplications in registers, each of which waits for the one before: its time is its length.
+// The truth is measured before the neighbours start, and printed.
 #include "bench.h"
 
 #include <hone/hone.h>
@@ -22,7 +22,7 @@ enum { UNITS = 30000, NEIGHBOURS = 16, BYTES = 1 << 22 };
 
 static int percent = 2;
 
-// The work ---------------------------------------------------------------------------------------------------------
+// The work ------------------------------------------------------------------------------------------------------------
 
 static uint64_t chain(uint64_t seed, int64_t units)
 {
@@ -61,7 +61,7 @@ static void print_truth(void)
         printf("true ratio, before the neighbours start: %.4f (%.4f to %.4f)\n", row.ratio, row.low, row.high);
 }
 
-// Neighbours -------------------------------------------------------------------------------------------------------
+// Neighbours ----------------------------------------------------------------------------------------------------------
 
 // Computes and goes through memory in turn, and never rests.
 static _Noreturn void be_busy(void)
@@ -89,7 +89,7 @@ static void end_neighbours(const pid_t *pids, int count)
     }
 }
 
-// Trials -----------------------------------------------------------------------------------------------------------
+// Trials --------------------------------------------------------------------------------------------------------------
 
 typedef struct tally {
     int trials, slower, ties;

@@ -1,7 +1,7 @@
 // What the benchmarks share: two sides timed in turn, and one line of JSON a row.
 //
-// A row is {"name":..., "hone_ns":..., "peer":..., "peer_ns":..., "ratio":..., "low":..., "high":...}: the two times and
-// the ratio hone / peer of the round whose ratio is the median, and the 95 % interval of that median.
+// A row is {"name":..., "hone_ns":..., "peer":..., "peer_ns":..., "ratio":..., "low":..., "high":...}: the two times
+// and the ratio hone / peer of the round whose ratio is the median, and the 95 % interval of that median.
 #ifndef HONE_BENCH_BENCH_H
 #define HONE_BENCH_BENCH_H
 

@@ -1,4 +1,5 @@
-// What binding costs: plan->run(plan, args, NULL) of an empty kernel over the same empty function called through a pointer.
+// What binding costs: plan->run(plan, args, NULL) of an empty kernel over the same empty function called through a
+// pointer.
 #include "bench.h"
 
 #include <hone/hone.h>
@@ -30,7 +31,8 @@ static int run_plan(void *ctx, uint64_t count)
     return failed;
 }
 
-// The compiler must not see which function it is: volatile makes it load the pointer each time, as the plan's is loaded.
+// The compiler must not see which function it is: volatile makes it load the pointer each time, as the plan's is
+// loaded.
 static int run_pointer(void *ctx, uint64_t count)
 {
     const bound_call *call = ctx;

@@ -1,5 +1,6 @@
-// What hone adds to a launch of CUDA: a bound plan and hone_run against the driver's own cuLaunchKernel of the same function
-// with the same arguments, in turn, on this machine's first GPU. Prints medians of rounds, in nanoseconds a launch.
+// What hone adds to a launch of CUDA: a bound plan and hone_run against the driver's own cuLaunchKernel of the same
+// function with the same arguments, in turn, on this machine's first GPU. Prints medians of rounds, in nanoseconds a
+// launch.
 #include "hone/hone.h"
 #include "platforms/cuda/loaded.h"
 
@@ -11,7 +12,7 @@ enum { ROUNDS = 41, LAUNCHES = 400, ROWS = 64, DIM = 1024 };
 typedef struct subject {
     const hone_op *op;
     const hone_plan *plan;
-    const cuda_loaded *loaded;
+    const hone_cuda_loaded *loaded;
     hone_value args[4];
     void *raw[HONE_MAX_ARGUMENTS];
     uint64_t values[HONE_MAX_ARGUMENTS];

@@ -54,7 +54,7 @@ static int run_lane(void *ctx, uint64_t count)
     return failed;
 }
 
-// Plans --------------------------------------------------------------------------------------------------------------
+// Plans ---------------------------------------------------------------------------------------------------------------
 
 static hone_status bind_peer(
     call_list *list, const bench_operands *operands, const bench_peer *peer, const hone_plan **plan, hone_error *err)
@@ -169,7 +169,7 @@ static bool find_composed(call_list *list, const bench_operands *operands, bench
     return best_ns < INFINITY;
 }
 
-// Lists --------------------------------------------------------------------------------------------------------------
+// Lists ---------------------------------------------------------------------------------------------------------------
 
 static int compare_call(call_list *list, const tuned_call *tuned, bool composed)
 {

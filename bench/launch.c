@@ -1,5 +1,5 @@
-// What hone adds to a run on OpenCL and on XLA: rms_norm of one row through a bound plan beside the driver's own calls for the
-// same kernel, arguments and memory.
+// What hone adds to a run on OpenCL and on XLA: rms_norm of one row through a bound plan beside the driver's own calls
+// for the same kernel, arguments and memory.
 //
 //   bench_launch [PLUGIN]   on the first device of OpenCL, and on XLA's plugin for the CPU where one is named or found
 #include "launch.h"

@@ -5,7 +5,7 @@
 
 static int finish(const launch_subject *s)
 {
-    const opencl_loaded *loaded = s->plan->state;
+    const hone_opencl_loaded *loaded = s->plan->state;
     return loaded->instance->icd.finish(s->execution.stream) != OPENCL_SUCCESS;
 }
 
@@ -17,7 +17,7 @@ static int run_opencl_plan(void *ctx, uint64_t count)
 static int run_opencl_raw(void *ctx, uint64_t count)
 {
     const launch_subject *s = ctx;
-    const opencl_loaded *loaded = s->plan->state;
+    const hone_opencl_loaded *loaded = s->plan->state;
     const opencl_icd *icd = &loaded->instance->icd;
     int failed = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -44,7 +44,7 @@ int launch_opencl(void)
             &s, HONE_OPENCL, (hone_device){HONE_DEVICE_OPENCL, 0},
             (void *[TENSORS]){(void *)4096, (void *)8192, (void *)12288}, &err) != HONE_OK)
         return launch_fail(&err);
-    const opencl_loaded *loaded = s.plan->state;
+    const hone_opencl_loaded *loaded = s.plan->state;
     opencl_result result = OPENCL_SUCCESS;
     for (int i = 0; i < TENSORS; i++)
         s.tensors[i].data = loaded->instance->icd.create_buffer(

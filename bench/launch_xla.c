@@ -5,16 +5,17 @@
 
 #include <stdio.h>
 
-// The plugin's own calls: every buffer is made anew, or those of arguments once; the result's is given away by each run.
+// The plugin's own calls: every buffer is made anew, or those of arguments once; the result's is given away by each
+// run.
 typedef struct raw_xla {
     const launch_subject *s;
     bool keeps;
     pjrt_buffer *kept[TENSORS];
 } raw_xla;
 
-static int make_buffer(const xla_loaded *loaded, const launch_subject *s, uint32_t index, pjrt_buffer **out)
+static int make_buffer(const hone_xla_loaded *loaded, const launch_subject *s, uint32_t index, pjrt_buffer **out)
 {
-    const xla_argument *argument = &loaded->arguments[index];
+    const hone_xla_argument *argument = &loaded->arguments[index];
     pjrt_buffer_from_host arguments = {
         PJRT_HEAD(pjrt_buffer_from_host),
         .client = loaded->client->client,
@@ -25,16 +26,16 @@ static int make_buffer(const xla_loaded *loaded, const launch_subject *s, uint32
         .semantics = argument->is_result ? PJRT_HOST_MUTABLE : PJRT_HOST_IMMUTABLE,
         .device = loaded->device,
     };
-    const xla_plugin *plugin = &loaded->client->plugin;
+    const hone_xla_plugin *plugin = &loaded->client->plugin;
     if (hone_xla_call_quietly(plugin, PJRT_CLIENT_BUFFER_FROM_HOST, &arguments) != HONE_OK) return 1;
     hone_xla_destroy(plugin, PJRT_EVENT_DESTROY, arguments.done);
     *out = arguments.buffer;
     return 0;
 }
 
-static int execute(const xla_loaded *loaded, pjrt_buffer *const buffers[TENSORS])
+static int execute(const hone_xla_loaded *loaded, pjrt_buffer *const buffers[TENSORS])
 {
-    const xla_plugin *plugin = &loaded->client->plugin;
+    const hone_xla_plugin *plugin = &loaded->client->plugin;
     pjrt_buffer *results[1] = {NULL};
     pjrt_buffer *const *const argument_lists[] = {buffers};
     pjrt_buffer **const output_lists[] = {results};
@@ -56,7 +57,7 @@ static int execute(const xla_loaded *loaded, pjrt_buffer *const buffers[TENSORS]
 static int run_xla_raw(void *ctx, uint64_t count)
 {
     raw_xla *raw = ctx;
-    const xla_loaded *loaded = raw->s->plan->state;
+    const hone_xla_loaded *loaded = raw->s->plan->state;
     int failed = 0;
     for (uint64_t i = 0; i < count; i++) {
         pjrt_buffer *buffers[TENSORS] = {NULL};
@@ -83,7 +84,7 @@ int launch_xla(void)
     void *const data[TENSORS] = {memory[0], memory[1], memory[2]};
     bench_row row;
     if (launch_bind(&s, HONE_XLA, (hone_device){HONE_DEVICE_CPU, 0}, data, &err) != HONE_OK) return launch_fail(&err);
-    const xla_loaded *loaded = s.plan->state;
+    const hone_xla_loaded *loaded = s.plan->state;
     raw_xla anew = {.s = &s}, keeping = {.s = &s, .keeps = true};
     if (loaded->argument_count > TENSORS) return fprintf(stderr, "bench_launch: rms_norm takes more than it did\n"), 1;
     int failed = bench_compare((bench_side){launch_run, &s}, (bench_side){run_xla_raw, &keeping}, 0, 2e7, ROUNDS, &row);

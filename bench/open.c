@@ -1,7 +1,7 @@
 // Opening a runtime, as programs do it: once, in a process that has just started, whose pages and symbols nobody has
 // touched. Without a store; and with a SQLite store of 10,000 decisions, with the first look-up in it, since a store is
-// opened by the first miss that asks it. Beside that, opening without a store together with the first operation, for which
-// the devices are looked for; and opening again and again in one process.
+// opened by the first miss that asks it. Beside that, opening without a store together with the first operation, for
+// which the devices are looked for; and opening again and again in one process.
 //
 //   bench_open              prints the rows
 //   bench_open once STORE   opens one runtime and prints the nanoseconds; "none": no store; "operation": none, and the first operation
@@ -31,7 +31,7 @@ static hone_status parse_call(const hone_op *op, int m, int k, hone_call **call,
     return hone_call_parse(hone_allocator_system(), hone_op_signature(op), text, call, err);
 }
 
-// One process ----------------------------------------------------------------------------------------------------
+// One process ---------------------------------------------------------------------------------------------------------
 
 // Asks for a call in the middle of the store and refuses any other answer than the store's.
 static hone_status look_up(hone_runtime *rt, hone_error *err)
@@ -71,7 +71,7 @@ static int open_once(const char *store)
     return status != HONE_OK;
 }
 
-// All of them ----------------------------------------------------------------------------------------------------
+// All of them ---------------------------------------------------------------------------------------------------------
 
 // The kernel and config that hone would take without a store for the call that is looked up later.
 static hone_status decide_middle(const hone_op *op, hone_decision *decision, hone_error *err)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Operands stand at different places in their pages: a load that follows a store to the same place in another page waits
-// for it, or not, as chance will have it, and that would be measured.
+// Operands stand at different places in their pages: a load that follows a store to the same place in another page
+// waits for it, or not, as chance will have it, and that would be measured.
 enum { PAGE = 4096, APART = 1088 };
 
 static uint16_t to_bf16(float value)

@@ -1,5 +1,6 @@
-// How much of the processor a product uses: hone's AVX-512 f32 matmul kernels at 512 x 512 x 512 on one thread, beside a loop
-// of as many multiply-adds on registers in the same process. The bound, 70 % of the loop's rate, is 1 / 0.7 of its time.
+// How much of the processor a product uses: hone's AVX-512 f32 matmul kernels at 512 x 512 x 512 on one thread, beside
+// a loop of as many multiply-adds on registers in the same process. The bound, 70 % of the loop's rate, is 1 / 0.7 of
+// its time.
 #include "kernels/common/peak.h"
 #include "bench.h"
 

@@ -1,5 +1,5 @@
-// Reading lowered programs whole, from bytes to matched operations, beside XLA's and MLIR's own parsers, which read the same
-// files in a process of their own and match nothing.
+// Reading lowered programs whole, from bytes to matched operations, beside XLA's and MLIR's own parsers, which read the
+// same files in a process of their own and match nothing.
 //
 //   bench_read FOLDER SCRIPT PACKAGES      the folder that programs are written to, lowered.py, which does it, and where jax is
 #include "bench.h"

@@ -1,12 +1,12 @@
 // Records what every config of a kernel takes: each verified once, then timed once a pass, all in random order, so that
-// the samples of one config lie apart in time. Writes lines to a log, and goes on where the log ends. scripts/record-spaces
-// runs it in blocks and makes a cache file of Kernel Tuner's form of the log.
+// the samples of one config lie apart in time. Writes lines to a log, and goes on where the log ends.
+// scripts/record-spaces runs it in blocks and makes a cache file of Kernel Tuner's form of the log.
 //
 //   bench_record_space CALL KERNEL[,KERNEL...] LOG SECONDS PASSES
 //
-// The kernels have the same parameters. The log's first line is a JSON object: call, device, kernels, and the configs in
-// their order, each with its kernel. The others are "PASS INDEX FAILURE PREPARE_NS VERIFY_NS BENCHMARK_NS TIME_NS", the
-// failure a word.
+// The kernels have the same parameters. The log's first line is a JSON object: call, device, kernels, and the configs
+// in their order, each with its kernel. The others are "PASS INDEX FAILURE PREPARE_NS VERIFY_NS BENCHMARK_NS TIME_NS",
+// the failure a word.
 //
 // Leaves with 0 when all passes are in the log, 75 when there is more to do, 1 on a failure, 2 on wrong use.
 #include "base/buffer.h"
@@ -53,7 +53,7 @@ static void check(hone_status status, const char *what, const hone_error *err)
     if (status != HONE_OK) stop(what, err);
 }
 
-// Subjects -----------------------------------------------------------------------------------------------------------
+// Subjects ------------------------------------------------------------------------------------------------------------
 
 static bool add_subject(void *ctx, const hone_config *config)
 {
@@ -86,7 +86,7 @@ static void list_kernels(recording *r, char *names)
     }
 }
 
-// The session ----------------------------------------------------------------------------------------------------------
+// The session ---------------------------------------------------------------------------------------------------------
 
 static void open_session(recording *r)
 {
@@ -108,7 +108,7 @@ static void open_session(recording *r)
     hone_buffer_deinit(&answer);
 }
 
-// The log ---------------------------------------------------------------------------------------------------------------
+// The log -------------------------------------------------------------------------------------------------------------
 
 static void write_head(const recording *r)
 {
@@ -155,7 +155,7 @@ static size_t read_log(recording *r, const char *path)
     return done;
 }
 
-// Measuring ---------------------------------------------------------------------------------------------------------------
+// Measuring -----------------------------------------------------------------------------------------------------------
 
 typedef struct costs {
     uint64_t prepare_ns, verify_ns, benchmark_ns;

@@ -1,4 +1,5 @@
-// hone's store beside prepared SQLite, LMDB and ejkernel's PersistentCache: get and put of random keys among 100, 1,000,
+// hone's store beside prepared SQLite, LMDB and ejkernel's PersistentCache: get and put of random keys among 100,
+// 1,000,
 // 10,000 and 1,000,000, in one run.
 //   bench_store [EJKERNEL_CACHE.PY PERSISTENT.PY]   the program that times ejkernel's cache, and the file with the cache
 //   bench_store --in FOLDER                         keeps the stores there, which a second run measures without filling them
@@ -20,7 +21,7 @@ static const char *const operation_names[OPERATIONS] = {"get", "put"};
 // hone's times beside prepared SQLite, for what is compared with them afterwards.
 typedef double hone_times[OPERATIONS][SIZES];
 
-// hone ---------------------------------------------------------------------------------------------------------------
+// hone ----------------------------------------------------------------------------------------------------------------
 
 static void see_decision(void *ctx, const hone_store_decision *decision)
 {
@@ -68,7 +69,7 @@ const bench_store bench_hone = {
     .close = hone_close,
 };
 
-// One store ----------------------------------------------------------------------------------------------------------
+// One store -----------------------------------------------------------------------------------------------------------
 
 typedef struct opened {
     const bench_store *of;
@@ -144,7 +145,7 @@ static int run_put(void *ctx, uint64_t count)
     return failed;
 }
 
-// Beside a peer ------------------------------------------------------------------------------------------------------
+// Beside a peer -------------------------------------------------------------------------------------------------------
 
 static int compare(opened *hone, opened *peer, operation which, const char *bound, double *out_hone_ns)
 {
@@ -200,7 +201,7 @@ static void print_growth(hone_times times)
     }
 }
 
-// ejkernel -----------------------------------------------------------------------------------------------------------
+// ejkernel ------------------------------------------------------------------------------------------------------------
 
 // A line of its program: "put 10000 123.4 120.1 130.9", nanoseconds with their 95 % interval.
 static int print_ejkernel(const char *line, hone_times times)

@@ -1,5 +1,5 @@
-// The prepared statements of SQLite that somebody would write by hand: the file format, the pragmas, the columns and the
-// statements of hone's store, and nothing else: no checksum, and no look at whether two keys have one hash.
+// The prepared statements of SQLite that somebody would write by hand: the file format, the pragmas, the columns and
+// the statements of hone's store, and nothing else: no checksum, and no look at whether two keys have one hash.
 #include "stores.h"
 
 #include <sqlite3.h>

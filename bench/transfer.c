@@ -1,5 +1,6 @@
-// Transfer between shapes, on a table of convolutions with the times of their kernels: each row in turn is taken out, asked
-// for by its neighbours' kernels, and what these take there is what the choice is worth. A second figure is what asking costs.
+// Transfer between shapes, on a table of convolutions with the times of their kernels: each row in turn is taken out,
+// asked for by its neighbours' kernels, and what these take there is what the choice is worth. A second figure is what
+// asking costs.
 //   bench_transfer [TABLE [BOUND]]   "-": standard input; without a table the cost is measured. Leaves with 1 when the best
 //                                    of the first 3 is worse than BOUND.
 //
@@ -49,7 +50,7 @@ static void fail(const char *what, const hone_error *err)
     exit(1);
 }
 
-// Reading ------------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 // "256-13-13-1x1-512-13-13-16-0x0-1x1-1x1-0-NCHW-FP16-F_g32": every size, the layout whole, dtype, direction.
 static void write_spec(char *name, char out[SPEC], char direction[4])
@@ -169,7 +170,7 @@ static void store_row(hone_store *store, const row *r)
     if (hone_store_put(store, &decision, &err) != HONE_OK) fail("decision", &err);
 }
 
-// Leaving one out ----------------------------------------------------------------------------------------------------
+// Leaving one out -----------------------------------------------------------------------------------------------------
 
 typedef struct sums {
     double first, measured, predicted, worst; // logarithms
@@ -247,7 +248,7 @@ static double leave_one_out(const char *path)
     return exp(s.measured / n);
 }
 
-// Cost ---------------------------------------------------------------------------------------------------------------
+// Cost ----------------------------------------------------------------------------------------------------------------
 
 static void matmul_spec(char out[SPEC], int m, int n, int k)
 {

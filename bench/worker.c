@@ -1,5 +1,5 @@
-// What isolation costs: a question to a worker that lives, which every candidate pays, and a new worker, which a candidate
-// pays that has killed or harmed the one before.
+// What isolation costs: a question to a worker that lives, which every candidate pays, and a new worker, which a
+// candidate pays that has killed or harmed the one before.
 #include "bench.h"
 
 #include "tune/isolate/seat.h"

@@ -1,5 +1,5 @@
-// What the handler of hone_call takes over the kernel, on a hit, called as XLA calls it, beside the bound plan of the same
-// call. Both take turns; each figure is the median of the rounds, and the fastest.
+// What the handler of hone_call takes over the kernel, on a hit, called as XLA calls it, beside the bound plan of the
+// same call. Both take turns; each figure is the median of the rounds, and the fastest.
 //
 //   bench_xla_ffi        on the CPU: rms_norm of no rows, so that the call is all there is
 //   bench_xla_ffi cuda   on the first GPU: launches of rms_norm, XLA's stream being the default one

@@ -67,7 +67,8 @@ int cli_exit_code(hone_status status);
 
 // Finds the algorithm of call text and parses it. Prints what failed; the caller releases *call.
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call);
-// The URL of the store that --store or HONE_STORE names, else the default one; "none" when there is none. Prints what failed.
+// The URL of the store that --store or HONE_STORE names, else the default one; "none" when there is none. Prints what
+// failed.
 int cli_store_url(const hone_cli *cli, char *out, size_t size);
 // That store, opened for store commands. Prints what failed.
 int cli_open_store(hone_cli *cli, hone_store **out);
@@ -88,21 +89,25 @@ typedef struct cli_table cli_table;
 cli_table *cli_table_new(size_t columns);
 void cli_table_row(cli_table *table, ...); // `columns` strings
 void cli_table_print(cli_table *table);    // and frees it
-// Rows begun with a mark ("*" or " ") in place of the indent; one with a "*" is bold on a terminal, unless NO_COLOR is set.
+// Rows begun with a mark ("*" or " ") in place of the indent; one with a "*" is bold on a terminal, unless NO_COLOR is
+// set.
 void cli_table_marked(cli_table *table);
 
 // Times for people: "1.31 ms", "0.84 us". Returns out.
 char *cli_time_text(double nanoseconds, char out[32]);
 // A config as a JSON object of the caller's.
 json_t *cli_config_object(const hone_space *space, const hone_config *config);
-// The most that this machine's CPU can do, measured once a boot and kept (peak.c): f32 operations a second, else bytes read a second.
+// The most that this machine's CPU can do, measured once a boot and kept (peak.c): f32 operations a second, else bytes
+// read a second.
 // 0: it cannot be told here, and cli_peak_lacks says why ("" where nothing lacks).
 //   seen  what was reached already: a peak below it is measured again
 double cli_peak(hone_cli *cli, bool arithmetic, double seen);
 const char *cli_peak_lacks(bool arithmetic);
-// The libraries of others that compete, a line each, asked of a worker once a command; "" when none is here or nobody can be asked.
+// The libraries of others that compete, a line each, asked of a worker once a command; "" when none is here or nobody
+// can be asked.
 const char *cli_libraries(hone_cli *cli);
-// The next line, "openblas 0.3.21, core SkylakeX, 2 threads", and whether it runs below the machine's instructions; NULL: no more.
+// The next line, "openblas 0.3.21, core SkylakeX, 2 threads", and whether it runs below the machine's instructions;
+// NULL: no more.
 const char *cli_library_line(const char **text, size_t *out_size, bool *out_below);
 // Whether the library of a kernel does: a comparison with it says nothing.
 bool cli_library_is_below(hone_cli *cli, const char *kernel);
@@ -124,8 +129,8 @@ int cli_result_code(const hone_result *result);
 int cli_print_result(hone_cli *cli, const hone_result *result);
 // Says where it is stored. What was to be stored and is not was told of on the way: EXIT_NO.
 int cli_say_stored(const hone_cli *cli, const hone_result *result);
-// --report FILE and --t4 FILE: whether the files can be written, asked before the work; and writing them (report.c). Print
-// what failed.
+// --report FILE and --t4 FILE: whether the files can be written, asked before the work; and writing them (report.c).
+// Print what failed.
 int cli_check_report(const hone_cli *cli);
 int cli_write_report(const hone_cli *cli, const hone_result *result);
 

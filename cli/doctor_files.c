@@ -50,7 +50,7 @@ static const char *split_path(const char *path, char folder[PATH_SIZE])
     return slash == NULL ? path : slash + 1;
 }
 
-// The store ----------------------------------------------------------------------------------------------------------
+// The store -----------------------------------------------------------------------------------------------------------
 
 // The store says of its own accord what it mended when it was opened and read.
 typedef struct heard {
@@ -145,7 +145,7 @@ void cli_check_system_store(hone_cli *cli, cli_check *out)
     hone_store_close(&store);
 }
 
-// Damage that was met before -----------------------------------------------------------------------------------------
+// Damage that was met before ------------------------------------------------------------------------------------------
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -204,7 +204,7 @@ void cli_check_damage(hone_cli *cli, cli_check *out)
         "none of it is read any more: look into it (hone store verify), tune those calls again, delete the files";
 }
 
-// The disk -----------------------------------------------------------------------------------------------------------
+// The disk ------------------------------------------------------------------------------------------------------------
 
 void cli_check_file_system(hone_cli *cli, cli_check *out)
 {
@@ -230,7 +230,7 @@ void cli_check_file_system(hone_cli *cli, cli_check *out)
     if (!out->ok) out->advice = "free space, or put the store on another disk: set HONE_STORE";
 }
 
-// The lock file ------------------------------------------------------------------------------------------------------
+// The lock file -------------------------------------------------------------------------------------------------------
 
 // Why the registry of this command cannot follow a line; algorithms that only a program registers are the program's.
 static bool is_followed(hone_runtime *rt, const hone_lock_line *line, hone_error *why)

@@ -17,8 +17,8 @@ static hone_os_conditions conditions(void)
 
 static const double much_stolen = 0.02; // of the time: what is seen in times
 
-// What comes from outside while one processor is busy: counters since the start may tell of last month. Watched once, for all
-// checks.
+// What comes from outside while one processor is busy: counters since the start may tell of last month. Watched once,
+// for all checks.
 static hone_os_disturbance watch(void)
 {
     static bool watched;
@@ -119,7 +119,7 @@ void cli_check_load(hone_cli *cli, cli_check *out)
         out->advice = "the host gives this machine's processors to others: tune when it is quieter, or elsewhere";
 }
 
-// Contests -----------------------------------------------------------------------------------------------------------
+// Contests ------------------------------------------------------------------------------------------------------------
 
 typedef struct disturbed {
     size_t decisions, count;

@@ -9,7 +9,7 @@
 
 enum { SHOWN_LINES = 20, JSON_LINES = 1000, PATH_SIZE = 4096 };
 
-// Reports ------------------------------------------------------------------------------------------------------
+// Reports -------------------------------------------------------------------------------------------------------------
 
 // What imports, merges and exports say of single entries: all of what was refused, and everything with --verbose.
 typedef struct report {
@@ -74,7 +74,7 @@ static int read_format(const hone_cli *cli, hone_exchange *out)
     return cli_usage("--format: %s", err.message);
 }
 
-// Importing ----------------------------------------------------------------------------------------------------
+// Importing -----------------------------------------------------------------------------------------------------------
 
 typedef struct importing {
     hone_importer *importer;
@@ -83,7 +83,8 @@ typedef struct importing {
     bool in_folder;
 } importing;
 
-// tokamax ships files of no bytes for what it has not tuned on a device. One that is named without its format is damaged.
+// tokamax ships files of no bytes for what it has not tuned on a device. One that is named without its format is
+// damaged.
 static bool is_passed_over(importing *i, const char *path, const hone_buffer *text)
 {
     const bool may_be_tokamax = i->format == HONE_EXCHANGE_TOKAMAX || (i->format == HONE_EXCHANGE_ANY && i->in_folder);
@@ -138,7 +139,8 @@ static bool is_own_folder(const char *path)
 
 static int add_folder(importing *i, const char *folder, int depth);
 
-// One pass over a folder's names: its plain .json files, or the folders in it. Links are passed over: they lead elsewhere.
+// One pass over a folder's names: its plain .json files, or the folders in it. Links are passed over: they lead
+// elsewhere.
 static int add_names(importing *i, const char *folder, json_t *const *names, size_t count, int depth, bool folders)
 {
     int status = 0;
@@ -219,7 +221,7 @@ int cli_store_import(hone_cli *cli, hone_store *store)
     return status;
 }
 
-// Exporting ----------------------------------------------------------------------------------------------------
+// Exporting -----------------------------------------------------------------------------------------------------------
 
 typedef struct exporting {
     hone_cli *cli;
@@ -334,7 +336,7 @@ int cli_store_export(hone_cli *cli, hone_store *store)
     return status;
 }
 
-// Merging ------------------------------------------------------------------------------------------------------
+// Merging -------------------------------------------------------------------------------------------------------------
 
 static void add_counts(hone_import_report *sum, const hone_import_report *counts)
 {
@@ -366,7 +368,7 @@ int cli_store_merge(hone_cli *cli, hone_store *store)
     return status;
 }
 
-// Comparing ----------------------------------------------------------------------------------------------------
+// Comparing -----------------------------------------------------------------------------------------------------------
 
 static const char *const difference_names[] = {
     [HONE_ONLY_LEFT] = "left",
@@ -453,7 +455,7 @@ int cli_store_diff(hone_cli *cli, hone_store *store)
     return status != 0 ? status : d.choices > 0 ? EXIT_NO : EXIT_DONE;
 }
 
-// Pruning ------------------------------------------------------------------------------------------------------
+// Pruning -------------------------------------------------------------------------------------------------------------
 
 int cli_store_prune(hone_cli *cli, hone_store *store)
 {

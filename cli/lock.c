@@ -31,7 +31,7 @@ typedef struct session {
     json_t *left_out;
 } session;
 
-// What was named -----------------------------------------------------------------------------------------------------
+// What was named ------------------------------------------------------------------------------------------------------
 
 static bool is_call(const named_call *call, const char *algorithm, const char *version, const char *key)
 {
@@ -77,7 +77,7 @@ static void name_device(session *s)
     s->device = here ? hone_runtime_devices(s->cli->rt, &count)[0]->fingerprint : device;
 }
 
-// The store ----------------------------------------------------------------------------------------------------------
+// The store -----------------------------------------------------------------------------------------------------------
 
 static void leave_out(session *s, const hone_store_decision *decision, const char *reason)
 {
@@ -91,7 +91,8 @@ static void leave_out(session *s, const hone_store_decision *decision, const cha
             decision->key.key, "device", decision->key.device, "reason", reason));
 }
 
-// What no line can hold, and what hone itself would not serve from the store, is not pinned. Of kernels that are registered elsewhere it knows nothing.
+// What no line can hold, and what hone itself would not serve from the store, is not pinned. Of kernels that are
+// registered elsewhere it knows nothing.
 static bool is_servable(session *s, const hone_store_decision *decision, hone_error *why)
 {
     hone_runtime *rt = s->cli->rt;
@@ -151,7 +152,7 @@ static int read_stores(session *s, hone_store *store)
     return status == HONE_OK ? 0 : cli_fail(&err);
 }
 
-// The file -----------------------------------------------------------------------------------------------------------
+// The file ------------------------------------------------------------------------------------------------------------
 
 static hone_status split_lines(session *s, const hone_lock *file, hone_error *err)
 {
@@ -164,8 +165,8 @@ static hone_status split_lines(session *s, const hone_lock *file, hone_error *er
     return status;
 }
 
-// A damaged file is in the way of what keeps some of its lines, not of what replaces them all. What never was a lock file
-// is somebody's.
+// A damaged file is in the way of what keeps some of its lines, not of what replaces them all. What never was a lock
+// file is somebody's.
 static bool may_replace(const session *s, hone_error *err)
 {
     if (err->status != HONE_CORRUPT || s->cli->options.check || s->device != NULL || s->call_count > 0) return false;
@@ -214,7 +215,7 @@ static int check_found(session *s, const hone_store *store)
     return EXIT_NO;
 }
 
-// Differences --------------------------------------------------------------------------------------------------------
+// Differences ---------------------------------------------------------------------------------------------------------
 
 static json_t *choice_of(const hone_lock_line *line)
 {
@@ -297,7 +298,7 @@ static void print_difference(void *ctx, const hone_lock_line *locked, const hone
     json_decref(names);
 }
 
-// Answers ------------------------------------------------------------------------------------------------------------
+// Answers -------------------------------------------------------------------------------------------------------------
 
 static void say_unverified(const session *s)
 {

@@ -112,7 +112,7 @@ const cli_command cli_commands[] = {
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 
-// Options --------------------------------------------------------------------------------------------------------
+// Options -------------------------------------------------------------------------------------------------------------
 
 typedef enum option_kind { FLAG, TEXT, SECONDS, PERCENT, NUMBER, COUNT, LIST } option_kind;
 

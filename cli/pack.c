@@ -93,7 +93,8 @@ static void print(listing *all)
     json_decref(all->packs);
 }
 
-// A folder that gave no pack: in words on standard error, in JSON also as a row without a kernel. Returns the exit status.
+// A folder that gave no pack: in words on standard error, in JSON also as a row without a kernel. Returns the exit
+// status.
 static int note_failure(listing *all, const char *folder, const hone_error *why)
 {
     const char *slash = strrchr(folder, '/');

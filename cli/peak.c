@@ -1,5 +1,5 @@
-// What this machine can do at best, for the column "peak". Measuring takes a fifth of a second, all processors and up to 1 GiB
-// within what this process may take; so it is done once a boot, and kept in the user's cache folder.
+// What this machine can do at best, for the column "peak". Measuring takes a fifth of a second, all processors and up
+// to 1 GiB within what this process may take; so it is done once a boot, and kept in the user's cache folder.
 #include "cli.h"
 
 #include "kernels/common/peak.h"
@@ -27,7 +27,7 @@ const char *cli_peak_lacks(bool arithmetic)
     return one_of(&peak, arithmetic) > 0 ? "" : lacks;
 }
 
-// What was kept ------------------------------------------------------------------------------------------------------
+// What was kept -------------------------------------------------------------------------------------------------------
 
 // $XDG_CACHE_HOME/hone/peak.json, else ~/.cache/hone/peak.json; false when there is neither.
 static bool path_of(char *out, size_t size)
@@ -41,7 +41,8 @@ static bool path_of(char *out, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
-// What a peak holds for: this boot of this machine, with these processors, as this hone measures. NULL: nobody can tell.
+// What a peak holds for: this boot of this machine, with these processors, as this hone measures. NULL: nobody can
+// tell.
 static json_t *make_origin(const hone_device_info *cpu)
 {
     char boot[HONE_OS_TEXT_SIZE];
@@ -86,7 +87,7 @@ static void keep(json_t *origin, const hone_peak *best)
     json_decref(root);
 }
 
-// Measuring ----------------------------------------------------------------------------------------------------------
+// Measuring -----------------------------------------------------------------------------------------------------------
 
 static void say_what_lacks(int64_t cache_bytes, int64_t left, const char *by)
 {

@@ -46,7 +46,8 @@ static json_t *document_of(hone_cli *cli, int *status)
     return NULL;
 }
 
-// What another system recorded has its arguments as a spec alone: shown as the call of hone's that they make, if they do.
+// What another system recorded has its arguments as a spec alone: shown as the call of hone's that they make, if they
+// do.
 static hone_call *call_of_spec(hone_cli *cli, const json_t *row)
 {
     const char *spec = text(row, "spec");

@@ -91,8 +91,9 @@ static int print_outcome(const hone_cli *cli, const hone_call *call, const outco
     return out->verified ? EXIT_DONE : EXIT_NO;
 }
 
-// A contest would replace what is stored for the call, which a run must not: what cannot be served here and now, for want
-// of a library or a pack, may be the better choice everywhere else. True: something is stored, and no contest takes place.
+// A contest would replace what is stored for the call, which a run must not: what cannot be served here and now, for
+// want of a library or a pack, may be the better choice everywhere else. True: something is stored, and no contest
+// takes place.
 static bool keep_what_is_stored(hone_cli *cli, const hone_op *op, const hone_call *call)
 {
     hone_runtime *rt = cli->rt;

@@ -44,7 +44,7 @@ static int add_all_warm(const hone_cli *cli, warm *w, const hone_recorded *space
     return status;
 }
 
-// For people -----------------------------------------------------------------------------------------------------------
+// For people ----------------------------------------------------------------------------------------------------------
 
 static void show_steps(const json_t *steps)
 {
@@ -113,7 +113,7 @@ static int print(const hone_cli *cli, const hone_buffer *text)
     return EXIT_DONE;
 }
 
-// Running ------------------------------------------------------------------------------------------------------------
+// Running -------------------------------------------------------------------------------------------------------------
 
 static int simulate(const hone_cli *cli, const hone_recorded *recorded, const warm *w)
 {

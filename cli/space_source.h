@@ -11,7 +11,8 @@ typedef struct cli_space_source {
     hone_recorded *recorded; // NULL: the constraints say what is valid
 } cli_space_source;
 
-// Reads hone's text, Kernel Tuner's T1 JSON, or a recorded space, plain or gzipped. Prints what failed; close also after that.
+// Reads hone's text, Kernel Tuner's T1 JSON, or a recorded space, plain or gzipped. Prints what failed; close also
+// after that.
 int cli_space_open(cli_space_source *source, const char *path);
 void cli_space_close(cli_space_source *source);
 

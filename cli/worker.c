@@ -1,7 +1,9 @@
-// hone-worker: the process in which kernels are tried, so that one that crashes, hangs or writes out of bounds harms nobody.
-// The tuner starts it and talks to it over file descriptor 3. "hone-worker query PATH SHA256 ENTRY" looks a function up in a
-// pack's library: the exit code tells whether it exists, standard output gives the reason if not. "hone-worker devices PLATFORM"
-// opens a platform and its drivers and reports in the same way. "hone-worker libraries" lists the rival libraries it can load.
+// hone-worker: the process in which kernels are tried, so that one that crashes, hangs or writes out of bounds harms
+// nobody.
+// The tuner starts it and talks to it over file descriptor 3. "hone-worker query PATH SHA256 ENTRY" looks a function up
+// in a pack's library: the exit code tells whether it exists, standard output gives the reason if not. "hone-worker
+// devices PLATFORM" opens a platform and its drivers and reports in the same way. "hone-worker libraries" lists the
+// rival libraries it can load.
 #include "kernels/kernels.h"
 #include "kernels/rivals/core.h"
 #include "platforms/native/kernel.h"
@@ -45,8 +47,8 @@ static int ask_devices(const char *name)
     _Exit(status == HONE_OK ? HONE_PLATFORM_OPENED : HONE_PLATFORM_REFUSED);
 }
 
-// What the libraries of others are here, one a line: "!" before those that run below the machine's instructions. They start
-// threads when they are loaded, which a process that forks must not have.
+// What the libraries of others are here, one a line: "!" before those that run below the machine's instructions. They
+// start threads when they are loaded, which a process that forks must not have.
 static int tell_libraries(void)
 {
     hone_rival_facts facts[HONE_RIVAL_FACTS];

@@ -1,4 +1,5 @@
-// Tunes a call, pins what was found in a lock file, and runs with that file and nothing else: what nobody pinned is an error.
+// Tunes a call, pins what was found in a lock file, and runs with that file and nothing else: what nobody pinned is an
+// error.
 #include <hone/hone.h>
 
 #include <stdio.h>

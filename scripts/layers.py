@@ -71,7 +71,7 @@ def folders_in_order(root, module):
     return found.group(1).split() if found else []
 
 
-# Includes ---------------------------------------------------------------------------------------------------------------
+# Includes -------------------------------------------------------------------------------------------------------------
 
 class Includes:
     def __init__(self, root, order):
@@ -130,7 +130,7 @@ class Includes:
                     yield f"{name}:{number}: includes {match.group(2)}: {why}"
 
 
-# Symbols ----------------------------------------------------------------------------------------------------------------
+# Symbols --------------------------------------------------------------------------------------------------------------
 
 class Objects:
     """The objects of libhone and libhone_xla, what each defines, and what each uses of another."""
@@ -224,7 +224,7 @@ class Layers:
                 yield f"src/{user} uses {symbol} of src/{owner}: {why}"
 
 
-# Circles ----------------------------------------------------------------------------------------------------------------
+# Circles --------------------------------------------------------------------------------------------------------------
 
 def strongly_connected(graph):
     """Tarjan's components with more than one node (Depth-first search and linear graph algorithms, 1972), without recursion."""

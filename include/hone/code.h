@@ -1,8 +1,8 @@
 // Code that a platform compiles or loads: what a kernel of cuda or opencl, or of a pack, has in place of functions.
 //
 // Texts are expressions of the language of spaces (docs/spaces.md) over the kernel's parameters, the call's dims and
-// scalars, and the device. docs/cuda.md and docs/opencl.md have the whole with an example. What is said of NVIDIA's GPUs
-// alone is refused on opencl, where a block is a work-group and a thread a work-item.
+// scalars, and the device. docs/cuda.md and docs/opencl.md have the whole with an example. What is said of NVIDIA's
+// GPUs alone is refused on opencl, where a block is a work-group and a thread a work-item.
 #ifndef HONE_CODE_H
 #define HONE_CODE_H
 

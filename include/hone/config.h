@@ -21,7 +21,8 @@ typedef struct hone_config {
 } hone_config;
 
 // Whether measurements were taken with the data in the caches or flushed out of them; and whether only candidates whose
-// results are bit-equal to the default's could win (hone_tune_options.stable). Decisions of each stand beside each other.
+// results are bit-equal to the default's could win (hone_tune_options.stable). Decisions of each stand beside each
+// other.
 typedef enum hone_regime { HONE_WARM = 0, HONE_COLD = 1, HONE_WARM_STABLE = 2, HONE_COLD_STABLE = 3 } hone_regime;
 
 // Who answered a call, in the order in which the chain asks.
@@ -81,8 +82,8 @@ typedef struct hone_evidence {
     char hone_version[16];
     char started[24]; // UTC, "2026-11-20T12:34:56Z"
     char who[64];     // "user@host"; "" unless that was asked for (HONE_RUNTIME_PROVENANCE)
-    // Of an answer that was taken from near calls (HONE_SOURCE_TRANSFER): by what share it is expected to be slower than the
-    // best there is, and which calls those are.
+    // Of an answer that was taken from near calls (HONE_SOURCE_TRANSFER): by what share it is expected to be slower
+    // than the best there is, and which calls those are.
     double predicted_regret;
     char neighbours[400];
 } hone_evidence;

@@ -74,8 +74,8 @@ typedef struct hone_device_info {
     const char *driver;      // name and version of its driver; NULL: it has none, or it is not known
     int32_t capability;      // NVIDIA: compute capability, 90 for 9.0; opencl: the device's OpenCL, 30 for 3.0; else 0
     int32_t clock_mhz;       // the highest; 0: not known
-    // For people, and NULL where there is none or it is not known: "sm_90"; name and version of what runs kernels, and of
-    // what compiles them.
+    // For people, and NULL where there is none or it is not known: "sm_90"; name and version of what runs kernels, and
+    // of what compiles them.
     const char *architecture, *runtime, *compiler;
 } hone_device_info;
 

@@ -1,7 +1,9 @@
-// Moving decisions between stores and programs: hone's own bundles, ejkernel's persistent caches, tokamax's cache files.
+// Moving decisions between stores and programs: hone's own bundles, ejkernel's persistent caches, tokamax's cache
+// files.
 //
-// A bundle is a result document (docs/formats.md). What comes from another system cannot be checked by hone, so it is kept as it
-// came, never served, and handed back unchanged; a loader and a dumper of the caller's can say what it means.
+// A bundle is a result document (docs/formats.md). What comes from another system cannot be checked by hone, so it is
+// kept as it came, never served, and handed back unchanged; a loader and a dumper of the caller's can say what it
+// means.
 #ifndef HONE_INTERCHANGE_H
 #define HONE_INTERCHANGE_H
 
@@ -28,13 +30,14 @@ HONE_API HONE_MUST_CHECK hone_status hone_exchange_parse(const char *name, hone_
 // What another system's configs mean. Texts that a function hands out stay valid until it is called again.
 typedef struct hone_codec {
     size_t struct_size;
-    // Makes a decision of a foreign entry. decision comes with the entry's device, algorithm, version and key; the rest is the
-    // loader's, above all kernel, platform and config, and all may be changed. It is checked against the kernel's
-    // space like any other and stored as not verified.
-    // Returns: HONE_OK; HONE_NOT_FOUND: it says nothing to hone and is kept as it came; else the entry is refused with err's words.
+    // Makes a decision of a foreign entry. decision comes with the entry's device, algorithm, version and key; the rest
+    // is the loader's, above all kernel, platform and config, and all may be changed. It is checked against the
+    // kernel's space like any other and stored as not verified.
+    // Returns: HONE_OK; HONE_NOT_FOUND: it says nothing to hone and is kept as it came; else the entry is refused with
+    // err's words.
     hone_status (*load)(void *ctx, const hone_store_foreign *entry, hone_store_decision *decision, hone_error *err);
-    // Writes a decision as an entry of another system. entry comes with scheme, operation, device and key; the text, one JSON
-    // value, is the dumper's, and the rest may be changed.
+    // Writes a decision as an entry of another system. entry comes with scheme, operation, device and key; the text,
+    // one JSON value, is the dumper's, and the rest may be changed.
     // Returns: HONE_OK; HONE_NOT_FOUND: the decision is left out; else the export fails with err's words.
     hone_status (*dump)(void *ctx, const hone_store_decision *decision, hone_store_foreign *entry, hone_error *err);
     void *ctx;
@@ -77,7 +80,8 @@ typedef struct hone_import_options {
 // Collects documents, and stores what they hold in one transaction.
 typedef struct hone_importer hone_importer;
 
-// rt may be NULL: then nothing is known about kernels, and configs of hone's are taken unchecked (who serves them checks).
+// rt may be NULL: then nothing is known about kernels, and configs of hone's are taken unchecked (who serves them
+// checks).
 // options may be NULL and are copied.
 HONE_API HONE_MUST_CHECK hone_status
 hone_importer_create(hone_runtime *rt, const hone_import_options *options, hone_importer **out, hone_error *err);
@@ -85,7 +89,8 @@ HONE_API void hone_importer_destroy(hone_importer **importer);
 // Reads one document; single entries that are wrong are refused, each with its reason, when the import is committed.
 //   origin  path of the file, for messages; tokamax's operation and device are its name and its folder's
 //   text    at most 1 GiB; copied
-// Returns: HONE_OK; HONE_CORRUPT (no document of that format: nothing of it is taken); HONE_INCOMPATIBLE (of a newer hone);
+// Returns: HONE_OK; HONE_CORRUPT (no document of that format: nothing of it is taken); HONE_INCOMPATIBLE (of a newer
+// hone);
 //          HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_importer_add(
     hone_importer *importer, const char *origin, hone_exchange format, const char *text, size_t size, hone_error *err);
@@ -106,22 +111,22 @@ typedef struct hone_export_options {
     void *ctx;
 } hone_export_options;
 
-// Writes what a store holds as one document: ANY and HONE: a bundle; EJKERNEL and TOKAMAX: that system's entries as they came,
-// and, for ejkernel, the decisions. options may be NULL.
+// Writes what a store holds as one document: ANY and HONE: a bundle; EJKERNEL and TOKAMAX: that system's entries as
+// they came, and, for ejkernel, the decisions. options may be NULL.
 //   out_text  free with hone_text_free
 // Returns: HONE_OK; as hone_store_scan; what a dumper returned.
 HONE_API HONE_MUST_CHECK hone_status
 hone_export(hone_store *store, const hone_export_options *options, char **out_text, size_t *out_size, hone_error *err);
 
 // Visits the names of the files that the store's entries make in a folder, sorted, each once: "hone.json" for a bundle;
-// "flash-attn.json", as it was imported, or "rms_norm.json" for ejkernel; "DEVICE/OPERATION.json" for tokamax. A name has no
-// parts but these, and leads nowhere else.
+// "flash-attn.json", as it was imported, or "rms_norm.json" for ejkernel; "DEVICE/OPERATION.json" for tokamax. A name
+// has no parts but these, and leads nowhere else.
 HONE_API HONE_MUST_CHECK hone_status hone_export_files(
     hone_store *store, hone_exchange format, bool (*visit)(void *ctx, const char *file), void *ctx, hone_error *err);
 
-// Puts what `from` holds into `to`: decisions by the rule of hone_store_merge, measurements and failures where they rest on
-// more, aliases and foreign configs where there are none. Counts of calls are left out: they would be added twice. options may be
-// NULL; its codec is not used.
+// Puts what `from` holds into `to`: decisions by the rule of hone_store_merge, measurements and failures where they
+// rest on more, aliases and foreign configs where there are none. Counts of calls are left out: they would be added
+// twice. options may be NULL; its codec is not used.
 HONE_API HONE_MUST_CHECK hone_status hone_store_merge_from(
     hone_store *to, hone_store *from, const hone_import_options *options, hone_import_report *out, hone_error *err);
 
@@ -132,7 +137,8 @@ typedef enum hone_difference {
     HONE_OTHER_TIMES   // of the same choice
 } hone_difference;
 
-// Visits the keys whose decisions differ, in key order, until visit returns false. left or right is NULL where there is none;
+// Visits the keys whose decisions differ, in key order, until visit returns false. left or right is NULL where there is
+// none;
 // both are borrowed.
 HONE_API HONE_MUST_CHECK hone_status hone_store_diff(
     hone_store *left,
@@ -149,8 +155,8 @@ typedef struct hone_prune_report {
     size_t quarantined;  // records that were set aside
 } hone_prune_report;
 
-// Takes away what can never be served again, of algorithms that are registered here at the same version: others are some other
-// program's. With dry_run it only counts.
+// Takes away what can never be served again, of algorithms that are registered here at the same version: others are
+// some other program's. With dry_run it only counts.
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_prune(hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err);
 

@@ -27,9 +27,9 @@ typedef struct hone_execution {
     int32_t threads;                 // the most that may work at the same time; 1 means the calling thread alone
     hone_parallel_for *parallel_for; // the host's own pool in place of hone's
     void *pool;                      // its first argument
-    // The host's memory of the device, in the order of the stream, in place of the driver's: for a run that needs some beside
-    // its tensors and finds no scratch. NULL in both: there is none. `take` answers NULL when it has none left; what it gives
-    // is given back within the run, behind the launch.
+    // The host's memory of the device, in the order of the stream, in place of the driver's: for a run that needs some
+    // beside its tensors and finds no scratch. NULL in both: there is none. `take` answers NULL when it has none left;
+    // what it gives is given back within the run, behind the launch.
     void *(*take)(void *memory, size_t size);
     void (*give_back)(void *memory, void *taken, size_t size);
     void *memory; // their first argument
@@ -63,8 +63,9 @@ HONE_API void hone_plan_parallel_for(
     void (*body)(void *ctx, int64_t index),
     void *ctx);
 
-// How large an error a kernel may have against the reference: |out - ref| <= absolute + relative * |ref| + scale * eps(dtype) * magnitude,
-// where magnitude is what the reference gives beside the result (for a matrix product, (|a||b|)[i, j]) or else max |ref|.
+// How large an error a kernel may have against the reference: |out - ref| <= absolute + relative * |ref| + scale *
+// eps(dtype) * magnitude, where magnitude is what the reference gives beside the result (for a matrix product,
+// (|a||b|)[i, j]) or else max |ref|.
 // All zero: the defaults of the dtype (docs/tolerance.md).
 typedef struct hone_tolerance {
     double absolute, relative;
@@ -89,8 +90,8 @@ typedef struct hone_algorithm {
     // Returns false to leave this input to the generator.
     bool (*make_input)(const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed);
     // Dims along which a call falls into parts that do not touch each other, so that a large result is verified on
-    // some of them: "m" (rows of a product), "batch heads:kv_heads" (dims split alike are joined by ':'), "..." (the leading
-    // dims). NULL: results are always verified whole. Static text.
+    // some of them: "m" (rows of a product), "batch heads:kv_heads" (dims split alike are joined by ':'), "..." (the
+    // leading dims). NULL: results are always verified whole. Static text.
     const char *independent;
     // In place of `reference`: the name of a kernel of this algorithm, registered before the first contest, that takes
     // tensors of the CPU and has no space. Static text, or that of a pack. NULL: there is none.
@@ -122,9 +123,9 @@ struct hone_kernel {
     hone_status (*prepare)(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
     void (*release)(const hone_kernel *kernel, void *state);
     hone_run_function *run;
-    // What runs, as a number: two plans of this kernel for one call, both prepared, whose numbers are equal and not 0 run
-    // the same code with the same parameters, and are measured once. 0: not known. NULL: configs that differ run different
-    // code.
+    // What runs, as a number: two plans of this kernel for one call, both prepared, whose numbers are equal and not 0
+    // run the same code with the same parameters, and are measured once. 0: not known. NULL: configs that differ run
+    // different code.
     uint64_t (*digest)(const hone_plan *plan);
     const char
         *library; // soname of the library that it calls, "libopenblas.so.0": another version of it makes what was

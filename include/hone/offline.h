@@ -1,7 +1,8 @@
 // Offline tuning of a lowered program: labels -> calls -> tuned -> stored, and a result usable as an overlay.
 //
 // Reads every form that JAX and XLA write: StableHLO text with locations, MLIR bytecode, portable artifacts, jax.export
-// blobs, HLO text and HLO protos before and after optimisation, and gzip of any of them. The form is told by the content.
+// blobs, HLO text and HLO protos before and after optimisation, and gzip of any of them. The form is told by the
+// content.
 #ifndef HONE_OFFLINE_H
 #define HONE_OFFLINE_H
 
@@ -40,13 +41,14 @@ typedef struct hone_program hone_program;
 
 // Reads a program from memory. name is for messages. Bounded memory; damage ends the reading where it is,
 // with a warning in hone_program_note, unless nothing sound was found.
-// Returns: HONE_OK; HONE_UNSUPPORTED (a form that is not read, or of a newer version, by name); HONE_CORRUPT; HONE_OUT_OF_MEMORY.
+// Returns: HONE_OK; HONE_UNSUPPORTED (a form that is not read, or of a newer version, by name); HONE_CORRUPT;
+// HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_program_read(
     hone_runtime *rt, const char *name, const char *text, size_t size, hone_program **out, hone_error *err);
 HONE_API void hone_program_release(hone_program **program);
 HONE_API const char *hone_program_dialect(const hone_program *program); // "stablehlo", "hlo"
-// The form that it came in: "StableHLO text", "MLIR bytecode", "StableHLO portable artifact", "jax.export blob", "HLO text",
-// "HLO proto". Static memory.
+// The form that it came in: "StableHLO text", "MLIR bytecode", "StableHLO portable artifact", "jax.export blob", "HLO
+// text", "HLO proto". Static memory.
 HONE_API const char *hone_program_form(const hone_program *program);
 // A warning about the program as a whole, or NULL: cut short, optimised (labels may be stale), no labels at all.
 HONE_API const char *hone_program_note(const hone_program *program);

@@ -59,9 +59,9 @@ HONE_API hone_context *hone_context_retain(hone_context *context);
 HONE_API void hone_context_release(hone_context **context);
 // A number that no other context of this process ever has; 0 for NULL.
 HONE_API uint64_t hone_context_number(const hone_context *context);
-// What a context says, as a number: the same in every process and runtime for contexts that are derived alike with equal
-// overlays (in any order of their entries), overrides and policies; 0 for NULL and where nothing is said. For what outlives
-// the process and names a context, as compiled programs do.
+// What a context says, as a number: the same in every process and runtime for contexts that are derived alike with
+// equal overlays (in any order of their entries), overrides and policies; 0 for NULL and where nothing is said. For
+// what outlives the process and names a context, as compiled programs do.
 HONE_API uint64_t hone_context_digest(const hone_context *context);
 // The policy of calls that are made under a context, which may be NULL.
 HONE_API hone_policy hone_policy_of(hone_runtime *rt, const hone_context *context);

@@ -1,10 +1,12 @@
-// Packs: kernels that come as a folder with a pack.json, with nothing to compile into the program. docs/packs.md tells how to
-// write one, docs/formats.md has the format.
+// Packs: kernels that come as a folder with a pack.json, with nothing to compile into the program. docs/packs.md tells
+// how to write one, docs/formats.md has the format.
 //
-// Packs are named by HONE_PACK_PATH, folders separated by ':' (each a pack, or a folder of packs), or by hone_pack_load. Those
-// of HONE_PACK_PATH are read when an algorithm is first looked up: a program that calls none pays nothing.
+// Packs are named by HONE_PACK_PATH, folders separated by ':' (each a pack, or a folder of packs), or by
+// hone_pack_load. Those of HONE_PACK_PATH are read when an algorithm is first looked up: a program that calls none pays
+// nothing.
 //
-// What a pack holds is checked before it is used: texts, sizes, the SHA-256 of each file, that none lies outside the folder.
+// What a pack holds is checked before it is used: texts, sizes, the SHA-256 of each file, that none lies outside the
+// folder.
 // A kernel that fails a check loses alone: it stands in the registry where it can be named, never runs, and says why in
 // hone_explain, hone list and hone pack check. A pack is code: who loads one runs it.
 #ifndef HONE_PACK_H
@@ -21,8 +23,9 @@ extern "C" {
 // again does nothing.
 //   folder  borrowed; has pack.json in it. Files are read again when a kernel is prepared, and must then be as they were.
 // Threads: any, while others call.
-// Returns: HONE_OK, also when some or all of the kernels were refused (hone_pack_list says which and why); HONE_NOT_FOUND (no
-// such folder, or no pack.json in it); HONE_CORRUPT (no JSON, or not that of a pack); HONE_INCOMPATIBLE (a later format);
+// Returns: HONE_OK, also when some or all of the kernels were refused (hone_pack_list says which and why);
+// HONE_NOT_FOUND (no such folder, or no pack.json in it); HONE_CORRUPT (no JSON, or not that of a pack);
+// HONE_INCOMPATIBLE (a later format);
 // HONE_IO; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_pack_load(hone_runtime *rt, const char *folder, hone_error *err);
 
@@ -46,7 +49,8 @@ typedef struct hone_pack_entry {
 // Threads: any. Returns: HONE_OK; HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status
 hone_pack_list(hone_runtime *rt, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err);
-// Reads a pack and visits its kernels without registering anything. rt tells which algorithms there are beside the pack's.
+// Reads a pack and visits its kernels without registering anything. rt tells which algorithms there are beside the
+// pack's.
 // Returns as hone_pack_load.
 HONE_API HONE_MUST_CHECK hone_status hone_pack_check(
     hone_runtime *rt,
@@ -55,7 +59,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_pack_check(
     void *ctx,
     hone_error *err);
 
-// Shared libraries of packs ------------------------------------------------------------------------------------------
+// Shared libraries of packs -------------------------------------------------------------------------------------------
 //
 // A library of a pack for platform native has one function that is looked for, and that answers with a table. It needs
 // these headers and links nothing of hone.

@@ -21,10 +21,10 @@ hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algorithm, hone_
 // (algorithm, platform, backend, name)); HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status
 hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err);
-// The same, replacing duplicates. Plans of replaced kernels are made anew at the next call, but for those that are bound: they
-// go on with the kernel that they were bound to. A replaced kernel is freed, with what was made for it, once no bound plan, no
-// list of hone_registry_kernels and no running call, contest or explanation has it. Its functions and user pointer must stay
-// all the same: when the last of them lets go is not told.
+// The same, replacing duplicates. Plans of replaced kernels are made anew at the next call, but for those that are
+// bound: they go on with the kernel that they were bound to. A replaced kernel is freed, with what was made for it,
+// once no bound plan, no list of hone_registry_kernels and no running call, contest or explanation has it. Its
+// functions and user pointer must stay all the same: when the last of them lets go is not told.
 HONE_API HONE_MUST_CHECK hone_status
 hone_replace_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err);
 
@@ -34,8 +34,8 @@ typedef struct hone_query {
     hone_backend backend; // NONE: hardware that is present; ANY: only "any" kernels, then the default backend's; or one
 } hone_query;
 
-// A kernel of the registry. What hone_registry_get gave lives as long as the runtime, also when it was replaced: there is no
-// way to give it back.
+// A kernel of the registry. What hone_registry_get gave lives as long as the runtime, also when it was replaced: there
+// is no way to give it back.
 typedef struct hone_kernel_ref hone_kernel_ref;
 
 // The kernel of highest priority among the matches (then the earliest registered), after bounded fall-backs:
@@ -58,8 +58,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_kernel_run(
 HONE_API HONE_MUST_CHECK hone_status
 hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err);
 HONE_API void hone_names_free(hone_runtime *rt, char ***names);
-// The kernels of an algorithm by falling priority; none for an unknown one. Free with hone_kernels_free: until then each lives,
-// also when it is replaced meanwhile.
+// The kernels of an algorithm by falling priority; none for an unknown one. Free with hone_kernels_free: until then
+// each lives, also when it is replaced meanwhile.
 HONE_API HONE_MUST_CHECK hone_status hone_registry_kernels(
     hone_runtime *rt, const char *algorithm, const hone_kernel_ref ***out_kernels, size_t *out_count, hone_error *err);
 HONE_API void hone_kernels_free(hone_runtime *rt, const hone_kernel_ref ***kernels);

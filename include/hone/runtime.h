@@ -43,9 +43,9 @@ typedef struct hone_runtime_options {
 } hone_runtime_options;
 
 // Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to the log and
-// in hone_explain. The store is opened at the first miss that asks it, and devices are looked for by the first call that
-// needs them: a driver can take longer to wake than a program that never uses it takes to run. A lock file is read now,
-// and one that cannot be read is a failure: a program that was meant to be pinned must not run unpinned.
+// in hone_explain. The store is opened at the first miss that asks it, and devices are looked for by the first call
+// that needs them: a driver can take longer to wake than a program that never uses it takes to run. A lock file is read
+// now, and one that cannot be read is a failure: a program that was meant to be pinned must not run unpinned.
 //   options  NULL: all defaults; borrowed for the call
 // Threads: every function that takes a runtime may be called from any thread, except open and close.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (an environment value or option that is none); HONE_OUT_OF_MEMORY; and what
@@ -57,10 +57,12 @@ HONE_API void hone_runtime_close(hone_runtime **rt);
 
 // The devices of every platform that has some. Borrowed from the runtime.
 HONE_API const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count);
-// Whether a platform can run here; *out_reason (may be NULL) says why not and what to install, else NULL. Static or runtime's memory.
+// Whether a platform can run here; *out_reason (may be NULL) says why not and what to install, else NULL. Static or
+// runtime's memory.
 HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason);
-// What runs the kernels of a platform that has no devices itself, and of which version: lines for people, cut to size bytes
-// with a NUL. "": its devices say it, or it is not here. May load libraries. Returns the bytes that the whole takes without the NUL.
+// What runs the kernels of a platform that has no devices itself, and of which version: lines for people, cut to size
+// bytes with a NUL. "": its devices say it, or it is not here. May load libraries. Returns the bytes that the whole
+// takes without the NUL.
 HONE_API size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size);
 
 // Streams of a device: what hone_execution.stream is, NULL for the default one.

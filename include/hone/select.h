@@ -25,8 +25,8 @@ typedef struct hone_decision {
     bool verified;
     bool bucketed; // found under the bucket's key
     bool system;   // found in the system store, under the user's
-    // Not "": it was measured in an environment that differs in something that counts (docs/fingerprints.md), and this says in
-    // what. It is served, and noted so that `hone tune --recorded` measures it again.
+    // Not "": it was measured in an environment that differs in something that counts (docs/fingerprints.md), and this
+    // says in what. It is served, and noted so that `hone tune --recorded` measures it again.
     char changed[128];
     hone_evidence evidence;
 } hone_decision;
@@ -47,7 +47,8 @@ typedef void hone_sink(void *ctx, const char *text, size_t size);
 HONE_API HONE_MUST_CHECK hone_status
 hone_explain(const hone_op *op, const hone_call *call, hone_format format, hone_sink *sink, void *ctx, hone_error *err);
 
-// The memory cache, keyed (fingerprint, algorithm@version, call key); get sees the overlays of the current context first.
+// The memory cache, keyed (fingerprint, algorithm@version, call key); get sees the overlays of the current context
+// first.
 // device NULL: the CPU's fingerprint.
 HONE_API HONE_MUST_CHECK hone_status hone_cache_get(
     hone_runtime *rt, const char *device, const char *algorithm, const char *key, hone_decision *out, hone_error *err);

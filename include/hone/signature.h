@@ -128,9 +128,11 @@ HONE_API const char *hone_call_text(const hone_call *call);
 HONE_API const char *hone_call_spec(const hone_call *call);
 HONE_API const char *hone_call_key(const hone_call *call); // 16 lower-case hex digits
 // The call with every "~pow2" dim rounded up to a power of two (tensor shapes follow; no data), whose key is
-// looked up after the exact one. *out is NULL when nothing in the signature is bucketed or the bucket is the call itself.
-// upper = true: the bucket's upper end; false: its middle (3/4 of the upper end). Data pointers are dropped; a view that
-// is not row-major keeps its strides. HONE_INVALID_ARGUMENT when the rounded call breaks a condition of the signature.
+// looked up after the exact one. *out is NULL when nothing in the signature is bucketed or the bucket is the call
+// itself.
+// upper = true: the bucket's upper end; false: its middle (3/4 of the upper end). Data pointers are dropped; a view
+// that is not row-major keeps its strides. HONE_INVALID_ARGUMENT when the rounded call breaks a condition of the
+// signature.
 HONE_API HONE_MUST_CHECK hone_status
 hone_call_bucket(const hone_call *call, bool upper, hone_call **out, hone_error *err);
 

@@ -57,8 +57,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_space_bind(
     hone_error *err);
 HONE_API void hone_bound_space_release(hone_bound_space **space);
 // Calls visit for each valid config in the order of the text (last parameter fastest) until it returns false. config is
-// borrowed for the visit. After a failure some configs may have been visited. Any thread, several at once: a bound space
-// never changes.
+// borrowed for the visit. After a failure some configs may have been visited. Any thread, several at once: a bound
+// space never changes.
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_enumerate(
     const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err);
 // The number of valid configs; UINT64_MAX when there are more than that. Nothing is enumerated: parameters that no
@@ -81,8 +81,9 @@ HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_rank(const hone_bound_space *space, const hone_config *config, uint64_t *out_rank, hone_error *err);
 // Up to count distinct valid configs, uniformly, in random order, the same for the same seed; *out_count says how many:
 // fewer than count when there are no more. By rank where configs have one (a larger sample then begins with the smaller
-// one of the same seed); else by drawing until the constraints hold, at most 4,000,000 times, and when that finds too little
-// by enumerating through a reservoir. Of a space with more than 10^7 values to try for that, what was drawn is all there is;
+// one of the same seed); else by drawing until the constraints hold, at most 4,000,000 times, and when that finds too
+// little by enumerating through a reservoir. Of a space with more than 10^7 values to try for that, what was drawn is
+// all there is;
 // HONE_UNSUPPORTED when that is nothing. Takes seconds at most.
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_sample(
     const hone_bound_space *space,
@@ -105,8 +106,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_bound_space_neighbours(
     void *ctx,
     hone_error *err);
 // The config of the defaults ("default LITERAL", else a parameter's first value); when the constraints
-// refuse it, the first valid config. HONE_NOT_FOUND when the space is empty for this call; HONE_UNSUPPORTED when 20,000,000
-// values tried in the order of the text led to none.
+// refuse it, the first valid config. HONE_NOT_FOUND when the space is empty for this call; HONE_UNSUPPORTED when
+// 20,000,000 values tried in the order of the text led to none.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_default(const hone_bound_space *space, hone_config *out_config, hone_error *err);
 // HONE_OK when config is one of the space's and every constraint holds; else HONE_INVALID_ARGUMENT with which fails.

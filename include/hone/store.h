@@ -5,8 +5,8 @@
 //
 // A store may be shared by threads and, in a file, by processes. A visit sees records borrowed, for the time of
 // its call, and under the store's lock: it keeps what it wants and returns; calling the same store from it is
-// refused. A record that fails its checksum, or cannot be one, is set aside (hone_store_quarantine), told to the log and
-// counts as missing.
+// refused. A record that fails its checksum, or cannot be one, is set aside (hone_store_quarantine), told to the log
+// and counts as missing.
 #ifndef HONE_STORE_H
 #define HONE_STORE_H
 
@@ -87,8 +87,9 @@ typedef struct hone_store_foreign {
     const char *origin; // file that it came from; may be NULL
 } hone_store_foreign;
 
-// Opens by URL. The path of "sqlite:" and "json:" is created with its folders. HONE_STORE_SYNC=full makes every put wait for the
-// disk; normal, the default, may lose the last ones when the power fails, never the file ("json:" always waits).
+// Opens by URL. The path of "sqlite:" and "json:" is created with its folders. HONE_STORE_SYNC=full makes every put
+// wait for the disk; normal, the default, may lose the last ones when the power fails, never the file ("json:" always
+// waits).
 // Threads: every function of a store may be called from any thread.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (no such URL); HONE_UNSUPPORTED (a kind that is not there yet);
 //          HONE_IO; HONE_CORRUPT; HONE_INCOMPATIBLE (a newer schema).
@@ -99,13 +100,15 @@ hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hon
 typedef struct hone_store_options {
     size_t struct_size;
     hone_allocator allocator; // reallocate NULL: the system's
-    // Told once of each thing that is not as it should be and that the store mended or goes on without: damage and where
-    // it went, a disk that is no place for a store. Called under the store's lock, as a visit is. level 0 error, 1 warning.
+    // Told once of each thing that is not as it should be and that the store mended or goes on without: damage and
+    // where it went, a disk that is no place for a store. Called under the store's lock, as a visit is. level 0 error,
+    // 1 warning.
     void (*log)(void *ctx, int level, const char *message);
     void *log_ctx;
-    // Nothing is written to the store or beside it, be it allowed or not: no record, no lock, no folder, no newer schema, and a
-    // damaged file stays where it is. The file must be there, and who replaces it does so as a whole: it is looked at without
-    // locks, unless somebody writes to it just now. Only "sqlite:" can; others are HONE_UNSUPPORTED.
+    // Nothing is written to the store or beside it, be it allowed or not: no record, no lock, no folder, no newer
+    // schema, and a damaged file stays where it is. The file must be there, and who replaces it does so as a whole: it
+    // is looked at without locks, unless somebody writes to it just now. Only "sqlite:" can; others are
+    // HONE_UNSUPPORTED.
     bool read_only;
 } hone_store_options;
 
@@ -151,8 +154,8 @@ typedef void hone_merge_visit(void *ctx, size_t index, hone_merge_outcome outcom
 //   5. the one measured first stays, unless the later is faster beyond the noise: its whole 95 % interval lies below the
 //      other's, or its contest timed the other as the runner-up and the ratio's interval lies above 1
 // When evidence says not when, what is stored counts as measured first. The loser is kept in the winner's evidence,
-// under "also": the last four that differ in kernel, config or revision. A decision whose canonical text differs from the
-// stored one's is another call's and is not taken.
+// under "also": the last four that differ in kernel, config or revision. A decision whose canonical text differs from
+// the stored one's is another call's and is not taken.
 //   on_outcome  called once for each decision in order, after all are stored; reason is static; may be NULL
 // Returns: as hone_store_put_all; on failure the store is as it was and nothing is visited.
 HONE_API HONE_MUST_CHECK hone_status hone_store_merge(
@@ -255,7 +258,8 @@ typedef struct hone_store_health {
     uint64_t quarantined; // set aside now and before
 } hone_store_health;
 // Reads all that the store holds, and sets aside what is damaged.
-// Returns: HONE_OK, also when there was damage; HONE_CORRUPT: the file itself is damaged, and records may be missing. What is
+// Returns: HONE_OK, also when there was damage; HONE_CORRUPT: the file itself is damaged, and records may be missing.
+// What is
 //          sound is carried over into a new store, where it can be written (docs/store.md): verify that one;
 //          HONE_BUSY, HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_error *err);

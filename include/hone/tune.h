@@ -50,12 +50,13 @@ typedef struct hone_tune_options {
     // How often the call will be made: stop when what the next candidate can be expected to save over them is less than
     // what it costs to try it. 0: not known, nothing stops for it.
     double expected_calls;
-    // Of hone_tune_recorded and hone_offline: at most so long for all calls together. Each gets a first slice; the rest goes
-    // slice by slice where the number of calls, times their time, times what a further step is expected to gain is
+    // Of hone_tune_recorded and hone_offline: at most so long for all calls together. Each gets a first slice; the rest
+    // goes slice by slice where the number of calls, times their time, times what a further step is expected to gain is
     // largest (with a store, and without fresh: else all get equal shares). 0: every call has `seconds`.
     double batch_seconds;
     // Only candidates whose results have the very bits of the default's, on several made-up inputs, NaN, infinities and
-    // subnormal numbers among them, may win: tuning cannot change what a program computes. The decision's regime says so.
+    // subnormal numbers among them, may win: tuning cannot change what a program computes. The decision's regime says
+    // so.
     bool stable;
 } hone_tune_options;
 
@@ -114,10 +115,10 @@ HONE_API HONE_MUST_CHECK hone_status hone_tune_text(
 HONE_API HONE_MUST_CHECK hone_status
 hone_tune_recorded(hone_runtime *rt, const hone_tune_options *options, hone_result **out_result, hone_error *err);
 
-// Measures stored choices again beside their runners-up and the default, in interleaved rounds, and changes nothing in the
-// store. A choice has not passed when it fell out, when another is surely faster and by more than the threshold, or when
-// its environment has changed and it is surely slower than it was by more than that; of the latter two, when it is so in
-// a second look after all others as well.
+// Measures stored choices again beside their runners-up and the default, in interleaved rounds, and changes nothing in
+// the store. A choice has not passed when it fell out, when another is surely faster and by more than the threshold, or
+// when its environment has changed and it is surely slower than it was by more than that; of the latter two, when it is
+// so in a second look after all others as well.
 //   calls      call texts; count 0: every decision of this machine's devices in the user's store
 //   threshold  share that is allowed, .05 is 5 %
 //   options    seconds (a call; 0: 5), candidate_seconds, wait_seconds, isolation, tolerance, seed, platform and kernel (of
@@ -148,15 +149,15 @@ HONE_API const hone_decision *hone_result_decision(const hone_result *result, si
 HONE_API const char *hone_result_call(const hone_result *result, size_t index);
 // The result document (formats.md); free with hone_text_free.
 HONE_API HONE_MUST_CHECK hone_status hone_result_json(const hone_result *result, char **out_text, hone_error *err);
-// One HTML page to look at in a browser, which loads nothing from anywhere: every config that was tried as a point, the best
-// so far, parameters, the finals, kernels with their reasons, the environment. What was tried is known of results that
-// hone_tune and hone_tune_recorded gave, not of one that was parsed. Free with hone_text_free.
+// One HTML page to look at in a browser, which loads nothing from anywhere: every config that was tried as a point, the
+// best so far, parameters, the finals, kernels with their reasons, the environment. What was tried is known of results
+// that hone_tune and hone_tune_recorded gave, not of one that was parsed. Free with hone_text_free.
 HONE_API HONE_MUST_CHECK hone_status hone_result_report(const hone_result *result, char **out_text, hone_error *err);
 HONE_API void hone_text_free(char *text);
 HONE_API HONE_MUST_CHECK hone_status
 hone_result_parse(hone_runtime *rt, const char *json, size_t size, hone_result **out, hone_error *err);
-// Both results' entries; of two for one call and regime the one that hone_store_merge would keep, b's coming to a's. The
-// results are of one device, else HONE_INVALID_ARGUMENT.
+// Both results' entries; of two for one call and regime the one that hone_store_merge would keep, b's coming to a's.
+// The results are of one device, else HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status
 hone_result_merge(const hone_result *a, const hone_result *b, hone_result **out, hone_error *err);
 HONE_API HONE_MUST_CHECK hone_status

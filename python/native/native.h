@@ -79,7 +79,8 @@ PyObject *native_raise(const hone_error *err);
 
 // --- log.c
 
-// A log callback of hone's: what comes goes to Python's logging, soon. Needs no lock of the interpreter's; ctx is not used.
+// A log callback of hone's: what comes goes to Python's logging, soon. Needs no lock of the interpreter's; ctx is not
+// used.
 void native_log(void *ctx, int level, const char *text);
 
 // --- tensors.c
@@ -157,8 +158,8 @@ bool native_arguments_take(
 void native_arguments_release(native_arguments *arguments);
 // The call that the arguments describe; *out is the caller's.
 bool native_arguments_describe(const native_arguments *arguments, native_operation *operation, hone_call **out);
-// Makes the results that were left out, as arrays like the first argument. Returns what the call gives back: one result,
-// or a tuple. A new reference.
+// Makes the results that were left out, as arrays like the first argument. Returns what the call gives back: one
+// result, or a tuple. A new reference.
 PyObject *native_arguments_results(native_arguments *arguments, native_operation *operation, PyObject **made);
 
 // --- contexts.c

@@ -243,7 +243,8 @@ static PyObject *method_record(PyObject *object, PyObject *on)
     Py_RETURN_NONE;
 }
 
-// Called under the store's lock and without the interpreter's: a thread that waits for the first must not hold the second.
+// Called under the store's lock and without the interpreter's: a thread that waits for the first must not hold the
+// second.
 static bool append_invocation(void *ctx, const hone_store_invocation *row)
 {
     PyObject **list = ctx;

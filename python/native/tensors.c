@@ -136,7 +136,8 @@ static bool open_interface(PyObject *array, const hone_dtype_info *info, native_
 
 // --- descriptions
 
-// The name of "float32", numpy.dtype("float32"), numpy.float32 or jax.numpy.float32; NULL without an exception for others.
+// The name of "float32", numpy.dtype("float32"), numpy.float32 or jax.numpy.float32; NULL without an exception for
+// others.
 static PyObject *dtype_name(PyObject *named)
 {
     static const char *const fields[] = {"name", "__name__"};

@@ -1,8 +1,8 @@
-// What a function relies on and does not check: "the lock is held", "sorted", "aligned", "index < count". A broken one is a
-// defect of hone, never the caller's or the world's: those get a status.
+// What a function relies on and does not check: "the lock is held", "sorted", "aligned", "index < count". A broken one
+// is a defect of hone, never the caller's or the world's: those get a status.
 //
-// In builds without NDEBUG (dev, clang, asan, tsan, fuzz) a broken assertion prints itself and aborts. In release builds the
-// condition is compiled, so that it cannot rot, and never evaluated.
+// In builds without NDEBUG (dev, clang, asan, tsan, fuzz) a broken assertion prints itself and aborts. In release
+// builds the condition is compiled, so that it cannot rot, and never evaluated.
 #ifndef HONE_BASE_ASSERT_H
 #define HONE_BASE_ASSERT_H
 

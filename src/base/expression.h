@@ -9,8 +9,9 @@
 
 #include "base/lexer.h"
 
-// Resolves names while compiling: gives a slot number, or false for an unknown name. `x.shape[i]`, `x.ndim` and `device.l1_bytes` are
-// asked for as name = "x.shape" with index i (>= 0), "x.ndim" and "device.l1_bytes" with index -1. name is a view of the source.
+// Resolves names while compiling: gives a slot number, or false for an unknown name. `x.shape[i]`, `x.ndim` and
+// `device.l1_bytes` are asked for as name = "x.shape" with index i (>= 0), "x.ndim" and "device.l1_bytes" with index
+// -1. name is a view of the source.
 typedef struct hone_expression_names {
     bool (*resolve)(void *ctx, hone_view name, int64_t index, uint32_t *out_slot);
     void *ctx;

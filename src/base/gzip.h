@@ -7,8 +7,8 @@
 
 // True when the bytes begin as gzip does.
 bool hone_is_gzip(const void *bytes, size_t size);
-// Appends what size bytes of gzip unpack to, several members one behind another as well. What was unpacked before the bytes went
-// wrong, or ended, is good and stays: *out_cut says so.
+// Appends what size bytes of gzip unpack to, several members one behind another as well. What was unpacked before the
+// bytes went wrong, or ended, is good and stays: *out_cut says so.
 //   where, name  for messages
 // Returns: HONE_OK; HONE_CORRUPT (it unpacks to more than limit bytes); HONE_OUT_OF_MEMORY.
 hone_status hone_gunzip(

@@ -20,7 +20,8 @@ uint64_t hone_hash64(const void *bytes, size_t size);
 // A number for what was hashed so far and for what comes now.
 uint64_t hone_hash64_add(uint64_t so_far, const void *bytes, size_t size);
 
-// Another hash, for tables of names: most of those have at most 16 bytes, which it takes as two numbers that may overlap.
+// Another hash, for tables of names: most of those have at most 16 bytes, which it takes as two numbers that may
+// overlap.
 static inline uint64_t hone_hash_name(const char *name, size_t size)
 {
     uint64_t low = 0, high = 0;
@@ -37,7 +38,8 @@ static inline uint64_t hone_hash_name(const char *name, size_t size)
         for (size_t i = 0; i < size; i++)
             low = low << 8 | (unsigned char)name[i];
     }
-    // The upper half of a product mixes what its lower half only moves up; the sum keeps names apart whose one half makes it zero.
+    // The upper half of a product mixes what its lower half only moves up; the sum keeps names apart whose one half
+    // makes it zero.
     __extension__ unsigned __int128 product =
         (unsigned __int128)(low ^ UINT64_C(0xa0761d6478bd642f)) * (high ^ UINT64_C(0xe7037ed1a0b428db));
     return ((uint64_t)product ^ (uint64_t)(product >> 64)) + low + high * UINT64_C(0x9fb21c651e98df25) + size;

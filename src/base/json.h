@@ -7,7 +7,8 @@
 #include <jansson.h>
 
 // Appends text as a JSON string in quotes, as Python's json.dumps does: everything outside printable ASCII
-// (and 0x7f) as \uXXXX in lower hex, with surrogate pairs; \" \\ \n \r \t \b \f short. Bytes that are no UTF-8 become \ufffd.
+// (and 0x7f) as \uXXXX in lower hex, with surrogate pairs; \" \\ \n \r \t \b \f short. Bytes that are no UTF-8 become
+// \ufffd.
 void hone_json_string(hone_buffer *buffer, const char *text, size_t size);
 // Appends "name":"text", and null for a text that is NULL. The name is plain ASCII.
 void hone_json_field(hone_buffer *buffer, const char *name, const char *text);

@@ -9,7 +9,7 @@
 
 static const char where[] = "json.text";
 
-// Checking -----------------------------------------------------------------------------------------------------
+// Checking ------------------------------------------------------------------------------------------------------------
 
 typedef struct check {
     const char *start, *at, *end;
@@ -204,7 +204,7 @@ hone_status hone_json_text_check(hone_view text, hone_json_dialect dialect, hone
     return ok ? HONE_OK : fail_at(&c, err);
 }
 
-// Walking ------------------------------------------------------------------------------------------------------
+// Walking -------------------------------------------------------------------------------------------------------------
 
 static const char *past_space(const char *at, const char *end)
 {
@@ -308,7 +308,7 @@ bool hone_json_is_null(hone_view value)
     return hone_view_is(value, "null");
 }
 
-// Decoding -----------------------------------------------------------------------------------------------------
+// Decoding ------------------------------------------------------------------------------------------------------------
 
 static ucs4_t unit_at(const char *digits)
 {

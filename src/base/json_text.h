@@ -25,7 +25,8 @@ typedef struct hone_json_walk {
 hone_json_walk hone_json_walk_of(hone_view value);
 // The next one; false at the end. key, as written with its quotes, is empty in an array.
 bool hone_json_walk_next(hone_json_walk *walk, hone_view *out_key, hone_view *out_value);
-// The last member of that name, as Python and jansson take it; empty when there is none. Compares names without escapes.
+// The last member of that name, as Python and jansson take it; empty when there is none. Compares names without
+// escapes.
 hone_view hone_json_member(hone_view object, const char *name);
 
 bool hone_json_is_object(hone_view value);
@@ -33,7 +34,8 @@ bool hone_json_is_array(hone_view value);
 bool hone_json_is_string(hone_view value);
 bool hone_json_is_number(hone_view value);
 bool hone_json_is_null(hone_view value);
-// Appends what a string stands for. False, with nothing appended, when that is no C text: a NUL, or half of a surrogate pair.
+// Appends what a string stands for. False, with nothing appended, when that is no C text: a NUL, or half of a surrogate
+// pair.
 // Running out of memory shows as out->failed.
 bool hone_json_decode(hone_view string, hone_buffer *out);
 // Appends a checked value without the space between its parts.

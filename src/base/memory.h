@@ -16,9 +16,11 @@ static inline hone_allocator hone_allocator_given(hone_allocator allocator)
 void *hone_alloc(const hone_allocator *allocator, size_t size);
 // Zeroed array; NULL also when count * size overflows.
 void *hone_alloc_array(const hone_allocator *allocator, size_t count, size_t size);
-// Grows or shrinks a block of hone_alloc (or NULL); new bytes are zero. The old block stays valid when NULL is returned.
+// Grows or shrinks a block of hone_alloc (or NULL); new bytes are zero. The old block stays valid when NULL is
+// returned.
 void *hone_resize(const hone_allocator *allocator, void *block, size_t size);
-// Doubles *capacity (at least 8) of an array of size-byte elements until it holds `needed`; false: array and capacity as they were.
+// Doubles *capacity (at least 8) of an array of size-byte elements until it holds `needed`; false: array and capacity
+// as they were.
 bool hone_grow(const hone_allocator *allocator, void *array_pointer, size_t *capacity, size_t needed, size_t size);
 void hone_free(const hone_allocator *allocator, void *block);
 // A NUL-terminated copy of size bytes of text (hone_alloc'ed); NULL when there is no memory.

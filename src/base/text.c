@@ -37,7 +37,8 @@ static bool is_ascii(const char *text, size_t size)
     return true;
 }
 
-// Whether one of eight bytes is a control character: below a space, or 0x7f. A borrow marks no byte but behind one that is.
+// Whether one of eight bytes is a control character: below a space, or 0x7f. A borrow marks no byte but behind one that
+// is.
 static bool have_control(uint64_t bytes)
 {
     const uint64_t below = (bytes - EACH(0x20)) & ~bytes, other = bytes ^ EACH(0x7f);

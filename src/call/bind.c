@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static hone_status wrong(binder *b, const 
     return hone_fail(b->err, HONE_INVALID_ARGUMENT, where, "%s: %s", b->signature->name, words);
 }
 
-static hone_status wrong_value(binder *b, const parameter *p, const hone_value *given, const char *expected)
+static hone_status wrong_value(binder *b, const hone_call_parameter *p, const hone_value *given, const char *expected)
 {
     hone_buffer came;
     hone_buffer_init(&came, b->call->arena.allocator);
@@ -51,7 +51,7 @@ static hone_status wrong_value(binder *b, const parameter *p, const hone_value *
 
 static hone_status take_missing(binder *b, size_t i)
 {
-    const parameter *p = &b->signature->parameters[i];
+    const hone_call_parameter *p = &b->signature->parameters[i];
     b->call->values[i] = hone_of_none();
     if (p->shown.is_result) {
         b->call->inferred[i] = true;
@@ -65,7 +65,7 @@ static hone_status take_missing(binder *b, size_t i)
     return wrong(b, "%s is missing, expected %s", p->shown.name, p->shown.type_text);
 }
 
-static hone_status copy_string(binder *b, const parameter *p, hone_value *value)
+static hone_status copy_string(binder *b, const hone_call_parameter *p, hone_value *value)
 {
     const char *text = value->as.string;
     if (text == NULL || !hone_text_is_utf8(text, strlen(text)))
@@ -76,7 +76,7 @@ static hone_status copy_string(binder *b, const parameter *p, hone_value *value)
 
 static hone_status take_value(binder *b, size_t i, const hone_value *given)
 {
-    const parameter *p = &b->signature->parameters[i];
+    const hone_call_parameter *p = &b->signature->parameters[i];
     hone_value *value = &b->call->values[i];
     if (!hone_value_coerce(&p->shown, given, value)) return wrong_value(b, p, given, p->shown.type_text);
     return value->tag == HONE_VALUE_STRING ? copy_string(b, p, value) : HONE_OK;
@@ -120,7 +120,7 @@ static hone_status check_device(binder *b, const char *name, hone_device device)
         hone_device_type_name(first.type), first.id);
 }
 
-static hone_status check_tensor(binder *b, const parameter *p, const hone_tensor *tensor)
+static hone_status check_tensor(binder *b, const hone_call_parameter *p, const hone_tensor *tensor)
 {
     const char *name = p->shown.name;
     if (tensor == NULL) return wrong(b, "%s is a NULL tensor, expected %s", name, p->shown.type_text);
@@ -196,7 +196,7 @@ static hone_scalar scalar_of(const hone_value *value)
 
 static hone_status take_fact(binder *b, size_t i)
 {
-    const slot *s = &b->signature->slots[i];
+    const hone_call_slot *s = &b->signature->slots[i];
     hone_call *call = b->call;
     const hone_value *value = &call->values[s->parameter];
     if (s->kind == SLOT_SCALAR) {
@@ -235,9 +235,9 @@ static hone_status evaluate(binder *b, const hone_expression *expression, hone_s
 }
 
 // The shape that the conditions choose.
-static hone_status choose_shape(binder *b, const parameter *p, const shape **out)
+static hone_status choose_shape(binder *b, const hone_call_parameter *p, const hone_shape_pattern **out)
 {
-    const shape *s = p->shape;
+    const hone_shape_pattern *s = p->shape;
     while (s->condition != NULL) {
         hone_scalar truth;
         if (!hone_call_knows(b->call, s->condition))
@@ -253,7 +253,7 @@ static hone_status choose_shape(binder *b, const parameter *p, const shape **out
     return HONE_OK;
 }
 
-static hone_status evaluate_dim(binder *b, const dim *d, int64_t *out)
+static hone_status evaluate_dim(binder *b, const hone_dim *d, int64_t *out)
 {
     hone_scalar value = {.kind = HONE_SCALAR_NONE};
     if (d->expression != NULL) {
@@ -289,7 +289,7 @@ static hone_status match_leading(binder *b, const char *name, const hone_tensor 
 }
 
 // Binds a bare name at its first use and checks it at every other one.
-static hone_status match_name(binder *b, const char *name, const dim *d, int32_t axis, int64_t came)
+static hone_status match_name(binder *b, const char *name, const hone_dim *d, int32_t axis, int64_t came)
 {
     hone_call *call = b->call;
     const origin *from = &b->slots[d->slot];
@@ -312,9 +312,9 @@ static hone_status match_name(binder *b, const char *name, const dim *d, int32_t
 
 static hone_status match_shape(binder *b, size_t i)
 {
-    const parameter *p = &b->signature->parameters[i];
+    const hone_call_parameter *p = &b->signature->parameters[i];
     const hone_tensor *tensor = &b->call->tensors[i];
-    const shape *s;
+    const hone_shape_pattern *s;
     hone_status status = choose_shape(b, p, &s);
     if (status != HONE_OK) return status;
     const int32_t leading = tensor->ndim - (int32_t)s->count;
@@ -333,12 +333,12 @@ static hone_status match_shape(binder *b, size_t i)
 // Dims that are expressions, when all names are bound. What only an absent tensor could tell is not checked.
 static hone_status check_expressions(binder *b, size_t i)
 {
-    const parameter *p = &b->signature->parameters[i];
+    const hone_call_parameter *p = &b->signature->parameters[i];
     const hone_tensor *tensor = &b->call->tensors[i];
-    const shape *s;
+    const hone_shape_pattern *s;
     hone_status status = choose_shape(b, p, &s);
     for (uint32_t k = 0; status == HONE_OK && k < s->count; k++) {
-        const dim *d = &s->dims[k];
+        const hone_dim *d = &s->dims[k];
         const int32_t axis = tensor->ndim - (int32_t)s->count + (int32_t)k;
         int64_t wanted;
         if (d->expression == NULL || !hone_call_knows(b->call, d->expression)) continue;
@@ -353,9 +353,9 @@ static hone_status check_expressions(binder *b, size_t i)
 
 // ---- dtypes
 
-static hone_status wrong_dtype(binder *b, const parameter *p, const hone_dtype_info *came)
+static hone_status wrong_dtype(binder *b, const hone_call_parameter *p, const hone_dtype_info *came)
 {
-    const type_variable *variable = &b->signature->variables[p->variable];
+    const hone_type_variable *variable = &b->signature->variables[p->variable];
     char list[160] = "";
     size_t used = 0;
     for (int id = 0; id < HONE_DTYPE_COUNT; id++)
@@ -370,13 +370,13 @@ static hone_status wrong_dtype(binder *b, const parameter *p, const hone_dtype_i
 
 static hone_status match_dtype(binder *b, size_t i)
 {
-    const parameter *p = &b->signature->parameters[i];
+    const hone_call_parameter *p = &b->signature->parameters[i];
     const hone_dtype_info *came = hone_dtype_find(b->call->tensors[i].dtype);
     if (p->dtype != NULL) {
         if (came == p->dtype) return HONE_OK;
         return wrong(b, "%s is %s, expected %s", p->shown.name, came->name, p->shown.type_text);
     }
-    const type_variable *variable = &b->signature->variables[p->variable];
+    const hone_type_variable *variable = &b->signature->variables[p->variable];
     const hone_dtype_info **bound = &b->call->types[p->variable];
     if (*bound == NULL) {
         if (variable->allowed != 0 && (variable->allowed >> came->id & 1) == 0) return wrong_dtype(b, p, came);
@@ -403,10 +403,10 @@ static hone_status match_tensors(binder *b, bool results)
 
 // ---- results
 
-static hone_status infer_shape(binder *b, const parameter *p, hone_tensor *tensor)
+static hone_status infer_shape(binder *b, const hone_call_parameter *p, hone_tensor *tensor)
 {
     int64_t dims[2 * HONE_MAX_RANK];
-    const shape *s;
+    const hone_shape_pattern *s;
     hone_status status = choose_shape(b, p, &s);
     if (status != HONE_OK) return status;
     int32_t count = 0;
@@ -417,7 +417,7 @@ static hone_status infer_shape(binder *b, const parameter *p, hone_tensor *tenso
             dims[count] = b->leading[count];
     }
     for (uint32_t k = 0; k < s->count; k++) {
-        const dim *d = &s->dims[k];
+        const hone_dim *d = &s->dims[k];
         if (d->expression != NULL ? !hone_call_knows(b->call, d->expression) : !b->call->known[d->slot])
             return wrong(
                 b, "the shape of %s cannot be inferred: nothing given says what %.*s is", p->shown.name,
@@ -434,7 +434,7 @@ static hone_status infer_shape(binder *b, const parameter *p, hone_tensor *tenso
 
 static hone_status infer_result(binder *b, size_t i)
 {
-    const parameter *p = &b->signature->parameters[i];
+    const hone_call_parameter *p = &b->signature->parameters[i];
     const hone_dtype_info *dtype = p->dtype != NULL ? p->dtype : b->call->types[p->variable];
     hone_tensor *tensor = &b->call->tensors[i];
     if (dtype == NULL) return wrong(b, "the dtype of %s cannot be inferred: no given tensor has it", p->shown.name);
@@ -472,7 +472,7 @@ typedef struct clause_words {
 static void append_reading(void *ctx, uint32_t slot_number)
 {
     clause_words *words = ctx;
-    const slot *s = &words->b->signature->slots[slot_number];
+    const hone_call_slot *s = &words->b->signature->slots[slot_number];
     const hone_scalar *value = &words->b->call->slots[slot_number];
     hone_buffer_text(&words->text, words->text.size == 0 ? " (" : ", ");
     hone_buffer_append(&words->text, s->name.data, s->name.size);

@@ -44,7 +44,7 @@ static bool round_dims(bucketing *b, bool upper)
 // The rounded shapes decide for themselves which branch of a conditional shape they take.
 static hone_status reshape(bucketing *b, size_t i)
 {
-    const shape *s = b->call->signature->parameters[i].shape;
+    const hone_shape_pattern *s = b->call->signature->parameters[i].shape;
     hone_tensor *tensor = &b->tensors[i];
     for (hone_scalar truth; s->condition != NULL; s = s->otherwise) {
         hone_status status = hone_expression_evaluate(s->condition, b->slots, &truth, b->err);
@@ -57,7 +57,7 @@ static hone_status reshape(bucketing *b, size_t i)
     if (tensor->ndim > 0) memcpy(b->shapes[i], tensor->shape, (size_t)tensor->ndim * sizeof(int64_t));
     tensor->shape = b->shapes[i];
     for (uint32_t k = 0; k < s->count; k++) {
-        const dim *d = &s->dims[k];
+        const hone_dim *d = &s->dims[k];
         hone_scalar value = b->slots[d->slot];
         if (d->expression != NULL) {
             if (!hone_call_knows(b->call, d->expression)) continue;

@@ -25,7 +25,8 @@
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT where ejkernel itself raises (keys of mixed types, keys that are no JSON
 // keys) or the description is none; HONE_UNSUPPORTED for another kind; HONE_OUT_OF_MEMORY also shows as out->failed.
 hone_status hone_ejkernel_encode(const json_t *argument, hone_buffer *out, hone_error *err);
-// Appends the whole text that is hashed, of an array of arguments with "role": "arg" (with "index") or "kwarg" (with "name").
+// Appends the whole text that is hashed, of an array of arguments with "role": "arg" (with "index") or "kwarg" (with
+// "name").
 //   batch_axes, method  plain JSON; NULL means null
 hone_status hone_ejkernel_spec(
     const json_t *arguments, const json_t *batch_axes, const json_t *method, hone_buffer *out, hone_error *err);

@@ -67,7 +67,8 @@ static double decode(const float_format *format, uint32_t code)
     return magnitude == code ? value : -value;
 }
 
-// Rounded to nearest even and held between the bounds; bounds are exact powers of two or less, so the comparison is too.
+// Rounded to nearest even and held between the bounds; bounds are exact powers of two or less, so the comparison is
+// too.
 static int64_t to_integer(double value, int64_t low, int64_t high)
 {
     if (isnan(value)) return 0;

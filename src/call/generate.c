@@ -309,7 +309,7 @@ static hone_status open_default(filling *f)
     return open_uniform(f);
 }
 
-static hone_status open_generator(filling *f, const generator_call *generator)
+static hone_status open_generator(filling *f, const hone_generator_call *generator)
 {
     if (generator == NULL) return open_default(f);
     for (uint32_t i = 0; i < generator->count; i++) {
@@ -328,7 +328,7 @@ hone_status hone_generate(
 {
     if (hone_call_tensor(call, index) == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: value %zu is no tensor", call->signature->name, index);
-    const parameter *p = &call->signature->parameters[index];
+    const hone_call_parameter *p = &call->signature->parameters[index];
     filling f = {.call = call, .err = err, .name = p->shown.name, .tensor = tensor};
     f.dtype = hone_dtype_find(tensor->dtype);
     const int64_t elements = f.dtype == NULL ? -1 : hone_tensor_elements(tensor);

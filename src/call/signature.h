@@ -10,64 +10,64 @@
 enum { HONE_MAX_SLOTS = 128, HONE_MAX_VARIABLES = 16, HONE_MAX_CLAUSES = 32, HONE_MAX_GENERATOR_ARGS = 4 };
 
 // A number that expressions read: a dim, a scalar parameter, or a fact about a tensor.
-typedef enum slot_kind { SLOT_DIM, SLOT_SCALAR, SLOT_SHAPE, SLOT_NDIM } slot_kind;
+typedef enum hone_call_slot_kind { SLOT_DIM, SLOT_SCALAR, SLOT_SHAPE, SLOT_NDIM } hone_call_slot_kind;
 
-typedef struct slot {
+typedef struct hone_call_slot {
     hone_view name; // in the signature's copy of its source: "m", "transpose_b", "x.shape"
-    slot_kind kind;
+    hone_call_slot_kind kind;
     uint32_t parameter; // of SCALAR, SHAPE, NDIM
     int64_t axis;       // of SHAPE, may be negative as in Python
     bool bound;         // DIM: stands alone in some parameter's shape
     bool pow2;          // DIM: marked "~pow2" somewhere
-} slot;
+} hone_call_slot;
 
-typedef struct dim {
+typedef struct hone_dim {
     const hone_expression *expression; // NULL: the bare name of `slot`
     uint32_t slot;
     bool pow2; // marked "~pow2" here
     hone_view text;
-} dim;
+} hone_dim;
 
 // "[..., m, k] if condition else otherwise"
-typedef struct shape {
+typedef struct hone_shape_pattern {
     bool ellipsis; // leading "..."
     uint32_t count;
-    const dim *dims;
+    const hone_dim *dims;
     const hone_expression *condition; // NULL: always
-    const struct shape *otherwise;
-} shape;
+    const struct hone_shape_pattern *otherwise;
+} hone_shape_pattern;
 
-typedef struct generator_call {
+typedef struct hone_generator_call {
     uint32_t kind; // row of the table in generate.c
     uint32_t count;
     const hone_expression *args[HONE_MAX_GENERATOR_ARGS];
-} generator_call;
+} hone_generator_call;
 
-typedef struct parameter {
+typedef struct hone_call_parameter {
     hone_parameter shown;
     const hone_dtype_info *dtype; // NULL: the type variable
     uint32_t variable;
-    const shape *shape;              // NULL: a scalar
-    const generator_call *generator; // NULL: by dtype
-} parameter;
+    const hone_shape_pattern *shape;      // NULL: a scalar
+    const hone_generator_call *generator; // NULL: by dtype
+} hone_call_parameter;
 
-typedef struct type_variable {
+typedef struct hone_type_variable {
     hone_view name;
     uint32_t allowed; // bit i: hone_dtype_id i; 0: every dtype
     bool bound;       // some parameter has it
-} type_variable;
+} hone_type_variable;
 
 struct hone_signature {
     atomic_uint references;
     hone_arena arena;
     const char *source; // a copy of the text, to which all views point
     const char *name, *version, *text;
-    parameter *parameters; // in the order of values in C
+    hone_call_parameter *parameters; // in the order of values in C
     size_t count;
     uint16_t *sorted; // indices by name, code points
-    slot *slots;
+    hone_call_slot *slots;
     size_t slot_count;
-    type_variable *variables;
+    hone_type_variable *variables;
     size_t variable_count;
     const hone_expression **clauses;
     size_t clause_count;
@@ -79,13 +79,13 @@ int hone_signature_slot(const hone_signature *signature, hone_view name);
 // Writes the normalised text of the signature into it and of each type into its parameter.
 hone_status hone_signature_write_text(hone_signature *signature, hone_error *err);
 // Gives a dim of an expression or shape another name; rename NULL keeps them.
-typedef struct dim_names {
+typedef struct hone_dim_names {
     void (*append)(void *ctx, hone_buffer *out, hone_view name);
     void *ctx;
-} dim_names;
+} hone_dim_names;
 // Appends "[m, k] if transpose_b else [k, m]" with one spacing for all: "a+b" and "a  + b" are one text.
 //   arena  for the lexer's strings
-void hone_append_shape(hone_buffer *out, const shape *s, const dim_names *names, hone_arena *arena);
+void hone_append_shape(hone_buffer *out, const hone_shape_pattern *s, const hone_dim_names *names, hone_arena *arena);
 // Appends a scalar as signatures and call text write it: 1e-06, true, none, "mean", inf.
 void hone_append_literal(hone_buffer *out, const hone_value *value);
 // Reads a literal at the lexer's token: integer, float, string, true, false, none, or a name, which is a string.
@@ -96,7 +96,8 @@ bool hone_value_coerce(const hone_parameter *parameter, const hone_value *given,
 // "true (a bool)", "a tensor f32[2,3]": what came, for messages.
 void hone_append_given(hone_buffer *out, const hone_value *value);
 bool hone_values_equal(const hone_value *a, const hone_value *b);
-// Reads "@v1" behind an algorithm's name, when it is there: *out is the version or empty. The lexer's token is what follows.
+// Reads "@v1" behind an algorithm's name, when it is there: *out is the version or empty. The lexer's token is what
+// follows.
 bool hone_version_parse(hone_lexer *lexer, hone_view *out);
 // The row of a generator's name and how many arguments it takes; -1: none of that name.
 int hone_generator_find(hone_view name, uint32_t *out_args);

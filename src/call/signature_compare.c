@@ -45,7 +45,7 @@ bool hone_is_tuning_parameter(const char *name)
 // One side of a comparison.
 typedef struct side {
     const hone_signature *signature;
-    const parameter *kept[HONE_MAX_VALUES]; // without those that only tune
+    const hone_call_parameter *kept[HONE_MAX_VALUES]; // without those that only tune
     size_t count;
     int16_t dims[HONE_MAX_SLOTS]; // number of a slot's dim by first use, from 1; 0: not used yet
     int16_t variables[HONE_MAX_VARIABLES];
@@ -69,7 +69,7 @@ static void open_side(side *s, const hone_signature *signature, hone_allocator a
     // Results behind all parameters, wherever the values stand in C.
     for (int results = 0; results < 2; results++)
         for (size_t i = 0; i < signature->count; i++) {
-            const parameter *p = &signature->parameters[i];
+            const hone_call_parameter *p = &signature->parameters[i];
             if (p->shown.is_result == (results == 1) && !hone_is_tuning_parameter(p->shown.name))
                 s->kept[s->count++] = p;
         }
@@ -91,9 +91,9 @@ static void append_dim(void *ctx, hone_buffer *out, hone_view name)
         hone_buffer_append(out, name.data, name.size);
 }
 
-static void write_type(side *s, const parameter *p, hone_arena *arena)
+static void write_type(side *s, const hone_call_parameter *p, hone_arena *arena)
 {
-    const dim_names names = {append_dim, s};
+    const hone_dim_names names = {append_dim, s};
     hone_buffer_clear(&s->type);
     if (p->shape == NULL) {
         hone_buffer_text(&s->type, p->shown.type_text);
@@ -149,7 +149,7 @@ static void compare_defaults(comparison *c, const hone_parameter *a, const hone_
     say(c, "default", a->name);
 }
 
-static void compare_parameter(comparison *c, const parameter *a, const parameter *b)
+static void compare_parameter(comparison *c, const hone_call_parameter *a, const hone_call_parameter *b)
 {
     write_type(&c->sides[0], a, &c->arena);
     write_type(&c->sides[1], b, &c->arena);

@@ -14,11 +14,11 @@ typedef struct parser {
     hone_signature *signature;
     hone_arena *arena;
     hone_error *err;
-    parameter items[HONE_MAX_VALUES];
+    hone_call_parameter items[HONE_MAX_VALUES];
     size_t item_count;
-    slot slots[HONE_MAX_SLOTS];
+    hone_call_slot slots[HONE_MAX_SLOTS];
     size_t slot_count;
-    type_variable variables[HONE_MAX_VARIABLES];
+    hone_type_variable variables[HONE_MAX_VARIABLES];
     size_t variable_count;
     const hone_expression *clauses[HONE_MAX_CLAUSES];
     size_t clause_count;
@@ -58,7 +58,7 @@ static int shown(hone_view view)
 
 // ---- slots
 
-static int find_slot(const slot *slots, size_t count, hone_view name, int64_t axis)
+static int find_slot(const hone_call_slot *slots, size_t count, hone_view name, int64_t axis)
 {
     for (size_t i = 0; i < count; i++)
         if (hone_view_equal(slots[i].name, name) && slots[i].axis == axis) return (int)i;
@@ -77,7 +77,7 @@ static bool add_slot(parser *p, hone_view name, int64_t axis, uint32_t *out)
     if (found < 0) {
         if (p->slot_count == HONE_MAX_SLOTS) return false;
         found = (int)p->slot_count++;
-        p->slots[found] = (slot){.name = name, .axis = axis};
+        p->slots[found] = (hone_call_slot){.name = name, .axis = axis};
     }
     *out = (uint32_t)found;
     return true;
@@ -112,7 +112,7 @@ static bool at_bare_name(const parser *p)
     return p->lexer.token.kind == HONE_TOKEN_NAME && (next == ',' || next == ']' || next == '~');
 }
 
-static hone_status parse_pow2(parser *p, dim *d)
+static hone_status parse_pow2(parser *p, hone_dim *d)
 {
     const hone_view at = p->lexer.token.text;
     if (!hone_lexer_accept(&p->lexer, "~")) return HONE_OK;
@@ -122,7 +122,7 @@ static hone_status parse_pow2(parser *p, dim *d)
     return HONE_OK;
 }
 
-static hone_status parse_dim(parser *p, dim *d)
+static hone_status parse_dim(parser *p, hone_dim *d)
 {
     const hone_view start = p->lexer.token.text;
     hone_status status = HONE_OK;
@@ -139,9 +139,9 @@ static hone_status parse_dim(parser *p, dim *d)
     return status == HONE_OK ? parse_pow2(p, d) : status;
 }
 
-static hone_status parse_dims(parser *p, shape *s)
+static hone_status parse_dims(parser *p, hone_shape_pattern *s)
 {
-    dim dims[HONE_MAX_RANK];
+    hone_dim dims[HONE_MAX_RANK];
     memset(dims, 0, sizeof dims);
     while (!hone_lexer_is(&p->lexer, "]")) {
         if (s->count > 0 || s->ellipsis) {
@@ -159,17 +159,17 @@ static hone_status parse_dims(parser *p, shape *s)
         if (status != HONE_OK) return status;
         s->count++;
     }
-    dim *copy = hone_arena_array(p->arena, s->count, sizeof *copy);
+    hone_dim *copy = hone_arena_array(p->arena, s->count, sizeof *copy);
     if (copy == NULL) return hone_fail_memory(p->err, where);
     memcpy(copy, dims, s->count * sizeof *copy);
     s->dims = copy;
     return expect(p, "]");
 }
 
-static hone_status parse_shape(parser *p, int depth, const shape **out)
+static hone_status parse_shape(parser *p, int depth, const hone_shape_pattern **out)
 {
     if (depth > MAX_SHAPE_DEPTH) return expected(p, "the end of the type (at most 8 conditions in one)");
-    shape *s = hone_arena_alloc(p->arena, sizeof *s);
+    hone_shape_pattern *s = hone_arena_alloc(p->arena, sizeof *s);
     if (s == NULL) return hone_fail_memory(p->err, where);
     hone_status status = expect(p, "[");
     if (status == HONE_OK) status = parse_dims(p, s);
@@ -203,7 +203,7 @@ static bool find_variable(const parser *p, hone_view name, uint32_t *out)
     return false;
 }
 
-static hone_status parse_element_type(parser *p, parameter *item)
+static hone_status parse_element_type(parser *p, hone_call_parameter *item)
 {
     const hone_view name = p->lexer.token.text;
     if (p->lexer.token.kind != HONE_TOKEN_NAME)
@@ -217,7 +217,7 @@ static hone_status parse_element_type(parser *p, parameter *item)
             if (p->variable_count == HONE_MAX_VARIABLES)
                 return wrong(p, name, "more than %d type variables", HONE_MAX_VARIABLES);
             item->variable = (uint32_t)p->variable_count++;
-            p->variables[item->variable] = (type_variable){.name = name};
+            p->variables[item->variable] = (hone_type_variable){.name = name};
         }
         if (!p->in_results) p->variables[item->variable].bound = true;
     }
@@ -225,7 +225,7 @@ static hone_status parse_element_type(parser *p, parameter *item)
     return parse_shape(p, 0, &item->shape);
 }
 
-static bool parse_scalar_type(parser *p, parameter *item)
+static bool parse_scalar_type(parser *p, hone_call_parameter *item)
 {
     static const struct {
         const char *name;
@@ -243,7 +243,7 @@ static bool parse_scalar_type(parser *p, parameter *item)
 
 // ---- items
 
-static hone_status parse_default(parser *p, parameter *item)
+static hone_status parse_default(parser *p, hone_call_parameter *item)
 {
     const hone_view at = p->lexer.token.text;
     if (!hone_lexer_accept(&p->lexer, "=")) {
@@ -262,7 +262,7 @@ static hone_status parse_default(parser *p, parameter *item)
         literal.tag == HONE_VALUE_NONE ? " (write '?' behind the type to allow none)" : "");
 }
 
-static hone_status parse_role(parser *p, parameter *item)
+static hone_status parse_role(parser *p, hone_call_parameter *item)
 {
     const hone_view at = p->lexer.token.text;
     if (!hone_lexer_accept(&p->lexer, "#")) return HONE_OK;
@@ -281,7 +281,7 @@ static hone_status parse_role(parser *p, parameter *item)
     return HONE_OK;
 }
 
-static hone_status parse_generator_args(parser *p, generator_call *generator, uint32_t wanted)
+static hone_status parse_generator_args(parser *p, hone_generator_call *generator, uint32_t wanted)
 {
     while (!hone_lexer_is(&p->lexer, ")")) {
         hone_status status = generator->count > 0 ? expect(p, ",") : HONE_OK;
@@ -293,7 +293,7 @@ static hone_status parse_generator_args(parser *p, generator_call *generator, ui
     return generator->count == wanted ? expect(p, ")") : expected(p, "another argument of the generator");
 }
 
-static hone_status parse_generator(parser *p, parameter *item)
+static hone_status parse_generator(parser *p, hone_call_parameter *item)
 {
     if (!hone_lexer_accept(&p->lexer, "~")) return HONE_OK;
     uint32_t wanted = 0;
@@ -301,7 +301,7 @@ static hone_status parse_generator(parser *p, parameter *item)
     const int kind = p->lexer.token.kind == HONE_TOKEN_NAME ? hone_generator_find(name, &wanted) : -1;
     if (kind < 0) return expected(p, hone_generator_list);
     if (item->shape == NULL) return wrong(p, name, "%s is a scalar: only a tensor is generated", item->shown.name);
-    generator_call *generator = hone_arena_alloc(p->arena, sizeof *generator);
+    hone_generator_call *generator = hone_arena_alloc(p->arena, sizeof *generator);
     if (generator == NULL) return hone_fail_memory(p->err, where);
     generator->kind = (uint32_t)kind;
     item->generator = generator;
@@ -310,7 +310,7 @@ static hone_status parse_generator(parser *p, parameter *item)
     return status == HONE_OK ? parse_generator_args(p, generator, wanted) : status;
 }
 
-static hone_status parse_item_name(parser *p, parameter **out)
+static hone_status parse_item_name(parser *p, hone_call_parameter **out)
 {
     const hone_view name = p->lexer.token.text;
     if (p->lexer.token.kind != HONE_TOKEN_NAME)
@@ -319,7 +319,7 @@ static hone_status parse_item_name(parser *p, parameter **out)
     for (size_t i = 0; i < p->item_count; i++)
         if (hone_view_is(name, p->items[i].shown.name))
             return wrong(p, name, "'%.*s' is there twice", shown(name), name.data);
-    parameter *item = &p->items[p->item_count];
+    hone_call_parameter *item = &p->items[p->item_count];
     memset(item, 0, sizeof *item);
     item->shown.name = hone_arena_text(p->arena, name.data, name.size);
     if (item->shown.name == NULL) return hone_fail_memory(p->err, where);
@@ -331,7 +331,7 @@ static hone_status parse_item_name(parser *p, parameter **out)
 
 static hone_status parse_parameter(parser *p)
 {
-    parameter *item;
+    hone_call_parameter *item;
     hone_status status = parse_item_name(p, &item);
     if (status != HONE_OK) return status;
     item->shown.keyword_only = p->keyword_only;
@@ -365,7 +365,7 @@ static hone_status parse_parameters(parser *p)
 static hone_status parse_result(parser *p)
 {
     const bool inout = hone_lexer_accept(&p->lexer, "inout");
-    parameter *item;
+    hone_call_parameter *item;
     hone_status status = parse_item_name(p, &item);
     if (status != HONE_OK) return status;
     item->shown.is_result = true;
@@ -387,7 +387,7 @@ static hone_status parse_results(parser *p)
 
 // ---- where
 
-static hone_status parse_allowed(parser *p, type_variable *variable)
+static hone_status parse_allowed(parser *p, hone_type_variable *variable)
 {
     do {
         const hone_dtype_info *dtype = p->lexer.token.kind == HONE_TOKEN_NAME ? dtype_of(p->lexer.token.text) : NULL;
@@ -468,7 +468,7 @@ static int find_item(const parser *p, hone_view name)
 }
 
 // "x.shape" or "x.ndim" of a tensor parameter.
-static hone_status resolve_fact(parser *p, slot *s, const char *dot)
+static hone_status resolve_fact(parser *p, hone_call_slot *s, const char *dot)
 {
     const hone_view owner = {s->name.data, (size_t)(dot - s->name.data)};
     const hone_view fact = {dot + 1, s->name.size - owner.size - 1};
@@ -483,7 +483,7 @@ static hone_status resolve_fact(parser *p, slot *s, const char *dot)
     return HONE_OK;
 }
 
-static hone_status resolve_slot(parser *p, slot *s)
+static hone_status resolve_slot(parser *p, hone_call_slot *s)
 {
     const char *dot = memchr(s->name.data, '.', s->name.size);
     if (dot != NULL) return resolve_fact(p, s, dot);
@@ -519,7 +519,7 @@ static hone_status resolve_all(parser *p)
 // ---- storing
 
 // Positional parameters, results, keyword-only parameters. map[i] is where item i went.
-static void order_items(const parser *p, parameter *out, uint32_t map[HONE_MAX_VALUES])
+static void order_items(const parser *p, hone_call_parameter *out, uint32_t map[HONE_MAX_VALUES])
 {
     size_t at = 0;
     for (int group = 0; group < 3; group++)
@@ -570,7 +570,7 @@ static hone_status store(parser *p)
         return hone_fail_memory(p->err, where);
     order_items(p, signature->parameters, map);
     for (size_t i = 0; i < signature->slot_count; i++) {
-        slot *s = &signature->slots[i];
+        hone_call_slot *s = &signature->slots[i];
         if (s->kind != SLOT_DIM) s->parameter = map[s->parameter];
         if (s->kind == SLOT_DIM && s->pow2) signature->has_buckets = true;
     }

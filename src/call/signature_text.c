@@ -37,7 +37,7 @@ static before what_now(before last, const hone_token *token)
     return signs && last != BEFORE_OPERAND ? BEFORE_UNARY : BEFORE_OPERATOR;
 }
 
-static void append_name(hone_buffer *out, hone_view name, const dim_names *names)
+static void append_name(hone_buffer *out, hone_view name, const hone_dim_names *names)
 {
     if (names == NULL)
         hone_buffer_append(out, name.data, name.size);
@@ -45,7 +45,7 @@ static void append_name(hone_buffer *out, hone_view name, const dim_names *names
         names->append(names->ctx, out, name);
 }
 
-static void append_spaced(hone_buffer *out, hone_view source, const dim_names *names, hone_arena *arena)
+static void append_spaced(hone_buffer *out, hone_view source, const hone_dim_names *names, hone_arena *arena)
 {
     hone_lexer lexer;
     before last = BEFORE_START;
@@ -65,7 +65,7 @@ static void append_spaced(hone_buffer *out, hone_view source, const dim_names *n
     }
 }
 
-void hone_append_shape(hone_buffer *out, const shape *s, const dim_names *names, hone_arena *arena)
+void hone_append_shape(hone_buffer *out, const hone_shape_pattern *s, const hone_dim_names *names, hone_arena *arena)
 {
     for (; s != NULL; s = s->otherwise) {
         hone_buffer_text(out, s->ellipsis ? "[..." : "[");
@@ -85,7 +85,8 @@ void hone_append_shape(hone_buffer *out, const shape *s, const dim_names *names,
     }
 }
 
-static void append_type(hone_buffer *out, const hone_signature *signature, const parameter *p, hone_arena *arena)
+static void append_type(
+    hone_buffer *out, const hone_signature *signature, const hone_call_parameter *p, hone_arena *arena)
 {
     static const char *const scalars[] = {
         [HONE_KIND_BOOL] = "bool", [HONE_KIND_INT] = "i64", [HONE_KIND_FLOAT] = "f64", [HONE_KIND_STRING] = "str"};
@@ -103,7 +104,7 @@ static void append_type(hone_buffer *out, const hone_signature *signature, const
 static hone_status write_types(hone_signature *signature, hone_buffer *scratch, hone_error *err)
 {
     for (size_t i = 0; i < signature->count; i++) {
-        parameter *p = &signature->parameters[i];
+        hone_call_parameter *p = &signature->parameters[i];
         hone_buffer_clear(scratch);
         append_type(scratch, signature, p, &signature->arena);
         if (!scratch->failed) p->shown.type_text = hone_arena_text(&signature->arena, scratch->data, scratch->size);
@@ -112,7 +113,7 @@ static hone_status write_types(hone_signature *signature, hone_buffer *scratch, 
     return HONE_OK;
 }
 
-static void append_generator(hone_buffer *out, const generator_call *generator, hone_arena *arena)
+static void append_generator(hone_buffer *out, const hone_generator_call *generator, hone_arena *arena)
 {
     hone_buffer_format(out, " ~ %s(", hone_generator_name(generator->kind));
     for (uint32_t i = 0; i < generator->count; i++) {
@@ -122,7 +123,7 @@ static void append_generator(hone_buffer *out, const generator_call *generator, 
     hone_buffer_text(out, ")");
 }
 
-static void append_parameter(hone_buffer *out, const parameter *p, hone_arena *arena)
+static void append_parameter(hone_buffer *out, const hone_call_parameter *p, hone_arena *arena)
 {
     static const char *const roles[] = {
         [HONE_ROLE_VALUE] = "", [HONE_ROLE_BUCKET] = " #bucket", [HONE_ROLE_IGNORE] = " #ignore"};
@@ -143,7 +144,7 @@ static void append_parameters(hone_buffer *out, hone_signature *signature)
     bool starred = false, first = true;
     hone_buffer_text(out, "(");
     for (size_t i = 0; i < signature->count; i++) {
-        const parameter *p = &signature->parameters[i];
+        const hone_call_parameter *p = &signature->parameters[i];
         if (p->shown.is_result) continue;
         if (!first) hone_buffer_text(out, ", ");
         if (p->shown.keyword_only && !starred) hone_buffer_text(out, "*, ");
@@ -171,7 +172,7 @@ static void append_results(hone_buffer *out, hone_signature *signature)
 static void append_clauses(hone_buffer *out, hone_signature *signature)
 {
     for (size_t i = 0; i < signature->variable_count; i++) {
-        const type_variable *variable = &signature->variables[i];
+        const hone_type_variable *variable = &signature->variables[i];
         if (variable->allowed == 0) continue;
         hone_buffer_format(out, " where %.*s in ", (int)variable->name.size, variable->name.data);
         const char *comma = "";

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// A lease file begins with lines of notes, one for each of so many names at a time; the bytes that are locked lie behind
-// them and need not exist.
+// A lease file begins with lines of notes, one for each of so many names at a time; the bytes that are locked lie
+// behind them and need not exist.
 enum { NOTE_SIZE = 31, NOTES = 128, LOCKS_BEGIN = 4096, LOOK_NS = 5 * 1000 * 1000 };
 _Static_assert(NOTE_SIZE *NOTES <= LOCKS_BEGIN, "notes and locks do not meet");
 
@@ -33,7 +33,7 @@ static uint64_t next_byte_of(uint64_t name)
     return byte_of(name) + 1;
 }
 
-// Notes ------------------------------------------------------------------------------------------------------------
+// Notes ---------------------------------------------------------------------------------------------------------------
 
 typedef struct note {
     int pid;
@@ -64,7 +64,7 @@ static note read_note(int fd, uint64_t name)
     return found;
 }
 
-// Waiting ----------------------------------------------------------------------------------------------------------
+// Waiting -------------------------------------------------------------------------------------------------------------
 
 typedef struct waiting {
     const hone_wait *how;

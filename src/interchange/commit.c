@@ -1,4 +1,5 @@
-// All that an import has read goes into a store in one transaction, with aliases for the foreign keys whose calls are known.
+// All that an import has read goes into a store in one transaction, with aliases for the foreign keys whose calls are
+// known.
 #include "interchange/importer.h"
 
 #include "base/error.h"
@@ -9,7 +10,7 @@
 
 static const char where[] = "interchange.import";
 
-// Aliases ------------------------------------------------------------------------------------------------------
+// Aliases -------------------------------------------------------------------------------------------------------------
 
 typedef struct recorded {
     hone_importer *importer;
@@ -77,7 +78,7 @@ static hone_status bind_all(hone_importer *importer, hone_store *store, size_t *
     return status == HONE_OK && importer->texts.failed ? hone_fail_memory(err, where) : status;
 }
 
-// Committing ---------------------------------------------------------------------------------------------------
+// Committing ----------------------------------------------------------------------------------------------------------
 
 typedef struct telling {
     hone_importer *importer;

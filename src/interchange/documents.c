@@ -9,7 +9,7 @@ static const char where[] = "interchange.import";
 
 enum { DOCUMENT_LIMIT = 1 << 30 };
 
-// Names --------------------------------------------------------------------------------------------------------
+// Names ---------------------------------------------------------------------------------------------------------------
 
 static const char *const format_names[HONE_EXCHANGE_COUNT] = {"any", "hone", "ejkernel", "tokamax"};
 
@@ -36,7 +36,7 @@ const char *hone_import_outcome_name(hone_import_outcome outcome)
     return (int)outcome < 0 || outcome >= HONE_IMPORT_COUNT ? "unknown" : names[outcome];
 }
 
-// Reading ------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 typedef struct format_reader {
     hone_exchange format;

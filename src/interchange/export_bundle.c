@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-// Members ------------------------------------------------------------------------------------------------------
+// Members -------------------------------------------------------------------------------------------------------------
 
 // ,"name":"text" where there is one.
 static void put_member(hone_buffer *out, const char *name, const char *text)
@@ -35,7 +35,7 @@ static void next_entry(hone_exporter *w)
     hone_buffer_text(&w->text, w->count++ > 0 ? ",\n" : "\n");
 }
 
-// Entries ------------------------------------------------------------------------------------------------------
+// Entries -------------------------------------------------------------------------------------------------------------
 
 static void put_key(hone_buffer *out, const hone_store_key *key)
 {

@@ -10,7 +10,7 @@
 
 static const char where[] = "interchange.export";
 
-// Names --------------------------------------------------------------------------------------------------------
+// Names ---------------------------------------------------------------------------------------------------------------
 
 static bool is_plain(char c)
 {
@@ -58,7 +58,7 @@ void hone_name_foreign_file(const hone_store_foreign *foreign, char out[HONE_EXP
         hone_name_operation_file(foreign->operation, out);
 }
 
-// Walking ------------------------------------------------------------------------------------------------------
+// Walking -------------------------------------------------------------------------------------------------------------
 
 typedef struct naming {
     hone_allocator allocator;

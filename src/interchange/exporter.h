@@ -32,8 +32,8 @@ bool hone_is_object(const char *text);
 hone_status hone_write_bundle(hone_exporter *w, hone_error *err);
 hone_status hone_write_pairs(hone_exporter *w, hone_error *err);
 
-// The name of the file that an operation's decisions go to, and a foreign entry: as it was imported, else its operation's. What
-// could lead elsewhere is '_'.
+// The name of the file that an operation's decisions go to, and a foreign entry: as it was imported, else its
+// operation's. What could lead elsewhere is '_'.
 void hone_name_operation_file(const char *operation, char out[HONE_EXPORT_FILE_SIZE]);
 void hone_name_foreign_file(const hone_store_foreign *foreign, char out[HONE_EXPORT_FILE_SIZE]);
 

@@ -10,7 +10,7 @@
 
 static const char where[] = "interchange.import";
 
-// Opening and closing ------------------------------------------------------------------------------------------
+// Opening and closing -------------------------------------------------------------------------------------------------
 
 hone_status hone_importer_new(
     hone_allocator allocator,
@@ -55,7 +55,7 @@ void hone_importer_destroy(hone_importer **importer)
     hone_free(&allocator, gone);
 }
 
-// Entries ------------------------------------------------------------------------------------------------------
+// Entries -------------------------------------------------------------------------------------------------------------
 
 // Appends an element to one of the importer's arrays.
 static void add(
@@ -99,7 +99,7 @@ void hone_importer_take_alias(hone_importer *importer, const hone_store_alias *a
     add(importer, &importer->aliases, &importer->alias_count, &importer->alias_capacity, alias, sizeof *alias);
 }
 
-// Decisions ----------------------------------------------------------------------------------------------------
+// Decisions -----------------------------------------------------------------------------------------------------------
 
 static bool fits(const char *text, size_t size)
 {
@@ -188,7 +188,7 @@ void hone_importer_take(hone_importer *importer, const char *origin, const hone_
     add_entry(importer, HONE_IMPORT_TAKEN, true, origin, what, "");
 }
 
-// Foreign entries ----------------------------------------------------------------------------------------------
+// Foreign entries -----------------------------------------------------------------------------------------------------
 
 const char *hone_importer_copy(hone_importer *importer, const char *text)
 {

@@ -1,5 +1,5 @@
-// Merging one store into another, comparing two, and taking away what can never be served again. What is visited is copied
-// first: no two stores are locked at once, so that two processes may merge in both directions.
+// Merging one store into another, comparing two, and taking away what can never be served again. What is visited is
+// copied first: no two stores are locked at once, so that two processes may merge in both directions.
 #include "interchange/importer.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 
 static const char where[] = "interchange.merge";
 
-// Copying ------------------------------------------------------------------------------------------------------
+// Copying -------------------------------------------------------------------------------------------------------------
 
 static bool copy_decision(void *ctx, const hone_store_decision *decision)
 {
@@ -95,7 +95,7 @@ hone_status hone_store_merge_from(
     return status;
 }
 
-// Comparing ----------------------------------------------------------------------------------------------------
+// Comparing -----------------------------------------------------------------------------------------------------------
 
 typedef bool visit_difference(
     void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right);
@@ -169,7 +169,7 @@ hone_status hone_store_diff(hone_store *left, hone_store *right, visit_differenc
     return status;
 }
 
-// Pruning ------------------------------------------------------------------------------------------------------
+// Pruning -------------------------------------------------------------------------------------------------------------
 
 // Whether a kernel here can serve what was found with (kernel, platform, config, revision). platform NULL: of any.
 static bool is_current(
@@ -196,8 +196,8 @@ static bool is_current(
     return found;
 }
 
-// What of a store goes. Once without a lock, to find the keys that have something that goes; then, where there are any, again
-// in the transaction that replaces them, since other processes put meanwhile.
+// What of a store goes. Once without a lock, to find the keys that have something that goes; then, where there are any,
+// again in the transaction that replaces them, since other processes put meanwhile.
 typedef struct pruning {
     hone_importer *kept; // memory, and what stays under the keys
     hone_registry *registry;

@@ -1,5 +1,5 @@
-// tokamax's cache files: {ARGUMENTS: {CONFIG: {"evaluation_times_ms": [...], ...}, ...}, ...}, where ARGUMENTS and CONFIG are
-// JSON in strings. A file holds one operation on one kind of device: its name and its folder's say which.
+// tokamax's cache files: {ARGUMENTS: {CONFIG: {"evaluation_times_ms": [...], ...}, ...}, ...}, where ARGUMENTS and
+// CONFIG are JSON in strings. A file holds one operation on one kind of device: its name and its folder's say which.
 #include "interchange/importer.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ static const char scheme[] = "tokamax";
 
 enum { TIMES_MAX = 4096 };
 
-// Winners ------------------------------------------------------------------------------------------------------
+// Winners -------------------------------------------------------------------------------------------------------------
 
 static int by_value(const void *a, const void *b)
 {
@@ -62,7 +62,7 @@ static const char *describe(hone_importer *importer, hone_view configs)
     return hone_texts_format(&importer->texts, "kept as it came: %.100s is the best of %zu", config, count);
 }
 
-// Files --------------------------------------------------------------------------------------------------------
+// Files ---------------------------------------------------------------------------------------------------------------
 
 static hone_view name_in(const char *path, size_t size)
 {

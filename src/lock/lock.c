@@ -72,7 +72,7 @@ const hone_lock_line *hone_lock_get(
     return there ? lock->lines[place] : NULL;
 }
 
-// Lines ------------------------------------------------------------------------------------------------------------
+// Lines ---------------------------------------------------------------------------------------------------------------
 
 static hone_status check_size(const char *name, const char *text, size_t limit, const char *where, hone_error *err)
 {
@@ -227,7 +227,7 @@ hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_erro
     return status;
 }
 
-// From a store -----------------------------------------------------------------------------------------------------
+// From a store --------------------------------------------------------------------------------------------------------
 
 typedef struct collector {
     hone_lock *lock;
@@ -304,7 +304,7 @@ hone_status hone_lock_put_store(
     return c.status != HONE_OK ? c.status : status;
 }
 
-// Comparing --------------------------------------------------------------------------------------------------------
+// Comparing -----------------------------------------------------------------------------------------------------------
 
 static bool same_choice(const hone_lock_line *a, const hone_lock_line *b)
 {

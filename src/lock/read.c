@@ -58,7 +58,7 @@ static hone_status fail_expected(reader *r, const char *what, const char *text, 
     return fail_line(r, HONE_CORRUPT);
 }
 
-// Header -----------------------------------------------------------------------------------------------------------
+// Header --------------------------------------------------------------------------------------------------------------
 
 // "hone.lock 1 sha256:HEX". *out_hash has HONE_SHA256_HEX_SIZE - 1 digits.
 static hone_status read_header(reader *r, const char **out_hash)
@@ -115,7 +115,7 @@ static hone_status check_hash(reader *r, const char *body, const char *hash)
         r->name);
 }
 
-// Lines ------------------------------------------------------------------------------------------------------------
+// Lines ---------------------------------------------------------------------------------------------------------------
 
 // The next field of the line, up to a space; *at moves behind it and the spaces that follow.
 static size_t take_field(const reader *r, const char **at, const char **out)

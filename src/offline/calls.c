@@ -7,7 +7,7 @@
 
 static uint64_t fingerprint(const hone_graph *graph, uint32_t op)
 {
-    const graph_op *o = &graph->ops[op];
+    const hone_graph_op *o = &graph->ops[op];
     uint64_t hash = ((uint64_t)o->opcode << 32 | o->place) * UINT64_C(0x9e3779b97f4a7c15);
     if (o->value_count == 0) return hash;
     hone_view type = graph->values[o->first_value].type;
@@ -32,7 +32,7 @@ static size_t count_function_calls(const hone_graph *graph, const uint32_t *ops,
 {
     size_t calls = 0;
     for (size_t i = 0; i < count; i++) {
-        const graph_op *op = &graph->ops[ops[i]];
+        const hone_graph_op *op = &graph->ops[ops[i]];
         if (op->edge_count != 1 || graph->edges[op->first_edge].role != GRAPH_CALL) continue;
         hone_view name =
             graph->bodies[graph->edges[op->first_edge].body].name; // "flash_attention", "flash_attention_0"
@@ -43,7 +43,7 @@ static size_t count_function_calls(const hone_graph *graph, const uint32_t *ops,
 
 // Operations like the last one whose result leaves the call: where repeated work was merged, calls are no longer
 // equal sequences, but each still has a result of its own.
-static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequence, size_t count)
+static size_t count_results(hone_finder *f, const uint32_t *ops, const uint64_t *sequence, size_t count)
 {
     const hone_graph *g = f->graph;
     hone_finder_begin(f, ops, count);
@@ -52,7 +52,7 @@ static size_t count_results(finder *f, const uint32_t *ops, const uint64_t *sequ
         f->parent[ops[i]] = (uint32_t)i; // here: where the operation stands among them
     for (size_t i = 0; i < count; i++) {
         like_last += sequence[i] == sequence[count - 1];
-        const graph_op *op = &g->ops[ops[i]];
+        const hone_graph_op *op = &g->ops[ops[i]];
         for (uint32_t k = 0; k < op->operand_count; k++) {
             uint32_t value = g->operands[op->first_operand + k];
             uint32_t from = value == HONE_GRAPH_NONE ? value : g->values[value].op;
@@ -88,8 +88,8 @@ static size_t common_divisor(size_t a, size_t b)
     return a;
 }
 
-// Calls that are equal repeat each piece of work equally often: the largest number that divides how often each of them is
-// there. 0: no work is there. The fingerprints of the operations are read, and what is in their room is lost.
+// Calls that are equal repeat each piece of work equally often: the largest number that divides how often each of them
+// is there. 0: no work is there. The fingerprints of the operations are read, and what is in their room is lost.
 static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t count, uint64_t *prints)
 {
     size_t working = 0, calls = 0;
@@ -107,7 +107,8 @@ static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t
 }
 
 // Calls within a group, and the operations of the first one.
-size_t hone_finder_count_calls(finder *f, const uint32_t *ops, size_t count, hone_view operation, size_t *out_first)
+size_t hone_finder_count_calls(
+    hone_finder *f, const uint32_t *ops, size_t count, hone_view operation, size_t *out_first)
 {
     *out_first = count;
     const hone_allocator *a = &f->graph->allocator;

@@ -4,11 +4,11 @@
 
 static uint32_t operand(const hone_graph *graph, uint32_t op, size_t index)
 {
-    const graph_op *o = &graph->ops[op];
+    const hone_graph_op *o = &graph->ops[op];
     return index < o->operand_count ? graph->operands[o->first_operand + index] : HONE_GRAPH_NONE;
 }
 
-static bool is_opcode(const hone_graph *graph, uint32_t value, graph_opcode opcode)
+static bool is_opcode(const hone_graph *graph, uint32_t value, hone_graph_opcode opcode)
 {
     uint32_t op = value == HONE_GRAPH_NONE ? value : graph->values[value].op;
     return op != HONE_GRAPH_NONE && graph->ops[op].opcode == opcode;
@@ -41,9 +41,9 @@ static int64_t state_index(const hone_graph *graph, uint32_t body, uint32_t valu
 {
     value = plain(graph, value);
     if (value == HONE_GRAPH_NONE) return -1;
-    const graph_value *v = &graph->values[value];
+    const hone_graph_value *v = &graph->values[value];
     if (v->op == HONE_GRAPH_NONE) return v->body == body ? (int64_t)v->index : -1;
-    const graph_op *op = &graph->ops[v->op];
+    const hone_graph_op *op = &graph->ops[v->op];
     bool element = op->opcode == OPCODE_GET_TUPLE_ELEMENT && op->body == body;
     bool state = element && is_opcode(graph, operand(graph, v->op, 0), OPCODE_PARAMETER);
     return state ? hone_graph_detail_of(graph, v->op)->number : -1;
@@ -168,19 +168,19 @@ static int64_t count_trips(const loop *l)
 static void count_loop(hone_graph *graph, uint32_t op)
 {
     loop l = {graph, op, HONE_GRAPH_NONE, HONE_GRAPH_NONE};
-    const graph_op *o = &graph->ops[op];
+    const hone_graph_op *o = &graph->ops[op];
     for (uint32_t i = 0; i < o->edge_count; i++) {
-        const graph_edge *edge = &graph->edges[o->first_edge + i];
+        const hone_graph_edge *edge = &graph->edges[o->first_edge + i];
         if (edge->role == GRAPH_CONDITION) l.condition = edge->body;
         if (edge->role == GRAPH_LOOP) l.body = edge->body;
     }
     bool known = hone_graph_detail_of(graph, op)->number >= 0; // HLO text may say it after optimisation
     if (known || l.condition == HONE_GRAPH_NONE || l.body == HONE_GRAPH_NONE) return;
-    graph_detail *detail = hone_graph_detail(graph, op);
+    hone_graph_detail *detail = hone_graph_edit_detail(graph, op);
     if (detail != NULL) detail->number = count_trips(&l);
 }
 
-static int64_t times_of_edge(const hone_graph *graph, const graph_edge *edge)
+static int64_t times_of_edge(const hone_graph *graph, const hone_graph_edge *edge)
 {
     int64_t times = graph->bodies[graph->ops[edge->op].body].times, product;
     if (edge->role == GRAPH_APPLIED) return -1;
@@ -190,7 +190,7 @@ static int64_t times_of_edge(const hone_graph *graph, const graph_edge *edge)
     return product;
 }
 
-static void add_times(graph_body *body, int64_t times)
+static void add_times(hone_graph_body *body, int64_t times)
 {
     if (body->times < 0 || times < 0 || __builtin_add_overflow(body->times, times, &body->times)) body->times = -1;
 }

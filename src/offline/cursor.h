@@ -6,23 +6,23 @@
 
 #include <string.h>
 
-typedef struct cursor {
+typedef struct hone_cursor {
     const char *at, *end;
-} cursor;
+} hone_cursor;
 
-static inline cursor cursor_of(hone_view text)
+static inline hone_cursor cursor_of(hone_view text)
 {
     const char *start = text.data != NULL ? text.data : ""; // nothing may be added to a null pointer, not even nothing
-    return (cursor){start, start + text.size};
+    return (hone_cursor){start, start + text.size};
 }
 
-static inline char peek(const cursor *c)
+static inline char peek(const hone_cursor *c)
 {
     return c->at < c->end ? *c->at : '\0';
 }
 
 // Inlined also where it is asked often: the length of a literal is then known.
-__attribute__((always_inline)) static inline bool accept(cursor *c, const char *text)
+__attribute__((always_inline)) static inline bool accept(hone_cursor *c, const char *text)
 {
     size_t size = strlen(text);
     if ((size_t)(c->end - c->at) < size || memcmp(c->at, text, size) != 0) return false;
@@ -30,13 +30,14 @@ __attribute__((always_inline)) static inline bool accept(cursor *c, const char *
     return true;
 }
 
-static inline void skip_spaces(cursor *c)
+static inline void skip_spaces(hone_cursor *c)
 {
     while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\r'))
         c->at++;
 }
 
-// What a byte may be, by its value. Letters, digits and what names consist of besides; the rest is what readers stop at.
+// What a byte may be, by its value. Letters, digits and what names consist of besides; the rest is what readers stop
+// at.
 enum {
     BYTE_NAME = 1,
     BYTE_STRING = 2,    // ends a string, or an escape in it begins
@@ -57,7 +58,7 @@ static inline bool is_name_byte(char b)
 }
 
 // The name at the cursor, without what marks it; empty when there is none.
-static inline hone_view take_name(cursor *c)
+static inline hone_view take_name(hone_cursor *c)
 {
     const char *start = c->at;
     while (c->at < c->end && is_name_byte(*c->at))
@@ -80,7 +81,7 @@ static inline bool number_in(hone_view text, uint32_t *out)
 }
 
 // Behind the string that opens at the cursor. A string does not go over a line's end.
-static inline void skip_string(cursor *c)
+static inline void skip_string(hone_cursor *c)
 {
     const char *at = c->at + 1, *end = c->end;
     for (;; at++) {
@@ -93,7 +94,7 @@ static inline void skip_string(cursor *c)
 }
 
 // The inside of the string that opens at the cursor, and the cursor behind it.
-static inline hone_view take_string(cursor *c)
+static inline hone_view take_string(hone_cursor *c)
 {
     const char *start = c->at + 1;
     skip_string(c);
@@ -103,7 +104,7 @@ static inline hone_view take_string(cursor *c)
 
 // Behind the bracket that closes the one at the cursor, strings left out; at the end when it is not closed.
 // Angle brackets are not counted: comparisons and arrows have them too.
-static inline void skip_brackets(cursor *c)
+static inline void skip_brackets(hone_cursor *c)
 {
     int depth = 0;
     for (;;) {
@@ -124,7 +125,7 @@ static inline void skip_brackets(cursor *c)
 }
 
 // The line at the cursor, without its end; the cursor behind it. A line goes on over the end of no string.
-static inline hone_view take_line(cursor *c)
+static inline hone_view take_line(hone_cursor *c)
 {
     const char *start = c->at, *stop = memchr(start, '\n', (size_t)(c->end - start));
     if (stop == NULL) stop = c->end;
@@ -148,7 +149,7 @@ static inline hone_view string_behind(hone_view in, const char *mark)
     const char *found = find_text(in, mark);
     if (found == NULL) return (hone_view){0};
     const char *end = in.data + in.size, *quote = memchr(found, '"', (size_t)(end - found));
-    cursor c = {quote, end};
+    hone_cursor c = {quote, end};
     return quote != NULL ? take_string(&c) : (hone_view){0};
 }
 

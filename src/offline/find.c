@@ -1,5 +1,5 @@
-// Operations are gathered by label, cut into calls, and followed to what they read. All of it is linear but for looks behind
-// operations, at callers and into callees, which go so far and no further.
+// Operations are gathered by label, cut into calls, and followed to what they read. All of it is linear but for looks
+// behind operations, at callers and into callees, which go so far and no further.
 #include "offline/finder.h"
 
 #include <stdlib.h>
@@ -9,18 +9,18 @@ enum { WALK_MAX = 64 };
 
 // --- groups
 
-static bool has_same_label(const hone_graph *graph, uint32_t op, const graph_label *label)
+static bool has_same_label(const hone_graph *graph, uint32_t op, const hone_graph_label *label)
 {
     uint32_t place = graph->ops[op].place;
     if (place == HONE_GRAPH_NONE) return false;
-    const graph_place *p = &graph->places[place];
+    const hone_graph_place *p = &graph->places[place];
     for (uint32_t i = 0; i < p->label_count; i++)
         if (hone_view_equal(graph->labels[p->first_label + i].label.text, label->label.text)) return true;
     return false;
 }
 
 // True when the body is run by an operation under the same label: its operations are part of that call.
-static bool is_inside(const hone_graph *graph, uint32_t body, const graph_label *label)
+static bool is_inside(const hone_graph *graph, uint32_t body, const hone_graph_label *label)
 {
     for (int depth = 0; depth < WALK_MAX && body != HONE_GRAPH_NONE; depth++) {
         uint32_t caller = graph->bodies[body].caller;
@@ -32,19 +32,19 @@ static bool is_inside(const hone_graph *graph, uint32_t body, const graph_label 
     return false;
 }
 
-static hone_view group_name(const graph_label *label)
+static hone_view group_name(const hone_graph_label *label)
 {
     const hone_view *text = &label->label.text;
     return (hone_view){label->prefix.data, (size_t)(text->data + text->size - label->prefix.data)};
 }
 
-static bool is_of_group(const finder *f, uint32_t index, uint32_t body, const graph_label *label)
+static bool is_of_group(const hone_finder *f, uint32_t index, uint32_t body, const hone_graph_label *label)
 {
-    const group *g = &f->groups[index];
+    const hone_finder_group *g = &f->groups[index];
     return g->body == body && (g->label == label || hone_view_equal(group_name(g->label), group_name(label)));
 }
 
-static uint32_t find_group(finder *f, hone_names *names, uint32_t body, const graph_label *label)
+static uint32_t find_group(hone_finder *f, hone_names *names, uint32_t body, const hone_graph_label *label)
 {
     uint32_t latest = f->member_count > 0 ? f->members[f->member_count - 1].group : HONE_GRAPH_NONE;
     if (latest != HONE_GRAPH_NONE && is_of_group(f, latest, body, label)) return latest; // as most of the time
@@ -55,12 +55,12 @@ static uint32_t find_group(finder *f, hone_names *names, uint32_t body, const gr
         f->failed = true;
         return HONE_GRAPH_NONE;
     }
-    f->groups[f->group_count] = (group){.label = label, .body = body};
+    f->groups[f->group_count] = (hone_finder_group){.label = label, .body = body};
     hone_names_put(names, body, group_name(label), (uint32_t)f->group_count);
     return (uint32_t)f->group_count++;
 }
 
-static void add_member(finder *f, hone_names *names, uint32_t op, const graph_label *label)
+static void add_member(hone_finder *f, hone_names *names, uint32_t op, const hone_graph_label *label)
 {
     uint32_t home = hone_graph_home(f->graph, op);
     uint32_t caller = f->graph->bodies[home].caller;
@@ -75,17 +75,17 @@ static void add_member(finder *f, hone_names *names, uint32_t op, const graph_la
         f->failed = true;
         return;
     }
-    f->members[f->member_count++] = (member){index, op};
+    f->members[f->member_count++] = (hone_finder_member){index, op};
 }
 
-static void collect_members(finder *f)
+static void collect_members(hone_finder *f)
 {
     const hone_graph *g = f->graph;
     hone_names names;
     hone_names_init(&names, &g->allocator);
     for (uint32_t op = 0; op < g->op_count && !f->failed; op++) {
         if (g->ops[op].place == HONE_GRAPH_NONE) continue;
-        const graph_place *place = &g->places[g->ops[op].place];
+        const hone_graph_place *place = &g->places[g->ops[op].place];
         for (uint32_t i = 0; i < place->label_count; i++)
             add_member(f, &names, op, &g->labels[place->first_label + i]);
     }
@@ -94,10 +94,10 @@ static void collect_members(finder *f)
 }
 
 // A counting sort by group; within one the order of the program stays.
-static void sort_members(finder *f)
+static void sort_members(hone_finder *f)
 {
     const hone_allocator *a = &f->graph->allocator;
-    member *sorted = hone_alloc_array(a, f->member_count, sizeof *sorted);
+    hone_finder_member *sorted = hone_alloc_array(a, f->member_count, sizeof *sorted);
     if (sorted == NULL) {
         f->failed = true;
         return;
@@ -111,14 +111,14 @@ static void sort_members(finder *f)
         f->groups[i].count = 0;
     }
     for (size_t i = 0; i < f->member_count; i++) {
-        group *g = &f->groups[f->members[i].group];
+        hone_finder_group *g = &f->groups[f->members[i].group];
         sorted[g->first + g->count++] = f->members[i];
     }
     hone_free(a, f->members);
     f->members = sorted;
 }
 
-static bool index_bodies(finder *f)
+static bool index_bodies(hone_finder *f)
 {
     const hone_graph *g = f->graph;
     f->body_first = hone_alloc_array(&g->allocator, g->body_count + 1, sizeof *f->body_first);
@@ -164,7 +164,7 @@ static int64_t add_counts(int64_t a, int64_t b)
     return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
 }
 
-static void keep_find(finder *f, const hone_found *found)
+static void keep_find(hone_finder *f, const hone_found *found)
 {
     const hone_allocator *a = &f->graph->allocator;
     hone_buffer_clear(&f->identity);
@@ -190,7 +190,7 @@ static void add_call(const hone_graph *graph, uint32_t op, hone_found *out)
     if (call.size > 0) out->call = call;
 }
 
-static void add_find(finder *f, const group *g, const uint32_t *ops, size_t count)
+static void add_find(hone_finder *f, const hone_finder_group *g, const uint32_t *ops, size_t count)
 {
     hone_found found = {.label = g->label};
     size_t first = count,
@@ -207,20 +207,20 @@ static void add_find(finder *f, const group *g, const uint32_t *ops, size_t coun
 
 static int compare_parts(const void *a, const void *b)
 {
-    const member *x = a, *y = b;
+    const hone_finder_member *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
     return x->op < y->op ? -1 : x->op > y->op;
 }
 
 // A label without its key stands for different calls: what hangs together is one. The operations of a part stand in
 // a row once they are sorted by the root of their part.
-static void split_by_flow(finder *f, const group *g, member *parts, uint32_t *ops)
+static void split_by_flow(hone_finder *f, const hone_finder_group *g, hone_finder_member *parts, uint32_t *ops)
 {
     hone_finder_begin(f, ops, g->count);
     hone_finder_follow(f, f->graph->optimised ? REACH_UNPLACED : REACH_LAYOUT, false, NULL);
     if (f->failed) return;
     for (size_t i = 0; i < g->count; i++)
-        parts[i] = (member){hone_finder_root(f, ops[i]), ops[i]};
+        parts[i] = (hone_finder_member){hone_finder_root(f, ops[i]), ops[i]};
     qsort(parts, g->count, sizeof *parts, compare_parts);
     for (size_t i = 0; i < g->count; i++)
         ops[i] = parts[i].op;
@@ -231,10 +231,10 @@ static void split_by_flow(finder *f, const group *g, member *parts, uint32_t *op
     }
 }
 
-static void find_in_group(finder *f, const group *g)
+static void find_in_group(hone_finder *f, const hone_finder_group *g)
 {
     uint32_t *ops = f->group_ops;
-    member *members = f->members + g->first; // also the room for the parts: read before it is written
+    hone_finder_member *members = f->members + g->first; // also the room for the parts: read before it is written
     for (size_t i = 0; i < g->count; i++)
         ops[i] = members[i].op;
     if (g->label->label.kind == HONE_LABEL_CUT)
@@ -263,7 +263,7 @@ static void drop_backward_parts(hone_finds *finds)
     finds->count = kept;
 }
 
-static bool prepare(finder *f)
+static bool prepare(hone_finder *f)
 {
     const hone_allocator *a = &f->graph->allocator;
     size_t ops = f->graph->op_count;
@@ -273,7 +273,7 @@ static bool prepare(finder *f)
     return f->stamp != NULL && f->parent != NULL && f->group_ops != NULL && index_bodies(f);
 }
 
-static void release(finder *f)
+static void release(hone_finder *f)
 {
     const hone_allocator *a = &f->graph->allocator;
     void *const blocks[] = {f->members, f->groups, f->body_first, f->body_ops,
@@ -288,7 +288,7 @@ static void release(finder *f)
 bool hone_find_calls(const hone_graph *graph, hone_finds *out)
 {
     *out = (hone_finds){0};
-    finder f = {.graph = graph, .out = out, .arena = {.allocator = graph->allocator}};
+    hone_finder f = {.graph = graph, .out = out, .arena = {.allocator = graph->allocator}};
     hone_names_init(&f.known, &graph->allocator);
     hone_buffer_init(&f.identity, graph->allocator);
     f.failed = !prepare(&f);

@@ -6,7 +6,8 @@
 
 enum { HONE_TYPES_MAX = 24, HONE_LITERALS_MAX = 32, HONE_VIEWS_MAX = 3, HONE_FINDS_MAX = 20000 };
 
-// The arrays that a call reads, seen one way. Optimised programs have lost where calls begin: then there are several ways.
+// The arrays that a call reads, seen one way. Optimised programs have lost where calls begin: then there are several
+// ways.
 typedef struct hone_operands {
     hone_view types[HONE_TYPES_MAX]; // as written, in the order of first use
     uint32_t count;
@@ -15,7 +16,7 @@ typedef struct hone_operands {
 
 // One labelled call, or several that cannot be told apart.
 typedef struct hone_found {
-    const graph_label *label;
+    const hone_graph_label *label;
     int64_t count; // -1: not known
     hone_operands views[HONE_VIEWS_MAX];
     uint32_t view_count;

@@ -4,8 +4,9 @@
 // A counting sort: the edges of an operation in a row, in the order in which they were added.
 static void sort_edges(hone_graph *graph)
 {
-    size_t size = sizeof(graph_edge);
-    graph_edge *sorted = graph->edge_count > 0 ? hone_alloc_array(&graph->allocator, graph->edge_count, size) : NULL;
+    size_t size = sizeof(hone_graph_edge);
+    hone_graph_edge *sorted =
+        graph->edge_count > 0 ? hone_alloc_array(&graph->allocator, graph->edge_count, size) : NULL;
     if (sorted == NULL) {
         graph->failed |= graph->edge_count > 0;
         return;
@@ -19,7 +20,7 @@ static void sort_edges(hone_graph *graph)
         graph->ops[i].edge_count = 0;
     }
     for (size_t i = 0; i < graph->edge_count; i++) {
-        graph_op *op = &graph->ops[graph->edges[i].op];
+        hone_graph_op *op = &graph->ops[graph->edges[i].op];
         sorted[op->first_edge + op->edge_count++] = graph->edges[i];
     }
     hone_free(&graph->allocator, graph->edges);
@@ -33,7 +34,7 @@ static void find_callers(hone_graph *graph)
         graph->bodies[graph->edges[i].body].caller = (uint32_t)i;
 }
 
-static bool is_source_of_constants(const graph_op *op)
+static bool is_source_of_constants(const hone_graph_op *op)
 {
     return op->opcode == OPCODE_CONSTANT || op->opcode == OPCODE_IOTA;
 }
@@ -42,7 +43,7 @@ static bool is_source_of_constants(const graph_op *op)
 static void find_constants(hone_graph *graph)
 {
     for (size_t i = 0; i < graph->op_count; i++) {
-        graph_op *op = &graph->ops[i];
+        hone_graph_op *op = &graph->ops[i];
         bool constant = op->operand_count > 0;
         for (uint32_t k = 0; constant && k < op->operand_count; k++) {
             uint32_t value = graph->operands[op->first_operand + k];
@@ -64,14 +65,14 @@ uint32_t hone_graph_home(const hone_graph *graph, uint32_t op)
     return body;
 }
 
-static const graph_edge *fusion_around(const hone_graph *graph, uint32_t body)
+static const hone_graph_edge *fusion_around(const hone_graph *graph, uint32_t body)
 {
     uint32_t caller = body == HONE_GRAPH_NONE ? body : graph->bodies[body].caller;
     bool fused = caller != HONE_GRAPH_NONE && graph->edges[caller].role == GRAPH_FUSION;
     return fused ? &graph->edges[caller] : NULL;
 }
 
-static uint32_t operand(const hone_graph *graph, const graph_op *op, size_t index)
+static uint32_t operand(const hone_graph *graph, const hone_graph_op *op, size_t index)
 {
     return index < op->operand_count ? graph->operands[op->first_operand + index] : HONE_GRAPH_NONE;
 }
@@ -79,12 +80,12 @@ static uint32_t operand(const hone_graph *graph, const graph_op *op, size_t inde
 // One step through the wall of a fusion, from either side; the value itself where there is none.
 static uint32_t step_through(const hone_graph *graph, uint32_t value)
 {
-    const graph_value *v = &graph->values[value];
+    const hone_graph_value *v = &graph->values[value];
     if (v->op == HONE_GRAPH_NONE) return value;
-    const graph_op *op = &graph->ops[v->op];
+    const hone_graph_op *op = &graph->ops[v->op];
     uint32_t behind = HONE_GRAPH_NONE;
     if (op->opcode == OPCODE_PARAMETER) { // HLO has its parameters as operations
-        const graph_edge *fusion = fusion_around(graph, op->body);
+        const hone_graph_edge *fusion = fusion_around(graph, op->body);
         int64_t number = fusion != NULL ? hone_graph_detail_of(graph, v->op)->number : -1;
         if (number >= 0) behind = operand(graph, &graph->ops[fusion->op], (size_t)number);
     } else if (op->edge_count == 1 && graph->edges[op->first_edge].role == GRAPH_FUSION) {

@@ -42,7 +42,7 @@ uint32_t hone_graph_add_body(hone_graph *graph, hone_view name)
 {
     uint32_t i = take(graph, &graph->bodies, &graph->body_count, &graph->body_capacity, sizeof *graph->bodies);
     if (i == HONE_GRAPH_NONE) return i;
-    graph->bodies[i] = (graph_body){
+    graph->bodies[i] = (hone_graph_body){
         .name = name,
         .first_parameter = (uint32_t)graph->value_count,
         .result = HONE_GRAPH_NONE,
@@ -51,7 +51,7 @@ uint32_t hone_graph_add_body(hone_graph *graph, hone_view name)
     return i;
 }
 
-static uint32_t add_value(hone_graph *graph, graph_value value)
+static uint32_t add_value(hone_graph *graph, hone_graph_value value)
 {
     uint32_t i = take(graph, &graph->values, &graph->value_count, &graph->value_capacity, sizeof *graph->values);
     if (i != HONE_GRAPH_NONE) graph->values[i] = value;
@@ -61,10 +61,10 @@ static uint32_t add_value(hone_graph *graph, graph_value value)
 uint32_t hone_graph_add_parameter(hone_graph *graph, uint32_t body, hone_view type)
 {
     if (body == HONE_GRAPH_NONE) return HONE_GRAPH_NONE;
-    graph_body *b = &graph->bodies[body];
+    hone_graph_body *b = &graph->bodies[body];
     if (b->parameter_count == 0) b->first_parameter = (uint32_t)graph->value_count;
     if (b->first_parameter + b->parameter_count != graph->value_count) return HONE_GRAPH_NONE;
-    graph_value value = {.type = type, .op = HONE_GRAPH_NONE, .body = body, .index = b->parameter_count};
+    hone_graph_value value = {.type = type, .op = HONE_GRAPH_NONE, .body = body, .index = b->parameter_count};
     uint32_t i = add_value(graph, value);
     if (i != HONE_GRAPH_NONE) b->parameter_count++;
     return i;
@@ -87,7 +87,7 @@ uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode)
 {
     uint32_t i = take(graph, &graph->ops, &graph->op_count, &graph->op_capacity, sizeof *graph->ops);
     if (i == HONE_GRAPH_NONE) return i;
-    graph->ops[i] = (graph_op){
+    graph->ops[i] = (hone_graph_op){
         .opcode = number_opcode(graph, opcode),
         .body = body,
         .place = HONE_GRAPH_NONE,
@@ -98,7 +98,7 @@ uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode)
     return i;
 }
 
-graph_detail *hone_graph_detail(hone_graph *graph, uint32_t op)
+hone_graph_detail *hone_graph_edit_detail(hone_graph *graph, uint32_t op)
 {
     uint32_t *detail = &graph->ops[op].detail;
     if (*detail != HONE_GRAPH_NONE) return &graph->details[*detail];
@@ -108,9 +108,9 @@ graph_detail *hone_graph_detail(hone_graph *graph, uint32_t op)
     return &graph->details[*detail];
 }
 
-const graph_detail *hone_graph_detail_of(const hone_graph *graph, uint32_t op)
+const hone_graph_detail *hone_graph_detail_of(const hone_graph *graph, uint32_t op)
 {
-    static const graph_detail none = {.number = -1};
+    static const hone_graph_detail none = {.number = -1};
     uint32_t detail = graph->ops[op].detail;
     return detail != HONE_GRAPH_NONE ? &graph->details[detail] : &none;
 }
@@ -127,20 +127,20 @@ void hone_graph_add_operand(hone_graph *graph, uint32_t value)
 uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type)
 {
     if (op == HONE_GRAPH_NONE) return HONE_GRAPH_NONE;
-    graph_op *o = &graph->ops[op];
+    hone_graph_op *o = &graph->ops[op];
     if (o->value_count == 0) o->first_value = (uint32_t)graph->value_count;
     if (o->first_value + o->value_count != graph->value_count) return HONE_GRAPH_NONE;
-    graph_value value = {.type = type, .op = op, .body = HONE_GRAPH_NONE, .index = o->value_count};
+    hone_graph_value value = {.type = type, .op = op, .body = HONE_GRAPH_NONE, .index = o->value_count};
     uint32_t i = add_value(graph, value);
     if (i != HONE_GRAPH_NONE) o->value_count++;
     return i;
 }
 
-void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, graph_role role)
+void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, hone_graph_role role)
 {
     if (op == HONE_GRAPH_NONE || body == HONE_GRAPH_NONE) return;
     uint32_t i = take(graph, &graph->edges, &graph->edge_count, &graph->edge_capacity, sizeof *graph->edges);
-    if (i != HONE_GRAPH_NONE) graph->edges[i] = (graph_edge){op, body, role};
+    if (i != HONE_GRAPH_NONE) graph->edges[i] = (hone_graph_edge){op, body, role};
 }
 
 // The word that ends at `end`: the name of a scope that opens there.
@@ -153,7 +153,7 @@ static hone_view word_before(hone_view path, const char *end)
 }
 
 // What the scopes still open at the end of prefix say: "jvp(vmap(" has one vmap.
-static void read_wrappers(graph_label *out)
+static void read_wrappers(hone_graph_label *out)
 {
     enum { DEPTH = 64 };
     char open[DEPTH];
@@ -199,7 +199,7 @@ bool hone_graph_has_label(const hone_graph *graph, hone_view string)
     return hone_label_next(&walk, &label);
 }
 
-static graph_label *add_label(hone_graph *graph, graph_place *place)
+static hone_graph_label *add_label(hone_graph *graph, hone_graph_place *place)
 {
     uint32_t i = take(graph, &graph->labels, &graph->label_count, &graph->label_capacity, sizeof *graph->labels);
     if (i == HONE_GRAPH_NONE) return NULL;
@@ -207,15 +207,15 @@ static graph_label *add_label(hone_graph *graph, graph_place *place)
     return &graph->labels[i];
 }
 
-static void add_labels(hone_graph *graph, graph_place *place, hone_view text)
+static void add_labels(hone_graph *graph, hone_graph_place *place, hone_view text)
 {
     hone_label_walk walk = hone_graph_labels(graph, text);
     hone_label label;
     while (text.size > 0 && place->label_count < LABELS_OF_PLACE && hone_label_next(&walk, &label)) {
-        graph_label *added = add_label(graph, place);
+        hone_graph_label *added = add_label(graph, place);
         if (added == NULL) return;
         const char *start = start_of_path(text, label.text.data);
-        *added = (graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
+        *added = (hone_graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
         read_wrappers(added);
     }
 }
@@ -229,12 +229,12 @@ static uint32_t find_place(hone_graph *graph, uint32_t scope, hone_view name, ho
     uint32_t place = take(graph, &graph->places, &graph->place_count, &graph->place_capacity, sizeof *graph->places);
     *out_new = place != HONE_GRAPH_NONE;
     if (!*out_new) return place;
-    graph->places[place] = (graph_place){.path = path, .first_label = (uint32_t)graph->label_count};
+    graph->places[place] = (hone_graph_place){.path = path, .first_label = (uint32_t)graph->label_count};
     hone_names_put(&graph->place_names, scope, name, place);
     return place;
 }
 
-uint32_t hone_graph_place(hone_graph *graph, hone_view path, hone_view attribute)
+uint32_t hone_graph_place_of(hone_graph *graph, hone_view path, hone_view attribute)
 {
     bool added;
     uint32_t place = find_place(graph, 0, path, path, &added);
@@ -250,7 +250,7 @@ uint32_t hone_graph_place_named(hone_graph *graph, hone_view operation)
 {
     bool added;
     uint32_t place = find_place(graph, HONE_GRAPH_NONE, operation, operation, &added);
-    graph_label *label = added ? add_label(graph, &graph->places[place]) : NULL;
+    hone_graph_label *label = added ? add_label(graph, &graph->places[place]) : NULL;
     if (label == NULL) return place;
     label->label = (hone_label){.kind = HONE_LABEL_CUT, .text = operation, .operation = operation};
     label->prefix = (hone_view){operation.data, 0};
@@ -268,6 +268,6 @@ void hone_graph_keep_call(hone_graph *graph, uint32_t op, hone_view string)
     size_t size;
     char *text = hone_unescape_mlir(&graph->texts, string, &size);
     graph->failed |= text == NULL;
-    graph_detail *detail = text != NULL ? hone_graph_detail(graph, op) : NULL;
+    hone_graph_detail *detail = text != NULL ? hone_graph_edit_detail(graph, op) : NULL;
     if (detail != NULL) detail->call = (hone_view){text, size};
 }

@@ -1,5 +1,6 @@
 // A lowered program as every form is read into it: bodies (functions, computations, regions) of operations,
-// values between them, and where each operation came from. Views point into the program's bytes, or into texts that the graph owns.
+// values between them, and where each operation came from. Views point into the program's bytes, or into texts that the
+// graph owns.
 #ifndef HONE_OFFLINE_GRAPH_H
 #define HONE_OFFLINE_GRAPH_H
 
@@ -11,35 +12,35 @@
 #define HONE_GRAPH_NONE HONE_NAMES_NONE // no operation, value, body or place
 
 // What an operation does with a body.
-typedef enum graph_role {
+typedef enum hone_graph_role {
     GRAPH_CALL,      // runs it once
     GRAPH_FUSION,    // runs it once; the body's operations count as standing where the fusion stands
     GRAPH_CONDITION, // of a loop
     GRAPH_LOOP,      // runs it once a trip
     GRAPH_BRANCH,    // runs it or another
     GRAPH_APPLIED    // to elements: a reduction's combiner
-} graph_role;
+} hone_graph_role;
 
-typedef struct graph_edge {
+typedef struct hone_graph_edge {
     uint32_t op, body;
-    graph_role role;
-} graph_edge;
+    hone_graph_role role;
+} hone_graph_edge;
 
-typedef struct graph_value {
+typedef struct hone_graph_value {
     hone_view type; // as written: "tensor<2x3xf32>", "f32[2,3]{1,0}"
     uint32_t op;    // that makes it; HONE_GRAPH_NONE: a body's parameter
     uint32_t body;  // that it is a parameter of
     uint32_t index; // among the operation's results or the body's parameters
-} graph_value;
+} hone_graph_value;
 
 // What few operations have.
-typedef struct graph_detail {
+typedef struct hone_graph_detail {
     hone_view literal; // of a constant; how a comparison compares
     hone_view call;    // call text in an attribute of a custom call of hone's, without escapes; empty: none
     int64_t number;    // of a parameter or a tuple's element; a loop's known trips; -1: not known
-} graph_detail;
+} hone_graph_detail;
 
-typedef struct graph_op {
+typedef struct hone_graph_op {
     uint32_t opcode; // of graph_opcode, or a larger number; equal for equal names
     uint32_t body, place;
     uint32_t detail;                       // in details; HONE_GRAPH_NONE: none
@@ -47,30 +48,30 @@ typedef struct graph_op {
     uint32_t first_value, value_count;     // in values
     uint32_t first_edge, edge_count;       // in edges, once the graph is finished
     bool constant;                         // depends on no parameter
-} graph_op;
+} hone_graph_op;
 
-typedef struct graph_body {
+typedef struct hone_graph_body {
     hone_view name;
     uint32_t first_parameter, parameter_count; // in values
     uint32_t result;                           // the operation that ends it; HONE_GRAPH_NONE: none was read
     uint32_t caller;                           // the first edge to it
     int64_t times;                             // a run of the program runs it so often; -1: the text does not say
     bool entry;
-} graph_body;
+} hone_graph_body;
 
 // A place that operations came from: the path of scopes, and the labels in it.
-typedef struct graph_place {
+typedef struct hone_graph_place {
     hone_view path;
     uint32_t first_label, label_count; // in labels
-} graph_place;
+} hone_graph_place;
 
 // One label of a place and how it was reached.
-typedef struct graph_label {
+typedef struct hone_graph_label {
     hone_label label;
     hone_view prefix; // of the path, up to the label
     uint32_t vmaps;   // "vmap(" around it: each adds a dim to the operands
     bool transposed;  // within "transpose(": a gradient's backward part
-} graph_label;
+} hone_graph_label;
 
 typedef struct hone_graph {
     hone_allocator allocator;
@@ -79,13 +80,13 @@ typedef struct hone_graph {
     hone_names
         place_names; // places by path (scope 0), by attribute (scope: 1 + the path's place), by operation (the largest scope)
     hone_names opcodes; // numbers of operations by their names, without their dialect
-    graph_op *ops;
-    graph_detail *details;
-    graph_value *values;
-    graph_body *bodies;
-    graph_edge *edges;
-    graph_place *places;
-    graph_label *labels;
+    hone_graph_op *ops;
+    hone_graph_detail *details;
+    hone_graph_value *values;
+    hone_graph_body *bodies;
+    hone_graph_edge *edges;
+    hone_graph_place *places;
+    hone_graph_label *labels;
     uint32_t *operands; // values; HONE_GRAPH_NONE: a name that nothing defines
     size_t op_count, detail_count, value_count, body_count, edge_count, place_count, label_count, operand_count;
     size_t op_capacity, detail_capacity, value_capacity, body_capacity, edge_capacity, place_capacity, label_capacity,
@@ -108,12 +109,13 @@ uint32_t hone_graph_add_body(hone_graph *graph, hone_view name);
 uint32_t hone_graph_add_parameter(hone_graph *graph, uint32_t body, hone_view type); // parameters of one body in a row
 uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode);
 // The detail of an operation, which is made when there is none. NULL: memory was short.
-graph_detail *hone_graph_detail(hone_graph *graph, uint32_t op);
+hone_graph_detail *hone_graph_edit_detail(hone_graph *graph, uint32_t op);
 void hone_graph_add_operand(hone_graph *graph, uint32_t value);                // of the newest operation
 uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type); // results of one operation in a row
-void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, graph_role role);
-// The place of a path and of an attribute that holds labels too (empty: none), with the labels of both read; the same for equal ones.
-uint32_t hone_graph_place(hone_graph *graph, hone_view path, hone_view attribute);
+void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, hone_graph_role role);
+// The place of a path and of an attribute that holds labels too (empty: none), with the labels of both read; the same
+// for equal ones.
+uint32_t hone_graph_place_of(hone_graph *graph, hone_view path, hone_view attribute);
 // The place of calls that are known by the name of what they call alone: as if their label had been cut.
 uint32_t hone_graph_place_named(hone_graph *graph, hone_view operation);
 // Gives calls of functions whose name is known to the caller a place, where they have none. After hone_graph_finish.
@@ -131,7 +133,7 @@ void hone_graph_finish(hone_graph *graph);
 void hone_graph_count(hone_graph *graph);
 
 // What the detail of an operation says; the same where it has none. For finished graphs and for readers.
-const graph_detail *hone_graph_detail_of(const hone_graph *graph, uint32_t op);
+const hone_graph_detail *hone_graph_detail_of(const hone_graph *graph, uint32_t op);
 // The value behind a value: through fusions' walls and through a tuple that was just made.
 uint32_t hone_graph_source(const hone_graph *graph, uint32_t value);
 // The body that an operation counts as standing in: its own, or the one around all fusions.

@@ -56,7 +56,8 @@ static bool take_call(matcher *m, hone_call *call, hone_match how)
     return true;
 }
 
-// Reads the spec at hand as a call of the algorithm. What is known of the arguments is known also when hone cannot take them.
+// Reads the spec at hand as a call of the algorithm. What is known of the arguments is known also when hone cannot take
+// them.
 static bool take_spec(matcher *m, hone_match how)
 {
     m->out->shown.matched = how;
@@ -94,7 +95,8 @@ static json_t *read_payload(matcher *m)
     return status == HONE_OK ? payload : NULL;
 }
 
-// tokamax's words are not hone's: the algorithm is another too. What cannot be said in hone's words is known all the same.
+// tokamax's words are not hone's: the algorithm is another too. What cannot be said in hone's words is known all the
+// same.
 static bool match_tokamax(matcher *m)
 {
     json_t *payload = read_payload(m);
@@ -326,12 +328,12 @@ static void identify(matcher *m)
 
 // --- labels that lie
 
-// Labels outlive what they name: a compile cache gives back programs with the labels of an earlier run. Arguments of which no
-// array is read by the operations under the label are such.
+// Labels outlive what they name: a compile cache gives back programs with the labels of an earlier run. Arguments of
+// which no array is read by the operations under the label are such.
 static bool disagrees(const matcher *m)
 {
     const hone_match how = m->out->shown.matched;
-    const graph_label *label = m->found->label;
+    const hone_graph_label *label = m->found->label;
     bool told = how == HONE_MATCH_LABEL || how == HONE_MATCH_RECORDED;
     if (!told || m->out->call == NULL || m->found->view_count == 0 || label->transposed) return false;
     size_t count = hone_signature_count(m->entry->signature);

@@ -1,12 +1,14 @@
-// Programs have tens of thousands of names, nearly all of which end with a number that hardly another name has: "%41", "add.41",
-// "#loc41". Such a name stands in an array under its number; the rest, and those that find their number taken, in a hash table.
+// Programs have tens of thousands of names, nearly all of which end with a number that hardly another name has: "%41",
+// "add.41", "#loc41". Such a name stands in an array under its number; the rest, and those that find their number
+// taken, in a hash table.
 #include "offline/names.h"
 
 #include "base/hash.h"
 
 #include <string.h>
 
-// A name as it is compared: all of its bytes when they are sixteen at most, else their hash first and then where they stand.
+// A name as it is compared: all of its bytes when they are sixteen at most, else their hash first and then where they
+// stand.
 typedef struct hone_names_entry {
     uint64_t head; // up to the last eight bytes; the hash of a long name
     union {
@@ -108,7 +110,8 @@ static inline bool same_name(const hone_names_entry *a, const hone_names_entry *
     return a->size > WHOLE_SIZE ? memcmp(a->rest.bytes, b->rest.bytes, a->size) == 0 : a->rest.tail == b->rest.tail;
 }
 
-// The upper half of a product mixes what its lower half only moves up; the sum keeps names apart whose one half makes it zero.
+// The upper half of a product mixes what its lower half only moves up; the sum keeps names apart whose one half makes
+// it zero.
 static uint32_t hash_of(const hone_names_entry *k)
 {
     uint64_t low = k->head ^ k->scope * UINT64_C(0x9e3779b97f4a7c15), high = k->size > WHOLE_SIZE ? 0 : k->rest.tail;
@@ -233,7 +236,8 @@ static uint32_t get(const hone_names *names, const hone_names_entry *k)
 
 void hone_names_clear(hone_names *names)
 {
-    // A table that was once filled and holds little now is given back: emptying it again and again would cost more than filling it.
+    // A table that was once filled and holds little now is given back: emptying it again and again would cost more than
+    // filling it.
     if (names->hashed_count * 16 < names->hashed_capacity) {
         hone_free(&names->allocator, names->hashed);
         names->hashed = NULL;

@@ -1,4 +1,5 @@
-// Names, whose bytes stay where they are, to numbers, within a scope; a later definition takes the place of an earlier one.
+// Names, whose bytes stay where they are, to numbers, within a scope; a later definition takes the place of an earlier
+// one.
 #ifndef HONE_OFFLINE_NAMES_H
 #define HONE_OFFLINE_NAMES_H
 

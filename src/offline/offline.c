@@ -122,15 +122,15 @@ static hone_status match_loose_label(reading *r, const hone_label *label)
     hone_names_put(&r->seen, 0, label->text, 0);
     bool known = label->kind == HONE_LABEL_CUT && has_algorithm(r->program, label->operation);
     if (known || r->program->count >= HONE_FINDS_MAX) return HONE_OK;
-    graph_label at = {.label = *label};
+    hone_graph_label at = {.label = *label};
     hone_found found = {.label = &at, .count = -1}; // seen nowhere: it takes no part in counting
     hone_matched item;
     hone_status status = hone_match_found(r->environment, &r->program->arena, &found, &r->patience, &item, r->err);
     return status == HONE_OK ? add_item(r, &item) : status;
 }
 
-// Locations that operations were merged out of, or behind the place where the reading ended: in text wherever a place is named,
-// in binary forms the names that the reader left.
+// Locations that operations were merged out of, or behind the place where the reading ended: in text wherever a place
+// is named, in binary forms the names that the reader left.
 static hone_status match_loose_labels(reading *r)
 {
     bool text = r->source.form->text;

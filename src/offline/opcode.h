@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-typedef enum graph_opcode {
+typedef enum hone_graph_opcode {
     OPCODE_ADD,
     OPCODE_ALL_REDUCE,
     OPCODE_ASYNC_START,
@@ -52,7 +52,7 @@ typedef enum graph_opcode {
     OPCODE_TUPLE,
     OPCODE_WHILE,
     OPCODE_COUNT // others have larger numbers, which are given as they are met
-} graph_opcode;
+} hone_graph_opcode;
 
 extern const hone_view hone_opcode_names[OPCODE_COUNT];
 

@@ -24,7 +24,7 @@ static bool add_dim(hone_array *out, hone_view digits)
 }
 
 // "2x3xf32", and whatever layout follows a comma.
-static bool read_mlir(cursor c, hone_array *out)
+static bool read_mlir(hone_cursor c, hone_array *out)
 {
     for (;;) {
         hone_view digits = {c.at, 0};
@@ -42,7 +42,7 @@ static bool read_mlir(cursor c, hone_array *out)
 }
 
 // "f32[2,3]{1,0}"
-static bool read_xla(cursor c, hone_array *out)
+static bool read_xla(hone_cursor c, hone_array *out)
 {
     hone_view name = take_name(&c);
     const hone_dtype_info *info = dtype_by_name(name, false);
@@ -61,7 +61,7 @@ static bool read_xla(cursor c, hone_array *out)
 bool hone_array_read(hone_view type, hone_array *out)
 {
     *out = (hone_array){0};
-    cursor c = cursor_of(type);
+    hone_cursor c = cursor_of(type);
     return accept(&c, "tensor<") ? read_mlir(c, out) : read_xla(c, out);
 }
 
@@ -168,8 +168,8 @@ static void clear_optional(search *s)
         set(s, s->optional[i], NULL);
 }
 
-// The operands of a call of a function are its arguments in order; those behind the required ones belong to some of the optional
-// ones, in order too.
+// The operands of a call of a function are its arguments in order; those behind the required ones belong to some of the
+// optional ones, in order too.
 static bool try_exact(search *s, reading *r, bool exhaustive)
 {
     if (r->count < s->required_count) return false;
@@ -257,7 +257,8 @@ static void add_view(const hone_operands *view, uint32_t batches, int32_t axis, 
     }
 }
 
-// Where vmap did not map every argument, some arrays have its dims and others do not: behind those without them stand all as they are.
+// Where vmap did not map every argument, some arrays have its dims and others do not: behind those without them stand
+// all as they are.
 static void read_view(const hone_operands *view, uint32_t batches, int32_t axis, reading *out)
 {
     out->count = 0;

@@ -15,14 +15,14 @@ typedef struct hone_array {
 // Reads "tensor<2x3xf32>" or "f32[2,3]{1,0}". False for tuples, unknown dtypes, dynamic or too many dims.
 bool hone_array_read(hone_view type, hone_array *out);
 
-// Where a type like the tensor stands among the operands, from 0; HONE_OPERANDS_NONE: nowhere. Like it are its own dims, with
-// `batches` more that vmap put in. XLA writes its own reshapes into the operations of HLO text: there an array of as many elements
-// is like it too, but less so than any with the dims: HONE_OPERANDS_RESHAPED is added.
+// Where a type like the tensor stands among the operands, from 0; HONE_OPERANDS_NONE: nowhere. Like it are its own
+// dims, with `batches` more that vmap put in. XLA writes its own reshapes into the operations of HLO text: there an
+// array of as many elements is like it too, but less so than any with the dims: HONE_OPERANDS_RESHAPED is added.
 enum { HONE_OPERANDS_RESHAPED = 1000, HONE_OPERANDS_NONE = 2000 };
 int hone_operands_find(const hone_operands *operands, const hone_tensor *tensor, uint32_t batches);
 
-// Tries arguments for a signature: one value a parameter, arrays where it asks for tensors and none elsewhere, the likeliest
-// first. visit returns true to end the search; so does the function then.
+// Tries arguments for a signature: one value a parameter, arrays where it asks for tensors and none elsewhere, the
+// likeliest first. visit returns true to end the search; so does the function then.
 //   exhaustive  also arrays for parameters that may be none, and batch dims in unusual places
 typedef bool hone_arguments_visit(void *ctx, const hone_value *values, size_t count);
 bool hone_arguments_try(

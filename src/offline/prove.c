@@ -15,8 +15,8 @@ enum { CHOICES_MAX = 96, DIMENSIONS_MAX = 24, DEVIATIONS_MAX = 3, FREE_MAX = 4, 
 enum { BUDGET = 24000, LEAST_BUDGET = 600, COST_OF_BIND = 1, COST_OF_TEXT = 2 };
 
 // One thing that can be otherwise than its default: a scalar of the signature, or an argument that hone's signature
-// does not have. Its choices stand in a row. Those that are free stand first and count as no deviation: truths, and the platform
-// that nearly everybody names.
+// does not have. Its choices stand in a row. Those that are free stand first and count as no deviation: truths, and the
+// platform that nearly everybody names.
 typedef struct dimension {
     size_t parameter;  // of the signature; SIZE_MAX: an extra
     const char *extra; // its name
@@ -74,8 +74,8 @@ static void add_extra(proof *p, dimension *d, const char *json)
     d->count++;
 }
 
-// The number that somebody may have written who got this one after it was rounded to `bits` bits: the shortest decimal within half
-// a unit of the last bit.
+// The number that somebody may have written who got this one after it was rounded to `bits` bits: the shortest decimal
+// within half a unit of the last bit.
 static double undo_rounding(double value, int bits)
 {
     for (int digits = 1; digits < 6; digits++) {
@@ -240,7 +240,8 @@ static void choose(proof *p, const dimension *d, const choice *c)
         p->values[d->parameter] = c != NULL ? c->value : hone_of_none();
 }
 
-// Exactly `deviations` of the dimensions from `first` on are otherwise than their default. Recursion is DEVIATIONS_MAX deep.
+// Exactly `deviations` of the dimensions from `first` on are otherwise than their default. Recursion is DEVIATIONS_MAX
+// deep.
 static bool try_deviations(proof *p, size_t first, int deviations)
 {
     if (deviations == 0) return try_values(p);
@@ -266,7 +267,8 @@ static bool binds(proof *p)
     return true;
 }
 
-// Every setting of the free dimensions, which have one choice each. Types may hang on truths ("if transpose_b"), but on no number:
+// Every setting of the free dimensions, which have one choice each. Types may hang on truths ("if transpose_b"), but on
+// no number:
 // arrays that do not fit now will not fit with other numbers.
 static bool try_free(proof *p)
 {

@@ -25,22 +25,22 @@ static const bool opaque_opcodes[OPCODE_COUNT] = {
 };
 
 // A place of the program is a path of scopes; a lone word is a parameter's name that XLA spread to copies of it.
-static bool has_place(const hone_graph *graph, const graph_op *op)
+static bool has_place(const hone_graph *graph, const hone_graph_op *op)
 {
     hone_view path = op->place != HONE_GRAPH_NONE ? graph->places[op->place].path : (hone_view){0};
     return path.size > 0 && memchr(path.data, '/', path.size) != NULL;
 }
 
-static bool is_transparent(const hone_graph *graph, uint32_t op, reach how)
+static bool is_transparent(const hone_graph *graph, uint32_t op, hone_finder_reach how)
 {
-    const graph_op *o = &graph->ops[op];
+    const hone_graph_op *o = &graph->ops[op];
     if (o->opcode == OPCODE_TUPLE) return true;
     if (how == REACH_DIRECT || has_place(graph, o)) return false;
     if (hone_opcode_is_in(o->opcode, layout_opcodes)) return true;
     return how == REACH_UNPLACED && o->place == HONE_GRAPH_NONE && !hone_opcode_is_in(o->opcode, opaque_opcodes);
 }
 
-uint32_t hone_finder_root(finder *f, uint32_t op)
+uint32_t hone_finder_root(hone_finder *f, uint32_t op)
 {
     while (f->parent[op] != op) {
         f->parent[op] = f->parent[f->parent[op]];
@@ -49,13 +49,13 @@ uint32_t hone_finder_root(finder *f, uint32_t op)
     return op;
 }
 
-static void join(finder *f, uint32_t a, uint32_t b)
+static void join(hone_finder *f, uint32_t a, uint32_t b)
 {
     uint32_t ra = hone_finder_root(f, a), rb = hone_finder_root(f, b);
     if (ra != rb) f->parent[ra > rb ? ra : rb] = ra > rb ? rb : ra;
 }
 
-static void see(finder *f, uint32_t op)
+static void see(hone_finder *f, uint32_t op)
 {
     if (f->stamp[op] == f->serial) return;
     if (!hone_grow(&f->graph->allocator, &f->work, &f->work_capacity, f->work_count + 1, sizeof *f->work)) {
@@ -79,7 +79,8 @@ static void add_type(const hone_graph *graph, uint32_t value, hone_operands *out
 }
 
 // Takes an operand of an operation of the call: part of it, transparent, or one of the arrays that the call reads.
-static void read_operand(finder *f, uint32_t reader, uint32_t value, reach how, bool constants, hone_operands *out)
+static void read_operand(
+    hone_finder *f, uint32_t reader, uint32_t value, hone_finder_reach how, bool constants, hone_operands *out)
 {
     const hone_graph *g = f->graph;
     if (value == HONE_GRAPH_NONE) return;
@@ -99,18 +100,18 @@ static void read_operand(finder *f, uint32_t reader, uint32_t value, reach how, 
 }
 
 // Follows all operands of the operations at hand; work grows by what is transparent.
-void hone_finder_follow(finder *f, reach how, bool constants, hone_operands *out)
+void hone_finder_follow(hone_finder *f, hone_finder_reach how, bool constants, hone_operands *out)
 {
     const hone_graph *g = f->graph;
     for (size_t i = 0; i < f->work_count && !f->failed; i++) {
         uint32_t reader = f->work[i];
-        const graph_op *op = &g->ops[reader];
+        const hone_graph_op *op = &g->ops[reader];
         for (uint32_t k = 0; k < op->operand_count; k++)
             read_operand(f, reader, g->operands[op->first_operand + k], how, constants, out);
     }
 }
 
-void hone_finder_begin(finder *f, const uint32_t *ops, size_t count)
+void hone_finder_begin(hone_finder *f, const uint32_t *ops, size_t count)
 {
     f->serial++;
     f->work_count = 0;
@@ -124,7 +125,7 @@ static bool read_exact(const hone_graph *graph, const uint32_t *ops, size_t coun
 {
     uint32_t call = HONE_GRAPH_NONE;
     for (size_t i = 0; i < count; i++) {
-        const graph_op *op = &graph->ops[ops[i]];
+        const hone_graph_op *op = &graph->ops[ops[i]];
         if (op->constant) continue;
         bool calls =
             op->opcode == OPCODE_CALL || op->opcode == OPCODE_CUSTOM_CALL || op->opcode == OPCODE_CUSTOM_CALL_MLIR;
@@ -132,7 +133,7 @@ static bool read_exact(const hone_graph *graph, const uint32_t *ops, size_t coun
         call = ops[i];
     }
     if (call == HONE_GRAPH_NONE) return false;
-    const graph_op *op = &graph->ops[call];
+    const hone_graph_op *op = &graph->ops[call];
     *out = (hone_operands){.exact = true};
     for (uint32_t k = 0; k < op->operand_count && k < HONE_TYPES_MAX; k++) {
         uint32_t value = graph->operands[op->first_operand + k];
@@ -141,11 +142,12 @@ static bool read_exact(const hone_graph *graph, const uint32_t *ops, size_t coun
     return out->count > 0;
 }
 
-void hone_finder_read_views(finder *f, const uint32_t *ops, size_t count, hone_found *out)
+void hone_finder_read_views(hone_finder *f, const uint32_t *ops, size_t count, hone_found *out)
 {
-    static const reach before[] = {REACH_DIRECT, REACH_LAYOUT}, after[] = {REACH_UNPLACED, REACH_LAYOUT, REACH_DIRECT};
+    static const hone_finder_reach before[] = {REACH_DIRECT, REACH_LAYOUT},
+                                   after[] = {REACH_UNPLACED, REACH_LAYOUT, REACH_DIRECT};
     const hone_graph *g = f->graph;
-    const reach *ways = g->optimised ? after : before;
+    const hone_finder_reach *ways = g->optimised ? after : before;
     size_t way_count = g->optimised ? 3 : g->tuples ? 2 : 1;
     if (read_exact(g, ops, count, &out->views[0])) out->view_count = 1;
     for (size_t i = 0; i < way_count && out->view_count < HONE_VIEWS_MAX; i++) {
@@ -174,7 +176,7 @@ static void add_literal(hone_found *out, hone_view literal)
 
 static void read_literals_of(const hone_graph *graph, uint32_t op, hone_found *out)
 {
-    const graph_op *o = &graph->ops[op];
+    const hone_graph_op *o = &graph->ops[op];
     if (o->opcode == OPCODE_CONSTANT) add_literal(out, hone_graph_detail_of(graph, op)->literal);
     for (uint32_t k = 0; k < o->operand_count; k++) {
         uint32_t value = graph->operands[o->first_operand + k];
@@ -185,7 +187,7 @@ static void read_literals_of(const hone_graph *graph, uint32_t op, hone_found *o
 }
 
 // The constants of a call and of the bodies that it runs, as far as a budget of operations goes.
-void hone_finder_read_literals(finder *f, const uint32_t *ops, size_t count, hone_found *out)
+void hone_finder_read_literals(hone_finder *f, const uint32_t *ops, size_t count, hone_found *out)
 {
     const hone_graph *g = f->graph;
     uint32_t bodies[CALLEES_MAX];
@@ -198,7 +200,7 @@ void hone_finder_read_literals(finder *f, const uint32_t *ops, size_t count, hon
             i = 0;
         }
         if (i == count) break;
-        const graph_op *op = &g->ops[ops[i]];
+        const hone_graph_op *op = &g->ops[ops[i]];
         read_literals_of(g, ops[i++], out);
         for (uint32_t e = 0; e < op->edge_count && body_count < CALLEES_MAX; e++)
             bodies[body_count++] = g->edges[op->first_edge + e].body;
@@ -209,7 +211,7 @@ void hone_finder_read_literals(finder *f, const uint32_t *ops, size_t count, hon
 void hone_finder_read_made(const hone_graph *graph, const uint32_t *ops, size_t count, hone_operands *out)
 {
     for (size_t i = count; i-- > 0;) {
-        const graph_op *op = &graph->ops[ops[i]];
+        const hone_graph_op *op = &graph->ops[ops[i]];
         for (uint32_t k = 0; k < op->value_count; k++)
             add_type(graph, op->first_value + k, out);
     }

@@ -1,5 +1,5 @@
-// What moves times from outside: frequency, other work, who else has the processors. Read to be told and recorded; nothing
-// of it is required, and what a system does not say is not known.
+// What moves times from outside: frequency, other work, who else has the processors. Read to be told and recorded;
+// nothing of it is required, and what a system does not say is not known.
 #ifndef HONE_OS_CONDITIONS_H
 #define HONE_OS_CONDITIONS_H
 
@@ -15,7 +15,8 @@ typedef struct hone_os_conditions {
     int32_t online, allowed; // processors; fewer allowed than online: this process is pinned. 0: not known
     int64_t throttled;       // times that heat or power slowed a core, since the start; -1: not known
     double load;             // of the last minute; negative: not known
-    // Of all processors since the start, in the system's ticks; stolen: that the host kept from this machine. Negative: not known.
+    // Of all processors since the start, in the system's ticks; stolen: that the host kept from this machine. Negative:
+    // not known.
     double ticks, stolen_ticks;
 } hone_os_conditions;
 

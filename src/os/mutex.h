@@ -1,9 +1,9 @@
 // Mutexes that a child process can go on with, and what else of hone has to know of a fork.
 //
-// A fork copies memory while other threads are at work in it, and the child has none of them. So a fork waits until no other
-// thread holds a mutex: what they guard is then whole in the child. It waits for a bounded time only, since a holder may be
-// inside a function of the host's that waits for the very thread that forks. In the child each mutex is made anew at its
-// first use, unless the thread that forked holds it.
+// A fork copies memory while other threads are at work in it, and the child has none of them. So a fork waits until no
+// other thread holds a mutex: what they guard is then whole in the child. It waits for a bounded time only, since a
+// holder may be inside a function of the host's that waits for the very thread that forks. In the child each mutex is
+// made anew at its first use, unless the thread that forked holds it.
 #ifndef HONE_OS_MUTEX_H
 #define HONE_OS_MUTEX_H
 
@@ -57,8 +57,9 @@ typedef struct hone_fork_watch {
 void hone_fork_watch_begin(hone_fork_watch *watch);
 void hone_fork_watch_end(hone_fork_watch *watch); // nothing when it was not begun
 
-// Descriptors that are this process's alone: locks, and ends of sockets. In a child their numbers stand for /dev/null until
-// they are closed there, so that nothing of the parent's is held or answered by it. Give one up before it is closed.
+// Descriptors that are this process's alone: locks, and ends of sockets. In a child their numbers stand for /dev/null
+// until they are closed there, so that nothing of the parent's is held or answered by it. Give one up before it is
+// closed.
 void hone_fd_own(int fd);
 void hone_fd_disown(int fd);
 

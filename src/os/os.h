@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 
-// Time -----------------------------------------------------------------------------------------------------
+// Time ----------------------------------------------------------------------------------------------------------------
 uint64_t hone_os_now_ns(void);                         // monotonic
 double hone_os_now_utc(void);                          // seconds since 1970
 void hone_os_format_utc(double seconds, char out[24]); // "2026-11-20T12:34:56Z"
@@ -12,25 +12,27 @@ bool hone_os_parse_utc(const char *text, double *out); // exactly that; false fo
 double hone_os_load(void);                             // load average of the last minute; negative when not known
 void hone_os_sleep_ns(uint64_t nanoseconds);
 
-// A variable of the environment; NULL when it is not set, and for every name in a program that runs with more rights than who
-// started it has (setuid, setgid, capabilities of the file): what loads code or names files to write is not that one's to say.
+// A variable of the environment; NULL when it is not set, and for every name in a program that runs with more rights
+// than who started it has (setuid, setgid, capabilities of the file): what loads code or names files to write is not
+// that one's to say.
 // Nobody else in hone reads the environment.
 const char *hone_os_variable(const char *name);
-// The first of these names, which NULL ends, that is set in such a program: a library of others may heed it there. NULL: none is
-// set, or the program has no more rights than who started it.
+// The first of these names, which NULL ends, that is set in such a program: a library of others may heed it there.
+// NULL: none is set, or the program has no more rights than who started it.
 const char *hone_os_withheld_variable(const char *const *names);
 
-// Files ----------------------------------------------------------------------------------------------------
+// Files ---------------------------------------------------------------------------------------------------------------
 // Creates a folder and its parents (mode 0777 less umask). HONE_OK also when it is there.
 hone_status hone_os_make_folders(const char *path, hone_error *err);
-// Reads a whole file of at most limit bytes into buffer; "-" reads standard input. HONE_NOT_FOUND, HONE_IO, HONE_INVALID_ARGUMENT (too large).
+// Reads a whole file of at most limit bytes into buffer; "-" reads standard input. HONE_NOT_FOUND, HONE_IO,
+// HONE_INVALID_ARGUMENT (too large).
 hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, hone_error *err);
 // Replaces a file, or makes it, in one step and on the disk: readers see the old bytes or the new, and after a failure
 // the old ones stand. A mode that was there is kept; a link is followed. HONE_IO.
 hone_status hone_os_replace_file(const char *path, const void *bytes, size_t size, hone_error *err);
 
-// Steps of replacing several files together (store/json). A new file that takes a target's mode, on the disk; what stood
-// under its name is gone. HONE_IO.
+// Steps of replacing several files together (store/json). A new file that takes a target's mode, on the disk; what
+// stood under its name is gone. HONE_IO.
 hone_status hone_os_write_beside(
     const char *target, const char *temporary, const void *bytes, size_t size, hone_error *err);
 hone_status hone_os_rename(const char *from, const char *to, hone_error *err);
@@ -58,7 +60,8 @@ bool hone_os_folder_of(const char *path, char *out, size_t out_size);
 // An open folder, for who asks again and again whether something in it changed; -1 when it cannot be opened.
 int hone_os_folder_open(const char *path);
 void hone_os_folder_close(int *folder); // which is -1 then, and may be before
-// When something in it was made, renamed or removed last, as coarse as its file system's times are. False: nobody can tell.
+// When something in it was made, renamed or removed last, as coarse as its file system's times are. False: nobody can
+// tell.
 bool hone_os_folder_changed(int folder, int64_t *out_ns);
 // Whether files can be made in it.
 bool hone_os_may_make_files_beside(const char *path);
@@ -74,28 +77,28 @@ hone_status hone_os_list_folder(
 bool hone_os_object_path(const void *address, char *out, size_t size);
 bool hone_os_is_executable(const char *path);
 
-// A new folder of this process's own in TMPDIR, else /tmp (mode 0700); and its removal with the files in it. The first of a
-// process also removes those of this user whose processes were killed.
+// A new folder of this process's own in TMPDIR, else /tmp (mode 0700); and its removal with the files in it. The first
+// of a process also removes those of this user whose processes were killed.
 //   out_hold    a descriptor that tells others that the folder is in use, for the removal
 bool hone_os_make_private_folder(char *out, size_t size, int *out_hold);
 void hone_os_remove_private_folder(const char *folder, int *hold);
 
-// Creates a folder with mode 0700, or accepts one that exists. HONE_IO when the path is a link, belongs to another user, or is
-// open to other users.
+// Creates a folder with mode 0700, or accepts one that exists. HONE_IO when the path is a link, belongs to another
+// user, or is open to other users.
 hone_status hone_os_make_own_folder(const char *path, hone_error *err);
-// The folder for what processes of this user share while the machine runs: hone's of XDG_RUNTIME_DIR, else of /run/user, else
-// in /tmp. HONE_IO with why there is none that is safe.
+// The folder for what processes of this user share while the machine runs: hone's of XDG_RUNTIME_DIR, else of
+// /run/user, else in /tmp. HONE_IO with why there is none that is safe.
 hone_status hone_os_runtime_folder(char *out, size_t size, hone_error *err);
 bool hone_os_is_own_process(int pid); // one that lives, and is this user's
 
 // The permission bits of a file; `otherwise` when there is none.
 unsigned hone_os_file_mode(const char *path, unsigned otherwise);
 
-// Locks between processes ----------------------------------------------------------------------------------
+// Locks between processes ---------------------------------------------------------------------------------------------
 // A file whose bytes are locked one by one. A lock belongs to the open file: it is gone when that is closed, and when
 // the process ends, however it ends.
-// Opens a lock file, made with these permission bits, whatever the umask, when there is none; 0: as the umask says. A link, or
-// anything but a plain file, is refused. HONE_IO.
+// Opens a lock file, made with these permission bits, whatever the umask, when there is none; 0: as the umask says. A
+// link, or anything but a plain file, is refused. HONE_IO.
 hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone_error *err);
 // Whether nobody but this user, and root, can open it and so hold its locks.
 bool hone_os_lock_is_private(int fd);
@@ -107,14 +110,15 @@ void hone_os_lock_leave(int fd, uint64_t byte);
 bool hone_os_lock_note(int fd, uint64_t offset, const char *text, size_t size);
 bool hone_os_lock_read_note(int fd, uint64_t offset, char *out, size_t size);
 
-// Dynamic libraries ----------------------------------------------------------------------------------------
+// Dynamic libraries ---------------------------------------------------------------------------------------------------
 typedef struct hone_library hone_library;
 // Opens the first of a NULL-ended list of names. Never closed again by hone when it starts threads.
 // HONE_UNAVAILABLE with the loader's words for each name.
 hone_status hone_library_open(
     const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
-// The same with a variable in the environment while the library is loaded, and only then; value NULL: as hone_library_open. Threads
-// that read the environment meanwhile see it as it was or with the variable. One that is loaded already has read it before.
+// The same with a variable in the environment while the library is loaded, and only then; value NULL: as
+// hone_library_open. Threads that read the environment meanwhile see it as it was or with the variable. One that is
+// loaded already has read it before.
 hone_status hone_library_open_under(
     const hone_allocator *allocator,
     const char *const *names,
@@ -125,13 +129,14 @@ hone_status hone_library_open_under(
 // A library that is unmapped when it is closed: its file may be gone by then. The libraries that it needs stay.
 hone_status hone_library_open_file(
     const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err);
-// Path of the library that the loader would take for a soname, links followed, so that the file's name tells its version.
+// Path of the library that the loader would take for a soname, links followed, so that the file's name tells its
+// version.
 // Loads nothing. False: there is none.
 bool hone_library_find(const char *soname, char *out, size_t size);
 void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
 void hone_library_close(const hone_allocator *allocator, hone_library **library);
 
-// The CPU --------------------------------------------------------------------------------------------------
+// The CPU -------------------------------------------------------------------------------------------------------------
 typedef struct hone_os_cpu {
     char vendor[16];            // "AuthenticAMD"
     char brand[64];             // "AMD EPYC 9654 96-Core Processor"
@@ -149,7 +154,7 @@ int hone_os_others_run(void);
 // Processor time that all other threads of this process have had, those that ended included; exact to some us.
 uint64_t hone_os_others_ns(void);
 
-// What code leaves in its process ---------------------------------------------------------------------------
+// What code leaves in its process -------------------------------------------------------------------------------------
 // Signal mask and handlers, floating-point mode, folder, environment, locale, limits, priority, user, standard files,
 // timers, child processes: each as one number. Those of a thread are the calling thread's. Some 40 us.
 enum { HONE_OS_FACTS = 13 };
@@ -183,20 +188,21 @@ typedef struct hone_os_holdings {
 } hone_os_holdings;
 void hone_os_holdings_read(hone_os_holdings *out);
 
-// Threads --------------------------------------------------------------------------------------------------
+// Threads -------------------------------------------------------------------------------------------------------------
 typedef struct hone_pool hone_pool;
 // A pool that works together with the caller: threads counts the caller. Threads start at the first parallel_for.
 hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, hone_pool **out, hone_error *err);
 void hone_pool_destroy(hone_pool **pool);
 int32_t hone_pool_threads(const hone_pool *pool);
-// hone_parallel_for's shape. Allocates nothing, also when it is called from inside a body (then it runs the bodies itself).
+// hone_parallel_for's shape. Allocates nothing, also when it is called from inside a body (then it runs the bodies
+// itself).
 // Workers spin for 200 us before they sleep: the next call of a loop finds them awake, on processors of their own.
 void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 // The same with at most limit threads at work.
 void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 
-// Processes ------------------------------------------------------------------------------------------------
+// Processes -----------------------------------------------------------------------------------------------------------
 int hone_os_process_id(void);
 // "user@host"; numbers or "?" where there are no names.
 void hone_os_who(char *out, size_t size);
@@ -207,26 +213,28 @@ typedef struct hone_process {
     int fd;              // read and write, close-on-exec
     unsigned generation; // of the process whose child it is (os/mutex.h): a fork of that one only closes fd
 } hone_process;
-// Starts program with arguments (NULL-ended, first is the program's name); the child finds its end as file descriptor 3.
+// Starts program with arguments (NULL-ended, first is the program's name); the child finds its end as file descriptor
+// 3.
 hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err);
 // Runs a program to its end, found as a shell finds it, and appends what it prints, at most limit bytes.
 //   arguments    NULL-ended, the program first
 //   out_exit     its exit code; 127: it was not found
-// Returns: HONE_OK; HONE_BUSY: the deadline passed, and it was ended; HONE_KERNEL_FAILED: a signal (err->system_code) ended it; HONE_IO.
+// Returns: HONE_OK; HONE_BUSY: the deadline passed, and it was ended; HONE_KERNEL_FAILED: a signal (err->system_code)
+// ended it; HONE_IO.
 hone_status hone_process_run(
     const char *const *arguments, uint64_t deadline_ns, size_t limit, hone_buffer *out, int *out_exit, hone_error *err);
 // Path of a program that a shell would find, without links; false when there is none.
 bool hone_os_find_program(const char *name, char *out, size_t size);
 // Forks; the child calls body(ctx, fd) and leaves with its return value. Only from a single-threaded process.
 hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_process *out, hone_error *err);
-// Splits the calling process, which has one thread, into a keeper and its child, and returns in the child only. When the
-// child has ended, when SIGTERM comes or when the keeper's parent is gone, the keeper ends everything that descends from
-// the child, and then itself as the child did.
+// Splits the calling process, which has one thread, into a keeper and its child, and returns in the child only. When
+// the child has ended, when SIGTERM comes or when the keeper's parent is gone, the keeper ends everything that descends
+// from the child, and then itself as the child did.
 void hone_process_keep(void);
 // The calling process ends when its parent does. Takes SIGHUP.
 void hone_process_follow(void);
-// Asks the child to end (a keeper then takes its own along), kills its whole group, reaps it, closes fd. out_signal: what
-// it died of before, 0 when it still ran or had exited (then out_exit).
+// Asks the child to end (a keeper then takes its own along), kills its whole group, reaps it, closes fd. out_signal:
+// what it died of before, 0 when it still ran or had exited (then out_exit).
 void hone_process_kill(hone_process *process, int *out_signal, int *out_exit);
 // Writes all / reads exactly size bytes before the deadline (hone_os_now_ns; 0: none).
 // HONE_OK; HONE_BUSY: the deadline passed; HONE_IO: the other end is gone.

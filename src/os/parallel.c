@@ -1,5 +1,5 @@
-// What kernels split their runs with: the execution's pool, else hone's. A limit on a foreign pool, which knows no limits,
-// is kept by handing it as many strands as may work, each taking indices until none is left.
+// What kernels split their runs with: the execution's pool, else hone's. A limit on a foreign pool, which knows no
+// limits, is kept by handing it as many strands as may work, each taking indices until none is left.
 #include "hone/kernel.h"
 #include "os/os.h"
 

@@ -12,7 +12,7 @@
 
 static const char where[] = "pack.read";
 
-hone_status hone_pack_fail(const reading *r, hone_status status, const char *field, const char *format, ...)
+hone_status hone_pack_fail(const hone_pack_reading *r, hone_status status, const char *field, const char *format, ...)
 {
     char words[sizeof r->err->message / 2];
     va_list list;
@@ -28,7 +28,7 @@ hone_status hone_pack_fail(const reading *r, hone_status status, const char *fie
         within > 0 || field[0] != '\0' ? ": " : "", words);
 }
 
-hone_status hone_pack_fail_memory(const reading *r)
+hone_status hone_pack_fail_memory(const hone_pack_reading *r)
 {
     return hone_fail_memory(r->err, where);
 }
@@ -53,12 +53,12 @@ const char *hone_pack_kind_name(const json_t *value)
     }
 }
 
-void hone_pack_enter(reading *r, const char *array, size_t index)
+void hone_pack_enter(hone_pack_reading *r, const char *array, size_t index)
 {
     snprintf(r->within, sizeof r->within, "%s[%zu].", array, index);
 }
 
-void hone_pack_leave(reading *r)
+void hone_pack_leave(hone_pack_reading *r)
 {
     r->within[0] = '\0';
 }
@@ -74,7 +74,7 @@ static bool is_among(const char *names, const char *name)
     return false;
 }
 
-hone_status hone_pack_check_fields(const reading *r, const json_t *object, const char *names)
+hone_status hone_pack_check_fields(const hone_pack_reading *r, const json_t *object, const char *names)
 {
     const char *name;
     const json_t *value;
@@ -93,12 +93,13 @@ static const json_t *given(const json_t *object, const char *field)
     return value == NULL || json_is_null(value) ? NULL : value;
 }
 
-static hone_status fail_kind(const reading *r, const char *field, const json_t *value, const char *expected)
+static hone_status fail_kind(const hone_pack_reading *r, const char *field, const json_t *value, const char *expected)
 {
     return hone_pack_fail(r, HONE_INVALID_ARGUMENT, field, "is %s, expected %s", hone_pack_kind_name(value), expected);
 }
 
-static hone_status check_text(const reading *r, const char *field, const char *text, size_t size, size_t limit)
+static hone_status check_text(
+    const hone_pack_reading *r, const char *field, const char *text, size_t size, size_t limit)
 {
     if (size > limit)
         return hone_pack_fail(r, HONE_INVALID_ARGUMENT, field, "has %zu bytes, expected at most %zu", size, limit);
@@ -112,7 +113,7 @@ static hone_status check_text(const reading *r, const char *field, const char *t
 }
 
 hone_status hone_pack_get_text(
-    const reading *r, const json_t *object, const char *field, size_t limit, const char **out)
+    const hone_pack_reading *r, const json_t *object, const char *field, size_t limit, const char **out)
 {
     const json_t *value = given(object, field);
     if (value == NULL) return HONE_OK;
@@ -129,7 +130,7 @@ hone_status hone_pack_get_text(
 
 enum { JOINED_LIMIT = 64 << 10, JOINED_ITEMS = 1024 };
 
-static hone_status append_item(const reading *r, const char *field, const json_t *item, hone_buffer *out)
+static hone_status append_item(const hone_pack_reading *r, const char *field, const json_t *item, hone_buffer *out)
 {
     if (json_is_string(item)) {
         hone_buffer_append(out, json_string_value(item), json_string_length(item));
@@ -140,7 +141,8 @@ static hone_status append_item(const reading *r, const char *field, const json_t
     return HONE_OK;
 }
 
-static hone_status join(const reading *r, const char *field, const json_t *value, const char *between, hone_buffer *out)
+static hone_status join(
+    const hone_pack_reading *r, const char *field, const json_t *value, const char *between, hone_buffer *out)
 {
     if (!json_is_array(value)) return append_item(r, field, value, out);
     hone_status status = HONE_OK;
@@ -156,7 +158,7 @@ static hone_status join(const reading *r, const char *field, const json_t *value
 }
 
 hone_status hone_pack_get_joined(
-    const reading *r, const json_t *object, const char *field, const char *between, const char **out)
+    const hone_pack_reading *r, const json_t *object, const char *field, const char *between, const char **out)
 {
     const json_t *value = given(object, field);
     if (value == NULL) return HONE_OK;
@@ -177,7 +179,7 @@ hone_status hone_pack_get_joined(
 }
 
 hone_status hone_pack_get_integer(
-    const reading *r, const json_t *object, const char *field, int64_t least, int64_t most, int64_t *out)
+    const hone_pack_reading *r, const json_t *object, const char *field, int64_t least, int64_t most, int64_t *out)
 {
     const json_t *value = given(object, field);
     if (value == NULL) return HONE_OK;
@@ -191,7 +193,7 @@ hone_status hone_pack_get_integer(
 }
 
 hone_status hone_pack_get_array(
-    const reading *r, const json_t *object, const char *field, size_t most, const json_t **out)
+    const hone_pack_reading *r, const json_t *object, const char *field, size_t most, const json_t **out)
 {
     const json_t *value = given(object, field);
     if (value == NULL) return HONE_OK;
@@ -203,7 +205,8 @@ hone_status hone_pack_get_array(
     return HONE_OK;
 }
 
-hone_status hone_pack_get_object(const reading *r, const json_t *object, const char *field, const json_t **out)
+hone_status hone_pack_get_object(
+    const hone_pack_reading *r, const json_t *object, const char *field, const json_t **out)
 {
     const json_t *value = given(object, field);
     if (value == NULL) return HONE_OK;

@@ -35,7 +35,7 @@ static bool is_inside(const char *path, const char *folder)
     return strncmp(path, folder, size) == 0 && path[size] == '/';
 }
 
-static hone_status resolve(const reading *r, const char *name, char path[PATH_SIZE])
+static hone_status resolve(const hone_pack_reading *r, const char *name, char path[PATH_SIZE])
 {
     char written[PATH_SIZE];
     const char *wrong = wrong_name(name);
@@ -87,7 +87,7 @@ const hone_pack_file *hone_pack_file_named(const hone_pack_kernel *kernel, const
     return NULL;
 }
 
-static hone_status look_at(const reading *r, hone_pack_file *file)
+static hone_status look_at(const hone_pack_reading *r, hone_pack_file *file)
 {
     hone_error why = {.message = ""};
     hone_buffer bytes;
@@ -100,7 +100,8 @@ static hone_status look_at(const reading *r, hone_pack_file *file)
     return file->size > 0 ? HONE_OK : hone_pack_fail(r, HONE_CORRUPT, "file", "'%.120s' is empty", file->name);
 }
 
-static hone_status add_file(const reading *r, file_list *list, const hone_pack_file *file, size_t *out_index)
+static hone_status add_file(
+    const hone_pack_reading *r, hone_pack_files *list, const hone_pack_file *file, size_t *out_index)
 {
     if (list->count == HONE_PACK_FILES)
         return hone_pack_fail(r, HONE_INVALID_ARGUMENT, "file", "more than %d files", HONE_PACK_FILES);
@@ -118,7 +119,8 @@ static hone_status add_file(const reading *r, file_list *list, const hone_pack_f
 }
 
 // A file that several variants share is looked at once, and must have one digest.
-static hone_status find_or_add(const reading *r, file_list *list, hone_pack_file *file, size_t *out_index)
+static hone_status find_or_add(
+    const hone_pack_reading *r, hone_pack_files *list, hone_pack_file *file, size_t *out_index)
 {
     char path[PATH_SIZE];
     for (size_t i = 0; i < list->count; i++) {
@@ -137,7 +139,7 @@ static hone_status find_or_add(const reading *r, file_list *list, hone_pack_file
 }
 
 hone_status hone_pack_get_file(
-    const reading *r, const json_t *object, file_list *list, size_t *out_index, bool *out_given)
+    const hone_pack_reading *r, const json_t *object, hone_pack_files *list, size_t *out_index, bool *out_given)
 {
     hone_pack_file file = {.name = NULL};
     const char *digest = NULL;

@@ -13,14 +13,14 @@ static const char fields[] =
 
 enum { NAME_LIMIT = 200, TEXT_LIMIT = 64 << 10 };
 
-// Who it is --------------------------------------------------------------------------------------------------------
+// Who it is -----------------------------------------------------------------------------------------------------------
 
-static hone_status need(const reading *r, const char *field, const char *text)
+static hone_status need(const hone_pack_reading *r, const char *field, const char *text)
 {
     return text != NULL && text[0] != '\0' ? HONE_OK : hone_pack_fail(r, HONE_INVALID_ARGUMENT, field, "is missing");
 }
 
-static hone_status read_name(reading *r, const json_t *object, hone_pack_kernel *out)
+static hone_status read_name(hone_pack_reading *r, const json_t *object, hone_pack_kernel *out)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
     hone_status status = hone_pack_get_text(r, object, "name", NAME_LIMIT, &out->name);
@@ -36,7 +36,7 @@ static hone_status read_name(reading *r, const json_t *object, hone_pack_kernel 
     return status == HONE_OK ? need(r, "algorithm", out->algorithm) : status;
 }
 
-static hone_status read_platform(const reading *r, const json_t *object, hone_pack_kernel *out)
+static hone_status read_platform(const hone_pack_reading *r, const json_t *object, hone_pack_kernel *out)
 {
     const char *platform = NULL, *backend = NULL;
     hone_error why = {.message = ""};
@@ -57,7 +57,7 @@ static hone_status read_platform(const reading *r, const json_t *object, hone_pa
     return HONE_OK;
 }
 
-// What is said of it -----------------------------------------------------------------------------------------------
+// What is said of it --------------------------------------------------------------------------------------------------
 
 static bool find_feature(const char *name, uint64_t *out)
 {
@@ -71,7 +71,7 @@ static bool find_feature(const char *name, uint64_t *out)
     return false;
 }
 
-static hone_status read_needs(const reading *r, const json_t *object, uint64_t *out)
+static hone_status read_needs(const hone_pack_reading *r, const json_t *object, uint64_t *out)
 {
     const json_t *list = NULL, *item;
     size_t i;
@@ -93,7 +93,7 @@ static hone_status read_needs(const reading *r, const json_t *object, uint64_t *
     return HONE_OK;
 }
 
-static hone_status read_objects(const reading *r, const json_t *object, hone_pack_kernel *out)
+static hone_status read_objects(const hone_pack_reading *r, const json_t *object, hone_pack_kernel *out)
 {
     const json_t *facts = NULL, *producer = NULL;
     hone_status status = hone_pack_get_object(r, object, "facts", &facts);
@@ -105,7 +105,8 @@ static hone_status read_objects(const reading *r, const json_t *object, hone_pac
 }
 
 // Of the kernel's text, else of its variants' configs.
-static hone_status read_space(const reading *r, const json_t *object, hone_kernel *kernel, hone_pack_kernel *details)
+static hone_status read_space(
+    const hone_pack_reading *r, const json_t *object, hone_kernel *kernel, hone_pack_kernel *details)
 {
     hone_error why = {.message = ""};
     const json_t *variants = json_object_get(object, "variants");
@@ -128,7 +129,7 @@ static hone_status read_space(const reading *r, const json_t *object, hone_kerne
 }
 
 // Files beside the code: headers of a source, what a loader reads besides.
-static hone_status read_files(reading *r, const json_t *object, file_list *list)
+static hone_status read_files(hone_pack_reading *r, const json_t *object, hone_pack_files *list)
 {
     const json_t *array = NULL, *item;
     size_t i, index;
@@ -150,7 +151,7 @@ static hone_status read_files(reading *r, const json_t *object, file_list *list)
 }
 
 // The digest of all that is said of the kernel, digests of its files among it, but for what changes no result.
-static hone_status read_revision(const reading *r, const json_t *object, hone_kernel *kernel)
+static hone_status read_revision(const hone_pack_reading *r, const json_t *object, hone_kernel *kernel)
 {
     static const char *const without[] = {"priority", "producer", "description"};
     char key[HONE_KEY_SIZE];
@@ -167,7 +168,7 @@ static hone_status read_revision(const reading *r, const json_t *object, hone_ke
     return kernel->revision != NULL ? HONE_OK : hone_pack_fail_memory(r);
 }
 
-static hone_status read_numbers(const reading *r, const json_t *object, hone_kernel *kernel, hone_code *code)
+static hone_status read_numbers(const hone_pack_reading *r, const json_t *object, hone_kernel *kernel, hone_code *code)
 {
     int64_t priority = 0, align = 0;
     hone_status status = hone_pack_get_integer(r, object, "priority", INT32_MIN, INT32_MAX, &priority);
@@ -180,7 +181,7 @@ static hone_status read_numbers(const reading *r, const json_t *object, hone_ker
 }
 
 // The platform's word on each variant.
-static hone_status ask_judge(reading *r, const hone_pack_kernel *details)
+static hone_status ask_judge(hone_pack_reading *r, const hone_pack_kernel *details)
 {
     for (size_t i = 0; r->judge != NULL && i < details->variant_count; i++) {
         hone_error why = {.message = ""};
@@ -195,9 +196,9 @@ static hone_status ask_judge(reading *r, const hone_pack_kernel *details)
 }
 
 static hone_status read_body(
-    reading *r, const json_t *object, hone_kernel *kernel, hone_pack_kernel *details, hone_code *code)
+    hone_pack_reading *r, const json_t *object, hone_kernel *kernel, hone_pack_kernel *details, hone_code *code)
 {
-    file_list list = {.files = NULL};
+    hone_pack_files list = {.files = NULL};
     hone_status status = hone_pack_check_fields(r, object, fields);
     if (status == HONE_OK) status = read_numbers(r, object, kernel, code);
     if (status == HONE_OK) status = hone_pack_get_text(r, object, "signature", TEXT_LIMIT, &kernel->signature);
@@ -216,7 +217,8 @@ static hone_status read_body(
 // -------------------------------------------------------------------------------------------------------------------
 
 // It stands in the registry by its name, so that whoever looks for it finds out why it does not run.
-static hone_status keep_refusal(const reading *r, hone_kernel *kernel, hone_pack_kernel *details, hone_status status)
+static hone_status keep_refusal(
+    const hone_pack_reading *r, hone_kernel *kernel, hone_pack_kernel *details, hone_status status)
 {
     details->status = status;
     details->refusal = hone_arena_text(&r->pack->arena, r->err->message, strlen(r->err->message));
@@ -226,7 +228,8 @@ static hone_status keep_refusal(const reading *r, hone_kernel *kernel, hone_pack
     return details->refusal != NULL ? HONE_OK : hone_pack_fail_memory(r);
 }
 
-hone_status hone_pack_read_kernel(reading *r, const json_t *object, hone_kernel *kernel, hone_pack_kernel *details)
+hone_status hone_pack_read_kernel(
+    hone_pack_reading *r, const json_t *object, hone_kernel *kernel, hone_pack_kernel *details)
 {
     details->pack = r->pack->name;
     details->folder = r->pack->folder;

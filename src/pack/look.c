@@ -44,7 +44,7 @@ const hone_kernel *hone_pack_find(
 void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx)
 {
     for (size_t i = 0; i < pack->problem_count; i++) {
-        const pack_problem *problem = &pack->problems[i];
+        const hone_pack_problem *problem = &pack->problems[i];
         const hone_pack_entry entry = {
             .struct_size = sizeof entry,
             .pack = pack->name,

@@ -20,7 +20,7 @@ hone_status hone_pack_note(
 {
     if (pack->problem_count == pack->problem_capacity) {
         const size_t capacity = pack->problem_capacity > 0 ? 2 * pack->problem_capacity : 8;
-        pack_problem *grown = hone_arena_array(&pack->arena, capacity, sizeof *grown);
+        hone_pack_problem *grown = hone_arena_array(&pack->arena, capacity, sizeof *grown);
         if (grown == NULL) return HONE_OUT_OF_MEMORY;
         if (pack->problem_count > 0) memcpy(grown, pack->problems, pack->problem_count * sizeof *grown);
         pack->problems = grown;
@@ -28,7 +28,7 @@ hone_status hone_pack_note(
     }
     const char *copy = hone_arena_text(&pack->arena, reason, strlen(reason));
     if (copy == NULL) return HONE_OUT_OF_MEMORY;
-    pack->problems[pack->problem_count++] = (pack_problem){
+    pack->problems[pack->problem_count++] = (hone_pack_problem){
         .algorithm = algorithm != NULL ? algorithm : "",
         .kernel = kernel != NULL ? kernel : "",
         .status = status,
@@ -36,9 +36,9 @@ hone_status hone_pack_note(
     return HONE_OK;
 }
 
-// Algorithms -------------------------------------------------------------------------------------------------------
+// Algorithms ----------------------------------------------------------------------------------------------------------
 
-static hone_status read_tolerance(reading *r, const json_t *object, hone_tolerance *out)
+static hone_status read_tolerance(hone_pack_reading *r, const json_t *object, hone_tolerance *out)
 {
     static const char *const names[] = {"absolute", "relative", "scale"};
     double *const fields[] = {&out->absolute, &out->relative, &out->scale};
@@ -56,7 +56,7 @@ static hone_status read_tolerance(reading *r, const json_t *object, hone_toleran
     return status;
 }
 
-static hone_status read_algorithm(reading *r, const json_t *object, hone_algorithm *out)
+static hone_status read_algorithm(hone_pack_reading *r, const json_t *object, hone_algorithm *out)
 {
     if (!json_is_object(object))
         return hone_pack_fail(r, HONE_INVALID_ARGUMENT, "", "is %s, expected an object", hone_pack_kind_name(object));
@@ -76,7 +76,7 @@ static hone_status read_algorithm(reading *r, const json_t *object, hone_algorit
     return status == HONE_OK ? HONE_OK : hone_pack_fail(r, HONE_INVALID_ARGUMENT, "signature", "%s", why.message);
 }
 
-static hone_status read_algorithms(reading *r, const json_t *root)
+static hone_status read_algorithms(hone_pack_reading *r, const json_t *root)
 {
     const json_t *list = NULL, *item;
     size_t i;
@@ -100,7 +100,7 @@ static hone_status read_algorithms(reading *r, const json_t *root)
     return HONE_OK;
 }
 
-// Kernels ----------------------------------------------------------------------------------------------------------
+// Kernels -------------------------------------------------------------------------------------------------------------
 
 static bool is_twice(const hone_kernel_pack *pack, const hone_pack_kernel *last)
 {
@@ -120,7 +120,7 @@ static void release_space(hone_pack_kernel *details)
     details->space = NULL;
 }
 
-static hone_status read_kernels(reading *r, const json_t *root)
+static hone_status read_kernels(hone_pack_reading *r, const json_t *root)
 {
     const json_t *list = NULL, *item;
     size_t i;
@@ -164,7 +164,7 @@ bool hone_pack_is_algorithm(const char *written, const char *signature)
     return strncmp(written, signature, size) == 0 && (written[size] == '\0' || written[size] == '@');
 }
 
-static hone_status refuse_reference(reading *r, hone_pack_kernel *details, const char *words)
+static hone_status refuse_reference(hone_pack_reading *r, hone_pack_kernel *details, const char *words)
 {
     r->kernel = details->name;
     details->status = hone_pack_fail(r, HONE_INVALID_ARGUMENT, "", "is the reference of its algorithm, and %s", words);
@@ -173,7 +173,7 @@ static hone_status refuse_reference(reading *r, hone_pack_kernel *details, const
     return details->refusal != NULL ? HONE_OK : hone_pack_fail_memory(r);
 }
 
-static hone_status mark_reference(reading *r, size_t kernel)
+static hone_status mark_reference(hone_pack_reading *r, size_t kernel)
 {
     hone_pack_kernel *details = &r->pack->details[kernel];
     r->pack->kernels[kernel].is_reference = true;
@@ -185,7 +185,7 @@ static hone_status mark_reference(reading *r, size_t kernel)
 }
 
 // The kernel that an algorithm names for its reference is marked as one; it runs on the CPU, and has nothing to choose.
-static hone_status mark_references(reading *r)
+static hone_status mark_references(hone_pack_reading *r)
 {
     const hone_kernel_pack *pack = r->pack;
     hone_status status = HONE_OK;
@@ -207,9 +207,9 @@ static hone_status mark_references(reading *r)
     return status;
 }
 
-// The document -----------------------------------------------------------------------------------------------------
+// The document --------------------------------------------------------------------------------------------------------
 
-static hone_status read_document(reading *r, const char *text, size_t size, json_t **out)
+static hone_status read_document(hone_pack_reading *r, const char *text, size_t size, json_t **out)
 {
     hone_view value;
     hone_error why = {.message = ""};
@@ -224,7 +224,7 @@ static hone_status read_document(reading *r, const char *text, size_t size, json
         *out != NULL ? hone_pack_kind_name(*out) : error.text);
 }
 
-static hone_status read_head(reading *r, const json_t *root)
+static hone_status read_head(hone_pack_reading *r, const json_t *root)
 {
     const json_t *format = json_object_get(root, "hone_pack"), *producer = NULL;
     const char *name = NULL, *version = NULL;
@@ -243,7 +243,7 @@ static hone_status read_head(reading *r, const json_t *root)
     return status == HONE_OK ? hone_pack_get_object(r, root, "producer", &producer) : status;
 }
 
-static hone_status read_all(reading *r, const char *text, size_t size)
+static hone_status read_all(hone_pack_reading *r, const char *text, size_t size)
 {
     json_t *root = NULL;
     hone_status status = read_document(r, text, size, &root);
@@ -282,7 +282,7 @@ hone_status hone_pack_parse(
     *out = NULL;
     hone_kernel_pack *pack = create(allocator, folder);
     if (pack == NULL) return hone_fail_memory(err, where);
-    reading r = {.pack = pack, .judge = judge, .err = &local};
+    hone_pack_reading r = {.pack = pack, .judge = judge, .err = &local};
     hone_hash_sha256(text, size, pack->digest);
     hone_status status = read_all(&r, text, size);
     if (status == HONE_OK) {

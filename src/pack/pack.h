@@ -1,5 +1,5 @@
-// Packs of kernels: a folder with a pack.json (docs/formats.md), read and checked. What all platforms have in common is read
-// here; the facts of one platform are an object that its own check reads.
+// Packs of kernels: a folder with a pack.json (docs/formats.md), read and checked. What all platforms have in common is
+// read here; the facts of one platform are an object that its own check reads.
 #ifndef HONE_PACK_PACK_H
 #define HONE_PACK_PACK_H
 
@@ -18,14 +18,15 @@ enum {
     HONE_PACK_ALGORITHMS = 64
 };
 
-// Exit codes of "hone-worker query". A library that is asked may end the process itself, most often with 0 or 1: these say
-// that an answer was reached.
+// Exit codes of "hone-worker query". A library that is asked may end the process itself, most often with 0 or 1: these
+// say that an answer was reached.
 enum { HONE_PACK_QUERY_FOUND = 90, HONE_PACK_QUERY_REFUSED = 91 };
 
 typedef struct hone_kernel_pack hone_kernel_pack;
 
-// A platform's word on one variant of a kernel, from its texts, facts and files, with no device at hand: HONE_OK, or why it can
-// run nowhere. What it says is put behind the names of pack, kernel and variant. HONE_OUT_OF_MEMORY ends the reading.
+// A platform's word on one variant of a kernel, from its texts, facts and files, with no device at hand: HONE_OK, or
+// why it can run nowhere. What it says is put behind the names of pack, kernel and variant. HONE_OUT_OF_MEMORY ends the
+// reading.
 typedef hone_status hone_pack_judge(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 
 // The same beside the signature of the kernel's algorithm: whether the variant can fit any call of it.
@@ -68,8 +69,8 @@ const hone_kernel *hone_pack_find(
     hone_platform platform,
     const char *revision);
 
-// Registers algorithms, then kernels, each alone: one that fits no call of its algorithm, or that the registry refuses, gets that
-// for a refusal. An algorithm that is registered already with the same signature stays as it is. Once a pack.
+// Registers algorithms, then kernels, each alone: one that fits no call of its algorithm, or that the registry refuses,
+// gets that for a refusal. An algorithm that is registered already with the same signature stays as it is. Once a pack.
 //   fitter  NULL: every kernel fits
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY.
 hone_status hone_pack_register(
@@ -81,8 +82,8 @@ hone_status hone_pack_refuse(hone_kernel_pack *pack, size_t index, const hone_er
 // Visits refused algorithms, then kernels.
 void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx);
 
-// Reads a file of a pack and compares its digest: what is appended to out is what pack.json means, whatever became of the
-// file meanwhile. The bytes have a NUL behind them.
+// Reads a file of a pack and compares its digest: what is appended to out is what pack.json means, whatever became of
+// the file meanwhile. The bytes have a NUL behind them.
 // Returns: HONE_OK; HONE_CORRUPT (it has changed); HONE_NOT_FOUND, HONE_IO; HONE_OUT_OF_MEMORY.
 hone_status hone_pack_read_file(const hone_pack_file *file, hone_buffer *out, hone_error *err);
 // A file of the kernel by the name that pack.json has for it; NULL: there is none.

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-// The algorithm that has this signature already, whoever registered it; NULL: it is new. A kernel's reference is taken from
-// whoever came first.
+// The algorithm that has this signature already, whoever registered it; NULL: it is new. A kernel's reference is taken
+// from whoever came first.
 static const hone_algorithm_entry *same_algorithm(
     const hone_kernel_pack *pack, hone_registry *registry, const hone_algorithm *algorithm)
 {
@@ -52,8 +52,8 @@ static hone_status add_algorithms(hone_kernel_pack *pack, hone_registry *registr
     return HONE_OK;
 }
 
-// The signature that calls of a kernel's algorithm have: the registry's, else the pack's own. *out NULL: there is none. The caller
-// releases it.
+// The signature that calls of a kernel's algorithm have: the registry's, else the pack's own. *out NULL: there is none.
+// The caller releases it.
 static hone_status find_signature(
     const hone_kernel_pack *pack, hone_registry *registry, const char *algorithm, hone_signature **out)
 {

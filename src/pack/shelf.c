@@ -1,4 +1,5 @@
-// Packs that another process has named by folder and kernel: opened once, and again when that kernel is not in what was read.
+// Packs that another process has named by folder and kernel: opened once, and again when that kernel is not in what was
+// read.
 #include "pack/pack.h"
 
 #include "base/error.h"

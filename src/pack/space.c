@@ -14,7 +14,7 @@ typedef struct parameter {
     size_t count;
 } parameter;
 
-static hone_status check_value(const reading *r, const char *name, const json_t *value)
+static hone_status check_value(const hone_pack_reading *r, const char *name, const json_t *value)
 {
     if (json_is_integer(value) || json_is_real(value) || json_is_boolean(value) || json_is_string(value))
         return HONE_OK;
@@ -24,7 +24,7 @@ static hone_status check_value(const reading *r, const char *name, const json_t 
 }
 
 // Values of every variant's parameter of that name.
-static hone_status collect(reading *r, const json_t *variants, parameter *out)
+static hone_status collect(hone_pack_reading *r, const json_t *variants, parameter *out)
 {
     size_t i;
     const json_t *variant;
@@ -60,7 +60,7 @@ static void put_value(const json_t *value, hone_buffer *out)
         hone_json_string(out, json_string_value(value), json_string_length(value));
 }
 
-static hone_status put_parameters(reading *r, const json_t *variants, parameter *one, hone_buffer *out)
+static hone_status put_parameters(hone_pack_reading *r, const json_t *variants, parameter *one, hone_buffer *out)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     const char *name;
@@ -88,9 +88,9 @@ static hone_status put_parameters(reading *r, const json_t *variants, parameter 
     return HONE_OK;
 }
 
-hone_status hone_pack_space_of(const reading *r, const json_t *variants, const char **out)
+hone_status hone_pack_space_of(const hone_pack_reading *r, const json_t *variants, const char **out)
 {
-    reading own = *r;
+    hone_pack_reading own = *r;
     hone_buffer text;
     parameter *one = hone_alloc(&r->pack->allocator, sizeof *one);
     if (one == NULL) return hone_pack_fail_memory(r);

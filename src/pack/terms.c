@@ -25,7 +25,7 @@ static hone_status check_list(hone_lexer *lexer, size_t most, hone_error *err)
     return hone_lexer_fail(lexer, err, "pack.read", most > 1 ? "',' or the end" : "the end of the expression");
 }
 
-hone_status hone_pack_check_terms(const reading *r, const char *field, const char *text, size_t most)
+hone_status hone_pack_check_terms(const hone_pack_reading *r, const char *field, const char *text, size_t most)
 {
     hone_arena arena = {.allocator = r->pack->allocator};
     hone_error why = {.message = ""};

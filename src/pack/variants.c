@@ -26,7 +26,7 @@ static const code_field code_fields[] = {
     {"options", offsetof(hone_code, options), " ", 0},  {"condition", offsetof(hone_code, condition), " and ", 1},
 };
 
-static hone_status read_flags(const reading *r, const json_t *object, uint32_t *out)
+static hone_status read_flags(const hone_pack_reading *r, const json_t *object, uint32_t *out)
 {
     static const struct {
         const char *name;
@@ -52,7 +52,7 @@ static hone_status read_flags(const reading *r, const json_t *object, uint32_t *
     return HONE_OK;
 }
 
-hone_status hone_pack_read_code(const reading *r, const json_t *object, hone_code *out)
+hone_status hone_pack_read_code(const hone_pack_reading *r, const json_t *object, hone_code *out)
 {
     hone_status status = HONE_OK;
     for (size_t i = 0; status == HONE_OK && i < sizeof code_fields / sizeof *code_fields; i++) {
@@ -66,10 +66,10 @@ hone_status hone_pack_read_code(const reading *r, const json_t *object, hone_cod
 
 // The parts of a variant that are no fields of a hone_code. A file that is left out is the kernel's.
 static hone_status read_rest(
-    const reading *r,
+    const hone_pack_reading *r,
     const json_t *object,
     const hone_pack_kernel *details,
-    file_list *list,
+    hone_pack_files *list,
     size_t *index,
     bool *has_file,
     const char **out_facts)
@@ -88,7 +88,8 @@ static hone_status read_rest(
     return *out_facts != NULL ? HONE_OK : hone_pack_fail_memory(r);
 }
 
-static hone_status read_config(const reading *r, const json_t *object, const hone_space *space, hone_config *out)
+static hone_status read_config(
+    const hone_pack_reading *r, const json_t *object, const hone_space *space, hone_config *out)
 {
     const json_t *config = NULL;
     hone_error why = {.message = ""};
@@ -110,11 +111,11 @@ typedef struct pending {
 } pending;
 
 static hone_status read_variant(
-    const reading *r,
+    const hone_pack_reading *r,
     const json_t *object,
     const hone_pack_kernel *details,
     const hone_code *code,
-    file_list *list,
+    hone_pack_files *list,
     hone_pack_variant *out,
     pending *file)
 {
@@ -128,7 +129,7 @@ static hone_status read_variant(
     return status;
 }
 
-static hone_status check_distinct(const reading *r, const hone_pack_variant *variants, size_t last)
+static hone_status check_distinct(const hone_pack_reading *r, const hone_pack_variant *variants, size_t last)
 {
     for (size_t i = 0; i < last; i++)
         if (hone_config_equal(&variants[last].config, &variants[i].config))
@@ -136,7 +137,7 @@ static hone_status check_distinct(const reading *r, const hone_pack_variant *var
     return HONE_OK;
 }
 
-static void set_files(hone_pack_variant *variants, size_t count, const pending *files, const file_list *list)
+static void set_files(hone_pack_variant *variants, size_t count, const pending *files, const hone_pack_files *list)
 {
     for (size_t i = 0; i < count; i++) {
         if (!files[i].has_file) continue;
@@ -146,11 +147,11 @@ static void set_files(hone_pack_variant *variants, size_t count, const pending *
 }
 
 static hone_status read_list(
-    reading *r,
+    hone_pack_reading *r,
     const json_t *array,
     const hone_pack_kernel *details,
     const hone_code *code,
-    file_list *list,
+    hone_pack_files *list,
     hone_pack_variant *variants,
     pending *files)
 {
@@ -166,7 +167,7 @@ static hone_status read_list(
 }
 
 hone_status hone_pack_read_variants(
-    reading *r, const json_t *object, hone_pack_kernel *details, const hone_code *code, file_list *list)
+    hone_pack_reading *r, const json_t *object, hone_pack_kernel *details, const hone_code *code, hone_pack_files *list)
 {
     const json_t *array = NULL;
     hone_status status = hone_pack_get_array(r, object, "variants", HONE_PACK_VARIANTS, &array);
@@ -190,7 +191,7 @@ hone_status hone_pack_read_variants(
     return status;
 }
 
-// Calls ------------------------------------------------------------------------------------------------------------
+// Calls ---------------------------------------------------------------------------------------------------------------
 
 // Whether the variant's own condition, which may read its config, holds for a call.
 static bool takes(const hone_pack_kernel *kernel, const hone_pack_variant *variant, const hone_call *call)

@@ -37,7 +37,8 @@ uint64_t hone_argument_bits(hone_argument_type type, const hone_value *value)
     return bits.as.bits;
 }
 
-static hone_status check_range(const launch_reader *r, const hone_argument *argument, int64_t value, hone_error *err)
+static hone_status check_range(
+    const hone_launch_reader *r, const hone_argument *argument, int64_t value, hone_error *err)
 {
     static const struct {
         int64_t least, most;
@@ -53,7 +54,8 @@ static hone_status check_range(const launch_reader *r, const hone_argument *argu
         (unsigned)argument->size);
 }
 
-static hone_status set_bits(const launch_reader *r, hone_argument *argument, const hone_scalar *scalar, hone_error *err)
+static hone_status set_bits(
+    const hone_launch_reader *r, hone_argument *argument, const hone_scalar *scalar, hone_error *err)
 {
     bool is_float = scalar->kind == HONE_SCALAR_FLOAT;
     bool wants_float = argument->type == HONE_ARGUMENT_F32 || argument->type == HONE_ARGUMENT_F64;
@@ -68,7 +70,7 @@ static hone_status set_bits(const launch_reader *r, hone_argument *argument, con
 }
 
 // The call's scalar of role "ignore" that the expression consists of; -1: it is another expression.
-static int ignored_scalar(const launch_reader *r)
+static int ignored_scalar(const hone_launch_reader *r)
 {
     hone_lexer ahead = r->lexer;
     if (ahead.token.kind != HONE_TOKEN_NAME || ahead.token.text.size >= HONE_NAME_SIZE) return -1;
@@ -82,7 +84,7 @@ static int ignored_scalar(const launch_reader *r)
     return ignored ? index : -1;
 }
 
-static hone_status read_scalar(launch_reader *r, hone_argument *argument, hone_error *err)
+static hone_status read_scalar(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     if (!hone_lexer_accept(&r->lexer, "(")) return hone_launch_expected(r, "'(' and an expression", err);
     int ignored = ignored_scalar(r);
@@ -96,7 +98,7 @@ static hone_status read_scalar(launch_reader *r, hone_argument *argument, hone_e
     return HONE_OK;
 }
 
-static hone_status read_local(launch_reader *r, hone_argument *argument, hone_error *err)
+static hone_status read_local(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     uint32_t bytes = 0;
     if (!hone_lexer_accept(&r->lexer, "(")) return hone_launch_expected(r, "'(' and a number of bytes", err);
@@ -108,7 +110,7 @@ static hone_status read_local(launch_reader *r, hone_argument *argument, hone_er
     return HONE_OK;
 }
 
-static hone_status take_scratch(launch_reader *r, hone_argument *argument, hone_error *err)
+static hone_status take_scratch(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     if (!r->has_scratch)
         return hone_fail(
@@ -118,7 +120,7 @@ static hone_status take_scratch(launch_reader *r, hone_argument *argument, hone_
     return HONE_OK;
 }
 
-static hone_status read_argument(launch_reader *r, hone_argument *argument, hone_error *err)
+static hone_status read_argument(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     char name[HONE_NAME_SIZE] = {0};
     hone_view text = r->lexer.token.text;
@@ -148,7 +150,7 @@ static hone_status read_argument(launch_reader *r, hone_argument *argument, hone
         err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is a scalar: write i32(%s), f32(%s)", name, name, name);
 }
 
-static hone_status check_tensor_multiple(const launch_reader *r, uint32_t index, int64_t multiple, hone_error *err)
+static hone_status check_tensor_multiple(const hone_launch_reader *r, uint32_t index, int64_t multiple, hone_error *err)
 {
     const uint32_t align = r->scope.call != NULL ? hone_call_align(r->scope.call, index) : 0;
     const hone_parameter *parameter = hone_signature_parameter(r->scope.signature, index);
@@ -165,7 +167,7 @@ static hone_status check_tensor_multiple(const launch_reader *r, uint32_t index,
 }
 
 static hone_status check_multiple(
-    const launch_reader *r, const hone_argument *argument, int64_t multiple, hone_error *err)
+    const hone_launch_reader *r, const hone_argument *argument, int64_t multiple, hone_error *err)
 {
     if (argument->kind == HONE_ARGUMENT_TENSOR) return check_tensor_multiple(r, argument->value, multiple, err);
     const bool is_float = argument->type == HONE_ARGUMENT_F32 || argument->type == HONE_ARGUMENT_F64;
@@ -180,7 +182,7 @@ static hone_status check_multiple(
 }
 
 // Behind an argument: ":16", what the code takes for granted that it is a multiple of.
-static hone_status pass_multiple(launch_reader *r, const hone_argument *argument, hone_error *err)
+static hone_status pass_multiple(hone_launch_reader *r, const hone_argument *argument, hone_error *err)
 {
     if (!hone_lexer_accept(&r->lexer, ":")) return HONE_OK;
     const bool is_whole = r->lexer.token.kind == HONE_TOKEN_INTEGER;
@@ -192,7 +194,11 @@ static hone_status pass_multiple(launch_reader *r, const hone_argument *argument
 }
 
 hone_status hone_launch_list(
-    launch_reader *r, const char *text, hone_argument out[HONE_MAX_ARGUMENTS], uint32_t *out_count, hone_error *err)
+    hone_launch_reader *r,
+    const char *text,
+    hone_argument out[HONE_MAX_ARGUMENTS],
+    uint32_t *out_count,
+    hone_error *err)
 {
     hone_status status = HONE_OK;
     *out_count = 0;
@@ -216,7 +222,7 @@ hone_status hone_launch_arguments(
     uint32_t *out_count,
     hone_error *err)
 {
-    launch_reader r;
+    hone_launch_reader r;
     *out_count = 0;
     hone_status status = hone_launch_open(&r, allocator, plan, err);
     if (status == HONE_OK) status = hone_launch_list(&r, hone_code_of_plan(plan)->arguments, out, out_count, err);

@@ -1,5 +1,5 @@
-// Compiled code on disk. A file's name is the digest of everything that it was made from, so it is never out of date; its
-// first line is the digest of what follows, so a file that was cut or changed is not taken.
+// Compiled code on disk. A file's name is the digest of everything that it was made from, so it is never out of date;
+// its first line is the digest of what follows, so a file that was cut or changed is not taken.
 #include "platforms/compiled.h"
 
 #include "base/hash.h"
@@ -64,7 +64,7 @@ void hone_compiled_keep(const char *key, const hone_buffer *bytes)
     hone_buffer_deinit(&file);
 }
 
-// Files -------------------------------------------------------------------------------------------------------------
+// Files ---------------------------------------------------------------------------------------------------------------
 
 // Appends "DIGEST path\n" of a file as it is now.
 static bool put_file(const char *path, hone_buffer *list)

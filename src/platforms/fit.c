@@ -15,7 +15,7 @@ static void drop(void *ctx, hone_view name, const hone_scalar *value)
     (void)value;
 }
 
-static hone_status check_condition(launch_reader *r, const char *text, hone_error *err)
+static hone_status check_condition(hone_launch_reader *r, const char *text, hone_error *err)
 {
     hone_scalar value;
     if (text == NULL) return HONE_OK;
@@ -24,10 +24,10 @@ static hone_status check_condition(launch_reader *r, const char *text, hone_erro
     return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "the end", err) : status;
 }
 
-static hone_status check_launch(launch_reader *r, hone_platform platform, const hone_code *code, hone_error *err)
+static hone_status check_launch(hone_launch_reader *r, hone_platform platform, const hone_code *code, hone_error *err)
 {
     hone_launch launch;
-    const launch_limits *most = hone_launch_limits(platform);
+    const hone_kernel_limits *most = hone_launch_limits(platform);
     hone_status status = hone_launch_extent(r, "grid", code->grid, most->grid, launch.grid, err);
     if (status == HONE_OK) status = hone_launch_extent(r, "block", code->block, most->block, launch.block, err);
     if (status == HONE_OK) status = hone_launch_extent(r, "cluster", code->cluster, most->cluster, launch.cluster, err);
@@ -54,7 +54,7 @@ static hone_status check_results(
 }
 
 static hone_status check_texts(
-    launch_reader *r,
+    hone_launch_reader *r,
     const hone_pack_kernel *kernel,
     const hone_code *code,
     hone_argument arguments[HONE_MAX_ARGUMENTS],
@@ -77,7 +77,7 @@ hone_status hone_platform_fits(
     const hone_platform_ops *ops = hone_platform_ops_of(kernel->platform);
     hone_argument arguments[HONE_MAX_ARGUMENTS];
     uint32_t count = 0;
-    launch_reader r;
+    hone_launch_reader r;
     if (variant->code.arguments == NULL) return HONE_OK; // a function of a library
     hone_launch_open_names(&r, &allocator, kernel, &variant->code, signature);
     hone_status status = check_texts(&r, kernel, &variant->code, arguments, &count, err);

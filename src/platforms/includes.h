@@ -4,8 +4,9 @@
 
 #include "base/buffer.h"
 
-// Appends the path and the bytes' digest of every header that the text includes, and that those include, as far as they are
-// found in the folders of the options (-IFOLDER, -I FOLDER, --include-path=FOLDER) or beside the header that includes them:
+// Appends the path and the bytes' digest of every header that the text includes, and that those include, as far as they
+// are found in the folders of the options (-IFOLDER, -I FOLDER, --include-path=FOLDER) or beside the header that
+// includes them:
 // also such as a condition leaves out. without: a folder whose headers are passed by; NULL: none.
 // Allocation failures show as out->failed.
 void hone_includes_digest(

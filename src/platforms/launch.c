@@ -10,7 +10,8 @@
 
 static const char where[] = "platforms.launch";
 
-hone_status hone_launch_open(launch_reader *r, const hone_allocator *allocator, const hone_plan *plan, hone_error *err)
+hone_status hone_launch_open(
+    hone_launch_reader *r, const hone_allocator *allocator, const hone_plan *plan, hone_error *err)
 {
     memset(r, 0, sizeof *r);
     r->arena.allocator = *allocator;
@@ -28,7 +29,7 @@ hone_status hone_launch_open(launch_reader *r, const hone_allocator *allocator, 
 }
 
 void hone_launch_open_names(
-    launch_reader *r,
+    hone_launch_reader *r,
     const hone_allocator *allocator,
     const hone_pack_kernel *kernel,
     const hone_code *code,
@@ -41,47 +42,47 @@ void hone_launch_open_names(
     r->scope = (hone_term_scope){.space = kernel->space, .signature = signature};
 }
 
-void hone_launch_close(launch_reader *r)
+void hone_launch_close(hone_launch_reader *r)
 {
     hone_arena_destroy(&r->arena);
     hone_space_release(&r->space);
 }
 
-void hone_launch_start(launch_reader *r, const char *field, const char *text, hone_error *err)
+void hone_launch_start(hone_launch_reader *r, const char *field, const char *text, hone_error *err)
 {
     r->field = field;
     hone_lexer_init(&r->lexer, hone_view_of(text), &r->arena, err);
 }
 
-bool hone_launch_at_end(const launch_reader *r)
+bool hone_launch_at_end(const hone_launch_reader *r)
 {
     return r->lexer.token.kind == HONE_TOKEN_END;
 }
 
-static hone_status prefix_field(const launch_reader *r, hone_status status, hone_error *err)
+static hone_status prefix_field(const hone_launch_reader *r, hone_status status, hone_error *err)
 {
     return status == HONE_OK ? HONE_OK : hone_fail_prefix(err, status, "%s", r->field);
 }
 
-hone_status hone_launch_expected(const launch_reader *r, const char *expected, hone_error *err)
+hone_status hone_launch_expected(const hone_launch_reader *r, const char *expected, hone_error *err)
 {
     return prefix_field(r, hone_lexer_fail(&r->lexer, err, where, expected), err);
 }
 
-hone_status hone_launch_term(launch_reader *r, hone_scalar *out, hone_error *err)
+hone_status hone_launch_term(hone_launch_reader *r, hone_scalar *out, hone_error *err)
 {
     return prefix_field(r, hone_term_read(&r->lexer, &r->scope, out, err), err);
 }
 
-hone_status hone_launch_comma(launch_reader *r, hone_error *err)
+hone_status hone_launch_comma(hone_launch_reader *r, hone_error *err)
 {
     if (hone_launch_at_end(r) || (hone_lexer_accept(&r->lexer, ",") && !hone_launch_at_end(r))) return HONE_OK;
     return hone_launch_expected(r, hone_launch_at_end(r) ? "something behind the ','" : "',' or the end", err);
 }
 
-// Grid and block ---------------------------------------------------------------------------------------------------
+// Grid and block ------------------------------------------------------------------------------------------------------
 
-hone_status hone_launch_count(launch_reader *r, uint64_t least, uint64_t most, uint32_t *out, hone_error *err)
+hone_status hone_launch_count(hone_launch_reader *r, uint64_t least, uint64_t most, uint32_t *out, hone_error *err)
 {
     hone_scalar value;
     hone_status status = hone_launch_term(r, &value, err);
@@ -97,7 +98,12 @@ hone_status hone_launch_count(launch_reader *r, uint64_t least, uint64_t most, u
 }
 
 hone_status hone_launch_extent(
-    launch_reader *r, const char *field, const char *text, const uint32_t most[3], uint32_t out[3], hone_error *err)
+    hone_launch_reader *r,
+    const char *field,
+    const char *text,
+    const uint32_t most[3],
+    uint32_t out[3],
+    hone_error *err)
 {
     hone_status status = HONE_OK;
     out[0] = out[1] = out[2] = 1;
@@ -110,14 +116,15 @@ hone_status hone_launch_extent(
     return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "at most three numbers", err) : status;
 }
 
-const launch_limits *hone_launch_limits(hone_platform platform)
+const hone_kernel_limits *hone_launch_limits(hone_platform platform)
 {
-    static const launch_limits of_cuda = {{INT32_MAX, 65535, 65535}, {1024, 1024, 64}, {16, 16, 16}, 1024};
-    static const launch_limits of_opencl = {{INT32_MAX, INT32_MAX, INT32_MAX}, {65536, 65536, 65536}, {1, 1, 1}, 65536};
+    static const hone_kernel_limits of_cuda = {{INT32_MAX, 65535, 65535}, {1024, 1024, 64}, {16, 16, 16}, 1024};
+    static const hone_kernel_limits of_opencl = {
+        {INT32_MAX, INT32_MAX, INT32_MAX}, {65536, 65536, 65536}, {1, 1, 1}, 65536};
     return platform == HONE_OPENCL ? &of_opencl : &of_cuda;
 }
 
-hone_status hone_launch_shared(launch_reader *r, const char *text, uint32_t *out_bytes, hone_error *err)
+hone_status hone_launch_shared(hone_launch_reader *r, const char *text, uint32_t *out_bytes, hone_error *err)
 {
     if (text == NULL) return HONE_OK;
     hone_launch_start(r, "shared", text, err);
@@ -127,9 +134,9 @@ hone_status hone_launch_shared(launch_reader *r, const char *text, uint32_t *out
 
 hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *plan, hone_launch *out, hone_error *err)
 {
-    const launch_limits *most = hone_launch_limits(plan->kernel->platform);
+    const hone_kernel_limits *most = hone_launch_limits(plan->kernel->platform);
     const hone_code *code = hone_code_of_plan(plan);
-    launch_reader r;
+    hone_launch_reader r;
     memset(out, 0, sizeof *out);
     hone_status status = hone_launch_open(&r, allocator, plan, err);
     if (status == HONE_OK) status = hone_launch_extent(&r, "grid", code->grid, most->grid, out->grid, err);
@@ -145,7 +152,7 @@ hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *p
     return status;
 }
 
-static hone_status read_scratch(launch_reader *r, const char *text, size_t *out_bytes, hone_error *err)
+static hone_status read_scratch(hone_launch_reader *r, const char *text, size_t *out_bytes, hone_error *err)
 {
     hone_scalar value;
     hone_launch_start(r, "scratch", text, err);
@@ -173,7 +180,7 @@ static hone_status find_scratch(const hone_argument *arguments, uint32_t count, 
 }
 
 hone_status hone_launch_scratch_of(
-    launch_reader *r,
+    hone_launch_reader *r,
     const char *text,
     const hone_argument *arguments,
     uint32_t count,
@@ -195,7 +202,7 @@ hone_status hone_launch_scratch(
     hone_error *err)
 {
     const hone_code *code = hone_code_of_plan(plan);
-    launch_reader r;
+    hone_launch_reader r;
     *out_bytes = 0;
     if (code->scratch == NULL) return HONE_OK;
     hone_status status = hone_launch_open(&r, allocator, plan, err);
@@ -214,7 +221,7 @@ uint64_t hone_launch_digest(uint64_t code, const hone_launch *launch, const hone
     return hone_hash64_add(launched, arguments, count * sizeof *arguments);
 }
 
-// Macros -----------------------------------------------------------------------------------------------------------
+// Macros --------------------------------------------------------------------------------------------------------------
 
 static void put_macro(void *ctx, hone_view name, const hone_scalar *value)
 {
@@ -232,7 +239,7 @@ static void put_macro(void *ctx, hone_view name, const hone_scalar *value)
 }
 
 hone_status hone_launch_read_pairs(
-    launch_reader *r,
+    hone_launch_reader *r,
     const char *field,
     const char *text,
     void (*put)(void *ctx, hone_view name, const hone_scalar *value),
@@ -263,7 +270,7 @@ hone_status hone_launch_pairs(
     void *ctx,
     hone_error *err)
 {
-    launch_reader r;
+    hone_launch_reader r;
     hone_status status = hone_launch_open(&r, allocator, plan, err);
     if (status == HONE_OK) status = hone_launch_read_pairs(&r, field, text, put, ctx, err);
     hone_launch_close(&r);
@@ -285,7 +292,7 @@ static void put_dtypes(const hone_call *call, hone_buffer *out)
 hone_status hone_launch_macros(
     const hone_allocator *allocator, const hone_plan *plan, hone_buffer *out, hone_error *err)
 {
-    launch_reader r;
+    hone_launch_reader r;
     hone_status status = hone_launch_open(&r, allocator, plan, err);
     for (size_t i = 0; status == HONE_OK && i < hone_space_parameters(r.space); i++) {
         hone_scalar value = hone_term_parameter(r.space, plan->config, i);

@@ -1,5 +1,5 @@
-// What a kernel's code says of its launch, worked out for one plan: grid, block, arguments, macros. Platforms that launch
-// kernels of threads share it.
+// What a kernel's code says of its launch, worked out for one plan: grid, block, arguments, macros. Platforms that
+// launch kernels of threads share it.
 #ifndef HONE_PLATFORMS_LAUNCH_H
 #define HONE_PLATFORMS_LAUNCH_H
 
@@ -61,7 +61,8 @@ hone_status hone_launch_arguments(
     hone_argument out[HONE_MAX_ARGUMENTS],
     uint32_t *out_count,
     hone_error *err);
-// Bytes of scratch memory that a run needs, 0 when its code asks for none; and which of the plan's arguments points there.
+// Bytes of scratch memory that a run needs, 0 when its code asks for none; and which of the plan's arguments points
+// there.
 //   out_index  may be NULL; written when there is one
 hone_status hone_launch_scratch(
     const hone_allocator *allocator,
@@ -71,8 +72,8 @@ hone_status hone_launch_scratch(
     size_t *out_bytes,
     uint32_t *out_index,
     hone_error *err);
-// Appends "-DNAME=VALUE" and a NUL for each parameter of the space, each constant of the code, and for each tensor x of the
-// call "-Dhone_x_f32=1" (its dtype).
+// Appends "-DNAME=VALUE" and a NUL for each parameter of the space, each constant of the code, and for each tensor x of
+// the call "-Dhone_x_f32=1" (its dtype).
 hone_status hone_launch_macros(
     const hone_allocator *allocator, const hone_plan *plan, hone_buffer *out, hone_error *err);
 // Reads "NAME = EXPRESSION, ..." and hands each pair to put. field: what the text is called in errors.

@@ -48,7 +48,7 @@ void hone_python_packages(bool (*visit)(void *ctx, const char *folder), void *ct
     look_in_prefix(&s, "/usr", "/lib");
 }
 
-// Versions ----------------------------------------------------------------------------------------------------------
+// Versions ------------------------------------------------------------------------------------------------------------
 
 // A package's facts lie in "NAME-VERSION.dist-info", its dashes as underscores.
 typedef struct facts {

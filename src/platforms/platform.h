@@ -9,8 +9,8 @@
 
 typedef struct hone_platform_instance hone_platform_instance;
 
-// Exit codes of "hone-worker devices PLATFORM", which opens a platform that wakes drivers. A driver may end the process itself,
-// most often with 0 or 1: these say that an answer was reached.
+// Exit codes of "hone-worker devices PLATFORM", which opens a platform that wakes drivers. A driver may end the process
+// itself, most often with 0 or 1: these say that an answer was reached.
 enum { HONE_PLATFORM_OPENED = 90, HONE_PLATFORM_REFUSED = 91 };
 
 // Which way bytes go between the host's memory and the device's.
@@ -48,8 +48,8 @@ typedef struct hone_platform_ops {
     void (*close)(hone_platform_instance **instance);
     // Borrowed from the instance.
     const hone_device_info *(*devices)(hone_platform_instance *instance, size_t *out_count);
-    // Makes a plan ready in place of the kernel's own prepare, which it calls when the kernel has one, and gives back what it
-    // made. NULL: the kernel's alone.
+    // Makes a plan ready in place of the kernel's own prepare, which it calls when the kernel has one, and gives back
+    // what it made. NULL: the kernel's alone.
     hone_status (*prepare)(
         hone_platform_instance *instance,
         const hone_plan *plan,
@@ -94,10 +94,11 @@ typedef struct hone_platform_ops {
     // What runs a kernel that has code and no function of its own. NULL: there is no such kernel.
     hone_run_function *run;
     // Whether this platform, which has no devices itself, can run kernels on one of another's, or what is missing. Its
-    // instance is opened when the first of its kernels is looked at, beside the device's own. NULL: its devices are its own.
+    // instance is opened when the first of its kernels is looked at, beside the device's own. NULL: its devices are its
+    // own.
     hone_status (*visits)(hone_platform_instance *instance, const hone_device_info *device, hone_error *err);
-    // Appends lines for people: what compiles and runs its kernels, of which version, or the package that brings it. NULL: its
-    // devices say it.
+    // Appends lines for people: what compiles and runs its kernels, of which version, or the package that brings it.
+    // NULL: its devices say it.
     //   instance  NULL: the platform is not here
     void (*describe)(hone_platform_instance *instance, hone_buffer *out);
     bool wakes; // open takes long: it waits until a call or a question needs this platform
@@ -108,14 +109,17 @@ typedef struct hone_platform_ops {
     // (hone_pack_judge of pack/pack.h). NULL: the platform takes no packs.
     hone_status (*check)(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
     bool stands_alone; // prepare, release and run need no instance
-    // The words of the last run that failed, which are told once. False: there are none. NULL: a status is all that it says.
+    // The words of the last run that failed, which are told once. False: there are none. NULL: a status is all that it
+    // says.
     bool (*last_failure)(hone_platform_instance *instance, hone_error *err);
-    // Compares the list of arguments of such a variant, as calls of its algorithm have it, with what its binary says of itself.
+    // Compares the list of arguments of such a variant, as calls of its algorithm have it, with what its binary says of
+    // itself.
     // NULL: its binaries say nothing.
     hone_status (*fits)(
         const hone_pack_variant *variant, const struct hone_argument *arguments, uint32_t count, hone_error *err);
-    // What runs of a plan that prepare made from code, as a number: of the binary, the launch and the arguments that no run
-    // changes. Plans of one kernel for one call with equal ones run alike, and are measured once. 0, NULL: not known.
+    // What runs of a plan that prepare made from code, as a number: of the binary, the launch and the arguments that no
+    // run changes. Plans of one kernel for one call with equal ones run alike, and are measured once. 0, NULL: not
+    // known.
     uint64_t (*digest)(const hone_plan *plan);
     // version 1 ends here
 } hone_platform_ops;
@@ -136,12 +140,12 @@ const hone_platform_ops *hone_platform_ops_of(hone_platform platform);
 hone_run_function *hone_platform_run_of(const hone_kernel *kernel);
 // The check of a kernel's platform: a hone_pack_judge.
 hone_status hone_platform_check(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
-// Whether a variant that was checked can fit calls of the algorithm whose signature this is: the names in its texts, its list of
-// arguments beside what its binary takes. A hone_pack_fitter (pack/pack.h).
+// Whether a variant that was checked can fit calls of the algorithm whose signature this is: the names in its texts,
+// its list of arguments beside what its binary takes. A hone_pack_fitter (pack/pack.h).
 hone_status hone_platform_fits(
     const hone_pack_kernel *kernel, const hone_pack_variant *variant, const hone_signature *signature, hone_error *err);
-// Prepares a plan as its platform does, else as its kernel does; and releases what came of it. instance may be NULL when
-// the platform has no prepare of its own.
+// Prepares a plan as its platform does, else as its kernel does; and releases what came of it. instance may be NULL
+// when the platform has no prepare of its own.
 hone_status hone_platform_prepare(
     hone_platform_instance *instance,
     const hone_plan *plan,

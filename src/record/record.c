@@ -96,7 +96,7 @@ uint64_t hone_recorder_dropped(hone_recorder *recorder)
     return dropped;
 }
 
-// Spilling -----------------------------------------------------------------------------------------------------
+// Spilling ------------------------------------------------------------------------------------------------------------
 
 // Moves the whole table, in one transaction. Under the lock.
 static hone_status move_to_store(hone_recorder *recorder, hone_store *store, hone_error *err)
@@ -141,7 +141,7 @@ static hone_status add_locked(hone_recorder *recorder, const hone_store_invocati
     return hone_fail_memory(err, "record.add");
 }
 
-// Adding -------------------------------------------------------------------------------------------------------
+// Adding --------------------------------------------------------------------------------------------------------------
 
 static hone_status add_as(
     hone_recorder *recorder, const hone_store_invocation *invocation, bool is_asked, hone_error *err)
@@ -237,7 +237,7 @@ hone_status hone_recorder_add_miss(
     return add_lower(recorder, device, call, 1, kernel, source, false, err);
 }
 
-// Visiting -----------------------------------------------------------------------------------------------------
+// Visiting ------------------------------------------------------------------------------------------------------------
 
 // A table of its own that a visit walks, with the first failure on the way.
 typedef struct gathering {
@@ -320,7 +320,7 @@ hone_status hone_recorder_find(
     return visit_filtered(recorder, store, &filter, visit, ctx, err);
 }
 
-// Clearing and flushing ----------------------------------------------------------------------------------------
+// Clearing and flushing -----------------------------------------------------------------------------------------------
 
 hone_status hone_recorder_clear(hone_recorder *recorder, hone_store *store, const char *device, hone_error *err)
 {

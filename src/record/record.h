@@ -34,8 +34,8 @@ hone_status hone_recorder_add(
     const char *kernel,
     const char *source,
     hone_error *err);
-// The same of a call that nobody decided, and that nobody asked to be recorded: a store keeps a limited number of them for a
-// limited time (HONE_STORE_MISSES, HONE_STORE_MISS_DAYS).
+// The same of a call that nobody decided, and that nobody asked to be recorded: a store keeps a limited number of them
+// for a limited time (HONE_STORE_MISSES, HONE_STORE_MISS_DAYS).
 hone_status hone_recorder_add_miss(
     hone_recorder *recorder,
     const char *device,
@@ -60,7 +60,8 @@ hone_status hone_recorder_visit(
     hone_record_visit *visit,
     void *ctx,
     hone_error *err);
-// Visits every invocation, of any device, that stands under a label's words: algorithm in lower case; version NULL: any;
+// Visits every invocation, of any device, that stands under a label's words: algorithm in lower case; version NULL:
+// any;
 // key NULL: any. Imported ones among them: then spec is the other system's text.
 hone_status hone_recorder_find(
     hone_recorder *recorder,
@@ -76,8 +77,9 @@ hone_status hone_recorder_clear(hone_recorder *recorder, hone_store *store, cons
 // Moves the table to the store; when that fails, the table stays as it was. HONE_OK without a store: nothing moves.
 hone_status hone_recorder_flush(hone_recorder *recorder, hone_store *store, hone_error *err);
 
-// Reads a record document: hone's own, or ejkernel's words (op, key, spec). Sound entries are taken also when others are
-// not: then the answer is HONE_CORRUPT with the first one's fault, and *out_count (may be NULL) holds how many were taken.
+// Reads a record document: hone's own, or ejkernel's words (op, key, spec). Sound entries are taken also when others
+// are not: then the answer is HONE_CORRUPT with the first one's fault, and *out_count (may be NULL) holds how many were
+// taken.
 // Returns: HONE_OK; HONE_CORRUPT; HONE_INCOMPATIBLE (a newer document); HONE_OUT_OF_MEMORY; why a spill failed.
 hone_status hone_recorder_import(
     hone_recorder *recorder, const char *json, size_t size, size_t *out_count, hone_error *err);

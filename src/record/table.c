@@ -53,7 +53,7 @@ void hone_record_table_deinit(hone_record_table *table)
     hone_record_table_init(table, table->allocator);
 }
 
-// Slots -------------------------------------------------------------------------------------------------------
+// Slots ---------------------------------------------------------------------------------------------------------------
 
 // The slot that holds the key, or the free one where it would stand. There is always a free one.
 static size_t slot_of(const hone_record_table *table, uint64_t hash, const hone_store_key *key)
@@ -98,7 +98,7 @@ static bool reserve_slots(hone_record_table *table, size_t count)
     return true;
 }
 
-// Entries -----------------------------------------------------------------------------------------------------
+// Entries -------------------------------------------------------------------------------------------------------------
 
 // Copies text to *end and moves it behind; NULL stays NULL.
 static const char *pack(char **end, const char *text)

@@ -60,7 +60,7 @@ static bool scalar_of(const json_t *json, hone_scalar *out)
     return true;
 }
 
-// The space ---------------------------------------------------------------------------------------------------------
+// The space -----------------------------------------------------------------------------------------------------------
 
 static void add_parameter(hone_space_builder *builder, const char *name, const json_t *values)
 {
@@ -110,7 +110,7 @@ static hone_status make_space(
     return hone_fail_prefix(err, HONE_CORRUPT, "%s", name);
 }
 
-// Rows --------------------------------------------------------------------------------------------------------------
+// Rows ----------------------------------------------------------------------------------------------------------------
 
 typedef struct reader {
     hone_recorded *recorded;

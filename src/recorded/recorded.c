@@ -11,7 +11,7 @@ static const char where[] = "recorded";
 
 enum { LARGEST_FILE = 1 << 30 };
 
-// Rows --------------------------------------------------------------------------------------------------------------
+// Rows ----------------------------------------------------------------------------------------------------------------
 
 static uint32_t *find_slot(const hone_recorded *recorded, const hone_config *config)
 {
@@ -51,7 +51,7 @@ hone_status hone_recorded_add(hone_recorded *recorded, const hone_recorded_row *
     return HONE_OK;
 }
 
-// Reading -----------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 // As it stands, or when that is no JSON what is whole of it.
 static hone_status parse_text(
@@ -130,7 +130,7 @@ void hone_recorded_destroy(hone_recorded **recorded)
     hone_free(&allocator, dying);
 }
 
-// Looking -----------------------------------------------------------------------------------------------------------
+// Looking -------------------------------------------------------------------------------------------------------------
 
 bool hone_recorded_is_cut(const hone_recorded *recorded)
 {

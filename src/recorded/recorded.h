@@ -18,7 +18,8 @@ typedef struct hone_recorded_row {
 
 typedef struct hone_recorded hone_recorded;
 
-// bytes: the file's, gzipped or not. A file that ends too early gives what is whole in it; hone_recorded_is_cut says so.
+// bytes: the file's, gzipped or not. A file that ends too early gives what is whole in it; hone_recorded_is_cut says
+// so.
 //   name  for messages
 // Any thread may read a recorded space; it never changes.
 // Returns: HONE_OK; HONE_CORRUPT: no such file's content, or nothing of it is whole; HONE_OUT_OF_MEMORY.

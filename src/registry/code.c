@@ -167,7 +167,7 @@ hone_status hone_registry_copy_code(hone_arena *arena, hone_kernel *kernel, hone
     return kernel->revision != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
-// Calls ------------------------------------------------------------------------------------------------------------
+// Calls ---------------------------------------------------------------------------------------------------------------
 
 // Targets of other platforms are for them to read.
 static bool is_of_nvidia(hone_platform platform)

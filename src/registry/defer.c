@@ -16,7 +16,7 @@ static bool read_name(const char *signature, char out[HONE_NAME_SIZE])
     char text[256];
     signature += strspn(signature, " \t\n");
     size_t size = strcspn(signature, "@( \t\n");
-    registry_name read;
+    hone_registry_name read;
     if (size >= sizeof text) return false;
     memcpy(text, signature, size);
     text[size] = '\0';
@@ -28,7 +28,7 @@ static bool read_name(const char *signature, char out[HONE_NAME_SIZE])
 hone_status hone_registry_defer(
     hone_registry *registry, const hone_algorithm *algorithm, const hone_kernel *kernels, size_t count, hone_error *err)
 {
-    deferred *item = hone_alloc(&registry->allocator, sizeof *item);
+    hone_deferred_kernel *item = hone_alloc(&registry->allocator, sizeof *item);
     if (item == NULL) return hone_fail_memory(err, where);
     if (algorithm->signature == NULL || !read_name(algorithm->signature, item->name)) {
         hone_free(&registry->allocator, item);
@@ -47,21 +47,21 @@ hone_status hone_registry_defer(
 
 void hone_registry_deferred_destroy(hone_registry *registry)
 {
-    deferred *item = atomic_load_explicit(&registry->deferred, memory_order_relaxed);
-    for (deferred *next; item != NULL; item = next) {
+    hone_deferred_kernel *item = atomic_load_explicit(&registry->deferred, memory_order_relaxed);
+    for (hone_deferred_kernel *next; item != NULL; item = next) {
         next = item->next;
         hone_free(&registry->allocator, item);
     }
 }
 
-static bool is_wanted(const deferred *item, const char *name)
+static bool is_wanted(const hone_deferred_kernel *item, const char *name)
 {
     return !atomic_load_explicit(&item->loaded, memory_order_acquire) &&
            (name == NULL || strcmp(item->name, name) == 0);
 }
 
 // Registering may ask for further names, its own among them: busy ones are passed by.
-static hone_status load_one(hone_registry *registry, deferred *item, hone_error *err)
+static hone_status load_one(hone_registry *registry, hone_deferred_kernel *item, hone_error *err)
 {
     item->busy = true;
     hone_status status = hone_registry_put_algorithm(registry, item->algorithm, true, err);
@@ -75,7 +75,7 @@ static hone_status load_one(hone_registry *registry, deferred *item, hone_error 
 hone_status hone_registry_load_held(hone_registry *registry, const char *name, hone_error *err)
 {
     hone_status status = HONE_OK;
-    for (deferred *item = atomic_load_explicit(&registry->deferred, memory_order_acquire); item != NULL;
+    for (hone_deferred_kernel *item = atomic_load_explicit(&registry->deferred, memory_order_acquire); item != NULL;
          item = item->next) {
         if (item->busy || !is_wanted(item, name)) continue;
         hone_status one = load_one(registry, item, status == HONE_OK ? err : NULL);
@@ -107,7 +107,7 @@ void hone_registry_load_late(hone_registry *registry)
 hone_status hone_registry_load_name(hone_registry *registry, const char *name, hone_error *err)
 {
     hone_registry_load_late(registry);
-    const deferred *item = atomic_load_explicit(&registry->deferred, memory_order_acquire);
+    const hone_deferred_kernel *item = atomic_load_explicit(&registry->deferred, memory_order_acquire);
     while (item != NULL && !is_wanted(item, name))
         item = item->next;
     if (item == NULL) return HONE_OK;

@@ -1,10 +1,13 @@
-// How long a registered kernel lives. Everything that was registered together is one batch, which is freed as a whole: when its
-// kernels were all replaced, the readers that were inside at the last replacement have left, and nobody retains one of them.
+// How long a registered kernel lives. Everything that was registered together is one batch, which is freed as a whole:
+// when its kernels were all replaced, the readers that were inside at the last replacement have left, and nobody
+// retains one of them.
 //
-// Readers are those of the slow ways alone (deciding, tuning, explaining); a call that hits has a plan, which retains its kernel.
+// Readers are those of the slow ways alone (deciding, tuning, explaining); a call that hits has a plan, which retains
+// its kernel.
 //
-// Entering waits for nobody: readers are counted by epochs, of which the next begins only when nobody is left of the one
-// before. A kernel that was replaced in epoch e was seen last by a reader of e, so that e + 2 has none that sees it.
+// Entering waits for nobody: readers are counted by epochs, of which the next begins only when nobody is left of the
+// one before. A kernel that was replaced in epoch e was seen last by a reader of e, so that e + 2 has none that sees
+// it.
 // Source of the method: K. Fraser, "Practical lock-freedom", 2004, section 5.2.3.
 #include "registry/tables.h"
 
@@ -12,7 +15,7 @@ enum { SAFE = 2 };
 
 static _Thread_local size_t inside; // readers of this thread, of all registries
 
-void hone_registry_batch_destroy(batch *owned, const hone_allocator *allocator)
+void hone_registry_batch_destroy(hone_registry_batch *owned, const hone_allocator *allocator)
 {
     for (size_t i = 0; i < owned->count; i++) {
         hone_space_release(&owned->refs[i].space);
@@ -23,7 +26,7 @@ void hone_registry_batch_destroy(batch *owned, const hone_allocator *allocator)
     hone_free(allocator, owned);
 }
 
-void hone_registry_keep(hone_registry *registry, batch *owned)
+void hone_registry_keep(hone_registry *registry, hone_registry_batch *owned)
 {
     hone_mutex_lock(&registry->life);
     owned->next = registry->batches;
@@ -34,7 +37,7 @@ void hone_registry_keep(hone_registry *registry, batch *owned)
 }
 
 // Under life.
-static void take_out(batch *gone)
+static void take_out(hone_registry_batch *gone)
 {
     *gone->link = gone->next;
     if (gone->next != NULL) gone->next->link = gone->link;
@@ -49,13 +52,13 @@ static uint64_t advance(hone_registry *registry)
     return now;
 }
 
-// Under life. Takes the registry's reference from the batches that no reader can see, and out what nobody retains: a list by
-// next, to be destroyed once life is given back.
-static batch *collect(hone_registry *registry)
+// Under life. Takes the registry's reference from the batches that no reader can see, and out what nobody retains: a
+// list by next, to be destroyed once life is given back.
+static hone_registry_batch *collect(hone_registry *registry)
 {
-    batch *dead = NULL, *left = NULL, *one = atomic_load(&registry->retired);
+    hone_registry_batch *dead = NULL, *left = NULL, *one = atomic_load(&registry->retired);
     const uint64_t now = one != NULL ? advance(registry) : 0;
-    for (batch *next; one != NULL; one = next) {
+    for (hone_registry_batch *next; one != NULL; one = next) {
         next = one->next_retired;
         if (one->retired + SAFE > now) {
             one->next_retired = left;
@@ -70,15 +73,15 @@ static batch *collect(hone_registry *registry)
     return dead;
 }
 
-static void destroy_all(const hone_registry *registry, batch *dead)
+static void destroy_all(const hone_registry *registry, hone_registry_batch *dead)
 {
-    for (batch *next; dead != NULL; dead = next) {
+    for (hone_registry_batch *next; dead != NULL; dead = next) {
         next = dead->next;
         hone_registry_batch_destroy(dead, &registry->allocator);
     }
 }
 
-void hone_registry_retire(hone_registry *registry, batch *gone)
+void hone_registry_retire(hone_registry *registry, hone_registry_batch *gone)
 {
     hone_mutex_lock(&registry->life);
     gone->retired = atomic_load(&registry->epoch);
@@ -110,7 +113,7 @@ void hone_registry_leave(hone_registry_reader *reader)
     atomic_fetch_sub(&registry->readers[reader->since % 3], 1);
     // Who finds the mutex taken leaves it to its holder, or to the next.
     if (atomic_load(&registry->retired) == NULL || !hone_mutex_try_lock(&registry->life)) return;
-    batch *dead = collect(registry);
+    hone_registry_batch *dead = collect(registry);
     hone_mutex_unlock(&registry->life);
     destroy_all(registry, dead);
 }
@@ -129,7 +132,7 @@ const hone_kernel_ref *hone_kernel_retain(const hone_kernel_ref *kernel)
 
 void hone_kernel_release(const hone_kernel_ref *kernel)
 {
-    batch *owned = kernel->batch;
+    hone_registry_batch *owned = kernel->batch;
     if (owned == NULL || atomic_fetch_sub(&owned->references, 1) != 1) return;
     hone_registry *registry = kernel->registry;
     hone_mutex_lock(&registry->life);

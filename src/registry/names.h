@@ -1,5 +1,5 @@
-// Words for hone's enums, beside the public ones of hone/device.h, hone/config.h and hone/policy.h. Each *_by_name is false for
-// a word that is none of the enum's, and then leaves *out alone. name is not NULL.
+// Words for hone's enums, beside the public ones of hone/device.h, hone/config.h and hone/policy.h. Each *_by_name is
+// false for a word that is none of the enum's, and then leaves *out alone. name is not NULL.
 #ifndef HONE_REGISTRY_NAMES_H
 #define HONE_REGISTRY_NAMES_H
 
@@ -12,11 +12,11 @@ bool hone_failure_by_name(const char *name, hone_failure *out); // "none" is one
 const char *hone_regime_name(hone_regime regime);
 bool hone_regime_by_name(const char *name, hone_regime *out);
 
-// The platform whose instance a platform's kernels are given: cuda for triton and cute, which launch through its driver, xla
-// for pallas, every other one's own.
+// The platform whose instance a platform's kernels are given: cuda for triton and cute, which launch through its
+// driver, xla for pallas, every other one's own.
 hone_platform hone_platform_home(hone_platform platform);
-// Whether a platform's kernels run on the devices that another one found: those of its home, and for xla, which finds none
-// itself, the CPU and the GPUs of cuda.
+// Whether a platform's kernels run on the devices that another one found: those of its home, and for xla, which finds
+// none itself, the CPU and the GPUs of cuda.
 bool hone_platform_runs_on(hone_platform platform, hone_platform of_device);
 
 // Writes the names of the instruction sets in features (HONE_CPU_*), in the order of their bits, with separator

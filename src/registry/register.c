@@ -14,16 +14,16 @@
 static const char in_algorithm[] = "registry.algorithm";
 static const char in_kernels[] = "registry.kernels";
 
-static batch *batch_create(const hone_allocator *allocator)
+static hone_registry_batch *batch_create(const hone_allocator *allocator)
 {
-    batch *made = hone_alloc(allocator, sizeof *made);
+    hone_registry_batch *made = hone_alloc(allocator, sizeof *made);
     if (made == NULL) return NULL;
     made->arena.allocator = *allocator;
     atomic_init(&made->references, 1);
     return made;
 }
 
-// Algorithms --------------------------------------------------------------------------------------------------------
+// Algorithms ----------------------------------------------------------------------------------------------------------
 
 // The signature's text after the name: the name's case does not make another algorithm.
 static const char *after_name(const hone_signature *signature)
@@ -53,7 +53,7 @@ static hone_status refuse_other(
     return HONE_OK;
 }
 
-static hone_status read_identity(const hone_signature *signature, registry_name *out, hone_error *err)
+static hone_status read_identity(const hone_signature *signature, hone_registry_name *out, hone_error *err)
 {
     const char *name = hone_signature_name(signature);
     const char *version = hone_signature_version(signature);
@@ -76,9 +76,11 @@ static int compare_entries(const hone_algorithm_entry *a, const hone_algorithm_e
 }
 
 // The list with one more, in its place.
-static const algorithm_list *list_with(batch *owned, const algorithm_list *old, const hone_algorithm_entry *entry)
+static const hone_algorithm_list *list_with(
+    hone_registry_batch *owned, const hone_algorithm_list *old, const hone_algorithm_entry *entry)
 {
-    algorithm_list *list = hone_arena_alloc(&owned->arena, sizeof *list + (old->count + 1) * sizeof list->entries[0]);
+    hone_algorithm_list *list =
+        hone_arena_alloc(&owned->arena, sizeof *list + (old->count + 1) * sizeof list->entries[0]);
     if (list == NULL) return NULL;
     size_t place = 0;
     while (place < old->count && compare_entries(old->entries[place], entry) < 0)
@@ -92,10 +94,14 @@ static const algorithm_list *list_with(batch *owned, const algorithm_list *old, 
     return list;
 }
 
-static owned_algorithm *algorithm_create(
-    hone_registry *registry, batch *owned, const registry_name *identity, const hone_algorithm *from, bool builtin)
+static hone_owned_algorithm *algorithm_create(
+    hone_registry *registry,
+    hone_registry_batch *owned,
+    const hone_registry_name *identity,
+    const hone_algorithm *from,
+    bool builtin)
 {
-    owned_algorithm *made = hone_arena_alloc(&owned->arena, sizeof *made);
+    hone_owned_algorithm *made = hone_arena_alloc(&owned->arena, sizeof *made);
     if (made == NULL) return NULL;
     hone_algorithm_entry *entry = &made->entry;
     entry->name = hone_arena_text(&owned->arena, identity->name, strlen(identity->name));
@@ -112,19 +118,24 @@ static owned_algorithm *algorithm_create(
 
 // Under the mutex. *out_kept says whether the batch belongs to the registry now.
 static hone_status add_algorithm(
-    hone_registry *registry, batch *owned, const hone_algorithm *from, bool builtin, bool *out_kept, hone_error *err)
+    hone_registry *registry,
+    hone_registry_batch *owned,
+    const hone_algorithm *from,
+    bool builtin,
+    bool *out_kept,
+    hone_error *err)
 {
-    registry_name identity;
+    hone_registry_name identity;
     hone_status status = read_identity(owned->signature, &identity, err);
     if (status != HONE_OK) return status;
     status = hone_registry_load_held(registry, identity.name, err);
     if (status != HONE_OK) return status;
     const hone_algorithm_entry *there = hone_registry_find_now(registry, &identity);
     if (there != NULL) return refuse_other(there, owned->signature, from, err);
-    owned_algorithm *made = algorithm_create(registry, owned, &identity, from, builtin);
+    hone_owned_algorithm *made = algorithm_create(registry, owned, &identity, from, builtin);
     if (made == NULL) return hone_fail_memory(err, in_algorithm);
-    const algorithm_list *old = atomic_load_explicit(&registry->algorithms, memory_order_relaxed);
-    const algorithm_list *list = list_with(owned, old, &made->entry);
+    const hone_algorithm_list *old = atomic_load_explicit(&registry->algorithms, memory_order_relaxed);
+    const hone_algorithm_list *list = list_with(owned, old, &made->entry);
     if (list == NULL) return hone_fail_memory(err, in_algorithm);
     atomic_store_explicit(&registry->algorithms, list, memory_order_release);
     hone_registry_keep(registry, owned);
@@ -143,7 +154,7 @@ hone_status hone_registry_put_algorithm(
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_algorithm,
             "signature is NULL: write it as \"name(x: f32[n]) -> y: f32[n]\"");
-    batch *owned = batch_create(&registry->allocator);
+    hone_registry_batch *owned = batch_create(&registry->allocator);
     if (owned == NULL) return hone_fail_memory(err, in_algorithm);
     bool kept = false;
     status = hone_signature_parse(registry->allocator, copy.signature, &owned->signature, err);
@@ -162,7 +173,7 @@ hone_status hone_registry_add_algorithm(
     return status;
 }
 
-// Kernels -----------------------------------------------------------------------------------------------------------
+// Kernels -------------------------------------------------------------------------------------------------------------
 
 static bool is_kernel_name(const char *name)
 {
@@ -198,14 +209,14 @@ static hone_status check_kernel(const hone_kernel *kernel, hone_error *err)
 }
 
 // A copy of text in *field; NULL stays NULL.
-static bool copy_text(batch *owned, const char **field)
+static bool copy_text(hone_registry_batch *owned, const char **field)
 {
     if (*field == NULL) return true;
     *field = hone_arena_text(&owned->arena, *field, strlen(*field));
     return *field != NULL;
 }
 
-static hone_status copy_texts(batch *owned, hone_kernel_ref *ref, hone_error *err)
+static hone_status copy_texts(hone_registry_batch *owned, hone_kernel_ref *ref, hone_error *err)
 {
     hone_kernel *kernel = &ref->kernel;
     if (kernel->revision == NULL) kernel->revision = "1";
@@ -225,7 +236,8 @@ static hone_status read_space(const hone_registry *registry, hone_kernel_ref *re
     return HONE_OK;
 }
 
-// The kernel's own signature against the algorithm's: which parameters it does not take, and none that nobody could give.
+// The kernel's own signature against the algorithm's: which parameters it does not take, and none that nobody could
+// give.
 static hone_status compare_own(hone_kernel_ref *ref, hone_error *err)
 {
     const hone_signature *whole = ref->algorithm->signature;
@@ -259,7 +271,7 @@ static hone_status read_signature(const hone_registry *registry, hone_kernel_ref
     hone_status status = hone_signature_parse(registry->allocator, ref->kernel.signature, &ref->signature, err);
     if (status != HONE_OK)
         return hone_fail_prefix(err, status, "%s: signature of kernel '%s'", entry->name, ref->kernel.name);
-    registry_name own;
+    hone_registry_name own;
     const char *version = hone_signature_version(ref->signature); // "1" also when none was written
     if (!hone_registry_name_read(hone_signature_name(ref->signature), &own) || strcmp(own.name, entry->name) != 0 ||
         (strcmp(version, "1") != 0 && strcmp(version, entry->version) != 0))
@@ -270,14 +282,19 @@ static hone_status read_signature(const hone_registry *registry, hone_kernel_ref
 }
 
 static hone_status build_ref(
-    hone_registry *registry, batch *owned, const void *from, bool builtin, hone_kernel_ref *ref, hone_error *err)
+    hone_registry *registry,
+    hone_registry_batch *owned,
+    const void *from,
+    bool builtin,
+    hone_kernel_ref *ref,
+    hone_error *err)
 {
     hone_kernel *kernel = &ref->kernel;
     hone_status status =
         hone_struct_copy(kernel, sizeof *kernel, from, *(const size_t *)from, "hone_kernel", in_kernels, err);
     if (status == HONE_OK) status = check_kernel(kernel, err);
     if (status != HONE_OK) return status;
-    registry_name name;
+    hone_registry_name name;
     if (hone_registry_name_read(kernel->algorithm, &name)) ref->algorithm = hone_registry_find_now(registry, &name);
     if (ref->algorithm == NULL) {
         hone_error unknown;
@@ -313,13 +330,13 @@ static hone_status refuse_duplicate(const hone_kernel_ref *ref, const char *also
 }
 
 // Looks for duplicates of each new kernel; one that may be replaced hands its place in the order over.
-static hone_status settle_duplicates(const batch *owned, bool replace, hone_error *err)
+static hone_status settle_duplicates(const hone_registry_batch *owned, bool replace, hone_error *err)
 {
     for (size_t i = 0; i < owned->count; i++) {
         hone_kernel_ref *ref = &owned->refs[i];
         for (size_t j = 0; j < i; j++)
             if (same_identity(ref, &owned->refs[j])) return refuse_duplicate(ref, "twice in this list", err);
-        const kernel_list *old = hone_registry_kernels_now(ref->algorithm);
+        const hone_kernel_list *old = hone_registry_kernels_now(ref->algorithm);
         for (size_t j = 0; j < old->count; j++) {
             if (!same_identity(ref, old->refs[j])) continue;
             if (!replace) return refuse_duplicate(ref, "registered already", err);
@@ -338,7 +355,7 @@ static int compare_refs(const void *a, const void *b)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-static bool is_replaced(const batch *owned, const hone_kernel_ref *old)
+static bool is_replaced(const hone_registry_batch *owned, const hone_kernel_ref *old)
 {
     for (size_t i = 0; i < owned->count; i++)
         if (owned->refs[i].order == old->order) return true;
@@ -346,10 +363,10 @@ static bool is_replaced(const batch *owned, const hone_kernel_ref *old)
 }
 
 // The algorithm's next list: what stays of the old one, and the batch's.
-static const kernel_list *next_list(batch *owned, const hone_algorithm_entry *entry)
+static const hone_kernel_list *next_list(hone_registry_batch *owned, const hone_algorithm_entry *entry)
 {
-    const kernel_list *old = hone_registry_kernels_now(entry);
-    kernel_list *list =
+    const hone_kernel_list *old = hone_registry_kernels_now(entry);
+    hone_kernel_list *list =
         hone_arena_alloc(&owned->arena, sizeof *list + (old->count + owned->count) * sizeof list->refs[0]);
     if (list == NULL) return NULL;
     for (size_t i = 0; i < old->count; i++)
@@ -360,7 +377,7 @@ static const kernel_list *next_list(batch *owned, const hone_algorithm_entry *en
     return list;
 }
 
-static bool seen_before(const batch *owned, size_t index)
+static bool seen_before(const hone_registry_batch *owned, size_t index)
 {
     for (size_t i = 0; i < index; i++)
         if (owned->refs[i].algorithm == owned->refs[index].algorithm) return true;
@@ -368,7 +385,7 @@ static bool seen_before(const batch *owned, size_t index)
 }
 
 // Lets go of what a list had that the next one has not.
-static void retire_replaced(hone_registry *registry, const batch *owned, const kernel_list *old)
+static void retire_replaced(hone_registry *registry, const hone_registry_batch *owned, const hone_kernel_list *old)
 {
     for (size_t i = 0; i < old->count; i++)
         if (is_replaced(owned, old->refs[i]) && --old->refs[i]->batch->registered == 0)
@@ -376,17 +393,17 @@ static void retire_replaced(hone_registry *registry, const batch *owned, const k
 }
 
 // Makes every list first, then swaps them all in. The old ones may be freed as soon as their last kernel is.
-static bool publish(hone_registry *registry, batch *owned)
+static bool publish(hone_registry *registry, hone_registry_batch *owned)
 {
-    const kernel_list **lists = hone_arena_array(&owned->arena, owned->count, sizeof *lists);
-    const kernel_list **old = hone_arena_array(&owned->arena, owned->count, sizeof *old);
+    const hone_kernel_list **lists = hone_arena_array(&owned->arena, owned->count, sizeof *lists);
+    const hone_kernel_list **old = hone_arena_array(&owned->arena, owned->count, sizeof *old);
     if (lists == NULL || old == NULL) return false;
     for (size_t i = 0; i < owned->count; i++)
         if (!seen_before(owned, i) && (lists[i] = next_list(owned, owned->refs[i].algorithm)) == NULL) return false;
     for (size_t i = 0; i < owned->count; i++)
         if (lists[i] != NULL)
             old[i] = atomic_exchange_explicit(
-                &((owned_algorithm *)owned->refs[i].algorithm)->kernels, lists[i], memory_order_acq_rel);
+                &((hone_owned_algorithm *)owned->refs[i].algorithm)->kernels, lists[i], memory_order_acq_rel);
     owned->registered = owned->count;
     hone_registry_keep(registry, owned);
     hone_registry_reader reader; // of the old lists
@@ -420,7 +437,7 @@ static hone_status load_algorithms(hone_registry *registry, const hone_kernel *k
     if (kernels->struct_size < offsetof(hone_kernel, name)) return HONE_OK; // says no name; refused later
     for (size_t i = 0; i < count; i++, from += kernels->struct_size) {
         const char *name = ((const hone_kernel *)(const void *)from)->algorithm;
-        registry_name read;
+        hone_registry_name read;
         if (name == NULL || !hone_registry_name_read(name, &read)) continue;
         hone_status status = hone_registry_load_held(registry, read.name, err);
         if (status != HONE_OK) return status;
@@ -429,7 +446,12 @@ static hone_status load_algorithms(hone_registry *registry, const hone_kernel *k
 }
 
 static hone_status build_refs(
-    hone_registry *registry, batch *owned, const hone_kernel *kernels, size_t count, bool builtin, hone_error *err)
+    hone_registry *registry,
+    hone_registry_batch *owned,
+    const hone_kernel *kernels,
+    size_t count,
+    bool builtin,
+    hone_error *err)
 {
     owned->refs = hone_arena_array(&owned->arena, count, sizeof *owned->refs);
     if (owned->refs == NULL) return hone_fail_memory(err, in_kernels);
@@ -450,7 +472,7 @@ hone_status hone_registry_put_kernels(
     hone_status status = check_sizes(kernels, count, err);
     if (status == HONE_OK) status = load_algorithms(registry, kernels, count, err);
     if (status != HONE_OK) return status;
-    batch *owned = batch_create(&registry->allocator);
+    hone_registry_batch *owned = batch_create(&registry->allocator);
     if (owned == NULL) return hone_fail_memory(err, in_kernels);
     status = build_refs(registry, owned, kernels, count, builtin, err);
     if (status == HONE_OK) status = settle_duplicates(owned, replace, err);

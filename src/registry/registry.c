@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static const algorithm_list no_algorithms = {0};
-static const kernel_list no_kernels = {0};
+static const hone_algorithm_list no_algorithms = {0};
+static const hone_kernel_list no_kernels = {0};
 
 hone_status hone_registry_create(
     const hone_allocator *allocator,
@@ -58,7 +58,7 @@ void hone_registry_destroy(hone_registry **registry)
     if (gone == NULL) return;
     *registry = NULL;
     // A kernel's batch is newer than its algorithm's, so nothing is released before what points at it.
-    for (batch *next, *owned = gone->batches; owned != NULL; owned = next) {
+    for (hone_registry_batch *next, *owned = gone->batches; owned != NULL; owned = next) {
         next = owned->next;
         hone_registry_batch_destroy(owned, &gone->allocator);
     }
@@ -100,7 +100,7 @@ static bool lower(const char *text, size_t size, char out[HONE_NAME_SIZE])
     return fits;
 }
 
-bool hone_registry_name_read(const char *text, registry_name *out)
+bool hone_registry_name_read(const char *text, hone_registry_name *out)
 {
     enum { LONGEST = 256 }; // no lower case shrinks a longer one under HONE_NAME_SIZE
     size_t size = strnlen(text, LONGEST);
@@ -164,9 +164,9 @@ int hone_registry_version_compare(const char *a, const char *b)
     return strcmp(a, b); // "01" and "1" are two versions, in some order
 }
 
-const hone_algorithm_entry *hone_registry_find_now(hone_registry *registry, const registry_name *from)
+const hone_algorithm_entry *hone_registry_find_now(hone_registry *registry, const hone_registry_name *from)
 {
-    const algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
+    const hone_algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
     size_t low = 0;
     size_t high = list->count;
     while (low < high) { // to the end of the versions of that name
@@ -184,7 +184,7 @@ const hone_algorithm_entry *hone_registry_find_now(hone_registry *registry, cons
 
 const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version)
 {
-    registry_name wanted;
+    hone_registry_name wanted;
     if (name == NULL || !hone_registry_name_read(name, &wanted)) return NULL;
     if (version != NULL && version[0] != '\0') {
         if (strlen(version) >= sizeof wanted.version) return NULL;
@@ -194,23 +194,23 @@ const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const ch
     return hone_registry_find_now(registry, &wanted);
 }
 
-const kernel_list *hone_registry_kernels_now(const hone_algorithm_entry *entry)
+const hone_kernel_list *hone_registry_kernels_now(const hone_algorithm_entry *entry)
 {
-    const owned_algorithm *whole = (const owned_algorithm *)entry;
-    const kernel_list *list = atomic_load_explicit(&whole->kernels, memory_order_acquire);
+    const hone_owned_algorithm *whole = (const hone_owned_algorithm *)entry;
+    const hone_kernel_list *list = atomic_load_explicit(&whole->kernels, memory_order_acquire);
     return list == NULL ? &no_kernels : list;
 }
 
 const hone_kernel_ref *const *hone_registry_list(const hone_algorithm_entry *entry, size_t *out_count)
 {
-    const kernel_list *list = hone_registry_kernels_now(entry);
+    const hone_kernel_list *list = hone_registry_kernels_now(entry);
     *out_count = list->count;
     return list->refs;
 }
 
 const hone_algorithm_entry *const *hone_registry_all_now(hone_registry *registry, size_t *out_count)
 {
-    const algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
+    const hone_algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
     *out_count = list->count;
     return list->entries;
 }
@@ -227,7 +227,8 @@ const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel)
     return &kernel->kernel;
 }
 
-static const hone_kernel_ref *named_from(const kernel_list *list, size_t from, const char *name, hone_platform platform)
+static const hone_kernel_ref *named_from(
+    const hone_kernel_list *list, size_t from, const char *name, hone_platform platform)
 {
     for (size_t i = from; i < list->count; i++) {
         const hone_kernel *kernel = &list->refs[i]->kernel;
@@ -255,7 +256,7 @@ const hone_kernel_ref *hone_kernel_by_name(const hone_algorithm_entry *entry, co
 const hone_kernel_ref *hone_kernel_after(
     const hone_algorithm_entry *entry, const hone_kernel_ref *kernel, hone_platform platform)
 {
-    const kernel_list *list = hone_registry_kernels_now(entry);
+    const hone_kernel_list *list = hone_registry_kernels_now(entry);
     for (size_t i = 0; i < list->count; i++)
         if (list->refs[i] == kernel) return named_from(list, i + 1, kernel->kernel.name, platform);
     return NULL;
@@ -266,7 +267,7 @@ bool hone_kernel_is_registered(const hone_kernel_ref *kernel)
     hone_registry_reader reader;
     bool found = false;
     hone_registry_enter(kernel->registry, &reader);
-    const kernel_list *list = hone_registry_kernels_now(kernel->algorithm);
+    const hone_kernel_list *list = hone_registry_kernels_now(kernel->algorithm);
     for (size_t i = 0; i < list->count && !found; i++)
         found = list->refs[i] == kernel;
     hone_registry_leave(&reader);

@@ -9,8 +9,8 @@
 typedef struct hone_registry hone_registry;
 typedef struct hone_algorithm_entry hone_algorithm_entry;
 
-// One registered kernel. Immutable. It lives while it is registered; when it was replaced, until the readers that may have
-// seen it have left and the last that retained it has released it.
+// One registered kernel. Immutable. It lives while it is registered; when it was replaced, until the readers that may
+// have seen it have left and the last that retained it has released it.
 struct hone_kernel_ref {
     hone_kernel kernel; // copied; its strings belong to the registry, and its revision is never NULL
     const hone_algorithm_entry *algorithm;
@@ -29,8 +29,9 @@ bool hone_same_revision(const char *a, const char *b);
 // Whether a kernel came with a pack: nobody has verified it before a contest does.
 bool hone_kernel_is_of_pack(const hone_kernel_ref *kernel);
 
-// Who looks kernels up is a reader meanwhile: no kernel and no list of kernels that it sees is freed before it leaves. What
-// lives longer than the reader retains its kernels. Where nobody replaces kernels (the command, a worker) nobody need enter.
+// Who looks kernels up is a reader meanwhile: no kernel and no list of kernels that it sees is freed before it leaves.
+// What lives longer than the reader retains its kernels. Where nobody replaces kernels (the command, a worker) nobody
+// need enter.
 typedef struct hone_registry_reader {
     hone_registry *registry; // NULL: it is not inside
     uint64_t since;
@@ -63,15 +64,16 @@ void hone_registry_set_hardware(
 void hone_registry_leave_out(hone_registry *registry, uint32_t platforms);
 // No kernel may be retained any more.
 void hone_registry_destroy(hone_registry **registry);
-// A thread may be inside as often as it likes, each time with a reader of its own. Neither allocates or waits; leaving twice is
-// leaving once, and a reader of zeros never entered. Threads: any, but a reader leaves on the thread that entered.
+// A thread may be inside as often as it likes, each time with a reader of its own. Neither allocates or waits; leaving
+// twice is leaving once, and a reader of zeros never entered. Threads: any, but a reader leaves on the thread that
+// entered.
 void hone_registry_enter(hone_registry *registry, hone_registry_reader *reader);
 void hone_registry_leave(hone_registry_reader *reader);
-// In a child process: the readers of the parent's other threads are not there. Forked by a thread that is inside, the child
-// frees no replaced kernel when others were inside too.
+// In a child process: the readers of the parent's other threads are not there. Forked by a thread that is inside, the
+// child frees no replaced kernel when others were inside too.
 void hone_registry_in_child(hone_registry *registry);
-// Retain what is registered only as a reader, or what is retained already. The last release frees a kernel that was replaced,
-// as soon as no reader can see it. Threads: any.
+// Retain what is registered only as a reader, or what is retained already. The last release frees a kernel that was
+// replaced, as soon as no reader can see it. Threads: any.
 const hone_kernel_ref *hone_kernel_retain(const hone_kernel_ref *kernel);
 void hone_kernel_release(const hone_kernel_ref *kernel);
 // Registering an algorithm again is fine when signature and reference are the same.
@@ -91,8 +93,8 @@ hone_status hone_registry_defer(
     const hone_kernel *kernels,
     size_t count,
     hone_error *err);
-// load(ctx) is called once, by the first that looks any name up, and registers what it wants. Look-ups of its own, on the
-// same thread, find what is there; those of other threads wait. Before the first look-up.
+// load(ctx) is called once, by the first that looks any name up, and registers what it wants. Look-ups of its own, on
+// the same thread, find what is there; those of other threads wait. Before the first look-up.
 void hone_registry_set_late(hone_registry *registry, void (*load)(void *ctx), void *ctx);
 // Has it called now, unless it was.
 void hone_registry_load_late(hone_registry *registry);
@@ -102,7 +104,8 @@ hone_status hone_registry_load(hone_registry *registry, hone_error *err);
 // name in any case, also with "@v2" at its end; version NULL or "" then means that one, else the newest ("10" is newer
 // than "9"). NULL when there is none. Lock-free, but for the first look-up of a name that was deferred.
 const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version);
-// Fills err with HONE_NOT_FOUND and the names there are; for a deferred name that cannot be registered, with the reason.
+// Fills err with HONE_NOT_FOUND and the names there are; for a deferred name that cannot be registered, with the
+// reason.
 hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err);
 // The kernels by falling priority, then order, as of now: an immutable array, good until the reader leaves.
 const hone_kernel_ref *const *hone_registry_list(const hone_algorithm_entry *algorithm, size_t *out_count);
@@ -122,7 +125,8 @@ hone_status hone_registry_validate(
     hone_error *err);
 
 // Why a kernel cannot run a call on a device: platform and backend, CPU features, tensors' device, its own
-// signature's unsupported parameters, supports(). call NULL: what depends on the device alone; device NULL: on the call.
+// signature's unsupported parameters, supports(). call NULL: what depends on the device alone; device NULL: on the
+// call.
 // HONE_OK when it can; else HONE_UNSUPPORTED or HONE_UNAVAILABLE with the reason. Allocates only for kernels that carry
 // a signature of their own.
 hone_status hone_kernel_eligible(

@@ -58,7 +58,7 @@ hone_status hone_registry_fail_unknown_now(hone_registry *registry, const char *
 
 hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err)
 {
-    registry_name wanted;
+    hone_registry_name wanted;
     if (name != NULL && hone_registry_name_read(name, &wanted)) {
         hone_status status = hone_registry_load_name(registry, wanted.name, err);
         if (status != HONE_OK) return status;
@@ -87,7 +87,7 @@ static hone_status fail_no_kernel(
         if (registry->present_backends >> backend & 1)
             say(&present, "%s%s", present.used > 0 ? " " : "", hone_backend_name((hone_backend)backend));
     words list = {.used = 0};
-    const kernel_list *kernels = hone_registry_kernels_now(entry);
+    const hone_kernel_list *kernels = hone_registry_kernels_now(entry);
     for (size_t i = 0; i < kernels->count; i++) {
         const hone_kernel *kernel = &kernels->refs[i]->kernel;
         say(&list, "%s%s (%s/%s)", i > 0 ? ", " : "", kernel->name, hone_platform_name(kernel->platform),
@@ -123,7 +123,7 @@ static const hone_kernel_ref *best(
     const hone_registry *registry, const hone_algorithm_entry *entry, hone_platform platform, hone_backend backend)
 {
     const hone_kernel_ref *reference = NULL;
-    const kernel_list *kernels = hone_registry_kernels_now(entry);
+    const hone_kernel_list *kernels = hone_registry_kernels_now(entry);
     for (size_t i = 0; i < kernels->count; i++) {
         const hone_kernel_ref *ref = kernels->refs[i];
         if (!kernel_matches(registry, &ref->kernel, platform, backend)) continue;

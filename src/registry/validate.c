@@ -58,7 +58,7 @@ static void compare_pair(validation *run, const hone_kernel_ref *first, const ho
     run->failed = run->failed || failed;
 }
 
-static void report_kernels(validation *run, const kernel_list *kernels)
+static void report_kernels(validation *run, const hone_kernel_list *kernels)
 {
     for (size_t i = 0; i < kernels->count; i++) {
         const hone_kernel_ref *ref = kernels->refs[i];
@@ -73,7 +73,7 @@ static void report_kernels(validation *run, const kernel_list *kernels)
 
 static void validate_one(validation *run, const hone_algorithm_entry *entry, bool verbose)
 {
-    const kernel_list *kernels = hone_registry_kernels_now(entry);
+    const hone_kernel_list *kernels = hone_registry_kernels_now(entry);
     if (verbose && run->report != NULL) report_kernels(run, kernels);
     for (size_t i = 0; i < kernels->count; i++)
         for (size_t j = i + 1; j < kernels->count; j++)

@@ -1,5 +1,5 @@
-// A result as a page to look at: page.html, which draws whatever stands in its place for data, with the result document in
-// that place. Nothing else is loaded from anywhere.
+// A result as a page to look at: page.html, which draws whatever stands in its place for data, with the result document
+// in that place. Nothing else is loaded from anywhere.
 #include "base/buffer.h"
 #include "base/error.h"
 #include "tune/result/result.h"

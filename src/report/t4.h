@@ -6,8 +6,8 @@
 #include "hone/space.h"
 #include "hone/tune.h"
 
-// Writes every config of one kernel that was tried for entry `index`, in its order: all samples, those of the finals too, and
-// how long trying it took.
+// Writes every config of one kernel that was tried for entry `index`, in its order: all samples, those of the finals
+// too, and how long trying it took.
 //   space  the kernel's
 // Returns: HONE_OK; HONE_NOT_FOUND: nothing is known of what was tried, or nothing of this kernel; HONE_OUT_OF_MEMORY.
 hone_status hone_result_t4(

@@ -115,7 +115,7 @@ static bool add_codes(hone_features *features, const hone_space_parameter *param
     return true;
 }
 
-// Pairs of sizes -------------------------------------------------------------------------------------------------------
+// Pairs of sizes ------------------------------------------------------------------------------------------------------
 
 static bool is_size(const hone_space_parameter *parameter)
 {
@@ -184,7 +184,7 @@ static bool add_products(hone_features *features, const hone_pool *pool)
     return made;
 }
 
-// All of them ----------------------------------------------------------------------------------------------------------
+// All of them ---------------------------------------------------------------------------------------------------------
 
 static bool add_all(hone_features *features, const hone_pool *pool)
 {

@@ -1,13 +1,16 @@
-// Extremely randomised trees over the told results (P. Geurts, D. Ernst and L. Wehenkel, "Extremely randomized trees", 2006):
-// a node tries every feature, and sums and differences of columns, each with one random threshold between its least and its
-// most value, and takes the split that tells the targets apart best. Leaves hold one lesson, or equal ones.
+// Extremely randomised trees over the told results (P. Geurts, D. Ernst and L. Wehenkel, "Extremely randomized trees",
+// 2006):
+// a node tries every feature, and sums and differences of columns, each with one random threshold between its least and
+// its most value, and takes the split that tells the targets apart best. Leaves hold one lesson, or equal ones.
 //
-// The trees are not kept: growing one sorts all rows of the pool into its leaves at once, so that a guess for each row is
-// there when the tree is grown. A row's prediction is the mean of the trees' guesses and its doubt their deviation; the row
-// of the lowest confidence bound is chosen, with a random number of deviations, so that steps differ in how far they venture.
+// The trees are not kept: growing one sorts all rows of the pool into its leaves at once, so that a guess for each row
+// is there when the tree is grown. A row's prediction is the mean of the trees' guesses and its doubt their deviation;
+// the row of the lowest confidence bound is chosen, with a random number of deviations, so that steps differ in how far
+// they venture.
 //
-// Invariant: lessons and rows stand in the order of the node that is worked on, [from, to) and [row_from, row_to). Cost of a
-// tree with n lessons, r rows and f features: about n f log n + r log n. Of many results a few trees are grown a step, in turn.
+// Invariant: lessons and rows stand in the order of the node that is worked on, [from, to) and [row_from, row_to). Cost
+// of a tree with n lessons, r rows and f features: about n f log n + r log n. Of many results a few trees are grown a
+// step, in turn.
 #include "search/forest.h"
 
 #include "base/assert.h"
@@ -62,7 +65,7 @@ bool hone_forest_reserve(hone_forest *forest, const hone_allocator *allocator, s
     return true;
 }
 
-// Growing -----------------------------------------------------------------------------------------------------------
+// Growing -------------------------------------------------------------------------------------------------------------
 
 // Loops over the lessons go by LANES at once: the least and the most of numbers, and sums where a condition holds, are
 // what compilers do not vectorise by themselves.

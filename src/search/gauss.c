@@ -1,15 +1,16 @@
 // Gaussian process regression with a Matern 5/2 covariance and a length per feature, and the row of greatest expected
 // improvement under it.
 //
-// The fit is algorithm 2.1 of C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning" (2006): a
-// Cholesky factor of the covariance, whose diagonal is kept inverted, and the log marginal likelihood from it. Lengths and
-// noise are improved by trying each one 2.5 times larger and smaller from where the last fit left it, with a log-normal
-// prior around the usual values. Expected improvement is that of D. R. Jones, M. Schonlau and W. J. Welch, "Efficient Global
-// Optimization of Expensive Black-Box Functions" (1998). Targets are logarithms of times, with mean 0 and deviation 1.
+// The fit is algorithm 2.1 of C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning" (2006):
+// a Cholesky factor of the covariance, whose diagonal is kept inverted, and the log marginal likelihood from it.
+// Lengths and noise are improved by trying each one 2.5 times larger and smaller from where the last fit left it, with
+// a log-normal prior around the usual values. Expected improvement is that of D. R. Jones, M. Schonlau and W. J. Welch,
+// "Efficient Global Optimization of Expensive Black-Box Functions" (1998). Targets are logarithms of times, with mean 0
+// and deviation 1.
 //
-// Cost, with n observations (at most HONE_GAUSS_MOST) and d features: a factorisation n^3/6 + d n^2/2; a row's covariances n
-// for each column, from distances that are kept by the column's value; its exact deviation n^2/2, which the pruning of
-// hone_gauss_choose saves for most rows.
+// Cost, with n observations (at most HONE_GAUSS_MOST) and d features: a factorisation n^3/6 + d n^2/2; a row's
+// covariances n for each column, from distances that are kept by the column's value; its exact deviation n^2/2, which
+// the pruning of hone_gauss_choose saves for most rows.
 #include "search/gauss.h"
 
 #include "base/assert.h"
@@ -17,9 +18,9 @@
 #include <math.h>
 #include <string.h>
 
-// e^-x for x >= 0, to 1e-6 of it, so that a loop over it can be vectorised. Where lengths are long, covariances are much
-// alike, and what single ones are off by counts many times. e^-x is 2^t; 2^whole is made of its bits, and 2^part, with
-// part in (-1, 0], is a polynomial: coefficients of a least squares fit of relative error over that range.
+// e^-x for x >= 0, to 1e-6 of it, so that a loop over it can be vectorised. Where lengths are long, covariances are
+// much alike, and what single ones are off by counts many times. e^-x is 2^t; 2^whole is made of its bits, and 2^part,
+// with part in (-1, 0], is a polynomial: coefficients of a least squares fit of relative error over that range.
 static inline float decay(float x)
 {
     hone_assert(x >= 0);
@@ -100,8 +101,9 @@ static double solve(hone_gauss *g)
     return likelihood;
 }
 
-// Over most of its range a column matters smoothly, and so does a product; that a number is a power of two matters less,
-// mostly. Lengths longer than these are found soon enough, and shorter ones make the process forget what it was told.
+// Over most of its range a column matters smoothly, and so does a product; that a number is a power of two matters
+// less, mostly. Lengths longer than these are found soon enough, and shorter ones make the process forget what it was
+// told.
 static double usual_weight(const hone_gauss *g, size_t column)
 {
     return column < g->own || column >= g->single ? 0.5 : 0.25;
@@ -240,8 +242,8 @@ static void covariances_of(
         out[i] = kernel(out[i]);
 }
 
-// An upper bound of deviation_of: what is left of the variance after the nearest observation alone. More observations can
-// only lower it.
+// An upper bound of deviation_of: what is left of the variance after the nearest observation alone. More observations
+// can only lower it.
 static float deviation_bound(const hone_gauss *g, const float *k)
 {
     float most = 0;
@@ -260,10 +262,10 @@ static float deviation_of(const hone_gauss *g, const float *k)
     return sqrtf(fmaxf(left, 1e-6f));
 }
 
-// In two passes. The first gives each row an upper bound of its improvement: the mean is exact, the deviation is its upper
-// bound, and improvement grows with the deviation. The second works out the exact improvement where the bound is above the
-// best exact one so far, beginning with the row of the greatest bound: the others cannot win and are passed over, so that
-// the answer is that of the full computation.
+// In two passes. The first gives each row an upper bound of its improvement: the mean is exact, the deviation is its
+// upper bound, and improvement grows with the deviation. The second works out the exact improvement where the bound is
+// above the best exact one so far, beginning with the row of the greatest bound: the others cannot win and are passed
+// over, so that the answer is that of the full computation.
 double hone_gauss_choose(
     hone_gauss *g,
     const hone_features *features,

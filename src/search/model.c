@@ -80,7 +80,7 @@ hone_status hone_model_reserve(hone_model *model, const hone_pool *pool, size_t 
     return hone_features_update(&model->features, pool, err);
 }
 
-// Learning ----------------------------------------------------------------------------------------------------------
+// Learning ------------------------------------------------------------------------------------------------------------
 
 static int compare(const void *a, const void *b)
 {
@@ -138,7 +138,7 @@ static size_t pick_lessons(hone_model *model, size_t best, size_t most, uint64_t
     return count;
 }
 
-// The Gaussian process ----------------------------------------------------------------------------------------------
+// The Gaussian process ------------------------------------------------------------------------------------------------
 
 static bool is_near(const hone_pool *pool, uint32_t a, uint32_t b)
 {
@@ -175,7 +175,7 @@ uint32_t hone_model_choose_gauss(hone_model *model, const hone_pool *pool, uint3
     return row;
 }
 
-// The forest ---------------------------------------------------------------------------------------------------------
+// The forest ----------------------------------------------------------------------------------------------------------
 
 uint32_t hone_model_choose_forest(hone_model *model, const hone_pool *pool, uint64_t *random)
 {

@@ -1,9 +1,10 @@
-// Which config is next: known ones, the default, the middle, a few far from it; then arms that a bandit chooses between.
+// Which config is next: known ones, the default, the middle, a few far from it; then arms that a bandit chooses
+// between.
 //
-// The arms are two models (gauss.c while results are few, forest.c), a sweep along one parameter, a mix of good configs, and
-// a random one. Each arm has a fixed share, times the share of its own proposals that became the best; tries and gains of
-// long ago fade. The shares were chosen on recorded spaces (docs/search.md). No arm is ever without a chance: a model that is
-// wrong about a space delays the search and does not prevent its end.
+// The arms are two models (gauss.c while results are few, forest.c), a sweep along one parameter, a mix of good
+// configs, and a random one. Each arm has a fixed share, times the share of its own proposals that became the best;
+// tries and gains of long ago fade. The shares were chosen on recorded spaces (docs/search.md). No arm is ever without
+// a chance: a model that is wrong about a space delays the search and does not prevent its end.
 #include "search/search.h"
 
 #include "base/assert.h"
@@ -76,7 +77,7 @@ void hone_search_destroy(hone_search **search)
     hone_free(&allocator, dying);
 }
 
-// The beginning ----------------------------------------------------------------------------------------------------
+// The beginning -------------------------------------------------------------------------------------------------------
 
 static uint32_t next_default(hone_search *search)
 {
@@ -96,7 +97,7 @@ static uint32_t begin(hone_search *search)
     return row == HONE_POOL_NONE ? hone_search_next_known(search) : row;
 }
 
-// Arms --------------------------------------------------------------------------------------------------------------
+// Arms ----------------------------------------------------------------------------------------------------------------
 
 // What each arm gets while nothing is known about how it does, in percent.
 static const double shares[HONE_ARMS] = {
@@ -162,7 +163,7 @@ static uint32_t choose(hone_search *search, hone_arm *out_arm)
     return hone_pool_draw(&search->pool, &search->random);
 }
 
-// Ask and tell ------------------------------------------------------------------------------------------------------
+// Ask and tell --------------------------------------------------------------------------------------------------------
 
 static hone_status make_room(hone_search *search, hone_error *err)
 {

@@ -1,9 +1,10 @@
 // Uniform samples of distinct configs.
 //
 // Where configs have ranks, distinct ranks are distinct configs: exact, and as quick for 10^9 configs as for ten. A
-// component that has none is drawn by rejection: uniform values until its constraints hold. When that finds too little, the
-// whole space is enumerated through a reservoir, if it is small enough for that. All three are uniform; the same seed takes
-// the same way. Drawing and enumerating stop after so many tries, some seconds, not by a clock: what was drawn then counts.
+// component that has none is drawn by rejection: uniform values until its constraints hold. When that finds too little,
+// the whole space is enumerated through a reservoir, if it is small enough for that. All three are uniform; the same
+// seed takes the same way. Drawing and enumerating stop after so many tries, some seconds, not by a clock: what was
+// drawn then counts.
 #include "space/ranking.h"
 
 #include "base/error.h"

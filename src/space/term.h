@@ -14,9 +14,10 @@ typedef struct hone_term_scope {
     const hone_signature *signature; // without a call: names are only looked for among those that its calls have
 } hone_term_scope;
 
-// Reads the expression at the lexer's current token and computes it. A text that comes out lives as long as scope. Where scope has
-// a signature and no call nothing is computed, and 1 comes out.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (no expression, an unknown name, overflow, division by zero); HONE_OUT_OF_MEMORY.
+// Reads the expression at the lexer's current token and computes it. A text that comes out lives as long as scope.
+// Where scope has a signature and no call nothing is computed, and 1 comes out.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (no expression, an unknown name, overflow, division by zero);
+// HONE_OUT_OF_MEMORY.
 hone_status hone_term_read(hone_lexer *lexer, const hone_term_scope *scope, hone_scalar *out, hone_error *err);
 // The same for a whole text.
 hone_status hone_term_of(

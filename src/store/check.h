@@ -1,5 +1,5 @@
-// What an argument of a store's function may be: one answer for all kinds of stores. Each fills the error with the field,
-// what came and what is asked for, and returns HONE_OK or HONE_INVALID_ARGUMENT.
+// What an argument of a store's function may be: one answer for all kinds of stores. Each fills the error with the
+// field, what came and what is asked for, and returns HONE_OK or HONE_INVALID_ARGUMENT.
 #ifndef HONE_STORE_CHECK_H
 #define HONE_STORE_CHECK_H
 

@@ -15,7 +15,7 @@ void hone_invocation_merge(hone_store_invocation *into, const hone_store_invocat
     if (added->decided != NULL && (is_later || into->decided == NULL)) into->decided = added->decided;
 }
 
-// Decisions ----------------------------------------------------------------------------------------------------
+// Decisions -----------------------------------------------------------------------------------------------------------
 
 typedef struct reason_row {
     hone_merge_outcome outcome;

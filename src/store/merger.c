@@ -29,7 +29,7 @@ void hone_merger_deinit(hone_merger *merger)
     hone_buffer_deinit(&merger->evidence);
 }
 
-// Reading evidence ---------------------------------------------------------------------------------------------
+// Reading evidence ----------------------------------------------------------------------------------------------------
 
 // Evidence that is missing or is no object reads as an empty one: the decision then claims what its columns say.
 static hone_status read_evidence(const hone_store_decision *decision, json_t **out, hone_error *err)
@@ -83,7 +83,7 @@ static hone_claim claim_of(const hone_store_decision *decision, const json_t *ev
     };
 }
 
-// Keeping the loser --------------------------------------------------------------------------------------------
+// Keeping the loser ---------------------------------------------------------------------------------------------------
 
 static bool same_text(const json_t *a, const json_t *b, const char *name)
 {
@@ -207,7 +207,7 @@ static bool keep_losers(
     return ok;
 }
 
-// Resolving ----------------------------------------------------------------------------------------------------
+// Resolving -----------------------------------------------------------------------------------------------------------
 
 static hone_status resolve(
     hone_merger *merger,

@@ -72,7 +72,8 @@ static hone_status open_kind(
         err, HONE_UNSUPPORTED, "store.open", "'%s': only a store sqlite:PATH can be opened for reading alone", url);
 }
 
-// SQLite's connections must not be carried into a child, nor closed there: they are closed before, and opened again by both.
+// SQLite's connections must not be carried into a child, nor closed there: they are closed before, and opened again by
+// both.
 static void before_fork(void *ctx)
 {
     hone_store *store = ctx;

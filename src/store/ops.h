@@ -12,8 +12,8 @@
 #include "store/merger.h"
 #include "store/row.h"
 
-// The schema of the records that this hone writes; SQLite files have one of their own (store/sqlite/connection.h). A store with
-// a newer one is refused and left as it was.
+// The schema of the records that this hone writes; SQLite files have one of their own (store/sqlite/connection.h). A
+// store with a newer one is refused and left as it was.
 enum { HONE_STORE_SCHEMA = 3 };
 
 typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *decision);
@@ -43,7 +43,8 @@ typedef struct hone_store_ops {
         void (*visit)(void *ctx, const hone_store_decision *decision),
         void *ctx,
         hone_error *err);
-    // count may be 1 (a plain put) and is never 0. With a merger, what hone_merger_resolve gives is put instead of each.
+    // count may be 1 (a plain put) and is never 0. With a merger, what hone_merger_resolve gives is put instead of
+    // each.
     hone_status (*put_all)(
         hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err);
     hone_status (*remove)(hone_store *store, const hone_store_key *key, hone_error *err);
@@ -100,22 +101,23 @@ typedef struct hone_store_ops {
     hone_status (*begin)(hone_store *store, hone_error *err);
     hone_status (*end)(hone_store *store, hone_status status, hone_error *err);
 
-    // After HONE_CORRUPT, and outside of a transaction: makes of what is damaged a store that works. HONE_OK: try again. NULL:
+    // After HONE_CORRUPT, and outside of a transaction: makes of what is damaged a store that works. HONE_OK: try
+    // again. NULL:
     // there is nothing that could be mended.
     hone_status (*mend)(hone_store *store, hone_error *err);
     // As scan, in the order that costs least: for who ends a scan early. NULL: as scan.
     hone_status (*scan_any)(
         hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
-    // Before a fork: gives up what must not be in two processes, connections and locks. Never inside a transaction. NULL: there
-    // is nothing of the kind.
+    // Before a fork: gives up what must not be in two processes, connections and locks. Never inside a transaction.
+    // NULL: there is nothing of the kind.
     void (*rest)(hone_store *store);
     // Takes it again, before the next use on either side. NULL: the functions above do so themselves. HONE_OK; as open.
     hone_status (*wake)(hone_store *store, hone_error *err);
     // measurements, but only what failed.
     hone_status (*failures)(
         hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err);
-    // Takes away calls that nobody decided (decided "heuristic" or "transfer"): those that were last made before `before`, in
-    // seconds since 1970, and of the others all but the `most` that were made last.
+    // Takes away calls that nobody decided (decided "heuristic" or "transfer"): those that were last made before
+    // `before`, in seconds since 1970, and of the others all but the `most` that were made last.
     hone_status (*expire_misses)(hone_store *store, int64_t before, size_t most, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
@@ -140,7 +142,8 @@ hone_status hone_store_unlock(hone_store *store, hone_status status);
 // Whether what met damage is worth doing once more: the store was mended.
 bool hone_store_is_mended(hone_store *store, hone_status status);
 
-// Whether a URL can be one of a store. Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_UNSUPPORTED (a kind that is not there yet).
+// Whether a URL can be one of a store. Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_UNSUPPORTED (a kind that is not
+// there yet).
 hone_status hone_store_check_url(const char *url, hone_error *err);
 
 extern const hone_store_ops hone_memory_store_ops;
@@ -182,7 +185,8 @@ typedef struct hone_store_batch {
     size_t foreign_count;
 } hone_store_batch;
 
-// Whether a store would take a record: HONE_OK, or HONE_INVALID_ARGUMENT with the field. For who puts what others wrote.
+// Whether a store would take a record: HONE_OK, or HONE_INVALID_ARGUMENT with the field. For who puts what others
+// wrote.
 hone_status hone_store_check_decision(const hone_store_decision *decision, hone_error *err);
 hone_status hone_store_check_measured(const hone_store_measured *measured, hone_error *err);
 hone_status hone_store_check_invocation(const hone_store_invocation *invocation, hone_error *err);
@@ -191,8 +195,8 @@ hone_status hone_store_check_foreign(const hone_store_foreign *foreign, hone_err
 // Puts a batch in one transaction. Returns: as hone_store_merge; on failure the store is as it was.
 hone_status hone_store_put_batch(hone_store *store, const hone_store_batch *batch, hone_error *err);
 
-// Reads and writes that nobody else writes between. They call store->ops and hone_store_put_within; the public functions
-// would wait for the lock that work runs under, and are refused.
+// Reads and writes that nobody else writes between. They call store->ops and hone_store_put_within; the public
+// functions would wait for the lock that work runs under, and are refused.
 typedef hone_status hone_store_work(hone_store *store, void *ctx, hone_error *err);
 // Commits what work did when it returns HONE_OK, and takes it back else. Returns what work returned, or why nothing was
 // committed.

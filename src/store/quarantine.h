@@ -5,8 +5,8 @@
 #include "base/buffer.h"
 #include "store/row.h"
 
-// What stands in the quarantine for a row. Its columns are written to record as a JSON object, each text cut at 64 KiB; the
-// result borrows record and reason.
+// What stands in the quarantine for a row. Its columns are written to record as a JSON object, each text cut at 64 KiB;
+// the result borrows record and reason.
 hone_store_quarantined hone_quarantine_row(
     const hone_row_shape *shape, const hone_row *row, const char *reason, hone_buffer *record);
 

@@ -8,7 +8,7 @@
 // What a NULL filter stands for.
 static const hone_store_key all_keys = {0};
 
-// The lock -----------------------------------------------------------------------------------------------------
+// The lock ------------------------------------------------------------------------------------------------------------
 
 static hone_status wake(hone_store *store, const char *where, hone_error *err)
 {
@@ -46,7 +46,7 @@ hone_status hone_store_unlock(hone_store *store, hone_status status)
     return status;
 }
 
-// Decisions ----------------------------------------------------------------------------------------------------
+// Decisions -----------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_get(
     hone_store *store,
@@ -129,7 +129,7 @@ hone_status hone_store_scan_any(
     return scan(store, filter, false, visit, ctx, err);
 }
 
-// Measurements -------------------------------------------------------------------------------------------------
+// Measurements --------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
@@ -203,7 +203,7 @@ hone_status hone_store_failures(
     return hone_store_unlock(store, store->ops->failures(store, filter, visit, ctx, err));
 }
 
-// Invocations --------------------------------------------------------------------------------------------------
+// Invocations ---------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_add_invocations(
     hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
@@ -260,7 +260,7 @@ hone_status hone_store_clear_invocations(hone_store *store, const char *device, 
     return hone_store_unlock(store, store->ops->clear_invocations(store, device, err));
 }
 
-// Aliases ------------------------------------------------------------------------------------------------------
+// Aliases -------------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
@@ -307,7 +307,7 @@ hone_status hone_store_aliases(
     return hone_store_unlock(store, store->ops->aliases(store, scheme, visit, ctx, err));
 }
 
-// Foreign configs ----------------------------------------------------------------------------------------------
+// Foreign configs -----------------------------------------------------------------------------------------------------
 
 hone_status hone_store_put_foreign(hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
 {
@@ -336,7 +336,7 @@ hone_status hone_store_foreigns(
     return hone_store_unlock(store, store->ops->foreigns(store, scheme, visit, ctx, err));
 }
 
-// Damage -------------------------------------------------------------------------------------------------------
+// Damage --------------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
@@ -378,7 +378,7 @@ hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_er
     return hone_store_unlock(store, store->ops->verify(store, out, err));
 }
 
-// Counts -------------------------------------------------------------------------------------------------------
+// Counts --------------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_get_stat(hone_store *store, hone_store_stat *out, hone_error *err)
 {

@@ -21,7 +21,7 @@ void hone_transfer_table_destroy(const hone_allocator *allocator, hone_transfer_
     hone_free(allocator, table);
 }
 
-// Reading ------------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 // The device's own decisions are read before those of others, of which there may be more than are read at all.
 typedef struct reader {

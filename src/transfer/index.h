@@ -36,13 +36,13 @@ typedef struct hone_transfer_table {
 } hone_transfer_table;
 
 void hone_transfer_table_destroy(const hone_allocator *allocator, hone_transfer_table *table);
-// Reads the stores when that was not done yet or what was read is too old. Of thousands of decisions some hundred are read, in
-// an order that has nothing to do with shapes, and with later questions the rest, so that no question waits for all. A store that fails has no decisions: *out_failure
-// says which and how, and is HONE_OK else.
+// Reads the stores when that was not done yet or what was read is too old. Of thousands of decisions some hundred are
+// read, in an order that has nothing to do with shapes, and with later questions the rest, so that no question waits
+// for all. A store that fails has no decisions: *out_failure says which and how, and is HONE_OK else.
 hone_status hone_transfer_table_refresh(
     hone_transfer_table *table, hone_store *const stores[2], uint64_t stamp, hone_error *out_failure, hone_error *err);
-// The best configs that were measured under a key, best first, in the arena; its own is the first. own NULL: the best of what
-// was measured. At most HONE_TRANSFER_CHOICES.
+// The best configs that were measured under a key, best first, in the arena; its own is the first. own NULL: the best
+// of what was measured. At most HONE_TRANSFER_CHOICES.
 hone_status hone_transfer_load_choices(
     hone_arena *arena,
     hone_store *store,

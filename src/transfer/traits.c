@@ -16,7 +16,7 @@ static const char where[] = "transfer.traits";
 static const double word_distance = 4, missing_distance = 2, sign_distance = 2, rank_distance = 1;
 static const double most_real_distance = 1; // an epsilon of 1e-6 and one of 1e-3 are nearly the same call
 
-// Reading ------------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 static double number_of(hone_view text)
 {
@@ -127,7 +127,7 @@ hone_status hone_traits_read(hone_arena *arena, const char *spec, hone_traits *o
     return HONE_OK;
 }
 
-// Comparing ----------------------------------------------------------------------------------------------------------
+// Comparing -----------------------------------------------------------------------------------------------------------
 
 // A pair of sizes that differ, and how often one tensor has it: what several tensors share is one dim of the call.
 typedef struct pair {
@@ -216,7 +216,7 @@ double hone_traits_distance(const hone_traits *a, const hone_traits *b)
     return all.distance + missing_distance * (double)(b->count - matched);
 }
 
-// Devices ------------------------------------------------------------------------------------------------------------
+// Devices -------------------------------------------------------------------------------------------------------------
 
 // A part of a fingerprint, "KIND|VENDOR,FAMILY,INSTRUCTION SETS,...".
 static hone_view part_of(const char *fingerprint, int index)

@@ -30,8 +30,8 @@ typedef struct hone_traits {
 
 // Reads them into the arena. HONE_CORRUPT: that is no canonical text of a call.
 hone_status hone_traits_read(hone_arena *arena, const char *spec, hone_traits *out, hone_error *err);
-// The sum over the parameters: of a tensor |difference of the log2| of each dim, a dim that several tensors share once; of
-// numbers likewise. INFINITY: they differ in what makes another operation of them, a dtype or a layout.
+// The sum over the parameters: of a tensor |difference of the log2| of each dim, a dim that several tensors share once;
+// of numbers likewise. INFINITY: they differ in what makes another operation of them, a dtype or a layout.
 double hone_traits_distance(const hone_traits *a, const hone_traits *b);
 // How far apart two devices are by their fingerprints: 0 the same, 1 the same family, 2 the same vendor or instruction
 // sets, 4 any other.

@@ -77,7 +77,7 @@ static hone_transfer_table *table_of(hone_transfer *transfer, const hone_store_k
     return table;
 }
 
-// The nearest --------------------------------------------------------------------------------------------------------
+// The nearest ---------------------------------------------------------------------------------------------------------
 
 typedef struct near {
     hone_transfer_entry *entry;
@@ -95,8 +95,8 @@ static bool is_same_call(const hone_transfer_entry *entry, const hone_store_key 
            strcmp(entry->device, key->device) == 0;
 }
 
-// The user's come before the system's, and of one call the first counts. A row may have been read twice where others put
-// between two readings.
+// The user's come before the system's, and of one call the first counts. A row may have been read twice where others
+// put between two readings.
 static bool is_there(const nearest *list, const near *row)
 {
     const hone_store_key key = {.device = row->entry->device, .version = row->entry->version, .key = row->entry->key};
@@ -138,7 +138,7 @@ static void find_nearest(
     }
 }
 
-// Neighbours ---------------------------------------------------------------------------------------------------------
+// Neighbours ----------------------------------------------------------------------------------------------------------
 
 typedef struct search {
     hone_transfer_table *table;

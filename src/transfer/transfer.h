@@ -1,9 +1,10 @@
-// What is known of near calls: other shapes, other devices, other versions of an algorithm. Their decisions, and what was
-// measured for them, say which configs to take before anybody has measured this call.
+// What is known of near calls: other shapes, other devices, other versions of an algorithm. Their decisions, and what
+// was measured for them, say which configs to take before anybody has measured this call.
 //
-// For a call: the nearest decisions (traits.h has the distance), of each its best configs with their times over its best;
-// and all of these configs in the order of their expected slowdown, the mean of the logarithms of their slowdowns over the
-// neighbours with weight 1 / (.25 + distance). Regimes are never mixed, and only verified decisions count.
+// For a call: the nearest decisions (traits.h has the distance), of each its best configs with their times over its
+// best;
+// and all of these configs in the order of their expected slowdown, the mean of the logarithms of their slowdowns over
+// the neighbours with weight 1 / (.25 + distance). Regimes are never mixed, and only verified decisions count.
 #ifndef HONE_TRANSFER_TRANSFER_H
 #define HONE_TRANSFER_TRANSFER_H
 
@@ -12,8 +13,8 @@
 
 enum { HONE_TRANSFER_NEIGHBOURS = 8, HONE_TRANSFER_CHOICES = 8 };
 
-// Where is looked. Keeps an index of each algorithm's decisions, and reads the stores again when they have changed, as far
-// as is known, but for an algorithm of thousands at most a tenth of the time. Any thread.
+// Where is looked. Keeps an index of each algorithm's decisions, and reads the stores again when they have changed, as
+// far as is known, but for an algorithm of thousands at most a tenth of the time. Any thread.
 typedef struct hone_transfer hone_transfer;
 
 typedef struct hone_transfer_question {
@@ -58,8 +59,10 @@ typedef struct hone_transfer_answer {
 // most: decisions of an algorithm that are looked at, those of the question's own device first; 0: all.
 hone_status hone_transfer_create(const hone_allocator *allocator, size_t most, hone_transfer **out, hone_error *err);
 void hone_transfer_destroy(hone_transfer **transfer);
-// user, system: either may be NULL. Of a decision that both have the user's counts. *out is deinitialised by the caller after HONE_OK; without neighbours it is empty.
-// Returns: HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT (the key's spec is none); how a store failed, when that left nothing.
+// user, system: either may be NULL. Of a decision that both have the user's counts. *out is deinitialised by the caller
+// after HONE_OK; without neighbours it is empty.
+// Returns: HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT (the key's spec is none); how a store failed, when that left
+// nothing.
 hone_status hone_transfer_find(
     hone_transfer *transfer,
     hone_store *user,

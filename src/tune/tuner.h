@@ -35,7 +35,8 @@ typedef struct hone_tune_environment {
         hone_failure failure,
         const char *reason);
     void *failed_ctx;
-    // Waits until nobody else measures on the device; and lets the next one. Around all runs of a contest. NULL: nobody does.
+    // Waits until nobody else measures on the device; and lets the next one. Around all runs of a contest. NULL: nobody
+    // does.
     hone_status (*begin_measuring)(void *ctx, hone_error *err);
     void (*end_measuring)(void *ctx);
     void *measuring_ctx;
@@ -79,8 +80,8 @@ hone_status hone_contest_run(
     hone_error *err);
 void hone_contest_deinit(hone_contest *contest);
 // Measures a stored choice again, interleaved with its runners-up by what the store has measured, with the best or the
-// default of other kernels, and with the default. Writes what is measured now into *out; the rest is the caller's, as is
-// the turn on the device. A choice that cannot run any more is out->failure with out->reason, and HONE_OK.
+// default of other kernels, and with the default. Writes what is measured now into *out; the rest is the caller's, as
+// is the turn on the device. A choice that cannot run any more is out->failure with out->reason, and HONE_OK.
 // Returns as hone_tune.
 hone_status hone_audit_run(
     const hone_tune_environment *environment,
@@ -91,12 +92,14 @@ hone_status hone_audit_run(
     const hone_tune_options *options,
     hone_audited *out,
     hone_error *err);
-// Whether a choice is the wrong one by its regret, the share by which it is slower than the best: by more than a tie, and for sure.
+// Whether a choice is the wrong one by its regret, the share by which it is slower than the best: by more than a tie,
+// and for sure.
 bool hone_audit_is_flipped(const hone_interval *regret);
 // Whether made-up data for a call goes into the device's memory. HONE_UNSUPPORTED with how much it takes.
 hone_status hone_call_fits(const hone_call *call, const hone_device_info *device, hone_error *err);
 
-// Workers start when they are needed. program NULL: HONE_WORKER, else hone-worker beside the library, in its libexec/hone, or beside the running program.
+// Workers start when they are needed. program NULL: HONE_WORKER, else hone-worker beside the library, in its
+// libexec/hone, or beside the running program.
 hone_status hone_worker_pool_create(
     const hone_allocator *allocator, const char *program, hone_worker_pool **out, hone_error *err);
 void hone_worker_pool_destroy(hone_worker_pool **pool);

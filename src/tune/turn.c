@@ -40,7 +40,7 @@ static hone_wait wait_of(const telling *t)
     };
 }
 
-// Tuning a call ----------------------------------------------------------------------------------------------------
+// Tuning a call -------------------------------------------------------------------------------------------------------
 
 // "PATH.leases" beside the store's file; false for a store that no other process sees.
 static bool lease_path(const hone_turn *turn, char out[PATH_SIZE], unsigned *out_mode)
@@ -121,7 +121,7 @@ void hone_turn_end(hone_turn *turn)
     turn->begun = turn->flying = false;
 }
 
-// Measuring on a device --------------------------------------------------------------------------------------------
+// Measuring on a device -----------------------------------------------------------------------------------------------
 
 // By what it is and its number, not by its fingerprint: that also says how many threads a process may use, and two with
 // different shares still take the same machine from under each other.

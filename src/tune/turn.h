@@ -1,4 +1,5 @@
-// Turns: of all threads and processes of this machine, one at a time tunes a call, and one at a time measures on a device.
+// Turns: of all threads and processes of this machine, one at a time tunes a call, and one at a time measures on a
+// device.
 #ifndef HONE_TUNE_TURN_H
 #define HONE_TUNE_TURN_H
 
@@ -35,7 +36,8 @@ typedef struct hone_turn {
     hone_outlook *outlook; // of the contest; NULL: not asked
 } hone_turn;
 
-// Waits until nobody else tunes the call. A thread that is tuning already waits for nobody, since others may wait for it.
+// Waits until nobody else tunes the call. A thread that is tuning already waits for nobody, since others may wait for
+// it.
 // Returns: HONE_OK; HONE_CANCELLED; HONE_BUSY (another process took too long).
 //          *out_landed: another thread has tuned it meanwhile, and the turn is not the caller's. Else it is; turn->key.waited
 //          says that another process had it first, so that the store may have the answer by now.

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-// A context that a program may name by its digest, and what its calls run under: itself, or where it would tune, one derived
-// from it.
+// A context that a program may name by its digest, and what its calls run under: itself, or where it would tune, one
+// derived from it.
 typedef struct known_context {
     struct known_context *next;
     hone_runtime *rt;

@@ -267,8 +267,8 @@ static hone_status resolve(hone_xla_site *site, hone_error *err)
 
 enum { SLOTS = 4096 };
 
-// XLA keeps the attributes of a call site where they are, so that their address finds the site at once; what is found is
-// compared, since a program that is gone may have left its address to another.
+// XLA keeps the attributes of a call site where they are, so that their address finds the site at once; what is found
+// is compared, since a program that is gone may have left its address to another.
 static _Atomic(const hone_xla_site *) slots[SLOTS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static hone_xla_site *sites;

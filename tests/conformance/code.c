@@ -1,6 +1,7 @@
-// What every platform owes the kernels that it runs, told once and run for each: conformance_code NAME, one of rows.c. Kernels
-// come as a pack: load, launch at odd shapes between guard bytes, wrong arguments, code that does not load, a contest against
-// kernels that fail, write too far and hang, a number for equal code, unload, two threads, two devices where there are two.
+// What every platform owes the kernels that it runs, told once and run for each: conformance_code NAME, one of rows.c.
+// Kernels come as a pack: load, launch at odd shapes between guard bytes, wrong arguments, code that does not load, a
+// contest against kernels that fail, write too far and hang, a number for equal code, unload, two threads, two devices
+// where there are two.
 #include "failing_allocator.h"
 #include "platforms/platform.h"
 #include "registry/names.h"
@@ -40,7 +41,7 @@ static bool on_host(void)
     return the_row->device == HONE_DEVICE_CPU;
 }
 
-// The runtime -------------------------------------------------------------------------------------------------------
+// The runtime ---------------------------------------------------------------------------------------------------------
 
 static void open_ground(ground *g, unsigned samples)
 {
@@ -91,7 +92,7 @@ static hone_status bind(ground *g, sample k, const hone_value *args, const hone_
     return bind_config(g, k, NULL, args, out);
 }
 
-// Arguments of a call -----------------------------------------------------------------------------------------------
+// Arguments of a call -------------------------------------------------------------------------------------------------
 
 // One tensor between guard bytes, wherever the device has its memory.
 typedef struct block {
@@ -201,7 +202,7 @@ static void run_right(ground *g, int device, int64_t n)
     drop_call(g, device, &c);
 }
 
-// Tests -------------------------------------------------------------------------------------------------------------
+// Tests ---------------------------------------------------------------------------------------------------------------
 
 static void a_kernel_is_loaded_and_launched_at_odd_shapes_between_guard_bytes(void **state)
 {
@@ -395,8 +396,8 @@ static size_t count_of(const char *words, const char *text)
     return count;
 }
 
-// Progress names a kernel before each candidate, and none when all were tried. The finals would compare equal code for as long
-// as the contest has time.
+// Progress names a kernel before each candidate, and none when all were tried. The finals would compare equal code for
+// as long as the contest has time.
 static void cancel_after_the_race(void *ctx, const hone_progress *progress)
 {
     if (progress->kernel == NULL) *(volatile int *)ctx = 1;

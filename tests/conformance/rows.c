@@ -92,7 +92,8 @@ const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "wrong",
     "#include <stdint.h>\nvoid scale(const float *x, float *y, int64_t n) { for (int64_t i = 0; i < n; i++) " body     \
     " }\n"
 
-// The texts of triton are what its cubin's function is called: four letters in place of those of tests/unit/triton/data.
+// The texts of triton are what its cubin's function is called: four letters in place of those of
+// tests/unit/triton/data.
 static const row rows[] = {
     {
         .name = "native",
@@ -347,7 +348,7 @@ const row *row_find(const char *name)
     return NULL;
 }
 
-// Environment ------------------------------------------------------------------------------------------------------
+// Environment ---------------------------------------------------------------------------------------------------------
 
 static void set_variable(const char *text)
 {
@@ -376,7 +377,7 @@ void row_choose(const row *r, const char *folder)
     }
 }
 
-// Packs ------------------------------------------------------------------------------------------------------------
+// Packs ---------------------------------------------------------------------------------------------------------------
 
 static void put_file(const char *folder, const char *name, const char *bytes, size_t size, char *out_sha256)
 {

@@ -1,5 +1,6 @@
-// The platforms that run code, each with kernels of one algorithm, scale(x: f32[n]) -> y: f32[n], y = factor * x: one that is
-// right, one with parameters, and one for each way of going wrong. They come as a pack, which every platform takes.
+// The platforms that run code, each with kernels of one algorithm, scale(x: f32[n]) -> y: f32[n], y = factor * x: one
+// that is right, one with parameters, and one for each way of going wrong. They come as a pack, which every platform
+// takes.
 #ifndef HONE_TESTS_CONFORMANCE_ROWS_H
 #define HONE_TESTS_CONFORMANCE_ROWS_H
 

@@ -1,12 +1,14 @@
-// A driver and a compiler of CUDA without a GPU: memory is the host's, kernels are C functions of the name of their entry,
-// and each launch is written down byte by byte. What a real one cannot be asked for, an environment variable asks for:
+// A driver and a compiler of CUDA without a GPU: memory is the host's, kernels are C functions of the name of their
+// entry, and each launch is written down byte by byte. What a real one cannot be asked for, an environment variable
+// asks for:
 //   FAKE_CUDA_DEVICES   how many GPUs (default 1)
 //   FAKE_CUDA_MEMORY    bytes of the GPU's memory (default 1 GiB)
 //   FAKE_CUDA_INIT      what cuInit answers, a CUresult
 //   FAKE_CUDA_CAPABILITY  90
 //   FAKE_CUDA_OPTIONS  an option that real cubins count as compiled with: "-Dhone_x_bf16=1"
 //   FAKE_CUDA_LOG       a file that gets a line a launch, and a line a compilation
-// Built with FAKE_OLD it is a driver from before cuLibraryLoadData; with FAKE_BROKEN it lacks a function of every driver.
+// Built with FAKE_OLD it is a driver from before cuLibraryLoadData; with FAKE_BROKEN it lacks a function of every
+// driver.
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 

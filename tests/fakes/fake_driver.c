@@ -20,7 +20,7 @@ enum {
     NOT_FOUND = 500
 };
 
-// State ------------------------------------------------------------------------------------------------------------
+// State ---------------------------------------------------------------------------------------------------------------
 
 static _Thread_local void *current;
 static char the_context;
@@ -66,7 +66,7 @@ static int here(void)
     return pending;
 }
 
-// Library and devices ----------------------------------------------------------------------------------------------
+// Library and devices -------------------------------------------------------------------------------------------------
 
 EXPORT int cuInit(unsigned flags);
 int cuInit(unsigned flags)
@@ -200,7 +200,7 @@ int cuGetErrorString(int result, const char **text)
     return result == OK ? INVALID_VALUE : OK;
 }
 
-// Memory -----------------------------------------------------------------------------------------------------------
+// Memory --------------------------------------------------------------------------------------------------------------
 
 static int allocate(unsigned long long *address, size_t size)
 {
@@ -271,7 +271,7 @@ int cuMemsetD8Async(unsigned long long memory, unsigned char byte, size_t size, 
     return cuMemsetD8_v2(memory, byte, size);
 }
 
-// Streams and events -----------------------------------------------------------------------------------------------
+// Streams and events --------------------------------------------------------------------------------------------------
 
 EXPORT int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamCreate(void **stream, unsigned flags)
@@ -333,7 +333,7 @@ int cuEventElapsedTime(float *milliseconds, const struct timespec *start, const 
     return here();
 }
 
-// Modules ----------------------------------------------------------------------------------------------------------
+// Modules -------------------------------------------------------------------------------------------------------------
 
 bool fake_has_option(const char *image, const char *option)
 {
@@ -350,8 +350,8 @@ static uint64_t little(const unsigned char *at, int bytes)
     return value;
 }
 
-// A section ".nv.info.NAME" of a real cubin as the line "function NAME 8 8 4": records of which one in four bytes and more is
-// a parameter, the last one first.
+// A section ".nv.info.NAME" of a real cubin as the line "function NAME 8 8 4": records of which one in four bytes and
+// more is a parameter, the last one first.
 static size_t put_function(char *out, size_t size, const char *name, const unsigned char *info, uint64_t bytes)
 {
     uint32_t sizes[FAKE_MAX_PARAMETERS] = {0}, count = 0;
@@ -488,7 +488,7 @@ int cuFuncSetAttribute(fake_function *f, int attribute, int value)
     return OK;
 }
 
-// Launching --------------------------------------------------------------------------------------------------------
+// Launching -----------------------------------------------------------------------------------------------------------
 
 static void log_launch(const fake_launch *launch, const char *attributes)
 {
@@ -656,7 +656,7 @@ int cuFuncGetParamInfo(const fake_function *f, size_t index, size_t *offset, siz
     return OK;
 }
 
-// Graphs -----------------------------------------------------------------------------------------------------------
+// Graphs --------------------------------------------------------------------------------------------------------------
 
 EXPORT int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamBeginCapture_v2(void *stream, int mode)

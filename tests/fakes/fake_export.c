@@ -1,4 +1,5 @@
-// A shared library as the CuTe DSL exports one for tvm-ffi, whose functions compute on the host, where the fake GPU's memory is.
+// A shared library as the CuTe DSL exports one for tvm-ffi, whose functions compute on the host, where the fake GPU's
+// memory is.
 #include "fake_log.h"
 #include "fake_tvm_ffi.h"
 #include "hone/value.h"

@@ -126,7 +126,7 @@ static opencl_result give_text(const char *text, size_t room, void *to, size_t *
     return give(text, strlen(text) + 1, room, to, out_size);
 }
 
-// Platform and devices ---------------------------------------------------------------------------------------------
+// Platform and devices ------------------------------------------------------------------------------------------------
 
 // As Khronos's loader does: in the environment itself.
 static void cut_list(void)
@@ -241,7 +241,7 @@ EXPORT opencl_result clGetDeviceInfo(opencl_id *id, opencl_name what, size_t roo
     return OPENCL_INVALID_VALUE;
 }
 
-// Contexts and queues ----------------------------------------------------------------------------------------------
+// Contexts and queues -------------------------------------------------------------------------------------------------
 
 EXPORT opencl_context *clCreateContext(
     const intptr_t *properties,
@@ -312,7 +312,7 @@ EXPORT opencl_result clFinish(opencl_queue *queue)
     return is_a(queue, FAKE_QUEUE) ? fault("finish") : OPENCL_INVALID_COMMAND_QUEUE;
 }
 
-// Memory -----------------------------------------------------------------------------------------------------------
+// Memory --------------------------------------------------------------------------------------------------------------
 
 EXPORT opencl_memory *clCreateBuffer(
     opencl_context *context, opencl_flags flags, size_t size, void *host, opencl_result *result)
@@ -425,7 +425,7 @@ EXPORT opencl_result clEnqueueFillBuffer(
     return OPENCL_SUCCESS;
 }
 
-// Programs ---------------------------------------------------------------------------------------------------------
+// Programs ------------------------------------------------------------------------------------------------------------
 
 static opencl_program *program_of(opencl_context *context, const char *text, size_t size)
 {
@@ -517,7 +517,7 @@ EXPORT opencl_result clReleaseProgram(opencl_program *program)
     return OPENCL_SUCCESS;
 }
 
-// Kernels ----------------------------------------------------------------------------------------------------------
+// Kernels -------------------------------------------------------------------------------------------------------------
 
 // One parameter's words: "__global const float *x", "long n".
 static void read_parameter(const char *words, size_t size, fake_argument *out)
@@ -597,7 +597,7 @@ EXPORT opencl_result clSetKernelArg(opencl_kernel *kernel, uint32_t index, size_
 }
 #endif
 
-// Launching --------------------------------------------------------------------------------------------------------
+// Launching -----------------------------------------------------------------------------------------------------------
 
 static size_t write_argument(const fake_argument *argument, char *out, size_t room)
 {

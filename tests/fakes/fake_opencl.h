@@ -1,5 +1,6 @@
-// A loader and driver of OpenCL without a device: memory is the host's, kernels are C functions of the name of their entry,
-// and each launch is written down with its arguments. What a real one cannot be asked for, an environment variable asks for:
+// A loader and driver of OpenCL without a device: memory is the host's, kernels are C functions of the name of their
+// entry, and each launch is written down with its arguments. What a real one cannot be asked for, an environment
+// variable asks for:
 //   FAKE_OPENCL_DEVICES   how many devices (default 1)
 //   FAKE_OPENCL_PLATFORMS  2: a second driver behind it, with as many devices of its own
 //   FAKE_OPENCL_RESERVES   bytes of address space that the second driver takes when it is asked for its devices

@@ -1,5 +1,6 @@
-// A PJRT plugin without a compiler: a module's result is twice its first argument, element by element, in f32. Whatever it is
-// asked for is checked, and written down. What a real plugin cannot be asked for, an environment variable asks for:
+// A PJRT plugin without a compiler: a module's result is twice its first argument, element by element, in f32. Whatever
+// it is asked for is checked, and written down. What a real plugin cannot be asked for, an environment variable asks
+// for:
 //   FAKE_PJRT_MINOR     the version of its interface, 0.MINOR (default 81)
 //   FAKE_PJRT_SLOTS     how many functions its table has
 //   FAKE_PJRT_WITHOUT   the number of a function that its table lacks
@@ -73,7 +74,7 @@ static pjrt_error *check(const void *arguments, size_t size)
     return head->struct_size < size ? fail("struct_size") : NULL;
 }
 
-// Errors and events ------------------------------------------------------------------------------------------------
+// Errors and events ---------------------------------------------------------------------------------------------------
 
 static pjrt_error *error_destroy(void *arguments)
 {
@@ -122,7 +123,7 @@ static pjrt_error *attributes(void *arguments)
     return NULL;
 }
 
-// Client and device ------------------------------------------------------------------------------------------------
+// Client and device ---------------------------------------------------------------------------------------------------
 
 static pjrt_error *client_create(void *arguments)
 {
@@ -171,7 +172,7 @@ static pjrt_error *device_id(void *arguments)
     return NULL;
 }
 
-// Modules ----------------------------------------------------------------------------------------------------------
+// Modules -------------------------------------------------------------------------------------------------------------
 
 static const char *read_shape(const char *at, shape *out)
 {
@@ -316,7 +317,7 @@ static pjrt_error *deserialize(void *arguments)
     return a->loaded != NULL ? NULL : fail("deserialising");
 }
 
-// Buffers and runs -------------------------------------------------------------------------------------------------
+// Buffers and runs ----------------------------------------------------------------------------------------------------
 
 static pjrt_buffer *make_buffer(void *data, size_t bytes, bool copy)
 {
@@ -385,7 +386,7 @@ static pjrt_error *execute(void *arguments)
     return NULL;
 }
 
-// The table --------------------------------------------------------------------------------------------------------
+// The table -----------------------------------------------------------------------------------------------------------
 
 EXPORT const pjrt_api *GetPjrtApi(void);
 const pjrt_api *GetPjrtApi(void)

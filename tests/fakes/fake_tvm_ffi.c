@@ -1,4 +1,5 @@
-// tvm-ffi's C interface, as far as hone and an export use it. Built with FAKE_OLD it lacks the stream of the environment.
+// tvm-ffi's C interface, as far as hone and an export use it. Built with FAKE_OLD it lacks the stream of the
+// environment.
 #include "fake_tvm_ffi.h"
 #include "fake_log.h"
 

@@ -1,5 +1,5 @@
-// System calls that fail on demand. The functions in interpose.c stand in the program, before those of the C library, for
-// hone as for SQLite.
+// System calls that fail on demand. The functions in interpose.c stand in the program, before those of the C library,
+// for hone as for SQLite.
 #ifndef HONE_TESTS_FAULTS_INTERPOSE_H
 #define HONE_TESTS_FAULTS_INTERPOSE_H
 

@@ -182,8 +182,8 @@ static inline bool scenario_has_file(const char *folder, const char *part)
     return has;
 }
 
-// The same of a damaged store: it is mended at the latest now, what was acknowledged is in the new one, the old one is kept,
-// and nothing of the work lies about, but where it was the removing that failed.
+// The same of a damaged store: it is mended at the latest now, what was acknowledged is in the new one, the old one is
+// kept, and nothing of the work lies about, but where it was the removing that failed.
 static inline void scenario_check_mended(const scenario *s, const char *url, const char *folder, bool may_lie_about)
 {
     hone_store *store = NULL;

@@ -1,5 +1,5 @@
-// A thousand candidates that crash, hang, lie, write where they must not, and change or leave something in their process,
-// beside an honest one that is slower than all of them. It wins every contest, and nothing is left behind.
+// A thousand candidates that crash, hang, lie, write where they must not, and change or leave something in their
+// process, beside an honest one that is slower than all of them. It wins every contest, and nothing is left behind.
 #include "misdeeds.h"
 
 #include "tune/rule/statistics.h"
@@ -29,7 +29,7 @@ static const hone_device_info cpu = {
 
 static char marker[64]; // of this run, in the environment of all that it starts
 
-// Contests ---------------------------------------------------------------------------------------------------------
+// Contests ------------------------------------------------------------------------------------------------------------
 
 typedef struct campaign {
     hone_worker_pool *workers;
@@ -116,7 +116,7 @@ static void run_contest(campaign *c)
     hone_registry_destroy(&registry);
 }
 
-// What is left behind ----------------------------------------------------------------------------------------------
+// What is left behind -------------------------------------------------------------------------------------------------
 
 static bool bears_marker(const char *process)
 {

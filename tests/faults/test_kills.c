@@ -1,5 +1,6 @@
-// Eight processes put, and are killed at any moment and started again. What was acknowledged is there in the end, the file
-// verifies, and no lock stays. The arguments: "sqlite:" or "json:", and "put" or "merge", which merges two stores into one.
+// Eight processes put, and are killed at any moment and started again. What was acknowledged is there in the end, the
+// file verifies, and no lock stays. The arguments: "sqlite:" or "json:", and "put" or "merge", which merges two stores
+// into one.
 #include "hone/store.h"
 
 #include "records.h"
@@ -41,8 +42,8 @@ static load load_of_run(void)
     return (load){MOST_PUTS, 200};
 }
 
-// A put of a JSON store waits for the disk several times. What a killed process leaves behind is the system's to keep, and
-// no disk's, so that memory does as well.
+// A put of a JSON store waits for the disk several times. What a killed process leaves behind is the system's to keep,
+// and no disk's, so that memory does as well.
 static void choose_parent(void)
 {
     static const char memory[] = "/dev/shm";
@@ -115,7 +116,7 @@ static const char *algorithm_of(int number)
     return names[number % (int)(sizeof names / sizeof *names)];
 }
 
-// The children ---------------------------------------------------------------------------------------------------
+// The children --------------------------------------------------------------------------------------------------------
 
 // Nobody ends before the last kill: what a process puts last waits for it.
 static void wait_for_kills(progress *p, int process, int count, int puts)
@@ -209,7 +210,7 @@ static void work(fixture *f, int process)
     _exit(0);
 }
 
-// The parent -----------------------------------------------------------------------------------------------------
+// The parent ----------------------------------------------------------------------------------------------------------
 
 static void start(fixture *f, pid_t *children, int process)
 {
@@ -279,7 +280,7 @@ static int run(fixture *f)
     return kills;
 }
 
-// Checks ---------------------------------------------------------------------------------------------------------
+// Checks --------------------------------------------------------------------------------------------------------------
 
 static void check_time(void *ctx, const hone_store_decision *decision)
 {

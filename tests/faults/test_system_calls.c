@@ -1,5 +1,5 @@
-// Each system call of a store fails once, in turn, with each code that matters: a broken disk, a full one. The arguments: the scheme
-// of the store, and its name in a folder, "." for the folder itself.
+// Each system call of a store fails once, in turn, with each code that matters: a broken disk, a full one. The
+// arguments: the scheme of the store, and its name in a folder, "." for the folder itself.
 #include "interpose.h"
 #include "scenario.h"
 
@@ -151,7 +151,7 @@ static void a_salvage_on_a_full_disk_loses_nothing_and_is_made_the_next_time(voi
     assert_true(fail_each(*state, ENOSPC, DAMAGED) > 200);
 }
 
-// Durability ---------------------------------------------------------------------------------------------------
+// Durability ----------------------------------------------------------------------------------------------------------
 
 static long long syncs_of_put(place *p, const char *level)
 {

@@ -108,7 +108,7 @@ static void make_store(world *w)
     w->told[0] = '\0';
 }
 
-// Places that cannot be written ------------------------------------------------------------------------------------
+// Places that cannot be written ---------------------------------------------------------------------------------------
 
 static void use_read_only_folder(world *w)
 {
@@ -202,7 +202,7 @@ static void without_a_home_there_is_no_store_and_explain_says_so(void **state)
     apart(*state, use_no_home);
 }
 
-// Disks --------------------------------------------------------------------------------------------------------
+// Disks ---------------------------------------------------------------------------------------------------------------
 
 static void use_full_disk(world *w)
 {
@@ -316,7 +316,7 @@ static void a_store_with_a_wal_that_comes_to_a_network_loses_it(void **state)
     apart(*state, use_network_disk_after_local);
 }
 
-// Time and other versions --------------------------------------------------------------------------------------------
+// Time and other versions ---------------------------------------------------------------------------------------------
 
 static void use_clock_that_goes_back(world *w)
 {

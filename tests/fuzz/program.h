@@ -19,7 +19,7 @@ static void check_view(hone_view text, hone_view view)
 static void check_graph(hone_view text, const hone_graph *graph)
 {
     for (size_t i = 0; i < graph->op_count; i++) {
-        const graph_op *op = &graph->ops[i];
+        const hone_graph_op *op = &graph->ops[i];
         check_view(text, graph->bare ? (hone_view){0} : hone_graph_detail_of(graph, (uint32_t)i)->literal);
         if (op->body >= graph->body_count) abort();
         for (uint32_t k = 0; k < op->operand_count; k++) {

@@ -22,7 +22,8 @@ typedef struct fake {
     hone_error err;
 } fake;
 
-// Makes the folder. variable: which the fake takes the path of its log from; faults, NULL-ended: those that are not asked for.
+// Makes the folder. variable: which the fake takes the path of its log from; faults, NULL-ended: those that are not
+// asked for.
 static inline void fake_begin(fake *f, const char *variable, const char *const *faults)
 {
     assert_int_equal(temporary_folder_make(&f->folder), 0);

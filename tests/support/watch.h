@@ -1,4 +1,5 @@
-// A malloc and locks of the program's own, which count while they are watched. Nothing for a build with sanitizers: they bring their own.
+// A malloc and locks of the program's own, which count while they are watched. Nothing for a build with sanitizers:
+// they bring their own.
 #ifndef HONE_TESTS_WATCH_H
 #define HONE_TESTS_WATCH_H
 

@@ -1,5 +1,5 @@
-// attention: its signature and its kernels. The rules are in flash_attention/problem.h; ejkernel's `dtype` is that of the
-// arguments here, and sums are in f32.
+// attention: its signature and its kernels. The rules are in flash_attention/problem.h; ejkernel's `dtype` is that of
+// the arguments here, and sums are in f32.
 #include "kernels/attention/attention.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"

@@ -81,7 +81,8 @@ static void read_memory(void *ctx, int64_t index)
         job->sums[index * LINE] += sums[j];
 }
 
-// Twice the last cache, so that reading it from end to end finds nothing there; more, where there is room, for a steadier time.
+// Twice the last cache, so that reading it from end to end finds nothing there; more, where there is room, for a
+// steadier time.
 // Half of what is left stays for others.
 size_t hone_peak_memory(int64_t cache_bytes, int64_t left_bytes)
 {

@@ -1,5 +1,5 @@
-// The kernels of an algorithm that is flash attention under some name: what a table.c includes behind its form. It defines
-// ATTENTION_ALGORITHM, the algorithm's name, and `form`, where in its arguments everything stands.
+// The kernels of an algorithm that is flash attention under some name: what a table.c includes behind its form. It
+// defines ATTENTION_ALGORITHM, the algorithm's name, and `form`, where in its arguments everything stands.
 #include "kernels/flash_attention/flash_attention.h"
 #include "kernels/rivals/rivals.h"
 

@@ -57,8 +57,8 @@ static inline char *hone_attention_at(
     return array->data + (batch * array->batch + position * array->position + head * array->head) * size;
 }
 
-// out[batch, position of row, head of row] = mean of the values of kv_head. Rows count the queries of one kv_head: position by position,
-// heads of the group inside.
+// out[batch, position of row, head of row] = mean of the values of kv_head. Rows count the queries of one kv_head:
+// position by position, heads of the group inside.
 void hone_attention_mean(const hone_attention *problem, int64_t batch, int64_t kv_head, int64_t row);
 
 // What the tables of the operations share.

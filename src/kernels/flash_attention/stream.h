@@ -1,8 +1,10 @@
 // Attention for few queries, over the vectors of the including file: each key and value is read once, in vectors along
 // its elements, and serves all rows (queries of its kv_head) from registers and the nearest cache.
 //
-// A block of keys gives its logits, these become weights, and the block's values are added up: the online softmax again.
-// Long sequences can be split over threads; each split keeps its own maximum, sum and result, which are joined at the end.
+// A block of keys gives its logits, these become weights, and the block's values are added up: the online softmax
+// again.
+// Long sequences can be split over threads; each split keeps its own maximum, sum and result, which are joined at the
+// end.
 #include "kernels/common/scratch.h"
 #include "kernels/flash_attention/flash_attention.h"
 
@@ -144,7 +146,8 @@ HONE_INLINE vec stream_products(
     return vec_sums(sums);
 }
 
-// The logits of `rows` rows from `row` on and VEC_WIDTH / rows keys from key from + j on, `step` bytes apart (0: one key).
+// The logits of `rows` rows from `row` on and VEC_WIDTH / rows keys from key from + j on, `step` bytes apart (0: one
+// key).
 HONE_INLINE void stream_score(
     const stream *s, int64_t row, int64_t from, int64_t j, int64_t step, hone_dtype_id dtype, int rows)
 {
@@ -166,8 +169,8 @@ HONE_INLINE void stream_score(
             scores[r * s->block + k] = lanes[k * rows + r];
 }
 
-// Logits of `rows` rows and the keys [j, last) of a block. A group that is not whole starts earlier and finds again what
-// was found; when there are too few keys for one group, they come one by one.
+// Logits of `rows` rows and the keys [j, last) of a block. A group that is not whole starts earlier and finds again
+// what was found; when there are too few keys for one group, they come one by one.
 HONE_INLINE void stream_score_rows(
     const stream *s, int64_t row, int64_t from, int64_t j, int64_t last, hone_dtype_id dtype, int rows)
 {
@@ -181,8 +184,8 @@ HONE_INLINE void stream_score_rows(
         stream_score(s, row, from, j + keys <= last ? j : last - keys, step, dtype, rows);
 }
 
-// Logits of all rows and keys [from, from + count), a vector's width of keys after the other, which all rows find in the
-// nearest cache.
+// Logits of all rows and keys [from, from + count), a vector's width of keys after the other, which all rows find in
+// the nearest cache.
 HONE_INLINE void stream_scores(const stream *s, int64_t from, int64_t count, hone_dtype_id dtype)
 {
     for (int64_t j = 0; j < count; j += VEC_WIDTH) {

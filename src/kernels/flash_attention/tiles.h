@@ -1,12 +1,13 @@
 // Attention for many queries, over the vectors of the including file.
 //
-// Everything is transposed: S^T = K Q^T and O^T = V^T P^T have queries in the lanes of vectors and K's or V's elements as
-// broadcast scalars. So K and V are read as they lie in memory, maxima and sums over keys are plain vector operations
-// without a step across lanes, and the correction of the online softmax is a multiplication as O^T is loaded.
+// Everything is transposed: S^T = K Q^T and O^T = V^T P^T have queries in the lanes of vectors and K's or V's elements
+// as broadcast scalars. So K and V are read as they lie in memory, maxima and sums over keys are plain vector
+// operations without a step across lanes, and the correction of the online softmax is a multiplication as O^T is
+// loaded.
 //
 // A tile is `lanes` vectors of queries of one kv_head, heads of its group side by side, so that grouped heads share
-// K and V. A task has several tiles: each block of K and V is copied once a task, converted to floats and close together,
-// and serves all of them from the second cache.
+// K and V. A task has several tiles: each block of K and V is copied once a task, converted to floats and close
+// together, and serves all of them from the second cache.
 #include "kernels/common/scratch.h"
 #include "kernels/flash_attention/flash_attention.h"
 

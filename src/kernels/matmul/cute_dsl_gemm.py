@@ -245,7 +245,7 @@ class PlainProduct(Tiles):
         store(self.dtype, sums, places, all_c)
 
 
-# The packs -----------------------------------------------------------------------------------------------------------
+# The packs ------------------------------------------------------------------------------------------------------------
 
 PlainProduct.kernel.set_name_prefix("matmul", remove_cutlass_symbol=True, keep_mangled_name=False)
 

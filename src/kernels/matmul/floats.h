@@ -7,7 +7,7 @@
 #include "kernels/matmul/stream.h"
 #include "kernels/matmul/tile.h"
 
-// The blocked product ----------------------------------------------------------------------------------------------
+// The blocked product -------------------------------------------------------------------------------------------------
 
 static void tile(const hone_gemm_tile *work, int32_t rows)
 {
@@ -82,7 +82,7 @@ static void narrow(const float *from, void *to, hone_dtype_id dtype, int64_t cou
         narrow_row(from, to, HONE_F16, count);
 }
 
-// Products of a few rows -------------------------------------------------------------------------------------------
+// Products of a few rows ----------------------------------------------------------------------------------------------
 
 HONE_INLINE vec a_words(const void *a, int64_t index, int64_t left)
 {

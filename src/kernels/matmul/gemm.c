@@ -156,8 +156,9 @@ static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t c
     (product->transpose_b ? set->pack_lines : set->pack_columns)(&strip);
 }
 
-// Of a [k, n] matrix a few rows are read from end to end, since a walk down one panel's columns would meet a new page at
-// every step (measured at 4096 x 4096: 17 GB/s, 6 GB/s down the columns). A panel of a [n, k] one is packed when it is met.
+// Of a [k, n] matrix a few rows are read from end to end, since a walk down one panel's columns would meet a new page
+// at every step (measured at 4096 x 4096: 17 GB/s, 6 GB/s down the columns). A panel of a [n, k] one is packed when it
+// is met.
 static void pack_rows_of_b(const gemm_part *part, const gemm_block *block)
 {
     for (int64_t word = 0; word < block->depth; word += PACKED_ROWS)
@@ -213,7 +214,7 @@ static void narrow_tile(
     }
 }
 
-// Fetching ---------------------------------------------------------------------------------------------------------
+// Fetching ------------------------------------------------------------------------------------------------------------
 
 // Nothing to fetch: the same line again and again.
 static void fetch_nothing(hone_gemm_tile *tile)
@@ -247,7 +248,7 @@ static void choose_fetch(
     }
 }
 
-// Multiplying ------------------------------------------------------------------------------------------------------
+// Multiplying ---------------------------------------------------------------------------------------------------------
 
 static void multiply_panel(const gemm_part *part, const gemm_block *block, int64_t column, int64_t tiles)
 {
@@ -352,8 +353,8 @@ static void work(void *ctx, int64_t index)
     multiply_part(&part);
 }
 
-// What the largest part of a grid takes, in multiply-adds for a step of k: an element that is packed takes as long as some
-// sixteen, one that is read in place a quarter of that.
+// What the largest part of a grid takes, in multiply-adds for a step of k: an element that is packed takes as long as
+// some sixteen, one that is read in place a quarter of that.
 static int64_t grid_cost(const gemm_job *job, int64_t rows, int64_t columns)
 {
     const hone_gemm_blocking *blocking = job->blocking;

@@ -65,7 +65,8 @@ typedef struct hone_gemm_blocking {
 // Bytes of scratch that a run of this product takes, all workers together.
 size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product);
 
-// What is run, as a number: blockings of one set that cut this product into the same blocks have the same. 0: nothing is.
+// What is run, as a number: blockings of one set that cut this product into the same blocks have the same. 0: nothing
+// is.
 uint64_t hone_gemm_digest(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product);
 
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY.

@@ -20,7 +20,8 @@ typedef struct stream_words {
     vec (*b_columns)(const void *b, hone_dtype_id dtype, int64_t index, int64_t stride, int64_t left, int64_t count);
 } stream_words;
 
-// Towards the second cache: what comes into the first is too early there (measured at 4096 x 4096 on Zen 4: 38 GB/s, 23 to
+// Towards the second cache: what comes into the first is too early there (measured at 4096 x 4096 on Zen 4: 38 GB/s, 23
+// to
 // 27 GB/s into the first or by none).
 HONE_INLINE void fetch(const void *b, hone_dtype_id dtype, int64_t index)
 {
@@ -35,7 +36,7 @@ HONE_INLINE void fetch_columns(
     if (words.word == 2) fetch(part->b, dtype, index + part->b_stride + part->ahead);
 }
 
-// dot ------------------------------------------------------------------------------------------------------------
+// dot -----------------------------------------------------------------------------------------------------------------
 
 // left: elements of k that are there; a constant but at the end.
 HONE_INLINE void dot_step(
@@ -122,7 +123,7 @@ HONE_INLINE void dot_all(const hone_decode_part *part, hone_dtype_id dtype, cons
         dot_rows(part, column, 1, dtype, words);
 }
 
-// sweep ----------------------------------------------------------------------------------------------------------
+// sweep ---------------------------------------------------------------------------------------------------------------
 
 // One word of k. whole: the tile's columns, and both elements of a word of two, are there.
 HONE_INLINE void sweep_step(

@@ -212,8 +212,8 @@ HONE_INLINE void pack_square(const hone_gemm_strip *strip, int64_t line, int64_t
         if (i < steps) store_left(out + i * strip->width, HONE_F32, 0, count, square[i]);
 }
 
-// A vector's width of rows at a time: of more streams the prefetchers lose count (measured: 17 GB/s with 16 rows, 5 GB/s
-// with 32).
+// A vector's width of rows at a time: of more streams the prefetchers lose count (measured: 17 GB/s with 16 rows, 5
+// GB/s with 32).
 HONE_INLINE void pack_lines(const hone_gemm_strip *strip, int64_t word, strip_load *load)
 {
     for (int64_t line = 0; line < strip->width; line += VEC_WIDTH)

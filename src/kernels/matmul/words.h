@@ -14,8 +14,8 @@ HONE_INLINE bool fits(int rows, int vectors)
     return rows * vectors + vectors + 1 <= (sizeof(vec) == 64 ? 32 : 16);
 }
 
-// At most a vector of what is left from the index on: all lanes, some, or none, which are then 0. Masks take any count, and a
-// constant one needs none.
+// At most a vector of what is left from the index on: all lanes, some, or none, which are then 0. Masks take any count,
+// and a constant one needs none.
 HONE_INLINE vec load_left(const void *data, hone_dtype_id dtype, int64_t index, int64_t left)
 {
     if (__builtin_constant_p(left) && left >= VEC_WIDTH) return vec_load(data, dtype, index);

@@ -1,5 +1,5 @@
-// The kernel over the vectors of the including file. Channels are lanes; a task sums a block of them, whose sums stay in
-// the nearest cache while `rows` rows at a time stream past in the order in which they lie in memory.
+// The kernel over the vectors of the including file. Channels are lanes; a task sums a block of them, whose sums stay
+// in the nearest cache while `rows` rows at a time stream past in the order in which they lie in memory.
 #include "kernels/common/scratch.h"
 #include "kernels/mean_pooling/mean_pooling.h"
 

@@ -35,8 +35,8 @@ const char *hone_isa_name(hone_isa_level level)
     return level < 0 ? "unknown instructions" : names[level];
 }
 
-// For f32 the cores behind SkylakeX (Cooperlake, SapphireRapids) have the same kernels as it. AMD's processors with AVX-512 are taken
-// for Zen or Haswell by an OpenBLAS of before them.
+// For f32 the cores behind SkylakeX (Cooperlake, SapphireRapids) have the same kernels as it. AMD's processors with
+// AVX-512 are taken for Zen or Haswell by an OpenBLAS of before them.
 const char *hone_openblas_core(const char *vendor, uint64_t features)
 {
     const bool intel = strcmp(vendor, "GenuineIntel") == 0, amd = strcmp(vendor, "AuthenticAMD") == 0;
@@ -104,7 +104,7 @@ hone_status hone_openblas_open(const hone_allocator *allocator, hone_library **o
     return hone_library_open_under(allocator, names, coretype, core, out, err);
 }
 
-// What they are --------------------------------------------------------------------------------------------------
+// What they are -------------------------------------------------------------------------------------------------------
 
 static bool read_openblas(hone_rival_facts *out)
 {

@@ -1,5 +1,5 @@
-// Which instructions other libraries run with. A library that does not know a processor falls back to instructions of twenty years
-// ago, and a comparison with it then says nothing.
+// Which instructions other libraries run with. A library that does not know a processor falls back to instructions of
+// twenty years ago, and a comparison with it then says nothing.
 #ifndef HONE_KERNELS_RIVALS_CORE_H
 #define HONE_KERNELS_RIVALS_CORE_H
 
@@ -17,15 +17,15 @@ typedef enum hone_isa_level {
 hone_isa_level hone_isa_of_features(uint64_t features); // HONE_CPU_*
 const char *hone_isa_name(hone_isa_level level);
 
-// The core that OpenBLAS is to run with, as OPENBLAS_CORETYPE names it, by the instructions that the processor has and not by its
-// family and model, of which each OpenBLAS knows those before it. NULL: its own choice.
+// The core that OpenBLAS is to run with, as OPENBLAS_CORETYPE names it, by the instructions that the processor has and
+// not by its family and model, of which each OpenBLAS knows those before it. NULL: its own choice.
 const char *hone_openblas_core(const char *vendor, uint64_t features);
 // What a core of OpenBLAS, or a level of oneDNN's dnnl_cpu_isa_t, runs with.
 hone_isa_level hone_isa_of_core(const char *core);
 hone_isa_level hone_isa_of_onednn(int isa, const char **out_name);
 
-// Opens OpenBLAS with the processor's core. One that the user names in OPENBLAS_CORETYPE is the user's, and one that this process has
-// loaded already keeps its own.
+// Opens OpenBLAS with the processor's core. One that the user names in OPENBLAS_CORETYPE is the user's, and one that
+// this process has loaded already keeps its own.
 hone_status hone_openblas_open(const hone_allocator *allocator, hone_library **out, hone_error *err);
 
 // What a library is here.
@@ -40,7 +40,8 @@ enum { HONE_RIVAL_FACTS = 2 };
 
 // Loads the libraries that are installed, which start threads: for a process of its own. Returns how many there are.
 size_t hone_rival_facts_read(hone_rival_facts out[HONE_RIVAL_FACTS]);
-// "openblas 0.3.21, core SkylakeX, 2 threads"; where it runs below the machine's instructions, that too. Returns whether it does.
+// "openblas 0.3.21, core SkylakeX, 2 threads"; where it runs below the machine's instructions, that too. Returns
+// whether it does.
 bool hone_rival_facts_tell(const hone_rival_facts *facts, hone_isa_level machine, char *out, size_t size);
 
 #endif

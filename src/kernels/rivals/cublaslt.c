@@ -224,7 +224,7 @@ static int multiply(const state *s, const hone_matmul *product, cuda_address wor
 
 static int multiply_elsewhere(const state *s, const hone_matmul *product, const hone_execution *execution, void *stream)
 {
-    cuda_borrowed workspace;
+    hone_cuda_borrowed workspace;
     if (hone_cuda_borrow(&s->driver, execution, s->proposal.workspace_bytes, &workspace) != CUDA_SUCCESS)
         return CUBLASLT_NOT_SUPPORTED;
     int result = multiply(s, product, workspace.address, stream);

@@ -1,5 +1,5 @@
-// cuBLASLt's matrix product as a kernel of matmul: the algorithms that it proposes are the space. The library is opened when a
-// plan is prepared.
+// cuBLASLt's matrix product as a kernel of matmul: the algorithms that it proposes are the space. The library is opened
+// when a plan is prepared.
 #ifndef HONE_KERNELS_RIVALS_CUBLASLT_H
 #define HONE_KERNELS_RIVALS_CUBLASLT_H
 

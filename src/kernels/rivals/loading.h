@@ -8,8 +8,8 @@
 
 // soname: "libopenblas.so.0". If it is not here, why says so and names the package to install.
 bool hone_rival_is_here(const char *soname, const char *package, hone_error *why);
-// The same for a file that comes with hone: beside the library or program that hone is in, or where plugins are installed,
-// seen from there.
+// The same for a file that comes with hone: beside the library or program that hone is in, or where plugins are
+// installed, seen from there.
 // path: where it is.
 bool hone_rival_is_beside(const char *file, char *path, size_t size);
 

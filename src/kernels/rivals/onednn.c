@@ -53,7 +53,7 @@ struct hone_onednn_primitive {
     slot slots[SLOTS];
 };
 
-// Loading ----------------------------------------------------------------------------------------------------------
+// Loading -------------------------------------------------------------------------------------------------------------
 
 bool hone_onednn_is_here(hone_error *why)
 {
@@ -116,7 +116,7 @@ static int swap_threads(const hone_onednn *onednn, int threads)
     return before;
 }
 
-// Slots ------------------------------------------------------------------------------------------------------------
+// Slots ---------------------------------------------------------------------------------------------------------------
 
 static void slot_deinit(const hone_onednn *onednn, slot *own)
 {
@@ -169,7 +169,7 @@ static hone_status execute(const hone_onednn_primitive *primitive, const slot *o
     return status == dnnl_success ? HONE_OK : status == dnnl_out_of_memory ? HONE_OUT_OF_MEMORY : HONE_KERNEL_FAILED;
 }
 
-// Primitives -------------------------------------------------------------------------------------------------------
+// Primitives ----------------------------------------------------------------------------------------------------------
 
 static hone_status make_primitive(hone_onednn_primitive *own, const void *operation, hone_error *err)
 {

@@ -14,7 +14,8 @@ typedef struct hone_rival {
     const char *name;
     // Is the library here, and can it do this? If not, why says so, and which package brings it. Loads nothing.
     bool (*supports)(const hone_matmul *product, hone_error *why);
-    // Loads the library and makes ready what a product of these sizes, strides and dtype needs; its pointers mean nothing.
+    // Loads the library and makes ready what a product of these sizes, strides and dtype needs; its pointers mean
+    // nothing.
     // threads is the most that it may use. Returns: HONE_OK, HONE_UNAVAILABLE, HONE_UNSUPPORTED, HONE_OUT_OF_MEMORY.
     hone_status (*create)(const hone_matmul *product, int32_t threads, void **out, hone_error *err);
     // c = a b. threads: fewer than it was made for may be asked; 0 means as many.

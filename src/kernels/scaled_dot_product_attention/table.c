@@ -1,5 +1,5 @@
-// scaled_dot_product_attention: flash_attention without a soft cap, under the name and with the parameters that it has in
-// ejkernel.
+// scaled_dot_product_attention: flash_attention without a soft cap, under the name and with the parameters that it has
+// in ejkernel.
 #include "kernels/flash_attention/flash_attention.h"
 #include "kernels/tables.h"
 

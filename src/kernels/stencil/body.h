@@ -1,7 +1,7 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// The volume is cut into tiles, a task each. In a tile several rows are computed at once: the row between two of them is
-// loaded once for both. What lies beyond an edge is a row of zeros, so that the inner loop asks nothing.
+// The volume is cut into tiles, a task each. In a tile several rows are computed at once: the row between two of them
+// is loaded once for both. What lies beyond an edge is a row of zeros, so that the inner loop asks nothing.
 #include "kernels/stencil/stencil.h"
 #include "kernels/vector/arguments.h"
 

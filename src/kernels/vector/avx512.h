@@ -160,8 +160,8 @@ HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
     }
 }
 
-// Lane i is the sum of rows[i]: halves are added as they are shuffled together, which takes half of what a transposition
-// does. Destroys rows.
+// Lane i is the sum of rows[i]: halves are added as they are shuffled together, which takes half of what a
+// transposition does. Destroys rows.
 HONE_INLINE vec vec_sums(vec rows[VEC_WIDTH])
 {
     HONE_UNROLL

@@ -1,9 +1,9 @@
 // 2^x and tanh over the including file's vectors.
 //
 // 2^x = 2^n * 2^r with n the nearest integer and r in [-1/2, 1/2]; 2^r - 1 is a polynomial without a constant term. Its
-// coefficients minimise the largest relative error of 2^r (a linear program over 2001 Chebyshev points): 2.0e-9, so that
-// what is left is rounding. Against double: vec_exp2 1.2 ulp, vec_exp 1.5 ulp, vec_tanh 3.7 ulp; tests/unit/kernels_norm
-// holds them to 1.3, 1.6 and 4.
+// coefficients minimise the largest relative error of 2^r (a linear program over 2001 Chebyshev points): 2.0e-9, so
+// that what is left is rounding. Against double: vec_exp2 1.2 ulp, vec_exp 1.5 ulp, vec_tanh 3.7 ulp;
+// tests/unit/kernels_norm holds them to 1.3, 1.6 and 4.
 
 // 2^r - 1 for |r| <= 1/2.
 HONE_INLINE vec vec_exp2_minus_one(vec r)

@@ -1,4 +1,5 @@
-// Walks the operations of MLIR bytecode, of StableHLO or of its versioned twin VHLO: functions become bodies, locations places.
+// Walks the operations of MLIR bytecode, of StableHLO or of its versioned twin VHLO: functions become bodies, locations
+// places.
 #include "offline/forms/bytecode.h"
 
 #include "offline/forms/forms.h"
@@ -16,10 +17,10 @@ enum {
     HAS_PROPERTIES = 64
 };
 
-// Where the properties of operations have the one attribute that is read of them. Attributes stand in the order of their names; 'R'
-// is one that is always there, 'O' one that may be.
+// Where the properties of operations have the one attribute that is read of them. Attributes stand in the order of
+// their names; 'R' is one that is always there, 'O' one that may be.
 typedef struct property_row {
-    bytecode_dialect dialect;
+    hone_bytecode_dialect dialect;
     const char *opcode, *layout;
 } property_row;
 
@@ -40,7 +41,7 @@ static const property_row property_rows[] = {
 
 // An operation as far as it was read.
 typedef struct operation {
-    bytecode_dialect dialect;
+    hone_bytecode_dialect dialect;
     hone_view opcode; // without the dialect and the version: "add"
     uint64_t location, attributes, properties;
     uint64_t regions;
@@ -51,7 +52,7 @@ typedef struct operation {
 // Regions of an operation that are being read.
 typedef struct frame {
     operation owner;
-    cursor c;             // where they are read from: isolated ones have a section of their own
+    hone_cursor c;        // where they are read from: isolated ones have a section of their own
     uint64_t region;      // of the owner, the one at hand
     uint64_t blocks, ops; // left in the region, in the block
     uint32_t body;        // of the region; HONE_GRAPH_NONE: of a module
@@ -68,7 +69,7 @@ typedef struct symbol_use {
 
 typedef struct reader {
     hone_graph *graph;
-    bytecode code;
+    hone_bytecode code;
     frame *frames;
     size_t frame_count, frame_capacity;
     uint32_t *values; // of all regions that are open, in a row
@@ -117,11 +118,11 @@ static void place_operation(reader *r, const operation *o, hone_view label)
     uint32_t *known = &r->places[o->location];
     if (*known == 0) {
         hone_view path = hone_bytecode_path(&r->code, g, o->location);
-        *known = 1 + (path.size > 0 ? hone_graph_place(g, path, (hone_view){0}) : HONE_GRAPH_NONE);
+        *known = 1 + (path.size > 0 ? hone_graph_place_of(g, path, (hone_view){0}) : HONE_GRAPH_NONE);
     }
     uint32_t place = *known - 1;
     hone_view path = place != HONE_GRAPH_NONE ? g->places[place].path : (hone_view){0};
-    g->ops[o->op].place = label.size > 0 ? hone_graph_place(g, path, label) : place;
+    g->ops[o->op].place = label.size > 0 ? hone_graph_place_of(g, path, label) : place;
 }
 
 // --- operations
@@ -164,7 +165,7 @@ static void read_own_call(reader *r, const operation *o, uint64_t config, hone_v
     hone_view text = hone_bytecode_text(&r->code, config);
     hone_view call = hone_bytecode_text(&r->code, hone_bytecode_member(&r->code, dictionary, "hone_call"));
     hone_view own = hone_bytecode_text(&r->code, hone_bytecode_member(&r->code, dictionary, "hone_label"));
-    graph_detail *detail = call.size > 0 ? hone_graph_detail(r->graph, o->op) : NULL;
+    hone_graph_detail *detail = call.size > 0 ? hone_graph_edit_detail(r->graph, o->op) : NULL;
     if (detail != NULL) detail->call = call;
     if (own.size > 0) *label = own;
     call = string_behind(text, "hone_call");
@@ -175,7 +176,7 @@ static void read_own_call(reader *r, const operation *o, uint64_t config, hone_v
 
 static void keep_literal(reader *r, uint32_t op, hone_view literal)
 {
-    graph_detail *detail = literal.data != NULL ? hone_graph_detail(r->graph, op) : NULL;
+    hone_graph_detail *detail = literal.data != NULL ? hone_graph_edit_detail(r->graph, op) : NULL;
     if (detail != NULL) detail->literal = literal;
     r->graph->failed |= literal.size > 0 && literal.data == NULL;
 }
@@ -207,7 +208,7 @@ static void define(reader *r, uint32_t value)
     if (f->next < r->value_count) r->values[f->next++] = value;
 }
 
-static bool read_results(reader *r, cursor *c, uint32_t op, uint64_t *out_count)
+static bool read_results(reader *r, hone_cursor *c, uint32_t op, uint64_t *out_count)
 {
     uint64_t type;
     if (!hone_bytecode_varint(c, out_count)) return false;
@@ -218,7 +219,7 @@ static bool read_results(reader *r, cursor *c, uint32_t op, uint64_t *out_count)
     return true;
 }
 
-static bool read_operands(reader *r, cursor *c, uint32_t op)
+static bool read_operands(reader *r, hone_cursor *c, uint32_t op)
 {
     uint64_t count, number;
     if (!hone_bytecode_varint(c, &count)) return false;
@@ -229,7 +230,7 @@ static bool read_operands(reader *r, cursor *c, uint32_t op)
     return true;
 }
 
-static bool skip_numbers(cursor *c, uint64_t count)
+static bool skip_numbers(hone_cursor *c, uint64_t count)
 {
     uint64_t ignored;
     while (count > 0 && hone_bytecode_varint(c, &ignored))
@@ -238,7 +239,7 @@ static bool skip_numbers(cursor *c, uint64_t count)
 }
 
 // In which order values are used, which says nothing here.
-static bool skip_use_orders(cursor *c, uint64_t values)
+static bool skip_use_orders(hone_cursor *c, uint64_t values)
 {
     uint64_t entries = 1, index, count;
     bool pairs;
@@ -251,7 +252,7 @@ static bool skip_use_orders(cursor *c, uint64_t values)
 }
 
 // Results come before operands, but the operands of an operation are those of values that were there before it.
-static bool read_values(reader *r, cursor *c, unsigned mask, uint32_t op)
+static bool read_values(reader *r, hone_cursor *c, unsigned mask, uint32_t op)
 {
     uint64_t results = 0, successors = 0;
     if ((mask & HAS_RESULTS) && !read_results(r, c, op, &results)) return false;
@@ -267,7 +268,7 @@ static bool is_kept(reader *r, const operation *o)
     return top(r)->body != HONE_GRAPH_NONE && !function;
 }
 
-static bool read_operation(reader *r, cursor *c, operation *out)
+static bool read_operation(reader *r, hone_cursor *c, operation *out)
 {
     uint64_t name;
     *out = (operation){.attributes = HONE_GRAPH_NONE, .properties = HONE_GRAPH_NONE, .op = HONE_GRAPH_NONE};
@@ -289,7 +290,7 @@ static bool read_operation(reader *r, cursor *c, operation *out)
 
 // --- regions
 
-static bool push_frame(reader *r, const operation *owner, cursor c, bool isolated)
+static bool push_frame(reader *r, const operation *owner, hone_cursor c, bool isolated)
 {
     hone_graph *g = r->graph;
     if (r->frame_count == DEPTH_MAX) return false; // deeper than any program
@@ -303,12 +304,12 @@ static bool push_frame(reader *r, const operation *owner, cursor c, bool isolate
 }
 
 // The regions of an operation; isolated ones are a section of their own since version 2.
-static bool open_regions(reader *r, const operation *o, cursor *c)
+static bool open_regions(reader *r, const operation *o, hone_cursor *c)
 {
     uint64_t number;
     hone_view section;
     bool clipped, apart = o->isolated && r->code.version >= 2;
-    if (apart && (!hone_bytecode_section(c, &number, &section, &clipped) || number != SECTION_IR)) return false;
+    if (apart && (!hone_bytecode_find_section(c, &number, &section, &clipped) || number != SECTION_IR)) return false;
     return push_frame(r, o, apart ? cursor_of(section) : *c, o->isolated);
 }
 
@@ -413,7 +414,7 @@ static bool step(reader *r)
         return true;
     }
     f->ops--;
-    cursor c = f->c;
+    hone_cursor c = f->c;
     if (!read_operation(r, &c, &o)) return false;
     bool opened = o.regions == 0 || open_regions(r, &o, &c);
     r->frames[r->frame_count - 1 - (o.regions > 0 && opened)].c = c;
@@ -425,7 +426,7 @@ static void read_ir(reader *r)
 {
     hone_graph *g = r->graph;
     operation none = {.op = HONE_GRAPH_NONE, .regions = 1};
-    cursor c = cursor_of(r->code.sections[SECTION_IR]);
+    hone_cursor c = cursor_of(r->code.sections[SECTION_IR]);
     r->value_limit = (size_t)(c.end - c.at);
     bool sound = c.at < c.end && push_frame(r, &none, c, true);
     if (sound) {

@@ -1,5 +1,6 @@
-// Attributes and types by their codes: those of mlir/IR/BuiltinDialectBytecode.td, and of StableHLO's StablehloBytecode.cpp and
-// VhloBytecode.cpp. Only the ones that a call shows itself in are read; each is bounded by its own bytes.
+// Attributes and types by their codes: those of mlir/IR/BuiltinDialectBytecode.td, and of StableHLO's
+// StablehloBytecode.cpp and VhloBytecode.cpp. Only the ones that a call shows itself in are read; each is bounded by
+// its own bytes.
 #include "offline/forms/bytecode.h"
 
 #include "base/number.h"
@@ -11,9 +12,9 @@
 enum { DIMS_MAX = 32, TYPE_SIZE = DIMS_MAX * 21 + 64, TYPE_DEPTH = 4 };
 
 typedef struct attribute_code {
-    bytecode_dialect dialect;
+    hone_bytecode_dialect dialect;
     uint64_t code;
-    bytecode_kind kind;
+    hone_bytecode_kind kind;
 } attribute_code;
 
 static const attribute_code attribute_codes[] = {
@@ -27,11 +28,11 @@ static const attribute_code attribute_codes[] = {
     {DIALECT_VHLO, 15, KIND_ELEMENTS},
 };
 
-bytecode_kind hone_bytecode_attribute(const bytecode *code, uint64_t index, cursor *out)
+hone_bytecode_kind hone_bytecode_attribute(const hone_bytecode *code, uint64_t index, hone_cursor *out)
 {
     uint64_t number;
     if (index >= code->attribute_count) return KIND_OTHER;
-    const bytecode_entry *entry = &code->attributes[index];
+    const hone_bytecode_entry *entry = &code->attributes[index];
     *out = cursor_of(entry->bytes);
     if (!entry->encoded || !hone_bytecode_varint(out, &number)) return KIND_OTHER;
     for (size_t i = 0; i < sizeof attribute_codes / sizeof attribute_codes[0]; i++) {
@@ -41,11 +42,11 @@ bytecode_kind hone_bytecode_attribute(const bytecode *code, uint64_t index, curs
     return KIND_OTHER;
 }
 
-hone_view hone_bytecode_text(const bytecode *code, uint64_t index)
+hone_view hone_bytecode_text(const hone_bytecode *code, uint64_t index)
 {
-    cursor c;
+    hone_cursor c;
     uint64_t number;
-    bytecode_kind kind = hone_bytecode_attribute(code, index, &c);
+    hone_bytecode_kind kind = hone_bytecode_attribute(code, index, &c);
     if (kind == KIND_SYMBOL) { // its root is a string attribute
         if (!hone_bytecode_varint(&c, &index)) return (hone_view){0};
         kind = hone_bytecode_attribute(code, index, &c);
@@ -54,9 +55,9 @@ hone_view hone_bytecode_text(const bytecode *code, uint64_t index)
     return sound ? code->strings[number] : (hone_view){0};
 }
 
-uint64_t hone_bytecode_member(const bytecode *code, uint64_t dictionary, const char *name)
+uint64_t hone_bytecode_member(const hone_bytecode *code, uint64_t dictionary, const char *name)
 {
-    cursor c;
+    hone_cursor c;
     uint64_t count, key, value;
     if (hone_bytecode_attribute(code, dictionary, &c) != KIND_DICTIONARY || !hone_bytecode_varint(&c, &count))
         return HONE_GRAPH_NONE;
@@ -65,20 +66,20 @@ uint64_t hone_bytecode_member(const bytecode *code, uint64_t dictionary, const c
     return HONE_GRAPH_NONE;
 }
 
-hone_view hone_bytecode_direction(const bytecode *code, uint64_t index)
+hone_view hone_bytecode_direction(const hone_bytecode *code, uint64_t index)
 {
     static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-    cursor c;
+    hone_cursor c;
     uint64_t value;
     bool sound = hone_bytecode_attribute(code, index, &c) == KIND_DIRECTION && hone_bytecode_varint(&c, &value) &&
                  value < sizeof directions / sizeof directions[0];
     return sound ? hone_view_of(directions[value]) : (hone_view){0};
 }
 
-uint64_t hone_bytecode_property(const bytecode *code, uint64_t properties, const char *layout)
+uint64_t hone_bytecode_property(const hone_bytecode *code, uint64_t properties, const char *layout)
 {
     if (properties >= code->property_count) return HONE_GRAPH_NONE;
-    cursor c = cursor_of(code->properties[properties]);
+    hone_cursor c = cursor_of(code->properties[properties]);
     uint64_t value = HONE_GRAPH_NONE;
     for (; *layout; layout++) {
         bool there = true;
@@ -92,7 +93,7 @@ uint64_t hone_bytecode_property(const bytecode *code, uint64_t properties, const
 // --- types
 
 typedef struct type_code {
-    bytecode_dialect dialect;
+    hone_bytecode_dialect dialect;
     uint64_t code;
     const char *name;
 } type_code;
@@ -110,7 +111,7 @@ static const type_code element_codes[] = {
 };
 
 typedef struct type_writer {
-    const bytecode *code;
+    const hone_bytecode *code;
     char text[TYPE_SIZE];
     size_t size;
 } type_writer;
@@ -125,7 +126,7 @@ static void write_text(type_writer *w, const char *text)
 
 static bool write_type(type_writer *w, uint64_t index, int depth);
 
-static bool write_dims(type_writer *w, cursor *c)
+static bool write_dims(type_writer *w, hone_cursor *c)
 {
     uint64_t count, zigzag;
     if (!hone_bytecode_varint(c, &count) || count > DIMS_MAX) return false;
@@ -139,7 +140,7 @@ static bool write_dims(type_writer *w, cursor *c)
     return true;
 }
 
-static bool write_tensor(type_writer *w, cursor *c, bool with_encoding, int depth)
+static bool write_tensor(type_writer *w, hone_cursor *c, bool with_encoding, int depth)
 {
     uint64_t encoding, element;
     write_text(w, "tensor<");
@@ -149,7 +150,7 @@ static bool write_tensor(type_writer *w, cursor *c, bool with_encoding, int dept
     return true;
 }
 
-static bool write_integer(type_writer *w, cursor *c)
+static bool write_integer(type_writer *w, hone_cursor *c)
 {
     static const char *const signs[] = {"i", "si", "ui", "i"};
     char text[32];
@@ -160,7 +161,7 @@ static bool write_integer(type_writer *w, cursor *c)
     return true;
 }
 
-static bool write_complex(type_writer *w, cursor *c, int depth)
+static bool write_complex(type_writer *w, hone_cursor *c, int depth)
 {
     uint64_t element;
     write_text(w, "complex<");
@@ -169,9 +170,9 @@ static bool write_complex(type_writer *w, cursor *c, int depth)
     return true;
 }
 
-static bool write_encoded(type_writer *w, const bytecode_entry *entry, int depth)
+static bool write_encoded(type_writer *w, const hone_bytecode_entry *entry, int depth)
 {
-    cursor c = cursor_of(entry->bytes);
+    hone_cursor c = cursor_of(entry->bytes);
     uint64_t number;
     if (!hone_bytecode_varint(&c, &number)) return false;
     for (size_t i = 0; i < sizeof element_codes / sizeof element_codes[0]; i++) {
@@ -192,15 +193,15 @@ static bool write_encoded(type_writer *w, const bytecode_entry *entry, int depth
 static bool write_type(type_writer *w, uint64_t index, int depth)
 {
     if (index >= w->code->type_count || depth == TYPE_DEPTH) return false;
-    const bytecode_entry *entry = &w->code->types[index];
+    const hone_bytecode_entry *entry = &w->code->types[index];
     if (entry->encoded) return write_encoded(w, entry, depth + 1);
-    cursor c = cursor_of(entry->bytes); // text, with a byte of zero behind it
+    hone_cursor c = cursor_of(entry->bytes); // text, with a byte of zero behind it
     for (; c.at < c.end && *c.at != '\0' && w->size < sizeof w->text; c.at++)
         w->text[w->size++] = *c.at;
     return true;
 }
 
-hone_view hone_bytecode_type(const bytecode *code, uint64_t index, hone_arena *arena)
+hone_view hone_bytecode_type(const hone_bytecode *code, uint64_t index, hone_arena *arena)
 {
     type_writer w = {.code = code};
     if (!write_type(&w, index, 0)) {
@@ -236,9 +237,9 @@ static size_t print_number(const hone_dtype_info *info, const char *bytes, char 
     return fabs(value) < 9e15 ? (size_t)snprintf(out, HONE_NUMBER_SIZE, "%lld", (long long)value) : 0;
 }
 
-hone_view hone_bytecode_number(const bytecode *code, uint64_t index, hone_arena *arena)
+hone_view hone_bytecode_number(const hone_bytecode *code, uint64_t index, hone_arena *arena)
 {
-    cursor c;
+    hone_cursor c;
     uint64_t type, size;
     type_writer w = {.code = code};
     bool sound = hone_bytecode_attribute(code, index, &c) == KIND_ELEMENTS && hone_bytecode_varint(&c, &type) &&

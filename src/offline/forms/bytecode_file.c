@@ -1,7 +1,7 @@
 // From bytes to tables. Counts come from the file and are believed only as far as bytes are there for them.
 #include "offline/forms/bytecode.h"
 
-bool hone_bytecode_varint(cursor *c, uint64_t *out)
+bool hone_bytecode_varint(hone_cursor *c, uint64_t *out)
 {
     if (c->at == c->end) return false;
     unsigned char head = (unsigned char)*c->at;
@@ -16,7 +16,7 @@ bool hone_bytecode_varint(cursor *c, uint64_t *out)
     return true;
 }
 
-bool hone_bytecode_flagged(cursor *c, uint64_t *out, bool *out_flag)
+bool hone_bytecode_flagged(hone_cursor *c, uint64_t *out, bool *out_flag)
 {
     uint64_t value;
     if (!hone_bytecode_varint(c, &value)) return false;
@@ -25,7 +25,7 @@ bool hone_bytecode_flagged(cursor *c, uint64_t *out, bool *out_flag)
     return true;
 }
 
-static bool take_byte(cursor *c, unsigned char *out)
+static bool take_byte(hone_cursor *c, unsigned char *out)
 {
     if (c->at == c->end) return false;
     *out = (unsigned char)*c->at++;
@@ -33,12 +33,12 @@ static bool take_byte(cursor *c, unsigned char *out)
 }
 
 // A count of things that take a byte each at least.
-static bool take_count(cursor *c, uint64_t *out)
+static bool take_count(hone_cursor *c, uint64_t *out)
 {
     return hone_bytecode_varint(c, out) && *out <= (uint64_t)(c->end - c->at);
 }
 
-static bool take_text(cursor *c, hone_view *out)
+static bool take_text(hone_cursor *c, hone_view *out)
 {
     const char *start = c->at, *end = c->at < c->end ? memchr(start, '\0', (size_t)(c->end - start)) : NULL;
     if (end == NULL) return false;
@@ -47,7 +47,7 @@ static bool take_text(cursor *c, hone_view *out)
     return true;
 }
 
-bool hone_bytecode_section(cursor *c, uint64_t *out_number, hone_view *out, bool *out_clipped)
+bool hone_bytecode_find_section(hone_cursor *c, uint64_t *out_number, hone_view *out, bool *out_clipped)
 {
     enum { ALIGNED = 0x80, PADDING = 0xcb };
     unsigned char number;
@@ -67,7 +67,7 @@ bool hone_bytecode_section(cursor *c, uint64_t *out_number, hone_view *out, bool
 }
 
 // The array for so many things; NULL also for none.
-static void *make(bytecode *code, uint64_t count, size_t size)
+static void *make(hone_bytecode *code, uint64_t count, size_t size)
 {
     void *array = count > 0 ? hone_alloc_array(&code->allocator, (size_t)count, size) : NULL;
     code->failed |= count > 0 && array == NULL;
@@ -75,9 +75,9 @@ static void *make(bytecode *code, uint64_t count, size_t size)
 }
 
 // Sizes stand before the strings, that of the last string first; each string ends with a byte of zero.
-static bool read_strings(bytecode *code)
+static bool read_strings(hone_bytecode *code)
 {
-    cursor c = cursor_of(code->sections[SECTION_STRINGS]);
+    hone_cursor c = cursor_of(code->sections[SECTION_STRINGS]);
     uint64_t count, size;
     if (!take_count(&c, &count)) return false;
     code->strings = make(code, count, sizeof *code->strings);
@@ -92,16 +92,16 @@ static bool read_strings(bytecode *code)
     return end == c.at;
 }
 
-static hone_view string_at(const bytecode *code, uint64_t index)
+static hone_view string_at(const hone_bytecode *code, uint64_t index)
 {
     return index < code->string_count ? code->strings[index] : (hone_view){0};
 }
 
-static bytecode_dialect dialect_of(hone_view name)
+static hone_bytecode_dialect dialect_of(hone_view name)
 {
     static const struct {
         const char *name;
-        bytecode_dialect dialect;
+        hone_bytecode_dialect dialect;
     } known[] = {
         {"builtin", DIALECT_BUILTIN}, {"func", DIALECT_FUNC}, {"stablehlo", DIALECT_STABLEHLO}, {"vhlo", DIALECT_VHLO}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -109,18 +109,18 @@ static bytecode_dialect dialect_of(hone_view name)
     return DIALECT_OTHER;
 }
 
-static bool read_dialect(bytecode *code, cursor *c, bytecode_dialect *out)
+static bool read_dialect(hone_bytecode *code, hone_cursor *c, hone_bytecode_dialect *out)
 {
     uint64_t name, number;
     bool versioned = false, clipped;
     hone_view ignored;
     bool sound = code->version == 0 ? hone_bytecode_varint(c, &name) : hone_bytecode_flagged(c, &name, &versioned);
-    if (!sound || (versioned && !hone_bytecode_section(c, &number, &ignored, &clipped))) return false;
+    if (!sound || (versioned && !hone_bytecode_find_section(c, &number, &ignored, &clipped))) return false;
     *out = dialect_of(string_at(code, name));
     return true;
 }
 
-static bool read_name(bytecode *code, cursor *c, bytecode_dialect dialect)
+static bool read_name(hone_bytecode *code, hone_cursor *c, hone_bytecode_dialect dialect)
 {
     uint64_t name;
     bool registered;
@@ -132,9 +132,9 @@ static bool read_name(bytecode *code, cursor *c, bytecode_dialect dialect)
 }
 
 // Names of operations stand in groups of a dialect, up to the section's end.
-static bool read_dialects(bytecode *code)
+static bool read_dialects(hone_bytecode *code)
 {
-    cursor c = cursor_of(code->sections[SECTION_DIALECTS]);
+    hone_cursor c = cursor_of(code->sections[SECTION_DIALECTS]);
     uint64_t count, ignored, dialect;
     if (!take_count(&c, &count)) return false;
     code->dialects = make(code, count, sizeof *code->dialects);
@@ -153,7 +153,8 @@ static bool read_dialects(bytecode *code)
 }
 
 // Where entries stand, in groups of a dialect; *entries moves over them.
-static bool read_entries(bytecode *code, cursor *c, cursor *entries, bytecode_entry *out, size_t total)
+static bool read_entries(
+    hone_bytecode *code, hone_cursor *c, hone_cursor *entries, hone_bytecode_entry *out, size_t total)
 {
     uint64_t dialect, count, size;
     for (size_t done = 0; out != NULL && done < total;) {
@@ -161,7 +162,7 @@ static bool read_entries(bytecode *code, cursor *c, cursor *entries, bytecode_en
             count > total - done)
             return false;
         for (; count > 0; count--, done++) {
-            bytecode_entry *entry = &out[done];
+            hone_bytecode_entry *entry = &out[done];
             entry->dialect = code->dialects[dialect];
             if (!hone_bytecode_flagged(c, &size, &entry->encoded) || size > (uint64_t)(entries->end - entries->at))
                 return false;
@@ -172,9 +173,9 @@ static bool read_entries(bytecode *code, cursor *c, cursor *entries, bytecode_en
     return true;
 }
 
-static bool read_attributes_and_types(bytecode *code)
+static bool read_attributes_and_types(hone_bytecode *code)
 {
-    cursor c = cursor_of(code->sections[SECTION_OFFSETS]), entries = cursor_of(code->sections[SECTION_ENTRIES]);
+    hone_cursor c = cursor_of(code->sections[SECTION_OFFSETS]), entries = cursor_of(code->sections[SECTION_ENTRIES]);
     uint64_t attributes, types;
     if (!hone_bytecode_varint(&c, &attributes) || !hone_bytecode_varint(&c, &types)) return false;
     uint64_t left = (uint64_t)(c.end - c.at);
@@ -187,9 +188,9 @@ static bool read_attributes_and_types(bytecode *code)
            read_entries(code, &c, &entries, code->types, code->type_count);
 }
 
-static bool read_properties(bytecode *code)
+static bool read_properties(hone_bytecode *code)
 {
-    cursor c = cursor_of(code->sections[SECTION_PROPERTIES]);
+    hone_cursor c = cursor_of(code->sections[SECTION_PROPERTIES]);
     uint64_t count, size;
     if (c.at == c.end) return true;
     if (!take_count(&c, &count)) return false;
@@ -202,39 +203,39 @@ static bool read_properties(bytecode *code)
     return true;
 }
 
-static bool read_sections(bytecode *code, cursor c)
+static bool read_sections(hone_bytecode *code, hone_cursor c)
 {
     uint64_t number;
     bool clipped = false;
     hone_view section;
     while (c.at < c.end && !clipped) {
-        if (!hone_bytecode_section(&c, &number, &section, &clipped)) return false;
+        if (!hone_bytecode_find_section(&c, &number, &section, &clipped)) return false;
         code->sections[number] = section;
     }
     return !clipped;
 }
 
-static bool take_head(cursor *c, uint64_t *out_version, hone_view *out_producer)
+static bool take_head(hone_cursor *c, uint64_t *out_version, hone_view *out_producer)
 {
     return accept(c, "ML\xefR") && hone_bytecode_varint(c, out_version) && take_text(c, out_producer);
 }
 
 bool hone_bytecode_head(hone_view bytes, uint64_t *out_version, hone_view *out_producer)
 {
-    cursor c = cursor_of(bytes);
+    hone_cursor c = cursor_of(bytes);
     return take_head(&c, out_version, out_producer);
 }
 
-void hone_bytecode_open(const hone_allocator *allocator, hone_view bytes, bytecode *out)
+void hone_bytecode_open(const hone_allocator *allocator, hone_view bytes, hone_bytecode *out)
 {
-    *out = (bytecode){.allocator = *allocator};
-    cursor c = cursor_of(bytes);
+    *out = (hone_bytecode){.allocator = *allocator};
+    hone_cursor c = cursor_of(bytes);
     bool sound = take_head(&c, &out->version, &out->producer) && read_sections(out, c);
     out->cut =
         !sound || !read_strings(out) || !read_dialects(out) || !read_attributes_and_types(out) || !read_properties(out);
 }
 
-void hone_bytecode_close(bytecode *code)
+void hone_bytecode_close(hone_bytecode *code)
 {
     void *const arrays[] = {code->strings,       code->names,      code->properties, code->dialects,
                             code->name_dialects, code->attributes, code->types};

@@ -15,7 +15,7 @@ static void push(pending *p, uint64_t location)
 }
 
 // The locations of a list, the first of them to be looked into first.
-static void push_list(pending *p, cursor c, uint64_t count)
+static void push_list(pending *p, hone_cursor c, uint64_t count)
 {
     size_t first = p->count;
     uint64_t location;
@@ -28,17 +28,17 @@ static void push_list(pending *p, cursor c, uint64_t count)
     }
 }
 
-// The path of a location: the first name with a label on the way from the outermost name inwards, callees before callers, else
-// the first name. Steps are bounded: a damaged file's locations may go in circles.
-hone_view hone_bytecode_path(const bytecode *code, const hone_graph *graph, uint64_t location)
+// The path of a location: the first name with a label on the way from the outermost name inwards, callees before
+// callers, else the first name. Steps are bounded: a damaged file's locations may go in circles.
+hone_view hone_bytecode_path(const hone_bytecode *code, const hone_graph *graph, uint64_t location)
 {
     pending p = {.count = 0};
     hone_view path = {0};
     push(&p, location);
     for (int steps = 0; p.count > 0 && steps < LOCATION_STEPS; steps++) {
-        cursor c;
+        hone_cursor c;
         uint64_t number;
-        bytecode_kind kind = hone_bytecode_attribute(code, p.locations[--p.count], &c);
+        hone_bytecode_kind kind = hone_bytecode_attribute(code, p.locations[--p.count], &c);
         if (kind == KIND_CALL_SITE) push_list(&p, c, 2);
         if (kind == KIND_FUSED && hone_bytecode_varint(&c, &number)) push_list(&p, c, number);
         if (kind != KIND_NAME || !hone_bytecode_varint(&c, &number)) continue;
@@ -52,9 +52,9 @@ hone_view hone_bytecode_path(const bytecode *code, const hone_graph *graph, uint
 }
 
 // Names that no operation stands under any more: merged operations have left them in the tables.
-void hone_bytecode_keep_loose(const bytecode *code, hone_graph *graph)
+void hone_bytecode_keep_loose(const hone_bytecode *code, hone_graph *graph)
 {
-    cursor c;
+    hone_cursor c;
     uint64_t name;
     for (uint64_t i = 0; i < code->attribute_count; i++) {
         if (hone_bytecode_attribute(code, i, &c) != KIND_NAME || !hone_bytecode_varint(&c, &name)) continue;

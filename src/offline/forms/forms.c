@@ -52,7 +52,7 @@ static bool is_binary(hone_view bytes)
 
 static hone_view first_line(hone_view text)
 {
-    cursor c = cursor_of(text);
+    hone_cursor c = cursor_of(text);
     while (c.at < c.end) {
         hone_view line = take_line(&c);
         while (line.size > 0 && (*line.data == ' ' || *line.data == '\t' || *line.data == '\r'))
@@ -165,7 +165,7 @@ static bool is_comment(hone_view text, const char *at)
 {
     const char *start = at - text.data > FAR ? at - FAR : text.data;
     const char *end_before = memrchr(start, '\n', (size_t)(at - start));
-    cursor line = {end_before != NULL ? end_before + 1 : start, at};
+    hone_cursor line = {end_before != NULL ? end_before + 1 : start, at};
     skip_spaces(&line);
     if (accept(&line, "//")) return true;
     const char *open = find_text(view_between(line.at, at), "/*");

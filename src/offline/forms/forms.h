@@ -1,4 +1,5 @@
-// The forms that a lowered program comes in: told by what the bytes hold, taken out of what they are wrapped in, and read into a graph.
+// The forms that a lowered program comes in: told by what the bytes hold, taken out of what they are wrapped in, and
+// read into a graph.
 #ifndef HONE_OFFLINE_FORMS_FORMS_H
 #define HONE_OFFLINE_FORMS_FORMS_H
 
@@ -22,13 +23,14 @@ typedef struct hone_program_bytes {
 } hone_program_bytes;
 
 // Unpacks and tells the form. out->unpacked is initialised with the allocator, also on failure.
-// Returns: HONE_OK; HONE_UNSUPPORTED (a known form that is not read, by name); HONE_CORRUPT (no form that is known; too large);
+// Returns: HONE_OK; HONE_UNSUPPORTED (a known form that is not read, by name); HONE_CORRUPT (no form that is known; too
+// large);
 //          HONE_OUT_OF_MEMORY.
 hone_status hone_program_open(
     const hone_allocator *allocator, const char *name, hone_view bytes, hone_program_bytes *out, hone_error *err);
 
-// True when a label that begins at `label` stands in a string that says where an operation comes from: in no comment, and in no string
-// that is something else.
+// True when a label that begins at `label` stands in a string that says where an operation comes from: in no comment,
+// and in no string that is something else.
 bool hone_form_names_place(hone_view text, const char *label);
 
 void hone_stablehlo_read(hone_view text, hone_graph *graph);
@@ -36,7 +38,7 @@ void hone_hlo_read(hone_view text, hone_graph *graph);
 void hone_hlo_proto_read(hone_view bytes, hone_graph *graph);
 void hone_bytecode_read(hone_view bytes, hone_graph *graph);
 // What an operation of StableHLO does with its region of that number.
-graph_role hone_stablehlo_role(uint32_t opcode, uint32_t number);
+hone_graph_role hone_stablehlo_role(uint32_t opcode, uint32_t number);
 // The bytecode that a blob of jax.export holds; empty: it is none. out_cut: its end is not there.
 hone_view hone_jax_export_module(hone_view bytes, bool *out_cut);
 // True for the line that HLO text begins with.

@@ -1,4 +1,5 @@
-// Reads HloModuleProto, what XLA writes before and after optimisation: computations of instructions that name each other by number.
+// Reads HloModuleProto, what XLA writes before and after optimisation: computations of instructions that name each
+// other by number.
 // The numbers of the fields are those of xla/service/hlo.proto and xla/xla_data.proto.
 #include "offline/forms/hlo_proto.h"
 
@@ -17,7 +18,7 @@ enum { MAP_ENTRY = 1, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 typedef struct reference {
     uint32_t op;
     uint64_t number;
-    graph_role role;
+    hone_graph_role role;
 } reference;
 
 // What is written of messages.
@@ -68,14 +69,14 @@ static const uint8_t part_of_field[] = {
 
 // Numbers of a repeated field, packed or each with its tag.
 typedef struct numbers {
-    cursor packed; // of the field at hand
-    cursor fields; // behind it
+    hone_cursor packed; // of the field at hand
+    hone_cursor fields; // behind it
     uint64_t field;
     size_t left; // fields of that number behind it
 } numbers;
 
 // Takes another field of the number, which ends at the cursor.
-static void add_numbers(numbers *n, const wire_field *field, cursor behind)
+static void add_numbers(numbers *n, const hone_wire_field *field, hone_cursor behind)
 {
     if (n->field == 0)
         *n = (numbers){.packed = cursor_of(field->bytes), .fields = behind, .field = field->number};
@@ -86,7 +87,7 @@ static void add_numbers(numbers *n, const wire_field *field, cursor behind)
 static bool next_number(numbers *n, uint64_t *out)
 {
     for (; n->packed.at == n->packed.end && n->left > 0; n->left--) {
-        wire_field field = {0};
+        hone_wire_field field = {0};
         while (field.number != n->field && wire_next(&n->fields, &field))
             ;
         n->packed = cursor_of(field.bytes);
@@ -117,8 +118,8 @@ static hone_view text_of(reader *r, text_kind kind, hone_view message)
 // The first field of that number and of bytes; empty: there is none.
 static hone_view find_bytes(hone_view message, uint64_t number)
 {
-    cursor c = cursor_of(message);
-    wire_field field;
+    hone_cursor c = cursor_of(message);
+    hone_wire_field field;
     while (wire_next(&c, &field))
         if (field.number == number && field.type == WIRE_BYTES) return field.bytes;
     return (hone_view){0};
@@ -126,8 +127,8 @@ static hone_view find_bytes(hone_view message, uint64_t number)
 
 static hone_view read_payload(const reader *r, hone_view payload)
 {
-    cursor c = cursor_of(payload);
-    wire_field field;
+    hone_cursor c = cursor_of(payload);
+    hone_wire_field field;
     hone_view value = {0};
     while (wire_next(&c, &field)) {
         if (field.number == PAYLOAD_VALUE && field.type == WIRE_BYTES) value = field.bytes;
@@ -140,12 +141,12 @@ static hone_view read_payload(const reader *r, hone_view payload)
 // The values of the frontend attributes that hone looks at; others may be many.
 static void read_frontend(reader *r, uint32_t op, hone_view attributes, hone_view *out_label)
 {
-    cursor c = cursor_of(attributes);
-    wire_field field;
+    hone_cursor c = cursor_of(attributes);
+    hone_wire_field field;
     while (wire_next(&c, &field)) {
         if (field.number != MAP_ENTRY || field.type != WIRE_BYTES) continue;
         hone_view key = find_bytes(field.bytes, ENTRY_KEY), value = find_bytes(field.bytes, ENTRY_VALUE);
-        graph_detail *detail = hone_view_is(key, "hone_call") ? hone_graph_detail(r->graph, op) : NULL;
+        hone_graph_detail *detail = hone_view_is(key, "hone_call") ? hone_graph_edit_detail(r->graph, op) : NULL;
         if (detail != NULL) detail->call = value;
         if (hone_view_is(key, "hone_label") || hone_view_is(key, "xla_metadata_payload")) *out_label = value;
     }
@@ -154,8 +155,8 @@ static void read_frontend(reader *r, uint32_t op, hone_view attributes, hone_vie
 static void read_place(reader *r, uint32_t op, const instruction *in)
 {
     hone_view metadata = in->parts[PART_METADATA], path = {0}, label = {0};
-    cursor c = cursor_of(metadata);
-    wire_field field;
+    hone_cursor c = cursor_of(metadata);
+    hone_wire_field field;
     while (wire_next(&c, &field)) {
         if (field.number == METADATA_OP_NAME && field.type == WIRE_BYTES) path = field.bytes;
         if (field.number == METADATA_PAYLOAD && field.type == WIRE_BYTES) label = read_payload(r, field.bytes);
@@ -165,10 +166,10 @@ static void read_place(reader *r, uint32_t op, const instruction *in)
     if (call.size > 0) hone_graph_keep_call(r->graph, op, call);
     if (own.size > 0) label = own;
     read_frontend(r, op, in->parts[PART_ATTRIBUTES], &label);
-    if (path.size + label.size > 0) r->graph->ops[op].place = hone_graph_place(r->graph, path, label);
+    if (path.size + label.size > 0) r->graph->ops[op].place = hone_graph_place_of(r->graph, path, label);
 }
 
-static void refer(reader *r, uint32_t op, uint64_t number, graph_role role)
+static void refer(reader *r, uint32_t op, uint64_t number, hone_graph_role role)
 {
     hone_graph *g = r->graph;
     if (!hone_grow(&g->allocator, &r->references, &r->reference_capacity, r->reference_count + 1, sizeof(reference))) {
@@ -179,7 +180,7 @@ static void refer(reader *r, uint32_t op, uint64_t number, graph_role role)
 }
 
 // What an instruction does with the computation of that place among those that it names.
-static graph_role role_of(const reader *r, uint32_t opcode, size_t index)
+static hone_graph_role role_of(const reader *r, uint32_t opcode, size_t index)
 {
     if (opcode == OPCODE_WHILE) return index == 0 ? GRAPH_LOOP : GRAPH_CONDITION;
     if (opcode == OPCODE_CONDITIONAL) return GRAPH_BRANCH;
@@ -209,7 +210,7 @@ static void read_details(reader *r, uint32_t op, const instruction *in)
     hone_view literal = in->parts[PART_LITERAL], direction = in->parts[PART_DIRECTION];
     bool numbered = opcode == OPCODE_PARAMETER || opcode == OPCODE_GET_TUPLE_ELEMENT, loop = opcode == OPCODE_WHILE;
     if (!numbered && !loop && literal.size == 0 && direction.size == 0) return;
-    graph_detail *detail = hone_graph_detail(r->graph, op);
+    hone_graph_detail *detail = hone_graph_edit_detail(r->graph, op);
     if (detail == NULL) return;
     if (numbered) detail->number = (int64_t)in->number;
     if (loop) detail->number = hone_hlo_trip_count(in->parts[PART_CONFIG]);
@@ -223,9 +224,9 @@ static void read_details(reader *r, uint32_t op, const instruction *in)
 static bool split_instruction(hone_view message, instruction *out)
 {
     *out = (instruction){0};
-    cursor c = cursor_of(message);
+    hone_cursor c = cursor_of(message);
     while (c.at < c.end) {
-        wire_field field;
+        hone_wire_field field;
         if (!wire_next(&c, &field) || field.clipped) return false;
         if (field.number == INSTRUCTION_OPERAND) add_numbers(&out->operands, &field, c);
         if (field.number == INSTRUCTION_CALLED) add_numbers(&out->called, &field, c);
@@ -254,13 +255,13 @@ static bool read_instruction(reader *r, uint32_t body, hone_view message)
     return !g->failed;
 }
 
-static bool read_computation(reader *r, const wire_field *message)
+static bool read_computation(reader *r, const hone_wire_field *message)
 {
     hone_graph *g = r->graph;
     uint32_t body = hone_graph_add_body(g, (hone_view){0});
     hone_names_clear(&r->values);
-    cursor c = cursor_of(message->bytes);
-    wire_field field, root = {0};
+    hone_cursor c = cursor_of(message->bytes);
+    hone_wire_field field, root = {0};
     bool sound = body != HONE_GRAPH_NONE;
     while (sound && wire_next(&c, &field)) {
         bool bytes = field.type == WIRE_BYTES;
@@ -278,8 +279,8 @@ static bool read_computation(reader *r, const wire_field *message)
 // What must be known before the first instruction is read.
 static void look_ahead(reader *r, hone_view module)
 {
-    cursor c = cursor_of(module);
-    wire_field field;
+    hone_cursor c = cursor_of(module);
+    hone_wire_field field;
     while (wire_next(&c, &field)) {
         bool bytes = field.type == WIRE_BYTES && !field.clipped;
         if (field.number == MODULE_SCHEDULE) r->graph->optimised = true;
@@ -291,8 +292,8 @@ static void look_ahead(reader *r, hone_view module)
 static void read_module(reader *r, hone_view module)
 {
     hone_graph *g = r->graph;
-    cursor c = cursor_of(module);
-    wire_field field;
+    hone_cursor c = cursor_of(module);
+    hone_wire_field field;
     look_ahead(r, module);
     uint32_t entry = HONE_GRAPH_NONE;
     while (!g->failed && wire_next(&c, &field)) {
@@ -337,8 +338,8 @@ void hone_hlo_proto_read(hone_view bytes, hone_graph *graph)
 
 static bool is_computation(hone_view message)
 {
-    cursor c = cursor_of(message);
-    wire_field field;
+    hone_cursor c = cursor_of(message);
+    hone_wire_field field;
     while (wire_next(&c, &field)) {
         if (field.number == COMPUTATION_NAME && field.type == WIRE_BYTES) continue;
         if (field.number != COMPUTATION_INSTRUCTION || field.type != WIRE_BYTES) return false;
@@ -350,8 +351,8 @@ static bool is_computation(hone_view message)
 
 static bool is_module(hone_view message)
 {
-    cursor c = cursor_of(message);
-    wire_field field;
+    hone_cursor c = cursor_of(message);
+    hone_wire_field field;
     while (wire_next(&c, &field))
         if (field.number == MODULE_COMPUTATION && field.type == WIRE_BYTES) return is_computation(field.bytes);
     return false;
@@ -359,8 +360,8 @@ static bool is_module(hone_view message)
 
 hone_view hone_hlo_proto_module(hone_view bytes)
 {
-    // HloProto, HloSnapshot, HloModuleProtoWithConfig have what they wrap in their first field. The innermost is taken: other fields
-    // of a wrapping may look like computations.
+    // HloProto, HloSnapshot, HloModuleProtoWithConfig have what they wrap in their first field. The innermost is taken:
+    // other fields of a wrapping may look like computations.
     hone_view module = {0};
     for (int depth = 0; depth <= WRAPPINGS_MAX; depth++) {
         if (is_module(bytes)) module = bytes;

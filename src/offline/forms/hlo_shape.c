@@ -27,7 +27,7 @@ static const hone_dtype_info *dtype_of(uint64_t element_type)
 
 static void read_dims(hone_view packed, shape *out)
 {
-    cursor c = cursor_of(packed);
+    hone_cursor c = cursor_of(packed);
     uint64_t dim;
     while (wire_varint(&c, &dim)) {
         out->odd |= out->ndim == DIMS_MAX;
@@ -37,8 +37,8 @@ static void read_dims(hone_view packed, shape *out)
 
 static void read_shape(hone_view message, shape *out)
 {
-    cursor c = cursor_of(message);
-    wire_field field;
+    hone_cursor c = cursor_of(message);
+    hone_wire_field field;
     *out = (shape){0};
     while (wire_next(&c, &field)) {
         if (field.number == SHAPE_TYPE) out->dtype = dtype_of(field.integer);
@@ -85,7 +85,7 @@ static const element_field *find_element_field(hone_dtype_id dtype)
 static size_t print_element(const element_field *element, hone_view bytes, char out[HONE_NUMBER_SIZE])
 {
     const hone_dtype_info *info = hone_dtype_info_of(element->dtype);
-    cursor c = cursor_of(bytes);
+    hone_cursor c = cursor_of(bytes);
     uint64_t value;
     if (element->varint) {
         if (!wire_varint(&c, &value) || c.at < c.end) return 0;
@@ -100,8 +100,8 @@ static size_t print_element(const element_field *element, hone_view bytes, char 
 
 hone_view hone_hlo_proto_literal(hone_arena *arena, hone_view literal)
 {
-    cursor c = cursor_of(literal);
-    wire_field field;
+    hone_cursor c = cursor_of(literal);
+    hone_wire_field field;
     shape s = {0};
     const element_field *element = NULL;
     while (wire_next(&c, &field)) {

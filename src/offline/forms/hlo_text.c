@@ -7,7 +7,7 @@
 typedef struct reference {
     uint32_t op;
     hone_view name;
-    graph_role role;
+    hone_graph_role role;
 } reference;
 
 typedef struct reader {
@@ -20,7 +20,7 @@ typedef struct reader {
     hone_view path, attribute; // of the instruction at hand: where it came from, and what else may hold labels
 } reader;
 
-static void refer(reader *r, uint32_t op, hone_view name, graph_role role)
+static void refer(reader *r, uint32_t op, hone_view name, hone_graph_role role)
 {
     hone_graph *g = r->graph;
     if (!hone_grow(&g->allocator, &r->references, &r->reference_capacity, r->reference_count + 1, sizeof(reference))) {
@@ -41,7 +41,7 @@ static void resolve_references(reader *r)
 // What the attributes of an instruction say about the computations that they name.
 typedef struct attribute_role {
     hone_view name;
-    graph_role role;
+    hone_graph_role role;
 } attribute_role;
 
 static const attribute_role attribute_roles[] = {
@@ -52,7 +52,7 @@ static const attribute_role attribute_roles[] = {
 };
 
 // A call before optimisation is the program's own; after it, one that XLA made around a piece of work.
-static graph_role role_of(const reader *r, const graph_op *op, const attribute_role *row)
+static hone_graph_role role_of(const reader *r, const hone_graph_op *op, const attribute_role *row)
 {
     bool call = op->opcode == OPCODE_CALL;
     if (row->role == GRAPH_APPLIED && call) return r->graph->optimised ? GRAPH_FUSION : GRAPH_CALL;
@@ -60,9 +60,9 @@ static graph_role role_of(const reader *r, const graph_op *op, const attribute_r
 }
 
 // "%name" or "{%name, %name}".
-static void read_computations(reader *r, uint32_t op, hone_view value, graph_role role)
+static void read_computations(reader *r, uint32_t op, hone_view value, hone_graph_role role)
 {
-    cursor c = cursor_of(value);
+    hone_cursor c = cursor_of(value);
     while (c.at < c.end) {
         hone_view name = take_name(&c);
         if (name.size > 0)
@@ -81,7 +81,7 @@ static bool ends_with(const char *start, const char *end, const char *what)
 // metadata={op_type="..." op_name="..." metadata_payload="..." ...}
 static void read_metadata(reader *r, hone_view value)
 {
-    cursor c = cursor_of(value);
+    hone_cursor c = cursor_of(value);
     while (c.at < c.end) {
         const char *start = c.at, *quote = memchr(start, '"', (size_t)(c.end - start));
         if (quote == NULL) break;
@@ -123,13 +123,13 @@ static void read_own(reader *r, uint32_t op, hone_view value)
 
 static void keep_number(reader *r, uint32_t op, int64_t number)
 {
-    graph_detail *detail = hone_graph_detail(r->graph, op);
+    hone_graph_detail *detail = hone_graph_edit_detail(r->graph, op);
     if (detail != NULL) detail->number = number;
 }
 
 static void keep_literal(reader *r, uint32_t op, hone_view literal)
 {
-    graph_detail *detail = hone_graph_detail(r->graph, op);
+    hone_graph_detail *detail = hone_graph_edit_detail(r->graph, op);
     if (detail != NULL) detail->literal = literal;
 }
 
@@ -156,7 +156,7 @@ static void read_attribute(reader *r, uint32_t op, hone_view name, hone_view val
     if (hone_view_is(name, "index") && opcode == OPCODE_GET_TUPLE_ELEMENT) keep_number(r, op, count_in(value));
 }
 
-static hone_view take_value(cursor *c)
+static hone_view take_value(hone_cursor *c)
 {
     const char *start = c->at;
     if (peek(c) == '{')
@@ -168,7 +168,7 @@ static hone_view take_value(cursor *c)
     return view_between(start, c->at);
 }
 
-static void read_attributes(reader *r, uint32_t op, cursor c)
+static void read_attributes(reader *r, uint32_t op, hone_cursor c)
 {
     while (c.at < c.end) {
         skip_spaces(&c);
@@ -197,7 +197,7 @@ static void read_operand(reader *r, hone_view text)
 // The inside of an instruction's parentheses, split at its commas.
 static void read_operands(reader *r, hone_view text)
 {
-    cursor c = cursor_of(text);
+    hone_cursor c = cursor_of(text);
     const char *start = c.at;
     while (c.at < c.end) {
         char b = *c.at;
@@ -219,7 +219,7 @@ static void read_operands(reader *r, hone_view text)
     read_operand(r, view_between(start, c.end));
 }
 
-static hone_view take_type(cursor *c)
+static hone_view take_type(hone_cursor *c)
 {
     const char *start = c->at;
     if (peek(c) == '(') skip_brackets(c);
@@ -242,7 +242,7 @@ static void read_inside(reader *r, uint32_t op, hone_view inside)
 // "  ROOT %name = f32[2]{0} add(%a, %b), metadata={...}"
 static void read_instruction(reader *r, hone_view line)
 {
-    cursor c = cursor_of(line);
+    hone_cursor c = cursor_of(line);
     skip_spaces(&c);
     bool root = accept(&c, "ROOT ");
     accept(&c, "%");
@@ -261,7 +261,7 @@ static void read_instruction(reader *r, hone_view line)
     r->path = r->attribute = (hone_view){0};
     read_attributes(r, op, c);
     if (r->path.size + r->attribute.size > 0)
-        r->graph->ops[op].place = hone_graph_place(r->graph, r->path, r->attribute);
+        r->graph->ops[op].place = hone_graph_place_of(r->graph, r->path, r->attribute);
     hone_names_put(&r->values, 0, name, hone_graph_add_value(r->graph, op, type));
     if (root) r->graph->bodies[r->body].result = op;
 }
@@ -269,7 +269,7 @@ static void read_instruction(reader *r, hone_view line)
 // "ENTRY %main.5 (q: f32[2]) -> f32[2] {" or "region_0.1 {"
 static void open_computation(reader *r, hone_view line)
 {
-    cursor c = cursor_of(line);
+    hone_cursor c = cursor_of(line);
     accept(&c, "ENTRY ");
     accept(&c, "%");
     hone_view name = take_name(&c);
@@ -297,7 +297,7 @@ static void read_line(reader *r, hone_view line)
 
 bool hone_graph_is_hlo_head(hone_view line)
 {
-    cursor c = cursor_of(line);
+    hone_cursor c = cursor_of(line);
     return accept(&c, "HloModule ");
 }
 
@@ -308,7 +308,7 @@ void hone_hlo_read(hone_view text, hone_graph *graph)
     graph->end = text.data + text.size;
     hone_names_init(&r.values, &graph->allocator);
     hone_names_init(&r.computations, &graph->allocator);
-    cursor c = cursor_of(text);
+    hone_cursor c = cursor_of(text);
     while (c.at < c.end && !graph->failed)
         read_line(&r, take_line(&c));
     graph->cut = r.body != HONE_GRAPH_NONE;

@@ -1,8 +1,8 @@
 // Reads StableHLO text with locations, as MLIR prints it: one operation a statement, regions in braces, and
 // locations under names that are defined at the end of the text.
 //
-// This is no full parser of MLIR: of a statement it takes the names of values, the symbol that is called, the types behind
-// the last " : " and the location, in the printed form of an operation or in the generic one.
+// This is no full parser of MLIR: of a statement it takes the names of values, the symbol that is called, the types
+// behind the last " : " and the location, in the printed form of an operation or in the generic one.
 #include "offline/forms/stablehlo.h"
 
 #include "offline/forms/forms.h"
@@ -11,7 +11,7 @@ enum { DEPTH_MAX = 4096 };
 
 // --- pieces
 
-static stablehlo_frame *top(stablehlo_reader *r)
+static hone_stablehlo_frame *top(hone_stablehlo_reader *r)
 {
     return &r->frames[r->frame_count - 1];
 }
@@ -25,7 +25,7 @@ static hone_view bare_opcode(hone_view name)
 
 // --- statements
 
-static void push_frame(stablehlo_reader *r, const stablehlo_statement *owner, uint32_t body)
+static void push_frame(hone_stablehlo_reader *r, const hone_stablehlo_statement *owner, uint32_t body)
 {
     hone_graph *g = r->graph;
     bool room = r->frame_count < DEPTH_MAX &&
@@ -36,7 +36,8 @@ static void push_frame(stablehlo_reader *r, const stablehlo_statement *owner, ui
         g->cut = true;
         return;
     }
-    r->frames[r->frame_count++] = (stablehlo_frame){.owner = *owner, .body = body, .last = {.op = HONE_GRAPH_NONE}};
+    r->frames[r->frame_count++] =
+        (hone_stablehlo_frame){.owner = *owner, .body = body, .last = {.op = HONE_GRAPH_NONE}};
 }
 
 static const bool applied_opcodes[OPCODE_COUNT] = {
@@ -50,7 +51,7 @@ static const bool applied_opcodes[OPCODE_COUNT] = {
     [OPCODE_MAP] = true,
 };
 
-graph_role hone_stablehlo_role(uint32_t opcode, uint32_t number)
+hone_graph_role hone_stablehlo_role(uint32_t opcode, uint32_t number)
 {
     if (opcode == OPCODE_WHILE) return number == 0 ? GRAPH_CONDITION : GRAPH_LOOP;
     if (opcode == OPCODE_CASE || opcode == OPCODE_IF) return GRAPH_BRANCH;
@@ -58,9 +59,9 @@ graph_role hone_stablehlo_role(uint32_t opcode, uint32_t number)
 }
 
 // Inside of a loop its states have names of their own, the same in the condition and in the loop.
-static void name_states(stablehlo_reader *r, const stablehlo_statement *s, uint32_t body)
+static void name_states(hone_stablehlo_reader *r, const hone_stablehlo_statement *s, uint32_t body)
 {
-    cursor names = cursor_of(s->states), types = cursor_of(hone_stablehlo_without_parentheses(s->types));
+    hone_cursor names = cursor_of(s->states), types = cursor_of(hone_stablehlo_without_parentheses(s->types));
     while (names.at < names.end) {
         if (*names.at != '%') {
             names.at++;
@@ -77,7 +78,7 @@ static void name_states(stablehlo_reader *r, const stablehlo_statement *s, uint3
 }
 
 // The cursor stands at the region's brace.
-static void open_region(stablehlo_reader *r, stablehlo_statement *s)
+static void open_region(hone_stablehlo_reader *r, hone_stablehlo_statement *s)
 {
     r->c.at++;
     if (s->op == HONE_GRAPH_NONE) {
@@ -92,7 +93,7 @@ static void open_region(stablehlo_reader *r, stablehlo_statement *s)
     push_frame(r, s, body);
 }
 
-static void end_statement(stablehlo_reader *r, stablehlo_statement *s, stablehlo_stop stopped)
+static void end_statement(hone_stablehlo_reader *r, hone_stablehlo_statement *s, hone_stablehlo_stop stopped)
 {
     if (stopped == STOP_REGION) {
         open_region(r, s);
@@ -104,11 +105,11 @@ static void end_statement(stablehlo_reader *r, stablehlo_statement *s, stablehlo
 }
 
 // Parameters: "%arg0: tensor<2xf32> loc("q"), %arg1: ..." from the parenthesis at the cursor.
-static void read_parameters(stablehlo_reader *r, uint32_t body)
+static void read_parameters(hone_stablehlo_reader *r, uint32_t body)
 {
-    cursor all = r->c;
+    hone_cursor all = r->c;
     skip_brackets(&r->c);
-    cursor c = {all.at + 1, r->c.at};
+    hone_cursor c = {all.at + 1, r->c.at};
     while (c.at < c.end) {
         if (*c.at == '"') {
             skip_string(&c);
@@ -128,9 +129,9 @@ static void read_parameters(stablehlo_reader *r, uint32_t body)
 }
 
 // func.func public @main(%arg0: ...) -> ... {
-static void read_function(stablehlo_reader *r)
+static void read_function(hone_stablehlo_reader *r)
 {
-    cursor *c = &r->c;
+    hone_cursor *c = &r->c;
     while (c->at < c->end && *c->at != '@' && *c->at != '\n')
         c->at++;
     if (peek(c) != '@') return;
@@ -140,24 +141,24 @@ static void read_function(stablehlo_reader *r)
     uint32_t body = hone_graph_add_body(r->graph, symbol);
     hone_names_put(&r->functions, 0, symbol, body);
     if (peek(c) == '(') read_parameters(r, body);
-    stablehlo_statement s = {.op = HONE_GRAPH_NONE};
+    hone_stablehlo_statement s = {.op = HONE_GRAPH_NONE};
     if (hone_stablehlo_rest(r, &s) != STOP_REGION) return;
     c->at++;
     push_frame(r, &s, body);
 }
 
 // Statements outside of any function (a fragment of a program) stand in a body of their own.
-uint32_t hone_stablehlo_body(stablehlo_reader *r)
+uint32_t hone_stablehlo_body(hone_stablehlo_reader *r)
 {
     if (r->frame_count > 0) return top(r)->body;
-    stablehlo_statement none = {.op = HONE_GRAPH_NONE};
+    hone_stablehlo_statement none = {.op = HONE_GRAPH_NONE};
     uint32_t body = hone_graph_add_body(r->graph, (hone_view){0});
     push_frame(r, &none, body);
     r->fragment = true;
     return body;
 }
 
-static hone_view line_at(cursor c)
+static hone_view line_at(hone_cursor c)
 {
     return take_line(&c);
 }
@@ -166,7 +167,7 @@ static hone_view line_at(cursor c)
 static hone_view find_direction(hone_view line)
 {
     const char *generic = find_text(line, "<comparison_direction ");
-    cursor c = cursor_of(line);
+    hone_cursor c = cursor_of(line);
     if (generic != NULL) c.at = generic + strlen("<comparison_direction ");
     skip_spaces(&c);
     return take_name(&c);
@@ -176,7 +177,7 @@ static hone_view find_direction(hone_view line)
 static hone_view find_dense(hone_view line)
 {
     static const char mark[] = "dense<", usual[] = " dense<";
-    cursor c = cursor_of(line);
+    hone_cursor c = cursor_of(line);
     const char *dense = accept(&c, usual) ? line.data + 1 : find_text(line, mark);
     if (dense == NULL) return (hone_view){0};
     const char *start = dense + sizeof mark - 1, *end = line.data + line.size;
@@ -185,24 +186,24 @@ static hone_view find_dense(hone_view line)
 }
 
 // What of an operation stands on its line and is no operand: a constant's value, a loop's states.
-static void look_ahead(stablehlo_reader *r, stablehlo_statement *s)
+static void look_ahead(hone_stablehlo_reader *r, hone_stablehlo_statement *s)
 {
     uint32_t opcode = r->graph->ops[s->op].opcode;
     if (opcode == OPCODE_CONSTANT || opcode == OPCODE_COMPARE) {
         hone_view line = line_at(r->c);
-        graph_detail *detail = hone_graph_detail(r->graph, s->op);
+        hone_graph_detail *detail = hone_graph_edit_detail(r->graph, s->op);
         if (detail != NULL) detail->literal = opcode == OPCODE_CONSTANT ? find_dense(line) : find_direction(line);
     } else if (opcode == OPCODE_WHILE && peek(&r->c) == '(') {
-        cursor c = cursor_of(line_at(r->c));
+        hone_cursor c = cursor_of(line_at(r->c));
         skip_brackets(&c);
         s->states = view_between(r->c.at, c.at);
     }
 }
 
-static void read_operation(stablehlo_reader *r, hone_view results, hone_view name)
+static void read_operation(hone_stablehlo_reader *r, hone_view results, hone_view name)
 {
     uint32_t body = hone_stablehlo_body(r);
-    stablehlo_statement s = {.op = HONE_GRAPH_NONE, .results = results};
+    hone_stablehlo_statement s = {.op = HONE_GRAPH_NONE, .results = results};
     if (body != HONE_GRAPH_NONE) s.op = hone_graph_add_op(r->graph, body, bare_opcode(name));
     if (s.op != HONE_GRAPH_NONE) look_ahead(r, &s);
     if (s.op != HONE_GRAPH_NONE && r->graph->ops[s.op].opcode == OPCODE_RETURN) r->graph->bodies[body].result = s.op;
@@ -210,14 +211,14 @@ static void read_operation(stablehlo_reader *r, hone_view results, hone_view nam
 }
 
 // "cond {", "reducer(%a: ..., %b: ...) {": a region of the statement before, on a line of its own.
-static void read_late_region(stablehlo_reader *r)
+static void read_late_region(hone_stablehlo_reader *r)
 {
-    stablehlo_statement s = top(r)->last;
-    cursor head = r->c;
-    stablehlo_stop stopped = hone_stablehlo_rest(r, &s);
+    hone_stablehlo_statement s = top(r)->last;
+    hone_cursor head = r->c;
+    hone_stablehlo_stop stopped = hone_stablehlo_rest(r, &s);
     if (stopped != STOP_REGION || s.op == HONE_GRAPH_NONE) return;
     open_region(r, &s);
-    cursor inside = r->c;
+    hone_cursor inside = r->c;
     while (head.at < inside.at && *head.at != '(')
         head.at++;
     if (head.at == inside.at || r->frame_count == 0) return;
@@ -227,7 +228,7 @@ static void read_late_region(stablehlo_reader *r)
 }
 
 // "^bb0(%arg0: tensor<f32>, ...):" the parameters of a region in the generic form.
-static void read_block(stablehlo_reader *r)
+static void read_block(hone_stablehlo_reader *r)
 {
     r->c.at++;
     take_name(&r->c);
@@ -236,21 +237,21 @@ static void read_block(stablehlo_reader *r)
 }
 
 // "}" and what stands behind it: "do {", ", {", ") : (types) -> type loc(...)".
-static void close_region(stablehlo_reader *r)
+static void close_region(hone_stablehlo_reader *r)
 {
     r->c.at++;
     if (r->frame_count == 0) return;
-    stablehlo_statement s = top(r)->owner;
+    hone_stablehlo_statement s = top(r)->owner;
     r->frame_count--;
     hone_view states = s.states;
-    stablehlo_stop stopped = hone_stablehlo_rest(r, &s);
+    hone_stablehlo_stop stopped = hone_stablehlo_rest(r, &s);
     s.states = states;
     end_statement(r, &s, stopped);
 }
 
-static void read_results_and_operation(stablehlo_reader *r)
+static void read_results_and_operation(hone_stablehlo_reader *r)
 {
-    cursor *c = &r->c;
+    hone_cursor *c = &r->c;
     const char *start = c->at;
     while (c->at < c->end && *c->at != '=' && *c->at != '\n')
         c->at++;
@@ -261,9 +262,9 @@ static void read_results_and_operation(stablehlo_reader *r)
     if (name.size > 0) read_operation(r, results, name);
 }
 
-static void read_keyword(stablehlo_reader *r, hone_view name)
+static void read_keyword(hone_stablehlo_reader *r, hone_view name)
 {
-    stablehlo_statement none = {.op = HONE_GRAPH_NONE};
+    hone_stablehlo_statement none = {.op = HONE_GRAPH_NONE};
     if (hone_view_is(name, "module") || hone_view_is(name, "builtin.module"))
         end_statement(r, &none, hone_stablehlo_rest(r, &none));
     else if (hone_view_is(name, "func.func") || hone_view_is(name, "func"))
@@ -274,9 +275,9 @@ static void read_keyword(stablehlo_reader *r, hone_view name)
         read_operation(r, (hone_view){0}, name);
 }
 
-static void read_statement(stablehlo_reader *r)
+static void read_statement(hone_stablehlo_reader *r)
 {
-    cursor *c = &r->c;
+    hone_cursor *c = &r->c;
     char b = *c->at;
     if (b == '}') {
         close_region(r);
@@ -299,7 +300,7 @@ static void read_statement(stablehlo_reader *r)
     }
 }
 
-static void call_functions(stablehlo_reader *r)
+static void call_functions(hone_stablehlo_reader *r)
 {
     for (size_t i = 0; i < r->use_count; i++) {
         uint32_t body = hone_names_get(&r->functions, 0, r->uses[i].symbol);
@@ -310,7 +311,7 @@ static void call_functions(stablehlo_reader *r)
 void hone_stablehlo_read(hone_view text, hone_graph *graph)
 {
     const hone_allocator *a = &graph->allocator;
-    stablehlo_reader r = {.graph = graph, .c = cursor_of(text), .start = text.data};
+    hone_stablehlo_reader r = {.graph = graph, .c = cursor_of(text), .start = text.data};
     graph->end = text.data + text.size;
     hone_names *const names[] = {&r.numbered, &r.named, &r.functions};
     for (size_t i = 0; i < 3; i++)

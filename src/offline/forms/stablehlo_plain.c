@@ -3,8 +3,8 @@
 //   %5 = stablehlo.add %3, %4 : tensor<8x64xf32> loc(#loc142)
 //   %6 = stablehlo.broadcast_in_dim %cst, dims = [0] : (tensor<8xf32>) -> tensor<8x1xf32> loc(#loc144)
 //
-// Nearly all of a program is such lines. They are read here from left to right without looking at what they cannot hold; whatever
-// else stands in a line leaves all of it to the general reader, which reads these the same.
+// Nearly all of a program is such lines. They are read here from left to right without looking at what they cannot
+// hold; whatever else stands in a line leaves all of it to the general reader, which reads these the same.
 #include "offline/forms/stablehlo.h"
 
 enum { OPERANDS_MAX = 8 };
@@ -21,7 +21,7 @@ typedef struct statement {
     size_t operand_count;
 } statement;
 
-void hone_stablehlo_put_value(stablehlo_reader *r, hone_view name, uint32_t value)
+void hone_stablehlo_put_value(hone_stablehlo_reader *r, hone_view name, uint32_t value)
 {
     uint32_t number;
     if (number_in(name, &number))
@@ -30,19 +30,19 @@ void hone_stablehlo_put_value(stablehlo_reader *r, hone_view name, uint32_t valu
         hone_names_put(&r->named, 0, name, value);
 }
 
-uint32_t hone_stablehlo_find_value(const stablehlo_reader *r, hone_view name, uint32_t number)
+uint32_t hone_stablehlo_find_value(const hone_stablehlo_reader *r, hone_view name, uint32_t number)
 {
     uint32_t digits;
     uint32_t first =
         number_in(name, &digits) ? hone_names_get_number(&r->numbered, digits) : hone_names_get(&r->named, 0, name);
     if (first == HONE_GRAPH_NONE || number == 0) return first;
-    const graph_value *v = &r->graph->values[first];
+    const hone_graph_value *v = &r->graph->values[first];
     bool there = v->op != HONE_GRAPH_NONE && number < r->graph->ops[v->op].value_count;
     return there ? first + number : HONE_GRAPH_NONE;
 }
 
 // "dense<0.000000e+00>", whose inside no bracket and no string is.
-static bool take_dense(cursor *c, hone_view *out)
+static bool take_dense(hone_cursor *c, hone_view *out)
 {
     if (!accept(c, "dense<")) return false;
     const char *start = c->at;
@@ -53,7 +53,7 @@ static bool take_dense(cursor *c, hone_view *out)
 }
 
 // What stands in front of the operands: a constant's value, how a comparison compares.
-static bool take_literal(cursor *c, statement *out)
+static bool take_literal(hone_cursor *c, statement *out)
 {
     if (hone_view_is(out->opcode, "constant")) return accept(c, " ") && take_dense(c, &out->literal);
     if (!hone_view_is(out->opcode, "compare")) return true;
@@ -62,7 +62,7 @@ static bool take_literal(cursor *c, statement *out)
     return accept(c, ",");
 }
 
-static bool take_operands(cursor *c, statement *out)
+static bool take_operands(hone_cursor *c, statement *out)
 {
     for (bool more = accept(c, " %"); more; more = accept(c, ", %")) {
         if (out->operand_count == OPERANDS_MAX) return false;
@@ -73,7 +73,7 @@ static bool take_operands(cursor *c, statement *out)
 }
 
 // Attributes up to the " : " before the types. They may hold lists, "dims = [0, 1]", and nothing else in brackets.
-static bool skip_attributes(cursor *c)
+static bool skip_attributes(hone_cursor *c)
 {
     for (int lists = 0;; c->at++) {
         while (c->at < c->end && !is_class(*c->at, BYTE_STATEMENT))
@@ -89,7 +89,7 @@ static bool skip_attributes(cursor *c)
 }
 
 // "tensor<8x64xf32>", with nothing in angles within.
-static bool take_type(cursor *c, hone_view *out)
+static bool take_type(hone_cursor *c, hone_view *out)
 {
     const char *start = c->at;
     if (!accept(c, "tensor<")) return false;
@@ -101,7 +101,7 @@ static bool take_type(cursor *c, hone_view *out)
 }
 
 // One type or several, of which the result's is the last; or "(types) -> type".
-static bool take_types(cursor *c, hone_view *out)
+static bool take_types(hone_cursor *c, hone_view *out)
 {
     bool function = accept(c, "("), more = true;
     while (more) {
@@ -111,7 +111,7 @@ static bool take_types(cursor *c, hone_view *out)
     return !function || (accept(c, ") -> ") && take_type(c, out));
 }
 
-static bool take_location(cursor *c, statement *out)
+static bool take_location(hone_cursor *c, statement *out)
 {
     if (!accept(c, " loc(")) return false;
     const char *start = c->at;
@@ -121,7 +121,7 @@ static bool take_location(cursor *c, statement *out)
     return number_in(digits, &out->location_number) && accept(c, ")") && peek(c) == '\n';
 }
 
-static bool take_statement(cursor *c, statement *out)
+static bool take_statement(hone_cursor *c, statement *out)
 {
     c->at++; // '%'
     out->result = take_name(c);
@@ -131,27 +131,27 @@ static bool take_statement(cursor *c, statement *out)
     return take_types(c, &out->type) && take_location(c, out);
 }
 
-static void add_statement(stablehlo_reader *r, const statement *s)
+static void add_statement(hone_stablehlo_reader *r, const statement *s)
 {
     hone_graph *g = r->graph;
     uint32_t body = hone_stablehlo_body(r);
     uint32_t op = body != HONE_GRAPH_NONE ? hone_graph_add_op(g, body, s->opcode) : HONE_GRAPH_NONE;
     if (op == HONE_GRAPH_NONE) return;
-    graph_detail *detail = s->literal.size > 0 ? hone_graph_detail(g, op) : NULL;
+    hone_graph_detail *detail = s->literal.size > 0 ? hone_graph_edit_detail(g, op) : NULL;
     if (detail != NULL) detail->literal = s->literal;
     for (size_t i = 0; i < s->operand_count; i++)
         hone_graph_add_operand(g, hone_stablehlo_find_value(r, s->operands[i].name, s->operands[i].number));
     hone_stablehlo_put_value(r, s->result, hone_graph_add_value(g, op, s->type));
     hone_stablehlo_keep_location(r, op, s->location, s->location_number);
-    if (r->frame_count > 0) r->frames[r->frame_count - 1].last = (stablehlo_statement){.op = op};
+    if (r->frame_count > 0) r->frames[r->frame_count - 1].last = (hone_stablehlo_statement){.op = op};
 }
 
-bool hone_stablehlo_read_plain(stablehlo_reader *r)
+bool hone_stablehlo_read_plain(hone_stablehlo_reader *r)
 {
     statement s;
     s.literal = (hone_view){0};
     s.operand_count = 0;
-    cursor c = r->c;
+    hone_cursor c = r->c;
     if (!take_statement(&c, &s)) return false;
     r->c = c;
     add_statement(r, &s);

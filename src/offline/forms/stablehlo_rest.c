@@ -1,13 +1,13 @@
-// The rest of a statement of StableHLO, behind its opcode: operands, symbols that it calls, strings that matter, its types and its
-// location. It is the one loop over every byte of a program, and stops at those only that mean something.
+// The rest of a statement of StableHLO, behind its opcode: operands, symbols that it calls, strings that matter, its
+// types and its location. It is the one loop over every byte of a program, and stops at those only that mean something.
 #include "base/number.h"
 #include "offline/forms/stablehlo.h"
 
-// A statement as far as it was read. Depth of brackets: angles count for where " : " stands, but never carry a statement over a
-// line's end.
+// A statement as far as it was read. Depth of brackets: angles count for where " : " stands, but never carry a
+// statement over a line's end.
 typedef struct rest {
-    stablehlo_reader *r;
-    stablehlo_statement *s;
+    hone_stablehlo_reader *r;
+    hone_stablehlo_statement *s;
     int brackets, angles;
     const char *types; // where the types begin; NULL: not yet
     const char *fresh; // what stands before it was taken: it is no part of another mark
@@ -27,7 +27,7 @@ static bool follows(const rest *x, const char *text)
 }
 
 // True when the brace at c opens a region: nothing follows it on its line.
-static bool opens_region(cursor c)
+static bool opens_region(hone_cursor c)
 {
     c.at++;
     skip_spaces(&c);
@@ -38,7 +38,7 @@ static bool opens_region(cursor c)
 static bool ends_at_line(const rest *x)
 {
     if (x->brackets == 0) return true;
-    cursor next = {x->r->c.at + 1, x->r->c.end};
+    hone_cursor next = {x->r->c.at + 1, x->r->c.end};
     skip_spaces(&next);
     char b = peek(&next);
     return b == '%' || b == '#' || b == '^';
@@ -46,7 +46,7 @@ static bool ends_at_line(const rest *x)
 
 // --- values and symbols
 
-hone_view hone_stablehlo_take_value(cursor *c, uint32_t *out_number)
+hone_view hone_stablehlo_take_value(hone_cursor *c, uint32_t *out_number)
 {
     accept(c, "%");
     hone_view name = take_name(c);
@@ -59,7 +59,7 @@ hone_view hone_stablehlo_take_value(cursor *c, uint32_t *out_number)
     return name;
 }
 
-hone_view hone_stablehlo_take_symbol(cursor *c)
+hone_view hone_stablehlo_take_symbol(hone_cursor *c)
 {
     c->at++; // '@'
     return peek(c) == '"' ? take_string(c) : take_name(c);
@@ -73,10 +73,10 @@ static bool takes_operands(const rest *x)
 
 static void read_value(rest *x)
 {
-    stablehlo_reader *r = x->r;
+    hone_stablehlo_reader *r = x->r;
     uint32_t number;
     hone_view name = hone_stablehlo_take_value(&r->c, &number);
-    cursor after = r->c;
+    hone_cursor after = r->c;
     skip_spaces(&after);
     bool state = peek(&after) == '='; // "%iterArg = %c": the name that the value has within the loop
     if (takes_operands(x) && !state) hone_graph_add_operand(r->graph, hone_stablehlo_find_value(r, name, number));
@@ -84,21 +84,21 @@ static void read_value(rest *x)
 
 static void read_symbol(rest *x)
 {
-    stablehlo_reader *r = x->r;
+    hone_stablehlo_reader *r = x->r;
     hone_graph *g = r->graph;
     hone_view symbol = hone_stablehlo_take_symbol(&r->c);
     if (!takes_operands(x)) return;
     uint32_t opcode = g->ops[x->s->op].opcode;
     if (opcode != OPCODE_CALL && opcode != OPCODE_COMPOSITE) return;
     if (hone_grow(&g->allocator, &r->uses, &r->use_capacity, r->use_count + 1, sizeof *r->uses))
-        r->uses[r->use_count++] = (stablehlo_use){x->s->op, symbol};
+        r->uses[r->use_count++] = (hone_stablehlo_use){x->s->op, symbol};
     else
         g->failed = true;
 }
 
 // --- strings
 
-static bool stands_before(const stablehlo_reader *r, const char *at, const char *what)
+static bool stands_before(const hone_stablehlo_reader *r, const char *at, const char *what)
 {
     size_t size = strlen(what);
     return (size_t)(at - r->start) >= size && memcmp(at - size, what, size) == 0;
@@ -107,7 +107,7 @@ static bool stands_before(const stablehlo_reader *r, const char *at, const char 
 // A string among a statement's attributes: what hone's own calls carry, and what XLA hands on to its metadata.
 static void read_string(rest *x)
 {
-    stablehlo_reader *r = x->r;
+    hone_stablehlo_reader *r = x->r;
     const char *quote = r->c.at;
     hone_view text = take_string(&r->c);
     if (x->s->op == HONE_GRAPH_NONE || quote[-(quote > r->start)] != ' ') return;
@@ -126,7 +126,7 @@ static void end_types(rest *x, const char *end)
 // " : " at the depth of the statement: types follow, unless another one comes.
 static bool read_colon(rest *x)
 {
-    cursor *c = &x->r->c;
+    hone_cursor *c = &x->r->c;
     bool mark = at_top(x) && follows(x, " ") && c->end - c->at > 1 && c->at[1] == ' ';
     if (!mark) return false;
     c->at += 2;
@@ -138,7 +138,7 @@ static bool read_colon(rest *x)
 
 static bool read_location(rest *x)
 {
-    cursor *c = &x->r->c;
+    hone_cursor *c = &x->r->c;
     if (!at_top(x) || !follows(x, "loc") || c->at - x->r->start < 4 || c->at[-4] != ' ') return false;
     end_types(x, c->at - 3);
     const char *open = c->at + 1;
@@ -189,9 +189,9 @@ static bool read_piece(rest *x, char b)
     }
 }
 
-static stablehlo_stop read_to_stop(rest *x)
+static hone_stablehlo_stop read_to_stop(rest *x)
 {
-    cursor *c = &x->r->c;
+    hone_cursor *c = &x->r->c;
     for (;;) {
         while (c->at < c->end && !is_class(*c->at, BYTE_STATEMENT))
             c->at++;
@@ -208,11 +208,11 @@ static stablehlo_stop read_to_stop(rest *x)
     }
 }
 
-stablehlo_stop hone_stablehlo_rest(stablehlo_reader *r, stablehlo_statement *s)
+hone_stablehlo_stop hone_stablehlo_rest(hone_stablehlo_reader *r, hone_stablehlo_statement *s)
 {
     rest x = {.r = r, .s = s, .fresh = r->c.at};
     if (s->region_count > 0) s->location = (hone_view){0};
-    stablehlo_stop stopped = read_to_stop(&x);
+    hone_stablehlo_stop stopped = read_to_stop(&x);
     end_types(&x, r->c.at);
     return stopped;
 }

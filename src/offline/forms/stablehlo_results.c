@@ -4,7 +4,7 @@
 
 enum { COUNT_MAX = 65536 };
 
-hone_view hone_stablehlo_take_type(cursor *c)
+hone_view hone_stablehlo_take_type(hone_cursor *c)
 {
     skip_spaces(c);
     const char *start = c->at;
@@ -30,7 +30,7 @@ hone_view hone_stablehlo_take_type(cursor *c)
 
 hone_view hone_stablehlo_without_parentheses(hone_view types)
 {
-    cursor c = cursor_of(types);
+    hone_cursor c = cursor_of(types);
     skip_spaces(&c);
     if (peek(&c) != '(') return view_between(c.at, c.end);
     const char *open = c.at + 1;
@@ -39,7 +39,7 @@ hone_view hone_stablehlo_without_parentheses(hone_view types)
 }
 
 // The types that are results': behind "->", else all.
-static hone_view list_types(const stablehlo_statement *s)
+static hone_view list_types(const hone_stablehlo_statement *s)
 {
     hone_view types = s->types;
     if (s->arrow != NULL) types = view_between(s->arrow, types.data + types.size);
@@ -47,7 +47,7 @@ static hone_view list_types(const stablehlo_statement *s)
 }
 
 // The next name of "%0:2, %1" and how many results it stands for. False at the end.
-static bool next_result(cursor *c, hone_view *out_name, uint32_t *out_count)
+static bool next_result(hone_cursor *c, hone_view *out_name, uint32_t *out_count)
 {
     while (c->at < c->end && *c->at != '%')
         c->at++;
@@ -64,7 +64,7 @@ static bool next_result(cursor *c, hone_view *out_name, uint32_t *out_count)
 
 static uint32_t count_results(hone_view results)
 {
-    cursor c = cursor_of(results);
+    hone_cursor c = cursor_of(results);
     hone_view name;
     uint32_t total = 0, count;
     while (next_result(&c, &name, &count))
@@ -74,7 +74,7 @@ static uint32_t count_results(hone_view results)
 
 static uint32_t count_types(hone_view types)
 {
-    cursor c = cursor_of(types);
+    hone_cursor c = cursor_of(types);
     uint32_t count = 0;
     while (c.at < c.end) {
         hone_view type = hone_stablehlo_take_type(&c);
@@ -84,11 +84,12 @@ static uint32_t count_types(hone_view types)
     return count;
 }
 
-// With as many types as results one each, else the last ones (select names the type of its predicate first), else the one there is.
-static void add_values(stablehlo_reader *r, uint32_t op, hone_view types, uint32_t results)
+// With as many types as results one each, else the last ones (select names the type of its predicate first), else the
+// one there is.
+static void add_values(hone_stablehlo_reader *r, uint32_t op, hone_view types, uint32_t results)
 {
     uint32_t count = count_types(types), skipped = count > results ? count - results : 0;
-    cursor c = cursor_of(types);
+    hone_cursor c = cursor_of(types);
     hone_view type = {0};
     for (uint32_t i = 0; i < skipped + results; i++) {
         hone_view next = hone_stablehlo_take_type(&c);
@@ -99,22 +100,22 @@ static void add_values(stablehlo_reader *r, uint32_t op, hone_view types, uint32
 }
 
 // Each name stands for the first of its values.
-static void name_values(stablehlo_reader *r, hone_view results, uint32_t first)
+static void name_values(hone_stablehlo_reader *r, hone_view results, uint32_t first)
 {
-    cursor c = cursor_of(results);
+    hone_cursor c = cursor_of(results);
     hone_view name;
     uint32_t count;
     for (; next_result(&c, &name, &count); first += count > 0 ? count : 1)
         hone_stablehlo_put_value(r, name, first);
 }
 
-void hone_stablehlo_finish_results(stablehlo_reader *r, const stablehlo_statement *s)
+void hone_stablehlo_finish_results(hone_stablehlo_reader *r, const hone_stablehlo_statement *s)
 {
     hone_graph *g = r->graph;
     if (s->op == HONE_GRAPH_NONE || s->results.size == 0 || g->ops[s->op].value_count > 0) return;
     hone_view types = list_types(s);
     uint32_t results = count_results(s->results);
-    cursor c = cursor_of(types);
+    hone_cursor c = cursor_of(types);
     hone_view only = hone_stablehlo_take_type(&c);
     skip_spaces(&c);
     if (results == 1 && c.at == c.end) // as nearly always

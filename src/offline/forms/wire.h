@@ -4,15 +4,15 @@
 
 #include "offline/cursor.h"
 
-typedef enum wire_type { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 } wire_type;
+typedef enum hone_wire_type { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 } hone_wire_type;
 
-typedef struct wire_field {
+typedef struct hone_wire_field {
     uint64_t number;
-    wire_type type;
+    hone_wire_type type;
     uint64_t integer; // of a varint
     hone_view bytes;  // what the field holds: of a varint its own bytes
     bool clipped;     // the message ends before the field does
-} wire_field;
+} hone_wire_field;
 
 // Behind a varint of any size; NULL: it does not end within ten bytes, or before the end.
 static inline const char *wire_behind_long(const char *at, const char *end, uint64_t *out)
@@ -44,16 +44,16 @@ __attribute__((always_inline)) static inline const char *wire_behind(const char 
 }
 
 // Reads a varint; false when it does not end within ten bytes or before the cursor's end.
-static inline bool wire_varint(cursor *c, uint64_t *out)
+static inline bool wire_varint(hone_cursor *c, uint64_t *out)
 {
     const char *behind = wire_behind(c->at, c->end, out);
     if (behind != NULL) c->at = behind;
     return behind != NULL;
 }
 
-// The next field of the message. False at its end (the cursor stands there), before what is no field, and before groups, which
-// nobody writes any more.
-__attribute__((always_inline)) static inline bool wire_next(cursor *c, wire_field *out)
+// The next field of the message. False at its end (the cursor stands there), before what is no field, and before
+// groups, which nobody writes any more.
+__attribute__((always_inline)) static inline bool wire_next(hone_cursor *c, hone_wire_field *out)
 {
     const char *end = c->end;
     uint64_t tag, integer = 0, size;
@@ -79,9 +79,9 @@ __attribute__((always_inline)) static inline bool wire_next(cursor *c, wire_fiel
     if (at == NULL) return false;
     uint64_t left = (uint64_t)(end - start);
     bool clipped = size > left;
-    *out = (wire_field){
+    *out = (hone_wire_field){
         .number = tag >> 3,
-        .type = (wire_type)(tag & 7),
+        .type = (hone_wire_type)(tag & 7),
         .integer = integer,
         .bytes = {start, (size_t)(clipped ? left : size)},
         .clipped = clipped,

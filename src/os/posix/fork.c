@@ -29,7 +29,7 @@ uint64_t hone_thread_number(void)
     return own_number;
 }
 
-// Forking ----------------------------------------------------------------------------------------------------------
+// Forking -------------------------------------------------------------------------------------------------------------
 
 // False: somebody forks.
 static bool come_in(void)
@@ -142,7 +142,7 @@ void hone_fd_disown(int fd)
     }
 }
 
-// Mutexes ----------------------------------------------------------------------------------------------------------
+// Mutexes -------------------------------------------------------------------------------------------------------------
 
 static void init(hone_mutex *mutex, bool is_long)
 {
@@ -204,7 +204,8 @@ static bool have(hone_mutex *mutex)
     return true;
 }
 
-// Who does not hold the mutex leaves its depth alone: adding nothing writes, too, over what the holder counts meanwhile.
+// Who does not hold the mutex leaves its depth alone: adding nothing writes, too, over what the holder counts
+// meanwhile.
 static bool have_again(hone_mutex *mutex)
 {
     if (!hone_mutex_is_mine(mutex)) return false;
@@ -212,7 +213,8 @@ static bool have_again(hone_mutex *mutex)
     return true;
 }
 
-// A thread comes in when it has the mutex: one that came in first and then waited would keep a fork waiting for who has it.
+// A thread comes in when it has the mutex: one that came in first and then waited would keep a fork waiting for who has
+// it.
 void hone_mutex_lock(hone_mutex *mutex)
 {
     if (have_again(mutex)) return;

@@ -1,5 +1,6 @@
-// A process that stands between a parent and a worker and ends whatever the worker leaves behind. What a worker starts may
-// leave its process group and outlive it; orphans come to the nearest ancestor that asked for them, which is the keeper.
+// A process that stands between a parent and a worker and ends whatever the worker leaves behind. What a worker starts
+// may leave its process group and outlive it; orphans come to the nearest ancestor that asked for them, which is the
+// keeper.
 #include "os/os.h"
 #include "os/posix/state.h"
 
@@ -12,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// A keeper ends by itself, and counts its looks instead of the time: on a busy machine both it and its worker take longer.
+// A keeper ends by itself, and counts its looks instead of the time: on a busy machine both it and its worker take
+// longer.
 enum { LOOK_NS = 100 * 1000, MOST_LOOKS = 10000 };
 
 typedef struct keeper {
@@ -50,8 +52,8 @@ static void kill_children(void)
     closedir(processes);
 }
 
-// A worker that is asked to end may be about to end by itself, and then how is worth knowing: its files are closed, which is
-// what its tuner noticed, before it can be waited for.
+// A worker that is asked to end may be about to end by itself, and then how is worth knowing: its files are closed,
+// which is what its tuner noticed, before it can be waited for.
 static void await_last_words(keeper *k)
 {
     hone_process_state state;
@@ -61,7 +63,8 @@ static void await_last_words(keeper *k)
     }
 }
 
-// The children of those that are killed become ours in turn, until there are none. One that a driver holds on to dies later.
+// The children of those that are killed become ours in turn, until there are none. One that a driver holds on to dies
+// later.
 static void end_all(keeper *k)
 {
     if (!k->ended) kill(-k->worker, SIGKILL);

@@ -54,8 +54,9 @@ hone_status hone_library_open(
     return status;
 }
 
-// The environment of one load. Readers go through an array without a lock, so the one that is there is never changed: another takes
-// its place in one store, and stays in memory, since somebody may be in the middle of it. One is made a library.
+// The environment of one load. Readers go through an array without a lock, so the one that is there is never changed:
+// another takes its place in one store, and stays in memory, since somebody may be in the middle of it. One is made a
+// library.
 typedef struct lent_environment {
     struct lent_environment *next;
     char **entries;
@@ -107,8 +108,8 @@ hone_status hone_library_open_under(
     return status;
 }
 
-// The names that a loaded library asks the loader for stay mapped (RTLD_NOLOAD finds them): OpenMP's library has threads that
-// wait in its code when ours has returned.
+// The names that a loaded library asks the loader for stay mapped (RTLD_NOLOAD finds them): OpenMP's library has
+// threads that wait in its code when ours has returned.
 static void keep_needed(void *handle)
 {
     struct link_map *map = NULL;
@@ -156,7 +157,7 @@ void hone_library_close(const hone_allocator *allocator, hone_library **library)
     *library = NULL;
 }
 
-// Finding ----------------------------------------------------------------------------------------------------------
+// Finding -------------------------------------------------------------------------------------------------------------
 
 static bool resolve(const char *path, char *out, size_t size)
 {

@@ -1,6 +1,6 @@
 // Locks on bytes of a file. They belong to the open file description and not to the process (F_OFD_SETLK, Linux 3.15):
-// two threads exclude each other as two processes do, closing another descriptor of the same file drops nothing, and the
-// end of a process, however it ends, gives all of its locks back.
+// two threads exclude each other as two processes do, closing another descriptor of the same file drops nothing, and
+// the end of a process, however it ends, gives all of its locks back.
 #include "base/error.h"
 #include "os/mutex.h"
 #include "os/os.h"
@@ -12,8 +12,8 @@
 
 static const char where[] = "os.lock";
 
-// A mode that is named is that of what the lock is for, and stands whatever the umask is: who may lock it must not hang on who
-// came first.
+// A mode that is named is that of what the lock is for, and stands whatever the umask is: who may lock it must not hang
+// on who came first.
 static int make_file(const char *path, unsigned mode)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, (mode_t)(mode != 0 ? mode : 0666));

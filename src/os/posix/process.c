@@ -147,9 +147,9 @@ static bool is_keeper(const hone_process_state *state)
     return strcmp(state->name, HONE_KEEPER_NAME) == 0 && !state->is_stopped;
 }
 
-// A keeper takes along what has left its group, and then ends as its worker did. Whoever is on its way out says soon how it
-// ended. Either takes as long as a busy machine takes, so that only one that stands still ends the wait; nobody else is waited
-// for. True: it ended.
+// A keeper takes along what has left its group, and then ends as its worker did. Whoever is on its way out says soon
+// how it ended. Either takes as long as a busy machine takes, so that only one that stands still ends the wait; nobody
+// else is waited for. True: it ended.
 static bool ask_to_end(pid_t pid)
 {
     enum { LOOK_NS = 100 * 1000 };
@@ -203,7 +203,8 @@ static int milliseconds_left(uint64_t deadline_ns)
     return left > 1000000 ? 1000000 : (int)left;
 }
 
-// Waits until fd can be read or written: HONE_OK (also when the other end is gone: the next call says so), HONE_BUSY, HONE_IO.
+// Waits until fd can be read or written: HONE_OK (also when the other end is gone: the next call says so), HONE_BUSY,
+// HONE_IO.
 static hone_status await_fd(int fd, short events, uint64_t deadline_ns)
 {
     for (;;) {
@@ -261,7 +262,7 @@ bool hone_fd_is_readable(int fd)
     return await_fd(fd, POLLIN, hone_os_now_ns()) != HONE_BUSY;
 }
 
-// This process ---------------------------------------------------------------------------------------------------
+// This process --------------------------------------------------------------------------------------------------------
 
 int hone_os_process_id(void)
 {

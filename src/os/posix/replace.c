@@ -1,5 +1,5 @@
-// Replacing a file in one step: whoever reads it sees the old text or the new, also after a crash or a power cut. And the
-// steps of it, for who replaces several at once.
+// Replacing a file in one step: whoever reads it sees the old text or the new, also after a crash or a power cut. And
+// the steps of it, for who replaces several at once.
 #include "base/error.h"
 #include "os/os.h"
 
@@ -26,8 +26,8 @@ static bool write_all(int fd, const char *bytes, size_t size)
     return true;
 }
 
-// A new file beside the target: the kernel gives it the mode that the process gives its files. The clock tells processes of
-// one number apart, which share a network's file system.
+// A new file beside the target: the kernel gives it the mode that the process gives its files. The clock tells
+// processes of one number apart, which share a network's file system.
 static int open_beside(const char *target, char *out, size_t size)
 {
     enum { TRIES = 100 };

@@ -75,7 +75,7 @@ bool hone_os_find_program(const char *name, char *out, size_t size)
     return false;
 }
 
-// Private folders --------------------------------------------------------------------------------------------------
+// Private folders -----------------------------------------------------------------------------------------------------
 
 // Whoever has a folder holds a lock on it, so that one whose owner was killed is known by that nobody does.
 static const char folder_start[] = "hone-build-";

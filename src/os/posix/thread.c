@@ -79,8 +79,8 @@ static bool worth_waking(hone_pool *pool)
     return atomic_load(&pool->tickets) > 0 || atomic_load(&pool->stop);
 }
 
-// A virtual machine often wakes a worker on its caller's processor, since an idle one looks taken away by the host; it then
-// waits there behind the caller for some milliseconds. The caller holds the mutex.
+// A virtual machine often wakes a worker on its caller's processor, since an idle one looks taken away by the host; it
+// then waits there behind the caller for some milliseconds. The caller holds the mutex.
 static void keep_off(worker *sleeper, int cpu)
 {
     if (!sleeper->moved && pthread_getaffinity_np(sleeper->thread, sizeof sleeper->allowed, &sleeper->allowed) != 0)
@@ -246,8 +246,8 @@ static void make_ready(hone_pool *pool)
     atomic_flag_clear(&pool->taken);
 }
 
-// A child process has the pool and none of its workers, and what they did last stands half done in it. The first to come makes
-// it as new; nobody else may take it before. False: somebody else is at that.
+// A child process has the pool and none of its workers, and what they did last stands half done in it. The first to
+// come makes it as new; nobody else may take it before. False: somebody else is at that.
 static bool is_of_this_process(hone_pool *pool)
 {
     unsigned now = hone_fork_generation(), was = atomic_load_explicit(&pool->generation, memory_order_acquire);

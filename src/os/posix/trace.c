@@ -25,7 +25,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hone_hash64(pair, sizeof pair);
 }
 
-// Facts ------------------------------------------------------------------------------------------------------------
+// Facts ---------------------------------------------------------------------------------------------------------------
 
 static uint64_t read_signal_mask(void)
 {
@@ -176,7 +176,7 @@ void hone_os_state_adopt_loading(hone_os_state *state)
         if (facts[i].of_loading) state->facts[i] = facts[i].read();
 }
 
-// A thread's own --------------------------------------------------------------------------------------------------
+// A thread's own ------------------------------------------------------------------------------------------------------
 
 uint64_t hone_os_float_mode(void)
 {
@@ -221,7 +221,7 @@ void hone_os_thread_mode_restore(const hone_os_thread_mode *mode)
         sched_setaffinity(0, sizeof saved.processors, &saved.processors);
 }
 
-// Holdings --------------------------------------------------------------------------------------------------------
+// Holdings ------------------------------------------------------------------------------------------------------------
 
 static uint64_t count_entries(const char *path)
 {

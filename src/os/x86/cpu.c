@@ -85,8 +85,8 @@ static void read_cpuid_caches(hone_os_cpu *out)
     }
 }
 
-// The third-level cache by one cpuid; 0: it says nothing. Under a hypervisor a cpuid costs microseconds, the files of /sys
-// ten times that. Source: Intel's manual, volume 2A, leaf 04H; AMD's, volume 3, function 8000_001Dh.
+// The third-level cache by one cpuid; 0: it says nothing. Under a hypervisor a cpuid costs microseconds, the files of
+// /sys ten times that. Source: Intel's manual, volume 2A, leaf 04H; AMD's, volume 3, function 8000_001Dh.
 static int64_t outer_cache(const X86Info *info)
 {
     enum { UNIFIED = 3, THIRD = 3 };

@@ -23,16 +23,17 @@ static void *take_from_host(const hone_execution *execution, size_t size)
 }
 
 cuda_result hone_cuda_borrow(
-    const cuda_driver *driver, const hone_execution *execution, size_t size, cuda_borrowed *out)
+    const cuda_driver *driver, const hone_execution *execution, size_t size, hone_cuda_borrowed *out)
 {
     void *memory = host_lends(execution) ? take_from_host(execution, size) : NULL;
-    *out = (cuda_borrowed){(cuda_address)(uintptr_t)memory, size, memory != NULL};
+    *out = (hone_cuda_borrowed){(cuda_address)(uintptr_t)memory, size, memory != NULL};
     if (memory != NULL) return CUDA_SUCCESS;
     if (driver->allocate_async == NULL) return CUDA_OUT_OF_MEMORY;
     return driver->allocate_async(&out->address, size, stream_of(execution));
 }
 
-cuda_result hone_cuda_return(const cuda_driver *driver, const hone_execution *execution, const cuda_borrowed *memory)
+cuda_result hone_cuda_return(
+    const cuda_driver *driver, const hone_execution *execution, const hone_cuda_borrowed *memory)
 {
     if (!memory->of_host) return driver->free_async(memory->address, stream_of(execution));
     execution->give_back(execution->memory, (void *)(uintptr_t)memory->address, memory->size);

@@ -5,17 +5,18 @@
 #include "hone/kernel.h"
 #include "platforms/cuda/driver.h"
 
-typedef struct cuda_borrowed {
+typedef struct hone_cuda_borrowed {
     cuda_address address; // aligned to 256
     size_t size;
     bool of_host;
-} cuda_borrowed;
+} hone_cuda_borrowed;
 
 //   execution  may be NULL
 // Returns: CUDA_OUT_OF_MEMORY also where an old driver gives none in the order of a stream.
 cuda_result hone_cuda_borrow(
-    const cuda_driver *driver, const hone_execution *execution, size_t size, cuda_borrowed *out);
+    const cuda_driver *driver, const hone_execution *execution, size_t size, hone_cuda_borrowed *out);
 // Behind the launch that uses it.
-cuda_result hone_cuda_return(const cuda_driver *driver, const hone_execution *execution, const cuda_borrowed *memory);
+cuda_result hone_cuda_return(
+    const cuda_driver *driver, const hone_execution *execution, const hone_cuda_borrowed *memory);
 
 #endif

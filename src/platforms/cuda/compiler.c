@@ -14,24 +14,24 @@ enum { MAX_OPTIONS = 128, MAX_ARCHS = 64, PATH_SIZE = 1024 };
 
 static const char where[] = "cuda.compiler";
 
-void hone_cuda_compiler_init(cuda_compiler *compiler, hone_allocator allocator)
+void hone_cuda_compiler_init(hone_cuda_compiler *compiler, hone_allocator allocator)
 {
     memset(compiler, 0, sizeof *compiler);
     compiler->allocator = allocator;
     hone_mutex_init_long(&compiler->mutex);
 }
 
-void hone_cuda_compiler_deinit(cuda_compiler *compiler)
+void hone_cuda_compiler_deinit(hone_cuda_compiler *compiler)
 {
     if (compiler->library != NULL) hone_library_close(&compiler->allocator, &compiler->library);
     hone_mutex_deinit(&compiler->mutex);
 }
 
-// Opening ----------------------------------------------------------------------------------------------------------
+// Opening -------------------------------------------------------------------------------------------------------------
 
 static bool take_include(void *ctx, const char *folder)
 {
-    cuda_compiler *compiler = ctx;
+    hone_cuda_compiler *compiler = ctx;
     char header[PATH_SIZE];
     snprintf(header, sizeof header, "%s/include/cuda_fp16.h", folder);
     if (!hone_os_is_file(header)) return true;
@@ -44,22 +44,22 @@ static const struct {
     const char *name;
     size_t offset;
 } symbols[] = {
-    {"nvrtcVersion", offsetof(cuda_compiler, get_version)},
-    {"nvrtcGetNumSupportedArchs", offsetof(cuda_compiler, get_arch_count)},
-    {"nvrtcGetSupportedArchs", offsetof(cuda_compiler, get_archs)},
-    {"nvrtcCreateProgram", offsetof(cuda_compiler, create)},
-    {"nvrtcDestroyProgram", offsetof(cuda_compiler, destroy)},
-    {"nvrtcCompileProgram", offsetof(cuda_compiler, compile)},
-    {"nvrtcGetProgramLogSize", offsetof(cuda_compiler, get_log_size)},
-    {"nvrtcGetProgramLog", offsetof(cuda_compiler, get_log)},
-    {"nvrtcGetCUBINSize", offsetof(cuda_compiler, get_binary_size)},
-    {"nvrtcGetCUBIN", offsetof(cuda_compiler, get_binary)},
-    {"nvrtcGetPTXSize", offsetof(cuda_compiler, get_ptx_size)},
-    {"nvrtcGetPTX", offsetof(cuda_compiler, get_ptx)},
-    {"nvrtcGetErrorString", offsetof(cuda_compiler, get_error_string)},
+    {"nvrtcVersion", offsetof(hone_cuda_compiler, get_version)},
+    {"nvrtcGetNumSupportedArchs", offsetof(hone_cuda_compiler, get_arch_count)},
+    {"nvrtcGetSupportedArchs", offsetof(hone_cuda_compiler, get_archs)},
+    {"nvrtcCreateProgram", offsetof(hone_cuda_compiler, create)},
+    {"nvrtcDestroyProgram", offsetof(hone_cuda_compiler, destroy)},
+    {"nvrtcCompileProgram", offsetof(hone_cuda_compiler, compile)},
+    {"nvrtcGetProgramLogSize", offsetof(hone_cuda_compiler, get_log_size)},
+    {"nvrtcGetProgramLog", offsetof(hone_cuda_compiler, get_log)},
+    {"nvrtcGetCUBINSize", offsetof(hone_cuda_compiler, get_binary_size)},
+    {"nvrtcGetCUBIN", offsetof(hone_cuda_compiler, get_binary)},
+    {"nvrtcGetPTXSize", offsetof(hone_cuda_compiler, get_ptx_size)},
+    {"nvrtcGetPTX", offsetof(hone_cuda_compiler, get_ptx)},
+    {"nvrtcGetErrorString", offsetof(hone_cuda_compiler, get_error_string)},
 };
 
-static hone_status find_symbols(cuda_compiler *compiler, hone_error *err)
+static hone_status find_symbols(hone_cuda_compiler *compiler, hone_error *err)
 {
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *function = hone_library_symbol(compiler->library, symbols[i].name);
@@ -76,9 +76,9 @@ static hone_status find_symbols(cuda_compiler *compiler, hone_error *err)
     return HONE_OK;
 }
 
-// NVRTC opens its second library by name alone, which finds it only on the loader's path: opened before, from beside NVRTC, it
-// is there. In a place of its own NVRTC may not need it.
-static void open_builtins(const cuda_compiler *compiler)
+// NVRTC opens its second library by name alone, which finds it only on the loader's path: opened before, from beside
+// NVRTC, it is there. In a place of its own NVRTC may not need it.
+static void open_builtins(const hone_cuda_compiler *compiler)
 {
     char folder[PATH_SIZE], path[PATH_SIZE + 64];
     const void *inside;
@@ -96,7 +96,7 @@ static void open_builtins(const cuda_compiler *compiler)
         hone_library_close(&compiler->allocator, &library); // it stays mapped
 }
 
-static hone_status open_library(cuda_compiler *compiler, hone_error *err)
+static hone_status open_library(hone_cuda_compiler *compiler, hone_error *err)
 {
     static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
     hone_error why = {.message = ""};
@@ -119,7 +119,7 @@ static hone_status open_library(cuda_compiler *compiler, hone_error *err)
     return status;
 }
 
-static hone_status need_library(cuda_compiler *compiler, hone_error *err)
+static hone_status need_library(hone_cuda_compiler *compiler, hone_error *err)
 {
     hone_mutex_lock(&compiler->mutex);
     hone_status status = compiler->library != NULL ? HONE_OK : open_library(compiler, err);
@@ -127,7 +127,7 @@ static hone_status need_library(cuda_compiler *compiler, hone_error *err)
     return status;
 }
 
-void hone_cuda_compiler_describe(cuda_compiler *compiler, hone_buffer *out)
+void hone_cuda_compiler_describe(hone_cuda_compiler *compiler, hone_buffer *out)
 {
     char path[PATH_SIZE] = "";
     hone_error why = {.message = ""};
@@ -144,7 +144,7 @@ void hone_cuda_compiler_describe(cuda_compiler *compiler, hone_buffer *out)
                                      : "not found, PyPI's nvidia-cuda-runtime or the CUDA toolkit brings them");
 }
 
-// Compiling --------------------------------------------------------------------------------------------------------
+// Compiling -----------------------------------------------------------------------------------------------------------
 
 typedef struct options {
     const char *option[MAX_OPTIONS];
@@ -174,7 +174,7 @@ static void add_words(options *list, const char *words)
 }
 
 // From 9.0 on a chip has instructions of its own under the name with an "a".
-static void add_target(const cuda_compiler *compiler, options *list, int capability)
+static void add_target(const hone_cuda_compiler *compiler, options *list, int capability)
 {
     int archs[MAX_ARCHS], count = 0, best = 0;
     char text[40];
@@ -189,7 +189,7 @@ static void add_target(const cuda_compiler *compiler, options *list, int capabil
     add_option(list, text, strlen(text));
 }
 
-static void collect_options(const cuda_compiler *compiler, const cuda_source *source, options *list)
+static void collect_options(const hone_cuda_compiler *compiler, const hone_cuda_source *source, options *list)
 {
     char include[PATH_SIZE];
     add_target(compiler, list, source->capability);
@@ -204,7 +204,7 @@ static void collect_options(const cuda_compiler *compiler, const cuda_source *so
         add_option(list, include, (size_t)size);
 }
 
-static bool key_of(const cuda_compiler *compiler, const cuda_source *source, const options *list, char *key)
+static bool key_of(const hone_cuda_compiler *compiler, const hone_cuda_source *source, const options *list, char *key)
 {
     hone_buffer all;
     hone_buffer_init(&all, compiler->allocator);
@@ -224,7 +224,7 @@ static bool key_of(const cuda_compiler *compiler, const cuda_source *source, con
 
 // The first lines of the log that say what is wrong.
 static hone_status fail_log(
-    const cuda_compiler *compiler, nvrtc_program *program, const char *name, int result, hone_error *err)
+    const hone_cuda_compiler *compiler, nvrtc_program *program, const char *name, int result, hone_error *err)
 {
     size_t size = 0;
     char *log = NULL;
@@ -241,7 +241,7 @@ static hone_status fail_log(
 }
 
 static hone_status take_result(
-    const cuda_compiler *compiler, nvrtc_program *program, bool is_ptx, hone_buffer *out, hone_error *err)
+    const hone_cuda_compiler *compiler, nvrtc_program *program, bool is_ptx, hone_buffer *out, hone_error *err)
 {
     size_t size = 0;
     int result = is_ptx ? compiler->get_ptx_size(program, &size) : compiler->get_binary_size(program, &size);
@@ -257,7 +257,11 @@ static hone_status take_result(
 }
 
 static hone_status compile(
-    const cuda_compiler *compiler, const cuda_source *source, const options *list, hone_buffer *out, hone_error *err)
+    const hone_cuda_compiler *compiler,
+    const hone_cuda_source *source,
+    const options *list,
+    hone_buffer *out,
+    hone_error *err)
 {
     nvrtc_program *program = NULL;
     int result = compiler->create(&program, source->text, source->name, 0, NULL, NULL);
@@ -272,7 +276,8 @@ static hone_status compile(
     return status;
 }
 
-hone_status hone_cuda_compile(cuda_compiler *compiler, const cuda_source *source, hone_buffer *out, hone_error *err)
+hone_status hone_cuda_compile(
+    hone_cuda_compiler *compiler, const hone_cuda_source *source, hone_buffer *out, hone_error *err)
 {
     char key[HONE_SHA256_HEX_SIZE];
     hone_status status = need_library(compiler, err);

@@ -1,4 +1,5 @@
-// NVRTC, NVIDIA's compiler of CUDA C++ as a library, opened at the first source; and what it has compiled before, on disk.
+// NVRTC, NVIDIA's compiler of CUDA C++ as a library, opened at the first source; and what it has compiled before, on
+// disk.
 #ifndef HONE_PLATFORMS_CUDA_COMPILER_H
 #define HONE_PLATFORMS_CUDA_COMPILER_H
 
@@ -10,7 +11,7 @@
 
 typedef struct nvrtc_program nvrtc_program;
 
-typedef struct cuda_compiler {
+typedef struct hone_cuda_compiler {
     hone_allocator allocator;
     hone_mutex mutex;      // of opening
     hone_library *library; // NULL: not opened
@@ -35,29 +36,30 @@ typedef struct cuda_compiler {
     int (*get_ptx_size)(nvrtc_program *program, size_t *size);
     int (*get_ptx)(nvrtc_program *program, char *ptx);
     const char *(*get_error_string)(int result);
-} cuda_compiler;
+} hone_cuda_compiler;
 
-void hone_cuda_compiler_init(cuda_compiler *compiler, hone_allocator allocator);
-void hone_cuda_compiler_deinit(cuda_compiler *compiler);
+void hone_cuda_compiler_init(hone_cuda_compiler *compiler, hone_allocator allocator);
+void hone_cuda_compiler_deinit(hone_cuda_compiler *compiler);
 
 // Appends "sources: NVRTC 13.0", or what is missing. Opens it.
-void hone_cuda_compiler_describe(cuda_compiler *compiler, hone_buffer *out);
+void hone_cuda_compiler_describe(hone_cuda_compiler *compiler, hone_buffer *out);
 
-typedef struct cuda_source {
+typedef struct hone_cuda_source {
     const char *text;
     const char *name;   // for messages: "rms_norm.cu"
     const char *macros; // "-DA=1\0-DB=2\0"
     size_t macros_size;
     const char *options; // further ones, with spaces between them; NULL: none
     int capability;      // 90
-} cuda_source;
+} hone_cuda_source;
 
-// Compiles to a cubin for the capability, or where the compiler does not know it to PTX for the latest before it. What was
-// compiled before with the same compiler, source and options comes from the folder HONE_COMPILE_CACHE ("none": nothing is
-// kept), else $XDG_CACHE_HOME/hone/compiled, else ~/.cache/hone/compiled.
+// Compiles to a cubin for the capability, or where the compiler does not know it to PTX for the latest before it. What
+// was compiled before with the same compiler, source and options comes from the folder HONE_COMPILE_CACHE ("none":
+// nothing is kept), else $XDG_CACHE_HOME/hone/compiled, else ~/.cache/hone/compiled.
 //   out  gets the bytes, with a NUL behind them
 // Returns: HONE_OK; HONE_UNAVAILABLE (no NVRTC); HONE_INVALID_ARGUMENT with the compiler's words; HONE_OUT_OF_MEMORY.
 // Threads: any.
-hone_status hone_cuda_compile(cuda_compiler *compiler, const cuda_source *source, hone_buffer *out, hone_error *err);
+hone_status hone_cuda_compile(
+    hone_cuda_compiler *compiler, const hone_cuda_source *source, hone_buffer *out, hone_error *err);
 
 #endif

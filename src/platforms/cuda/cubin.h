@@ -1,5 +1,5 @@
-// What a binary for an NVIDIA GPU says of itself: a cubin is an ELF file, read here without a driver or a GPU. Where the sizes
-// of the parameters stand is not documented by NVIDIA: a file that does not say them is no error.
+// What a binary for an NVIDIA GPU says of itself: a cubin is an ELF file, read here without a driver or a GPU. Where
+// the sizes of the parameters stand is not documented by NVIDIA: a file that does not say them is no error.
 #ifndef HONE_PLATFORMS_CUDA_CUBIN_H
 #define HONE_PLATFORMS_CUDA_CUBIN_H
 
@@ -21,7 +21,8 @@ typedef struct hone_cubin_function {
 // Whether the bytes begin as an ELF file does: a fatbin and PTX do not.
 bool hone_cubin_is_one(const void *bytes, size_t size);
 // The function of that name.
-// Returns: HONE_OK; HONE_CORRUPT (a file that was cut, or is for another machine); HONE_NOT_FOUND with the functions there are.
+// Returns: HONE_OK; HONE_CORRUPT (a file that was cut, or is for another machine); HONE_NOT_FOUND with the functions
+// there are.
 hone_status hone_cubin_find(
     const void *bytes, size_t size, const char *entry, hone_cubin_function *out, hone_error *err);
 // The name of its only function into name; HONE_NOT_FOUND when it has none, or several.

@@ -52,7 +52,7 @@ static bool cuda_last_failure(hone_platform_instance *instance, hone_error *err)
 
 static void cuda_describe(hone_platform_instance *instance, hone_buffer *out)
 {
-    cuda_compiler own;
+    hone_cuda_compiler own;
     if (instance != NULL) {
         hone_cuda_compiler_describe(&instance->compiler, out);
         return;

@@ -19,7 +19,7 @@ hone_status hone_cuda_check(hone_platform_instance *instance, cuda_result result
     return hone_cuda_fail(&instance->driver, result, "cuda", what, err);
 }
 
-static int attribute(const hone_platform_instance *instance, const cuda_gpu *gpu, int which)
+static int attribute(const hone_platform_instance *instance, const hone_cuda_gpu *gpu, int which)
 {
     int value = 0;
     return instance->driver.device_get_attribute(&value, which, gpu->device) == CUDA_SUCCESS ? value : 0;
@@ -37,7 +37,7 @@ static void append_word(hone_buffer *out, const char *text)
 }
 
 // Model, architecture and what is cut out of the chip; not the driver's version, clocks or memory in use.
-static void write_fingerprint(cuda_gpu *gpu)
+static void write_fingerprint(hone_cuda_gpu *gpu)
 {
     const hone_device_info *info = &gpu->info;
     hone_buffer_text(&gpu->fingerprint, "cuda|");
@@ -47,7 +47,7 @@ static void write_fingerprint(cuda_gpu *gpu)
         info->l2_bytes, info->smem_bytes);
 }
 
-static hone_status read_gpu(hone_platform_instance *instance, int ordinal, cuda_gpu *gpu, hone_error *err)
+static hone_status read_gpu(hone_platform_instance *instance, int ordinal, hone_cuda_gpu *gpu, hone_error *err)
 {
     const cuda_driver *driver = &instance->driver;
     size_t memory = 0;
@@ -96,7 +96,7 @@ hone_status hone_cuda_find_gpus(hone_platform_instance *instance, hone_error *er
     instance->devices = hone_alloc_array(&instance->allocator, (size_t)count, sizeof *instance->devices);
     if (instance->gpus == NULL || instance->devices == NULL) return hone_fail_memory(err, where);
     for (int i = 0; status == HONE_OK && i < count; i++) {
-        cuda_gpu *gpu = &instance->gpus[instance->count++];
+        hone_cuda_gpu *gpu = &instance->gpus[instance->count++];
         hone_mutex_init_long(&gpu->mutex);
         hone_buffer_init(&gpu->fingerprint, instance->allocator);
         status = read_gpu(instance, i, gpu, err);
@@ -105,7 +105,7 @@ hone_status hone_cuda_find_gpus(hone_platform_instance *instance, hone_error *er
     return status;
 }
 
-static void forget_gpu(hone_platform_instance *instance, cuda_gpu *gpu)
+static void forget_gpu(hone_platform_instance *instance, hone_cuda_gpu *gpu)
 {
     cuda_context *before = NULL;
     if (atomic_load(&gpu->context) != NULL) {
@@ -128,7 +128,7 @@ void hone_cuda_forget_gpus(hone_platform_instance *instance)
 }
 
 hone_status hone_cuda_gpu_of(
-    hone_platform_instance *instance, const hone_device_info *device, cuda_gpu **out, hone_error *err)
+    hone_platform_instance *instance, const hone_device_info *device, hone_cuda_gpu **out, hone_error *err)
 {
     for (size_t i = 0; i < instance->count; i++) {
         const hone_device_info *info = &instance->gpus[i].info;
@@ -141,7 +141,8 @@ hone_status hone_cuda_gpu_of(
         (int)device->device.id);
 }
 
-static hone_status need_context(hone_platform_instance *instance, cuda_gpu *gpu, cuda_context **out, hone_error *err)
+static hone_status need_context(
+    hone_platform_instance *instance, hone_cuda_gpu *gpu, cuda_context **out, hone_error *err)
 {
     hone_status status = HONE_OK;
     *out = atomic_load_explicit(&gpu->context, memory_order_acquire);
@@ -157,7 +158,8 @@ static hone_status need_context(hone_platform_instance *instance, cuda_gpu *gpu,
     return status;
 }
 
-hone_status hone_cuda_enter(hone_platform_instance *instance, cuda_gpu *gpu, cuda_context **out_before, hone_error *err)
+hone_status hone_cuda_enter(
+    hone_platform_instance *instance, hone_cuda_gpu *gpu, cuda_context **out_before, hone_error *err)
 {
     cuda_context *context = NULL;
     *out_before = NULL;

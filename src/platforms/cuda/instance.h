@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 // One GPU.
-typedef struct cuda_gpu {
+typedef struct hone_cuda_gpu {
     hone_device_info info;
     cuda_device device;
     char name[128], driver[64], architecture[16];
@@ -23,7 +23,7 @@ typedef struct cuda_gpu {
     cuda_module *waiter;
     cuda_function *wait; // keeps the GPU busy while work is queued behind it
     bool waiter_tried;
-} cuda_gpu;
+} hone_cuda_gpu;
 
 enum { HONE_CUDA_WORDS_SIZE = 200 };
 
@@ -31,8 +31,8 @@ struct hone_platform_instance {
     hone_allocator allocator;
     const hone_log *log;
     cuda_driver driver;
-    cuda_compiler compiler;
-    cuda_gpu *gpus;
+    hone_cuda_compiler compiler;
+    hone_cuda_gpu *gpus;
     hone_device_info *devices; // copies of the GPUs' info, side by side
     size_t count;
     atomic_int lost;   // the sticky error that ended it; 0: none
@@ -46,10 +46,10 @@ hone_status hone_cuda_find_gpus(hone_platform_instance *instance, hone_error *er
 void hone_cuda_forget_gpus(hone_platform_instance *instance);
 // The GPU behind a device's info, also behind a copy of it from another process.
 hone_status hone_cuda_gpu_of(
-    hone_platform_instance *instance, const hone_device_info *device, cuda_gpu **out, hone_error *err);
+    hone_platform_instance *instance, const hone_device_info *device, hone_cuda_gpu **out, hone_error *err);
 // Makes the GPU's context this thread's; *out_before is what hone_cuda_leave puts back.
 hone_status hone_cuda_enter(
-    hone_platform_instance *instance, cuda_gpu *gpu, cuda_context **out_before, hone_error *err);
+    hone_platform_instance *instance, hone_cuda_gpu *gpu, cuda_context **out_before, hone_error *err);
 void hone_cuda_leave(hone_platform_instance *instance, cuda_context *before);
 // Fails in the driver's words, and remembers a sticky one. HONE_OK for CUDA_SUCCESS.
 hone_status hone_cuda_check(hone_platform_instance *instance, cuda_result result, const char *what, hone_error *err);
@@ -86,7 +86,7 @@ hone_status hone_cuda_synchronize(
 hone_status hone_cuda_time(
     hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err);
 // Gives back what timing made on a GPU, whose context is this thread's.
-void hone_cuda_forget_timing(hone_platform_instance *instance, cuda_gpu *gpu);
+void hone_cuda_forget_timing(hone_platform_instance *instance, hone_cuda_gpu *gpu);
 
 // load.c
 hone_status hone_cuda_prepare(
@@ -100,8 +100,8 @@ void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kern
 // run.c
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 uint64_t hone_cuda_digest(const hone_plan *plan);
-// Sets *captured where the host captures the stream: graphs do not keep the code that they launch, so that it may not be
-// unloaded. The graphs of timing do not count.
-void hone_cuda_note_capture(hone_platform_instance *instance, cuda_gpu *gpu, void *stream, atomic_bool *captured);
+// Sets *captured where the host captures the stream: graphs do not keep the code that they launch, so that it may not
+// be unloaded. The graphs of timing do not count.
+void hone_cuda_note_capture(hone_platform_instance *instance, hone_cuda_gpu *gpu, void *stream, atomic_bool *captured);
 
 #endif

@@ -12,11 +12,11 @@
 
 static const char where[] = "cuda.load";
 
-// Loading ----------------------------------------------------------------------------------------------------------
+// Loading -------------------------------------------------------------------------------------------------------------
 
 // The driver's compiler of PTX has words that the newer call does not give.
 static hone_status load_module(
-    hone_platform_instance *instance, const void *image, cuda_loaded *loaded, const char *entry, hone_error *err)
+    hone_platform_instance *instance, const void *image, hone_cuda_loaded *loaded, const char *entry, hone_error *err)
 {
     enum { LOG_SIZE = 2048 };
     char log[LOG_SIZE] = "";
@@ -36,7 +36,8 @@ static hone_status load_module(
     return hone_cuda_check(instance, result, "cuModuleGetFunction", err);
 }
 
-static cuda_result load_library(const cuda_driver *driver, const void *image, cuda_loaded *loaded, const char *entry)
+static cuda_result load_library(
+    const cuda_driver *driver, const void *image, hone_cuda_loaded *loaded, const char *entry)
 {
     cuda_kernel *kernel = NULL;
     cuda_result result = driver->library_load(&loaded->library, image, NULL, NULL, 0, NULL, NULL, 0);
@@ -54,7 +55,7 @@ static bool has_libraries(const cuda_driver *driver)
 
 // Loads in the newer way where there is one; what that refuses is asked for in the older one, for its words.
 static hone_status load(
-    hone_platform_instance *instance, const void *image, cuda_loaded *loaded, const char *entry, hone_error *err)
+    hone_platform_instance *instance, const void *image, hone_cuda_loaded *loaded, const char *entry, hone_error *err)
 {
     const cuda_driver *driver = &instance->driver;
     if (!has_libraries(driver)) return load_module(instance, image, loaded, entry, err);
@@ -68,7 +69,7 @@ static hone_status load(
     return load_module(instance, image, loaded, entry, err);
 }
 
-// Reading ----------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 // Headers of a pack's sources lie in its folder.
 static void put_options(const hone_code *code, const char *options, hone_buffer *out)
@@ -79,7 +80,7 @@ static void put_options(const hone_code *code, const char *options, hone_buffer 
 }
 
 static hone_status compile(
-    const cuda_loaded *loaded,
+    const hone_cuda_loaded *loaded,
     const hone_plan *plan,
     const char *text,
     const char *options,
@@ -97,7 +98,7 @@ static hone_status compile(
     hone_status status = hone_launch_macros(&instance->allocator, plan, &macros, err);
     if (status == HONE_OK && all.failed) status = hone_fail_memory(err, where);
     if (status == HONE_OK) {
-        const cuda_source source = {
+        const hone_cuda_source source = {
             .text = text,
             .name = name,
             .macros = hone_buffer_string(&macros),
@@ -114,7 +115,7 @@ static hone_status compile(
 
 // The file of a pack, whose bytes are compared with their digest each time.
 static hone_status read_pack(
-    const cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_buffer *out, hone_error *err)
+    const hone_cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_buffer *out, hone_error *err)
 {
     const hone_pack_variant *variant = hone_pack_variant_of(plan->kernel->code->pack, plan->config);
     hone_buffer text;
@@ -127,7 +128,7 @@ static hone_status read_pack(
 }
 
 hone_status hone_cuda_read_code(
-    cuda_loaded *loaded, const hone_plan *plan, const char *options, cuda_image *image, hone_error *err)
+    hone_cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_cuda_image *image, hone_error *err)
 {
     const hone_code *code = hone_code_of_plan(plan);
     const hone_allocator *allocator = &loaded->instance->allocator;
@@ -146,12 +147,13 @@ hone_status hone_cuda_read_code(
     return status;
 }
 
-static hone_status read_plainly(cuda_loaded *loaded, const hone_plan *plan, cuda_image *image, hone_error *err)
+static hone_status read_plainly(
+    hone_cuda_loaded *loaded, const hone_plan *plan, hone_cuda_image *image, hone_error *err)
 {
     return hone_cuda_read_code(loaded, plan, NULL, image, err);
 }
 
-static uint64_t digest_of(const cuda_loaded *loaded, const cuda_image *image)
+static uint64_t digest_of(const hone_cuda_loaded *loaded, const hone_cuda_image *image)
 {
     uint64_t code = hone_hash64(image->bytes, image->size);
     code = hone_hash64_add(code, image->entry, strlen(image->entry));
@@ -159,9 +161,9 @@ static uint64_t digest_of(const cuda_loaded *loaded, const cuda_image *image)
     return hone_launch_digest(code, &loaded->launch, loaded->arguments, loaded->count);
 }
 
-static hone_status read_and_load(cuda_loaded *loaded, const hone_plan *plan, cuda_read *read, hone_error *err)
+static hone_status read_and_load(hone_cuda_loaded *loaded, const hone_plan *plan, hone_cuda_read *read, hone_error *err)
 {
-    cuda_image image = {.entry = NULL};
+    hone_cuda_image image = {.entry = NULL};
     hone_buffer_init(&image.owned, loaded->instance->allocator);
     hone_buffer_init(&image.text, loaded->instance->allocator);
     hone_status status = read(loaded, plan, &image, err);
@@ -172,9 +174,9 @@ static hone_status read_and_load(cuda_loaded *loaded, const hone_plan *plan, cud
     return status;
 }
 
-// Checking ---------------------------------------------------------------------------------------------------------
+// Checking ------------------------------------------------------------------------------------------------------------
 
-static hone_status check_threads(const cuda_driver *driver, const cuda_loaded *loaded, hone_error *err)
+static hone_status check_threads(const cuda_driver *driver, const hone_cuda_loaded *loaded, hone_error *err)
 {
     int most = 0, registers = 0;
     const uint32_t *block = loaded->launch.block;
@@ -189,7 +191,7 @@ static hone_status check_threads(const cuda_driver *driver, const cuda_loaded *l
 }
 
 static hone_status allow_shared(
-    hone_platform_instance *instance, const cuda_gpu *gpu, const cuda_loaded *loaded, hone_error *err)
+    hone_platform_instance *instance, const hone_cuda_gpu *gpu, const hone_cuda_loaded *loaded, hone_error *err)
 {
     enum { WITHOUT_ASKING = 48 << 10 };
     const cuda_driver *driver = &instance->driver;
@@ -206,9 +208,9 @@ static hone_status allow_shared(
     return hone_cuda_check(instance, result, "cuFuncSetAttribute of shared memory", err);
 }
 
-static hone_status check_scratch(const cuda_driver *driver, const cuda_loaded *loaded, hone_error *err)
+static hone_status check_scratch(const cuda_driver *driver, const hone_cuda_loaded *loaded, hone_error *err)
 {
-    const cuda_gpu *gpu = loaded->gpu;
+    const hone_cuda_gpu *gpu = loaded->gpu;
     const size_t wanted = loaded->scratch_bytes;
     if (wanted == 0) return HONE_OK;
     if (gpu->info.memory_bytes > 0 && wanted > (uint64_t)gpu->info.memory_bytes)
@@ -222,7 +224,7 @@ static hone_status check_scratch(const cuda_driver *driver, const cuda_loaded *l
 }
 
 // What the binary says that it takes. An older driver does not say.
-static hone_status check_parameters(const cuda_driver *driver, const cuda_loaded *loaded, hone_error *err)
+static hone_status check_parameters(const cuda_driver *driver, const hone_cuda_loaded *loaded, hone_error *err)
 {
     hone_cubin_function function = {.says = driver->function_get_parameter != NULL};
     size_t offset = 0, size = 0;
@@ -235,9 +237,9 @@ static hone_status check_parameters(const cuda_driver *driver, const cuda_loaded
     return hone_cuda_compare_list(&function, loaded->arguments, loaded->count, err);
 }
 
-// Attributes -------------------------------------------------------------------------------------------------------
+// Attributes ----------------------------------------------------------------------------------------------------------
 
-static cuda_launch_attribute *next_attribute(cuda_loaded *loaded, int id)
+static cuda_launch_attribute *next_attribute(hone_cuda_loaded *loaded, int id)
 {
     cuda_launch_attribute *attribute = &loaded->attributes[loaded->attribute_count++];
     attribute->id = id;
@@ -245,7 +247,7 @@ static cuda_launch_attribute *next_attribute(cuda_loaded *loaded, int id)
     return attribute;
 }
 
-static hone_status set_cluster(hone_platform_instance *instance, cuda_loaded *loaded, hone_error *err)
+static hone_status set_cluster(hone_platform_instance *instance, hone_cuda_loaded *loaded, hone_error *err)
 {
     const uint32_t *size = loaded->launch.cluster, *grid = loaded->launch.grid;
     uint32_t blocks = size[0] * size[1] * size[2];
@@ -265,7 +267,7 @@ static hone_status set_cluster(hone_platform_instance *instance, cuda_loaded *lo
     return hone_cuda_check(instance, result, "cuFuncSetAttribute of clusters", err);
 }
 
-static hone_status set_attributes(hone_platform_instance *instance, cuda_loaded *loaded, hone_error *err)
+static hone_status set_attributes(hone_platform_instance *instance, hone_cuda_loaded *loaded, hone_error *err)
 {
     hone_status status = set_cluster(instance, loaded, err);
     if ((loaded->launch.flags & HONE_CODE_COOPERATIVE) != 0) next_attribute(loaded, CUDA_LAUNCH_COOPERATIVE);
@@ -280,7 +282,11 @@ static hone_status set_attributes(hone_platform_instance *instance, cuda_loaded 
 // ------------------------------------------------------------------------------------------------------------------
 
 static hone_status prepare_loaded(
-    hone_platform_instance *instance, const hone_plan *plan, cuda_read *read, cuda_loaded *loaded, hone_error *err)
+    hone_platform_instance *instance,
+    const hone_plan *plan,
+    hone_cuda_read *read,
+    hone_cuda_loaded *loaded,
+    hone_error *err)
 {
     hone_status status = read_and_load(loaded, plan, read, err);
     if (status == HONE_OK) status = check_parameters(&instance->driver, loaded, err);
@@ -290,7 +296,7 @@ static hone_status prepare_loaded(
     return status == HONE_OK ? set_attributes(instance, loaded, err) : status;
 }
 
-static void unload(cuda_loaded *loaded)
+static void unload(hone_cuda_loaded *loaded)
 {
     const cuda_driver *driver = &loaded->instance->driver;
     bool captured = atomic_load_explicit(&loaded->captured, memory_order_relaxed);
@@ -300,10 +306,10 @@ static void unload(cuda_loaded *loaded)
 }
 
 hone_status hone_cuda_load(
-    hone_platform_instance *instance, const hone_plan *plan, cuda_read *read, void **out_state, hone_error *err)
+    hone_platform_instance *instance, const hone_plan *plan, hone_cuda_read *read, void **out_state, hone_error *err)
 {
     cuda_context *before = NULL;
-    cuda_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
+    hone_cuda_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
     if (loaded == NULL) return hone_fail_memory(err, where);
     loaded->instance = instance;
     hone_status status = hone_cuda_gpu_of(instance, plan->device, &loaded->gpu, err);
@@ -330,7 +336,7 @@ static hone_status prepare_own(
     size_t *out_scratch_bytes,
     hone_error *err)
 {
-    cuda_gpu *gpu = NULL;
+    hone_cuda_gpu *gpu = NULL;
     cuda_context *before = NULL;
     if (plan->kernel->prepare == NULL) return HONE_OK;
     hone_status status = hone_cuda_gpu_of(instance, plan->device, &gpu, err);
@@ -357,7 +363,7 @@ hone_status hone_cuda_prepare(
 
 void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state)
 {
-    cuda_loaded *loaded = state;
+    hone_cuda_loaded *loaded = state;
     cuda_context *before = NULL;
     if (kernel->code == NULL) {
         if (kernel->release != NULL) kernel->release(kernel, state);
@@ -370,6 +376,6 @@ void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kern
 
 uint64_t hone_cuda_digest(const hone_plan *plan)
 {
-    const cuda_loaded *loaded = plan->state;
+    const hone_cuda_loaded *loaded = plan->state;
     return loaded->digest;
 }

@@ -5,9 +5,9 @@
 #include "platforms/cuda/instance.h"
 #include "platforms/launch.h"
 
-typedef struct cuda_loaded {
+typedef struct hone_cuda_loaded {
     hone_platform_instance *instance;
-    cuda_gpu *gpu;
+    hone_cuda_gpu *gpu;
     cuda_context *context;
     cuda_library *library; // one of the two
     cuda_module *module;
@@ -21,25 +21,27 @@ typedef struct cuda_loaded {
     atomic_bool captured;   // a graph of the host launches it for as long as the process likes: it is never unloaded
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
-} cuda_loaded;
+} hone_cuda_loaded;
 
 // The code of a plan before it is loaded. Texts and bytes are the kernel's, or in the two buffers.
-typedef struct cuda_image {
+typedef struct hone_cuda_image {
     const void *bytes; // a cubin, a fatbin or PTX, with a NUL behind it
     size_t size;
     const char *entry;
     hone_buffer owned, text;
-} cuda_image;
+} hone_cuda_image;
 
-// What differs between the platforms that launch through the driver: fills in launch and arguments of loaded, then image.
-typedef hone_status cuda_read(cuda_loaded *loaded, const hone_plan *plan, cuda_image *image, hone_error *err);
+// What differs between the platforms that launch through the driver: fills in launch and arguments of loaded, then
+// image.
+typedef hone_status hone_cuda_read(
+    hone_cuda_loaded *loaded, const hone_plan *plan, hone_cuda_image *image, hone_error *err);
 
 // load.c: reads, loads, compares with what the binary and the device say. *out_state is for hone_cuda_run and
 // hone_cuda_release.
 hone_status hone_cuda_load(
-    hone_platform_instance *instance, const hone_plan *plan, cuda_read *read, void **out_state, hone_error *err);
+    hone_platform_instance *instance, const hone_plan *plan, hone_cuda_read *read, void **out_state, hone_error *err);
 // Launch, arguments and source of a plan as its code has them; options: further ones of the compiler, NULL: none.
 hone_status hone_cuda_read_code(
-    cuda_loaded *loaded, const hone_plan *plan, const char *options, cuda_image *image, hone_error *err);
+    hone_cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_cuda_image *image, hone_error *err);
 
 #endif

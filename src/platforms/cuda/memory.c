@@ -20,7 +20,7 @@ static void *bytes_of(hone_place place)
 static hone_status enter(
     hone_platform_instance *instance, const hone_device_info *device, cuda_context **out_before, hone_error *err)
 {
-    cuda_gpu *gpu = NULL;
+    hone_cuda_gpu *gpu = NULL;
     hone_status status = hone_cuda_gpu_of(instance, device, &gpu, err);
     return status == HONE_OK ? hone_cuda_enter(instance, gpu, out_before, err) : status;
 }
@@ -121,8 +121,8 @@ void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_devic
     hone_cuda_leave(instance, before);
 }
 
-// A driver without graphs captures none. The legacy default stream is never captured itself: what it answers then is that
-// another stream is, which work on it would break.
+// A driver without graphs captures none. The legacy default stream is never captured itself: what it answers then is
+// that another stream is, which work on it would break.
 bool hone_cuda_is_capturing(hone_platform_instance *instance, const hone_device_info *device, void *stream)
 {
     cuda_context *before = NULL;

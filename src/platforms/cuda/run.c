@@ -9,7 +9,7 @@ static hone_status fail_launch(hone_platform_instance *instance, cuda_result res
     return result == CUDA_LAUNCH_OUT_OF_RESOURCES ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
 }
 
-static cuda_result launch(const cuda_loaded *loaded, cuda_stream *stream, void **arguments)
+static cuda_result launch(const hone_cuda_loaded *loaded, cuda_stream *stream, void **arguments)
 {
     const cuda_driver *driver = &loaded->instance->driver;
     const hone_launch *shape = &loaded->launch;
@@ -30,10 +30,10 @@ static cuda_result launch(const cuda_loaded *loaded, cuda_stream *stream, void *
 
 // In the order of the stream: a run that comes later on it may get the same memory.
 static cuda_result launch_with_scratch(
-    const cuda_loaded *loaded, const hone_execution *execution, uint64_t *values, void **arguments)
+    const hone_cuda_loaded *loaded, const hone_execution *execution, uint64_t *values, void **arguments)
 {
     const cuda_driver *driver = &loaded->instance->driver;
-    cuda_borrowed memory;
+    hone_cuda_borrowed memory;
     cuda_result result = hone_cuda_borrow(driver, execution, loaded->scratch_bytes, &memory);
     if (result != CUDA_SUCCESS) return result;
     values[loaded->scratch_index] = memory.address;
@@ -43,7 +43,7 @@ static cuda_result launch_with_scratch(
 }
 
 // The legacy default stream cannot be captured.
-void hone_cuda_note_capture(hone_platform_instance *instance, cuda_gpu *gpu, void *stream, atomic_bool *captured)
+void hone_cuda_note_capture(hone_platform_instance *instance, hone_cuda_gpu *gpu, void *stream, atomic_bool *captured)
 {
     const cuda_driver *driver = &instance->driver;
     int captures = CUDA_CAPTURE_NONE;
@@ -55,7 +55,7 @@ void hone_cuda_note_capture(hone_platform_instance *instance, cuda_gpu *gpu, voi
 
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    cuda_loaded *loaded = plan->state;
+    hone_cuda_loaded *loaded = plan->state;
     const cuda_driver *driver = &loaded->instance->driver;
     uint64_t values[HONE_MAX_ARGUMENTS];
     void *arguments[HONE_MAX_ARGUMENTS];

@@ -1,8 +1,9 @@
 // How long runs take on the device, by its own events.
 //
-// A pair of events around work that is not queued yet measures the host, too: 2 to 4 us, and 4 to 15 % of scatter. So the
-// GPU is kept busy by a kernel that waits, or by the flood of the caches, until all is queued. Runs of a few microseconds,
-// which the host cannot start as fast as the GPU ends them, are captured into a graph. And after each sample the GPU rests:
+// A pair of events around work that is not queued yet measures the host, too: 2 to 4 us, and 4 to 15 % of scatter. So
+// the GPU is kept busy by a kernel that waits, or by the flood of the caches, until all is queued. Runs of a few
+// microseconds, which the host cannot start as fast as the GPU ends them, are captured into a graph. And after each
+// sample the GPU rests:
 // 50 ms of uninterrupted work of the tensor cores bring an H200 to its power cap, and what is measured then is up to a
 // fifth slower than what was measured before (docs/gpu.md).
 #include "platforms/cuda/instance.h"
@@ -34,7 +35,7 @@ static const char waiter_ptx[] = ".version 6.3\n"
                                  "}\n";
 
 // Without a waiter samples scatter more, and nothing else is lost.
-static void load_waiter(const cuda_driver *driver, cuda_gpu *gpu)
+static void load_waiter(const cuda_driver *driver, hone_cuda_gpu *gpu)
 {
     if (gpu->waiter_tried) return;
     gpu->waiter_tried = true;
@@ -45,7 +46,7 @@ static void load_waiter(const cuda_driver *driver, cuda_gpu *gpu)
     if (driver->module_get_function(&gpu->wait, gpu->waiter, "hone_wait") != CUDA_SUCCESS) gpu->wait = NULL;
 }
 
-static cuda_result make_events(const cuda_driver *driver, cuda_gpu *gpu)
+static cuda_result make_events(const cuda_driver *driver, hone_cuda_gpu *gpu)
 {
     cuda_result result = CUDA_SUCCESS;
     if (gpu->start == NULL) result = driver->event_create(&gpu->start, CUDA_EVENT_DEFAULT);
@@ -53,7 +54,7 @@ static cuda_result make_events(const cuda_driver *driver, cuda_gpu *gpu)
     return result;
 }
 
-void hone_cuda_forget_timing(hone_platform_instance *instance, cuda_gpu *gpu)
+void hone_cuda_forget_timing(hone_platform_instance *instance, hone_cuda_gpu *gpu)
 {
     const cuda_driver *driver = &instance->driver;
     if (gpu->start != NULL) (void)driver->event_destroy(gpu->start);
@@ -63,7 +64,7 @@ void hone_cuda_forget_timing(hone_platform_instance *instance, cuda_gpu *gpu)
     gpu->waiter = NULL;
 }
 
-static cuda_result keep_busy(const cuda_driver *driver, const cuda_gpu *gpu, const hone_timed_runs *runs)
+static cuda_result keep_busy(const cuda_driver *driver, const hone_cuda_gpu *gpu, const hone_timed_runs *runs)
 {
     uint64_t nanoseconds = wait_ns;
     void *arguments[] = {&nanoseconds};
@@ -82,7 +83,7 @@ static hone_status start_runs(const hone_timed_runs *runs)
 }
 
 // All runs as one graph; NULL when they are not to be had as one: a run that waits, or an old driver.
-static cuda_graph_exec *capture(const cuda_driver *driver, cuda_gpu *gpu, const hone_timed_runs *runs)
+static cuda_graph_exec *capture(const cuda_driver *driver, hone_cuda_gpu *gpu, const hone_timed_runs *runs)
 {
     cuda_graph *graph = NULL;
     cuda_graph_exec *exec = NULL;
@@ -103,7 +104,7 @@ static cuda_graph_exec *capture(const cuda_driver *driver, cuda_gpu *gpu, const 
 
 static hone_status measure(
     hone_platform_instance *instance,
-    cuda_gpu *gpu,
+    hone_cuda_gpu *gpu,
     const hone_timed_runs *runs,
     cuda_graph_exec *graph,
     double *out_ns,
@@ -136,7 +137,7 @@ static void rest(double ns)
 }
 
 static hone_status time_in_context(
-    hone_platform_instance *instance, cuda_gpu *gpu, const hone_timed_runs *runs, double *out_ns, hone_error *err)
+    hone_platform_instance *instance, hone_cuda_gpu *gpu, const hone_timed_runs *runs, double *out_ns, hone_error *err)
 {
     const cuda_driver *driver = &instance->driver;
     load_waiter(driver, gpu);
@@ -152,7 +153,7 @@ static hone_status time_in_context(
 hone_status hone_cuda_time(
     hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err)
 {
-    cuda_gpu *gpu = NULL;
+    hone_cuda_gpu *gpu = NULL;
     cuda_context *before = NULL;
     hone_status status = hone_cuda_gpu_of(instance, runs->device, &gpu, err);
     if (status == HONE_OK) status = hone_cuda_enter(instance, gpu, &before, err);

@@ -46,7 +46,7 @@ void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), voi
     if (!s.done) hone_python_packages(offer_packages, &s);
 }
 
-// Libraries --------------------------------------------------------------------------------------------------------
+// Libraries -----------------------------------------------------------------------------------------------------------
 
 enum { MAX_NAMES = 64 };
 

@@ -5,12 +5,12 @@
 #include "base/memory.h"
 #include "os/os.h"
 
-// Calls visit with the folder of each toolkit, and each folder of PyPI's that is laid out like one ("lib", "include"), until
-// it returns false.
+// Calls visit with the folder of each toolkit, and each folder of PyPI's that is laid out like one ("lib", "include"),
+// until it returns false.
 void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), void *ctx);
 
-// Opens the first that is there: the file that the environment's variable names and nothing else, or each of files by its
-// name alone, then in the folders above.
+// Opens the first that is there: the file that the environment's variable names and nothing else, or each of files by
+// its name alone, then in the folders above.
 //   files  {"libnvrtc.so.13", "libnvrtc.so.12", NULL}
 // Returns: HONE_OK; HONE_UNAVAILABLE with what was tried; HONE_OUT_OF_MEMORY.
 hone_status hone_cuda_open_library(

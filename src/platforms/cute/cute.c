@@ -1,5 +1,5 @@
-// What a source in CuTe is compiled with, beside what one in CUDA C++ is: CUTLASS's headers and the C++ library of the toolkit,
-// and functions that are the device's unless they say otherwise.
+// What a source in CuTe is compiled with, beside what one in CUDA C++ is: CUTLASS's headers and the C++ library of the
+// toolkit, and functions that are the device's unless they say otherwise.
 #include "platforms/cute/cute.h"
 
 #include "base/error.h"
@@ -81,7 +81,7 @@ static hone_status find_options(hone_buffer *out, hone_error *err)
     return out->failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
-static hone_status read_cute(cuda_loaded *loaded, const hone_plan *plan, cuda_image *image, hone_error *err)
+static hone_status read_cute(hone_cuda_loaded *loaded, const hone_plan *plan, hone_cuda_image *image, hone_error *err)
 {
     const hone_code *code = hone_code_of_plan(plan);
     hone_buffer options;

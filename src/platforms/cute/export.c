@@ -1,4 +1,5 @@
-// From a variant of a pack to a function of tvm-ffi's C interface, and its calls: tensors as DLPack has them, scalars, the stream.
+// From a variant of a pack to a function of tvm-ffi's C interface, and its calls: tensors as DLPack has them, scalars,
+// the stream.
 #include "platforms/cute/export.h"
 
 #include "base/error.h"
@@ -21,10 +22,10 @@ typedef enum stream_way { STREAM_ARGUMENT, STREAM_ENVIRONMENT } stream_way;
 
 typedef struct cute_export {
     hone_platform_instance *instance;
-    cuda_gpu *gpu;
-    cute_runtime runtime;
+    hone_cuda_gpu *gpu;
+    hone_cute_runtime runtime;
     hone_library *library;
-    cute_function *function;
+    hone_cute_function *function;
     stream_way stream;
     uint64_t digest;      // of the library, the function and its arguments
     atomic_bool captured; // a graph of the host launches it: its library stays
@@ -39,7 +40,7 @@ bool hone_cute_is_export(const hone_kernel *kernel)
            hone_native_is_library(pack->variants[0].file);
 }
 
-// Checks that need no device ----------------------------------------------------------------------------------------
+// Checks that need no device ------------------------------------------------------------------------------------------
 
 static hone_status read_stream(const json_t *facts, stream_way *out, hone_error *err)
 {
@@ -110,7 +111,7 @@ hone_status hone_cute_export_check(const hone_pack_kernel *kernel, const hone_pa
     return status == HONE_OK ? hone_native_check_library(variant->file, err) : status;
 }
 
-// The plan ----------------------------------------------------------------------------------------------------------
+// The plan ------------------------------------------------------------------------------------------------------------
 
 static hone_status find_entry(cute_export *made, const hone_pack_variant *variant, hone_error *err)
 {
@@ -179,7 +180,7 @@ void hone_cute_export_release(hone_platform_instance *instance, void *state)
     hone_free(&instance->allocator, made);
 }
 
-// A run -------------------------------------------------------------------------------------------------------------
+// A run ---------------------------------------------------------------------------------------------------------------
 
 // The tensors of one call as tvm-ffi wants them: with strides, and on the device that runs.
 typedef struct call_tensor {

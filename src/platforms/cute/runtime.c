@@ -24,7 +24,7 @@ static const wanted_library dsl = {
     (const char *const[]){
         "nvidia_cutlass_dsl/cu13/lib", "nvidia_cutlass_dsl/cu12/lib", "nvidia_cutlass_dsl/lib", NULL}};
 
-// Opening ----------------------------------------------------------------------------------------------------------
+// Opening -------------------------------------------------------------------------------------------------------------
 
 typedef struct finding {
     const wanted_library *wanted;
@@ -72,9 +72,9 @@ static hone_status find_function(hone_library *library, const char *name, void *
     return HONE_OK;
 }
 
-hone_status hone_cute_runtime_open(const hone_allocator *allocator, cute_runtime *out, hone_error *err)
+hone_status hone_cute_runtime_open(const hone_allocator *allocator, hone_cute_runtime *out, hone_error *err)
 {
-    *out = (cute_runtime){.ffi = NULL};
+    *out = (hone_cute_runtime){.ffi = NULL};
     hone_status status = open_one(allocator, &ffi, &out->ffi, err);
     if (status == HONE_OK) status = open_one(allocator, &dsl, &out->dsl, err);
     if (status == HONE_OK) status = find_function(out->ffi, "TVMFFIErrorMoveFromRaised", &out->take_error, err);
@@ -84,13 +84,13 @@ hone_status hone_cute_runtime_open(const hone_allocator *allocator, cute_runtime
     return status;
 }
 
-void hone_cute_runtime_close(const hone_allocator *allocator, cute_runtime *runtime)
+void hone_cute_runtime_close(const hone_allocator *allocator, hone_cute_runtime *runtime)
 {
     if (runtime->ffi != NULL) hone_library_close(allocator, &runtime->ffi);
     if (runtime->dsl != NULL) hone_library_close(allocator, &runtime->dsl);
 }
 
-// Errors -----------------------------------------------------------------------------------------------------------
+// Errors --------------------------------------------------------------------------------------------------------------
 
 // TVMFFIObject, then TVMFFIErrorCell, as far as they are read here.
 typedef struct error_object {
@@ -107,7 +107,7 @@ _Static_assert(offsetof(error_object, kind) == 24, "the object's header has 24 b
 
 enum { ERROR_TYPE = 67 };
 
-void hone_cute_runtime_words(const cute_runtime *runtime, char *out, size_t size)
+void hone_cute_runtime_words(const hone_cute_runtime *runtime, char *out, size_t size)
 {
     void *object = NULL;
     snprintf(out, size, "failed without a word");

@@ -14,7 +14,7 @@ static const char where[] = "native.compiler";
 // What was asked last. A program that is run to its end costs milliseconds, and a contest compiles hundreds of configs.
 static struct {
     hone_mutex mutex;
-    native_compiler compiler;
+    hone_native_compiler compiler;
     hone_file_stamp stamp;
 } known = {.mutex = HONE_MUTEX_LONG_INITIALIZER};
 
@@ -28,7 +28,7 @@ static void take_version(const char *words, char *out, size_t size)
     if (line != NULL) snprintf(out, size, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
-static hone_status ask(native_compiler *compiler, const hone_file_stamp *stamp, hone_error *err)
+static hone_status ask(hone_native_compiler *compiler, const hone_file_stamp *stamp, hone_error *err)
 {
     enum { SECONDS = 20, LIMIT = 64 << 10 };
     const char *const arguments[] = {compiler->path, "-v", NULL};
@@ -47,7 +47,7 @@ static hone_status ask(native_compiler *compiler, const hone_file_stamp *stamp, 
     return status;
 }
 
-static hone_status ask_once(native_compiler *compiler, hone_error *err)
+static hone_status ask_once(hone_native_compiler *compiler, hone_error *err)
 {
     const hone_file_stamp stamp = hone_os_file_stamp(compiler->path);
     hone_status status = HONE_OK;
@@ -65,7 +65,7 @@ static hone_status ask_once(native_compiler *compiler, hone_error *err)
     return status;
 }
 
-hone_status hone_native_find_compiler(native_compiler *out, hone_error *err)
+hone_status hone_native_find_compiler(hone_native_compiler *out, hone_error *err)
 {
     const char *named = hone_os_variable("HONE_CC");
     const char *name = named != NULL && named[0] != '\0' ? named : "cc";
@@ -78,7 +78,7 @@ hone_status hone_native_find_compiler(native_compiler *out, hone_error *err)
 
 void hone_native_describe_compiler(hone_buffer *out)
 {
-    native_compiler compiler;
+    hone_native_compiler compiler;
     hone_error why = {.message = ""};
     if (hone_native_find_compiler(&compiler, &why) != HONE_OK)
         hone_buffer_text(out, why.message);

@@ -8,7 +8,7 @@
 #include "platforms/platform.h"
 
 // A C function behind the shim that source.c writes: its arguments by address, pointers as they are. 0: it went well.
-typedef int native_entry(void *const *arguments);
+typedef int hone_native_entry(void *const *arguments);
 
 // pack.c: the platform's word on a kernel of a pack.
 hone_status hone_native_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
@@ -17,15 +17,15 @@ bool hone_native_is_library(const hone_pack_file *file);
 hone_status hone_native_check_library(const hone_pack_file *file, hone_error *err);
 
 // What a C source was compiled to.
-typedef struct native_code {
+typedef struct hone_native_code {
     hone_library *library; // the owner closes it
-    native_entry *entry;
+    hone_native_entry *entry;
     uint64_t digest; // of the library's bytes
-} native_code;
+} hone_native_code;
 
 // source.c: compiles a plan's C source, or takes what was compiled before, and loads it.
 hone_status hone_native_compile(
-    const hone_plan *plan, const hone_argument *arguments, uint32_t count, native_code *out, hone_error *err);
+    const hone_plan *plan, const hone_argument *arguments, uint32_t count, hone_native_code *out, hone_error *err);
 
 // load.c: prepare, release and run of the platform's ops.
 hone_status hone_native_prepare(
@@ -37,7 +37,8 @@ hone_status hone_native_prepare(
 void hone_native_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
 hone_status hone_native_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 uint64_t hone_native_digest(const hone_plan *plan);
-// Opens a library of a pack, in the system's memory. The bytes are compared with their digest first: what runs is what was meant.
+// Opens a library of a pack, in the system's memory. The bytes are compared with their digest first: what runs is what
+// was meant.
 hone_status hone_native_open_library(const hone_pack_file *file, hone_library **out, hone_error *err);
 // The function of a library of a pack. The library stays loaded.
 hone_status hone_native_find_function(

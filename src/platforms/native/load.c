@@ -11,14 +11,14 @@
 static const char where[] = "native.load";
 
 typedef struct native_loaded {
-    native_code code;                   // of a source
+    hone_native_code code;              // of a source
     const hone_pack_function *function; // of a library; else code
     void *state;                        // what its prepare made
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } native_loaded;
 
-// Libraries ----------------------------------------------------------------------------------------------------------
+// Libraries -----------------------------------------------------------------------------------------------------------
 
 static hone_status check_table(const hone_pack_library *table, const hone_pack_file *file, hone_error *err)
 {
@@ -102,7 +102,7 @@ hone_status hone_native_find_function(
     return status;
 }
 
-// Plans ------------------------------------------------------------------------------------------------------------
+// Plans ---------------------------------------------------------------------------------------------------------------
 
 static hone_status prepare_function(
     native_loaded *loaded, const hone_plan *plan, size_t *out_scratch_bytes, hone_error *err)
@@ -165,7 +165,7 @@ void hone_native_release(hone_platform_instance *instance, const hone_kernel *ke
     hone_free(&allocator, loaded);
 }
 
-// Runs -------------------------------------------------------------------------------------------------------------
+// Runs ----------------------------------------------------------------------------------------------------------------
 
 static hone_status run_function(
     const native_loaded *loaded, const hone_plan *plan, const hone_value *args, const hone_execution *execution)

@@ -1,5 +1,5 @@
-// C sources of packs: compiled for this machine by the system's compiler, with each parameter as a macro, and kept on disk
-// under the digest of all that went in, the headers that the compiler read among it.
+// C sources of packs: compiled for this machine by the system's compiler, with each parameter as a macro, and kept on
+// disk under the digest of all that went in, the headers that the compiler read among it.
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -23,7 +23,7 @@ typedef struct job {
     const hone_plan *plan;
     const hone_pack_variant *variant;
     hone_buffer source, shim, macros, result;
-    native_compiler compiler;
+    hone_native_compiler compiler;
     char folder[PATH_SIZE]; // of its own; "": not made
     int hold;               // of the folder
     char key[HONE_SHA256_HEX_SIZE];
@@ -56,8 +56,8 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-// The function called with its arguments taken from an array of addresses. Parameters are macros: no short name is safe. One of
-// type void has succeeded; one that answers a number says 0 when it has.
+// The function called with its arguments taken from an array of addresses. Parameters are macros: no short name is
+// safe. One of type void has succeeded; one that answers a number says 0 when it has.
 static void write_shim(job *j, const hone_argument *arguments, uint32_t count)
 {
     hone_buffer call;
@@ -147,7 +147,7 @@ static void make_key(job *j)
     hone_buffer_deinit(&all);
 }
 
-// Compiling --------------------------------------------------------------------------------------------------------
+// Compiling -----------------------------------------------------------------------------------------------------------
 
 static bool path_in(const job *j, const char *name, char out[PATH_SIZE])
 {
@@ -207,7 +207,8 @@ static hone_status run_compiler(job *j, hone_error *err)
     return status;
 }
 
-// The names in a list of a makefile, "kernel.so: a.c b\ c.h \", but for those of this compilation: each with a NUL behind it.
+// The names in a list of a makefile, "kernel.so: a.c b\ c.h \", but for those of this compilation: each with a NUL
+// behind it.
 static bool read_list(const job *j, hone_buffer *out)
 {
     char path[PATH_SIZE];
@@ -260,10 +261,10 @@ static hone_status compile(job *j, hone_error *err)
     return status;
 }
 
-// Loading ----------------------------------------------------------------------------------------------------------
+// Loading -------------------------------------------------------------------------------------------------------------
 
 // Each is loaded under a path that no other has, because the loader takes equal paths for equal libraries.
-static hone_status load(const job *j, native_code *out, hone_error *err)
+static hone_status load(const job *j, hone_native_code *out, hone_error *err)
 {
     char path[PATH_SIZE];
     hone_library *library = NULL;
@@ -299,7 +300,7 @@ static hone_status describe(job *j, const hone_argument *arguments, uint32_t cou
 }
 
 hone_status hone_native_compile(
-    const hone_plan *plan, const hone_argument *arguments, uint32_t count, native_code *out, hone_error *err)
+    const hone_plan *plan, const hone_argument *arguments, uint32_t count, hone_native_code *out, hone_error *err)
 {
     const hone_allocator allocator = hone_allocator_system();
     job *j = hone_alloc(&allocator, sizeof *j);

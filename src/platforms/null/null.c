@@ -1,5 +1,6 @@
 // The platform with everything in place and nothing behind it: one device, which is the host under another name. It
-// fills in every op, also those that the host would not need, so that each has an example that the conformance suite runs.
+// fills in every op, also those that the host would not need, so that each has an example that the conformance suite
+// runs.
 #include "platforms/null/null.h"
 
 #include "base/error.h"

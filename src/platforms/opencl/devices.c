@@ -20,7 +20,7 @@ hone_status hone_opencl_check(hone_platform_instance *instance, opencl_result re
     return hone_opencl_fail(result, "opencl", what, err);
 }
 
-// Describing -------------------------------------------------------------------------------------------------------
+// Describing ----------------------------------------------------------------------------------------------------------
 
 static uint64_t number(const opencl_icd *icd, opencl_id *id, opencl_name what)
 {
@@ -70,7 +70,7 @@ static void append_word(hone_buffer *out, const char *text)
 }
 
 // Who drives it, the model and its size; not versions, clocks, or memory, which a driver counts anew at each start.
-static void write_fingerprint(opencl_device *device, const char *platform)
+static void write_fingerprint(hone_opencl_device *device, const char *platform)
 {
     const hone_device_info *info = &device->info;
     hone_buffer_text(&device->fingerprint, "opencl|");
@@ -87,7 +87,7 @@ static hone_backend backend_of(uint64_t type)
     return (type & OPENCL_TYPE_CPU) != 0 ? HONE_CPU : HONE_GPU;
 }
 
-static void read_texts(const opencl_icd *icd, opencl_device *device, char *version, size_t size)
+static void read_texts(const opencl_icd *icd, hone_opencl_device *device, char *version, size_t size)
 {
     char vendor[128] = "", number_of_driver[128] = "";
     words_of_device(icd, device->id, OPENCL_DEVICE_NAME, device->name, sizeof device->name);
@@ -100,7 +100,7 @@ static void read_texts(const opencl_icd *icd, opencl_device *device, char *versi
     snprintf(device->driver, sizeof device->driver, "OpenCL %.100s", number_of_driver);
 }
 
-static hone_status read_device(hone_platform_instance *instance, opencl_device *device, int32_t ordinal)
+static hone_status read_device(hone_platform_instance *instance, hone_opencl_device *device, int32_t ordinal)
 {
     const opencl_icd *icd = &instance->icd;
     char version[256] = "", platform[128] = "";
@@ -138,7 +138,7 @@ static hone_status read_device(hone_platform_instance *instance, opencl_device *
     return device->fingerprint.failed ? HONE_OUT_OF_MEMORY : HONE_OK;
 }
 
-// Finding ----------------------------------------------------------------------------------------------------------
+// Finding -------------------------------------------------------------------------------------------------------------
 
 typedef struct found {
     opencl_platform *platform[MAX_DEVICES];
@@ -199,14 +199,14 @@ static hone_status find_all(hone_platform_instance *instance, found *all, hone_e
         (unsigned)count, hone_buffer_string(&instance->silent));
 }
 
-static void start_device(hone_platform_instance *instance, opencl_device *device)
+static void start_device(hone_platform_instance *instance, hone_opencl_device *device)
 {
     hone_mutex_init_long(&device->mutex);
     hone_mutex_init_long(&device->timing);
     hone_buffer_init(&device->fingerprint, instance->allocator);
 }
 
-static void drop_device(opencl_device *device)
+static void drop_device(hone_opencl_device *device)
 {
     hone_buffer_deinit(&device->fingerprint);
     hone_mutex_deinit(&device->timing);
@@ -218,7 +218,7 @@ static hone_status take_devices(hone_platform_instance *instance, const found *a
 {
     char oldest[160] = "";
     for (uint32_t i = 0; i < all->count; i++) {
-        opencl_device *device = &instance->all[instance->count];
+        hone_opencl_device *device = &instance->all[instance->count];
         device->platform = all->platform[i];
         device->id = all->id[i];
         start_device(instance, device);
@@ -251,7 +251,7 @@ hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_erro
 void hone_opencl_forget_devices(hone_platform_instance *instance)
 {
     for (size_t i = 0; i < instance->count; i++) {
-        opencl_device *device = &instance->all[i];
+        hone_opencl_device *device = &instance->all[i];
         opencl_context *context = atomic_load(&device->context);
         if (device->queue != NULL) (void)instance->icd.release_queue(device->queue);
         if (context != NULL) (void)instance->icd.release_context(context);
@@ -261,9 +261,9 @@ void hone_opencl_forget_devices(hone_platform_instance *instance)
     hone_free(&instance->allocator, instance->devices);
 }
 
-// Contexts ---------------------------------------------------------------------------------------------------------
+// Contexts ------------------------------------------------------------------------------------------------------------
 
-static hone_status make_context(hone_platform_instance *instance, opencl_device *device, hone_error *err)
+static hone_status make_context(hone_platform_instance *instance, hone_opencl_device *device, hone_error *err)
 {
     const opencl_icd *icd = &instance->icd;
     const intptr_t properties[] = {OPENCL_CONTEXT_PROPERTY_PLATFORM, (intptr_t)device->platform, 0};
@@ -280,7 +280,7 @@ static hone_status make_context(hone_platform_instance *instance, opencl_device 
     return HONE_OK;
 }
 
-static hone_status need_context(hone_platform_instance *instance, opencl_device *device, hone_error *err)
+static hone_status need_context(hone_platform_instance *instance, hone_opencl_device *device, hone_error *err)
 {
     hone_status status = HONE_OK;
     if (atomic_load_explicit(&device->context, memory_order_acquire) != NULL) return HONE_OK;
@@ -292,7 +292,7 @@ static hone_status need_context(hone_platform_instance *instance, opencl_device 
 }
 
 hone_status hone_opencl_device_of(
-    hone_platform_instance *instance, const hone_device_info *info, opencl_device **out, hone_error *err)
+    hone_platform_instance *instance, const hone_device_info *info, hone_opencl_device **out, hone_error *err)
 {
     for (size_t i = 0; i < instance->count; i++) {
         const hone_device_info *known = &instance->all[i].info;

@@ -67,7 +67,8 @@ static hone_status find_symbols(opencl_icd *icd, hone_error *err)
     return HONE_OK;
 }
 
-// What the loader and PoCL load code from. They read these also in a program that runs with more rights than who set them.
+// What the loader and PoCL load code from. They read these also in a program that runs with more rights than who set
+// them.
 static hone_status refuse_foreign_code(hone_error *err)
 {
     static const char *const names[] = {"OCL_ICD_VENDORS",   "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
@@ -108,7 +109,7 @@ void hone_opencl_icd_close(const hone_allocator *allocator, opencl_icd *icd)
     if (icd->library != NULL) hone_library_close(allocator, &icd->library);
 }
 
-// Platforms --------------------------------------------------------------------------------------------------------
+// Platforms -----------------------------------------------------------------------------------------------------------
 
 static const char *const lists[] = {"OCL_ICD_FILENAMES", "OPENCL_LAYERS"};
 
@@ -155,7 +156,7 @@ hone_status hone_opencl_get_platforms(
     return all ? HONE_OK : HONE_OUT_OF_MEMORY;
 }
 
-// Errors -----------------------------------------------------------------------------------------------------------
+// Errors --------------------------------------------------------------------------------------------------------------
 
 static const struct {
     opencl_result result;

@@ -1,5 +1,5 @@
-// OpenCL's loader of drivers, opened when it is needed and never linked. The types are declared here in hone's own words; a
-// test compares them with CL/cl.h where that is installed.
+// OpenCL's loader of drivers, opened when it is needed and never linked. The types are declared here in hone's own
+// words; a test compares them with CL/cl.h where that is installed.
 #ifndef HONE_PLATFORMS_OPENCL_ICD_H
 #define HONE_PLATFORMS_OPENCL_ICD_H
 
@@ -203,9 +203,9 @@ typedef struct opencl_icd {
 // HONE_UNAVAILABLE with the package that brings what is missing.
 hone_status hone_opencl_icd_open(const hone_allocator *allocator, opencl_icd *icd, hone_error *err);
 void hone_opencl_icd_close(const hone_allocator *allocator, opencl_icd *icd);
-// clGetPlatformIDs, the first of which loads the drivers. The environment is afterwards as it was: Khronos's loader cuts the
-// lists in it (OCL_ICD_FILENAMES, OPENCL_LAYERS) apart where they stand, and a process that is started then would see only
-// their first names. HONE_OUT_OF_MEMORY; *out_result is the loader's word otherwise.
+// clGetPlatformIDs, the first of which loads the drivers. The environment is afterwards as it was: Khronos's loader
+// cuts the lists in it (OCL_ICD_FILENAMES, OPENCL_LAYERS) apart where they stand, and a process that is started then
+// would see only their first names. HONE_OUT_OF_MEMORY; *out_result is the loader's word otherwise.
 hone_status hone_opencl_get_platforms(
     const hone_allocator *allocator,
     const opencl_icd *icd,

@@ -13,7 +13,7 @@
 enum { OPENCL_VIEW_ALIGN = 4096, OPENCL_TIMED_EVENTS = 256 };
 
 // One device.
-typedef struct opencl_device {
+typedef struct hone_opencl_device {
     hone_device_info info;
     opencl_platform *platform;
     opencl_id *id;
@@ -30,13 +30,13 @@ typedef struct opencl_device {
     atomic_bool timed;               // runs on the queue leave their events below
     uint32_t event_count;
     opencl_event *events[OPENCL_TIMED_EVENTS];
-} opencl_device;
+} hone_opencl_device;
 
 struct hone_platform_instance {
     hone_allocator allocator;
     const hone_log *log;
     opencl_icd icd;
-    opencl_device *all;
+    hone_opencl_device *all;
     hone_device_info *devices; // copies of their info, side by side
     size_t count;
     hone_buffer silent; // a line for each driver that shows no device, with what it answered
@@ -49,7 +49,7 @@ hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_erro
 void hone_opencl_forget_devices(hone_platform_instance *instance);
 // What is behind a device's info, also behind a copy of it from another process; its context stands then.
 hone_status hone_opencl_device_of(
-    hone_platform_instance *instance, const hone_device_info *info, opencl_device **out, hone_error *err);
+    hone_platform_instance *instance, const hone_device_info *info, hone_opencl_device **out, hone_error *err);
 // Fails in OpenCL's words, and remembers a sticky one. HONE_OK for OPENCL_SUCCESS.
 hone_status hone_opencl_check(
     hone_platform_instance *instance, opencl_result result, const char *what, hone_error *err);

@@ -1,4 +1,5 @@
-// From a plan to a kernel of the device: compile or take its program, look at what it asks for, and work its launch out.
+// From a plan to a kernel of the device: compile or take its program, look at what it asks for, and work its launch
+// out.
 #include "platforms/opencl/loaded.h"
 
 #include "base/error.h"
@@ -10,11 +11,11 @@
 
 static const char where[] = "opencl.load";
 
-// Checking ---------------------------------------------------------------------------------------------------------
+// Checking ------------------------------------------------------------------------------------------------------------
 
-static hone_status check_items(const opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
+static hone_status check_items(const hone_opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
 {
-    const opencl_device *device = loaded->device;
+    const hone_opencl_device *device = loaded->device;
     const size_t *local = loaded->local;
     size_t most = 0, items = local[0] * local[1] * local[2];
     for (int axis = 0; axis < 3; axis++)
@@ -32,9 +33,9 @@ static hone_status check_items(const opencl_loaded *loaded, opencl_kernel *kerne
         device->name);
 }
 
-static hone_status check_local(const opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
+static hone_status check_local(const hone_opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
 {
-    const opencl_device *device = loaded->device;
+    const hone_opencl_device *device = loaded->device;
     uint64_t wanted = 0;
     (void)loaded->instance->icd.get_group_info(
         kernel, device->id, OPENCL_KERNEL_LOCAL_BYTES, sizeof wanted, &wanted, NULL);
@@ -46,7 +47,7 @@ static hone_status check_local(const opencl_loaded *loaded, opencl_kernel *kerne
         (unsigned long long)wanted, device->name, (long long)device->info.smem_bytes);
 }
 
-static hone_status check_space(const opencl_loaded *loaded, opencl_kernel *kernel, uint32_t index, hone_error *err)
+static hone_status check_space(const hone_opencl_loaded *loaded, opencl_kernel *kernel, uint32_t index, hone_error *err)
 {
     static const char *const names[] = {"global", "local", "constant", "private"};
     opencl_name space = 0;
@@ -68,7 +69,7 @@ static hone_status check_space(const opencl_loaded *loaded, opencl_kernel *kerne
                                       : "a scalar");
 }
 
-static hone_status check_arguments(const opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
+static hone_status check_arguments(const hone_opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
 {
     uint32_t count = 0;
     opencl_result result =
@@ -83,10 +84,10 @@ static hone_status check_arguments(const opencl_loaded *loaded, opencl_kernel *k
     return status;
 }
 
-// Binding ----------------------------------------------------------------------------------------------------------
+// Binding -------------------------------------------------------------------------------------------------------------
 
 // Also those that each run sets: a size that the kernel does not take is told now.
-static hone_status set_arguments(const opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
+static hone_status set_arguments(const hone_opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
 {
     for (uint32_t i = 0; i < loaded->count; i++) {
         const hone_argument *argument = &loaded->arguments[i];
@@ -101,7 +102,7 @@ static hone_status set_arguments(const opencl_loaded *loaded, opencl_kernel *ker
     return HONE_OK;
 }
 
-static hone_status make_kernel(const opencl_loaded *loaded, opencl_binding *binding, hone_error *err)
+static hone_status make_kernel(const hone_opencl_loaded *loaded, hone_opencl_binding *binding, hone_error *err)
 {
     opencl_result result = OPENCL_SUCCESS;
     binding->kernel = loaded->instance->icd.create_kernel(binding->program, loaded->entry, &result);
@@ -115,7 +116,7 @@ static hone_status make_kernel(const opencl_loaded *loaded, opencl_binding *bind
 }
 
 hone_status hone_opencl_bind(
-    const opencl_loaded *loaded, opencl_context *context, opencl_binding *binding, hone_error *err)
+    const hone_opencl_loaded *loaded, opencl_context *context, hone_opencl_binding *binding, hone_error *err)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     opencl_result result = icd->retain_context(context);
@@ -129,7 +130,7 @@ hone_status hone_opencl_bind(
     return status;
 }
 
-void hone_opencl_unbind(const opencl_loaded *loaded, opencl_binding *binding)
+void hone_opencl_unbind(const hone_opencl_loaded *loaded, hone_opencl_binding *binding)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     if (binding->context == NULL) return;
@@ -141,10 +142,10 @@ void hone_opencl_unbind(const opencl_loaded *loaded, opencl_binding *binding)
     memset(binding, 0, sizeof *binding);
 }
 
-// Preparing --------------------------------------------------------------------------------------------------------
+// Preparing -----------------------------------------------------------------------------------------------------------
 
 // The macros and the kernel's own options in one text, and what the list of arguments is checked with.
-static hone_status collect_options(const hone_plan *plan, opencl_loaded *loaded, hone_error *err)
+static hone_status collect_options(const hone_plan *plan, hone_opencl_loaded *loaded, hone_error *err)
 {
     const hone_code *code = hone_code_of_plan(plan);
     hone_buffer *out = &loaded->options, macros;
@@ -167,16 +168,16 @@ static hone_status collect_options(const hone_plan *plan, opencl_loaded *loaded,
     return status == HONE_OK && out->failed ? hone_fail_memory(err, where) : status;
 }
 
-static hone_status check_scratch(const opencl_loaded *loaded, hone_error *err)
+static hone_status check_scratch(const hone_opencl_loaded *loaded, hone_error *err)
 {
-    const opencl_device *device = loaded->device;
+    const hone_opencl_device *device = loaded->device;
     if (device->info.memory_bytes <= 0 || loaded->scratch_bytes <= (uint64_t)device->info.memory_bytes) return HONE_OK;
     return hone_fail(
         err, HONE_UNSUPPORTED, where, "its runs need %zu bytes of scratch memory, %s has %lld in all",
         loaded->scratch_bytes, device->name, (long long)device->info.memory_bytes);
 }
 
-static void take_extent(const hone_launch *launch, opencl_loaded *loaded)
+static void take_extent(const hone_launch *launch, hone_opencl_loaded *loaded)
 {
     for (int axis = 0; axis < 3; axis++) {
         loaded->local[axis] = launch->block[axis];
@@ -185,10 +186,10 @@ static void take_extent(const hone_launch *launch, opencl_loaded *loaded)
 }
 
 // A pack's file, whose bytes are compared with their digest each time, or what the program gave.
-static hone_status take_code(const hone_plan *plan, opencl_loaded *loaded, hone_error *err)
+static hone_status take_code(const hone_plan *plan, hone_opencl_loaded *loaded, hone_error *err)
 {
     const hone_code *code = hone_code_of_plan(plan);
-    opencl_source *source = &loaded->source;
+    hone_opencl_source *source = &loaded->source;
     source->name = plan->kernel->name;
     source->options = hone_buffer_string(&loaded->options);
     source->text = code->source;
@@ -207,7 +208,7 @@ static hone_status take_code(const hone_plan *plan, opencl_loaded *loaded, hone_
     return HONE_OK;
 }
 
-static uint64_t digest_of(const opencl_loaded *loaded, const hone_launch *launch)
+static uint64_t digest_of(const hone_opencl_loaded *loaded, const hone_launch *launch)
 {
     if (loaded->first.digest == 0) return 0;
     uint64_t code = hone_hash64_add(loaded->first.digest, loaded->entry, strlen(loaded->entry));
@@ -216,7 +217,7 @@ static uint64_t digest_of(const opencl_loaded *loaded, const hone_launch *launch
 }
 
 static hone_status prepare_loaded(
-    hone_platform_instance *instance, const hone_plan *plan, opencl_loaded *loaded, hone_error *err)
+    hone_platform_instance *instance, const hone_plan *plan, hone_opencl_loaded *loaded, hone_error *err)
 {
     hone_launch launch;
     hone_status status = hone_opencl_device_of(instance, plan->device, &loaded->device, err);
@@ -237,12 +238,12 @@ static hone_status prepare_loaded(
     return status;
 }
 
-static void unload(opencl_loaded *loaded)
+static void unload(hone_opencl_loaded *loaded)
 {
     const hone_allocator allocator = loaded->instance->allocator;
-    opencl_binding *next = atomic_load(&loaded->first.next);
+    hone_opencl_binding *next = atomic_load(&loaded->first.next);
     while (next != NULL) {
-        opencl_binding *binding = next;
+        hone_opencl_binding *binding = next;
         next = atomic_load(&binding->next);
         hone_opencl_unbind(loaded, binding);
         hone_free(&allocator, binding);
@@ -257,7 +258,7 @@ static void unload(opencl_loaded *loaded)
 static hone_status prepare_code(
     hone_platform_instance *instance, const hone_plan *plan, void **out_state, hone_error *err)
 {
-    opencl_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
+    hone_opencl_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
     if (loaded == NULL) return hone_fail_memory(err, where);
     loaded->instance = instance;
     hone_mutex_init_long(&loaded->growing);
@@ -294,6 +295,6 @@ void hone_opencl_release(hone_platform_instance *instance, const hone_kernel *ke
 
 uint64_t hone_opencl_digest(const hone_plan *plan)
 {
-    const opencl_loaded *loaded = plan->state;
+    const hone_opencl_loaded *loaded = plan->state;
     return loaded->digest;
 }

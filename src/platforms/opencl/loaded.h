@@ -7,20 +7,20 @@
 #include "platforms/opencl/program.h"
 
 // The kernel in one context: hone's own, or that of a caller's queue or buffers.
-typedef struct opencl_binding {
+typedef struct hone_opencl_binding {
     opencl_context *context;
     opencl_queue *queue; // for runs that bring none
     opencl_program *program;
     uint64_t digest; // of the program; 0: not known
     opencl_kernel *kernel;
     hone_mutex mutex; // arguments are set and the kernel started by one thread at a time
-    struct opencl_binding *_Atomic next;
-} opencl_binding;
+    struct hone_opencl_binding *_Atomic next;
+} hone_opencl_binding;
 
-typedef struct opencl_loaded {
+typedef struct hone_opencl_loaded {
     hone_platform_instance *instance;
-    opencl_device *device;
-    opencl_source source;
+    hone_opencl_device *device;
+    hone_opencl_source source;
     hone_buffer options, file; // file: of a pack
     const char *entry;
     size_t global[3], local[3];
@@ -28,13 +28,13 @@ typedef struct opencl_loaded {
     uint64_t digest;      // of the program in hone's own context, its launch and its arguments; 0: not known
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
-    hone_mutex growing;   // of the list of bindings
-    opencl_binding first; // hone's own
-} opencl_loaded;
+    hone_mutex growing;        // of the list of bindings
+    hone_opencl_binding first; // hone's own
+} hone_opencl_loaded;
 
 // Compiles for a context, of which it takes hold, and sets the arguments that no run changes.
 hone_status hone_opencl_bind(
-    const opencl_loaded *loaded, opencl_context *context, opencl_binding *binding, hone_error *err);
-void hone_opencl_unbind(const opencl_loaded *loaded, opencl_binding *binding);
+    const hone_opencl_loaded *loaded, opencl_context *context, hone_opencl_binding *binding, hone_error *err);
+void hone_opencl_unbind(const hone_opencl_loaded *loaded, hone_opencl_binding *binding);
 
 #endif

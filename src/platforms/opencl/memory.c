@@ -6,7 +6,7 @@
 static const char where[] = "opencl.memory";
 
 // A driver may take a buffer's memory only when it is used first: what is not there shows when a byte of it is written.
-static opencl_result touch(const opencl_icd *icd, const opencl_device *device, opencl_memory *memory)
+static opencl_result touch(const opencl_icd *icd, const hone_opencl_device *device, opencl_memory *memory)
 {
     const unsigned char zero = 0;
     return icd->write(device->queue, memory, 1, 0, 1, &zero, 0, NULL, NULL);
@@ -21,7 +21,7 @@ hone_status hone_opencl_allocate(
     hone_platform_instance *instance, const hone_device_info *info, size_t size, void **out, hone_error *err)
 {
     const opencl_icd *icd = &instance->icd;
-    opencl_device *device = NULL;
+    hone_opencl_device *device = NULL;
     opencl_result result = OPENCL_SUCCESS;
     hone_status status = hone_opencl_device_of(instance, info, &device, err);
     if (status != HONE_OK) return status;
@@ -52,7 +52,7 @@ void hone_opencl_deallocate(hone_platform_instance *instance, const hone_device_
 
 // All are behind the runs that were started on the device's queue; a failure of one of those may be said here.
 static opencl_result copy(
-    const opencl_icd *icd, const opencl_device *device, hone_copy way, hone_place to, hone_place from, size_t size)
+    const opencl_icd *icd, const hone_opencl_device *device, hone_copy way, hone_place to, hone_place from, size_t size)
 {
     opencl_queue *queue = device->queue;
     if (way == HONE_COPY_IN)
@@ -72,7 +72,7 @@ hone_status hone_opencl_copy(
     size_t size,
     hone_error *err)
 {
-    opencl_device *device = NULL;
+    hone_opencl_device *device = NULL;
     hone_status status = hone_opencl_device_of(instance, info, &device, err);
     if (status != HONE_OK || size == 0) return status;
     return hone_opencl_check(instance, copy(&instance->icd, device, way, to, from, size), "copying", err);
@@ -87,7 +87,7 @@ hone_status hone_opencl_fill(
     hone_error *err)
 {
     const opencl_icd *icd = &instance->icd;
-    opencl_device *device = NULL;
+    hone_opencl_device *device = NULL;
     hone_status status = hone_opencl_device_of(instance, info, &device, err);
     if (status != HONE_OK || size == 0) return status;
     opencl_result result = icd->fill(device->queue, to.memory, &byte, 1, to.offset, size, 0, NULL, NULL);
@@ -98,7 +98,7 @@ hone_status hone_opencl_fill(
 hone_status hone_opencl_synchronize(
     hone_platform_instance *instance, const hone_device_info *info, void *stream, hone_error *err)
 {
-    opencl_device *device = NULL;
+    hone_opencl_device *device = NULL;
     hone_status status = hone_opencl_device_of(instance, info, &device, err);
     if (status != HONE_OK) return status;
     int failed = atomic_exchange(&instance->failed, 0);

@@ -10,7 +10,7 @@
 static const char where[] = "opencl.program";
 
 // The bytes of the headers that the source may read. A driver takes its options as one line.
-static void put_headers(const opencl_source *source, hone_buffer *out)
+static void put_headers(const hone_opencl_source *source, hone_buffer *out)
 {
     enum { MOST = 512 };
     const char *words[MOST];
@@ -29,7 +29,10 @@ static void put_headers(const opencl_source *source, hone_buffer *out)
 
 // Everything that makes another binary, the driver's version included.
 static bool key_of(
-    const hone_platform_instance *instance, const opencl_device *device, const opencl_source *source, char *key)
+    const hone_platform_instance *instance,
+    const hone_opencl_device *device,
+    const hone_opencl_source *source,
+    char *key)
 {
     const char *const parts[] = {"opencl",       device->name,    device->architecture, device->runtime,
                                  device->driver, source->options, source->text};
@@ -47,9 +50,9 @@ static bool key_of(
 // The first line of the log that says what is wrong.
 static hone_status fail_log(
     const hone_platform_instance *instance,
-    const opencl_device *device,
+    const hone_opencl_device *device,
     opencl_program *program,
-    const opencl_source *source,
+    const hone_opencl_source *source,
     opencl_result result,
     hone_error *err)
 {
@@ -71,8 +74,9 @@ static hone_status fail_log(
     return status;
 }
 
-// PoCL puts before its machine code, which is for work-groups of any size, the digest of the source with its options and LLVM's
-// bitcode, in which a drawn file name and the number of programs before it show: these say nothing of what runs.
+// PoCL puts before its machine code, which is for work-groups of any size, the digest of the source with its options
+// and LLVM's bitcode, in which a drawn file name and the number of programs before it show: these say nothing of what
+// runs.
 static uint64_t digest_of(const void *binary, size_t size)
 {
     static const char pocl[] = "poclbin", elf[] = {0x7f, 'E', 'L', 'F'};
@@ -109,7 +113,7 @@ static void keep_binary(
 
 static hone_status load_binary(
     hone_platform_instance *instance,
-    const opencl_device *device,
+    const hone_opencl_device *device,
     opencl_context *context,
     const void *binary,
     size_t size,
@@ -133,9 +137,9 @@ static hone_status load_binary(
 
 static hone_status compile(
     hone_platform_instance *instance,
-    const opencl_device *device,
+    const hone_opencl_device *device,
     opencl_context *context,
-    const opencl_source *source,
+    const hone_opencl_source *source,
     opencl_program **out,
     hone_error *err)
 {
@@ -159,9 +163,9 @@ static hone_status compile(
 // What was compiled before. False: nothing was, or the driver does not take it any more.
 static bool find_program(
     hone_platform_instance *instance,
-    const opencl_device *device,
+    const hone_opencl_device *device,
     opencl_context *context,
-    const opencl_source *source,
+    const hone_opencl_source *source,
     const char *key,
     opencl_program **out,
     uint64_t *out_digest)
@@ -178,9 +182,9 @@ static bool find_program(
 
 hone_status hone_opencl_build(
     hone_platform_instance *instance,
-    const opencl_device *device,
+    const hone_opencl_device *device,
     opencl_context *context,
-    const opencl_source *source,
+    const hone_opencl_source *source,
     opencl_program **out,
     uint64_t *out_digest,
     hone_error *err)

@@ -1,8 +1,8 @@
 // A launch: what a plan of opencl costs over clEnqueueNDRangeKernel.
 //
-// A kernel of OpenCL holds its arguments, so threads that run one plan set them and start it one after the other. Its program
-// belongs to a context. A tensor's buffer belongs to one, too, the caller's: the first run in a context that the plan has not
-// seen compiles (or takes from the cache) for that one.
+// A kernel of OpenCL holds its arguments, so threads that run one plan set them and start it one after the other. Its
+// program belongs to a context. A tensor's buffer belongs to one, too, the caller's: the first run in a context that
+// the plan has not seen compiles (or takes from the cache) for that one.
 #include "platforms/opencl/loaded.h"
 
 static hone_status fail_launch(hone_platform_instance *instance, opencl_result result)
@@ -14,11 +14,11 @@ static hone_status fail_launch(hone_platform_instance *instance, opencl_result r
     return too_large ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
 }
 
-// Contexts ---------------------------------------------------------------------------------------------------------
+// Contexts ------------------------------------------------------------------------------------------------------------
 
 // Whose context a run is in: its queue's, else its buffers', else hone's.
 static opencl_result find_context(
-    const opencl_loaded *loaded, const hone_value *args, opencl_queue *queue, opencl_context **out)
+    const hone_opencl_loaded *loaded, const hone_value *args, opencl_queue *queue, opencl_context **out)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     *out = loaded->first.context;
@@ -32,9 +32,10 @@ static opencl_result find_context(
     return OPENCL_SUCCESS;
 }
 
-static opencl_binding *find_binding(opencl_loaded *loaded, const opencl_context *context, opencl_binding **out_last)
+static hone_opencl_binding *find_binding(
+    hone_opencl_loaded *loaded, const opencl_context *context, hone_opencl_binding **out_last)
 {
-    opencl_binding *binding = &loaded->first;
+    hone_opencl_binding *binding = &loaded->first;
     while (binding != NULL && binding->context != context) {
         *out_last = binding;
         binding = atomic_load_explicit(&binding->next, memory_order_acquire);
@@ -43,12 +44,12 @@ static opencl_binding *find_binding(opencl_loaded *loaded, const opencl_context 
 }
 
 static hone_status make_binding(
-    opencl_loaded *loaded, opencl_context *context, opencl_binding *last, opencl_binding **out)
+    hone_opencl_loaded *loaded, opencl_context *context, hone_opencl_binding *last, hone_opencl_binding **out)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     const hone_allocator *allocator = &loaded->instance->allocator;
     opencl_result result = OPENCL_SUCCESS;
-    opencl_binding *binding = hone_alloc(allocator, sizeof *binding);
+    hone_opencl_binding *binding = hone_alloc(allocator, sizeof *binding);
     hone_status status = binding == NULL ? HONE_OUT_OF_MEMORY : hone_opencl_bind(loaded, context, binding, NULL);
     if (status == HONE_OK) {
         binding->queue = icd->create_queue(context, loaded->device->id, OPENCL_PROFILING, &result);
@@ -66,9 +67,9 @@ static hone_status make_binding(
     return HONE_OK;
 }
 
-static hone_status need_binding(opencl_loaded *loaded, opencl_context *context, opencl_binding **out)
+static hone_status need_binding(hone_opencl_loaded *loaded, opencl_context *context, hone_opencl_binding **out)
 {
-    opencl_binding *last = &loaded->first;
+    hone_opencl_binding *last = &loaded->first;
     *out = find_binding(loaded, context, &last);
     if (*out != NULL) return HONE_OK;
     hone_mutex_lock(&loaded->growing);
@@ -78,7 +79,7 @@ static hone_status need_binding(opencl_loaded *loaded, opencl_context *context, 
     return status;
 }
 
-// Launching --------------------------------------------------------------------------------------------------------
+// Launching -----------------------------------------------------------------------------------------------------------
 
 // A tensor that begins inside its buffer is handed over as a view, which lives as long as the launch needs it.
 static opencl_result view_of(const opencl_icd *icd, const hone_tensor *tensor, opencl_memory **out)
@@ -105,7 +106,7 @@ static opencl_result set_tensor(
 
 // A buffer for this run alone: the launch keeps it for as long as it needs it. Of no bytes: none.
 static opencl_result set_scratch(
-    const opencl_loaded *loaded, const opencl_binding *binding, uint32_t index, opencl_memory **out)
+    const hone_opencl_loaded *loaded, const hone_opencl_binding *binding, uint32_t index, opencl_memory **out)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     opencl_result result = OPENCL_SUCCESS;
@@ -116,8 +117,8 @@ static opencl_result set_scratch(
 
 // own: what is made for this run, to be released behind the launch.
 static opencl_result set_arguments(
-    const opencl_loaded *loaded,
-    const opencl_binding *binding,
+    const hone_opencl_loaded *loaded,
+    const hone_opencl_binding *binding,
     const hone_value *args,
     opencl_memory **own,
     uint32_t *count)
@@ -140,9 +141,9 @@ static opencl_result set_arguments(
     return result;
 }
 
-static opencl_result launch(const opencl_loaded *loaded, opencl_kernel *kernel, opencl_queue *queue)
+static opencl_result launch(const hone_opencl_loaded *loaded, opencl_kernel *kernel, opencl_queue *queue)
 {
-    opencl_device *device = loaded->device;
+    hone_opencl_device *device = loaded->device;
     const opencl_icd *icd = &loaded->instance->icd;
     bool timed = queue == device->queue && atomic_load_explicit(&device->timed, memory_order_relaxed) &&
                  device->event_count < OPENCL_TIMED_EVENTS;
@@ -153,7 +154,7 @@ static opencl_result launch(const opencl_loaded *loaded, opencl_kernel *kernel, 
 }
 
 static opencl_result start(
-    const opencl_loaded *loaded, opencl_binding *binding, const hone_value *args, opencl_queue *queue)
+    const hone_opencl_loaded *loaded, hone_opencl_binding *binding, const hone_value *args, opencl_queue *queue)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     opencl_memory *own[HONE_MAX_ARGUMENTS];
@@ -169,11 +170,11 @@ static opencl_result start(
 
 hone_status hone_opencl_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    opencl_loaded *loaded = plan->state;
+    hone_opencl_loaded *loaded = plan->state;
     const opencl_icd *icd = &loaded->instance->icd;
     opencl_queue *queue = execution != NULL ? execution->stream : NULL;
     opencl_context *context = NULL;
-    opencl_binding *binding = NULL;
+    hone_opencl_binding *binding = NULL;
     opencl_result result = find_context(loaded, args, queue, &context);
     if (result != OPENCL_SUCCESS) return fail_launch(loaded->instance, result);
     hone_status status = need_binding(loaded, context, &binding);

@@ -1,6 +1,6 @@
-// How long runs take on the device: the sum of what the events of their kernels say, so that what starting them costs, and
-// the gaps between them, are no part of it. Runs that leave no event (a kernel with a function of its own) are measured by the
-// clock of the host until all is done.
+// How long runs take on the device: the sum of what the events of their kernels say, so that what starting them costs,
+// and the gaps between them, are no part of it. Runs that leave no event (a kernel with a function of its own) are
+// measured by the clock of the host until all is done.
 #include "platforms/opencl/instance.h"
 
 #include "base/error.h"
@@ -20,7 +20,8 @@ static hone_status add_event(hone_platform_instance *instance, opencl_event *eve
 }
 
 // Waits for what was started, and takes the events' times.
-static hone_status drain(hone_platform_instance *instance, opencl_device *device, double *total_ns, hone_error *err)
+static hone_status drain(
+    hone_platform_instance *instance, hone_opencl_device *device, double *total_ns, hone_error *err)
 {
     hone_status status = hone_opencl_check(instance, instance->icd.finish(device->queue), "the kernel", err);
     for (uint32_t i = 0; i < device->event_count; i++) {
@@ -32,7 +33,7 @@ static hone_status drain(hone_platform_instance *instance, opencl_device *device
 }
 
 static hone_status flood(
-    hone_platform_instance *instance, opencl_device *device, const hone_timed_runs *runs, hone_error *err)
+    hone_platform_instance *instance, hone_opencl_device *device, const hone_timed_runs *runs, hone_error *err)
 {
     const unsigned char one = 1;
     if (runs->flood == NULL) return HONE_OK;
@@ -43,7 +44,7 @@ static hone_status flood(
 
 static hone_status start_and_drain(
     hone_platform_instance *instance,
-    opencl_device *device,
+    hone_opencl_device *device,
     const hone_timed_runs *runs,
     double *total_ns,
     bool *out_events,
@@ -64,7 +65,7 @@ static hone_status start_and_drain(
 hone_status hone_opencl_time(
     hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err)
 {
-    opencl_device *device = NULL;
+    hone_opencl_device *device = NULL;
     double total_ns = 0;
     bool has_events = false;
     hone_status status = hone_opencl_device_of(instance, runs->device, &device, err);

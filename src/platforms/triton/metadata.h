@@ -1,5 +1,5 @@
-// What Triton writes beside a cubin, and what follows from it for the launch: how many threads, how much shared memory, which
-// pointers stand behind the author's own arguments.
+// What Triton writes beside a cubin, and what follows from it for the launch: how many threads, how much shared memory,
+// which pointers stand behind the author's own arguments.
 #ifndef HONE_PLATFORMS_TRITON_METADATA_H
 #define HONE_PLATFORMS_TRITON_METADATA_H
 
@@ -23,8 +23,8 @@ typedef struct hone_triton_metadata {
 } hone_triton_metadata;
 
 // text: a JSON object as Triton writes it, at least {"name", "triton_version", "target", "num_warps", "shared"}.
-// Returns: HONE_OK; HONE_CORRUPT (something is missing, or of another type); HONE_INCOMPATIBLE (another backend, an older
-// Triton, tensor descriptors, instrumentation); HONE_OUT_OF_MEMORY.
+// Returns: HONE_OK; HONE_CORRUPT (something is missing, or of another type); HONE_INCOMPATIBLE (another backend, an
+// older Triton, tensor descriptors, instrumentation); HONE_OUT_OF_MEMORY.
 hone_status hone_triton_metadata_read(const char *text, hone_triton_metadata *out, hone_error *err);
 
 #endif

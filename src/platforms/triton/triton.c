@@ -20,7 +20,7 @@ static hone_status fail_many(hone_error *err)
     return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS);
 }
 
-// Checks that need no device ----------------------------------------------------------------------------------------
+// Checks that need no device ------------------------------------------------------------------------------------------
 
 // How many arguments a list has: its commas that are in no brackets, and one.
 static uint32_t count_arguments(const char *list)
@@ -103,7 +103,7 @@ static hone_status triton_fits(
     return status;
 }
 
-// The launch --------------------------------------------------------------------------------------------------------
+// The launch ----------------------------------------------------------------------------------------------------------
 
 // A binary runs on the generation that it is for; from 9.0 on Triton uses what only the one chip has.
 static hone_status check_device(const hone_triton_metadata *metadata, const hone_device_info *device, hone_error *err)
@@ -115,7 +115,7 @@ static hone_status check_device(const hone_triton_metadata *metadata, const hone
         device->name, here);
 }
 
-static void add_trailing(const hone_triton_metadata *metadata, cuda_loaded *loaded)
+static void add_trailing(const hone_triton_metadata *metadata, hone_cuda_loaded *loaded)
 {
     const uint32_t *grid = loaded->launch.grid;
     if (metadata->scratch_bytes > 0) {
@@ -126,7 +126,7 @@ static void add_trailing(const hone_triton_metadata *metadata, cuda_loaded *load
         loaded->arguments[loaded->count++] = trailing_argument;
 }
 
-static hone_status set_launch(const hone_triton_metadata *metadata, cuda_loaded *loaded, hone_error *err)
+static hone_status set_launch(const hone_triton_metadata *metadata, hone_cuda_loaded *loaded, hone_error *err)
 {
     hone_launch *launch = &loaded->launch;
     launch->block[0] = metadata->threads;
@@ -146,7 +146,8 @@ static hone_status set_launch(const hone_triton_metadata *metadata, cuda_loaded 
     return HONE_OK;
 }
 
-static hone_status read_variant(cuda_loaded *loaded, const hone_plan *plan, cuda_image *image, hone_error *err)
+static hone_status read_variant(
+    hone_cuda_loaded *loaded, const hone_plan *plan, hone_cuda_image *image, hone_error *err)
 {
     hone_triton_metadata metadata;
     const hone_allocator *allocator = &loaded->instance->allocator;

@@ -8,16 +8,16 @@
 
 static const char where[] = "xla.client";
 
-xla_kind hone_xla_kind_of(const hone_device_info *device)
+hone_xla_kind hone_xla_kind_of(const hone_device_info *device)
 {
     if (device->device.type == HONE_DEVICE_CPU) return XLA_CPU;
     return device->device.type == HONE_DEVICE_CUDA ? XLA_CUDA : XLA_KIND_COUNT;
 }
 
-// Creating ---------------------------------------------------------------------------------------------------------
+// Creating ------------------------------------------------------------------------------------------------------------
 
 // A client of the CPU has four devices unless it is told, and one of a GPU takes three quarters of its memory.
-static size_t options_of(xla_kind kind, pjrt_named_value out[1])
+static size_t options_of(hone_xla_kind kind, pjrt_named_value out[1])
 {
     static const char devices[] = "cpu_device_count", at_once[] = "preallocate";
     out[0] = (pjrt_named_value){PJRT_HEAD(pjrt_named_value), .value_size = 1};
@@ -32,7 +32,7 @@ static size_t options_of(xla_kind kind, pjrt_named_value out[1])
     return 1;
 }
 
-static hone_status create(xla_client *client, hone_error *err)
+static hone_status create(hone_xla_client *client, hone_error *err)
 {
     static const char what[] = "PJRT_Client_Create";
     pjrt_named_value options[1];
@@ -49,7 +49,7 @@ static hone_status create(xla_client *client, hone_error *err)
 }
 
 // A file may be named for another kind of device than it is for.
-static hone_status check_name(const xla_client *client, hone_error *err)
+static hone_status check_name(const hone_xla_client *client, hone_error *err)
 {
     pjrt_get_text name = {PJRT_HEAD(pjrt_get_text), .object = client->client};
     const char *wanted = hone_xla_kind_name(client->plugin.kind);
@@ -61,7 +61,7 @@ static hone_status check_name(const xla_client *client, hone_error *err)
         name.size > 40 ? 40 : (int)name.size, name.text, wanted);
 }
 
-static hone_status list_devices(xla_client *client, hone_error *err)
+static hone_status list_devices(hone_xla_client *client, hone_error *err)
 {
     pjrt_addressable_devices list = {PJRT_HEAD(pjrt_addressable_devices), .client = client->client};
     hone_status status =
@@ -73,7 +73,7 @@ static hone_status list_devices(xla_client *client, hone_error *err)
     return hone_fail(err, HONE_UNAVAILABLE, where, "%s finds no device", client->plugin.path);
 }
 
-static void read_version(xla_client *client)
+static void read_version(hone_xla_client *client)
 {
     pjrt_get_text version = {PJRT_HEAD(pjrt_get_text), .object = client->client};
     if (hone_xla_call_quietly(&client->plugin, PJRT_CLIENT_PLATFORM_VERSION, &version) != HONE_OK) version.size = 0;
@@ -82,20 +82,20 @@ static void read_version(xla_client *client)
         version.text != NULL ? version.text : "");
 }
 
-static void destroy_client(xla_client *client)
+static void destroy_client(hone_xla_client *client)
 {
     if (client->client != NULL) hone_xla_destroy(&client->plugin, PJRT_CLIENT_DESTROY, client->client);
     client->client = NULL;
     client->device_count = 0;
 }
 
-static hone_status need_plugin(hone_platform_instance *instance, xla_client *client, hone_error *err)
+static hone_status need_plugin(hone_platform_instance *instance, hone_xla_client *client, hone_error *err)
 {
     if (client->plugin.library != NULL) return HONE_OK;
     return hone_xla_plugin_open(&instance->allocator, &client->plugin, err);
 }
 
-static hone_status need_client(hone_platform_instance *instance, xla_client *client, hone_error *err)
+static hone_status need_client(hone_platform_instance *instance, hone_xla_client *client, hone_error *err)
 {
     if (client->client != NULL) return HONE_OK;
     hone_status status = need_plugin(instance, client, err);
@@ -109,7 +109,7 @@ static hone_status need_client(hone_platform_instance *instance, xla_client *cli
     return status;
 }
 
-hone_status hone_xla_need_plugin(hone_platform_instance *instance, xla_kind kind, hone_error *err)
+hone_status hone_xla_need_plugin(hone_platform_instance *instance, hone_xla_kind kind, hone_error *err)
 {
     hone_mutex_lock(&instance->mutex);
     hone_status status = need_plugin(instance, &instance->clients[kind], err);
@@ -117,16 +117,16 @@ hone_status hone_xla_need_plugin(hone_platform_instance *instance, xla_kind kind
     return status;
 }
 
-void hone_xla_forget_client(hone_platform_instance *instance, xla_client *client)
+void hone_xla_forget_client(hone_platform_instance *instance, hone_xla_client *client)
 {
     destroy_client(client);
     hone_xla_plugin_close(&instance->allocator, &client->plugin);
 }
 
-// Devices ----------------------------------------------------------------------------------------------------------
+// Devices -------------------------------------------------------------------------------------------------------------
 
 static hone_status find_device(
-    const xla_client *client, const hone_device_info *device, pjrt_device **out, hone_error *err)
+    const hone_xla_client *client, const hone_device_info *device, pjrt_device **out, hone_error *err)
 {
     for (size_t i = 0; i < client->device_count; i++) {
         pjrt_get_int id = {PJRT_HEAD(pjrt_get_int), .object = client->devices[i]};
@@ -144,13 +144,13 @@ static hone_status find_device(
 hone_status hone_xla_need_client(
     hone_platform_instance *instance,
     const hone_device_info *device,
-    xla_client **out,
+    hone_xla_client **out,
     pjrt_device **out_device,
     hone_error *err)
 {
     hone_status status = hone_xla_platform.visits(instance, device, err);
     if (status != HONE_OK) return status;
-    xla_client *client = &instance->clients[hone_xla_kind_of(device)];
+    hone_xla_client *client = &instance->clients[hone_xla_kind_of(device)];
     hone_mutex_lock(&instance->mutex);
     status = need_client(instance, client, err);
     hone_mutex_unlock(&instance->mutex);
@@ -159,7 +159,7 @@ hone_status hone_xla_need_client(
     return status;
 }
 
-void hone_xla_device_kind(const xla_client *client, pjrt_device *device, char *out, size_t size)
+void hone_xla_device_kind(const hone_xla_client *client, pjrt_device *device, char *out, size_t size)
 {
     pjrt_get description = {PJRT_HEAD(pjrt_get), .object = device};
     pjrt_get_text kind = {PJRT_HEAD(pjrt_get_text)};

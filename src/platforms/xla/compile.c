@@ -1,5 +1,6 @@
-// From a module to what can be run: compiled by the plugin, or taken from the folder of what was compiled before. A key holds
-// everything that it was made from, the plugin's file among it: a plugin runs what another version of it compiled, wrongly.
+// From a module to what can be run: compiled by the plugin, or taken from the folder of what was compiled before. A key
+// holds everything that it was made from, the plugin's file among it: a plugin runs what another version of it
+// compiled, wrongly.
 #include "platforms/xla/instance.h"
 
 #include "base/error.h"
@@ -19,7 +20,7 @@ static void put_block(hone_buffer *out, const hone_buffer *block)
 
 static hone_status make_key(
     const hone_allocator *allocator,
-    const xla_client *client,
+    const hone_xla_client *client,
     pjrt_device *device,
     const hone_buffer *program,
     const hone_buffer *options,
@@ -28,7 +29,7 @@ static hone_status make_key(
 {
     char kind[128];
     hone_buffer all;
-    const xla_plugin *plugin = &client->plugin;
+    const hone_xla_plugin *plugin = &client->plugin;
     hone_file_stamp stamp = hone_os_file_stamp(plugin->path);
     hone_xla_device_kind(client, device, kind, sizeof kind);
     hone_buffer_init(&all, *allocator);
@@ -43,7 +44,8 @@ static hone_status make_key(
     return failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
-static bool load_kept(const hone_allocator *allocator, const xla_client *client, const char *key, pjrt_loaded **out)
+static bool load_kept(
+    const hone_allocator *allocator, const hone_xla_client *client, const char *key, pjrt_loaded **out)
 {
     hone_buffer kept;
     if (!hone_xla_has(&client->plugin, PJRT_DESERIALIZE_AND_LOAD)) return false;
@@ -59,14 +61,14 @@ static bool load_kept(const hone_allocator *allocator, const xla_client *client,
     return found;
 }
 
-static pjrt_executable *executable_of(const xla_plugin *plugin, pjrt_loaded *loaded)
+static pjrt_executable *executable_of(const hone_xla_plugin *plugin, pjrt_loaded *loaded)
 {
     pjrt_get get = {PJRT_HEAD(pjrt_get), .object = loaded};
     return hone_xla_call_quietly(plugin, PJRT_LOADED_EXECUTABLE, &get) == HONE_OK ? get.value : NULL;
 }
 
 // A plugin that cannot serialise compiles every time.
-static void keep(const hone_allocator *allocator, const xla_plugin *plugin, const char *key, pjrt_loaded *loaded)
+static void keep(const hone_allocator *allocator, const hone_xla_plugin *plugin, const char *key, pjrt_loaded *loaded)
 {
     pjrt_executable *executable = executable_of(plugin, loaded);
     pjrt_serialize arguments = {PJRT_HEAD(pjrt_serialize), .executable = executable};
@@ -84,7 +86,7 @@ static void keep(const hone_allocator *allocator, const xla_plugin *plugin, cons
 
 hone_status hone_xla_compile(
     hone_platform_instance *instance,
-    const xla_client *client,
+    const hone_xla_client *client,
     pjrt_device *device,
     const hone_buffer *program,
     const hone_buffer *options,

@@ -1,5 +1,6 @@
-// From a plan to a module that runs: write its text, compile it or take it from the disk, and compare what it takes and gives
-// with the call. A plugin reads a buffer of another type as if it were its own, and ends the process where it is told nothing.
+// From a plan to a module that runs: write its text, compile it or take it from the disk, and compare what it takes and
+// gives with the call. A plugin reads a buffer of another type as if it were its own, and ends the process where it is
+// told nothing.
 #include "platforms/xla/loaded.h"
 
 #include "base/error.h"
@@ -11,7 +12,7 @@
 
 static const char where[] = "xla.load";
 
-// What the call has ----------------------------------------------------------------------------------------------------
+// What the call has ---------------------------------------------------------------------------------------------------
 
 static hone_status dtype_of(const hone_tensor *tensor, const char *name, const hone_dtype_info **out, hone_error *err)
 {
@@ -20,7 +21,7 @@ static hone_status dtype_of(const hone_tensor *tensor, const char *name, const h
     return hone_fail(err, HONE_UNSUPPORTED, where, "%s: xla takes no tensors of its dtype", name);
 }
 
-static void take_shape(xla_argument *argument, const hone_tensor *tensor, const hone_dtype_info *info)
+static void take_shape(hone_xla_argument *argument, const hone_tensor *tensor, const hone_dtype_info *info)
 {
     argument->type = info->pjrt;
     argument->rank = (size_t)tensor->ndim;
@@ -38,10 +39,10 @@ static hone_dtype_id dtype_of_scalar(hone_argument_type type)
 }
 
 static hone_status take_argument(
-    const hone_call *call, const hone_argument *from, uint32_t index, xla_argument *to, hone_error *err)
+    const hone_call *call, const hone_argument *from, uint32_t index, hone_xla_argument *to, hone_error *err)
 {
     const hone_dtype_info *info = NULL;
-    *to = (xla_argument){.kind = from->kind, .scalar = from->type, .value = from->value, .bits = from->as.bits};
+    *to = (hone_xla_argument){.kind = from->kind, .scalar = from->type, .value = from->value, .bits = from->as.bits};
     if (from->kind != HONE_ARGUMENT_TENSOR) {
         to->type = hone_dtype_info_of(dtype_of_scalar(from->type))->pjrt;
         if (from->type != HONE_ARGUMENT_POINTER) return HONE_OK;
@@ -58,7 +59,7 @@ static hone_status take_argument(
 }
 
 static hone_status take_arguments(
-    const hone_allocator *allocator, const hone_plan *plan, xla_loaded *loaded, hone_error *err)
+    const hone_allocator *allocator, const hone_plan *plan, hone_xla_loaded *loaded, hone_error *err)
 {
     hone_argument arguments[HONE_MAX_ARGUMENTS];
     hone_status status = hone_launch_arguments(allocator, plan, arguments, &loaded->argument_count, err);
@@ -68,7 +69,7 @@ static hone_status take_arguments(
     return status;
 }
 
-static hone_status take_results(const hone_call *call, xla_loaded *loaded, hone_error *err)
+static hone_status take_results(const hone_call *call, hone_xla_loaded *loaded, hone_error *err)
 {
     const hone_signature *signature = hone_call_signature(call);
     for (size_t i = 0; i < hone_signature_count(signature); i++) {
@@ -78,13 +79,13 @@ static hone_status take_results(const hone_call *call, xla_loaded *loaded, hone_
         if (!parameter->is_result || tensor == NULL) continue;
         hone_status status = dtype_of(tensor, parameter->name, &info, err);
         if (status != HONE_OK) return status;
-        loaded->results[loaded->result_count++] = (xla_result){
+        loaded->results[loaded->result_count++] = (hone_xla_result){
             .value = (uint32_t)i, .bytes = (size_t)hone_tensor_elements(tensor) * (size_t)(tensor->dtype.bits / 8)};
     }
     return HONE_OK;
 }
 
-// What the module has --------------------------------------------------------------------------------------------------
+// What the module has -------------------------------------------------------------------------------------------------
 
 static int64_t product(const int64_t *dims, size_t rank)
 {
@@ -95,9 +96,9 @@ static int64_t product(const int64_t *dims, size_t rank)
 }
 
 static hone_status check_results(
-    const xla_plugin *plugin,
+    const hone_xla_plugin *plugin,
     pjrt_executable *executable,
-    const xla_loaded *loaded,
+    const hone_xla_loaded *loaded,
     const hone_call *call,
     hone_error *err)
 {
@@ -124,9 +125,9 @@ static hone_status check_results(
     return HONE_OK;
 }
 
-static hone_status compare_parameters(const char *program, size_t size, xla_loaded *loaded, hone_error *err)
+static hone_status compare_parameters(const char *program, size_t size, hone_xla_loaded *loaded, hone_error *err)
 {
-    xla_shape shapes[HONE_MAX_ARGUMENTS];
+    hone_xla_shape shapes[HONE_MAX_ARGUMENTS];
     size_t count = 0;
     hone_status status = hone_xla_read_parameters(program, size, shapes, HONE_MAX_ARGUMENTS, &count, err);
     if (status != HONE_OK) return status;
@@ -135,7 +136,7 @@ static hone_status compare_parameters(const char *program, size_t size, xla_load
             err, HONE_INCOMPATIBLE, where, "the module takes %zu arguments, %u are listed", count,
             (unsigned)loaded->argument_count);
     for (size_t i = 0; i < count; i++) {
-        xla_argument *argument = &loaded->arguments[i];
+        hone_xla_argument *argument = &loaded->arguments[i];
         const hone_dtype_info *info = NULL;
         for (int id = 0; id < HONE_DTYPE_COUNT; id++)
             if (hone_dtype_info_of((hone_dtype_id)id)->pjrt == argument->type)
@@ -152,9 +153,9 @@ static hone_status compare_parameters(const char *program, size_t size, xla_load
 
 static hone_status check_parameters(
     const hone_allocator *allocator,
-    const xla_plugin *plugin,
+    const hone_xla_plugin *plugin,
     pjrt_executable *executable,
-    xla_loaded *loaded,
+    hone_xla_loaded *loaded,
     hone_error *err)
 {
     pjrt_program program = {PJRT_HEAD(pjrt_program)};
@@ -173,9 +174,9 @@ static hone_status check_parameters(
 }
 
 static hone_status check_module(
-    const hone_allocator *allocator, xla_loaded *loaded, const hone_call *call, hone_error *err)
+    const hone_allocator *allocator, hone_xla_loaded *loaded, const hone_call *call, hone_error *err)
 {
-    const xla_plugin *plugin = &loaded->client->plugin;
+    const hone_xla_plugin *plugin = &loaded->client->plugin;
     pjrt_get get = {PJRT_HEAD(pjrt_get), .object = loaded->loaded};
     hone_status status =
         hone_xla_call(plugin, PJRT_LOADED_EXECUTABLE, &get, "PJRT_LoadedExecutable_GetExecutable", err);
@@ -218,7 +219,7 @@ static hone_status make_program(
     return out->failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
-static hone_status compile(const hone_plan *plan, xla_loaded *loaded, hone_error *err)
+static hone_status compile(const hone_plan *plan, hone_xla_loaded *loaded, hone_error *err)
 {
     hone_platform_instance *instance = loaded->instance;
     hone_buffer program, options;
@@ -236,7 +237,7 @@ static hone_status compile(const hone_plan *plan, xla_loaded *loaded, hone_error
     return status;
 }
 
-static hone_status need_cuda(hone_platform_instance *instance, const xla_loaded *loaded, hone_error *err)
+static hone_status need_cuda(hone_platform_instance *instance, const hone_xla_loaded *loaded, hone_error *err)
 {
     const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
     hone_status status = HONE_OK;
@@ -247,15 +248,16 @@ static hone_status need_cuda(hone_platform_instance *instance, const xla_loaded 
     return status;
 }
 
-static void unload(xla_loaded *loaded)
+static void unload(hone_xla_loaded *loaded)
 {
     if (loaded->loaded != NULL) hone_xla_destroy(&loaded->client->plugin, PJRT_LOADED_DESTROY, loaded->loaded);
     hone_free(&loaded->instance->allocator, loaded);
 }
 
-static hone_status load(hone_platform_instance *instance, const hone_plan *plan, xla_loaded *loaded, hone_error *err)
+static hone_status load(
+    hone_platform_instance *instance, const hone_plan *plan, hone_xla_loaded *loaded, hone_error *err)
 {
-    xla_client *client = NULL;
+    hone_xla_client *client = NULL;
     loaded->instance = instance;
     loaded->info = plan->device;
     loaded->on_host = plan->device->device.type == HONE_DEVICE_CPU;
@@ -282,7 +284,7 @@ hone_status hone_xla_prepare_kernel(
     *out_scratch_bytes = 0;
     if (kernel->code == NULL)
         return kernel->prepare == NULL ? HONE_OK : kernel->prepare(plan, out_state, out_scratch_bytes, err);
-    xla_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
+    hone_xla_loaded *loaded = hone_alloc(&instance->allocator, sizeof *loaded);
     if (loaded == NULL) return hone_fail_memory(err, where);
     hone_status status = load(instance, plan, loaded, err);
     if (status == HONE_OK)
@@ -303,6 +305,6 @@ void hone_xla_release(hone_platform_instance *instance, const hone_kernel *kerne
 
 uint64_t hone_xla_digest(const hone_plan *plan)
 {
-    const xla_loaded *loaded = plan->state;
+    const hone_xla_loaded *loaded = plan->state;
     return loaded->digest;
 }

@@ -5,7 +5,7 @@
 #include "platforms/xla/instance.h"
 
 // What one argument of the module is made from.
-typedef struct xla_argument {
+typedef struct hone_xla_argument {
     hone_argument_kind kind;
     hone_argument_type scalar; // SCALAR: how its bits are made
     uint32_t value;            // TENSOR, SCALAR: index of the run's value
@@ -14,24 +14,24 @@ typedef struct xla_argument {
     int type;                  // hone_dtype_info.pjrt
     int64_t dims[HONE_MAX_RANK];
     size_t rank;
-} xla_argument;
+} hone_xla_argument;
 
-typedef struct xla_result {
+typedef struct hone_xla_result {
     uint32_t value;
     size_t bytes;
-} xla_result;
+} hone_xla_result;
 
-typedef struct xla_loaded {
+typedef struct hone_xla_loaded {
     hone_platform_instance *instance;
-    const xla_client *client;
+    const hone_xla_client *client;
     pjrt_device *device;
     const hone_device_info *info;
     bool on_host; // tensors lie in the host's memory
     pjrt_loaded *loaded;
     uint64_t digest; // of the module, the options that it is compiled with and its arguments
     uint32_t argument_count, result_count;
-    xla_argument arguments[HONE_MAX_ARGUMENTS];
-    xla_result results[HONE_MAX_ARGUMENTS];
-} xla_loaded;
+    hone_xla_argument arguments[HONE_MAX_ARGUMENTS];
+    hone_xla_result results[HONE_MAX_ARGUMENTS];
+} hone_xla_loaded;
 
 #endif

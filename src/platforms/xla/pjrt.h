@@ -1,8 +1,10 @@
 // The PJRT C API of OpenXLA as far as hone calls it, in hone's own words: what a plugin exports as GetPjrtApi.
 //
-// A plugin gives a table of functions, each of which takes one struct of arguments and answers an error or NULL. Tables and
-// structs only ever grow at their ends; each begins with its size, so that both sides know how much of it the other one has.
-// Facts are those of the header of 0.81 (major 0 is the only one so far); tests/unit/xla compares them with that header.
+// A plugin gives a table of functions, each of which takes one struct of arguments and answers an error or NULL. Tables
+// and structs only ever grow at their ends; each begins with its size, so that both sides know how much of it the other
+// one has.
+// Facts are those of the header of 0.81 (major 0 is the only one so far); tests/unit/xla compares them with that
+// header.
 #ifndef HONE_PLATFORMS_XLA_PJRT_H
 #define HONE_PLATFORMS_XLA_PJRT_H
 

@@ -11,7 +11,7 @@ static const char where[] = "xla.places", variable[] = "HONE_PJRT_PLUGIN";
 
 // Where packages have their plugin, the newest first.
 static const struct {
-    xla_kind kind;
+    hone_xla_kind kind;
     const char *file;
 } usual[] = {
     {XLA_CPU, "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"},
@@ -33,22 +33,22 @@ static bool look_in_packages(void *ctx, const char *folder)
     return true;
 }
 
-static bool kind_of_name(const char *name, size_t size, xla_kind *out)
+static bool kind_of_name(const char *name, size_t size, hone_xla_kind *out)
 {
     for (int kind = 0; kind < XLA_KIND_COUNT; kind++) {
-        const char *known = hone_xla_kind_name((xla_kind)kind);
-        *out = (xla_kind)kind;
+        const char *known = hone_xla_kind_name((hone_xla_kind)kind);
+        *out = (hone_xla_kind)kind;
         if (strlen(known) == size && memcmp(known, name, size) == 0) return true;
     }
     return false;
 }
 
 // What a file's name says: libtpu.so, xla_cuda_plugin.so. One that says nothing is for the CPU.
-static xla_kind kind_of_file(const char *path, size_t size)
+static hone_xla_kind kind_of_file(const char *path, size_t size)
 {
     static const struct {
         const char *part;
-        xla_kind kind;
+        hone_xla_kind kind;
     } parts[] = {{"cuda", XLA_CUDA}, {"gpu", XLA_CUDA}, {"tpu", XLA_TPU}};
     size_t begin = size;
     while (begin > 0 && path[begin - 1] != '/')
@@ -61,7 +61,7 @@ static xla_kind kind_of_file(const char *path, size_t size)
 static hone_status take_named(const char *item, size_t size, hone_buffer out[XLA_KIND_COUNT], hone_error *err)
 {
     const char *equals = memchr(item, '=', size), *path = item;
-    xla_kind kind = XLA_CPU;
+    hone_xla_kind kind = XLA_CPU;
     if (equals != NULL) {
         if (!kind_of_name(item, (size_t)(equals - item), &kind))
             return hone_fail(

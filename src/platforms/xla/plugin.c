@@ -19,12 +19,12 @@ static const struct {
     [XLA_TPU] = {"tpu", "libtpu"},
 };
 
-const char *hone_xla_kind_name(xla_kind kind)
+const char *hone_xla_kind_name(hone_xla_kind kind)
 {
     return kinds[kind].name;
 }
 
-const char *hone_xla_kind_package(xla_kind kind)
+const char *hone_xla_kind_package(hone_xla_kind kind)
 {
     return kinds[kind].package;
 }
@@ -63,13 +63,13 @@ static const struct {
     {PJRT_CLIENT_VIEW_OF_DEVICE_BUFFER, "PJRT_Client_CreateViewOfDeviceBuffer"},
 };
 
-bool hone_xla_has(const xla_plugin *plugin, pjrt_slot slot)
+bool hone_xla_has(const hone_xla_plugin *plugin, pjrt_slot slot)
 {
     size_t end = offsetof(pjrt_api, functions) + ((size_t)slot + 1) * sizeof(pjrt_function *);
     return end <= plugin->api->head.struct_size && plugin->api->functions[slot] != NULL;
 }
 
-// Calls ------------------------------------------------------------------------------------------------------------
+// Calls ---------------------------------------------------------------------------------------------------------------
 
 static hone_status status_of(int code)
 {
@@ -88,13 +88,13 @@ static hone_status status_of(int code)
     }
 }
 
-static void destroy_error(const xla_plugin *plugin, pjrt_error *error)
+static void destroy_error(const hone_xla_plugin *plugin, pjrt_error *error)
 {
     pjrt_error_arguments arguments = {PJRT_HEAD(pjrt_error_arguments), .error = error};
     (void)plugin->api->functions[PJRT_ERROR_DESTROY](&arguments);
 }
 
-static int code_of(const xla_plugin *plugin, const pjrt_error *error)
+static int code_of(const hone_xla_plugin *plugin, const pjrt_error *error)
 {
     pjrt_error_code arguments = {PJRT_HEAD(pjrt_error_code), .error = error};
     pjrt_error *failed = plugin->api->functions[PJRT_ERROR_CODE](&arguments);
@@ -102,7 +102,8 @@ static int code_of(const xla_plugin *plugin, const pjrt_error *error)
     return arguments.code;
 }
 
-hone_status hone_xla_call(const xla_plugin *plugin, pjrt_slot slot, void *arguments, const char *what, hone_error *err)
+hone_status hone_xla_call(
+    const hone_xla_plugin *plugin, pjrt_slot slot, void *arguments, const char *what, hone_error *err)
 {
     pjrt_error *error = plugin->api->functions[slot](arguments);
     if (error == NULL) return HONE_OK;
@@ -120,7 +121,7 @@ hone_status hone_xla_call(const xla_plugin *plugin, pjrt_slot slot, void *argume
     return status;
 }
 
-hone_status hone_xla_call_quietly(const xla_plugin *plugin, pjrt_slot slot, void *arguments)
+hone_status hone_xla_call_quietly(const hone_xla_plugin *plugin, pjrt_slot slot, void *arguments)
 {
     pjrt_error *error = plugin->api->functions[slot](arguments);
     if (error == NULL) return HONE_OK;
@@ -129,15 +130,15 @@ hone_status hone_xla_call_quietly(const xla_plugin *plugin, pjrt_slot slot, void
     return status;
 }
 
-void hone_xla_destroy(const xla_plugin *plugin, pjrt_slot slot, void *object)
+void hone_xla_destroy(const hone_xla_plugin *plugin, pjrt_slot slot, void *object)
 {
     pjrt_one arguments = {PJRT_HEAD(pjrt_one), .object = object};
     if (object != NULL) (void)hone_xla_call_quietly(plugin, slot, &arguments);
 }
 
-// Opening ----------------------------------------------------------------------------------------------------------
+// Opening -------------------------------------------------------------------------------------------------------------
 
-static hone_status check_table(const xla_plugin *plugin, hone_error *err)
+static hone_status check_table(const hone_xla_plugin *plugin, hone_error *err)
 {
     const pjrt_api *api = plugin->api;
     if (api == NULL || api->head.struct_size < offsetof(pjrt_api, functions))
@@ -155,7 +156,7 @@ static hone_status check_table(const xla_plugin *plugin, hone_error *err)
     return HONE_OK;
 }
 
-static void read_attributes(xla_plugin *plugin)
+static void read_attributes(hone_xla_plugin *plugin)
 {
     static const char wanted[] = "stablehlo_current_version";
     pjrt_attributes attributes = {PJRT_HEAD(pjrt_attributes)};
@@ -174,7 +175,7 @@ static void read_attributes(xla_plugin *plugin)
 
 typedef const pjrt_api *get_function(void);
 
-static hone_status take_table(xla_plugin *plugin, hone_error *err)
+static hone_status take_table(hone_xla_plugin *plugin, hone_error *err)
 {
     void *symbol = hone_library_symbol(plugin->library, "GetPjrtApi");
     get_function *get = NULL;
@@ -190,7 +191,7 @@ static hone_status take_table(xla_plugin *plugin, hone_error *err)
     return status;
 }
 
-hone_status hone_xla_plugin_open(const hone_allocator *allocator, xla_plugin *plugin, hone_error *err)
+hone_status hone_xla_plugin_open(const hone_allocator *allocator, hone_xla_plugin *plugin, hone_error *err)
 {
     const char *const names[] = {plugin->path, NULL};
     hone_status status = hone_library_open(allocator, names, &plugin->library, err);
@@ -199,7 +200,7 @@ hone_status hone_xla_plugin_open(const hone_allocator *allocator, xla_plugin *pl
     return status;
 }
 
-void hone_xla_plugin_close(const hone_allocator *allocator, xla_plugin *plugin)
+void hone_xla_plugin_close(const hone_allocator *allocator, hone_xla_plugin *plugin)
 {
     if (plugin->library != NULL) hone_library_close(allocator, &plugin->library);
     plugin->api = NULL;

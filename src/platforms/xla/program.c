@@ -1,4 +1,5 @@
-// What a compiled module takes: a plugin tells only what it gives, and takes any buffer of the right size for an argument.
+// What a compiled module takes: a plugin tells only what it gives, and takes any buffer of the right size for an
+// argument.
 // So the shapes are read from the compiled program, an HloModuleProtoWithConfig in the wire format of protocol buffers:
 //   hlo_module (1) . host_program_shape (4) . parameters (1), each { element_type (2), dimensions (3) }
 #include "platforms/xla/instance.h"
@@ -87,7 +88,7 @@ static bool find_message(message m, const uint64_t *numbers, size_t count, messa
     return count == 0;
 }
 
-static bool put_dimension(xla_shape *shape, uint64_t size)
+static bool put_dimension(hone_xla_shape *shape, uint64_t size)
 {
     if (shape->rank == HONE_MAX_RANK || size > INT64_MAX) return false;
     shape->dims[shape->rank++] = (int64_t)size;
@@ -95,7 +96,7 @@ static bool put_dimension(xla_shape *shape, uint64_t size)
 }
 
 // Dimensions stand side by side, or each in a field of its own.
-static bool read_shape(message m, xla_shape *out)
+static bool read_shape(message m, hone_xla_shape *out)
 {
     field f;
     memset(out, 0, sizeof *out);
@@ -110,7 +111,7 @@ static bool read_shape(message m, xla_shape *out)
 }
 
 hone_status hone_xla_read_parameters(
-    const char *bytes, size_t size, xla_shape *out, size_t capacity, size_t *out_count, hone_error *err)
+    const char *bytes, size_t size, hone_xla_shape *out, size_t capacity, size_t *out_count, hone_error *err)
 {
     static const uint64_t program_shape[] = {1, 4};
     const unsigned char *begin = (const unsigned char *)bytes;

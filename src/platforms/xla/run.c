@@ -1,9 +1,10 @@
 // A run: tensors become buffers of the plugin, the module runs, and what it gives lies in the caller's memory.
 //
-// On the CPU nothing is copied: a buffer is the tensor's memory, and where the module takes a result as an argument that it
-// may overwrite (tf.aliasing_output), its result is that memory, too. A result that is not such an argument, one whose memory
-// is also an argument's, and memory that is not aligned to 64 bytes are copied once. On a GPU arguments are views of their
-// memory, and results are copied within the GPU's. A run is over when its function returns.
+// On the CPU nothing is copied: a buffer is the tensor's memory, and where the module takes a result as an argument
+// that it may overwrite (tf.aliasing_output), its result is that memory, too. A result that is not such an argument,
+// one whose memory is also an argument's, and memory that is not aligned to 64 bytes are copied once. On a GPU
+// arguments are views of their memory, and results are copied within the GPU's. A run is over when its function
+// returns.
 #include "base/error.h"
 #include "platforms/xla/loaded.h"
 
@@ -11,7 +12,7 @@
 
 // Buffers of one run, each destroyed at its end.
 typedef struct in_flight {
-    const xla_loaded *loaded;
+    const hone_xla_loaded *loaded;
     pjrt_buffer *arguments[HONE_MAX_ARGUMENTS];
     pjrt_buffer *results[HONE_MAX_ARGUMENTS];
     uint64_t scalars[HONE_MAX_ARGUMENTS];
@@ -24,9 +25,9 @@ static void keep_memory(void *data, void *context)
     (void)context;
 }
 
-static hone_status make_view(in_flight *flight, const xla_argument *argument, void *data, pjrt_buffer **out)
+static hone_status make_view(in_flight *flight, const hone_xla_argument *argument, void *data, pjrt_buffer **out)
 {
-    const xla_loaded *loaded = flight->loaded;
+    const hone_xla_loaded *loaded = flight->loaded;
     pjrt_view arguments = {
         PJRT_HEAD(pjrt_view),     .client = loaded->client->client, .data = data,
         .dims = argument->dims,   .dim_count = argument->rank,      .type = argument->type,
@@ -40,10 +41,14 @@ static hone_status make_view(in_flight *flight, const xla_argument *argument, vo
 }
 
 static hone_status make_buffer(
-    in_flight *flight, const xla_argument *argument, const void *data, pjrt_host_semantics semantics, pjrt_buffer **out)
+    in_flight *flight,
+    const hone_xla_argument *argument,
+    const void *data,
+    pjrt_host_semantics semantics,
+    pjrt_buffer **out)
 {
-    const xla_loaded *loaded = flight->loaded;
-    const xla_plugin *plugin = &loaded->client->plugin;
+    const hone_xla_loaded *loaded = flight->loaded;
+    const hone_xla_plugin *plugin = &loaded->client->plugin;
     pjrt_buffer_from_host arguments = {
         PJRT_HEAD(pjrt_buffer_from_host), .client = loaded->client->client, .data = data,
         .type = argument->type,           .dims = argument->dims,           .dim_count = argument->rank,
@@ -58,11 +63,11 @@ static hone_status make_buffer(
 }
 
 // Whether a result lies where an argument lies: the module may write the one before it has read the other.
-static bool is_shared(const xla_loaded *loaded, const xla_argument *result, const hone_value *args)
+static bool is_shared(const hone_xla_loaded *loaded, const hone_xla_argument *result, const hone_value *args)
 {
     const void *memory = hone_tensor_data(args[result->value].as.tensor);
     for (uint32_t i = 0; i < loaded->argument_count; i++) {
-        const xla_argument *other = &loaded->arguments[i];
+        const hone_xla_argument *other = &loaded->arguments[i];
         if (other->kind == HONE_ARGUMENT_TENSOR && other->value != result->value &&
             hone_tensor_data(args[other->value].as.tensor) == memory)
             return true;
@@ -72,8 +77,8 @@ static bool is_shared(const xla_loaded *loaded, const xla_argument *result, cons
 
 static hone_status make_argument(in_flight *flight, uint32_t index, const hone_value *args)
 {
-    const xla_loaded *loaded = flight->loaded;
-    const xla_argument *argument = &loaded->arguments[index];
+    const hone_xla_loaded *loaded = flight->loaded;
+    const hone_xla_argument *argument = &loaded->arguments[index];
     pjrt_buffer **out = &flight->arguments[index];
     if (argument->kind != HONE_ARGUMENT_TENSOR) {
         flight->scalars[index] = argument->kind == HONE_ARGUMENT_BITS
@@ -90,8 +95,8 @@ static hone_status make_argument(in_flight *flight, uint32_t index, const hone_v
 
 static hone_status execute(in_flight *flight)
 {
-    const xla_loaded *loaded = flight->loaded;
-    const xla_plugin *plugin = &loaded->client->plugin;
+    const hone_xla_loaded *loaded = flight->loaded;
+    const hone_xla_plugin *plugin = &loaded->client->plugin;
     pjrt_execute_options options = {PJRT_HEAD(pjrt_execute_options)};
     pjrt_buffer *const *const argument_lists[] = {flight->arguments};
     pjrt_buffer **const output_lists[] = {flight->results};
@@ -118,7 +123,7 @@ static hone_status execute(in_flight *flight)
 
 static hone_status copy_result(in_flight *flight, void *to, void *from, size_t bytes)
 {
-    const xla_loaded *loaded = flight->loaded;
+    const hone_xla_loaded *loaded = flight->loaded;
     const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
     if (to == from || bytes == 0) return HONE_OK;
     if (!loaded->on_host)
@@ -131,10 +136,10 @@ static hone_status copy_result(in_flight *flight, void *to, void *from, size_t b
 
 static hone_status take_results(in_flight *flight, const hone_value *args)
 {
-    const xla_loaded *loaded = flight->loaded;
+    const hone_xla_loaded *loaded = flight->loaded;
     hone_status status = HONE_OK;
     for (uint32_t i = 0; status == HONE_OK && i < loaded->result_count; i++) {
-        const xla_result *result = &loaded->results[i];
+        const hone_xla_result *result = &loaded->results[i];
         pjrt_get get = {PJRT_HEAD(pjrt_get), .object = flight->results[i]};
         status = hone_xla_call(
             &loaded->client->plugin, PJRT_BUFFER_DEVICE_POINTER, &get, "PJRT_Buffer_OpaqueDeviceMemoryDataPointer",
@@ -147,7 +152,7 @@ static hone_status take_results(in_flight *flight, const hone_value *args)
 
 static void land(in_flight *flight)
 {
-    const xla_loaded *loaded = flight->loaded;
+    const hone_xla_loaded *loaded = flight->loaded;
     for (uint32_t i = 0; i < loaded->argument_count; i++)
         hone_xla_destroy(&loaded->client->plugin, PJRT_BUFFER_DESTROY, flight->arguments[i]);
     for (uint32_t i = 0; i < loaded->result_count; i++)
@@ -187,7 +192,7 @@ static hone_status refuse_capture(in_flight *flight)
 
 hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    const xla_loaded *loaded = plan->state;
+    const hone_xla_loaded *loaded = plan->state;
     const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
     in_flight flight;
     hone_status status = HONE_OK;

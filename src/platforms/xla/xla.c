@@ -29,7 +29,7 @@ static hone_status find_plugins(hone_platform_instance *instance, hone_error *er
     if (status != HONE_OK) return status;
     for (int kind = 0; kind < XLA_KIND_COUNT; kind++) {
         any = any || instance->paths[kind].size > 0;
-        instance->clients[kind].plugin.kind = (xla_kind)kind;
+        instance->clients[kind].plugin.kind = (hone_xla_kind)kind;
         instance->clients[kind].plugin.path = hone_buffer_string(&instance->paths[kind]);
     }
     if (any) return HONE_OK;
@@ -68,7 +68,7 @@ static const hone_device_info *xla_devices(hone_platform_instance *instance, siz
 
 static hone_status xla_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err)
 {
-    xla_kind kind = hone_xla_kind_of(device);
+    hone_xla_kind kind = hone_xla_kind_of(device);
     if (kind < XLA_KIND_COUNT && instance->paths[kind].size > 0) return HONE_OK;
     if (kind == XLA_KIND_COUNT)
         return hone_fail(err, HONE_UNAVAILABLE, where, "there is no PJRT plugin for %s", device->name);
@@ -78,9 +78,9 @@ static hone_status xla_visits(hone_platform_instance *instance, const hone_devic
         hone_xla_kind_name(kind), hone_xla_kind_package(kind));
 }
 
-static void describe_plugin(hone_platform_instance *instance, xla_kind kind, hone_buffer *out)
+static void describe_plugin(hone_platform_instance *instance, hone_xla_kind kind, hone_buffer *out)
 {
-    const xla_plugin *plugin = &instance->clients[kind].plugin;
+    const hone_xla_plugin *plugin = &instance->clients[kind].plugin;
     hone_error why = {.message = ""};
     if (plugin->path[0] == '\0') {
         hone_buffer_format(
@@ -98,7 +98,7 @@ static void xla_describe(hone_platform_instance *instance, hone_buffer *out)
 {
     for (int kind = 0; instance != NULL && kind < XLA_KIND_COUNT; kind++) {
         if (kind > 0) hone_buffer_char(out, '\n');
-        describe_plugin(instance, (xla_kind)kind, out);
+        describe_plugin(instance, (hone_xla_kind)kind, out);
     }
 }
 

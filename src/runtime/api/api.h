@@ -7,11 +7,12 @@
 // The operation and call of a call text. The caller releases *call, which is NULL after failure.
 hone_status hone_runtime_parse_call(
     hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err);
-// packs.c: has the packs of HONE_PACK_PATH read by the first look-up of an algorithm; and closes them, after the registry.
+// packs.c: has the packs of HONE_PACK_PATH read by the first look-up of an algorithm; and closes them, after the
+// registry.
 void hone_runtime_await_packs(hone_runtime *rt);
 void hone_runtime_close_packs(hone_runtime *rt);
-// After kernels were registered or replaced: plans that did not know them go, and what was known against those that are not
-// registered any more.
+// After kernels were registered or replaced: plans that did not know them go, and what was known against those that are
+// not registered any more.
 void hone_runtime_kernels_changed(hone_runtime *rt);
 // Waits for the turn and tunes; what another thread or process has found meanwhile is taken where the options allow it.
 // outlook: written when a contest took place, else left as it was; NULL: not asked.

@@ -10,7 +10,7 @@
 static const char where[] = "tune.audit";
 static const double default_seconds = 5;
 
-// Choices ------------------------------------------------------------------------------------------------------------
+// Choices -------------------------------------------------------------------------------------------------------------
 
 typedef struct collecting {
     hone_runtime *rt;
@@ -115,7 +115,7 @@ static hone_status collect_choices(collecting *c, const char *const *calls, size
     return status;
 }
 
-// Measuring ----------------------------------------------------------------------------------------------------------
+// Measuring -----------------------------------------------------------------------------------------------------------
 
 static hone_status find_call(
     hone_runtime *rt, const hone_audit_item *item, const hone_op **op, hone_call **call, hone_error *err)
@@ -213,8 +213,8 @@ static hone_status look(
     return status;
 }
 
-// A neighbour that takes one processor for a while makes every config of two threads look wrong: what is slow is slow also
-// later, when all others have been looked at.
+// A neighbour that takes one processor for a while makes every config of two threads look wrong: what is slow is slow
+// also later, when all others have been looked at.
 static hone_status look_again(
     hone_runtime *rt, const hone_audit *audit, const hone_tune_options *given, hone_error *err)
 {

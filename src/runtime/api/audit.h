@@ -20,8 +20,9 @@ struct hone_audit {
     size_t count, capacity;
 };
 
-// Whether a choice that was looked at stays: it runs and is right, and is not surely slower than another by more than the
-// threshold, nor than it was itself in an environment that has changed since. Surely: the interval's lower end says so.
+// Whether a choice that was looked at stays: it runs and is right, and is not surely slower than another by more than
+// the threshold, nor than it was itself in an environment that has changed since. Surely: the interval's lower end says
+// so.
 bool hone_audit_passes(const hone_audited *audited, double threshold);
 
 #endif

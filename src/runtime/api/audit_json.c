@@ -51,7 +51,7 @@ void hone_audit_sum(const hone_audit *audit, hone_audit_summary *out)
     out->median_drift = median_drift(audit);
 }
 
-// The document -------------------------------------------------------------------------------------------------------
+// The document --------------------------------------------------------------------------------------------------------
 
 static void put_number(hone_buffer *out, const char *name, double value)
 {

@@ -13,8 +13,8 @@ const hone_kernel_ref *hone_entry_kernel(
     const hone_algorithm_entry *algorithm, const char *name, hone_platform platform, const char *config);
 // A config as JSON object or text; NULL and "" leave out as it is.
 hone_status hone_entry_read_config(const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *err);
-// Checks an entry against the registry and makes a decision of it. One without a config gets it when it answers a call: the
-// space's default can depend on the call.
+// Checks an entry against the registry and makes a decision of it. One without a config gets it when it answers a call:
+// the space's default can depend on the call.
 hone_status hone_entry_decision(
     hone_runtime *rt, const hone_entry *entry, hone_source source, hone_decision *out, hone_error *err);
 

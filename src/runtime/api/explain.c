@@ -157,7 +157,7 @@ static const char *pack_of(const hone_kernel_ref *kernel)
     return code != NULL && code->pack != NULL ? code->pack->folder : NULL;
 }
 
-// Text -------------------------------------------------------------------------------------------------------------
+// Text ----------------------------------------------------------------------------------------------------------------
 
 // Gains of the choice, where as much was measured as the table of hone tune asks for.
 static void text_ratios(const hone_decision *decision, hone_buffer *out)
@@ -259,7 +259,7 @@ static void explain_text(explanation *e, hone_buffer *out)
     }
 }
 
-// JSON -------------------------------------------------------------------------------------------------------------
+// JSON ----------------------------------------------------------------------------------------------------------------
 
 static void json_chain(const explanation *e, hone_buffer *out)
 {

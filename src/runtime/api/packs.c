@@ -1,4 +1,5 @@
-// The packs of a runtime: those of HONE_PACK_PATH, read when an algorithm is first looked up, and those that are handed over.
+// The packs of a runtime: those of HONE_PACK_PATH, read when an algorithm is first looked up, and those that are handed
+// over.
 #include "base/error.h"
 #include "pack/pack.h"
 #include "runtime/api/api.h"
@@ -46,9 +47,9 @@ static hone_status settle(hone_runtime *rt, hone_loaded_pack *loaded, hone_error
 
 // Libraries -----------------------------------------------------------------------------------------------------------
 //
-// A library is code that runs when it is loaded and asked for its functions. That is tried in a worker first, once for each
-// when its pack is read, so that one that crashes then is refused, and no program that would have taken its kernel by
-// priority goes down with it.
+// A library is code that runs when it is loaded and asked for its functions. That is tried in a worker first, once for
+// each when its pack is read, so that one that crashes then is refused, and no program that would have taken its kernel
+// by priority goes down with it.
 
 static hone_status try_library(
     const hone_runtime *rt, const char *worker, const hone_pack_variant *variant, hone_error *err)
@@ -138,7 +139,7 @@ static void load_or_note(hone_runtime *rt, const char *folder)
     if (load(rt, folder, &why) != HONE_OK) note_failure(rt, folder, &why);
 }
 
-// HONE_PACK_PATH ---------------------------------------------------------------------------------------------------
+// HONE_PACK_PATH ------------------------------------------------------------------------------------------------------
 
 static bool has_pack(const char *folder, const char *below, char path[PATH_SIZE])
 {
@@ -230,7 +231,7 @@ void hone_runtime_close_packs(hone_runtime *rt)
     hone_free(&rt->allocator, rt->pack_path);
 }
 
-// The public face --------------------------------------------------------------------------------------------------
+// The public face -----------------------------------------------------------------------------------------------------
 
 hone_status hone_pack_load(hone_runtime *rt, const char *folder, hone_error *err)
 {

@@ -126,7 +126,8 @@ static void look_for_overlap(void *ctx, const hone_store_decision *stored)
     if (stored->evidence == NULL ||
         hone_evidence_parse(stored->evidence, strlen(stored->evidence), &evidence, NULL) != HONE_OK)
         return;
-    // Beginnings are kept in whole seconds: within one of them nobody can say which came first, and the later put stays.
+    // Beginnings are kept in whole seconds: within one of them nobody can say which came first, and the later put
+    // stays.
     o->found = end_of(&evidence) > o->started + 1;
 }
 

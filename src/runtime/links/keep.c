@@ -43,8 +43,8 @@ static bool was_kept_out(const hone_runtime *rt, const hone_tune_options *option
            hone_rules_match(&rt->deny, decision->algorithm, decision->kernel);
 }
 
-// Whether what is stored for the call stays: a verified choice of today's environment and a kernel that was kept out of the
-// contest, and faster than its winner.
+// Whether what is stored for the call stays: a verified choice of today's environment and a kernel that was kept out of
+// the contest, and faster than its winner.
 static bool stays(
     const hone_op *op,
     const hone_tune_environment *environment,

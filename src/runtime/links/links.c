@@ -19,8 +19,8 @@ const hone_links hone_runtime_links = {
         },
 };
 
-// A miss that near calls or a heuristic answer is noted, so that `hone tune --recorded` finds it; so is an answer that was
-// measured in another environment.
+// A miss that near calls or a heuristic answer is noted, so that `hone tune --recorded` finds it; so is an answer that
+// was measured in another environment.
 static void note_miss(const hone_request *request, const hone_decision *decision)
 {
     hone_runtime *rt = request->rt;

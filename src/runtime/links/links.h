@@ -20,8 +20,8 @@ struct hone_request {
 
 extern const hone_links hone_runtime_links;
 
-// Fills a request for a call, which stays where it is until hone_request_deinit: that gives the bucket back, and until then no
-// kernel that the request has shown is freed.
+// Fills a request for a call, which stays where it is until hone_request_deinit: that gives the bucket back, and until
+// then no kernel that the request has shown is freed.
 hone_status hone_request_init(
     hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err);
 void hone_request_deinit(hone_request *request);
@@ -33,8 +33,8 @@ hone_policy hone_request_policy(const hone_request *request);
 // The chain for a call. *out_kernel is the registry's, good until hone_request_deinit unless it is retained.
 hone_status hone_request_decide(
     const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err);
-// HONE_OK when a decision may answer a request: its kernel is there and may, its config holds. Fills a config that it has
-// not. Else HONE_NOT_FOUND with why.
+// HONE_OK when a decision may answer a request: its kernel is there and may, its config holds. Fills a config that it
+// has not. Else HONE_NOT_FOUND with why.
 hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why);
 // Each link asks one source. HONE_OK: *out is its answer. HONE_NOT_FOUND: the next is asked, why->message says why not.
 // Anything else ends the chain.
@@ -55,7 +55,8 @@ const hone_kernel_ref *hone_request_override_kernel(
     const hone_request *request, const hone_context_override *override_);
 // Whether a kernel may answer a request: eligible, not denied, not put aside. Else why->message says why not.
 hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why);
-// The kernel that a decision names; NULL when there is none. For readers of the registry. Kernels of one name and platform are told by the backend.
+// The kernel that a decision names; NULL when there is none. For readers of the registry. Kernels of one name and
+// platform are told by the backend.
 const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorithm, const hone_decision *decision);
 // Fills a decision for a kernel and config: names, JSON, key.
 void hone_decision_fill(
@@ -70,8 +71,8 @@ bool hone_runtime_is_decided(
     const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device);
 // Whether the user's store has a decision of a call, or of its bucket, be it one that can be served or not.
 bool hone_runtime_has_entry(const hone_op *op, const hone_call *call);
-// Remembers a contest's answer and stores it, unless a faster choice of a kernel that was kept out of the contest stands
-// there; what was not stored is logged and counted. Fails only for want of memory.
+// Remembers a contest's answer and stores it, unless a faster choice of a kernel that was kept out of the contest
+// stands there; what was not stored is logged and counted. Fails only for want of memory.
 hone_status hone_runtime_keep(
     const hone_op *op,
     const hone_tune_environment *environment,
@@ -83,8 +84,8 @@ hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);
 // Drops the plans that a heuristic or an older decision made for calls of the decision's key.
 void hone_runtime_drop_replaced(hone_runtime *rt, const hone_device_info *device, const hone_decision *decision);
-// The decision of a stored row, checked against the registry, the kernel's revision and its space, and compared with the
-// environment of a device (NULL: not compared).
+// The decision of a stored row, checked against the registry, the kernel's revision and its space, and compared with
+// the environment of a device (NULL: not compared).
 // HONE_INCOMPATIBLE with why it cannot be served; HONE_CORRUPT: its config is none of its kernel's.
 hone_status hone_decision_from_store(
     hone_runtime *rt,

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// HONE_OK when the line's call text, where there is one, is the call's: 64 bits can collide. Texts of one call may differ
-// in scalars that do not matter.
+// HONE_OK when the line's call text, where there is one, is the call's: 64 bits can collide. Texts of one call may
+// differ in scalars that do not matter.
 static hone_status check_call(
     const hone_request *request, const hone_call *call, const hone_lock_line *line, hone_error *why)
 {

@@ -24,7 +24,7 @@ hone_status hone_request_from_memory(const hone_request *request, hone_decision 
     return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
-// Remembering --------------------------------------------------------------------------------------------------------
+// Remembering ---------------------------------------------------------------------------------------------------------
 
 typedef struct drop_filter {
     const hone_decision *decision;

@@ -23,8 +23,8 @@ typedef struct hone_neighbours {
 
 // Scans the store for calls of the key's algorithm and version, on any device, and keeps the nearest to key->spec.
 hone_status hone_nearest_find(hone_store *store, const hone_store_key *key, hone_neighbours *out, hone_error *err);
-// The same among the lines of a lock file that have a call text, of which it reads the first 1,000. Never fails: what it
-// cannot read is not near.
+// The same among the lines of a lock file that have a call text, of which it reads the first 1,000. Never fails: what
+// it cannot read is not near.
 void hone_nearest_locked(
     const hone_lock *lock,
     hone_allocator allocator,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Finding ------------------------------------------------------------------------------------------------------------
+// Finding -------------------------------------------------------------------------------------------------------------
 
 typedef struct finding {
     const hone_request *request;
@@ -75,8 +75,8 @@ static hone_status find_in(
     return status == HONE_NOT_FOUND ? HONE_OK : status;
 }
 
-// Tuning a call means tuning its bucket, and that is where failures stand. A store that fails keeps nothing from being true
-// that the other says.
+// Tuning a call means tuning its bucket, and that is where failures stand. A store that fails keeps nothing from being
+// true that the other says.
 hone_status hone_negatives_of_call(const hone_request *request, hone_negatives *out, hone_error *err)
 {
     hone_store *const stores[] = {hone_runtime_store(request->rt), hone_runtime_system_store(request->rt)};
@@ -133,7 +133,7 @@ bool hone_negatives_any(const hone_negatives *negatives, const char *kernel)
     return false;
 }
 
-// Telling ------------------------------------------------------------------------------------------------------------
+// Telling -------------------------------------------------------------------------------------------------------------
 
 // Of one kind: how many, and until when the last of them is not tried again.
 typedef struct kind_count {

@@ -1,4 +1,5 @@
-// What of a call's configs failed, from the stores: explain shows it, and the heuristic passes it by. And what was measured.
+// What of a call's configs failed, from the stores: explain shows it, and the heuristic passes it by. And what was
+// measured.
 #ifndef HONE_RUNTIME_LINKS_NEGATIVES_H
 #define HONE_RUNTIME_LINKS_NEGATIVES_H
 
@@ -31,13 +32,13 @@ typedef struct hone_negatives {
     size_t measured_count, measured_capacity;
 } hone_negatives;
 
-// Adds the failures and the measurements of a call's key in both stores, of all kernels that are registered. *out begins as
-// zero with its allocator. HONE_OK also when a store fails; HONE_OUT_OF_MEMORY.
+// Adds the failures and the measurements of a call's key in both stores, of all kernels that are registered. *out
+// begins as zero with its allocator. HONE_OK also when a store fails; HONE_OUT_OF_MEMORY.
 hone_status hone_negatives_of_call(const hone_request *request, hone_negatives *out, hone_error *err);
 void hone_negatives_deinit(hone_negatives *negatives);
 
-// Whether this very config of a kernel is known to be wrong or harmful for the call, found in a process of its own: it is not
-// tried in this one. HONE_OK: not that anybody knows. HONE_KERNEL_FAILED with what it did.
+// Whether this very config of a kernel is known to be wrong or harmful for the call, found in a process of its own: it
+// is not tried in this one. HONE_OK: not that anybody knows. HONE_KERNEL_FAILED with what it did.
 hone_status hone_negatives_check(
     const hone_negatives *negatives, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why);
 // NULL: no measurement of the kernel is stored.

@@ -1,7 +1,7 @@
 // What the stores answer for a call: the user's, and under it the system's, which is read and never written.
 //
-// The user's comes first, since what he tuned or put himself is what he wants. The system's answers where the user's has
-// nothing that can be served, or only what is to be checked again and the system's is not.
+// The user's comes first, since what he tuned or put himself is what he wants. The system's answers where the user's
+// has nothing that can be served, or only what is to be checked again and the system's is not.
 #include "runtime/links/links.h"
 
 #include "base/error.h"

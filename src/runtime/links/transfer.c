@@ -32,8 +32,8 @@ typedef struct asker {
     bool out_of_memory;
 } asker;
 
-// Whether a kernel can run the call that is no pack's, or the reference that its pack brings: right without a contest. A
-// kernel that was verified for another shape or scalar may ignore what differs, so it does not answer ahead of these.
+// Whether a kernel can run the call that is no pack's, or the reference that its pack brings: right without a contest.
+// A kernel that was verified for another shape or scalar may ignore what differs, so it does not answer ahead of these.
 static bool is_sure(asker *a)
 {
     size_t count = 0;

@@ -27,7 +27,7 @@ static void write_words(char *out, size_t size, const char *call, hone_failure f
         reason != NULL && reason[0] != '\0' ? reason : "no reason is known");
 }
 
-// In the stores --------------------------------------------------------------------------------------------------
+// In the stores -------------------------------------------------------------------------------------------------------
 
 typedef struct search {
     const hone_kernel_ref *kernel;
@@ -66,7 +66,7 @@ static hone_status look_in_stores(hone_runtime *rt, search *s, hone_error *why)
     return HONE_OK;
 }
 
-// In this process ------------------------------------------------------------------------------------------------
+// In this process -----------------------------------------------------------------------------------------------------
 
 // Under the mutex.
 static const hone_wrong *find_here(const hone_runtime *rt, const hone_kernel_ref *kernel, const char *config)
@@ -137,7 +137,7 @@ void hone_runtime_forget_wrongs(hone_runtime *rt, bool all)
     hone_mutex_unlock(&rt->mutex);
 }
 
-// Asking -----------------------------------------------------------------------------------------------------------
+// Asking --------------------------------------------------------------------------------------------------------------
 
 hone_status hone_kernel_was_right(hone_runtime *rt, const hone_kernel_ref *kernel, const char *config, hone_error *why)
 {
@@ -151,8 +151,8 @@ hone_status hone_kernel_was_right(hone_runtime *rt, const hone_kernel_ref *kerne
         kernel->kernel.name, config != NULL && config[0] != '\0' ? " " : "", config != NULL ? config : "", s.words);
 }
 
-// The reference of an algorithm that came with a pack: it says what is right. Of an algorithm that was there before, or was
-// brought by another pack, it is not, whatever its pack calls it.
+// The reference of an algorithm that came with a pack: it says what is right. Of an algorithm that was there before, or
+// was brought by another pack, it is not, whatever its pack calls it.
 static bool is_own_reference(const hone_kernel_ref *kernel)
 {
     const hone_algorithm_entry *entry = kernel->algorithm;

@@ -5,7 +5,8 @@
 
 #include "config/context.h"
 
-// The entry that this thread ran last, when it still stands and answers this call too: then nothing is packed or hashed.
+// The entry that this thread ran last, when it still stands and answers this call too: then nothing is packed or
+// hashed.
 static inline hone_plan_entry *look_at_last(
     const hone_thread *self, const hone_op *op, uint64_t head, const hone_value *args, size_t count)
 {

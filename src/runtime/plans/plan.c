@@ -28,8 +28,8 @@ static hone_status run_filled(const hone_plan *plan, const hone_value *args, con
     return entry->kernel_run(plan, full, execution);
 }
 
-// Lends a run that brings none the scratch memory that its kernel asked for. Stands in entry->kernel_run only for kernels that
-// ask for some.
+// Lends a run that brings none the scratch memory that its kernel asked for. Stands in entry->kernel_run only for
+// kernels that ask for some.
 static hone_status run_with_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;

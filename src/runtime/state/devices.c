@@ -1,5 +1,5 @@
-// The devices of a runtime. They are looked for by the first that needs them, not when the runtime is opened: a driver can
-// take longer to wake than the program that never calls it.
+// The devices of a runtime. They are looked for by the first that needs them, not when the runtime is opened: a driver
+// can take longer to wake than the program that never calls it.
 #include "runtime/state/runtime.h"
 
 #include "base/error.h"
@@ -72,8 +72,8 @@ static int open_alone(void *ctx, int fd)
     return ops->open(&allocator, &silent, &instance, NULL) == HONE_OK ? HONE_PLATFORM_OPENED : HONE_PLATFORM_REFUSED;
 }
 
-// Where there is no worker a process of one thread tries it in a child of its own. What a driver refuses there says little, since
-// a child shares what the host has opened already: only a death or silence counts.
+// Where there is no worker a process of one thread tries it in a child of its own. What a driver refuses there says
+// little, since a child shares what the host has opened already: only a death or silence counts.
 static hone_status ask_child(hone_runtime *rt, const hone_platform_ops *ops, hone_error *err)
 {
     hone_process child;
@@ -95,8 +95,8 @@ static hone_status ask_child(hone_runtime *rt, const hone_platform_ops *ops, hon
     return judge(ops, is_late ? HONE_BUSY : signal_number != 0 ? HONE_KERNEL_FAILED : HONE_OK, code, silence, err);
 }
 
-// A driver is code of others that may abort, exit or hang as soon as it is asked. A worker is asked first, so that this program
-// loads only what has answered there.
+// A driver is code of others that may abort, exit or hang as soon as it is asked. A worker is asked first, so that this
+// program loads only what has answered there.
 static hone_status ask_worker(hone_runtime *rt, const hone_platform_ops *ops, hone_error *err)
 {
     enum { PATH_SIZE = 4096, SAID_LIMIT = 16 << 10 };

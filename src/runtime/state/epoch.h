@@ -46,7 +46,8 @@ static inline void hone_epoch_leave(hone_epoch_slot *slot, uint64_t before)
     atomic_store_explicit(&slot->epoch, before, memory_order_release);
 }
 
-// Ends the current epoch. Returns its number: what was unlinked before this call may be freed when hone_epoch_passed says so.
+// Ends the current epoch. Returns its number: what was unlinked before this call may be freed when hone_epoch_passed
+// says so.
 uint64_t hone_epoch_advance(void);
 // True when no thread can still see what was unlinked before `epoch` was ended.
 bool hone_epoch_passed(uint64_t epoch);

@@ -1,7 +1,7 @@
 #include "runtime/state/packed.h"
 
-// Odd numbers without a pattern: splitmix64 of their place. Source: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable
-// pseudorandom number generators", 2014.
+// Odd numbers without a pattern: splitmix64 of their place. Source: G. L. Steele, D. Lea and C. H. Flood, "Fast
+// splittable pseudorandom number generators", 2014.
 #define STEP(place)    (((place) + 1) * 0x9e3779b97f4a7c15ull)
 #define MIX_1(z)       (((z) ^ ((z) >> 30)) * 0xbf58476d1ce4e5b9ull)
 #define MIX_2(z)       (((z) ^ ((z) >> 27)) * 0x94d049bb133111ebull)

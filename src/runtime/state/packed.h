@@ -131,7 +131,8 @@ static inline void hone_packing_end(const hone_packing *from)
     padding[0] = padding[1] = padding[2] = 0;
 }
 
-// Packs a call of few values, each a scalar or an ordinary tensor, to what hone_pack packs it to, in half the time. False also for other calls: hone_pack then says.
+// Packs a call of few values, each a scalar or an ordinary tensor, to what hone_pack packs it to, in half the time.
+// False also for other calls: hone_pack then says.
 static inline bool hone_pack_ordinary(
     hone_packed *packed, uint64_t head, const hone_value *values, size_t count, uint64_t ignored)
 {

@@ -99,14 +99,15 @@ struct hone_runtime {
 
 hone_runtime *hone_runtime_retain(hone_runtime *rt);
 void hone_runtime_release(hone_runtime *rt);
-// Opens the platforms of the host and collects their devices, at the first call; costs a load later. What reads cpu comes
-// after it. Threads: any.
+// Opens the platforms of the host and collects their devices, at the first call; costs a load later. What reads cpu
+// comes after it. Threads: any.
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY, and the next call tries again; HONE_UNAVAILABLE (no CPU).
 hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err);
-// The same for every platform: a driver of a GPU takes a tenth of a second to wake. What lists devices, or has the registry
-// choose a kernel, comes after it.
+// The same for every platform: a driver of a GPU takes a tenth of a second to wake. What lists devices, or has the
+// registry choose a kernel, comes after it.
 hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err);
-// The device that tensors say they are on; *out NULL when there is none. Only a device that is not the CPU wakes others.
+// The device that tensors say they are on; *out NULL when there is none. Only a device that is not the CPU wakes
+// others.
 hone_status hone_runtime_find_device(
     hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err);
 // The path of hone-worker; false when there is none.

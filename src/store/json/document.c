@@ -15,7 +15,7 @@
 
 static const char where[] = "store.json";
 
-// Writing ------------------------------------------------------------------------------------------------------
+// Writing -------------------------------------------------------------------------------------------------------------
 
 void hone_document_begin(hone_buffer *out)
 {
@@ -106,7 +106,7 @@ void hone_document_end(hone_buffer *out)
     hone_buffer_text(out, "]}\n");
 }
 
-// Reading a record ---------------------------------------------------------------------------------------------
+// Reading a record ----------------------------------------------------------------------------------------------------
 
 typedef struct reading {
     const hone_row_shape *const *shapes;
@@ -255,7 +255,7 @@ static const char *read_record(reading *r, const json_t *record)
     return r->bytes.failed ? NULL : reason;
 }
 
-// Reading a file -----------------------------------------------------------------------------------------------
+// Reading a file ------------------------------------------------------------------------------------------------------
 
 static void note_damage(reading *r, const char *text, const char *reason, bool is_new)
 {
@@ -387,8 +387,8 @@ static bool is_own_header(const char *text, const char *newline, long long *vers
            strspn(line + used, "\r ") == strlen(line + used);
 }
 
-// A file whose head is damaged. The lines of it that are sound are taken; the others stay in the file, which is kept aside as a
-// whole. Where neither the head nor a line is hone's, the file is somebody else's.
+// A file whose head is damaged. The lines of it that are sound are taken; the others stay in the file, which is kept
+// aside as a whole. Where neither the head nor a line is hone's, the file is somebody else's.
 static hone_status take_wreck(reading *r, const char *path, const char *text, size_t size, hone_error *err)
 {
     static const char head[] = "{\"hone_store\"";

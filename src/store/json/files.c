@@ -8,9 +8,10 @@
 
 static const char where[] = "store.json";
 
-// What a crash left --------------------------------------------------------------------------------------------
+// What a crash left ---------------------------------------------------------------------------------------------------
 
-// Renames what the list of a change names, as far as it is not done. Names that lead out of the folder are not the store's.
+// Renames what the list of a change names, as far as it is not done. Names that lead out of the folder are not the
+// store's.
 static hone_status finish_change(hone_json_files *files, char *names, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -69,7 +70,7 @@ static hone_status complete(hone_json_files *files, hone_error *err)
     return hone_os_list_folder(files->folder, remove_temporary, files, err);
 }
 
-// Opening and refreshing ---------------------------------------------------------------------------------------
+// Opening and refreshing ----------------------------------------------------------------------------------------------
 
 // A folder ending in ".json" is a folder all the same.
 static hone_status split_location(hone_json_files *files, const char *location, hone_error *err)

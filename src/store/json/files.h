@@ -1,9 +1,9 @@
 // The files behind a JSON store: what is in memory against what is on the disk.
 //
 // A store is one file, or a folder with a file an algorithm and one for what belongs to none. A lock file stands beside
-// them, with a number that is odd while somebody writes. Whoever writes holds the lock, reads what others wrote, changes
-// the tables, writes the files that changed under other names and renames them: a reader sees one whole state or
-// another, and needs no lock. Several files change together: a list of them is the moment when they do.
+// them, with a number that is odd while somebody writes. Whoever writes holds the lock, reads what others wrote,
+// changes the tables, writes the files that changed under other names and renames them: a reader sees one whole state
+// or another, and needs no lock. Several files change together: a list of them is the moment when they do.
 #ifndef HONE_STORE_JSON_FILES_H
 #define HONE_STORE_JSON_FILES_H
 
@@ -51,7 +51,8 @@ hone_status hone_json_files_refresh(hone_json_files *files, hone_error *err);
 // Takes the lock and reads what others changed. HONE_BUSY: others hold it for too long; HONE_IO.
 hone_status hone_json_files_begin(hone_json_files *files, hone_error *err);
 // Writes what changed in the tables since begin, when status is HONE_OK, else takes it back. Gives the lock back and
-// returns status, or why nothing was written: then tables and files are as they were. Inside another change both only count.
+// returns status, or why nothing was written: then tables and files are as they were. Inside another change both only
+// count.
 hone_status hone_json_files_end(hone_json_files *files, hone_status status, hone_error *err);
 
 // Removes the damaged lines, as a part of a change.

@@ -47,7 +47,7 @@ static void json_close(hone_store *store)
     hone_free(&allocator, json);
 }
 
-// Reading ------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 static hone_status json_get(
     hone_store *store,
@@ -179,7 +179,7 @@ static hone_status json_verify(hone_store *store, hone_store_health *out, hone_e
     return hone_json_files_check(&json->files, err);
 }
 
-// Writing ------------------------------------------------------------------------------------------------------
+// Writing -------------------------------------------------------------------------------------------------------------
 
 static hone_status json_put_all(
     hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err)

@@ -87,7 +87,7 @@ static void range_under(const hone_table *table, const hone_store_key *key, size
     hone_table_range(table, &row, KEY_CELLS, out_begin, out_end);
 }
 
-// Opening ------------------------------------------------------------------------------------------------------
+// Opening -------------------------------------------------------------------------------------------------------------
 
 static void memory_close(hone_store *store)
 {
@@ -128,7 +128,7 @@ hone_memory_tables hone_memory_hold(hone_store *store)
     return (hone_memory_tables){memory->tables, TABLE_COUNT, &memory->changes};
 }
 
-// Decisions ----------------------------------------------------------------------------------------------------
+// Decisions -----------------------------------------------------------------------------------------------------------
 
 static hone_status memory_get(
     hone_store *store,
@@ -215,7 +215,7 @@ static hone_status memory_scan(
     return HONE_OK;
 }
 
-// Measurements -------------------------------------------------------------------------------------------------
+// Measurements --------------------------------------------------------------------------------------------------------
 
 static hone_status memory_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
@@ -260,7 +260,7 @@ static hone_status memory_failures(
     return HONE_OK;
 }
 
-// Invocations --------------------------------------------------------------------------------------------------
+// Invocations ---------------------------------------------------------------------------------------------------------
 
 static hone_status memory_add_invocations(
     hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
@@ -379,7 +379,7 @@ static hone_status memory_expire_misses(hone_store *store, int64_t before, size_
     return finish(memory, ok, "store.expire_misses", err);
 }
 
-// Aliases ------------------------------------------------------------------------------------------------------
+// Aliases -------------------------------------------------------------------------------------------------------------
 
 static hone_status memory_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
@@ -423,7 +423,7 @@ static hone_status memory_aliases(
     return HONE_OK;
 }
 
-// Foreign configs ----------------------------------------------------------------------------------------------
+// Foreign configs -----------------------------------------------------------------------------------------------------
 
 static hone_status memory_put_foreigns(
     hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
@@ -447,7 +447,7 @@ static hone_status memory_foreigns(
     return HONE_OK;
 }
 
-// Damage -------------------------------------------------------------------------------------------------------
+// Damage --------------------------------------------------------------------------------------------------------------
 
 static hone_status memory_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
@@ -517,7 +517,7 @@ static hone_status memory_stat(hone_store *store, hone_store_stat *out, hone_err
     return HONE_OK;
 }
 
-// Transactions -------------------------------------------------------------------------------------------------
+// Transactions --------------------------------------------------------------------------------------------------------
 
 static hone_status memory_begin(hone_store *store, hone_error *err)
 {

@@ -79,8 +79,8 @@ static hone_status move_companions(const char *path, const char *moved, hone_err
     return status;
 }
 
-// The file goes last: as soon as its name is free another process may begin a new one there, whose WAL must not be taken
-// for the old one's.
+// The file goes last: as soon as its name is free another process may begin a new one there, whose WAL must not be
+// taken for the old one's.
 hone_status hone_aside_move(const char *path, char out_path[HONE_ASIDE_SIZE], hone_error *err)
 {
     hone_status status = find_name(path, out_path) ? HONE_OK : too_long(path, err);

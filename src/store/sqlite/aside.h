@@ -16,7 +16,8 @@ hone_status hone_aside_lock(const char *path, int *out_fd, hone_error *err);
 bool hone_aside_is_begun(const char *path);
 // Moves a file, with its -wal and -shm, to "PATH.damaged-20261120T123456Z", and one more with "-2" behind it.
 hone_status hone_aside_move(const char *path, char out_path[HONE_ASIDE_SIZE], hone_error *err);
-// The same for a file that others have open, and puts the file `fresh` in its place in one step: the name is never free.
+// The same for a file that others have open, and puts the file `fresh` in its place in one step: the name is never
+// free.
 hone_status hone_aside_replace(const char *path, const char *fresh, char out_path[HONE_ASIDE_SIZE], hone_error *err);
 
 #endif

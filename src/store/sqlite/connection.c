@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Failures -----------------------------------------------------------------------------------------------------
+// Failures ------------------------------------------------------------------------------------------------------------
 
 typedef struct answer {
     int code; // SQLite's primary result code
@@ -61,7 +61,7 @@ hone_status hone_connection_execute(
     return code == SQLITE_OK ? HONE_OK : hone_connection_fail(connection, code, where, operation, err);
 }
 
-// Queries ------------------------------------------------------------------------------------------------------
+// Queries -------------------------------------------------------------------------------------------------------------
 
 void hone_query_begin(hone_query *query, hone_connection *connection, hone_sql id, const char *where)
 {
@@ -204,7 +204,7 @@ hone_status hone_query_run(hone_query *query, const char *operation, hone_error 
     return hone_query_end(query, operation, err);
 }
 
-// Transactions -------------------------------------------------------------------------------------------------
+// Transactions --------------------------------------------------------------------------------------------------------
 
 static hone_status run_plain(
     hone_connection *connection, hone_sql id, const char *operation, const char *where, hone_error *err)
@@ -256,7 +256,7 @@ hone_status hone_connection_end(hone_connection *connection, hone_status status,
     return status;
 }
 
-// Closing ------------------------------------------------------------------------------------------------------
+// Closing -------------------------------------------------------------------------------------------------------------
 
 void hone_connection_drop(hone_connection *connection)
 {

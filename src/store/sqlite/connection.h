@@ -97,9 +97,10 @@ const char *hone_sql_schema(int version);
 int hone_sql_table_count(int version);
 bool hone_sql_is_table(const char *sql, int version);
 
-// Opens the file at path, with its folders, creates the tables of a new one and those that an older schema lacks (open.c).
-// A database of something else, or of a newer schema, is left as it was (HONE_INCOMPATIBLE). A file that is no database, or
-// damaged beyond opening, is moved aside and a new one begun (aside.c), which the log is told.
+// Opens the file at path, with its folders, creates the tables of a new one and those that an older schema lacks
+// (open.c).
+// A database of something else, or of a newer schema, is left as it was (HONE_INCOMPATIBLE). A file that is no
+// database, or damaged beyond opening, is moved aside and a new one begun (aside.c), which the log is told.
 hone_status hone_connection_open(
     hone_connection *connection,
     const hone_allocator *allocator,
@@ -113,10 +114,11 @@ hone_status hone_connection_open_read_only(
     const hone_log *log,
     const char *path,
     hone_error *err);
-// Opens the file that lies under the name now, which may be another than before. On failure there is no file, and queries say
-// so until it is called again.
+// Opens the file that lies under the name now, which may be another than before. On failure there is no file, and
+// queries say so until it is called again.
 hone_status hone_connection_reopen(hone_connection *connection, hone_error *err);
-// Whether another file lies under the name: somebody moved the one that is open aside. Also when none is open (moved.c).
+// Whether another file lies under the name: somebody moved the one that is open aside. Also when none is open
+// (moved.c).
 bool hone_connection_is_moved(hone_connection *connection);
 // Makes that cheap for a file that was opened.
 void hone_connection_watch(hone_connection *connection);
@@ -154,8 +156,9 @@ bool hone_query_step(hone_query *query);
 bool hone_cell_of_column(sqlite3_stmt *statement, int index, hone_cell *out);
 // The current row. False when there was no memory, which the query then fails with. Its texts live until the next step.
 bool hone_query_read(hone_query *query, const hone_row_shape *shape, hone_row *out);
-// The same of a row whose next column is the checksum of all others, and, of a decision, the one behind it its number, or
-// NULL. HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT when it was not written so, with the reason: "does not match its checksum".
+// The same of a row whose next column is the checksum of all others, and, of a decision, the one behind it its number,
+// or NULL. HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT when it was not written so, with the reason: "does not match its
+// checksum".
 hone_status hone_query_row(hone_query *query, const hone_row_shape *shape, hone_row *out, const char **out_reason);
 // Resets the statement, so that no transaction stays open behind it.
 hone_status hone_query_end(hone_query *query, const char *operation, hone_error *err);

@@ -170,8 +170,8 @@ static hone_status judge(hone_connection *connection, const char *words, hone_er
     return hone_fail(err, HONE_CORRUPT, check_where, "%s: its pages are damaged: %s", connection->path, words);
 }
 
-// Of some pages SQLite says the same when it could not read them and when there are none: what was a failure of the moment is
-// not said twice.
+// Of some pages SQLite says the same when it could not read them and when there are none: what was a failure of the
+// moment is not said twice.
 static bool is_doubtful(const char *words)
 {
     return words != NULL && strstr(words, "failed to get page") != NULL;

@@ -34,8 +34,8 @@ static hone_status set_row_aside(hone_query *query, const char *reason, hone_err
     return HONE_OK;
 }
 
-// Steps a query to the decision of a key, whose texts live until the query ends. Where a row was set aside, what stood behind
-// it has moved up. On failure the query has been ended.
+// Steps a query to the decision of a key, whose texts live until the query ends. Where a row was set aside, what stood
+// behind it has moved up. On failure the query has been ended.
 static hone_status seek(
     hone_query *query,
     hone_connection *connection,
@@ -66,7 +66,7 @@ static hone_status seek(
     return status;
 }
 
-// Get ----------------------------------------------------------------------------------------------------------
+// Get -----------------------------------------------------------------------------------------------------------------
 
 typedef struct decision_request {
     const hone_store_key *key;
@@ -109,7 +109,7 @@ hone_status hone_sqlite_get(
         err, HONE_NOT_FOUND, "store.get", "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
 }
 
-// Put ----------------------------------------------------------------------------------------------------------
+// Put -----------------------------------------------------------------------------------------------------------------
 
 static hone_status put_decision(hone_connection *connection, const hone_store_decision *decision, hone_error *err)
 {
@@ -153,7 +153,7 @@ hone_status hone_sqlite_put_all(
     return hone_connection_end(connection, status, "store.put", err);
 }
 
-// Remove -------------------------------------------------------------------------------------------------------
+// Remove --------------------------------------------------------------------------------------------------------------
 
 static hone_status remove_decision(
     hone_connection *connection, const hone_store_key *key, hone_regime regime, int *removed, hone_error *err)
@@ -224,7 +224,7 @@ hone_status hone_sqlite_set_aside(
     return hone_connection_end(connection, status, where, err);
 }
 
-// Scan ---------------------------------------------------------------------------------------------------------
+// Scan ----------------------------------------------------------------------------------------------------------------
 
 typedef struct decision_visit {
     hone_store_visit_decision *visit;

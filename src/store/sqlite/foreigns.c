@@ -66,7 +66,7 @@ hone_status hone_sqlite_aliases(
     return hone_walk(&query, &hone_row_alias, visit_alias, &target, &ended, err);
 }
 
-// Foreign configs ----------------------------------------------------------------------------------------------
+// Foreign configs -----------------------------------------------------------------------------------------------------
 
 hone_status hone_sqlite_put_foreigns(
     hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)

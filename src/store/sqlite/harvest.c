@@ -1,4 +1,5 @@
-// The records of a damaged file: read off its pages, matched with the calls that they belong to, and put into a sound store.
+// The records of a damaged file: read off its pages, matched with the calls that they belong to, and put into a sound
+// store.
 #include "store/sqlite/harvest.h"
 
 #include "base/error.h"
@@ -34,7 +35,7 @@ void hone_harvest_deinit(hone_harvest *s)
     hone_arena_destroy(&s->arena);
 }
 
-// Calls --------------------------------------------------------------------------------------------------------
+// Calls ---------------------------------------------------------------------------------------------------------------
 
 static bool are_texts(const hone_cell *cells, size_t count)
 {
@@ -91,7 +92,7 @@ static size_t first_call(const hone_harvest *s, int64_t number)
     return low;
 }
 
-// Records ------------------------------------------------------------------------------------------------------
+// Records -------------------------------------------------------------------------------------------------------------
 
 static size_t first_count_of(const hone_row_shape *shape)
 {
@@ -104,8 +105,8 @@ static size_t number_cells(const hone_page_record *record)
     return record->is_of_table ? 1 : 0;
 }
 
-// A row of the cells of a call, where there is one, and of a record, whose checksum stands behind the columns of the first
-// schema. SQLite keeps a real number that is whole as an integer.
+// A row of the cells of a call, where there is one, and of a record, whose checksum stands behind the columns of the
+// first schema. SQLite keeps a real number that is whole as an integer.
 static bool make_row(
     const hone_row_shape *shape, const hone_page_record *record, const measured_call *call, hone_row *out)
 {
@@ -183,8 +184,8 @@ static bool take_row(void *ctx, const hone_page_record *record)
     return s->status == HONE_OK;
 }
 
-// Where the list of free pages is damaged too, pages of what was deleted cannot be told from others: only what SQLite finds,
-// from both ends of each table, is taken.
+// Where the list of free pages is damaged too, pages of what was deleted cannot be told from others: only what SQLite
+// finds, from both ends of each table, is taken.
 static void walk_table(
     sqlite3 *db, const char *table, bool (*visit)(void *ctx, const hone_page_record *record), hone_harvest *s)
 {
@@ -220,7 +221,7 @@ static void walk_tables(sqlite3 *db, hone_harvest *s)
     }
 }
 
-// All ----------------------------------------------------------------------------------------------------------
+// All -----------------------------------------------------------------------------------------------------------------
 
 hone_status hone_harvest_pages(hone_harvest *s, const char *path, hone_pages which)
 {
@@ -238,10 +239,10 @@ hone_status hone_harvest_tables(hone_harvest *s, const char *path)
     return s->status;
 }
 
-// Whose it is ----------------------------------------------------------------------------------------------------
+// Whose it is ---------------------------------------------------------------------------------------------------------
 
-// Whether a file has the header of a store. One that is cut, or in which SQLite's constants do not stand, is damaged: it tells
-// that the file was a database, and not whose; a sound one names the application.
+// Whether a file has the header of a store. One that is cut, or in which SQLite's constants do not stand, is damaged:
+// it tells that the file was a database, and not whose; a sound one names the application.
 static bool has_header(const char *path)
 {
     static const char magic[] = "SQLite format 3";

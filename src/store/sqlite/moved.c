@@ -1,5 +1,5 @@
-// Whether another file lies under a store's name. Each put asks, and to look a path up takes a tenth of it: so the folder is asked
-// whether anything in it changed, and the path is looked up only then.
+// Whether another file lies under a store's name. Each put asks, and to look a path up takes a tenth of it: so the
+// folder is asked whether anything in it changed, and the path is looked up only then.
 #include "store/sqlite/connection.h"
 
 #include "os/os.h"

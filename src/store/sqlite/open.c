@@ -109,8 +109,8 @@ static hone_status open_file(hone_connection *connection, int access, const char
     return status;
 }
 
-// Another process may have moved the file aside between its opening here and the look at it, which then saw the old file
-// under the new one's WAL.
+// Another process may have moved the file aside between its opening here and the look at it, which then saw the old
+// file under the new one's WAL.
 static hone_status check_place(hone_connection *connection, hone_error *err)
 {
     int moved = 0;
@@ -187,7 +187,8 @@ static hone_status try_open(hone_connection *connection, const char *sync, const
     return HONE_OK;
 }
 
-// A file that nobody can write beside, as in a read-only folder or on a full disk, has no place for the index that WAL needs;
+// A file that nobody can write beside, as in a read-only folder or on a full disk, has no place for the index that WAL
+// needs;
 // it also needs none, as long as nobody left a WAL there. An empty one is what the opening left that found no room.
 static bool is_still(const hone_connection *connection)
 {
@@ -245,8 +246,8 @@ static hone_status replace_damaged(hone_connection *connection, const char *file
     return status == HONE_OK ? open_any(connection, sync, err) : status;
 }
 
-// While somebody mends the file, nobody else opens it: the lock's file is there since the first time. Who may not lock may not
-// write, and is no danger.
+// While somebody mends the file, nobody else opens it: the lock's file is there since the first time. Who may not lock
+// may not write, and is no danger.
 static hone_status open_once(hone_connection *connection, const char *sync, hone_error *err)
 {
     int lock = -1;
@@ -303,8 +304,8 @@ static hone_status open_settled(hone_connection *connection, const char *sync, h
     return status;
 }
 
-// What nobody writes needs neither locks nor the index of a WAL, which SQLite would make beside it. Where there is a WAL,
-// somebody writes, and is read as he should be.
+// What nobody writes needs neither locks nor the index of a WAL, which SQLite would make beside it. Where there is a
+// WAL, somebody writes, and is read as he should be.
 static hone_status look_at_file(hone_connection *connection, hone_error *err)
 {
     int64_t version = 0;

@@ -1,9 +1,10 @@
-// The records on the pages of a SQLite file that SQLite itself cannot open any more. Each page is read for itself, whatever the
-// tree above it says, so that damage costs the records of its own page and no others.
+// The records on the pages of a SQLite file that SQLite itself cannot open any more. Each page is read for itself,
+// whatever the tree above it says, so that damage costs the records of its own page and no others.
 //
-// Source: "Database File Format", sqlite.org/fileformat2.html: the header in 1.3, the list of free pages in 1.5, pages and
-// cells in 1.6, the format of a record in 2.1. Every number that is read is checked before it is used: a size against the file,
-// a page against the count of pages, a cell against its page. Cost: one read of the file, and of overflow pages once more.
+// Source: "Database File Format", sqlite.org/fileformat2.html: the header in 1.3, the list of free pages in 1.5, pages
+// and cells in 1.6, the format of a record in 2.1. Every number that is read is checked before it is used: a size
+// against the file, a page against the count of pages, a cell against its page. Cost: one read of the file, and of
+// overflow pages once more.
 #include "store/sqlite/pages.h"
 
 #include "base/assert.h"
@@ -42,7 +43,7 @@ typedef struct span {
     const unsigned char *at, *end;
 } span;
 
-// Numbers ------------------------------------------------------------------------------------------------------
+// Numbers -------------------------------------------------------------------------------------------------------------
 
 static uint32_t big_16(const unsigned char *at)
 {
@@ -81,7 +82,7 @@ static bool take_varint(span *from, uint64_t *out)
     return false;
 }
 
-// The file -----------------------------------------------------------------------------------------------------
+// The file ------------------------------------------------------------------------------------------------------------
 
 static bool read_page(const file *f, uint32_t number, unsigned char *out)
 {
@@ -168,7 +169,7 @@ static void close_file(file *f, const hone_allocator *allocator)
     hone_buffer_deinit(&f->texts);
 }
 
-// Records ------------------------------------------------------------------------------------------------------
+// Records -------------------------------------------------------------------------------------------------------------
 
 // How many bytes of a record stand on its own page: X, M and K of 1.6, with U usable bytes. The fractions are the file
 // format's: at least four cells of an index fit a page, and what overflows fills whole pages where it can.
@@ -205,7 +206,8 @@ static bool take_payload(file *f, span *cell, bool is_of_table, uint64_t size)
     return rest == 0 || take_overflow(f, big_32(cell->at + local), rest);
 }
 
-// Bytes of a serial type (2.1): numbers by a table, then texts and blobs of (type - 12) / 2 bytes. 10 and 11 are never written.
+// Bytes of a serial type (2.1): numbers by a table, then texts and blobs of (type - 12) / 2 bytes. 10 and 11 are never
+// written.
 static size_t size_of_type(uint64_t type)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0};
@@ -268,7 +270,7 @@ static bool take_record(file *f, hone_page_record *out)
     return !f->texts.failed;
 }
 
-// Pages --------------------------------------------------------------------------------------------------------
+// Pages ---------------------------------------------------------------------------------------------------------------
 
 static bool take_table_cell(file *f, unsigned kind, size_t offset, hone_page_record *out)
 {

@@ -1,7 +1,7 @@
 // The records on the pages of an SQLite file, read past SQLite: what is left of a file whose structure is damaged.
 //
-// Each page is looked at by itself, so that one that is damaged takes no other with it. Whether a record is what was written
-// is for its checksum to say.
+// Each page is looked at by itself, so that one that is damaged takes no other with it. Whether a record is what was
+// written is for its checksum to say.
 // The format: https://www.sqlite.org/fileformat2.html
 #ifndef HONE_STORE_SQLITE_PAGES_H
 #define HONE_STORE_SQLITE_PAGES_H
@@ -25,8 +25,8 @@ typedef enum hone_pages {
 
 // Visits each record until visit returns false.
 //   path  a file that nobody writes, without a WAL
-// Returns: HONE_OK; HONE_CORRUPT (IN_USE: no SQLite file, or its list of free pages is damaged, so that nobody can say what
-// was deleted); HONE_IO; HONE_OUT_OF_MEMORY.
+// Returns: HONE_OK; HONE_CORRUPT (IN_USE: no SQLite file, or its list of free pages is damaged, so that nobody can say
+// what was deleted); HONE_IO; HONE_OUT_OF_MEMORY.
 hone_status hone_pages_read(
     const char *path,
     hone_pages which,

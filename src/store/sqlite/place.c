@@ -3,8 +3,9 @@
 //     63        52 51         42 41                                   3 2    0
 //     | device 12 | algorithm 10 | device, algorithm, version, key, regime 39 | slot 3 |
 //
-// Each field is the highest bits of a hash, so that fields of fewer bits would begin alike. The first two hash one cell, the
-// third hashes all five: keys of one device and algorithm stand in one range, and two keys share a place once in 2^39 of it.
+// Each field is the highest bits of a hash, so that fields of fewer bits would begin alike. The first two hash one
+// cell, the third hashes all five: keys of one device and algorithm stand in one range, and two keys share a place once
+// in 2^39 of it.
 #include "store/sqlite/place.h"
 
 #include "base/assert.h"

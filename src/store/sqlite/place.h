@@ -1,8 +1,8 @@
-// Where a decision stands in its table: under a number that is made of its key, so that a get reads one path of a tree of
-// numbers, however long keys and records are.
+// Where a decision stands in its table: under a number that is made of its key, so that a get reads one path of a tree
+// of numbers, however long keys and records are.
 //
-// The number's first bits are of the device and the algorithm, so that what is scanned together stands together; its last
-// ones are free: two keys with the same bits stand side by side, without a gap from the first on.
+// The number's first bits are of the device and the algorithm, so that what is scanned together stands together; its
+// last ones are free: two keys with the same bits stand side by side, without a gap from the first on.
 #ifndef HONE_STORE_SQLITE_PLACE_H
 #define HONE_STORE_SQLITE_PLACE_H
 

@@ -73,7 +73,7 @@ static hone_status put_measured(
     return hone_query_run(&query, "replace", err);
 }
 
-// Decisions ----------------------------------------------------------------------------------------------------
+// Decisions -----------------------------------------------------------------------------------------------------------
 
 // Puts a decision under a number of its place, unless another key stands there.
 static hone_status put_in_slot(

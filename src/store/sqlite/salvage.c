@@ -12,7 +12,7 @@
 
 static const char where[] = "store.sqlite.salvage";
 
-// The new store ------------------------------------------------------------------------------------------------
+// The new store -------------------------------------------------------------------------------------------------------
 
 // Opens a new store at path and puts what is sound in a file into it. is_open: SQLite opens the file.
 static hone_status fill(hone_connection *fresh, hone_harvest *s, const char *file, bool is_open, bool has_sound_list)
@@ -25,7 +25,8 @@ static hone_status fill(hone_connection *fresh, hone_harvest *s, const char *fil
     return hone_connection_end(fresh, status, where, s->err);
 }
 
-// All into the file itself, since it is renamed without its WAL. Closing does the same, and says nothing when it cannot.
+// All into the file itself, since it is renamed without its WAL. Closing does the same, and says nothing when it
+// cannot.
 static hone_status flush(hone_connection *fresh, hone_error *err)
 {
     int code = sqlite3_wal_checkpoint_v2(fresh->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);

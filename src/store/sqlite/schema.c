@@ -1,10 +1,10 @@
-// The tables of each schema. Columns stand in the order of the row shapes in store/row.c, and each record's last column is
-// the checksum of the others.
+// The tables of each schema. Columns stand in the order of the row shapes in store/row.c, and each record's last column
+// is the checksum of the others.
 //
 // Tables are WITHOUT ROWID and keyed by columns: the key is the table. A call that was measured has a number,
-// since its fingerprint and canonical text would otherwise stand in each of its measurements. Decisions are what calls wait
-// for, and stand under numbers since schema 4 (place.h): a tree keyed by columns has whole records in its inner nodes, is
-// eight levels deep with a million of them, and grows slow.
+// since its fingerprint and canonical text would otherwise stand in each of its measurements. Decisions are what calls
+// wait for, and stand under numbers since schema 4 (place.h): a tree keyed by columns has whole records in its inner
+// nodes, is eight levels deep with a million of them, and grows slow.
 #include "store/sqlite/connection.h"
 
 #include <string.h>

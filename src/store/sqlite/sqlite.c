@@ -70,7 +70,7 @@ static void sqlite_close(hone_store *store)
     hone_free(&allocator, store);
 }
 
-// Counts -------------------------------------------------------------------------------------------------------
+// Counts --------------------------------------------------------------------------------------------------------------
 
 static hone_status count(
     hone_connection *connection, hone_sql id, uint64_t *const *fields, int field_count, hone_error *err)

@@ -137,7 +137,8 @@ static const char *const texts[HONE_SQL_COUNT] = {
     [HONE_SQL_QUARANTINE_DROP] = "DELETE FROM quarantine WHERE kind = ? AND record = ?",
     [HONE_SQL_QUARANTINE_SCAN] = "SELECT kind, record, reason, found, checksum FROM quarantine ORDER BY kind, record",
     [HONE_SQL_QUARANTINE_CLEAR] = "DELETE FROM quarantine",
-    // Their call's number is damaged, there or here. No column of its stands beside them, which no checksum agrees with.
+    // Their call's number is damaged, there or here. No column of its stands beside them, which no checksum agrees
+    // with.
     [HONE_SQL_MEASUREMENT_ORPHANS] = MEASUREMENT_ORPHANS(SINCE_3),
     [HONE_SQL_MEASUREMENT_ORPHANS_DROP] = "DELETE FROM measurement" ORPHANED,
     [HONE_SQL_FAILURE_ORPHANS] = FAILURE_ORPHANS(SINCE_3),

@@ -1,5 +1,5 @@
-// What the parts of the store of kind "sqlite:" share: its struct, its rows, and its functions (store/ops.h), a file for each
-// kind of record.
+// What the parts of the store of kind "sqlite:" share: its struct, its rows, and its functions (store/ops.h), a file
+// for each kind of record.
 #ifndef HONE_STORE_SQLITE_STORE_H
 #define HONE_STORE_SQLITE_STORE_H
 
@@ -24,7 +24,8 @@ hone_status hone_walk(
     void *ctx,
     bool *out_ended,
     hone_error *err);
-// The first row of a query inside a transaction, when there is one; a damaged one is set aside. What failed is the query's.
+// The first row of a query inside a transaction, when there is one; a damaged one is set aside. What failed is the
+// query's.
 hone_status hone_find_or_move(
     hone_query *query, const hone_row_shape *shape, void *record, size_t record_size, bool *out_there, hone_error *err);
 void hone_bind_key(hone_query *query, const hone_store_key *key);

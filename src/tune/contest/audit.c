@@ -32,7 +32,7 @@ typedef struct audit {
     double samples[MOST][HONE_MAX_ROUNDS];
 } audit;
 
-// Entrants ---------------------------------------------------------------------------------------------------------
+// Entrants ------------------------------------------------------------------------------------------------------------
 
 static bool has_entered(const audit *a, uint32_t kernel, const hone_config *config)
 {
@@ -142,7 +142,7 @@ static bool fall_out(audit *a, uint32_t index, hone_failure failure, const char 
     return false;
 }
 
-// Measuring --------------------------------------------------------------------------------------------------------
+// Measuring -----------------------------------------------------------------------------------------------------------
 
 // Who waits for an audit sees it go on, and can end it between two steps.
 static hone_status begin_step(const audit *a, hone_error *err)
@@ -283,7 +283,7 @@ static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
     return HONE_OK;
 }
 
-// What it came to ----------------------------------------------------------------------------------------------------
+// What it came to -----------------------------------------------------------------------------------------------------
 
 static hone_interval time_of(const audit *a, uint32_t entrant)
 {

@@ -20,7 +20,7 @@ static const double hopeless_factor = 2.0;  // over the best, and
 static const double hopeless_chance = 1e-3; // to beat it with one config more
 static const char where[] = "tune.budget";
 
-// How long -----------------------------------------------------------------------------------------------------------
+// How long ------------------------------------------------------------------------------------------------------------
 
 bool hone_budget_has_evaluations(const hone_budget *budget)
 {
@@ -62,7 +62,7 @@ double hone_budget_first_seconds(const hone_budget *budget, size_t index)
     return fmax(defaults_share * race * part - elapsed, least_first_seconds);
 }
 
-// Whose turn ---------------------------------------------------------------------------------------------------------
+// Whose turn ----------------------------------------------------------------------------------------------------------
 
 static bool is_left(const hone_contestant *contestant)
 {

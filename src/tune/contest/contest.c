@@ -15,7 +15,7 @@ static const double default_seconds = 30, default_candidate_seconds = 10;
 static const double race_share = 0.85, least_race_share = 0.5;
 static const char where[] = "tune.contest";
 
-// Options ------------------------------------------------------------------------------------------------------------
+// Options -------------------------------------------------------------------------------------------------------------
 
 static void fill_options(hone_question *question, const hone_tune_options *options)
 {
@@ -54,7 +54,7 @@ bool hone_question_is_cancelled(const hone_question *question)
     return question->options.cancel != NULL && *question->options.cancel;
 }
 
-// Words --------------------------------------------------------------------------------------------------------------
+// Words ---------------------------------------------------------------------------------------------------------------
 
 static void describe_row(const hone_contest_kernel *row, hone_buffer *out)
 {
@@ -78,7 +78,7 @@ static hone_status fail_nobody(const hone_contest_state *state, hone_error *err)
     return status;
 }
 
-// Running it ---------------------------------------------------------------------------------------------------------
+// Running it ----------------------------------------------------------------------------------------------------------
 
 // Bytes of a call's arrays, results counted in.
 static double memory_of(const hone_call *call)

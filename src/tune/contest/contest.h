@@ -67,8 +67,8 @@ hone_budget hone_contest_budget(const hone_contest_state *state);
 // A candidate is rejected after it was measured.
 void hone_contest_reject(
     hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason);
-// prepare_ahead.c: the next config of one kernel, those after it prepared where that is worth it. As hone_search_next, and
-// HONE_CANCELLED.
+// prepare_ahead.c: the next config of one kernel, those after it prepared where that is worth it. As hone_search_next,
+// and HONE_CANCELLED.
 hone_status hone_contest_next_config(
     hone_trials *trials, hone_contestant *contestant, size_t evaluations_left, hone_config *out, hone_error *err);
 // second_heat.c: the first in rank are measured anew, when runs are short and there is time.

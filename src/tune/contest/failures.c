@@ -9,8 +9,8 @@
 
 static const double seconds_a_day = 86400;
 
-// A wrong answer is a property of the code, a crash often one, a time-out mostly one of that hour's machine, and what could not
-// be prepared may lack no more than a package.
+// A wrong answer is a property of the code, a crash often one, a time-out mostly one of that hour's machine, and what
+// could not be prepared may lack no more than a package.
 static const double days[HONE_FAILURE_COUNT] = {
     [HONE_FAILURE_UNSUPPORTED] = 180, [HONE_FAILURE_PREPARE] = 7,  [HONE_FAILURE_RUN] = 30,
     [HONE_FAILURE_WRONG] = 180,       [HONE_FAILURE_BOUNDS] = 180, [HONE_FAILURE_CRASH] = 30,

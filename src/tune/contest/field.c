@@ -1,5 +1,5 @@
-// Who competes, and what each kernel's search begins with: its space or explicit list, what is known from elsewhere, and
-// what an earlier contest measured.
+// Who competes, and what each kernel's search begins with: its space or explicit list, what is known from elsewhere,
+// and what an earlier contest measured.
 #include "tune/contest/field.h"
 
 #include "base/assert.h"
@@ -58,7 +58,7 @@ void hone_field_deinit(hone_field *field, const hone_allocator *allocator)
     hone_free(allocator, field->priors);
 }
 
-// Collecting -----------------------------------------------------------------------------------------------------
+// Collecting ----------------------------------------------------------------------------------------------------------
 
 hone_status hone_tune_asks_for(
     const hone_tune_options *options, const char *kernel, hone_platform platform, hone_error *err)
@@ -76,7 +76,8 @@ static hone_status asked_for(const hone_question *question, const hone_kernel *k
     return hone_tune_asks_for(&question->options, kernel->name, kernel->platform, err);
 }
 
-// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of it.
+// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of
+// it.
 static hone_status is_worth_timing(const hone_kernel *kernel, const hone_device_info *device, hone_error *err)
 {
     if (kernel->platform != HONE_PALLAS || device->backend != HONE_CPU) return HONE_OK;
@@ -123,7 +124,7 @@ hone_status hone_field_collect(hone_field *field, const hone_question *question,
     return HONE_OK;
 }
 
-// Searches -------------------------------------------------------------------------------------------------------
+// Searches ------------------------------------------------------------------------------------------------------------
 
 // An explicit list may repeat itself and may name configs that the space does not have.
 static hone_status list_explicit(

@@ -43,14 +43,14 @@ typedef struct hone_field {
     uint32_t planned;          // candidates
 } hone_field;
 
-// Makes the field: every kernel of the algorithm, with the reason in its row where it does not compete. Allocates the rows
-// of `out`. Returns HONE_OK also when nobody competes; HONE_OUT_OF_MEMORY.
+// Makes the field: every kernel of the algorithm, with the reason in its row where it does not compete. Allocates the
+// rows of `out`. Returns HONE_OK also when nobody competes; HONE_OUT_OF_MEMORY.
 hone_status hone_field_collect(hone_field *field, const hone_question *question, hone_contest *out, hone_error *err);
 void hone_field_deinit(hone_field *field, const hone_allocator *allocator);
 // Whether at least one kernel competes.
 bool hone_field_has_anybody(const hone_field *field);
-// Whose default the chain would take without tuning: the first that competes and came with no pack, for what a pack brings
-// answers no call unverified; else the first that competes. NULL: nobody does.
+// Whose default the chain would take without tuning: the first that competes and came with no pack, for what a pack
+// brings answers no call unverified; else the first that competes. NULL: nobody does.
 const hone_contestant *hone_field_default(const hone_field *field);
 // Takes a kernel out of the contest, with the reason in its row.
 void hone_field_exclude(hone_field *field, size_t kernel, const char *reason);

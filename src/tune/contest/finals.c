@@ -1,5 +1,6 @@
-// The finals: the best four and the default, round by round in random order, in blocks apart in time, until the order is
-// certain or a tie is declared. The race's own times would crown whoever was lucky (a median of five picks a config up to
+// The finals: the best four and the default, round by round in random order, in blocks apart in time, until the order
+// is certain or a tie is declared. The race's own times would crown whoever was lucky (a median of five picks a config
+// up to
 // 7 % slower than the best over a large space).
 #include "tune/contest/contest.h"
 
@@ -31,7 +32,7 @@ static const uint64_t pause_ns = 50000000;
 static const double turn_ns = 1e6; // beside its sample, until threads rest and it is warm again
 static const char where[] = "tune.finals";
 
-// Finalists --------------------------------------------------------------------------------------------------------
+// Finalists -----------------------------------------------------------------------------------------------------------
 
 static bool is_finalist(const void *ctx, const hone_candidate *candidate)
 {
@@ -82,7 +83,7 @@ static void choose_finalists(const hone_standings *standings, const hone_incumbe
     add_special(out, hone_standings_default(standings), hopeless_default);
 }
 
-// Order ------------------------------------------------------------------------------------------------------------
+// Order ---------------------------------------------------------------------------------------------------------------
 
 static uint32_t differing(const hone_field *field, const hone_candidate *candidate)
 {
@@ -156,7 +157,7 @@ static uint32_t choose_winner(const hone_contest_state *state, const hone_finals
     return winner;
 }
 
-// Blocks -----------------------------------------------------------------------------------------------------------
+// Blocks --------------------------------------------------------------------------------------------------------------
 
 static double seconds_left(const hone_trials *trials)
 {

@@ -1,9 +1,10 @@
 // What a contest tried, in its order, as one JSON object: what reports draw and T4 results list.
 //
 // {"seconds":S,"evaluations":[E...],"finals":{"winner":I,"finalists":[{"evaluation":I,"samples_ns":[...]}...]}}
-// E is {"kernel","config","at" (seconds),"raced_ns" (its time in the race),"time_ns","low_ns","high_ns","samples" (as they
-// came to stand: after the second heat, or the finals),"runs_ns" (what the last of race and heat sampled),"max_error", or
-// "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's, whose times stand) when true}.
+// E is {"kernel","config","at" (seconds),"raced_ns" (its time in the race),"time_ns","low_ns","high_ns","samples" (as
+// they came to stand: after the second heat, or the finals),"runs_ns" (what the last of race and heat
+// sampled),"max_error", or "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's,
+// whose times stand) when true}.
 // What is not known is left out.
 #include "tune/contest/contest.h"
 

@@ -47,7 +47,8 @@ static bool is_of_today(const loader *load, hone_contestant *contestant, const h
     return hone_environment_compare(measurement->environment, device, kernel, difference) == HONE_STANDS;
 }
 
-// What was measured of another revision of the kernel, in another environment or under another regime says nothing here.
+// What was measured of another revision of the kernel, in another environment or under another regime says nothing
+// here.
 static bool applies(const loader *load, hone_contestant *contestant, const hone_store_measurement *measurement)
 {
     return contestant->space != NULL && strcmp(contestant->ref->kernel.name, measurement->kernel) == 0 &&
@@ -93,8 +94,8 @@ static bool load_one(void *ctx, const hone_store_measurement *measurement)
     return true;
 }
 
-// A config of somebody's kernel that was wrong for another call does not win this one: right for some data is what a wrong
-// kernel is, too. The library's own are verified by its tests.
+// A config of somebody's kernel that was wrong for another call does not win this one: right for some data is what a
+// wrong kernel is, too. The library's own are verified by its tests.
 static bool load_wrong(void *ctx, const hone_store_measured *row)
 {
     loader *load = ctx;
@@ -217,7 +218,7 @@ hone_status hone_known_load(hone_known *known, const hone_question *question, ho
     return status == HONE_OK ? load_from(&load, environment->system_store, err) : status;
 }
 
-// Keeping what is there ------------------------------------------------------------------------------------------------
+// Keeping what is there -----------------------------------------------------------------------------------------------
 
 static hone_contestant *find_contestant(const hone_field *field, const hone_store_decision *row)
 {

@@ -1,5 +1,5 @@
-// What the stores know of the call from earlier contests, and what this one adds: an interrupted contest goes on where it
-// stopped, since each measurement is written at once.
+// What the stores know of the call from earlier contests, and what this one adds: an interrupted contest goes on where
+// it stopped, since each measurement is written at once.
 #ifndef HONE_TUNE_CONTEST_KNOWN_H
 #define HONE_TUNE_CONTEST_KNOWN_H
 
@@ -33,7 +33,8 @@ struct hone_known {
 hone_status hone_known_load(hone_known *known, const hone_question *question, hone_field *field, hone_error *err);
 // Fills known->incumbent from the store.
 void hone_known_find_incumbent(hone_known *known, const hone_question *question, const hone_field *field);
-// options.keep_existing: fills `out` from the store when a verified decision of a kernel that can run stands there. False:
+// options.keep_existing: fills `out` from the store when a verified decision of a kernel that can run stands there.
+// False:
 // there is none, and the contest takes place.
 bool hone_known_keeps(const hone_question *question, const hone_field *field, hone_decision *out);
 const hone_resumed *hone_known_find(const hone_known *known, uint32_t kernel, const hone_config *config);

@@ -1,4 +1,5 @@
-// Configs whose preparing takes long are prepared several at once before their turns: compiled in parallel, timed alone.
+// Configs whose preparing takes long are prepared several at once before their turns: compiled in parallel, timed
+// alone.
 // The worker that times them does it, so that the compiler's faults are as isolated as a kernel's.
 #include "tune/contest/contest.h"
 

@@ -1,5 +1,5 @@
-// What near calls chose is tried first: the best configs that the stores know of other shapes, devices and versions. Each
-// neighbour is a source of its own, so that a search can drop one that misleads.
+// What near calls chose is tried first: the best configs that the stores know of other shapes, devices and versions.
+// Each neighbour is a source of its own, so that a search can drop one that misleads.
 #include "tune/contest/field.h"
 
 #include "base/error.h"

@@ -1,7 +1,8 @@
 // The race: candidates one after the other, until what may be spent is spent.
 //
 // A machine's speed drifts while a contest runs, so the best is measured again now and then, and all times are compared
-// with that taken out. Least times are compared, not medians: what disturbs a sample on a shared machine makes it longer.
+// with that taken out. Least times are compared, not medians: what disturbs a sample on a shared machine makes it
+// longer.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -46,7 +47,7 @@ static void say_progress(const hone_contest_state *state, const char *kernel)
     options->progress(options->progress_ctx, &progress);
 }
 
-// Keeping the books ------------------------------------------------------------------------------------------------
+// Keeping the books ---------------------------------------------------------------------------------------------------
 
 hone_budget hone_contest_budget(const hone_contest_state *state)
 {
@@ -124,7 +125,7 @@ static hone_status enter(
     return HONE_OK;
 }
 
-// Trying -----------------------------------------------------------------------------------------------------------
+// Trying --------------------------------------------------------------------------------------------------------------
 
 static double best_now(const hone_standings *standings, const hone_drift *drift)
 {
@@ -132,8 +133,8 @@ static double best_now(const hone_standings *standings, const hone_drift *drift)
     return best != NULL ? best->rank_ns * drift->factor : 0;
 }
 
-// Little is noise, and would put those that were tried later before or behind the others; much is no drift either: one of
-// the two measurements was disturbed.
+// Little is noise, and would put those that were tried later before or behind the others; much is no drift either: one
+// of the two measurements was disturbed.
 static double believed_drift(const hone_noise *noise, double drift)
 {
     double change = fabs(drift - 1);
@@ -152,8 +153,9 @@ static bool choose_reference(const hone_standings *standings, hone_drift *drift)
     return true;
 }
 
-// The machine's speed by a candidate that is measured again and again: also a second look at whether it still works. What
-// crowned it was luck in part, so that its first second look, and not its rank, is what later ones are compared with.
+// The machine's speed by a candidate that is measured again and again: also a second look at whether it still works.
+// What crowned it was luck in part, so that its first second look, and not its rank, is what later ones are compared
+// with.
 static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
 {
     hone_drift *drift = &state->drift;
@@ -190,7 +192,8 @@ static void refuse(hone_field *field, uint32_t kernel, const hone_trial *trial)
     hone_words_copy(row->reason, sizeof row->reason, trial->reason);
 }
 
-// The digests of a kernel's binaries that were measured: they need not be measured once more. The caller frees the list.
+// The digests of a kernel's binaries that were measured: they need not be measured once more. The caller frees the
+// list.
 static hone_status list_digests(
     const hone_standings *standings, const hone_allocator *allocator, uint32_t kernel, hone_try *what, hone_error *err)
 {
@@ -304,7 +307,7 @@ static hone_status take(
     return status == HONE_OK ? measure(state, kernel, config, is_default, first_seconds, err) : status;
 }
 
-// In order ---------------------------------------------------------------------------------------------------------
+// In order ------------------------------------------------------------------------------------------------------------
 
 // What passed before what failed, the fast before the slow.
 static bool comes_before(const hone_resumed *a, const hone_resumed *b)
@@ -390,8 +393,8 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
     return take(state, incumbent->kernel, &incumbent->config, false, 0, err);
 }
 
-// The next config of one kernel. A constraint that cannot be evaluated for some configs ends its kernel's search, not the
-// contest: both ends are HONE_NOT_FOUND.
+// The next config of one kernel. A constraint that cannot be evaluated for some configs ends its kernel's search, not
+// the contest: both ends are HONE_NOT_FOUND.
 static hone_status next_of(hone_contest_state *state, size_t kernel, hone_config *out, hone_error *err)
 {
     hone_error why = {0};

@@ -1,5 +1,5 @@
-// A second heat between the race and the finals: of hundreds that were timed once, the first in rank are those that were
-// fast and those that were lucky, and the lucky would crowd the fast out of the finals.
+// A second heat between the race and the finals: of hundreds that were timed once, the first in rank are those that
+// were fast and those that were lucky, and the lucky would crowd the fast out of the finals.
 #include "tune/contest/contest.h"
 
 enum { BEST_COUNT = 12, LEAST_HEATED = 4 };

@@ -49,7 +49,7 @@ static hone_wire_reader reader_of(const hone_buffer *answer, hone_arena *arena)
     return (hone_wire_reader){answer->data, answer->size, 0, arena, false, false};
 }
 
-// Opening --------------------------------------------------------------------------------------------------------
+// Opening -------------------------------------------------------------------------------------------------------------
 
 static const hone_tolerance *tolerance_of(const hone_question *question)
 {
@@ -119,7 +119,7 @@ hone_status hone_trials_open(hone_trials *trials, hone_error *err)
     return status;
 }
 
-// Trying ---------------------------------------------------------------------------------------------------------
+// Trying --------------------------------------------------------------------------------------------------------------
 
 // A run is not a compilation: it has no reason to take ten seconds when the best takes a millisecond.
 static double run_seconds(double limit, double best_ns)
@@ -160,7 +160,7 @@ static hone_status read_trial(hone_trials *trials, hone_trial *out, hone_error *
     return hone_wire_check(&reader, err);
 }
 
-// One attempt ------------------------------------------------------------------------------------------------------
+// One attempt ---------------------------------------------------------------------------------------------------------
 
 static void put_try(hone_trials *trials, const hone_try *what, const hone_racing *racing)
 {
@@ -205,8 +205,9 @@ static hone_status ask_once(
     return HONE_OK;
 }
 
-// Failures that an earlier candidate may have brought about in the process that both were in. A wrong answer is asked for
-// twice only where a new process is opened quickly, and one that does not come where it was not waited for for long.
+// Failures that an earlier candidate may have brought about in the process that both were in. A wrong answer is asked
+// for twice only where a new process is opened quickly, and one that does not come where it was not waited for for
+// long.
 static bool may_be_anothers(const hone_opened *opened, const hone_trial *trial, double limit_seconds)
 {
     const double quick_ns = 50e6, soon_seconds = 1;
@@ -241,7 +242,7 @@ static hone_status attempt_here(
     return status;
 }
 
-// Preparing ahead ------------------------------------------------------------------------------------------------
+// Preparing ahead -----------------------------------------------------------------------------------------------------
 
 static hone_status prepare_here(
     hone_trials *trials,
@@ -270,7 +271,7 @@ static hone_status prepare_here(
     return HONE_OK;
 }
 
-// Confirming -----------------------------------------------------------------------------------------------------
+// Confirming ----------------------------------------------------------------------------------------------------------
 
 // The longest that one phase of the finals can honestly take.
 static double block_seconds(const hone_question *question, const hone_block *block)
@@ -321,7 +322,7 @@ static hone_status confirm_here(hone_trials *trials, const hone_block *block, ho
     return status;
 }
 
-// The measurer -----------------------------------------------------------------------------------------------------
+// The measurer --------------------------------------------------------------------------------------------------------
 
 static uint64_t now_here(const hone_trials *trials)
 {
@@ -337,7 +338,7 @@ static void pause_here(hone_trials *trials, uint64_t ns)
 
 const hone_measurer hone_machine_measurer = {attempt_here, confirm_here, prepare_here, now_here, pause_here};
 
-// The trials ---------------------------------------------------------------------------------------------------------
+// The trials ----------------------------------------------------------------------------------------------------------
 
 void hone_trials_init(hone_trials *trials, const hone_question *question, const hone_field *field)
 {

@@ -1,4 +1,5 @@
-// Where a contest's candidates run: a spawned worker, a fork of this process, a child of the zygote, or, by consent, here.
+// Where a contest's candidates run: a spawned worker, a fork of this process, a child of the zygote, or, by consent,
+// here.
 // A contest has one seat, so that all its candidates meet in one process.
 #ifndef HONE_TUNE_ISOLATE_SEAT_H
 #define HONE_TUNE_ISOLATE_SEAT_H
@@ -18,7 +19,8 @@ typedef struct hone_seat {
     bool warm;             // a process is there and has answered: a call that was opened is still open
 } hone_seat;
 
-// How a question ended. Anything but ANSWERED has left no process: the next question starts a new one, in which no call is open.
+// How a question ended. Anything but ANSWERED has left no process: the next question starts a new one, in which no call
+// is open.
 typedef struct hone_outcome {
     hone_outcome_kind kind;
     int signal, exit_code; // LOST

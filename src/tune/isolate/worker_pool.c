@@ -55,7 +55,7 @@ void hone_worker_pool_destroy(hone_worker_pool **pool)
     hone_free(&gone->allocator, gone);
 }
 
-// Finding the program ----------------------------------------------------------------------------------------------
+// Finding the program -------------------------------------------------------------------------------------------------
 
 // Where hone-worker stands, seen from the folder of the library: a build tree, an installed library, a program.
 static const char *const places[] = {
@@ -116,7 +116,7 @@ hone_status hone_worker_pool_program(const hone_worker_pool *pool, char *out, si
     return status;
 }
 
-// Taking and giving ------------------------------------------------------------------------------------------------
+// Taking and giving ---------------------------------------------------------------------------------------------------
 
 // Whether a worker is there and speaks this library's language: its answer is its version.
 static hone_status greet(const hone_worker_pool *pool, const hone_process *process, hone_error *err)

@@ -1,7 +1,7 @@
 // Isolating functions of the host program. A process with threads cannot be forked safely (a lock that some thread
-// held stays held for ever), so a small process is forked early, while there is one thread: the zygote. It does nothing but
-// fork children of itself, hand them the tuner's questions and hand their answers back. A child's address space is the
-// host's as of the fork, so kernels come as addresses, which are checked to lie in the same library as in the host.
+// held stays held for ever), so a small process is forked early, while there is one thread: the zygote. It does nothing
+// but fork children of itself, hand them the tuner's questions and hand their answers back. A child's address space is
+// the host's as of the fork, so kernels come as addresses, which are checked to lie in the same library as in the host.
 #include "os/mutex.h"
 #include "tune/isolate/seat.h"
 #include "tune/worker/confine.h"
@@ -13,8 +13,8 @@
 // Between host and zygote: a question travels with its limit, and what became of it comes back.
 enum { FRAME_ASK = 65, FRAME_DROP, FRAME_LOST };
 
-// The host waits longer than the zygote does, which gives the verdict: ending a child with all that it started is waited for
-// for up to 30 s (hone_process_kill), and a machine at work takes some of them.
+// The host waits longer than the zygote does, which gives the verdict: ending a child with all that it started is
+// waited for for up to 30 s (hone_process_kill), and a machine at work takes some of them.
 static const uint64_t grace_ns = 60000000000u;
 
 struct hone_zygote {
@@ -25,7 +25,7 @@ struct hone_zygote {
     unsigned generation; // of the process that started it: a child of a fork has none
 };
 
-// In the zygote ------------------------------------------------------------------------------------------------------
+// In the zygote -------------------------------------------------------------------------------------------------------
 
 typedef struct nursery {
     int fd; // to the host
@@ -123,7 +123,7 @@ static int zygote_body(void *ctx, int fd)
     return 0;
 }
 
-// In the host --------------------------------------------------------------------------------------------------------
+// In the host ---------------------------------------------------------------------------------------------------------
 
 hone_status hone_zygote_start(const hone_allocator *allocator, hone_zygote **out, hone_error *err)
 {
@@ -200,7 +200,8 @@ static hone_outcome read_lost(const hone_buffer *answer)
     return outcome;
 }
 
-// The rest of a conversation that was broken off: the zygote's verdict comes, or its answer, which just crossed the wish.
+// The rest of a conversation that was broken off: the zygote's verdict comes, or its answer, which just crossed the
+// wish.
 static void await_verdict(hone_zygote *zygote, hone_buffer *answer)
 {
     uint8_t kind = HONE_MESSAGE_NOTE;

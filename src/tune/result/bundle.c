@@ -12,7 +12,7 @@ static const char where[] = "tune.bundle";
 
 enum { DOCUMENT_VERSION = 1 };
 
-// Members ------------------------------------------------------------------------------------------------------
+// Members -------------------------------------------------------------------------------------------------------------
 
 static bool is_missing(hone_view member)
 {
@@ -83,7 +83,7 @@ const char *hone_bundle_text(const hone_bundle *bundle, hone_view object, const 
     return get_text(bundle, object, name, NULL, &text) ? text : NULL;
 }
 
-// Decisions ----------------------------------------------------------------------------------------------------
+// Decisions -----------------------------------------------------------------------------------------------------------
 
 static const char *get_evidence(
     const hone_bundle *bundle, hone_view entry, hone_store_decision *out, hone_evidence *out_evidence)
@@ -138,7 +138,7 @@ const char *hone_bundle_decision(
     return why != NULL ? why : get_standing(bundle, entry, out);
 }
 
-// Measurements and failures ------------------------------------------------------------------------------------
+// Measurements and failures -------------------------------------------------------------------------------------------
 
 static const char *get_times(const hone_bundle *bundle, hone_view entry, hone_store_measurement *m)
 {
@@ -187,7 +187,7 @@ const char *hone_bundle_measured(const hone_bundle *bundle, hone_view entry, hon
     return why;
 }
 
-// Aliases and foreign configs ----------------------------------------------------------------------------------
+// Aliases and foreign configs -----------------------------------------------------------------------------------------
 
 const char *hone_bundle_alias(const hone_bundle *bundle, hone_view entry, hone_store_alias *out)
 {
@@ -220,7 +220,7 @@ const char *hone_bundle_foreign(const hone_bundle *bundle, hone_view entry, hone
     return ok ? NULL : "scheme, operation, foreign_key and a JSON text are expected";
 }
 
-// The document -------------------------------------------------------------------------------------------------
+// The document --------------------------------------------------------------------------------------------------------
 
 static hone_status check_version(hone_view document, hone_error *err)
 {

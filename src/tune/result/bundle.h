@@ -1,5 +1,6 @@
-// The one reader of result documents (docs/formats.md): of those that hone tune writes, and of bundles, which hold all that a
-// store does. What is wrong with an entry is told in words; whether that spoils the document is for who reads it to say.
+// The one reader of result documents (docs/formats.md): of those that hone tune writes, and of bundles, which hold all
+// that a store does. What is wrong with an entry is told in words; whether that spoils the document is for who reads it
+// to say.
 #ifndef HONE_TUNE_RESULT_BUNDLE_H
 #define HONE_TUNE_RESULT_BUNDLE_H
 
@@ -20,8 +21,8 @@ hone_status hone_bundle_open(hone_texts *texts, hone_view document, hone_bundle 
 // A member that is a text; NULL when it is missing or something else.
 const char *hone_bundle_text(const hone_bundle *bundle, hone_view object, const char *name);
 
-// Entries of the lists "entries", "measurements", "aliases" and "foreign". Each returns NULL, or what is wrong. Texts of *out are
-// the bundle's. A store may still refuse what was read (store/ops.h).
+// Entries of the lists "entries", "measurements", "aliases" and "foreign". Each returns NULL, or what is wrong. Texts
+// of *out are the bundle's. A store may still refuse what was read (store/ops.h).
 const char *hone_bundle_decision(
     const hone_bundle *bundle, hone_view entry, hone_store_decision *out, hone_evidence *out_evidence);
 const char *hone_bundle_measured(const hone_bundle *bundle, hone_view entry, hone_store_measured *out);

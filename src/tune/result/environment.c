@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Facts ------------------------------------------------------------------------------------------------------------
+// Facts ---------------------------------------------------------------------------------------------------------------
 
 static bool keep(const char *text, size_t size, char out[HONE_FACT_SIZE])
 {
@@ -197,7 +197,7 @@ const char *hone_standing_name(hone_standing standing)
     return names[standing];
 }
 
-// Writing ----------------------------------------------------------------------------------------------------------
+// Writing -------------------------------------------------------------------------------------------------------------
 
 static void write_facts(
     const hone_device_info *device, const hone_kernel *kernel, hone_standing least, hone_buffer *out)
@@ -225,7 +225,7 @@ void hone_environment_counted_json(const hone_device_info *device, const hone_ke
     write_facts(device, kernel, HONE_CHECK_AGAIN, out);
 }
 
-// Comparing --------------------------------------------------------------------------------------------------------
+// Comparing -----------------------------------------------------------------------------------------------------------
 
 static hone_standing compare(
     const json_t *stored, const hone_device_info *device, const hone_kernel *kernel, char out[HONE_DIFFERENCE_SIZE])

@@ -33,8 +33,8 @@ const char *hone_standing_name(hone_standing standing);
 void hone_environment_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out);
 // Only the facts that count, beside a measurement or failure.
 void hone_environment_counted_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out);
-// The first fact that counts and differs between a stored environment (NULL: not known) and now. A fact that one of the two
-// does not have says nothing.
+// The first fact that counts and differs between a stored environment (NULL: not known) and now. A fact that one of the
+// two does not have says nothing.
 // Returns HONE_STANDS when there is none; else out says which: "compiler was gcc 12, is gcc 13".
 hone_standing hone_environment_compare(
     const char *stored, const hone_device_info *device, const hone_kernel *kernel, char out[HONE_DIFFERENCE_SIZE]);

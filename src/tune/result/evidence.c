@@ -64,7 +64,7 @@ static const field fields[] = {
 
 enum { FIELD_TOTAL = sizeof fields / sizeof fields[0] };
 
-// Writing --------------------------------------------------------------------------------------------------------
+// Writing -------------------------------------------------------------------------------------------------------------
 
 static bool is_zero(const field *f, const void *at)
 {
@@ -128,7 +128,7 @@ void hone_evidence_json(const hone_evidence *evidence, hone_buffer *out)
     hone_buffer_char(out, '}');
 }
 
-// Reading --------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 static bool read_count(const json_t *value, uint32_t *out)
 {

@@ -145,7 +145,7 @@ void *hone_result_owner(const hone_result *result)
     return result->owner;
 }
 
-// Adding -----------------------------------------------------------------------------------------------------------
+// Adding --------------------------------------------------------------------------------------------------------------
 
 static hone_claim claim_of(const hone_decision *decision, const char *revision)
 {
@@ -264,7 +264,7 @@ hone_status hone_result_status(const hone_result *result)
     return result->status;
 }
 
-// Merging and storing ------------------------------------------------------------------------------------------------
+// Merging and storing -------------------------------------------------------------------------------------------------
 
 static hone_status add_all(hone_result *to, const hone_result *from, hone_error *err)
 {

@@ -55,7 +55,8 @@ const char *hone_result_entry_device(const hone_result *result, const hone_resul
 hone_status hone_result_add(
     hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err);
 
-// Says in the texts of an entry to come which device it is of; a result without entries becomes one of that device. environment:
+// Says in the texts of an entry to come which device it is of; a result without entries becomes one of that device.
+// environment:
 // an empty buffer that the texts may point into.
 hone_status hone_result_of_device(
     hone_result *result,

@@ -18,8 +18,8 @@ hone_interval hone_median(double *samples, size_t count);
 // what the work takes on average where its times are skewed, without what others did to the machine. Sorts the samples.
 // count > 0, at most 256.
 double hone_center(double *samples, size_t count);
-// The ratio of the centers of b over a, with its 95 % interval from a bootstrap over rounds: sample i of both was taken in
-// the same round, so what disturbs a round disturbs both. count > 0, at most 256.
+// The ratio of the centers of b over a, with its 95 % interval from a bootstrap over rounds: sample i of both was taken
+// in the same round, so what disturbs a round disturbs both. count > 0, at most 256.
 hone_interval hone_ratio(const double *a, const double *b, size_t count, uint64_t seed);
 
 #endif

@@ -17,13 +17,13 @@ static const double hopeless_later = 1.15;
 // disturbs comes alone.
 static const double deviations = 2.33, first_deviations = 2 * 2.33;
 static const double least_noise = 0.002;
-// A sample this short may have been interrupted for a hundred times as long: so many are taken before one is believed to
-// be slow, which costs little.
+// A sample this short may have been interrupted for a hundred times as long: so many are taken before one is believed
+// to be slow, which costs little.
 static const double short_ns = 1e6, short_spent_ns = 5e6;
 enum { SHORT_SAMPLES = 3 };
 
-// By how many standard deviations the least of so many normal samples lies under their median; the interval of more than
-// five does not reach down to the least.
+// By how many standard deviations the least of so many normal samples lies under their median; the interval of more
+// than five does not reach down to the least.
 static const double depths[] = {0, 0, 0.564, 0.846, 1.029, 1.163};
 enum { DEPTHS = sizeof depths / sizeof depths[0] };
 

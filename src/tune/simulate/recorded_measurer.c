@@ -32,7 +32,7 @@ hone_recorded_use *hone_recorded_seat_use(const hone_recorded_seat *seat, const 
     return row != NULL ? &seat->uses[row - hone_recorded_at(seat->recorded, 0)] : NULL;
 }
 
-// Runs ---------------------------------------------------------------------------------------------------------------
+// Runs ----------------------------------------------------------------------------------------------------------------
 
 // One config as it runs.
 typedef struct run {
@@ -75,7 +75,7 @@ static uint64_t run_now(void *ctx)
     return (uint64_t)((const run *)ctx)->seat->clock_ns;
 }
 
-// Trying -------------------------------------------------------------------------------------------------------------
+// Trying --------------------------------------------------------------------------------------------------------------
 
 // Everything that its file has of it, as the file has it.
 static void measure_whole(run *r, hone_trial *out)
@@ -142,7 +142,7 @@ static hone_status attempt(
     return HONE_OK;
 }
 
-// Confirming ---------------------------------------------------------------------------------------------------------
+// Confirming ----------------------------------------------------------------------------------------------------------
 
 static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *err)
 {
@@ -164,7 +164,7 @@ static hone_status confirm(hone_trials *trials, const hone_block *block, hone_co
     return HONE_OK;
 }
 
-// Clock --------------------------------------------------------------------------------------------------------------
+// Clock ---------------------------------------------------------------------------------------------------------------
 
 static uint64_t now_ns(const hone_trials *trials)
 {

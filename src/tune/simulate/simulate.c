@@ -65,7 +65,7 @@ static hone_status enter(hone_contest_state *state, stage *s, const hone_simulat
     return hone_space_bind(s->kernel.space, NULL, NULL, &state->field.contestants[0].space, err);
 }
 
-// The document -------------------------------------------------------------------------------------------------------
+// The document --------------------------------------------------------------------------------------------------------
 
 static void put_number(hone_buffer *out, const char *name, double value)
 {
@@ -173,7 +173,7 @@ static void put_document(
     hone_buffer_char(out, '}');
 }
 
-// Running ------------------------------------------------------------------------------------------------------------
+// Running -------------------------------------------------------------------------------------------------------------
 
 static hone_status run(
     hone_contest_state *state, stage *s, const hone_simulation *simulation, hone_buffer *out, hone_error *err)
@@ -209,7 +209,7 @@ hone_status hone_simulate(
     return status;
 }
 
-// Warm ---------------------------------------------------------------------------------------------------------------
+// Warm ----------------------------------------------------------------------------------------------------------------
 
 // The next best row after the last one; NULL: there is none.
 static const hone_recorded_row *next_best(const hone_recorded *recorded, const hone_recorded_row *last)

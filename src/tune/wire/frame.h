@@ -1,6 +1,6 @@
-// Bytes between processes: values one after the other in the machine's own order (both ends are the same machine and the
-// same library), in frames of a kind and a size. A reader that runs past the end fails once and for all, so that a message
-// is read without a check a field and `failed` is looked at once, at the end.
+// Bytes between processes: values one after the other in the machine's own order (both ends are the same machine and
+// the same library), in frames of a kind and a size. A reader that runs past the end fails once and for all, so that a
+// message is read without a check a field and `failed` is looked at once, at the end.
 #ifndef HONE_TUNE_WIRE_FRAME_H
 #define HONE_TUNE_WIRE_FRAME_H
 
@@ -34,8 +34,8 @@ const char *hone_wire_get_text(hone_wire_reader *reader); // NULL after a failur
 // What a failed reader means: HONE_IO or HONE_OUT_OF_MEMORY with words; HONE_OK when it did not fail.
 hone_status hone_wire_check(const hone_wire_reader *reader, hone_error *err);
 
-// Frames: one byte of kind, eight of a token, eight of size, then the bytes. Who answers repeats the token of the question,
-// so that what a candidate writes to the same descriptor is no answer.
+// Frames: one byte of kind, eight of a token, eight of size, then the bytes. Who answers repeats the token of the
+// question, so that what a candidate writes to the same descriptor is no answer.
 enum { HONE_FRAME_LIMIT = 64 << 20 };
 
 hone_status hone_frame_write(int fd, uint8_t kind, uint64_t token, const hone_buffer *payload, uint64_t deadline_ns);
@@ -47,7 +47,8 @@ typedef struct hone_stop {
 
 // Replaces what payload holds. stop may be NULL.
 //   token  in: what is expected, 0: any; out: what came. Another one is HONE_IO.
-// Returns: HONE_OK; HONE_BUSY (the deadline passed); HONE_CANCELLED; HONE_IO (the other end is gone, or sends no frames);
+// Returns: HONE_OK; HONE_BUSY (the deadline passed); HONE_CANCELLED; HONE_IO (the other end is gone, or sends no
+// frames);
 //          HONE_OUT_OF_MEMORY.
 hone_status hone_frame_read(
     int fd, uint8_t *out_kind, uint64_t *token, hone_buffer *payload, uint64_t deadline_ns, const hone_stop *stop);

@@ -12,8 +12,8 @@ enum { BY_NAME, BY_VALUE, BY_PACK }; // how a kernel travels
 
 static const char where[] = "tune.worker";
 
-// An address and the library or program that it lies in. Taken and given as an integer, since functions and data differ in
-// type only.
+// An address and the library or program that it lies in. Taken and given as an integer, since functions and data differ
+// in type only.
 static void put_address(hone_buffer *out, uintptr_t address)
 {
     char path[PATH_SIZE];

@@ -94,10 +94,10 @@ void hone_message_put_call(hone_buffer *out, const hone_call *call);
 // *out: an array of *out_count in the reader's arena.
 void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint32_t *out_count);
 
-// Kernels and algorithms go by name to a worker that has them in its own registry, or by value: strings, code, and addresses
-// of functions, which mean something only in a process that shares this one's address space as of a fork. A kernel of code
-// alone goes by value to anybody, and one of a pack as its folder and revision. An algorithm whose reference is a kernel
-// takes that along.
+// Kernels and algorithms go by name to a worker that has them in its own registry, or by value: strings, code, and
+// addresses of functions, which mean something only in a process that shares this one's address space as of a fork. A
+// kernel of code alone goes by value to anybody, and one of a pack as its folder and revision. An algorithm whose
+// reference is a kernel takes that along.
 void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *entry, bool by_value);
 void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *kernel, bool by_value);
 
@@ -106,8 +106,8 @@ bool hone_message_is_content(const hone_kernel *kernel);
 // The same of an algorithm with its reference.
 bool hone_message_is_told(const hone_algorithm_entry *entry);
 
-// How a reader takes addresses: as they are, or (strict: in a zygote's child, forked long ago) only when they lie in the
-// same library or program as they did for the writer.
+// How a reader takes addresses: as they are, or (strict: in a zygote's child, forked long ago) only when they lie in
+// the same library or program as they did for the writer.
 typedef struct hone_kernel_reader {
     hone_registry *registry; // for names; NULL: there is none
     bool strict;

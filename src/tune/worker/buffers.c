@@ -22,7 +22,7 @@ static bool is_result(const hone_buffers *buffers, size_t index)
     return hone_signature_parameter(buffers->signature, index)->is_result;
 }
 
-// Memory and place ------------------------------------------------------------------------------------------------
+// Memory and place ----------------------------------------------------------------------------------------------------
 
 // Where the span begins, so that element [0, 0, ...] has exactly the alignment asked for (0: 64).
 static char *place(char *block, size_t below, uint32_t align)
@@ -129,7 +129,7 @@ hone_status hone_fenced_like(
     return status;
 }
 
-// Walking elements ------------------------------------------------------------------------------------------------
+// Walking elements ----------------------------------------------------------------------------------------------------
 
 // Calls visit with the byte offset (from element [0, 0, ...]) of each element, in row-major order.
 static void each_element(const hone_tensor *tensor, void (*visit)(void *ctx, int64_t offset, int64_t index), void *ctx)
@@ -171,7 +171,7 @@ static hone_status find_holes(const hone_allocator *allocator, hone_fenced *fenc
     return HONE_OK;
 }
 
-// Sets ------------------------------------------------------------------------------------------------------------
+// Sets ----------------------------------------------------------------------------------------------------------------
 
 static hone_status check_tensor(const hone_buffers *buffers, size_t index, const hone_tensor *tensor, hone_error *err)
 {
@@ -253,7 +253,7 @@ void hone_buffers_deinit(hone_buffers *buffers)
     buffers->set_count = 0;
 }
 
-// Data ------------------------------------------------------------------------------------------------------------
+// Data ----------------------------------------------------------------------------------------------------------------
 
 static hone_status generate_dense(
     const hone_buffers *buffers, const hone_call *call, size_t index, const hone_tensor *tensor, hone_error *err)
@@ -451,7 +451,7 @@ hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *e
     return status;
 }
 
-// Checks ----------------------------------------------------------------------------------------------------------
+// Checks --------------------------------------------------------------------------------------------------------------
 
 // The first byte in [from, to) that is not `byte`; NULL when all are.
 static const char *first_other(const char *from, const char *to, unsigned char byte)

@@ -41,7 +41,8 @@ typedef struct hone_buffers {
     hone_buffer_set sets[HONE_MAX_SETS];
 } hone_buffers;
 
-// Memory for one set; values come from a message and stay where they are for as long as the buffers, and so does the site.
+// Memory for one set; values come from a message and stay where they are for as long as the buffers, and so does the
+// site.
 hone_status hone_buffers_create(
     hone_buffers *buffers,
     hone_allocator allocator,

@@ -1,5 +1,5 @@
-// How long does it take? The rule of rule/stopping.c, and rounds in which the finalists take turns, on kernels that run: on a
-// shared machine separate blocks of samples drift apart by several percent, interleaved ones by one.
+// How long does it take? The rule of rule/stopping.c, and rounds in which the finalists take turns, on kernels that
+// run: on a shared machine separate blocks of samples drift apart by several percent, interleaved ones by one.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
@@ -48,8 +48,8 @@ static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *er
     return failure;
 }
 
-// Longer and longer: what a runtime or the C library keeps for its threads has an end, a leak goes on. Where the time ends before
-// enough of it was seen the candidate is taken for innocent.
+// Longer and longer: what a runtime or the C library keeps for its threads has an end, a leak goes on. Where the time
+// ends before enough of it was seen the candidate is taken for innocent.
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_racing *racing, double run_ns, hone_error *err)
 {
     enum { FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };

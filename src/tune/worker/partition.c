@@ -28,7 +28,7 @@ static void note_slot(void *ctx, uint32_t number)
     if (number == m->slot) m->found = true;
 }
 
-static standing find_in_dims(const shape *in, uint32_t wanted, uint32_t *out_dim)
+static standing find_in_dims(const hone_shape_pattern *in, uint32_t wanted, uint32_t *out_dim)
 {
     standing found = ABSENT;
     for (uint32_t i = 0; i < in->count; i++) {
@@ -45,10 +45,10 @@ static standing find_in_dims(const shape *in, uint32_t wanted, uint32_t *out_dim
     return found;
 }
 
-static standing find_in_shape(const shape *in, uint32_t wanted, uint32_t *out_dim)
+static standing find_in_shape(const hone_shape_pattern *in, uint32_t wanted, uint32_t *out_dim)
 {
     uint32_t unused;
-    for (const shape *s = in->otherwise; s != NULL; s = s->otherwise)
+    for (const hone_shape_pattern *s = in->otherwise; s != NULL; s = s->otherwise)
         if (find_in_dims(s, wanted, &unused) != ABSENT) return TANGLED;
     standing found = find_in_dims(in, wanted, out_dim);
     return found == BARE && in->otherwise != NULL ? TANGLED : found;
@@ -70,7 +70,7 @@ static bool add_name(hone_part_group *group, const hone_call *call, hone_view na
     if (number < 0) return false;
     for (uint32_t i = 0; i < signature->count; i++) {
         const hone_tensor *tensor = hone_call_tensor(call, i);
-        const shape *of = signature->parameters[i].shape;
+        const hone_shape_pattern *of = signature->parameters[i].shape;
         uint32_t place = 0;
         if (tensor == NULL || of == NULL) continue;
         standing found = find_in_shape(of, (uint32_t)number, &place);
@@ -96,7 +96,7 @@ static bool add_leading(hone_part_group *group, const hone_call *call)
     const hone_signature *signature = hone_call_signature(call);
     for (uint32_t i = 0; i < signature->count; i++) {
         const hone_tensor *tensor = hone_call_tensor(call, i);
-        const shape *of = signature->parameters[i].shape;
+        const hone_shape_pattern *of = signature->parameters[i].shape;
         if (tensor == NULL || of == NULL) continue;
         if (of->otherwise != NULL) return false;
         if (!of->ellipsis) continue;

@@ -29,7 +29,8 @@ typedef struct hone_parting {
     uint64_t count; // parts in all, at least 1
 } hone_parting;
 
-// Finds how a call falls apart. A dim that stands in an expression, or in one of two shapes ("if ... else"), is not cut.
+// Finds how a call falls apart. A dim that stands in an expression, or in one of two shapes ("if ... else"), is not
+// cut.
 void hone_parting_find(const char *independent, const hone_call *call, hone_parting *out);
 // One part's view of a tensor. shape and strides are the caller's, HONE_MAX_RANK each; out points to them.
 void hone_part_view(

@@ -23,8 +23,9 @@ typedef struct hone_reference {
     double time_ns; // of the whole; 0: only parts were computed
 } hone_reference;
 
-// Computes the results of buffers' first set. A call of more operations than a second or two takes is computed in parts,
-// when its algorithm says how it falls apart. stand_in (NULL: there is none) computes in place of the algorithm's function. device and pool are borrowed for the call.
+// Computes the results of buffers' first set. A call of more operations than a second or two takes is computed in
+// parts, when its algorithm says how it falls apart. stand_in (NULL: there is none) computes in place of the
+// algorithm's function. device and pool are borrowed for the call.
 hone_status hone_reference_compute(
     hone_reference *reference,
     const hone_algorithm *algorithm,

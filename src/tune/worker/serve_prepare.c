@@ -1,5 +1,5 @@
-// The worker's side of PREPARE: configs of one kernel, prepared all at once and let go of again, so that what was compiled
-// lies in the cache when their turn comes and nothing is compiled beside what is timed.
+// The worker's side of PREPARE: configs of one kernel, prepared all at once and let go of again, so that what was
+// compiled lies in the cache when their turn comes and nothing is compiled beside what is timed.
 #include "tune/worker/session.h"
 
 #include "base/error.h"

@@ -49,7 +49,7 @@ void hone_session_deinit(hone_session *session)
     hone_pack_shelf_empty(&session->packs);
 }
 
-// Open -----------------------------------------------------------------------------------------------------------
+// Open ----------------------------------------------------------------------------------------------------------------
 
 static hone_status take_pool(hone_session *session, hone_error *err)
 {
@@ -117,7 +117,7 @@ const hone_reference *hone_session_reference(const hone_session *session)
     return variant->has_reference ? &variant->reference : NULL;
 }
 
-// Other values ---------------------------------------------------------------------------------------------------
+// Other values --------------------------------------------------------------------------------------------------------
 
 // Further values are worth a second reference where that is quick.
 static bool is_quick(const hone_session *session)
@@ -257,7 +257,7 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     hone_message_put_opened(answer, &opened);
 }
 
-// Try ------------------------------------------------------------------------------------------------------------
+// Try -----------------------------------------------------------------------------------------------------------------
 
 void hone_session_pass_phase(const hone_session *session)
 {

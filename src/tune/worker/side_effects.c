@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-// Growth in so many intervals may be a leak. It may also be a cache that fills: the C library keeps up to seven freed pieces of
-// each size for each thread and counts them as in use, and a runtime's threads come by theirs one after another. What leaks
-// takes such pieces first, and does not grow meanwhile.
+// Growth in so many intervals may be a leak. It may also be a cache that fills: the C library keeps up to seven freed
+// pieces of each size for each thread and counts them as in use, and a runtime's threads come by theirs one after
+// another. What leaks takes such pieces first, and does not grow meanwhile.
 enum { SUSPECT_INTERVALS = 2 };
 
 static const uint64_t look_ns = 500 * 1000;

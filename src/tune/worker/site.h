@@ -21,8 +21,8 @@ typedef struct hone_site {
 hone_status hone_site_open(
     hone_site *site, const hone_allocator *allocator, const hone_device_info *device, hone_error *err);
 void hone_site_close(hone_site *site);
-// The instance that a kernel of a platform is prepared with: the site's own, or that of a platform without devices, which is
-// opened at its first kernel. *out NULL: it needs none. Borrowed.
+// The instance that a kernel of a platform is prepared with: the site's own, or that of a platform without devices,
+// which is opened at its first kernel. *out NULL: it needs none. Borrowed.
 hone_status hone_site_instance_for(
     hone_site *site, hone_platform platform, hone_platform_instance **out, hone_error *err);
 // Whether a platform's kernels run beside the site's own streams and clock: they are done when their function returns.
@@ -32,8 +32,8 @@ bool hone_site_is_host(const hone_site *site);
 // Nothing that is tried in this process will succeed any more.
 bool hone_site_is_lost(const hone_site *site);
 
-// Memory like a block of the host's, `first` in it being a tensor's first element: that lies as far behind a multiple of 64
-// in the copy. *out_block is what is freed; the copy begins *out_skip bytes into it.
+// Memory like a block of the host's, `first` in it being a tensor's first element: that lies as far behind a multiple
+// of 64 in the copy. *out_block is what is freed; the copy begins *out_skip bytes into it.
 hone_status hone_site_mirror(
     const hone_site *site,
     const char *block,

@@ -1,12 +1,12 @@
-// Other values for the tensors of an open call, in the very same memory: a kernel that kept its answers, or that is right for
-// one set of values only, shows. In stable mode each variant also has the bits of the default's results.
+// Other values for the tensors of an open call, in the very same memory: a kernel that kept its answers, or that is
+// right for one set of values only, shows. In stable mode each variant also has the bits of the default's results.
 #ifndef HONE_TUNE_WORKER_VARIANTS_H
 #define HONE_TUNE_WORKER_VARIANTS_H
 
 #include "tune/worker/reference.h"
 
-// ORIGINAL: what the reference was computed for and what is timed. OTHER: another seed. SPECIAL: NaN, infinities, zeros of
-// both signs and subnormal numbers among the values; the reference says nothing of them.
+// ORIGINAL: what the reference was computed for and what is timed. OTHER: another seed. SPECIAL: NaN, infinities, zeros
+// of both signs and subnormal numbers among the values; the reference says nothing of them.
 typedef enum hone_variant_kind {
     HONE_VARIANT_ORIGINAL,
     HONE_VARIANT_OTHER,
@@ -41,7 +41,8 @@ hone_status hone_variants_make(
 // Puts a variant's values into the first set, also where it lies on a device.
 hone_status hone_variants_load(
     hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, hone_error *err);
-// Keeps the results that lie in the first set, fetched if they are a device's, as what the loaded variant's must be equal to.
+// Keeps the results that lie in the first set, fetched if they are a device's, as what the loaded variant's must be
+// equal to.
 hone_status hone_variants_keep_bits(hone_variants *variants, const hone_buffers *buffers, hone_error *err);
 // HONE_KERNEL_FAILED with the first byte where the results in the first set differ from what was kept, if anything was.
 hone_status hone_variants_compare_bits(const hone_variants *variants, const hone_buffers *buffers, hone_error *err);

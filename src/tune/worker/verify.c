@@ -42,7 +42,7 @@ hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype
     return (hone_yardstick){0, rule->relative, rule->scale * eps * largest};
 }
 
-// Rows -----------------------------------------------------------------------------------------------------------
+// Rows ----------------------------------------------------------------------------------------------------------------
 
 // A tensor as rows of real numbers: a complex element is two of them, side by side.
 typedef struct row_walk {
@@ -121,7 +121,7 @@ bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t
     return true;
 }
 
-// Comparing ------------------------------------------------------------------------------------------------------
+// Comparing -----------------------------------------------------------------------------------------------------------
 
 // How far `out` is from `reference`, over what is allowed.
 static inline double error_of(double out, double reference, const hone_yardstick *yardstick)

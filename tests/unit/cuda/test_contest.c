@@ -1,6 +1,6 @@
 // A contest on a device, in a worker: what is right wins, and what is wrong, writes too far, breaks the device or hangs
-// loses with its reason and harms nobody. With HONE_TEST_GPU=1 it does so on the GPU of this machine, which then compiles and
-// runs the bodies; the fake one goes by their names.
+// loses with its reason and harms nobody. With HONE_TEST_GPU=1 it does so on the GPU of this machine, which then
+// compiles and runs the bodies; the fake one goes by their names.
 #include "fake.h"
 
 #include "os/os.h"

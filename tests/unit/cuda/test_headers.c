@@ -169,7 +169,7 @@ static void functions_of_the_driver_take_what_the_header_says(void **state)
 static void functions_of_the_compiler_take_what_the_header_says(void **state)
 {
     (void)state;
-    static cuda_compiler c;
+    static hone_cuda_compiler c;
     nvrtcProgram theirs = NULL;
     void *p = NULL;
     int n = 0;

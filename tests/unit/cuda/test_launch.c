@@ -342,7 +342,7 @@ static void an_older_driver_loads_modules_and_has_no_clusters(void **state)
     assert_refused(l, &code, "its scratch memory needs a driver of CUDA 11.2 or later (this one: CUDA 11.4)");
 }
 
-// Streams and captures -----------------------------------------------------------------------------------------------
+// Streams and captures ------------------------------------------------------------------------------------------------
 
 static hone_execution on(uintptr_t stream)
 {

@@ -11,7 +11,7 @@ static char *golden(const char *name)
     return hone_buffer_take(&text);
 }
 
-// ejkernel -----------------------------------------------------------------------------------------------------
+// ejkernel ------------------------------------------------------------------------------------------------------------
 
 static void what_ejkernel_wrote_is_kept_and_comes_out_again(void **state)
 {
@@ -107,7 +107,7 @@ static void a_key_whose_call_was_recorded_gets_an_alias(void **state)
     assert_int_equal(count_of(e, e->store).aliases, 1);
 }
 
-// tokamax ------------------------------------------------------------------------------------------------------
+// tokamax -------------------------------------------------------------------------------------------------------------
 
 static const char tokamax[] =
     "{\"{\\\"x\\\":\\\"bf16[384,64]\\\",\\\"axis\\\":-1}\": {\"{\\\"block_m\\\":32}\": {\"evaluation_times_ms\":"
@@ -147,7 +147,7 @@ static void tokamax_results_and_other_keys_are_refused(void **state)
     assert_int_equal(e->report.outcomes[HONE_IMPORT_FOREIGN], 1);
 }
 
-// Bundles ------------------------------------------------------------------------------------------------------
+// Bundles -------------------------------------------------------------------------------------------------------------
 
 static void fill(exchange *e, hone_store *store)
 {
@@ -312,7 +312,7 @@ static void several_documents_are_one_transaction(void **state)
     hone_text_free(text);
 }
 
-// Codecs -------------------------------------------------------------------------------------------------------
+// Codecs --------------------------------------------------------------------------------------------------------------
 
 // Reads and writes {"u": unroll}.
 static hone_status load_u(void *ctx, const hone_store_foreign *entry, hone_store_decision *decision, hone_error *err)

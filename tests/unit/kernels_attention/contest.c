@@ -29,7 +29,7 @@ static hone_dtype_id dtype_of(const contest *own, size_t i)
     return hone_float_id(own->tensors[i].dtype);
 }
 
-// Memory -------------------------------------------------------------------------------------------------------------
+// Memory --------------------------------------------------------------------------------------------------------------
 
 // A tensor of the shape that the call text gives, with a gap behind each row.
 static void place(contest *own, size_t i, const hone_tensor *shape, int64_t gap)
@@ -139,7 +139,7 @@ void contest_deinit(contest *own)
     }
 }
 
-// Checks -------------------------------------------------------------------------------------------------------------
+// Checks --------------------------------------------------------------------------------------------------------------
 
 typedef struct comparison {
     const void *is, *right;
@@ -238,7 +238,7 @@ static bool is_rival(const hone_kernel *kernel)
     return kernel->library != NULL || strstr(kernel->name, "libxsmm") != NULL;
 }
 
-// Runs ---------------------------------------------------------------------------------------------------------------
+// Runs ----------------------------------------------------------------------------------------------------------------
 
 static void poison(contest *own)
 {

@@ -77,7 +77,8 @@ static void the_libraries_meet_the_reference_where_they_are(void **state)
         }
 }
 
-// One query and key of dim 1 per position, so that results can be written down: logits are query * key, values 1, 2, 4 ...
+// One query and key of dim 1 per position, so that results can be written down: logits are query * key, values 1, 2, 4
+// ...
 static void init_plain(contest *own, const char *call, double query)
 {
     contest_init(own, &hone_flash_attention_table, call, 0, 1);

@@ -1,5 +1,5 @@
-// Which instructions the libraries of others run with, and which they are asked for. OPENBLAS_CORETYPE is read when OpenBLAS is
-// loaded, so each case of the real library is a process of its own: hone-worker libraries.
+// Which instructions the libraries of others run with, and which they are asked for. OPENBLAS_CORETYPE is read when
+// OpenBLAS is loaded, so each case of the real library is a process of its own: hone-worker libraries.
 #include "kernels/rivals/core.h"
 
 #include "base/buffer.h"

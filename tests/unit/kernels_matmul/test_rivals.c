@@ -1,5 +1,5 @@
-// Other libraries' products as kernels of matmul. Apart from the other kernels, since a leak checker cannot look through
-// the threads that these libraries start.
+// Other libraries' products as kernels of matmul. Apart from the other kernels, since a leak checker cannot look
+// through the threads that these libraries start.
 #include "harness.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-// The layouts of wgmma.cu on the CPU: tiles are laid out as the kernel does, read as the tensor cores are said to (PTX ISA, "Matrix
-// Descriptor" and "Canonical Layouts", 128-byte swizzle), and the sums are put where the kernel puts them.
+// The layouts of wgmma.cu on the CPU: tiles are laid out as the kernel does, read as the tensor cores are said to (PTX
+// ISA, "Matrix Descriptor" and "Canonical Layouts", 128-byte swizzle), and the sums are put where the kernel puts them.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,5 +1,6 @@
-// What docs/special-values.md promises of large, tiny, masked, infinite elements and NaN: every kernel of hone, on every
-// instruction set of this machine and at configs from its space, gives what the reference gives; and what that is.
+// What docs/special-values.md promises of large, tiny, masked, infinite elements and NaN: every kernel of hone, on
+// every instruction set of this machine and at configs from its space, gives what the reference gives; and what that
+// is.
 #include "contest.h"
 
 #include "kernels/tables.h"
@@ -162,7 +163,7 @@ static void start(contest *own, const hone_kernel_table *table, const char *call
     own->only_own = true;
 }
 
-// Rows ---------------------------------------------------------------------------------------------------------------
+// Rows ----------------------------------------------------------------------------------------------------------------
 
 // The middle one of three rows of value 0 is filled; the others show that a row minds its own business.
 static void each_row(const hone_kernel_table *table, const char *format, size_t configs)
@@ -275,7 +276,7 @@ static void every_rwkv4_gives_what_the_reference_gives(void **state)
         }
 }
 
-// Products -----------------------------------------------------------------------------------------------------------
+// Products ------------------------------------------------------------------------------------------------------------
 
 static void not_a_number_stays_in_its_row_or_column_of_a_product(void **state)
 {
@@ -311,7 +312,7 @@ static void every_stencil_spreads_what_is_not_finite_as_the_reference_does(void 
     }
 }
 
-// Attention ----------------------------------------------------------------------------------------------------------
+// Attention -----------------------------------------------------------------------------------------------------------
 
 static const char *const attentions[] = {"flash_attention", "scaled_dot_product_attention", "attention"};
 static const hone_kernel_table *const attention_tables[] = {
@@ -450,7 +451,7 @@ static void what_is_empty_is_computed_as_the_reference_does(void **state)
     }
 }
 
-// What the reference gives -------------------------------------------------------------------------------------------
+// What the reference gives --------------------------------------------------------------------------------------------
 
 // The results of value `result` of the call, whose value 0 is `is`.
 static void expect(

@@ -46,7 +46,8 @@ static uint64_t draw(maker *m, uint64_t count)
     return (z ^ (z >> 31)) % count;
 }
 
-// Half of them small, so that signatures of many dims stay below MOST_ELEMENTS with one dim that is large; now and then none.
+// Half of them small, so that signatures of many dims stay below MOST_ELEMENTS with one dim that is large; now and then
+// none.
 static int64_t draw_size(maker *m)
 {
     if (draw(m, 40) == 0) return 0;
@@ -54,7 +55,7 @@ static int64_t draw_size(maker *m)
     return sizes[draw(m, sizeof sizes / sizeof *sizes)];
 }
 
-static hone_dtype_id draw_dtype(maker *m, const type_variable *variable)
+static hone_dtype_id draw_dtype(maker *m, const hone_type_variable *variable)
 {
     uint32_t allowed = variable->allowed != 0 ? variable->allowed : 1u << HONE_F32;
     hone_dtype_id id;
@@ -64,10 +65,11 @@ static hone_dtype_id draw_dtype(maker *m, const type_variable *variable)
     return id;
 }
 
-// Scalars ------------------------------------------------------------------------------------------------------------
+// Scalars -------------------------------------------------------------------------------------------------------------
 
-// Half of them are left at their default. A text is: nobody but its kernels knows which others there are. Floats are small, for
-// the scale of a softmax is one of them: where it is far above 1 / sqrt(dim), the rounding of logits alone is what is allowed.
+// Half of them are left at their default. A text is: nobody but its kernels knows which others there are. Floats are
+// small, for the scale of a softmax is one of them: where it is far above 1 / sqrt(dim), the rounding of logits alone
+// is what is allowed.
 static hone_value draw_scalar(maker *m, const hone_parameter *shown)
 {
     static const int64_t integers[] = {1, 2, 7, 33};
@@ -95,14 +97,14 @@ static void draw_slots(maker *m)
         if (signature->parameters[i].shown.kind != HONE_KIND_TENSOR)
             m->values[i] = draw_scalar(m, &signature->parameters[i].shown);
     for (size_t i = 0; i < signature->slot_count; i++) {
-        const slot *s = &signature->slots[i];
+        const hone_call_slot *s = &signature->slots[i];
         if (s->kind == SLOT_DIM) m->slots[i] = hone_scalar_int(draw_size(m));
         if (s->kind == SLOT_SCALAR)
             m->slots[i] = scalar_of(&signature->parameters[s->parameter].shown, &m->values[s->parameter]);
     }
 }
 
-// Tensors ------------------------------------------------------------------------------------------------------------
+// Tensors -------------------------------------------------------------------------------------------------------------
 
 static bool evaluate(const maker *m, const hone_expression *expression, hone_scalar *out)
 {
@@ -110,7 +112,7 @@ static bool evaluate(const maker *m, const hone_expression *expression, hone_sca
 }
 
 // The alternative whose condition holds; NULL when that cannot be told.
-static const shape *choose_shape(const maker *m, const shape *s)
+static const hone_shape_pattern *choose_shape(const maker *m, const hone_shape_pattern *s)
 {
     hone_scalar truth;
     while (s != NULL && s->condition != NULL) {
@@ -121,7 +123,7 @@ static const shape *choose_shape(const maker *m, const shape *s)
     return s;
 }
 
-static bool append_dim(const maker *m, const dim *d, hone_tensor *tensor)
+static bool append_dim(const maker *m, const hone_dim *d, hone_tensor *tensor)
 {
     hone_scalar size = m->slots[d->slot];
     if (d->expression != NULL && !evaluate(m, d->expression, &size)) return false;
@@ -130,7 +132,7 @@ static bool append_dim(const maker *m, const dim *d, hone_tensor *tensor)
     return true;
 }
 
-static bool make_shape(const maker *m, const shape *s, hone_tensor *tensor)
+static bool make_shape(const maker *m, const hone_shape_pattern *s, hone_tensor *tensor)
 {
     if (s == NULL) return false;
     if (s->ellipsis) {
@@ -172,7 +174,7 @@ static void *address_of(const maker *m, size_t i, int64_t bits)
 
 static bool make_tensor(maker *m, size_t i)
 {
-    const parameter *p = &m->signature->parameters[i];
+    const hone_call_parameter *p = &m->signature->parameters[i];
     hone_tensor *tensor = &m->tensors[i];
     if (p->shown.nullable && draw(m, 2) == 0) return true; // its value is none
     hone_dtype_id id = p->dtype != NULL ? p->dtype->id : m->dtypes[p->variable];
@@ -184,7 +186,7 @@ static bool make_tensor(maker *m, size_t i)
     return true;
 }
 
-// A call -------------------------------------------------------------------------------------------------------------
+// A call --------------------------------------------------------------------------------------------------------------
 
 static bool draw_all(maker *m)
 {

@@ -1,12 +1,12 @@
-// Calls of an algorithm that nobody wrote down: sizes, dtypes, optional parameters and layouts drawn from what its signature
-// allows.
+// Calls of an algorithm that nobody wrote down: sizes, dtypes, optional parameters and layouts drawn from what its
+// signature allows.
 #ifndef HONE_TESTS_KERNELS_WALK_CALLS_H
 #define HONE_TESTS_KERNELS_WALK_CALLS_H
 
 #include "registry/registry.h"
 
-// A description, of tensors on the device; the same for the same seed. NULL: this seed leads to none that the signature's
-// conditions allow, or to more work than a test is worth.
+// A description, of tensors on the device; the same for the same seed. NULL: this seed leads to none that the
+// signature's conditions allow, or to more work than a test is worth.
 hone_call *call_make(const hone_algorithm_entry *algorithm, const hone_device_info *device, uint64_t seed);
 
 #endif

@@ -1,5 +1,5 @@
-// How wrong a kernel of hone may be, algorithm by algorithm. A rule that is looser by mistake lets wrong kernels win, and no test
-// that measures by the rule itself sees it.
+// How wrong a kernel of hone may be, algorithm by algorithm. A rule that is looser by mistake lets wrong kernels win,
+// and no test that measures by the rule itself sees it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
-// Every kernel that is registered, on calls that its algorithm's signature allows, at configs from its space, beside the
-// reference: test_kernels_walk PLATFORM [ALGORITHM]. A case for each kernel. One that no call reaches fails, so that none is untested; one
-// whose library is not here is skipped; one whose hardware is not here says so and passes.
+// Every kernel that is registered, on calls that its algorithm's signature allows, at configs from its space, beside
+// the reference: test_kernels_walk PLATFORM [ALGORITHM]. A case for each kernel. One that no call reaches fails, so
+// that none is untested; one whose library is not here is skipped; one whose hardware is not here says so and passes.
 //
-// The data, the guards around results, the reference and the tolerance are those of a contest (tune/worker), so that what is
-// caught here is what a contest would refuse.
+// The data, the guards around results, the reference and the tolerance are those of a contest (tune/worker), so that
+// what is caught here is what a contest would refuse.
 #include "calls.h"
 
 #include "base/error.h"
@@ -70,7 +70,7 @@ typedef struct subject {
 static const char where[] = "walk";
 static const hone_log silent = {0};
 
-// A call -------------------------------------------------------------------------------------------------------------
+// A call --------------------------------------------------------------------------------------------------------------
 
 static void put_open(hone_buffer *message, const walk *w, const hone_algorithm_entry *algorithm, const hone_call *call)
 {
@@ -110,7 +110,7 @@ static bool open_call(walk *w, const hone_algorithm_entry *algorithm, const hone
     return true;
 }
 
-// Configs ------------------------------------------------------------------------------------------------------------
+// Configs -------------------------------------------------------------------------------------------------------------
 
 typedef struct picks {
     hone_config configs[MOST_CONFIGS];
@@ -137,8 +137,8 @@ static void add(picks *p, const hone_config *config)
     p->configs[p->count++] = *config;
 }
 
-// The heuristic's, which the space must hold, the default, some at random, and for each parameter one with its least and one
-// with its greatest value.
+// The heuristic's, which the space must hold, the default, some at random, and for each parameter one with its least
+// and one with its greatest value.
 static void pick(const subject *s, const hone_call *call, const hone_bound_space *space, picks *p)
 {
     const hone_kernel *kernel = &s->ref->kernel;
@@ -166,7 +166,7 @@ static void pick(const subject *s, const hone_call *call, const hone_bound_space
     }
 }
 
-// Runs ---------------------------------------------------------------------------------------------------------------
+// Runs ----------------------------------------------------------------------------------------------------------------
 
 static void fail_run(const subject *s, const hone_call *call, const hone_config *config, const hone_error *err)
 {
@@ -216,10 +216,10 @@ static void run_call(subject *s, const hone_call *call)
     s->calls++;
 }
 
-// Cases --------------------------------------------------------------------------------------------------------------
+// Cases ---------------------------------------------------------------------------------------------------------------
 
-// What a machine may lack for a kernel, whatever the call: hardware, and what scripts/setup installs. A kernel that is refused
-// for anything else fails.
+// What a machine may lack for a kernel, whatever the call: hardware, and what scripts/setup installs. A kernel that is
+// refused for anything else fails.
 static bool lacks_hardware(const subject *s, hone_error *why)
 {
     const walk *w = s->walk;
@@ -294,7 +294,7 @@ static void every_platform_of_a_kernel_is_walked(void **state)
     }
 }
 
-// Set-up -------------------------------------------------------------------------------------------------------------
+// Set-up --------------------------------------------------------------------------------------------------------------
 
 static hone_status open_platform(hone_platform platform, hone_platform_instance **out, hone_error *err)
 {

@@ -201,7 +201,7 @@ static void a_file_is_replaced_and_read_back(void **state)
     temporary_folder_remove(&folder);
 }
 
-// From a store -----------------------------------------------------------------------------------------------------
+// From a store --------------------------------------------------------------------------------------------------------
 
 static void store_decision(
     hone_store *store, const char *key, const char *device, hone_regime regime, const char *kernel, const char *config)
@@ -277,7 +277,7 @@ static void a_stored_choice_that_no_line_can_hold_is_named(void **state)
     hone_store_close(&store);
 }
 
-// Comparing --------------------------------------------------------------------------------------------------------
+// Comparing -----------------------------------------------------------------------------------------------------------
 
 static void note_difference(void *ctx, const hone_lock_line *before, const hone_lock_line *after)
 {

@@ -1,5 +1,5 @@
-// An environment for offline tuning: algorithms in ejkernel's words with one kernel each, recorded invocations, and what was asked
-// of the runtime.
+// An environment for offline tuning: algorithms in ejkernel's words with one kernel each, recorded invocations, and
+// what was asked of the runtime.
 #ifndef HONE_TESTS_OFFLINE_FIXTURE_H
 #define HONE_TESTS_OFFLINE_FIXTURE_H
 

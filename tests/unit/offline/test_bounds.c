@@ -23,7 +23,8 @@ static void repeat(writer *w, const char *piece, size_t count)
     w->text[w->size] = '\0';
 }
 
-// Reads what must be read, or refused, within minutes of the processor, which work that grows with the square does not keep on any machine.
+// Reads what must be read, or refused, within minutes of the processor, which work that grows with the square does not
+// keep on any machine.
 static void assert_bounded(fixture *f, writer *w)
 {
     hone_error err = {0};

@@ -1,5 +1,5 @@
-// Damaged programs of every form: cut at each length, each byte made the largest there is, a million labels. They are read as far as
-// they are sound or refused with words, and take no more memory than their size allows.
+// Damaged programs of every form: cut at each length, each byte made the largest there is, a million labels. They are
+// read as far as they are sound or refused with words, and take no more memory than their size allows.
 #include "fixture.h"
 #include "os/os.h"
 
@@ -53,8 +53,8 @@ static void close_reader(reader *r)
     fixture_close(&r->f);
 }
 
-// Reads bytes in a block that is exactly so large, so that a reader that goes over its end is seen. Gives back how it went; the note
-// or the error is in `words`.
+// Reads bytes in a block that is exactly so large, so that a reader that goes over its end is seen. Gives back how it
+// went; the note or the error is in `words`.
 static hone_status read_bytes(reader *r, const char *bytes, size_t size, size_t cap, char words[512], size_t *out_count)
 {
     char *copy = malloc(size > 0 ? size : 1);
@@ -198,7 +198,8 @@ static void nesting_may_be_as_deep_as_the_program_is_long(void **state)
     close_reader(&r);
 }
 
-// Its work is counted by what it asks of others: memory, so and so often, and recorded calls, once for an operation that is kept.
+// Its work is counted by what it asks of others: memory, so and so often, and recorded calls, once for an operation
+// that is kept.
 static void a_million_labels_take_memory_by_the_size_of_their_text(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// Binary forms: each says the same of a program's calls as its text does, wrapped or packed as well; and what is damaged, of another
-// form or too large is refused with words.
+// Binary forms: each says the same of a program's calls as its text does, wrapped or packed as well; and what is
+// damaged, of another form or too large is refused with words.
 #include "failing_allocator.h"
 #include "fixture.h"
 #include "offline/forms/forms.h"
@@ -113,7 +113,7 @@ static void open_graph(hone_graph *graph, const hone_buffer *text)
 
 static void assert_same_operation(const hone_graph *a, const hone_graph *b, uint32_t op)
 {
-    const graph_op *x = &a->ops[op], *y = &b->ops[op];
+    const hone_graph_op *x = &a->ops[op], *y = &b->ops[op];
     assert_int_equal(x->opcode, y->opcode);
     assert_int_equal(x->operand_count, y->operand_count);
     for (uint32_t k = 0; k < x->operand_count; k++)
@@ -213,7 +213,8 @@ static void a_proto_is_read_in_its_wrapping(void **state)
     fixture_close(&f);
 }
 
-// A module of one computation: a parameter of f32[2,64,24], and a custom call of it whose fields the caller has written.
+// A module of one computation: a parameter of f32[2,64,24], and a custom call of it whose fields the caller has
+// written.
 static void write_module(fixture *f, hone_buffer *call, hone_buffer *out)
 {
     static const char shape[] = "\x10\x0b\x1a\x03\x02\x40\x18", operand = 1;

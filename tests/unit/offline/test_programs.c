@@ -1,4 +1,5 @@
-// Programs that JAX lowered, with the file positions and call stacks taken out: what each form of them says of its calls.
+// Programs that JAX lowered, with the file positions and call stacks taken out: what each form of them says of its
+// calls.
 #include "fixture.h"
 #include "os/os.h"
 

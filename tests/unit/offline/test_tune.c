@@ -3,7 +3,8 @@
 
 #define KEYED(op, key) "loc(\"jit(f)/ejkernel_ops#" op "@v0:" key "/x\")"
 
-// Three calls of mean_pooling, of which the last is heaviest, one under two labels, and one operation that hone does not have.
+// Three calls of mean_pooling, of which the last is heaviest, one under two labels, and one operation that hone does
+// not have.
 static const char program_text[] =
     "func.func public @main(%a: tensor<2x64x24xf32>, %b: tensor<2x32x24xf32>, %c: tensor<4x64x24xf32>) -> "
     "tensor<4x64x24xf32> {\n"

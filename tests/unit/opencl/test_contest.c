@@ -1,5 +1,5 @@
-// A contest on PoCL, in a worker: what is right wins, and what is wrong, writes too far, ends its process, hangs or does not
-// compile loses with its reason and harms nobody.
+// A contest on PoCL, in a worker: what is right wins, and what is wrong, writes too far, ends its process, hangs or
+// does not compile loses with its reason and harms nobody.
 #include "fake.h"
 
 #define SOURCE(entry, body) "__kernel void " entry "(__global const float *x, __global float *y, int n) {" body "}"

@@ -92,7 +92,8 @@ static void damaged_texts_say_nothing(void **state)
     assert_int_equal(hone_os_cgroup_threads(root), 0);
 }
 
-// What this process may take, in bytes, and who says so. 64 MiB: no other limit is as tight on a machine that runs tests.
+// What this process may take, in bytes, and who says so. 64 MiB: no other limit is as tight on a machine that runs
+// tests.
 enum { MEBIBYTE = 1 << 20 };
 
 static int64_t left_by_group(void)
@@ -221,7 +222,8 @@ static void affinity_gives_at_least_one(void **state)
     assert_true(hone_os_affinity_threads() >= 1);
 }
 
-// A read that comes to the end says nothing in errno: what an interrupted sleep left there must not be taken for its word.
+// A read that comes to the end says nothing in errno: what an interrupted sleep left there must not be taken for its
+// word.
 static void a_file_is_read_to_its_end_whatever_came_before(void **state)
 {
     char text[HONE_OS_TEXT_SIZE];

@@ -87,7 +87,7 @@ static void assert_known(fixture *f, hone_store *store, const char *device, cons
     assert_string_equal(s.texts, expected);
 }
 
-// Adding -------------------------------------------------------------------------------------------------------
+// Adding --------------------------------------------------------------------------------------------------------------
 
 static void calls_of_one_descriptor_add_up(void **state)
 {
@@ -195,7 +195,7 @@ static void a_call_is_recorded_by_its_descriptor_under_its_lower_case_name(void 
     hone_signature_release(&signature);
 }
 
-// Bounds -------------------------------------------------------------------------------------------------------
+// Bounds --------------------------------------------------------------------------------------------------------------
 
 static void fill(fixture *f)
 {
@@ -260,7 +260,7 @@ static void a_spill_that_fails_is_said_once_and_the_table_stays(void **state)
     hone_mutex_deinit(&broken.mutex);
 }
 
-// Store --------------------------------------------------------------------------------------------------------
+// Store ---------------------------------------------------------------------------------------------------------------
 
 static void flush_moves_the_table_and_does_not_count_twice(void **state)
 {
@@ -349,7 +349,7 @@ static void a_visit_may_use_the_recorder_and_the_store(void **state)
     assert_known(f, f->store, NULL, "cpu/k3:2 cpu/k1:1 cpu/k2:1");
 }
 
-// Threads and memory -------------------------------------------------------------------------------------------
+// Threads and memory --------------------------------------------------------------------------------------------------
 
 enum { THREADS = 4, ROUNDS = 500 };
 
@@ -420,7 +420,7 @@ static void each_allocation_may_fail_and_nothing_leaks(void **state)
     assert_int_equal(status, HONE_OK);
 }
 
-// What nobody asked for --------------------------------------------------------------------------------------------
+// What nobody asked for -----------------------------------------------------------------------------------------------
 
 static hone_status add_call(fixture *f, bool is_asked)
 {

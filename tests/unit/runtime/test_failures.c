@@ -187,7 +187,7 @@ static void a_state_is_prepared_once_a_plan_and_given_back_once(void **state)
     assert_int_equal(f->probes[FAST].releases, 2);
 }
 
-// A kernel that calls hone -------------------------------------------------------------------------------------------
+// A kernel that calls hone --------------------------------------------------------------------------------------------
 
 static fixture *inner;
 static atomic_int inner_source;
@@ -233,7 +233,7 @@ static void a_miss_inside_a_kernel_takes_the_heuristic_also_under_the_policy_tun
     close_fixture(f);
 }
 
-// Threads ------------------------------------------------------------------------------------------------------------
+// Threads -------------------------------------------------------------------------------------------------------------
 
 enum { THREADS = 4, CALLS = 200 };
 

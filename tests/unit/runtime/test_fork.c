@@ -1,5 +1,5 @@
-// A program that forks while its threads call, tune and write to the store: each child goes on by itself, gets right results
-// on as many threads, and ends.
+// A program that forks while its threads call, tune and write to the store: each child goes on by itself, gets right
+// results on as many threads, and ends.
 #include "ground.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ typedef struct world {
     atomic_uint next;
 } world;
 
-// An operation whose four parts wait for each other: it ends at once on four threads and never on fewer. -------------------
+// An operation whose four parts wait for each other: it ends at once on four threads and never on fewer. --------------
 
 static atomic_int waiting;
 
@@ -70,7 +70,7 @@ static int threads_that_met(world *w)
     return hone_run(w->meet, args, 2, NULL, NULL) == HONE_OK ? (int)y : -1;
 }
 
-// Calls of a built-in ------------------------------------------------------------------------------------------------
+// Calls of a built-in -------------------------------------------------------------------------------------------------
 
 // Softmax of equal numbers is one over how many they are.
 static bool runs_right(world *w, int64_t rows, int64_t cols)
@@ -155,7 +155,7 @@ static void *keep_tuning(void *ctx)
     return NULL;
 }
 
-// The world ----------------------------------------------------------------------------------------------------------
+// The world -----------------------------------------------------------------------------------------------------------
 
 static int open_world(void **state)
 {

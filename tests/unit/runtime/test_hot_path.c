@@ -1,5 +1,6 @@
-// What a hit may not do: allocate, lock, call the system. malloc and the locks are this program's own and count (watch.c); a
-// child that may make no system call but exit lives through its hits. Not built with sanitizers: they bring their own malloc.
+// What a hit may not do: allocate, lock, call the system. malloc and the locks are this program's own and count
+// (watch.c); a child that may make no system call but exit lives through its hits. Not built with sanitizers: they
+// bring their own malloc.
 #include "fixture.h"
 #include "watch.h"
 

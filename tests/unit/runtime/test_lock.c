@@ -354,7 +354,7 @@ static void a_line_for_a_bucket_answers_every_call_in_it(void **state)
     close_fixture(f);
 }
 
-// Opening ------------------------------------------------------------------------------------------------------------
+// Opening -------------------------------------------------------------------------------------------------------------
 
 static void the_environment_names_a_lock_file_and_options_win(void **state)
 {
@@ -396,7 +396,7 @@ static void a_lock_file_that_cannot_be_read_stops_the_program_at_open(void **sta
     assert_says(&f, "--reseal");
 }
 
-// Explaining ---------------------------------------------------------------------------------------------------------
+// Explaining ----------------------------------------------------------------------------------------------------------
 
 static void collect(void *ctx, const char *piece, size_t size)
 {

@@ -263,7 +263,7 @@ static void one_bound_plan_serves_many_threads(void **state)
     hone_plan_release(&plan);
 }
 
-// Scratch memory -----------------------------------------------------------------------------------------------------
+// Scratch memory ------------------------------------------------------------------------------------------------------
 
 enum { SCRATCH_FLOATS = 250 }; // no whole cache lines
 

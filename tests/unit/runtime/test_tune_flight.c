@@ -110,7 +110,7 @@ static void threads_whose_key_has_no_answer_take_the_heuristic(void **state)
     close_fixture(f);
 }
 
-// Contests in this process, whose kernels see each other if they run at the same time -------------------------------
+// Contests in this process, whose kernels see each other if they run at the same time ---------------------------------
 
 static atomic_int inside, together, contests;
 

@@ -1,5 +1,5 @@
-// Processes that tune take turns: for a call beside the store, on a device anywhere. Children of this test tell each other
-// through shared memory where they are; nobody waits for a clock.
+// Processes that tune take turns: for a call beside the store, on a device anywhere. Children of this test tell each
+// other through shared memory where they are; nobody waits for a clock.
 #include "fixture.h"
 #include "temporary_folder.h"
 
@@ -59,7 +59,7 @@ static int runs_of(const board *b, int process)
     return runs;
 }
 
-// One process ------------------------------------------------------------------------------------------------------
+// One process ---------------------------------------------------------------------------------------------------------
 
 typedef struct process {
     const ground *g;
@@ -192,7 +192,7 @@ static int when_waiting(const ground *g, int pid_to_kill)
     process name = {.g = (ground_), .number = 1, .store = (store_)};                                                   \
     if (open_process(&name, HONE_POLICY_TUNE) != HONE_OK) fail_msg("%s", name.err.message)
 
-// Tests ------------------------------------------------------------------------------------------------------------
+// Tests ---------------------------------------------------------------------------------------------------------------
 
 static void two_processes_that_tune_the_same_call_measure_once(void **state)
 {

@@ -98,7 +98,7 @@ static void a_forest_chooses_the_lowest_of_what_is_not_taken(void **state)
     close_scene(&s);
 }
 
-// The process once more, in the plainest way ---------------------------------------------------------------------------
+// The process once more, in the plainest way --------------------------------------------------------------------------
 
 static double covariance(const scene *s, const hone_gauss *g, uint32_t a, uint32_t b)
 {
@@ -175,7 +175,7 @@ static void the_process_chooses_by_expected_improvement(void **state)
     check_choices("tile_x: 1..99\ntile_y: 1..3\nway: 0..4"); // so do those of a product
 }
 
-// What the models see ----------------------------------------------------------------------------------------------------
+// What the models see -------------------------------------------------------------------------------------------------
 
 static size_t products_of(const char *space)
 {

@@ -223,7 +223,8 @@ static void only_what_is_listed_is_proposed(void **state)
     hone_bound_space_release(&bound);
 }
 
-// The places, among the first `count` proposals, of the configs whose x is 1 to 3; `count` for one that was not proposed.
+// The places, among the first `count` proposals, of the configs whose x is 1 to 3; `count` for one that was not
+// proposed.
 static void places_of_known(
     const hone_bound_space *bound,
     const hone_search_options *options,

@@ -122,7 +122,7 @@ static void assert_stat(fixture *f, uint64_t decisions, uint64_t measurements, u
     assert_int_equal(stat.failures, failures);
 }
 
-// Decisions ----------------------------------------------------------------------------------------------------
+// Decisions -----------------------------------------------------------------------------------------------------------
 
 static void get_before_put_is_not_found(void **state)
 {
@@ -350,7 +350,7 @@ static void a_scan_ends_when_its_visit_says_so(void **state)
     assert_int_equal(again.count, 6);
 }
 
-// Merging ------------------------------------------------------------------------------------------------------
+// Merging -------------------------------------------------------------------------------------------------------------
 
 static void note_outcome(void *ctx, size_t index, hone_merge_outcome outcome, const char *reason)
 {
@@ -517,7 +517,7 @@ static void a_merge_is_all_or_none_and_tells_each_in_order(void **state)
     assert_int_equal(hone_store_merge(f->store, NULL, 0, note_outcome, &none, &f->err), HONE_OK);
 }
 
-// Measurements -------------------------------------------------------------------------------------------------
+// Measurements --------------------------------------------------------------------------------------------------------
 
 static void put_measurement(fixture *f, const hone_store_measurement *measurement)
 {
@@ -683,7 +683,7 @@ static void measurements_end_when_their_visit_says_so(void **state)
     assert_int_equal(s.count, 1);
 }
 
-// Invocations --------------------------------------------------------------------------------------------------
+// Invocations ---------------------------------------------------------------------------------------------------------
 
 static void add_invocation(fixture *f, const hone_store_invocation *invocation)
 {
@@ -801,7 +801,7 @@ static void a_count_stays_at_its_largest(void **state)
     assert_invocations(f, NULL, "0123456789abcdef:9223372036854775807:1000-2000:heuristic");
 }
 
-// Aliases ------------------------------------------------------------------------------------------------------
+// Aliases -------------------------------------------------------------------------------------------------------------
 
 static void an_alias_is_found_by_the_foreign_key(void **state)
 {
@@ -850,7 +850,7 @@ static void aliases_are_walked_by_scheme_in_the_order_of_keys(void **state)
     assert_int_equal(first.count, 1);
 }
 
-// Foreign configs ----------------------------------------------------------------------------------------------
+// Foreign configs -----------------------------------------------------------------------------------------------------
 
 static bool note_foreign(void *ctx, const hone_store_foreign *foreign)
 {
@@ -917,7 +917,7 @@ static void stat_counts_every_kind_of_record(void **state)
     assert_int_equal(stat.schema, strncmp(f->url, "sqlite:", 7) == 0 ? 4 : 3); // a file has one of its own
 }
 
-// Setting aside ------------------------------------------------------------------------------------------------
+// Setting aside -------------------------------------------------------------------------------------------------------
 
 static bool note_quarantined(void *ctx, const hone_store_quarantined *quarantined)
 {
@@ -952,7 +952,7 @@ static void a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason(v
     assert_int_equal(stat.quarantined, 0);
 }
 
-// Wrong use ----------------------------------------------------------------------------------------------------
+// Wrong use -----------------------------------------------------------------------------------------------------------
 
 static void wrong_arguments_are_refused_by_name(void **state)
 {
@@ -1061,7 +1061,7 @@ static void a_visit_that_calls_its_own_store_is_refused(void **state)
     assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
 }
 
-// Threads and memory -------------------------------------------------------------------------------------------
+// Threads and memory --------------------------------------------------------------------------------------------------
 
 enum { THREADS = 4, ROUNDS = 25 };
 

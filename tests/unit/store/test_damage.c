@@ -1,5 +1,5 @@
-// Nothing that a store's file holds can crash, hang or mislead: each byte changed, each cut and each file of noise ends as a
-// store without what was lost, as a new store with the old one beside it, or as a refusal with words.
+// Nothing that a store's file holds can crash, hang or mislead: each byte changed, each cut and each file of noise ends
+// as a store without what was lost, as a new store with the old one beside it, or as a refusal with words.
 #include "hone/store.h"
 
 #include "os/os.h"
@@ -128,7 +128,7 @@ static void remove_files(fixture *f)
         assert_int_equal(remove(path), 0);
 }
 
-// Damaged stores -----------------------------------------------------------------------------------------------
+// Damaged stores ------------------------------------------------------------------------------------------------------
 
 static bool same(const char *a, const char *b)
 {
@@ -365,7 +365,7 @@ static void a_damaged_wal(void **state)
     free(frames);
 }
 
-// Moving aside -------------------------------------------------------------------------------------------------
+// Moving aside --------------------------------------------------------------------------------------------------------
 
 // The header of a store, and nothing of it behind: what SQLite does not open.
 static void write_noise(fixture *f)

@@ -136,7 +136,7 @@ static size_t count_decisions(hone_store *store)
     return count;
 }
 
-// URLs ---------------------------------------------------------------------------------------------------------
+// URLs ----------------------------------------------------------------------------------------------------------------
 
 static void urls_that_cannot_be_opened_are_refused_by_name(void **state)
 {
@@ -231,7 +231,7 @@ static void the_sync_level_is_normal_or_full(void **state)
     unsetenv("HONE_STORE_SYNC");
 }
 
-// Files --------------------------------------------------------------------------------------------------------
+// Files ---------------------------------------------------------------------------------------------------------------
 
 static void a_second_open_finds_what_the_first_put(void **state)
 {
@@ -267,7 +267,7 @@ static void an_empty_file_becomes_a_store(void **state)
     make_store(f);
 }
 
-// Schemas ------------------------------------------------------------------------------------------------------
+// Schemas -------------------------------------------------------------------------------------------------------------
 
 static void copy_golden(fixture *f, const char *name)
 {
@@ -417,7 +417,7 @@ static void an_older_store_that_cannot_be_written_is_read(void **state)
     assert_int_equal(WEXITSTATUS(how), 0);
 }
 
-// Damage -------------------------------------------------------------------------------------------------------
+// Damage --------------------------------------------------------------------------------------------------------------
 
 // What a store told and what stands in its quarantine.
 typedef struct notices {
@@ -614,7 +614,7 @@ static void damage_that_cannot_be_set_aside_is_passed_over_and_told_once(void **
     hone_store_close(&store);
 }
 
-// Other processes ----------------------------------------------------------------------------------------------
+// Other processes -----------------------------------------------------------------------------------------------------
 
 enum { PROCESSES = 8, PUTS = 50 };
 

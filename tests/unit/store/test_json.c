@@ -129,7 +129,7 @@ static size_t count_names(const fixture *f, const char *word)
     return count;
 }
 
-// Files --------------------------------------------------------------------------------------------------------
+// Files ---------------------------------------------------------------------------------------------------------------
 
 static void each_algorithm_has_a_file_and_what_has_none_another(void **state)
 {
@@ -256,7 +256,7 @@ static void a_file_that_was_laid_out_anew_is_read(void **state)
     assert_int_equal(count_names(f, "damaged"), 0);
 }
 
-// Somebody else's ----------------------------------------------------------------------------------------------
+// Somebody else's -----------------------------------------------------------------------------------------------------
 
 static void what_is_somebody_elses_is_refused_and_left(void **state)
 {
@@ -314,7 +314,7 @@ static void paths_that_cannot_be_are_refused(void **state)
     assert_int_equal(hone_store_open(hone_allocator_system(), path, &store, &f->err), HONE_IO);
 }
 
-// Damage -------------------------------------------------------------------------------------------------------
+// Damage --------------------------------------------------------------------------------------------------------------
 
 static void a_bad_entry_is_passed_over_and_kept(void **state)
 {
@@ -432,7 +432,7 @@ static void noise_is_kept_aside_before_it_is_written_over(void **state)
     assert_int_equal(count_names(f, "damaged-"), 1);
 }
 
-// A full disk --------------------------------------------------------------------------------------------------
+// A full disk ---------------------------------------------------------------------------------------------------------
 
 static void a_put_that_cannot_be_written_changes_nothing(void **state)
 {
@@ -459,7 +459,7 @@ static void a_put_that_cannot_be_written_changes_nothing(void **state)
     hone_store_close(&store);
 }
 
-// Crashes ------------------------------------------------------------------------------------------------------
+// Crashes -------------------------------------------------------------------------------------------------------------
 
 static void a_change_of_several_files_is_finished_by_who_comes_next(void **state)
 {

@@ -1,5 +1,5 @@
-// A file that is taken away or renamed while a store has it open: what is put next goes to the file of the name, whether the
-// folder has just changed or has lain still for long, when its path is no longer looked up.
+// A file that is taken away or renamed while a store has it open: what is put next goes to the file of the name,
+// whether the folder has just changed or has lain still for long, when its path is no longer looked up.
 #include "hone/store.h"
 
 #include "fixture.h"

@@ -1,5 +1,5 @@
-// A reader while another process is in the middle of a change: it does not wait, and sees the store as it was before, whole; once
-// the change is made it sees all of it. The argument: the scheme of the store, "sqlite:" or "json:".
+// A reader while another process is in the middle of a change: it does not wait, and sees the store as it was before,
+// whole; once the change is made it sees all of it. The argument: the scheme of the store, "sqlite:" or "json:".
 #include "store/ops.h"
 
 #include "records.h"

@@ -1,5 +1,5 @@
-// Readers, writers and a tuner in one process, on one handle of a file and on handles of their own: no update is lost, and
-// no reader sees half of one. Under ThreadSanitizer also: no race.
+// Readers, writers and a tuner in one process, on one handle of a file and on handles of their own: no update is lost,
+// and no reader sees half of one. Under ThreadSanitizer also: no race.
 #include "hone/store.h"
 
 #include "records.h"

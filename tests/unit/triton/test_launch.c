@@ -1,4 +1,5 @@
-// A pack of what Triton 3.9 has compiled, data/pack.json, on the fake driver: what reaches it, and what is refused before.
+// A pack of what Triton 3.9 has compiled, data/pack.json, on the fake driver: what reaches it, and what is refused
+// before.
 #include "../cuda/fake.h"
 #include "../cuda/lender.h"
 

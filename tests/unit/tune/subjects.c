@@ -374,7 +374,8 @@ static hone_status register_rows(hone_registry *registry, bool builtin, hone_err
     return status == HONE_OK ? hone_registry_add_kernels(registry, kernels, 3, false, builtin, err) : status;
 }
 
-// Sums of rows. "sequential" adds in order and is the default; "blocked" adds in the same order, block by block, and has its bits;
+// Sums of rows. "sequential" adds in order and is the default; "blocked" adds in the same order, block by block, and
+// has its bits;
 // "pairwise" adds halves. All are right.
 static float sum_in_order(const float *x, int64_t size, int64_t block)
 {

@@ -58,8 +58,8 @@ static hone_status attempt(
     if (*out_cut) g->clock_ns += 1e9 * what->first_seconds;
     if (*out_cut) return HONE_OK;
     g->clock_ns += out->prepare_ns + g->run_ns[index_of(g, what->kernel)];
-    // Nothing that a model could learn: there is always something to gain. As long as the least is the same for both, nobody
-    // is hopeless.
+    // Nothing that a model could learn: there is always something to gain. As long as the least is the same for both,
+    // nobody is hopeless.
     out->time_ns = out->low_ns = out->high_ns =
         g->least_ns[index_of(g, what->kernel)] + 1e3 * (double)(what->config->values[0] * 7919 % 1009);
     out->samples = 3;

@@ -230,7 +230,7 @@ static void equal_seeds_try_equal_configs(void **state)
     assert_memory_not_equal(first, other, sizeof first);
 }
 
-// Progress and cancelling ------------------------------------------------------------------------------------------
+// Progress and cancelling ---------------------------------------------------------------------------------------------
 
 typedef struct watcher {
     uint32_t calls, last_done, total;
@@ -307,7 +307,7 @@ static void a_hanging_candidate_does_not_delay_a_cancel(void **state)
     assert_int_equal(ground_tune(g, "hang"), HONE_CANCELLED);
 }
 
-// Regimes, layouts, workers ----------------------------------------------------------------------------------------
+// Regimes, layouts, workers -------------------------------------------------------------------------------------------
 
 static void a_cold_contest_says_so(void **state)
 {

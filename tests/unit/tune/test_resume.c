@@ -133,8 +133,8 @@ static void put_one(
     hone_call_release(&call);
 }
 
-// The finals measure again in any case, so what was taken from the store shows in what was not tried in the worker: a stored
-// failure of the good kernel makes it lose without a look.
+// The finals measure again in any case, so what was taken from the store shows in what was not tried in the worker: a
+// stored failure of the good kernel makes it lose without a look.
 static void put_failure_of(
     ground *g,
     const char *subject,

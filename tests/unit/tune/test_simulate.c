@@ -1,4 +1,5 @@
-// Contests over recorded spaces: every failed allocation is survived, ties end the same, and who is in place stays there.
+// Contests over recorded spaces: every failed allocation is survived, ties end the same, and who is in place stays
+// there.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-// What a real plugin cannot be asked for: other versions, missing functions, failures of every step, an end of the process.
+// What a real plugin cannot be asked for: other versions, missing functions, failures of every step, an end of the
+// process.
 #include "failing_allocator.h"
 #include "pack/pack.h"
 #include "platforms/platform.h"
@@ -58,7 +59,8 @@ static void every_buffer_of_a_run_is_given_back(void **state)
     assert_int_equal(ground_count(g, "live=2"), 10);
 }
 
-// From the plan to the last buffer: a want of memory is told, or another kernel answers; nothing stays, and the next call is right.
+// From the plan to the last buffer: a want of memory is told, or another kernel answers; nothing stays, and the next
+// call is right.
 static void every_allocation_of_a_run_may_fail(void **state)
 {
     enum { MOST = 4000 };

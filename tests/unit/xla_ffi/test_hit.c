@@ -1,4 +1,5 @@
-// What the handler may not do on a hit: allocate and lock. The library's calls of malloc and of locks are this program's.
+// What the handler may not do on a hit: allocate and lock. The library's calls of malloc and of locks are this
+// program's.
 #include "fake_xla.h"
 #include "watch.h"
 
