@@ -1,6 +1,5 @@
 // hone's store beside prepared SQLite, LMDB and ejkernel's PersistentCache: get and put of random keys among 100,
-// 1,000,
-// 10,000 and 1,000,000, in one run.
+// 1,000, 10,000 and 1,000,000, in one run.
 //   bench_store [EJKERNEL_CACHE.PY PERSISTENT.PY]   the program that times ejkernel's cache, and the file with the cache
 //   bench_store --in FOLDER                         keeps the stores there, which a second run measures without filling them
 #include "bench.h"

@@ -21,8 +21,7 @@ typedef struct stream_words {
 } stream_words;
 
 // Towards the second cache: what comes into the first is too early there (measured at 4096 x 4096 on Zen 4: 38 GB/s, 23
-// to
-// 27 GB/s into the first or by none).
+// to 27 GB/s into the first or by none).
 HONE_INLINE void fetch(const void *b, hone_dtype_id dtype, int64_t index)
 {
     __builtin_prefetch((const char *)b + index * hone_element_size(dtype), 0, 2);

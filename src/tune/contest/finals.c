@@ -1,7 +1,6 @@
 // The finals: the best four and the default, round by round in random order, in blocks apart in time, until the order
 // is certain or a tie is declared. The race's own times would crown whoever was lucky (a median of five picks a config
-// up to
-// 7 % slower than the best over a large space).
+// up to 7 % slower than the best over a large space).
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
