@@ -1,48 +1,77 @@
 #include "config/chain.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char where[] = "chain";
 
 #define TUNE      (1u << HONE_POLICY_TUNE)
 #define HEURISTIC (1u << HONE_POLICY_HEURISTIC)
 #define FAIL      (1u << HONE_POLICY_FAIL)
 #define FROZEN    (1u << HONE_POLICY_FROZEN)
 
-// The order of the rows is the contract.
+#define ROW(SOURCE, name, kind, policies, why_not) {HONE_SOURCE_##SOURCE, #name, HONE_LINK_##kind, policies, why_not},
 static const struct {
     hone_source source;
+    const char *name;
+    hone_link_kind kind;
     unsigned policies; // that ask it
     const char *why_not;
-} chain[] = {
-    {HONE_SOURCE_OVERRIDE, TUNE | HEURISTIC | FAIL | FROZEN, NULL},
-    {HONE_SOURCE_OVERLAY, TUNE | HEURISTIC | FAIL, "the policy is frozen"},
-    {HONE_SOURCE_LOCK, TUNE | HEURISTIC | FAIL | FROZEN, NULL},
-    {HONE_SOURCE_MEMORY, TUNE | HEURISTIC | FAIL, "the policy is frozen"},
-    {HONE_SOURCE_STORE, TUNE | HEURISTIC | FAIL, "the policy is frozen"},
-    {HONE_SOURCE_TRANSFER, HEURISTIC, "only the policy heuristic answers with what other shapes or devices chose"},
-    {HONE_SOURCE_AUTOTUNE, TUNE, "only the policy tune tunes"},
-    {HONE_SOURCE_HEURISTIC, TUNE | HEURISTIC, "the policy asks for a decision or an error"},
-};
+} chain[] = {HONE_CHAIN(ROW)};
+#undef ROW
 enum { CHAIN_LENGTH = sizeof chain / sizeof chain[0] };
+static_assert(CHAIN_LENGTH == HONE_SOURCE_COUNT - 1, "every source but HONE_SOURCE_NONE has a row");
+
+// The row of a source: the enum is in the order of the chain. CHAIN_LENGTH: it has none.
+static size_t row_of(hone_source source)
+{
+    const bool is_link = (int)source > HONE_SOURCE_NONE && source < HONE_SOURCE_COUNT;
+    const size_t row = is_link ? (size_t)source - 1 : CHAIN_LENGTH;
+    hone_assert(!is_link || chain[row].source == source);
+    return row;
+}
+
+const char *hone_source_name(hone_source source)
+{
+    const size_t row = row_of(source);
+    if (row < CHAIN_LENGTH) return chain[row].name;
+    return source == HONE_SOURCE_NONE ? "none" : "unknown source";
+}
+
+bool hone_source_by_name(const char *name, hone_source *out)
+{
+    for (size_t i = 0; i < CHAIN_LENGTH; i++) {
+        if (strcmp(chain[i].name, name) != 0) continue;
+        *out = chain[i].source;
+        return true;
+    }
+    return false;
+}
+
+bool hone_source_is(hone_source source, hone_link_kind kind)
+{
+    const size_t row = row_of(source);
+    return row < CHAIN_LENGTH && chain[row].kind == kind;
+}
 
 bool hone_chain_asks(hone_policy policy, hone_source source, const char **out_why)
 {
-    for (size_t i = 0; i < CHAIN_LENGTH; i++) {
-        if (chain[i].source != source) continue;
-        bool asks = (chain[i].policies & (1u << policy)) != 0;
-        if (out_why != NULL) *out_why = asks ? NULL : chain[i].why_not;
-        return asks;
-    }
-    return false;
+    const size_t row = row_of(source);
+    if (row == CHAIN_LENGTH) return false;
+    const bool asks = (chain[row].policies & (1u << policy)) != 0;
+    if (out_why != NULL) *out_why = asks ? NULL : chain[row].why_not;
+    return asks;
 }
 
 static hone_status ask(
     const hone_links *links, hone_source source, const hone_request *request, hone_decision *out, hone_error *why)
 {
     hone_link_function *find = links->find[source];
-    if (find == NULL) return hone_fail(why, HONE_NOT_FOUND, "chain", "there is no %s", hone_source_name(source));
+    if (find == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "there is no %s", hone_source_name(source));
     hone_status status = find(request, out, why);
     if (status == HONE_OK) out->source = source;
     return status;
@@ -77,9 +106,9 @@ hone_status hone_chain_decide(
         if (chain[i].source == HONE_SOURCE_LOCK) locked = why;
     }
     // Of a frozen chain's two links the lock's words are the answer, and they are long.
-    if (policy == HONE_POLICY_FROZEN) return hone_fail(err, HONE_NOT_FOUND, "chain", "frozen: %s", locked.message);
+    if (policy == HONE_POLICY_FROZEN) return hone_fail(err, HONE_NOT_FOUND, where, "frozen: %s", locked.message);
     return hone_fail(
-        err, HONE_NOT_FOUND, "chain", "nothing answers under the policy %s (%s)", hone_policy_name(policy), reasons);
+        err, HONE_NOT_FOUND, where, "nothing answers under the policy %s (%s)", hone_policy_name(policy), reasons);
 }
 
 size_t hone_chain_explain(

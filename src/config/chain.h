@@ -1,11 +1,32 @@
 // The chain: override > overlay > lock > memory > store > transfer > autotune > heuristic > error.
 //
-// The order is the contract and stands in one table (chain.c); which links a policy asks stands in another.
-// The links themselves are handed in by the runtime, which has the registry, the store and the tuner.
+// The order is the contract. HONE_CHAIN is the one table of the links; what stands in it is asked for here, and its
+// functions, which need the registry, the store and the tuner, are the runtime's.
 #ifndef HONE_CONFIG_CHAIN_H
 #define HONE_CONFIG_CHAIN_H
 
 #include "hone/select.h"
+
+// The links in the order in which they are asked. To add one: a value of hone_source at its place, a row here, and the
+// file src/runtime/links/NAME.c with hone_request_from_NAME.
+//   ROW(SOURCE, name, kind, policies that ask it, why the others do not)
+#define HONE_CHAIN(ROW)                                                                                                \
+    ROW(OVERRIDE, override, NAMED, TUNE | HEURISTIC | FAIL | FROZEN, NULL)                                             \
+    ROW(OVERLAY, overlay, NAMED, TUNE | HEURISTIC | FAIL, "the policy is frozen")                                      \
+    ROW(LOCK, lock, NAMED, TUNE | HEURISTIC | FAIL | FROZEN, NULL)                                                     \
+    ROW(MEMORY, memory, DECIDED, TUNE | HEURISTIC | FAIL, "the policy is frozen")                                      \
+    ROW(STORE, store, DECIDED, TUNE | HEURISTIC | FAIL, "the policy is frozen")                                        \
+    ROW(TRANSFER, transfer, GUESSED, HEURISTIC,                                                                        \
+        "only the policy heuristic answers with what other shapes or devices chose")                                   \
+    ROW(AUTOTUNE, autotune, DECIDED, TUNE, "only the policy tune tunes")                                               \
+    ROW(HEURISTIC, heuristic, GUESSED, TUNE | HEURISTIC, "the policy asks for a decision or an error")
+
+// What an answer of a link rests on.
+typedef enum hone_link_kind {
+    HONE_LINK_NAMED,   // somebody asked for the kernel by its name
+    HONE_LINK_DECIDED, // it was decided for this call or its bucket
+    HONE_LINK_GUESSED, // nobody measured this call: a miss
+} hone_link_kind;
 
 typedef struct hone_request hone_request; // the runtime's
 
@@ -27,6 +48,11 @@ typedef struct hone_link_report {
     hone_decision decision; // when status is HONE_OK
 } hone_link_report;
 
+// False for "none", which stands for an answer that nobody gave, and for a word that no source has; *out is then as it
+// was. name is not NULL.
+bool hone_source_by_name(const char *name, hone_source *out);
+// Whether the link of a source is of a kind; false for a number that is no link's.
+bool hone_source_is(hone_source source, hone_link_kind kind);
 // True when the policy asks this source at all; *out_why (may be NULL) says why not. Static text.
 bool hone_chain_asks(hone_policy policy, hone_source source, const char **out_why);
 // Walks the chain. Returns HONE_OK with the first answer, else HONE_NOT_FOUND with what each link said.

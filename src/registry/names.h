@@ -1,15 +1,12 @@
-// Words for hone's enums, beside the public ones of hone/device.h, hone/config.h and hone/policy.h. Each *_by_name is
-// false for a word that is none of the enum's, and then leaves *out alone. name is not NULL.
+// The words of the enums of devices and measurements, beside the public ones of hone/device.h.
 #ifndef HONE_REGISTRY_NAMES_H
 #define HONE_REGISTRY_NAMES_H
 
 #include "hone/config.h"
 #include "hone/device.h"
 
-// "none" is no source: it stands for an answer that nobody gave.
-bool hone_source_by_name(const char *name, hone_source *out);
-bool hone_failure_by_name(const char *name, hone_failure *out); // "none" is one
 const char *hone_regime_name(hone_regime regime);
+// False for a word that no regime has; *out is then as it was. name is not NULL.
 bool hone_regime_by_name(const char *name, hone_regime *out);
 
 // The platform whose instance a platform's kernels are given: cuda for triton and cute, which launch through its

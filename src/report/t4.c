@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "recorded/recorded.h"
+#include "registry/failure_kinds.h"
 #include "registry/names.h"
 #include "tune/result/result.h"
 

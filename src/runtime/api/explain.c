@@ -1,6 +1,7 @@
 // hone_explain: the chain link by link, every kernel, the evidence, and on a miss the nearest stored calls.
 #include "base/error.h"
 #include "base/json.h"
+#include "config/chain.h"
 #include "registry/names.h"
 #include "registry/origin.h"
 #include "runtime/api/api.h"
@@ -30,7 +31,7 @@ typedef struct explanation {
 // A link that says "no entry" is a miss; so is one that only near calls or a heuristic answer.
 static bool is_miss(const explanation *e)
 {
-    return e->answer == NULL || e->answer->source == HONE_SOURCE_HEURISTIC || e->answer->source == HONE_SOURCE_TRANSFER;
+    return e->answer == NULL || hone_source_is(e->answer->source, HONE_LINK_GUESSED);
 }
 
 // The first link that does not pass the call on: with an answer, or with an error, which ends the chain too.
@@ -142,7 +143,7 @@ static void place(explanation *e, const hone_kernel_ref *ref, hone_error *why, c
         text = "could run it; the heuristic takes the first by priority";
     else if (source == HONE_SOURCE_TRANSFER)
         text = "could run it; near calls took the chosen one";
-    else if (source == HONE_SOURCE_OVERRIDE || source == HONE_SOURCE_OVERLAY || source == HONE_SOURCE_LOCK)
+    else if (hone_source_is(source, HONE_LINK_NAMED))
         text = "could run it; the chosen one was asked for";
     if (text != NULL)
         snprintf(out, PLACE_SIZE, "%s", text);

@@ -1,5 +1,6 @@
 // The public face of the registry: the runtime's own.
 #include "base/error.h"
+#include "config/chain.h"
 #include "runtime/api/api.h"
 #include "runtime/links/trust.h"
 
@@ -20,7 +21,7 @@ hone_status hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algo
 static bool is_outdated(void *ctx, const hone_plan_entry *entry)
 {
     (void)ctx;
-    if (entry->source == HONE_SOURCE_HEURISTIC || entry->source == HONE_SOURCE_TRANSFER) return true;
+    if (hone_source_is(entry->source, HONE_LINK_GUESSED)) return true;
     return !hone_kernel_is_registered(entry->kernel);
 }
 

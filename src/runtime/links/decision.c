@@ -2,6 +2,7 @@
 #include "runtime/links/links.h"
 
 #include "base/error.h"
+#include "config/chain.h"
 #include "registry/names.h"
 #include "tune/result/environment.h"
 

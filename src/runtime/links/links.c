@@ -2,22 +2,11 @@
 #include "runtime/links/links.h"
 
 #include "base/error.h"
-#include "registry/names.h"
 #include "runtime/links/trust.h"
 
-const hone_links hone_runtime_links = {
-    .find =
-        {
-            [HONE_SOURCE_OVERRIDE] = hone_request_from_override,
-            [HONE_SOURCE_OVERLAY] = hone_request_from_overlay,
-            [HONE_SOURCE_LOCK] = hone_request_from_lock,
-            [HONE_SOURCE_MEMORY] = hone_request_from_memory,
-            [HONE_SOURCE_STORE] = hone_request_from_store,
-            [HONE_SOURCE_TRANSFER] = hone_request_from_transfer,
-            [HONE_SOURCE_AUTOTUNE] = hone_request_from_autotune,
-            [HONE_SOURCE_HEURISTIC] = hone_request_from_heuristic,
-        },
-};
+#define ROW(SOURCE, name, kind, policies, why_not) [HONE_SOURCE_##SOURCE] = hone_request_from_##name,
+const hone_links hone_runtime_links = {.find = {HONE_CHAIN(ROW)}};
+#undef ROW
 
 // A miss that near calls or a heuristic answer is noted, so that `hone tune --recorded` finds it; so is an answer that
 // was measured in another environment.
@@ -45,8 +34,7 @@ hone_status hone_request_decide(
 {
     hone_status status = hone_chain_decide(&hone_runtime_links, request, hone_request_policy(request), out, err);
     if (status != HONE_OK) return hone_fail_prefix(err, status, "%s", hone_call_text(request->call));
-    bool is_guess = out->source == HONE_SOURCE_HEURISTIC || out->source == HONE_SOURCE_TRANSFER;
-    if (is_guess || out->changed[0] != '\0') note_miss(request, out);
+    if (hone_source_is(out->source, HONE_LINK_GUESSED) || out->changed[0] != '\0') note_miss(request, out);
     const hone_kernel_ref *kernel = chosen_kernel(request, out);
     const hone_context_override *override_ = hone_request_override(request);
     if (override_ == NULL || override_->exactly == NULL)

@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_LINKS_LINKS_H
 #define HONE_RUNTIME_LINKS_LINKS_H
 
+#include "config/chain.h"
 #include "runtime/state/operation.h"
 #include "runtime/state/runtime.h"
 #include "tune/tuner.h"
@@ -38,9 +39,9 @@ hone_status hone_request_decide(
 hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why);
 // Each link asks one source. HONE_OK: *out is its answer. HONE_NOT_FOUND: the next is asked, why->message says why not.
 // Anything else ends the chain.
-hone_link_function hone_request_from_override, hone_request_from_overlay, hone_request_from_lock,
-    hone_request_from_memory, hone_request_from_store, hone_request_from_transfer, hone_request_from_autotune,
-    hone_request_from_heuristic;
+#define HONE_LINK_DECLARE(SOURCE, name, kind, policies, why_not) hone_link_function hone_request_from_##name;
+HONE_CHAIN(HONE_LINK_DECLARE)
+#undef HONE_LINK_DECLARE
 // A config must hold for the exact call, also when it was decided for the call's bucket.
 hone_status hone_request_check_config(
     const hone_request *request, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "registry/failure_kinds.h"
 #include "store/ops.h"
 #include "tune/contest/failures.h"
 
@@ -94,12 +95,6 @@ void hone_negatives_deinit(hone_negatives *negatives)
     *negatives = (hone_negatives){.allocator = negatives->allocator};
 }
 
-static bool is_harm(hone_failure failure)
-{
-    return failure == HONE_FAILURE_RUN || failure == HONE_FAILURE_WRONG || failure == HONE_FAILURE_BOUNDS ||
-           failure == HONE_FAILURE_CRASH || failure == HONE_FAILURE_TIMEOUT || failure == HONE_FAILURE_TRACES;
-}
-
 hone_status hone_negatives_check(
     const hone_negatives *negatives, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why)
 {
@@ -108,8 +103,8 @@ hone_status hone_negatives_check(
         return HONE_OK;
     for (size_t i = 0; i < negatives->count; i++) {
         const hone_negative *row = &negatives->rows[i];
-        if (!row->stands || !is_harm(row->failure) || strcmp(row->kernel, kernel->kernel.name) != 0 ||
-            strcmp(row->config, text) != 0)
+        if (!row->stands || !hone_failure_kind_of(row->failure)->is_harm ||
+            strcmp(row->kernel, kernel->kernel.name) != 0 || strcmp(row->config, text) != 0)
             continue;
         return hone_fail(
             why, HONE_KERNEL_FAILED, "decide", "%s %s failed when it was measured (%s: %s)", row->kernel, text,

@@ -1,6 +1,8 @@
 #include "runtime/links/trust.h"
 
 #include "base/error.h"
+#include "config/chain.h"
+#include "registry/failure_kinds.h"
 #include "registry/origin.h"
 #include "store/ops.h"
 #include "tune/contest/failures.h"
@@ -13,11 +15,6 @@ static const char where[] = "decide";
 static const hone_pack_kernel *pack_of(const hone_kernel_ref *kernel)
 {
     return kernel->kernel.code != NULL ? kernel->kernel.code->pack : NULL;
-}
-
-static bool is_wrong(hone_failure failure)
-{
-    return failure == HONE_FAILURE_WRONG || failure == HONE_FAILURE_BOUNDS;
 }
 
 static void write_words(char *out, size_t size, const char *call, hone_failure failure, const char *reason)
@@ -41,7 +38,7 @@ static bool look_at(void *ctx, const hone_store_measured *row)
 {
     search *s = ctx;
     const hone_store_measurement *failure = &row->measurement;
-    if (!is_wrong(failure->failure) || strcmp(failure->kernel, s->kernel->kernel.name) != 0 ||
+    if (!hone_failure_kind_of(failure->failure)->is_wrong || strcmp(failure->kernel, s->kernel->kernel.name) != 0 ||
         !hone_same_revision(failure->revision, s->kernel->kernel.revision) ||
         (s->config != NULL && strcmp(failure->config, s->config) != 0) ||
         failure->measured == NULL) // it was forgotten (hone tune --fresh)
@@ -88,8 +85,7 @@ static void look_here(hone_runtime *rt, search *s)
 // Calls that it answered are decided again. What a user named stays.
 static bool is_doubted(void *kernel, const hone_plan_entry *entry)
 {
-    return entry->kernel == kernel && entry->source != HONE_SOURCE_OVERRIDE && entry->source != HONE_SOURCE_OVERLAY &&
-           entry->source != HONE_SOURCE_LOCK;
+    return entry->kernel == kernel && !hone_source_is(entry->source, HONE_LINK_NAMED);
 }
 
 void hone_runtime_found_wrong(
@@ -101,7 +97,7 @@ void hone_runtime_found_wrong(
     const char *reason)
 {
     hone_runtime *rt = ctx;
-    if (kernel->builtin || !is_wrong(failure)) return;
+    if (kernel->builtin || !hone_failure_kind_of(failure)->is_wrong) return;
     hone_wrong *wrong = hone_alloc(&rt->allocator, sizeof *wrong);
     if (wrong != NULL) {
         wrong->kernel = kernel;
@@ -196,8 +192,7 @@ hone_status hone_request_still_trusts(const hone_request *request, const hone_de
 void hone_request_warn(const hone_request *request, const hone_kernel_ref *kernel, const hone_decision *decision)
 {
     hone_error why = {.message = ""};
-    const bool is_named = decision->source == HONE_SOURCE_OVERRIDE || decision->source == HONE_SOURCE_OVERLAY ||
-                          decision->source == HONE_SOURCE_LOCK ||
+    const bool is_named = hone_source_is(decision->source, HONE_LINK_NAMED) ||
                           (decision->source == HONE_SOURCE_MEMORY && !decision->verified);
     // A frozen program asks its lock file and nothing else.
     if (!is_named || kernel == NULL || hone_request_policy(request) == HONE_POLICY_FROZEN) return;

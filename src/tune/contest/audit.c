@@ -3,6 +3,7 @@
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
+#include "registry/failure_kinds.h"
 #include "tune/rule/statistics.h"
 
 #include <math.h>
@@ -127,7 +128,7 @@ static void leave(audit *a, uint32_t index)
 static bool fall_out(audit *a, uint32_t index, hone_failure failure, const char *reason)
 {
     hone_candidate *entrant = &a->entrants[index];
-    if (failure == HONE_FAILURE_WRONG || failure == HONE_FAILURE_BOUNDS) {
+    if (hone_failure_kind_of(failure)->is_wrong) {
         // It answered right once, and is known to be wrong from now on.
         entrant->trial.failure = failure;
         hone_words_copy(entrant->trial.reason, sizeof entrant->trial.reason, reason);

@@ -1,6 +1,7 @@
 #include "tune/contest/failures.h"
 
 #include "os/os.h"
+#include "registry/failure_kinds.h"
 #include "registry/registry.h"
 #include "tune/result/environment.h"
 
@@ -8,19 +9,6 @@
 #include <string.h>
 
 static const double seconds_a_day = 86400;
-
-// A wrong answer is a property of the code, a crash often one, a time-out mostly one of that hour's machine, and what
-// could not be prepared may lack no more than a package.
-static const double days[HONE_FAILURE_COUNT] = {
-    [HONE_FAILURE_UNSUPPORTED] = 180, [HONE_FAILURE_PREPARE] = 7,  [HONE_FAILURE_RUN] = 30,
-    [HONE_FAILURE_WRONG] = 180,       [HONE_FAILURE_BOUNDS] = 180, [HONE_FAILURE_CRASH] = 30,
-    [HONE_FAILURE_TIMEOUT] = 1,       [HONE_FAILURE_TRACES] = 30,  [HONE_FAILURE_UNSTABLE] = 180,
-};
-
-double hone_failure_days(hone_failure failure)
-{
-    return days[failure];
-}
 
 static bool refuse(char *out, size_t size, const char *why)
 {
@@ -44,7 +32,7 @@ bool hone_failure_stands(
         return refuse(out_why, size, "it is not known when it happened");
     // From the future: the clock went backwards, or was wrong then. A minute is what clocks may differ by.
     if (then > now_utc + 60) return refuse(out_why, size, "it is of a time that is yet to come");
-    if (now_utc - then > hone_failure_days(measurement->failure) * seconds_a_day)
+    if (now_utc - then > hone_failure_kind_of(measurement->failure)->days * seconds_a_day)
         return refuse(out_why, size, "it is too long ago");
     if (hone_environment_compare(measurement->environment, device, kernel, difference) != HONE_STANDS)
         return refuse(out_why, size, difference);
@@ -56,5 +44,5 @@ void hone_failure_until(const hone_store_measurement *measurement, char out[24])
     double then;
     out[0] = '\0';
     if (measurement->measured == NULL || !hone_os_parse_utc(measurement->measured, &then)) return;
-    hone_os_format_utc(then + hone_failure_days(measurement->failure) * seconds_a_day, out);
+    hone_os_format_utc(then + hone_failure_kind_of(measurement->failure)->days * seconds_a_day, out);
 }

@@ -6,9 +6,6 @@
 #include "hone/kernel.h"
 #include "hone/store.h"
 
-// How long a failure of this kind is believed; docs/tune.md has the same numbers. HONE_FAILURE_NONE: 0.
-double hone_failure_days(hone_failure failure);
-
 // Whether a stored failure of this kernel keeps its config from being tried: it is of the kernel's revision, of today's
 // environment as far as that counts, and not older than its kind allows. Else out_why (may be NULL) says why not.
 // A failure of which nobody knows when it happened keeps nothing from anything.

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "registry/failure_kinds.h"
 #include "store/ops.h"
 #include "tune/contest/failures.h"
 #include "tune/result/environment.h"
@@ -101,7 +102,7 @@ static bool load_wrong(void *ctx, const hone_store_measured *row)
     loader *load = ctx;
     const hone_store_key *own = &load->question->key;
     const hone_store_measurement *failure = &row->measurement;
-    if (failure->failure != HONE_FAILURE_WRONG && failure->failure != HONE_FAILURE_BOUNDS) return true;
+    if (!hone_failure_kind_of(failure->failure)->is_wrong) return true;
     const bool is_own = strcmp(row->key.key, own->key) == 0 && strcmp(row->key.device, own->device) == 0;
     if (failure->measured == NULL || is_own) return true;
     for (uint32_t i = 0; i < load->field->count; i++) {

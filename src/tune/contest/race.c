@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "registry/failure_kinds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ void hone_contest_reject(hone_contest_state *state, hone_candidate *candidate, h
 
 static void put_aside_if_lost(hone_contestant *contestant, hone_contest_kernel *row, hone_failure failure)
 {
-    bool lost = failure == HONE_FAILURE_CRASH || failure == HONE_FAILURE_TIMEOUT;
+    bool lost = hone_failure_kind_of(failure)->is_lost;
     contestant->lost_in_row = lost ? contestant->lost_in_row + 1 : 0;
     if (contestant->lost_in_row < LOST_LIMIT) return;
     contestant->put_aside = true;

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "registry/failure_kinds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -211,18 +212,17 @@ static hone_status ask_once(
 static bool may_be_anothers(const hone_opened *opened, const hone_trial *trial, double limit_seconds)
 {
     const double quick_ns = 50e6, soon_seconds = 1;
-    switch (trial->failure) {
-    case HONE_FAILURE_CRASH:
-    case HONE_FAILURE_TRACES:
-    case HONE_FAILURE_BOUNDS:
+    switch (hone_failure_kind_of(trial->failure)->retry) {
+    case HONE_RETRY_ALWAYS:
         return true;
-    case HONE_FAILURE_TIMEOUT:
+    case HONE_RETRY_AFTER_SHORT_LIMIT:
         return limit_seconds <= soon_seconds;
-    case HONE_FAILURE_WRONG:
+    case HONE_RETRY_IF_QUICK:
         return opened->reference_ns > 0 && opened->reference_ns < quick_ns;
-    default:
-        return false;
+    case HONE_RETRY_NEVER:
+        break;
     }
+    return false;
 }
 
 static hone_status attempt_here(

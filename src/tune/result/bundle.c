@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "config/chain.h"
+#include "registry/failure_kinds.h"
 #include "registry/names.h"
 #include "tune/tuner.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "config/chain.h"
 #include "registry/names.h"
 #include "tune/result/bundle.h"
 

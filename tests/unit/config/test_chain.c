@@ -1,5 +1,6 @@
 // The chain alone, with links of the test's own: order, policies, what ends it, what it says when nothing answers.
 #include "config/chain.h"
+#include "hone/policy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -172,6 +173,54 @@ static void a_source_that_is_not_asked_says_why(void **state)
     assert_false(hone_chain_asks(HONE_POLICY_TUNE, HONE_SOURCE_NONE, NULL));
 }
 
+static void every_source_reads_back_from_its_name(void **state)
+{
+    (void)state;
+    hone_source source = HONE_SOURCE_NONE;
+    for (int i = HONE_SOURCE_NONE + 1; i < HONE_SOURCE_COUNT; i++)
+        assert_true(hone_source_by_name(hone_source_name((hone_source)i), &source) && (int)source == i);
+    assert_false(hone_source_by_name("none", &source) || hone_source_by_name("dream", &source));
+    assert_int_equal(source, HONE_SOURCE_HEURISTIC);
+    assert_string_equal(hone_source_name(HONE_SOURCE_NONE), "none");
+    assert_string_equal(hone_source_name(HONE_SOURCE_OVERRIDE), "override");
+    assert_string_equal(hone_source_name((hone_source)57), "unknown source");
+    assert_string_equal(hone_source_name((hone_source)-1), "unknown source");
+}
+
+static void every_source_but_none_is_of_one_kind(void **state)
+{
+    (void)state;
+    for (int i = HONE_SOURCE_NONE; i <= HONE_SOURCE_COUNT; i++) {
+        const hone_source source = (hone_source)i;
+        const int kinds = hone_source_is(source, HONE_LINK_NAMED) + hone_source_is(source, HONE_LINK_DECIDED) +
+                          hone_source_is(source, HONE_LINK_GUESSED);
+        assert_int_equal(kinds, i > HONE_SOURCE_NONE && i < HONE_SOURCE_COUNT);
+    }
+    assert_true(
+        hone_source_is(HONE_SOURCE_LOCK, HONE_LINK_NAMED) && hone_source_is(HONE_SOURCE_STORE, HONE_LINK_DECIDED));
+    assert_true(
+        hone_source_is(HONE_SOURCE_TRANSFER, HONE_LINK_GUESSED) &&
+        hone_source_is(HONE_SOURCE_HEURISTIC, HONE_LINK_GUESSED));
+}
+
+static void every_policy_reads_back_from_its_name(void **state)
+{
+    (void)state;
+    for (int i = HONE_POLICY_DEFAULT; i <= HONE_POLICY_FROZEN; i++) {
+        hone_policy policy = HONE_POLICY_DEFAULT;
+        assert_int_equal(hone_policy_parse(hone_policy_name((hone_policy)i), &policy, NULL), HONE_OK);
+        assert_int_equal(policy, i);
+    }
+    hone_policy policy = HONE_POLICY_FAIL;
+    hone_error err = {0};
+    assert_int_equal(hone_policy_parse("Tune", &policy, &err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(policy, HONE_POLICY_FAIL);
+    assert_non_null(strstr(err.message, "'Tune' is none of: default, tune, heuristic, fail, frozen"));
+    assert_int_equal(hone_policy_parse(NULL, &policy, NULL), HONE_INVALID_ARGUMENT);
+    assert_string_equal(hone_policy_name((hone_policy)57), "unknown policy");
+    assert_string_equal(hone_policy_name((hone_policy)-1), "unknown policy");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +231,9 @@ int main(void)
         cmocka_unit_test(a_link_that_is_not_there_passes),
         cmocka_unit_test(explain_asks_all_but_the_tuner_also_behind_an_answer),
         cmocka_unit_test(a_source_that_is_not_asked_says_why),
+        cmocka_unit_test(every_source_reads_back_from_its_name),
+        cmocka_unit_test(every_source_but_none_is_of_one_kind),
+        cmocka_unit_test(every_policy_reads_back_from_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

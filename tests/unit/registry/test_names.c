@@ -27,33 +27,14 @@ static void every_backend_reads_back_from_its_name(void **state)
     }
 }
 
-static void every_policy_reads_back_from_its_name(void **state)
+static void every_regime_reads_back_from_its_name(void **state)
 {
     (void)state;
-    for (int i = HONE_POLICY_DEFAULT; i <= HONE_POLICY_FROZEN; i++) {
-        hone_policy policy = HONE_POLICY_DEFAULT;
-        assert_int_equal(hone_policy_parse(hone_policy_name((hone_policy)i), &policy, NULL), HONE_OK);
-        assert_int_equal(policy, i);
-    }
-}
-
-static void every_source_failure_and_regime_reads_back_from_its_name(void **state)
-{
-    (void)state;
-    hone_source source = HONE_SOURCE_NONE;
-    hone_failure failure = HONE_FAILURE_NONE;
     hone_regime regime = HONE_WARM;
-    for (int i = HONE_SOURCE_NONE + 1; i < HONE_SOURCE_COUNT; i++)
-        assert_true(hone_source_by_name(hone_source_name((hone_source)i), &source) && (int)source == i);
-    for (int i = HONE_FAILURE_NONE; i < HONE_FAILURE_COUNT; i++)
-        assert_true(hone_failure_by_name(hone_failure_name((hone_failure)i), &failure) && (int)failure == i);
-    for (int i = HONE_WARM; i <= HONE_COLD; i++)
+    for (int i = HONE_WARM; i <= HONE_COLD_STABLE; i++)
         assert_true(hone_regime_by_name(hone_regime_name((hone_regime)i), &regime) && (int)regime == i);
-    assert_false(hone_source_by_name("none", &source) || hone_source_by_name("dream", &source));
-    assert_false(hone_failure_by_name("", &failure) || hone_regime_by_name("Cold", &regime));
-    assert_int_equal(source, HONE_SOURCE_COUNT - 1);
-    assert_int_equal(failure, HONE_FAILURE_COUNT - 1);
-    assert_int_equal(regime, HONE_COLD);
+    assert_false(hone_regime_by_name("Cold", &regime));
+    assert_int_equal(regime, HONE_COLD_STABLE);
 }
 
 static void auto_is_a_platform_of_queries(void **state)
@@ -89,19 +70,7 @@ static void numbers_without_a_name_have_words_too(void **state)
     assert_string_equal(hone_platform_name((hone_platform)57), "unknown platform");
     assert_string_equal(hone_platform_name((hone_platform)-1), "unknown platform");
     assert_string_equal(hone_backend_name((hone_backend)57), "unknown backend");
-    assert_string_equal(hone_source_name((hone_source)57), "unknown source");
-    assert_string_equal(hone_failure_name((hone_failure)57), "unknown failure");
-    assert_string_equal(hone_policy_name((hone_policy)57), "unknown policy");
-}
-
-static void sources_and_failures_are_named_in_order(void **state)
-{
-    (void)state;
-    assert_string_equal(hone_source_name(HONE_SOURCE_NONE), "none");
-    assert_string_equal(hone_source_name(HONE_SOURCE_OVERRIDE), "override");
-    assert_string_equal(hone_source_name(HONE_SOURCE_HEURISTIC), "heuristic");
-    assert_string_equal(hone_failure_name(HONE_FAILURE_UNSUPPORTED), "unsupported");
-    assert_string_equal(hone_failure_name(HONE_FAILURE_TIMEOUT), "timeout");
+    assert_string_equal(hone_regime_name((hone_regime)57), "unknown regime");
 }
 
 static void features_are_written_in_the_order_of_their_bits(void **state)
@@ -130,12 +99,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_platform_reads_back_from_its_name),
         cmocka_unit_test(every_backend_reads_back_from_its_name),
-        cmocka_unit_test(every_policy_reads_back_from_its_name),
-        cmocka_unit_test(every_source_failure_and_regime_reads_back_from_its_name),
+        cmocka_unit_test(every_regime_reads_back_from_its_name),
         cmocka_unit_test(auto_is_a_platform_of_queries),
         cmocka_unit_test(names_are_exact_lower_case_and_a_wrong_one_lists_them),
         cmocka_unit_test(numbers_without_a_name_have_words_too),
-        cmocka_unit_test(sources_and_failures_are_named_in_order),
         cmocka_unit_test(features_are_written_in_the_order_of_their_bits),
         cmocka_unit_test(features_that_do_not_fit_are_cut_and_counted),
     };

@@ -1,5 +1,6 @@
 // Negative results: how long a failure is believed, and of what.
 #include "os/os.h"
+#include "registry/failure_kinds.h"
 #include "tune/contest/failures.h"
 
 #include <setjmp.h>
@@ -39,7 +40,7 @@ static void every_kind_is_believed_for_its_days_and_no_longer(void **state)
     (void)state;
     char measured[24], until[24], expected[24], why[128];
     for (int kind = HONE_FAILURE_NONE + 1; kind < HONE_FAILURE_COUNT; kind++) {
-        double days = hone_failure_days((hone_failure)kind);
+        double days = hone_failure_kind_of((hone_failure)kind)->days;
         assert_true(days >= 1);
         hone_store_measurement fresh = failure_of((hone_failure)kind, measured, 0.99 * days);
         assert_true(stands(&fresh, why));
@@ -51,8 +52,8 @@ static void every_kind_is_believed_for_its_days_and_no_longer(void **state)
         hone_os_format_utc(now() + days * day, expected);
         assert_string_equal(until, expected);
     }
-    assert_true(hone_failure_days(HONE_FAILURE_TIMEOUT) < hone_failure_days(HONE_FAILURE_CRASH));
-    assert_true(hone_failure_days(HONE_FAILURE_CRASH) < hone_failure_days(HONE_FAILURE_WRONG));
+    assert_true(hone_failure_kind_of(HONE_FAILURE_TIMEOUT)->days < hone_failure_kind_of(HONE_FAILURE_CRASH)->days);
+    assert_true(hone_failure_kind_of(HONE_FAILURE_CRASH)->days < hone_failure_kind_of(HONE_FAILURE_WRONG)->days);
 }
 
 static void another_revision_is_another_kernel(void **state)
@@ -105,7 +106,7 @@ static void the_days_in_the_docs_are_those_in_the_code(void **state)
     for (int kind = HONE_FAILURE_NONE + 1; kind < HONE_FAILURE_COUNT; kind++) {
         char begin[40], end[40];
         snprintf(begin, sizeof begin, "\n| `%s` |", hone_failure_name((hone_failure)kind));
-        double days = hone_failure_days((hone_failure)kind);
+        double days = hone_failure_kind_of((hone_failure)kind)->days;
         snprintf(end, sizeof end, "| %g day%s |", days, days == 1 ? "" : "s");
         const char *row = strstr(hone_buffer_string(&page), begin);
         if (row == NULL) fail_msg("docs/tune.md has no row%s", begin);
