@@ -17,7 +17,7 @@ typedef struct cli_names {
     size_t count;
 } cli_names;
 
-// Every option of every command; a command lists the letters that it takes.
+// Every option of every command; a command lists the names of those that it takes.
 typedef struct cli_options {
     bool adjacent, json, stable, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process,
         check, reseal, measurements, dry_run, audit, update, racing;
@@ -36,18 +36,57 @@ typedef struct hone_cli {
     bool progress; // standard error is a terminal
 } hone_cli;
 
+// A verb of a command, "list" of `hone store`. A command's verbs end with a row without a name.
+typedef struct cli_verb {
+    const char *name, *arguments;                 // "get", "CALL|KEY"
+    const char *meaning;                          // one line
+    int (*run)(hone_cli *cli, hone_store *store); // store: NULL but for verbs of `hone store`
+    size_t least;                                 // arguments, the verb among them; with fewer it only says so
+    bool makes;                                   // the store, where it is not there
+} cli_verb;
+
 typedef struct cli_command {
     const char *name;
-    const char *arguments; // "CALL..."
+    const char *arguments; // "CALL..."; NULL: none
     const char *summary;   // one line
-    const char *options;   // names of the options it takes, separated by spaces
-    const char *help;      // the rest of its page
+    const char *options;   // names of the options it takes, separated by spaces; NULL: none
+    const char *help;      // the rest of its page; NULL: nothing
+    const cli_verb *verbs; // NULL: none
     size_t least, most;    // arguments; most 0: any number
     int (*run)(hone_cli *cli);
 } cli_command;
 
+typedef enum cli_option_kind {
+    CLI_FLAG,    // bool
+    CLI_TEXT,    // const char *
+    CLI_SECONDS, // double above 0
+    CLI_PERCENT, // double above 0
+    CLI_NUMBER,  // int64_t from 0
+    CLI_COUNT,   // int64_t from 1
+    CLI_LIST,    // cli_names
+} cli_option_kind;
+
+typedef struct cli_option {
+    const char *name;
+    cli_option_kind kind;
+    size_t offset;     // of its field in cli_options
+    const char *value; // " FILE", as help shows it; "" for a flag
+    const char *meaning;
+} cli_option;
+
+// The tables (commands.c), help in their order.
+enum { CLI_OPTIONS_MAX = 64 };
 extern const cli_command cli_commands[];
 extern const size_t cli_command_count;
+extern const cli_option cli_option_rows[];
+extern const size_t cli_option_count;
+extern const cli_verb cli_record_verbs[], cli_store_verbs[], cli_pack_verbs[];
+
+// NULL: there is none of this name.
+const cli_command *cli_find_command(const char *name);
+bool cli_takes(const cli_command *command, const char *option);
+// The verb that the first argument names; NULL, after saying which there are: it names none.
+const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cli_verb *verbs);
 
 // Set by SIGINT and SIGTERM.
 extern volatile int cli_cancel;

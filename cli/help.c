@@ -59,75 +59,31 @@ static void print_commands(void)
            "Exit: 0 done, 1 the answer is no, 2 wrong use, 3 a failure of the world, 130 interrupted.\n");
 }
 
-static const struct {
-    const char *name, *value, *meaning;
-} options[] = {
-    {"json", "", "one JSON document on standard output"},
-    {"store", " URL", "the store, in place of HONE_STORE"},
-    {"seconds", " N", "at most so long for a call (default 30)"},
-    {"batch-seconds", " N", "at most so long for all calls together: time goes where it saves most"},
-    {"evals", " N", "at most so many candidates (default 500)"},
-    {"patience", " N", "stop after so many candidates without a gain"},
-    {"calls", " N", "the call will be made so often: stop when a step costs more than it saves over them"},
-    {"wait", " N", "at most so many seconds for another process that tunes or measures (default 600)"},
-    {"platform", " NAME", "only kernels of this platform"},
-    {"kernel", " NAME", "only the kernel of this name"},
-    {"cold", "", "measure with the data flushed out of the caches"},
-    {"stable", "", "only what gives the very bits of the default may win, so that results do not change"},
-    {"seed", " N", "of inputs and sampling (default 0)"},
-    {"recorded", "", "the recorded calls, heaviest first"},
-    {"report", " FILE", "write a page to look at in a browser: every config, parameters, the finals"},
-    {"t4", " FILE", "write what was tried of the chosen kernel, or of --kernel, as T4 results; for one call"},
-    {"audit", "", "measure stored choices again; exit 1 when one is not right any more"},
-    {"threshold", " PCT", "with --audit: how much slower than another a choice may be (default 5)"},
-    {"update", "", "with --audit: tune those that are past the threshold anew"},
-    {"fresh", "", "measure again what the store has measured"},
-    {"pack", " DIR", "also the kernels of this pack; may be given several times"},
-    {"racing", "", "stop losers early, and pay run by run"},
-    {"warm", " OTHER...", "begin with the best configs of other recorded spaces"},
-    {"no-store", "", "store nothing"},
-    {"in-process", "", "allow candidates that cannot be isolated to run in this process"},
-    {"list", "", "only show"},
-    {"unproved", "", "also what was matched by operands alone"},
-    {"validate", "", "compare the kernels' signatures"},
-    {"verbose", "", "more lines: every kernel's signature, every entry, times that differ"},
-    {"spec", " FILE", "the key of a canonical text"},
-    {"lock", " FILE", "the lock file, in place of HONE_LOCK"},
-    {"device", " DEVICE", "only choices for this fingerprint; here: this machine's"},
-    {"format", " FORMAT", "hone, ejkernel or tokamax"},
-    {"measurements", "", "export also what decisions rest on"},
-    {"dry-run", "", "only count"},
-    {"check", "", "write nothing: exit 1 when the file and the store differ"},
-    {"reseal", "", "accept lines that were edited by hand"},
-    {"count", "", "how many valid configs"},
-    {"sample", " N", "N valid configs, uniformly"},
-    {"at", " RANK", "the config of this number, from 0"},
-    {"rank", " CONFIG", "the number of this config"},
-    {"neighbours", " CONFIG", "valid configs that differ from it in one parameter"},
-    {"adjacent", "", "with --neighbours: by one step"},
-};
-
-static bool lists(const char *names, const char *name)
+static void print_verbs(const cli_verb *verbs)
 {
-    size_t size = strlen(name);
-    for (const char *at = names; *at != '\0';) {
-        size_t word = strcspn(at, " ");
-        if (word == size && memcmp(at, name, size) == 0) return true;
-        at += word + (at[word] == ' ');
+    for (const cli_verb *verb = verbs; verb->name != NULL; verb++) {
+        char usage[64];
+        snprintf(usage, sizeof usage, "%s %s", verb->name, verb->arguments);
+        printf("  %-18s %s\n", usage, verb->meaning);
     }
-    return false;
 }
 
 static void print_command(const cli_command *command)
 {
-    printf("usage: hone %s [OPTION]... %s\n%s\n", command->name, command->arguments, command->summary);
-    if (command->help[0] != '\0') printf("\n%s\n", command->help);
-    if (command->options[0] != '\0') printf("\n");
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (!lists(command->options, options[i].name)) continue;
+    const char *arguments = command->arguments != NULL ? command->arguments : "";
+    printf("usage: hone %s [OPTION]... %s\n%s\n", command->name, arguments, command->summary);
+    if (command->verbs != NULL) {
+        printf("\n");
+        print_verbs(command->verbs);
+    }
+    if (command->help != NULL) printf("\n%s\n", command->help);
+    if (command->options != NULL) printf("\n");
+    for (size_t i = 0; i < cli_option_count; i++) {
+        const cli_option *option = &cli_option_rows[i];
+        if (!cli_takes(command, option->name)) continue;
         char name[64];
-        snprintf(name, sizeof name, "--%s%s", options[i].name, options[i].value);
-        printf("  %-18s %s\n", name, options[i].meaning);
+        snprintf(name, sizeof name, "--%s%s", option->name, option->value);
+        printf("  %-18s %s\n", name, option->meaning);
     }
 }
 
@@ -142,9 +98,9 @@ int cli_help(hone_cli *cli)
         print_environment();
         return EXIT_DONE;
     }
-    for (size_t i = 0; i < cli_command_count; i++) {
-        if (strcmp(cli_commands[i].name, name) != 0) continue;
-        print_command(&cli_commands[i]);
+    const cli_command *command = cli_find_command(name);
+    if (command != NULL) {
+        print_command(command);
         return EXIT_DONE;
     }
     return cli_usage("there is no command '%s' (hone help lists them)", name);

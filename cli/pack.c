@@ -128,14 +128,33 @@ static int show(listing *all, bool lists)
     return worst == EXIT_DONE && all->refused > 0 ? EXIT_NO : worst;
 }
 
+static int list(hone_cli *cli, hone_store *store)
+{
+    (void)store;
+    listing all = {.cli = cli, .packs = json_array()};
+    return show(&all, true);
+}
+
+static int check(hone_cli *cli, hone_store *store)
+{
+    (void)store;
+    listing all = {.cli = cli, .packs = json_array()};
+    return show(&all, false);
+}
+
+const cli_verb cli_pack_verbs[] = {
+    {"list", "[DIR...]", "packs of HONE_PACK_PATH and those named: every kernel, and why one does not run here", list,
+     1, false},
+    {"check", "DIR...", "reads packs and their files without using them; exit 1 when something is refused", check, 2,
+     false},
+    {0},
+};
+
 int cli_pack(hone_cli *cli)
 {
-    const char *verb = cli->arguments[0];
-    const bool lists = strcmp(verb, "list") == 0, checks = strcmp(verb, "check") == 0;
-    if (!lists && !checks) return cli_usage("there is no pack %s: expected list or check (hone help pack)", verb);
-    if (checks && cli->count < 2) return cli_usage("pack check needs a folder (hone help pack)");
+    const cli_verb *verb = cli_find_verb(cli, "pack", cli_pack_verbs);
+    if (verb == NULL) return EXIT_USAGE;
+    if (cli->count < verb->least) return cli_usage("pack %s needs a folder (hone help pack)", verb->name);
     int status = cli_open(cli, HONE_POLICY_TUNE);
-    if (status != 0) return status;
-    listing all = {.cli = cli, .packs = json_array()};
-    return show(&all, lists);
+    return status != 0 ? status : verb->run(cli, NULL);
 }

@@ -70,8 +70,9 @@ static void list_row(hone_cli *cli, cli_table *table, const json_t *row)
     hone_call_release(&call);
 }
 
-static int list(hone_cli *cli)
+static int list(hone_cli *cli, hone_store *store)
 {
+    (void)store;
     int status;
     if (cli->count > 1) return cli_usage("record list shows all recorded calls and takes no %s", cli->arguments[1]);
     json_t *document = document_of(cli, &status);
@@ -91,15 +92,17 @@ static int list(hone_cli *cli)
     return EXIT_DONE;
 }
 
-static int clear(hone_cli *cli)
+static int clear(hone_cli *cli, hone_store *store)
 {
+    (void)store;
     if (cli->count > 1) return cli_usage("record clear forgets all recorded calls and takes no %s", cli->arguments[1]);
     hone_error err;
     return hone_record_clear(cli->rt, NULL, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }
 
-static int import(hone_cli *cli)
+static int import(hone_cli *cli, hone_store *store)
 {
+    (void)store;
     if (cli->count < 2) return cli_usage("record import needs files (- is standard input)");
     size_t total = 0;
     for (size_t i = 1; i < cli->count; i++) {
@@ -121,8 +124,9 @@ static int import(hone_cli *cli)
     return EXIT_DONE;
 }
 
-static int export(hone_cli *cli)
+static int export(hone_cli *cli, hone_store *store)
 {
+    (void)store;
     int status;
     hone_error err;
     if (cli->count > 2) return cli_usage("record export writes one file (- is standard output)");
@@ -144,19 +148,19 @@ static int export(hone_cli *cli)
     return status;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(hone_cli *cli);
-    bool makes; // the store, where it is not there
-} verbs[] = {{"list", list, false}, {"clear", clear, false}, {"import", import, true}, {"export", export, false}};
+const cli_verb cli_record_verbs[] = {
+    {"list", "", "what was called, how often, and whether it is decided", list, 1, false},
+    {"clear", "", "forgets the recorded calls", clear, 1, false},
+    {"import", "FILE...", "reads record documents, hone's and ejkernel's", import, 1, true},
+    {"export", "[FILE]", "writes one, to a file or, with - or nothing, to standard output", export, 1, false},
+    {0},
+};
 
 int cli_record(hone_cli *cli)
 {
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (strcmp(verbs[i].name, cli->arguments[0]) != 0) continue;
-        if (!verbs[i].makes && cli_lacks_store(cli)) cli->options.store = "none";
-        int status = cli_open(cli, HONE_POLICY_TUNE);
-        return status != 0 ? status : verbs[i].run(cli);
-    }
-    return cli_usage("record %s is no verb; expected list, clear, import or export", cli->arguments[0]);
+    const cli_verb *verb = cli_find_verb(cli, "record", cli_record_verbs);
+    if (verb == NULL) return EXIT_USAGE;
+    if (!verb->makes && cli_lacks_store(cli)) cli->options.store = "none";
+    int status = cli_open(cli, HONE_POLICY_TUNE);
+    return status != 0 ? status : verb->run(cli, NULL);
 }

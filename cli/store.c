@@ -254,38 +254,34 @@ static int verify(hone_cli *cli, hone_store *store)
     return status;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(hone_cli *cli, hone_store *store);
-    size_t least; // arguments, itself among them; with fewer it only says so
-    bool makes;   // the store, where it is not there
-} verbs[] = {
-    {"list", list, 1, false},
-    {"get", get, 2, false},
-    {"put", put, 1, true},
-    {"remove", remove_entries, 2, false},
-    {"stat", stat, 1, false},
-    {"verify", verify, 1, false},
-    {"export", cli_store_export, 2, false},
-    {"import", cli_store_import, 2, true},
-    {"merge", cli_store_merge, 2, true},
-    {"diff", cli_store_diff, 2, false},
-    {"prune", cli_store_prune, 1, false},
+const cli_verb cli_store_verbs[] = {
+    {"list", "", "one line a decision (JSON lines with --json)", list, 1, false},
+    {"get", "CALL|KEY", "one decision with its evidence; exit 1 when there is none", get, 2, false},
+    {"put", "", "one result document on standard input; prints how many once they are durable", put, 1, true},
+    {"remove", "CALL|KEY", "a decision with its measurements", remove_entries, 2, false},
+    {"stat", "", "counts and size", stat, 1, false},
+    {"verify", "", "reads every record, sets the damaged aside and lists them: then exit 1; prune drops them", verify,
+     1, false},
+    {"export", "OUT", "all of it as one file, or as files of a folder; - is standard output", cli_store_export, 2,
+     false},
+    {"import", "FILE...",
+     "files or folders of them, in one transaction: all is stored or nothing; exit 1 when some were refused",
+     cli_store_import, 2, true},
+    {"merge", "URL...", "other stores into this one: the better decision of two stays", cli_store_merge, 2, true},
+    {"diff", "URL|FILE", "choices that differ from another store or a bundle: then exit 1", cli_store_diff, 2, false},
+    {"prune", "", "takes away what no kernel here can serve; --dry-run only counts", cli_store_prune, 1, false},
+    {0},
 };
 
 int cli_store(hone_cli *cli)
 {
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (strcmp(verbs[i].name, cli->arguments[0]) != 0) continue;
-        hone_store *store = NULL;
-        if (cli->count < verbs[i].least) return verbs[i].run(cli, NULL);
-        int status = verbs[i].makes ? 0 : cli_find_store(cli);
-        if (status == 0) status = cli_open_store(cli, &store);
-        if (status == 0) status = verbs[i].run(cli, store);
-        hone_store_close(&store);
-        return status;
-    }
-    return cli_usage(
-        "store %s is no verb; expected list, get, put, remove, stat, verify, export, import, merge, diff or prune",
-        cli->arguments[0]);
+    const cli_verb *verb = cli_find_verb(cli, "store", cli_store_verbs);
+    hone_store *store = NULL;
+    if (verb == NULL) return EXIT_USAGE;
+    if (cli->count < verb->least) return verb->run(cli, NULL);
+    int status = verb->makes ? 0 : cli_find_store(cli);
+    if (status == 0) status = cli_open_store(cli, &store);
+    if (status == 0) status = verb->run(cli, store);
+    hone_store_close(&store);
+    return status;
 }

@@ -9,6 +9,10 @@ _hone_options() {
     hone help "$1" 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p'
 }
 
+_hone_verbs() {
+    hone help "$1" 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'
+}
+
 _hone_algorithms() {
     hone list 2>/dev/null | sed -n 's/^\([a-z0-9_]*\)[@(].*/\1/p'
 }
@@ -38,9 +42,7 @@ _hone() {
         case $command in
         help) words="$(_hone_commands) environment" ;;
         list) words=$(_hone_algorithms) ;;
-        store) [ "$COMP_CWORD" -eq 2 ] && words='list get put remove stat verify export import merge diff prune' ;;
-        pack) [ "$COMP_CWORD" -eq 2 ] && words='list check' ;;
-        record) [ "$COMP_CWORD" -eq 2 ] && words='list clear import export' ;;
+        store | record | pack) [ "$COMP_CWORD" -eq 2 ] && words=$(_hone_verbs "$command") ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -10,14 +10,12 @@ import unittest
 from support import COMMAND, DATA, DONE, NO, NORM, NORM_NEAR, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "explain", "key", "lock", "record", "store", "space",
-            "doctor", "help"]
+            "simulate", "pack", "doctor", "help"]
 
 
 class Help(CommandTest):
     def test_help_lists_every_command(self):
-        out = self.hone("help").out
-        for name in COMMANDS:
-            self.assertRegex(out, rf"(?m)^  {name} ")
+        self.assertEqual(re.findall(r"(?m)^  ([a-z]+) ", self.hone("help").out), COMMANDS)
 
     def test_every_command_has_a_page(self):
         for name in COMMANDS:

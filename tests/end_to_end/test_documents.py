@@ -35,8 +35,11 @@ class Documents(CommandTest):
             self.assertIn(f"Cm {command}", man)
             if command != "help":
                 self.assertIn(f"| `{command}", page)
-            for option in words_of_help(self.hone("help", command).out):
-                self.assertIn(f"Fl -{option[2:]}", man, f"hone {command} {option}")
+            for word in words_of_help(self.hone("help", command).out):
+                if word.startswith("--"):
+                    self.assertIn(f"Fl -{word[2:]}", man, f"hone {command} {word}")
+                else:
+                    self.assertRegex(man, rf"Cm {command} (Cm )?{word}\b|Cm {word}\b", f"hone {command} {word}")
 
     def test_pages_name_every_variable_that_is_read(self):
         man = (ROOT / "docs" / "man" / "hone.1").read_text()
@@ -72,6 +75,8 @@ class Completion(CommandTest):
         self.assertEqual(self.completed("list", "rms"), ["rms_norm"])
         self.assertEqual(self.completed("store", "re"), ["remove"])
         self.assertEqual(self.completed("record", ""), ["list", "clear", "import", "export"])
+        self.assertEqual(self.completed("pack", ""), ["list", "check"])
+        self.assertEqual(self.completed(""), [*words_of_help(self.hone("help").out), "--version", "--help"])
         self.assertIn("portable", self.completed("tune", "--kernel", "p"))
         self.assertIn("environment", self.completed("help", "e"))
         self.assertEqual(self.completed("offline", "x"), [])

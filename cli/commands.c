@@ -1,0 +1,241 @@
+// What the command can do: its commands, and the options that they take. To add a command: a row here, its function in a
+// file of its own, and its line in docs/man/hone.1 and docs/cli.md. Help and completion read these tables.
+#include "base/assert.h"
+#include "cli.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+const cli_command cli_commands[] = {
+    {.name = "devices",
+     .summary = "platforms, their devices and fingerprints, or what is missing",
+     .options = "json",
+     .help = "A platform that cannot run here is shown with the reason and what to install.",
+     .run = cli_devices},
+    {.name = "list",
+     .arguments = "[ALGORITHM]",
+     .summary = "algorithms with their signatures and kernels",
+     .options = "json validate verbose pack",
+     .help = "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.",
+     .most = 1,
+     .run = cli_list},
+    {.name = "tune",
+     .arguments = "CALL...",
+     .summary = "find the fastest correct kernel and config for each call",
+     .options = "json store seconds batch-seconds evals patience calls wait platform kernel cold stable "
+                "seed recorded fresh no-store in-process report t4 audit threshold update pack",
+     .help = "All kernels compete; every candidate runs in a worker process, is verified against the reference and\n"
+             "measured.\n"
+             "peak: share of what this machine can do, measured once a boot: multiply-adds on all threads, or reading\n"
+             "memory; \"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 %\n"
+             "interval; of fewer than six samples, of what they span; - of one.\n"
+             "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
+             "--fresh measures also what the store has measured already, and forgets what failed.\n"
+             "--audit measures stored choices again, of the calls or all, beside their runners-up and the default:\n"
+             "exit 1 when one is past the threshold. Nothing is stored, unless --update tunes those anew.",
+     .run = cli_tune},
+    {.name = "offline",
+     .arguments = "PROGRAM...",
+     .summary = "tune every labelled operation of lowered programs",
+     .options = "json list unproved store seconds batch-seconds evals patience calls wait platform kernel "
+                "cold stable seed fresh no-store",
+     .help = "Reads StableHLO and HLO, as text (with locations: without, there are no labels) and in their binary\n"
+             "forms, plain or gzipped; - is standard input. --list only shows what was found.\n"
+             "--unproved tunes also what was matched by operands alone.\n"
+             "The exit code is 1 when nothing could be tuned.",
+     .least = 1,
+     .run = cli_offline},
+    {.name = "run",
+     .arguments = "CALL",
+     .summary = "run once on made-up inputs and check against the reference",
+     .options = "json store seed pack",
+     .help = "A call that nobody has tuned is tuned first (HONE_POLICY=heuristic: is not).",
+     .least = 1,
+     .most = 1,
+     .run = cli_run},
+    {.name = "bench",
+     .arguments = "CALL...",
+     .summary = "every kernel side by side, interleaved: default, heuristic and chosen",
+     .options = "json store seed seconds wait pack",
+     .help = "Nothing is stored. Kernels run in this process.",
+     .least = 1,
+     .run = cli_bench},
+    {.name = "explain",
+     .arguments = "CALL",
+     .summary = "why a call gets the kernel it gets",
+     .options = "json store pack",
+     .help = "Never tunes. Exit 1 when nothing answers.",
+     .least = 1,
+     .most = 1,
+     .run = cli_explain},
+    {.name = "key",
+     .arguments = "CALL",
+     .summary = "canonical JSON and call key",
+     .options = "json spec",
+     .help = "--spec FILE prints the key of a canonical text (- is standard input).",
+     .most = 1,
+     .run = cli_key},
+    {.name = "lock",
+     .arguments = "[CALL...]",
+     .summary = "pin the stored choices in hone.lock, or see whether they drifted",
+     .options = "json store lock device check reseal",
+     .help = "Writes every choice that the store answers with, or those of the calls and the device that are named;\n"
+             "other lines of the file stay. The file is --lock, else HONE_LOCK, else hone.lock in this folder.\n"
+             "--check writes nothing: exit 1 and a diff where the file and the store differ.\n"
+             "--reseal accepts lines that were edited or merged by hand.",
+     .run = cli_lock},
+    {.name = "record",
+     .arguments = "VERB [FILE...]",
+     .summary = "recorded calls: counts, decided or not",
+     .options = "json store",
+     .help = "Programs record with HONE_RECORD=1.",
+     .verbs = cli_record_verbs,
+     .least = 1,
+     .run = cli_record},
+    {.name = "store",
+     .arguments = "VERB [ARGUMENT...]",
+     .summary = "what is remembered",
+     .options = "json store format device measurements dry-run verbose",
+     .help =
+         "--format is hone (result documents, the default), ejkernel (persistent caches) or tokamax (cache files);\n"
+         "import tells it from the text. --device FINGERPRINT exports one device's decisions, --measurements also\n"
+         "what they rest on. --verbose tells of every entry, and of times that differ.",
+     .verbs = cli_store_verbs,
+     .least = 1,
+     .run = cli_store},
+    {.name = "space",
+     .arguments = "FILE",
+     .summary = "a space in hone's text, Kernel Tuner's T1 JSON, or a recorded one",
+     .options = "json count sample list seed at rank neighbours adjacent",
+     .help =
+         "--count (the default), --sample N configs, --list all of them. --at RANK is one config by its number,\n"
+         "and --rank 'A=1 B=row' the number of one: no config is listed for either. --neighbours 'A=1 B=row' are\n"
+         "the valid configs that differ in one parameter; with --adjacent by one step. FILE may be a cache file of\n"
+         "Kernel Tuner or T4 results, plain or gzipped: its configs are the valid ones. - is standard input.",
+     .least = 1,
+     .most = 1,
+     .run = cli_space},
+    {.name = "simulate",
+     .arguments = "SPACE",
+     .summary = "the tuner against a recorded space",
+     .options = "json seed evals seconds patience racing warm",
+     .help = "SPACE is a cache file of Kernel Tuner or T4 results, plain or gzipped. Shows what the tuner would try,\n"
+             "in its order, and what that would cost. Each config is paid for whole, unless --racing stops losers and\n"
+             "pays run by run.\n"
+             "--warm OTHER... hands on the 8 best configs of each other recorded space.",
+     .least = 1,
+     .run = cli_simulate},
+    {.name = "pack",
+     .arguments = "VERB [DIR...]",
+     .summary = "kernels that come as folders: what they hold, and what is wrong",
+     .options = "json",
+     .help = "A kernel that is refused never runs; the others of its pack do. hone tune --pack DIR tunes with a pack.",
+     .verbs = cli_pack_verbs,
+     .least = 1,
+     .run = cli_pack},
+    {.name = "doctor",
+     .summary = "stores, lock file, clock, governor, libraries: what to do",
+     .options = "json store lock",
+     .help = "Reads every record of the store, and sets damaged ones aside. Exit 1 when a check fails.",
+     .run = cli_doctor},
+    {.name = "help",
+     .arguments = "[COMMAND|environment]",
+     .summary = "this page, a command's page, or the environment variables",
+     .most = 1,
+     .run = cli_help},
+};
+const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
+
+// Options -------------------------------------------------------------------------------------------------------------
+
+#define AT(field) offsetof(cli_options, field)
+const cli_option cli_option_rows[] = {
+    {"json", CLI_FLAG, AT(json), "", "one JSON document on standard output"},
+    {"store", CLI_TEXT, AT(store), " URL", "the store, in place of HONE_STORE"},
+    {"seconds", CLI_SECONDS, AT(seconds), " N", "at most so long for a call (default 30)"},
+    {"batch-seconds", CLI_SECONDS, AT(batch_seconds), " N",
+     "at most so long for all calls together: time goes where it saves most"},
+    {"evals", CLI_COUNT, AT(evals), " N", "at most so many candidates (default 500)"},
+    {"patience", CLI_COUNT, AT(patience), " N", "stop after so many candidates without a gain"},
+    {"calls", CLI_COUNT, AT(calls), " N",
+     "the call will be made so often: stop when a step costs more than it saves over them"},
+    {"wait", CLI_SECONDS, AT(wait), " N",
+     "at most so many seconds for another process that tunes or measures (default 600)"},
+    {"platform", CLI_TEXT, AT(platform), " NAME", "only kernels of this platform"},
+    {"kernel", CLI_TEXT, AT(kernel), " NAME", "only the kernel of this name"},
+    {"cold", CLI_FLAG, AT(cold), "", "measure with the data flushed out of the caches"},
+    {"stable", CLI_FLAG, AT(stable), "",
+     "only what gives the very bits of the default may win, so that results do not change"},
+    {"seed", CLI_NUMBER, AT(seed), " N", "of inputs and sampling (default 0)"},
+    {"recorded", CLI_FLAG, AT(recorded), "", "the recorded calls, heaviest first"},
+    {"report", CLI_TEXT, AT(report), " FILE",
+     "write a page to look at in a browser: every config, parameters, the finals"},
+    {"t4", CLI_TEXT, AT(t4), " FILE",
+     "write what was tried of the chosen kernel, or of --kernel, as T4 results; for one call"},
+    {"audit", CLI_FLAG, AT(audit), "", "measure stored choices again; exit 1 when one is not right any more"},
+    {"threshold", CLI_PERCENT, AT(threshold), " PCT",
+     "with --audit: how much slower than another a choice may be (default 5)"},
+    {"update", CLI_FLAG, AT(update), "", "with --audit: tune those that are past the threshold anew"},
+    {"fresh", CLI_FLAG, AT(fresh), "", "measure again what the store has measured"},
+    {"pack", CLI_LIST, AT(packs), " DIR", "also the kernels of this pack; may be given several times"},
+    {"racing", CLI_FLAG, AT(racing), "", "stop losers early, and pay run by run"},
+    {"warm", CLI_LIST, AT(warm), " OTHER...", "begin with the best configs of other recorded spaces"},
+    {"no-store", CLI_FLAG, AT(no_store), "", "store nothing"},
+    {"in-process", CLI_FLAG, AT(in_process), "", "allow candidates that cannot be isolated to run in this process"},
+    {"list", CLI_FLAG, AT(list), "", "only show"},
+    {"unproved", CLI_FLAG, AT(unproved), "", "also what was matched by operands alone"},
+    {"validate", CLI_FLAG, AT(validate), "", "compare the kernels' signatures"},
+    {"verbose", CLI_FLAG, AT(verbose), "", "more lines: every kernel's signature, every entry, times that differ"},
+    {"spec", CLI_TEXT, AT(spec), " FILE", "the key of a canonical text"},
+    {"lock", CLI_TEXT, AT(lock), " FILE", "the lock file, in place of HONE_LOCK"},
+    {"device", CLI_TEXT, AT(device), " DEVICE", "only choices for this fingerprint; here: this machine's"},
+    {"format", CLI_TEXT, AT(format), " FORMAT", "hone, ejkernel or tokamax"},
+    {"measurements", CLI_FLAG, AT(measurements), "", "export also what decisions rest on"},
+    {"dry-run", CLI_FLAG, AT(dry_run), "", "only count"},
+    {"check", CLI_FLAG, AT(check), "", "write nothing: exit 1 when the file and the store differ"},
+    {"reseal", CLI_FLAG, AT(reseal), "", "accept lines that were edited by hand"},
+    {"count", CLI_FLAG, AT(count), "", "how many valid configs"},
+    {"sample", CLI_NUMBER, AT(sample), " N", "N valid configs, uniformly"},
+    {"at", CLI_TEXT, AT(at), " RANK", "the config of this number, from 0"},
+    {"rank", CLI_TEXT, AT(rank), " CONFIG", "the number of this config"},
+    {"neighbours", CLI_TEXT, AT(neighbours), " CONFIG", "valid configs that differ from it in one parameter"},
+    {"adjacent", CLI_FLAG, AT(adjacent), "", "with --neighbours: by one step"},
+};
+static_assert(sizeof cli_option_rows / sizeof cli_option_rows[0] <= CLI_OPTIONS_MAX, "getopt's table has their room");
+const size_t cli_option_count = sizeof cli_option_rows / sizeof cli_option_rows[0];
+
+// Finding -------------------------------------------------------------------------------------------------------------
+
+const cli_command *cli_find_command(const char *name)
+{
+    for (size_t i = 0; i < cli_command_count; i++)
+        if (strcmp(cli_commands[i].name, name) == 0) return &cli_commands[i];
+    return NULL;
+}
+
+bool cli_takes(const cli_command *command, const char *option)
+{
+    size_t size = strlen(option);
+    for (const char *at = command->options; at != NULL && *at != '\0';) {
+        size_t word = strcspn(at, " ");
+        if (word == size && memcmp(at, option, size) == 0) return true;
+        at += word + (at[word] == ' ');
+    }
+    return false;
+}
+
+const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cli_verb *verbs)
+{
+    char known[256] = "";
+    size_t used = 0;
+    for (const cli_verb *verb = verbs; verb->name != NULL; verb++) {
+        if (strcmp(verb->name, cli->arguments[0]) == 0) return verb;
+        const char *between = verb == verbs ? "" : verb[1].name != NULL ? ", " : " or ";
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", between, verb->name);
+        hone_assert(used < sizeof known);
+    }
+    (void)cli_usage("unknown verb %s of %s: expected %s (hone help %s)", cli->arguments[0], command, known, command);
+    return NULL;
+}
