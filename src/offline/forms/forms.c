@@ -1,20 +1,18 @@
-// The table of forms, and how one is told from another: by bytes that it begins with, or by what stands in its text.
+// The table of forms, and how one is told from another: by bytes that it begins with, or by what stands in its text. To
+// add a form: a row of `forms` at the place where it is asked for, how its bytes are told, and a reader in a file of its
+// own.
 #include "offline/forms/forms.h"
 
 #include "base/error.h"
 #include "base/gzip.h"
 #include "offline/forms/bytecode.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static const char where[] = "offline.read";
 
 enum { UNPACKED_MAX_SIZE = 1 << 30, WRAPPINGS_MAX = 4 };
-
-static const hone_form stablehlo_text = {"stablehlo", "StableHLO text", true, hone_stablehlo_read};
-static const hone_form hlo_text = {"hlo", "HLO text", true, hone_hlo_read};
-static const hone_form mlir_bytecode = {"stablehlo", "MLIR bytecode", false, hone_bytecode_read};
-static const hone_form portable_artifact = {"stablehlo", "StableHLO portable artifact", false, hone_bytecode_read};
-static const hone_form jax_export = {"stablehlo", "jax.export blob", false, hone_bytecode_read};
-static const hone_form hlo_proto = {"hlo", "HLO proto", false, hone_hlo_proto_read};
 
 // What begins with bytes of its own and is no program, or not one that can be read.
 typedef struct magic {
@@ -67,40 +65,95 @@ static bool starts_with(hone_view text, const char *start)
     return text.size >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
 }
 
-// Pieces of programs are told by what stands in them. NULL: a text of neither kind.
-static const hone_form *find_text_form(hone_view text)
-{
-    static const char *const stablehlo[] = {"module", "#loc", "func.func", "builtin.module", "\"builtin.module\"",
-                                            "#map"};
-    hone_view line = first_line(text);
-    if (hone_graph_is_hlo_head(line)) return &hlo_text;
-    for (size_t i = 0; i < sizeof stablehlo / sizeof stablehlo[0]; i++)
-        if (starts_with(line, stablehlo[i])) return &stablehlo_text;
-    if (find_text(text, "stablehlo.") != NULL || find_text(text, "func.func") != NULL) return &stablehlo_text;
-    return find_text(text, "metadata={") != NULL ? &hlo_text : NULL;
-}
+// How bytes are told ------------------------------------------------------------------------------------------------
 
-// Bytecode by itself or in a blob, which out->bytes is narrowed to. NULL: it is none.
-static const hone_form *find_bytecode_form(hone_program_bytes *out)
+static bool is_portable_artifact(hone_program_bytes *program)
 {
     uint64_t version;
     hone_view producer;
-    if (hone_bytecode_head(out->bytes, &version, &producer))
-        return starts_with(producer, "StableHLO_v") ? &portable_artifact : &mlir_bytecode;
-    bool cut;
-    hone_view module = hone_jax_export_module(out->bytes, &cut);
-    if (module.size == 0) return NULL;
-    out->bytes = module;
-    out->cut |= cut;
-    return &jax_export;
+    return hone_bytecode_head(program->bytes, &version, &producer) && starts_with(producer, "StableHLO_v");
 }
 
-static const hone_form *find_form(hone_program_bytes *out)
+static bool is_mlir_bytecode(hone_program_bytes *program)
 {
-    const hone_form *found = find_bytecode_form(out);
-    if (found != NULL) return found;
-    if (hone_hlo_proto_module(out->bytes).size > 0) return &hlo_proto;
-    return is_binary(out->bytes) ? NULL : find_text_form(out->bytes);
+    uint64_t version;
+    hone_view producer;
+    return hone_bytecode_head(program->bytes, &version, &producer);
+}
+
+// The bytes are narrowed to the bytecode that the blob holds.
+static bool is_jax_export(hone_program_bytes *program)
+{
+    bool cut;
+    hone_view module = hone_jax_export_module(program->bytes, &cut);
+    if (module.size == 0) return false;
+    program->bytes = module;
+    program->cut |= cut;
+    return true;
+}
+
+static bool is_hlo_proto(hone_program_bytes *program)
+{
+    return hone_hlo_proto_module(program->bytes).size > 0;
+}
+
+static bool is_hlo_text(hone_program_bytes *program)
+{
+    return !is_binary(program->bytes) && hone_graph_is_hlo_head(first_line(program->bytes));
+}
+
+static bool is_stablehlo_text(hone_program_bytes *program)
+{
+    static const char *const heads[] = {"module", "#loc", "func.func", "builtin.module", "\"builtin.module\"", "#map"};
+    if (is_binary(program->bytes)) return false;
+    hone_view line = first_line(program->bytes);
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        if (starts_with(line, heads[i])) return true;
+    return find_text(program->bytes, "stablehlo.") != NULL || find_text(program->bytes, "func.func") != NULL;
+}
+
+// Pieces of programs have no head, and are told by what stands in them.
+static bool is_piece_of_hlo_text(hone_program_bytes *program)
+{
+    return !is_binary(program->bytes) && find_text(program->bytes, "metadata={") != NULL;
+}
+
+// The first row whose question is answered with yes. Bytes with a head of their own come first; a piece of a program,
+// which has none, is asked for last.
+static const struct {
+    bool (*is)(hone_program_bytes *program);
+    hone_form form;
+} forms[] = {
+    {is_portable_artifact, {"stablehlo", "StableHLO portable artifact", false, hone_bytecode_read}},
+    {is_mlir_bytecode, {"stablehlo", "MLIR bytecode", false, hone_bytecode_read}},
+    {is_jax_export, {"stablehlo", "jax.export blob", false, hone_bytecode_read}},
+    {is_hlo_proto, {"hlo", "HLO proto", false, hone_hlo_proto_read}},
+    {is_hlo_text, {"hlo", "HLO text", true, hone_hlo_read}},
+    {is_stablehlo_text, {"stablehlo", "StableHLO text", true, hone_stablehlo_read}},
+    {is_piece_of_hlo_text, {"hlo", "HLO text", true, hone_hlo_read}},
+};
+enum { FORM_COUNT = sizeof forms / sizeof forms[0] };
+
+// NULL: none of them.
+static const hone_form *find_form(hone_program_bytes *program)
+{
+    for (size_t i = 0; i < FORM_COUNT; i++)
+        if (forms[i].is(program)) return &forms[i].form;
+    return NULL;
+}
+
+// The names of the forms, each once.
+static void list_forms(char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < FORM_COUNT && used < size; i++) {
+        const char *name = forms[i].form.name;
+        size_t before = 0;
+        while (before < i && strcmp(forms[before].form.name, name) != 0)
+            before++;
+        if (before == i) used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+    }
 }
 
 // Newer bytecode is laid out in a way that nobody here knows; so are newer major versions of portable artifacts.
@@ -201,9 +254,7 @@ hone_status hone_program_open(
         return hone_fail(err, HONE_UNSUPPORTED, where, "%s is larger than 4 GiB, which is not read", name);
     out->form = find_form(out);
     if (out->form != NULL) return check_version(name, out, err);
-    return hone_fail(
-        err, HONE_CORRUPT, where,
-        "%s is none of the forms that a lowered program has: StableHLO text, MLIR bytecode, portable artifact, "
-        "jax.export blob, HLO text, HLO proto",
-        name);
+    char known[256];
+    list_forms(known, sizeof known);
+    return hone_fail(err, HONE_CORRUPT, where, "%s is none of the forms that a lowered program has: %s", name, known);
 }
