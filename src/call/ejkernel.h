@@ -41,8 +41,8 @@ typedef struct hone_ejkernel_extra {
 // Appends ejkernel's text of a call of hone's: hone's parameters under their names, and what the operation has beyond
 // them at ejkernel's defaults (platform null, precision "Precision.DEFAULT" ...).
 //   operation  "flash_attention@v2"
-//   extras     stand in place of what the call or the table says, for example {"platform", "\"xla\""}; may be NULL
-// Returns: HONE_OK; HONE_NOT_FOUND for an operation that the table does not have; HONE_UNSUPPORTED when the call has a
+//   extras     stand in place of what the call or the row says, for example {"platform", "\"xla\""}; may be NULL
+// Returns: HONE_OK; HONE_NOT_FOUND for an operation that has no row in foreign.c; HONE_UNSUPPORTED when the call has a
 // parameter that the operation lacks.
 hone_status hone_ejkernel_call_text(
     const char *operation,

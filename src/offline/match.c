@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "call/ejkernel.h"
+#include "call/tokamax.h"
 #include "offline/operands.h"
 #include "offline/prove.h"
-#include "offline/tokamax.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "call/ejkernel.h"
+#include "call/foreign.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -142,30 +143,19 @@ static void add_free(proof *p)
     p->free_count = p->dimension_count;
 }
 
-// What ejkernel's callers say that hone's signatures do not have, by operation and by how often.
-static const struct {
-    const char *operation; // "" for all
-    const char *name, *json;
-} extra_choices[] = {
-    {"", "platform", "\"pallas\""},
-    {"", "platform", "\"triton\""},
-    {"", "platform", "\"cuda\""},
-    {"", "platform", "\"auto\""},
-    {"flash_attention@", "precision", "null"},
-    {"flash_attention@", "precision", "\"Precision.HIGHEST\""},
-    {"flash_attention@", "logits_dtype", "{\"__callable_obj__\":\"builtins.type\"}"},
-    {"attention@", "dtype", "{\"__callable_obj__\":\"builtins.type\"}"},
-    {"attention@", "softmax_dtype", "{\"__callable_obj__\":\"jax._src.numpy.scalar_types._ScalarMeta\"}"},
-};
-
+// What ejkernel's callers say that hone's signatures do not have, likeliest first: a platform, and what the operation's
+// row says.
 static void add_extras(proof *p)
 {
-    dimension *d = NULL;
-    for (size_t i = 0; i < sizeof extra_choices / sizeof extra_choices[0]; i++) {
-        const char *operation = extra_choices[i].operation, *name = extra_choices[i].name;
-        if (strncmp(p->operation, operation, strlen(operation)) != 0) continue;
+    static const char *const platforms[] = {"\"pallas\"", "\"triton\"", "\"cuda\"", "\"auto\""};
+    const hone_foreign_operation *o = hone_foreign_find(HONE_FOREIGN_EJKERNEL, hone_view_of(p->operation));
+    dimension *d = add_dimension(p, SIZE_MAX, "platform");
+    for (size_t i = 0; d != NULL && i < sizeof platforms / sizeof platforms[0]; i++)
+        add_extra(p, d, platforms[i]);
+    for (size_t i = 0; o != NULL && i < sizeof o->often / sizeof *o->often && o->often[i].theirs != NULL; i++) {
+        const char *name = o->often[i].theirs;
         if (d == NULL || strcmp(d->extra, name) != 0) d = add_dimension(p, SIZE_MAX, name);
-        if (d != NULL) add_extra(p, d, extra_choices[i].json);
+        if (d != NULL) add_extra(p, d, o->often[i].json);
     }
 }
 

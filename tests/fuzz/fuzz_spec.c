@@ -1,16 +1,17 @@
 // Call specs, hone's and ejkernel's: what is accepted writes a spec that reads back to the same key.
 #include "call/ejkernel.h"
+#include "call/foreign.h"
 #include "two_parts.h"
 
 // ejkernel's text of the call is a spec too: it reads back to the same call.
 static void check_ejkernel(hone_signature *signature, const hone_call *call)
 {
-    static const char *const operations[] = {"flash_attention@v2", "mean_pooling@v0", "rwkv4@v0"};
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    for (size_t i = 0; i < hone_foreign_operation_count; i++) {
+        const char *operation = hone_foreign_operations[i].name;
         hone_buffer text;
         hone_call *again = NULL;
         hone_buffer_init(&text, hone_allocator_system());
-        if (hone_ejkernel_call_text(operations[i], call, NULL, 0, &text, NULL) == HONE_OK &&
+        if (hone_ejkernel_call_text(operation, call, NULL, 0, &text, NULL) == HONE_OK &&
             hone_call_from_spec(hone_allocator_system(), signature, text.data, text.size, &again, NULL) == HONE_OK) {
             if (strcmp(hone_call_key(again), hone_call_key(call)) != 0) abort();
             hone_call_release(&again);

@@ -1,6 +1,6 @@
-// What a label of tokamax says of its call, in hone's words.
-#ifndef HONE_OFFLINE_TOKAMAX_H
-#define HONE_OFFLINE_TOKAMAX_H
+// What tokamax's arguments say, as a call of hone's.
+#ifndef HONE_CALL_TOKAMAX_H
+#define HONE_CALL_TOKAMAX_H
 
 #include "base/buffer.h"
 #include "base/json.h"
@@ -12,5 +12,4 @@
 //   out_algorithm  hone's algorithm; NULL when it has none for the operation
 // False: hone cannot take it; out then holds the reason, empty where there is no algorithm.
 bool hone_tokamax_call(hone_view operation, const json_t *payload, const char **out_algorithm, hone_buffer *out);
-
 #endif
