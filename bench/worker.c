@@ -2,7 +2,7 @@
 // candidate pays that has killed or harmed the one before.
 #include "bench.h"
 
-#include "tune/isolate/seat.h"
+#include "tune/isolate/sandbox.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 enum { ROUNDS = 101 };
 
 typedef struct ground {
-    hone_worker_pool *pool;
+    hone_workers *pool;
     bool again; // end the worker after each question
 } ground;
 
@@ -21,14 +21,14 @@ static int ask(void *ctx, uint64_t count)
         hone_process process;
         int signal_number, exit_code;
         hone_error err;
-        if (hone_worker_pool_take(g->pool, &process, &err) != HONE_OK) {
+        if (hone_workers_take(g->pool, &process, &err) != HONE_OK) {
             fprintf(stderr, "bench_worker: %s\n", err.message);
             return 1;
         }
         if (g->again)
             hone_process_kill(&process, &signal_number, &exit_code);
         else
-            hone_worker_pool_give(g->pool, &process);
+            hone_workers_give(g->pool, &process);
     }
     return 0;
 }
@@ -54,12 +54,12 @@ int main(void)
     hone_allocator allocator = hone_allocator_system();
     hone_error err;
     ground g = {0};
-    if (hone_worker_pool_create(&allocator, NULL, &g.pool, &err) != HONE_OK) {
+    if (hone_workers_create(&allocator, NULL, &g.pool, &err) != HONE_OK) {
         fprintf(stderr, "bench_worker: %s\n", err.message);
         return 1;
     }
     int failed = measure(&g, false, "worker: a question to one that lives", NULL) ||
                  measure(&g, true, "worker: a new one, and its end", NULL);
-    hone_worker_pool_destroy(&g.pool);
+    hone_workers_destroy(&g.pool);
     return failed;
 }

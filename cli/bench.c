@@ -153,15 +153,15 @@ static int measure_in_turn(bench_field *field)
 {
     hone_cli *cli = field->cli;
     hone_tune_options options;
-    hone_turn turn;
+    hone_permit permit;
     hone_error err;
     cli_tune_options(cli, &options);
-    const hone_turn_environment environment = hone_runtime_turn_environment(cli->rt);
-    hone_status status = hone_turn_begin_device(&turn, &environment, field->device, field->call, &options, &err);
+    const hone_permit_environment environment = hone_runtime_permit_environment(cli->rt);
+    hone_status status = hone_permit_begin_device(&permit, &environment, field->device, field->call, &options, &err);
     cli_progress_end(cli);
     if (status != HONE_OK) return cli_fail(&err);
     measure(field, cli->options.seconds > 0 ? cli->options.seconds : 3);
-    hone_turn_end_measuring(&turn);
+    hone_permit_end_measuring(&permit);
     return 0;
 }
 

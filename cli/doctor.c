@@ -2,7 +2,7 @@
 #include "doctor.h"
 
 #include "os/os.h"
-#include "tune/isolate/seat.h"
+#include "tune/isolate/sandbox.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,17 +36,17 @@ static void check_worker(hone_cli *cli, cli_check *out)
 {
     (void)cli;
     hone_allocator allocator = hone_allocator_system();
-    hone_worker_pool *pool = NULL;
+    hone_workers *pool = NULL;
     char path[4096];
     hone_error err;
     hone_process worker;
-    out->ok = hone_worker_pool_create(&allocator, NULL, &pool, &err) == HONE_OK &&
-              hone_worker_pool_program(pool, path, sizeof path, &err) == HONE_OK &&
-              hone_worker_pool_take(pool, &worker, &err) == HONE_OK;
-    if (out->ok) hone_worker_pool_give(pool, &worker);
+    out->ok = hone_workers_create(&allocator, NULL, &pool, &err) == HONE_OK &&
+              hone_workers_program(pool, path, sizeof path, &err) == HONE_OK &&
+              hone_workers_take(pool, &worker, &err) == HONE_OK;
+    if (out->ok) hone_workers_give(pool, &worker);
     snprintf(out->detail, sizeof out->detail, "%.390s", out->ok ? path : err.message);
     out->advice = out->ok ? NULL : "install it beside the library (libexec/hone), or set HONE_WORKER to its path";
-    hone_worker_pool_destroy(&pool);
+    hone_workers_destroy(&pool);
 }
 
 static void check_platforms(hone_cli *cli, cli_check *out)

@@ -81,12 +81,12 @@ static hone_status add_row(collecting *c, size_t evaluation, const json_t *tried
     return HONE_OK;
 }
 
-static hone_status collect(collecting *c, const json_t *trail, const char *kernel, hone_error *err)
+static hone_status collect(collecting *c, const json_t *history, const char *kernel, hone_error *err)
 {
     hone_status status = HONE_OK;
     double before = 0;
-    const json_t *all = json_object_get(trail, "evaluations");
-    c->finals = json_object_get(trail, "finals");
+    const json_t *all = json_object_get(history, "evaluations");
+    c->finals = json_object_get(history, "finals");
     for (size_t i = 0; i < json_array_size(all) && status == HONE_OK; i++) {
         const json_t *tried = json_array_get(all, i);
         double at = number(tried, "at");
@@ -104,21 +104,21 @@ hone_status hone_result_t4(
     hone_buffer *out,
     hone_error *err)
 {
-    const char *trail_text = result->entries[index].trail;
-    if (!trail_text[0])
+    const char *text = result->entries[index].history;
+    if (!text[0])
         return hone_fail(
             err, HONE_NOT_FOUND, where,
             "%s: the answer was there already and nothing was measured: --fresh measures again",
             result->entries[index].call);
-    json_t *trail = NULL;
+    json_t *history = NULL;
     collecting c = {.arena = {.allocator = result->allocator}, .space = space};
-    hone_status status = hone_json_parse(trail_text, strlen(trail_text), &trail, err);
-    if (status == HONE_OK) status = collect(&c, trail, kernel, err);
+    hone_status status = hone_json_parse(text, strlen(text), &history, err);
+    if (status == HONE_OK) status = collect(&c, history, kernel, err);
     if (status == HONE_OK && c.count == 0)
         status = hone_fail(err, HONE_NOT_FOUND, where, "no config of kernel %s was tried", kernel);
     if (status == HONE_OK) hone_recorded_write_t4(space, c.rows, c.count, out);
     if (status == HONE_OK && out->failed) status = hone_fail_memory(err, where);
-    json_decref(trail);
+    json_decref(history);
     hone_free(&c.arena.allocator, c.rows);
     hone_arena_destroy(&c.arena);
     return status;

@@ -63,7 +63,7 @@ static void close_outside(hone_runtime *rt)
         if (hone_record_flush(rt, &err) != HONE_OK)
             hone_log_write(&rt->log, HONE_LOG_WARNING, "the recorded calls were not written: %s", err.message);
     }
-    hone_worker_pool_destroy(&rt->workers);
+    hone_workers_destroy(&rt->workers);
     hone_zygote_stop(&rt->zygote);
     hone_store_close(&rt->store.store);
     hone_store_close(&rt->system_store.store);
@@ -72,7 +72,7 @@ static void close_outside(hone_runtime *rt)
 static void destroy(hone_runtime *rt)
 {
     hone_allocator allocator = rt->allocator;
-    hone_worker_pool_destroy(&rt->workers);
+    hone_workers_destroy(&rt->workers);
     hone_zygote_stop(&rt->zygote);
     hone_store_close(&rt->store.store);
     hone_store_close(&rt->system_store.store);

@@ -156,10 +156,10 @@ static float *part_of_product(const hone_features *features, const hone_space_pa
     return part;
 }
 
-static bool add_product(hone_features *features, const hone_pool *pool, size_t column, size_t other)
+static bool add_product(hone_features *features, const hone_config_table *table, size_t column, size_t other)
 {
-    const hone_space_parameter *parameters = pool->bound->space->parameters;
-    const hone_space_parameter *a = &parameters[pool->parameters[column]], *b = &parameters[pool->parameters[other]];
+    const hone_space_parameter *parameters = table->bound->space->parameters;
+    const hone_space_parameter *a = &parameters[table->parameters[column]], *b = &parameters[table->parameters[other]];
     double low, range = log_range(a, &low) + log_range(b, &low);
     size_t i = features->count++;
     features->of_column[i] = (uint8_t)column;
@@ -169,49 +169,49 @@ static bool add_product(hone_features *features, const hone_pool *pool, size_t c
     return features->of_position[i] != NULL && features->of_other_position[i] != NULL;
 }
 
-static bool add_products(hone_features *features, const hone_pool *pool)
+static bool add_products(hone_features *features, const hone_config_table *table)
 {
     bool made = true;
-    const hone_space_parameter *parameters = pool->bound->space->parameters;
+    const hone_space_parameter *parameters = table->bound->space->parameters;
     size_t most = features->count + HONE_FEATURES_PAIRS;
     if (most > HONE_FEATURES_MOST) most = HONE_FEATURES_MOST;
-    for (size_t i = 0; i < pool->columns; i++)
-        for (size_t j = i + 1; j < pool->columns && made && features->count < most; j++) {
-            const hone_space_parameter *a = &parameters[pool->parameters[i]], *b = &parameters[pool->parameters[j]];
+    for (size_t i = 0; i < table->columns; i++)
+        for (size_t j = i + 1; j < table->columns && made && features->count < most; j++) {
+            const hone_space_parameter *a = &parameters[table->parameters[i]], *b = &parameters[table->parameters[j]];
             if (differ_in_one_letter(a->name, b->name) && is_size(a) && is_size(b))
-                made = add_product(features, pool, i, j);
+                made = add_product(features, table, i, j);
         }
     return made;
 }
 
 // All of them ---------------------------------------------------------------------------------------------------------
 
-static bool add_all(hone_features *features, const hone_pool *pool)
+static bool add_all(hone_features *features, const hone_config_table *table)
 {
-    const hone_space_parameter *parameters = pool->bound->space->parameters;
+    const hone_space_parameter *parameters = table->bound->space->parameters;
     bool made = true;
-    for (size_t i = 0; i < pool->columns && made; i++) {
-        const hone_space_parameter *parameter = &parameters[pool->parameters[i]];
+    for (size_t i = 0; i < table->columns && made; i++) {
+        const hone_space_parameter *parameter = &parameters[table->parameters[i]];
         features->is_ordered[i] = parameter->count > 2 && is_numeric(parameter) && !is_code(parameter);
         made = add(features, parameter, i, fill_column);
     }
-    for (size_t i = 0; i < pool->columns && made; i++) {
-        const hone_space_parameter *parameter = &parameters[pool->parameters[i]];
+    for (size_t i = 0; i < table->columns && made; i++) {
+        const hone_space_parameter *parameter = &parameters[table->parameters[i]];
         if (has_twos(parameter))
             made = add(features, parameter, i, fill_twos) && add(features, parameter, i, fill_powers);
     }
-    for (size_t i = 0; i < pool->columns && made; i++)
-        made = add_codes(features, &parameters[pool->parameters[i]], i);
+    for (size_t i = 0; i < table->columns && made; i++)
+        made = add_codes(features, &parameters[table->parameters[i]], i);
     features->single = features->count;
-    return made && add_products(features, pool);
+    return made && add_products(features, table);
 }
 
 hone_status hone_features_init(
-    hone_features *features, const hone_allocator *allocator, const hone_pool *pool, hone_error *err)
+    hone_features *features, const hone_allocator *allocator, const hone_config_table *table, hone_error *err)
 {
-    *features = (hone_features){.allocator = *allocator, .columns = pool->columns};
-    if (!add_all(features, pool)) return hone_fail_memory(err, where);
-    return hone_features_update(features, pool, err);
+    *features = (hone_features){.allocator = *allocator, .columns = table->columns};
+    if (!add_all(features, table)) return hone_fail_memory(err, where);
+    return hone_features_update(features, table, err);
 }
 
 void hone_features_deinit(hone_features *features)
@@ -231,16 +231,16 @@ static float value_of(const hone_features *features, size_t feature, const uint1
     return others == NULL ? value : value + others[positions[features->of_other[feature]]];
 }
 
-hone_status hone_features_update(hone_features *features, const hone_pool *pool, hone_error *err)
+hone_status hone_features_update(hone_features *features, const hone_config_table *table, hone_error *err)
 {
-    for (size_t i = 0; i < features->count && pool->count > features->capacity; i++) {
-        float *values = hone_resize(&features->allocator, features->values[i], pool->capacity * sizeof *values);
+    for (size_t i = 0; i < features->count && table->count > features->capacity; i++) {
+        float *values = hone_resize(&features->allocator, features->values[i], table->capacity * sizeof *values);
         if (values == NULL) return hone_fail_memory(err, where);
         features->values[i] = values;
     }
-    if (pool->count > features->capacity) features->capacity = pool->capacity;
-    for (; features->rows < pool->count; features->rows++) {
-        const uint16_t *positions = hone_pool_row(pool, (uint32_t)features->rows);
+    if (table->count > features->capacity) features->capacity = table->capacity;
+    for (; features->rows < table->count; features->rows++) {
+        const uint16_t *positions = hone_config_table_row(table, (uint32_t)features->rows);
         for (size_t i = 0; i < features->count; i++)
             features->values[i][features->rows] = value_of(features, i, positions);
     }

@@ -3,7 +3,7 @@
 // a node tries every feature, and sums and differences of columns, each with one random threshold between its least and
 // its most value, and takes the split that tells the targets apart best. Leaves hold one lesson, or equal ones.
 //
-// The trees are not kept: growing one sorts all rows of the pool into its leaves at once, so that a guess for each row
+// The trees are not kept: growing one sorts all rows of the table into its leaves at once, so that a guess for each row
 // is there when the tree is grown. A row's prediction is the mean of the trees' guesses and its doubt their deviation;
 // the row of the lowest confidence bound is chosen, with a random number of deviations, so that steps differ in how far
 // they venture.
@@ -330,16 +330,16 @@ static void find_bounds(const hone_forest *forest, size_t first, size_t count, f
     }
 }
 
-uint32_t hone_forest_choose(const hone_forest *forest, const hone_pool *pool, uint64_t *random)
+uint32_t hone_forest_choose(const hone_forest *forest, const hone_config_table *table, uint64_t *random)
 {
     float bounds[BLOCK], least = INFINITY;
-    uint32_t best = HONE_POOL_NONE;
+    uint32_t best = HONE_TABLE_NONE;
     float deviations = (float)(-mean_deviations * log(hone_random_unit(random)));
-    for (size_t first = 0; first < pool->count; first += BLOCK) {
-        size_t count = pool->count - first < BLOCK ? pool->count - first : BLOCK;
+    for (size_t first = 0; first < table->count; first += BLOCK) {
+        size_t count = table->count - first < BLOCK ? table->count - first : BLOCK;
         find_bounds(forest, first, count, deviations, bounds);
         for (size_t j = 0; j < count; j++)
-            if (bounds[j] < least && !pool->taken[first + j]) {
+            if (bounds[j] < least && !table->taken[first + j]) {
                 least = bounds[j];
                 best = (uint32_t)(first + j);
             }

@@ -1,4 +1,4 @@
-// Extremely randomised trees (Geurts, Ernst, Wehenkel 2006) that guess every row of a pool: good at steps and at what
+// Extremely randomised trees (Geurts, Ernst, Wehenkel 2006) that guess every row of a table: good at steps and at what
 // parameters do together, once there are enough results.
 #ifndef HONE_SEARCH_FOREST_H
 #define HONE_SEARCH_FOREST_H
@@ -37,6 +37,6 @@ void hone_forest_fit(
     size_t count,
     uint64_t *random);
 // The row that is not taken with the lowest bound: the trees' mean less a random number of their deviations.
-uint32_t hone_forest_choose(const hone_forest *forest, const hone_pool *pool, uint64_t *random);
+uint32_t hone_forest_choose(const hone_forest *forest, const hone_config_table *table, uint64_t *random);
 
 #endif

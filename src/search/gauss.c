@@ -227,9 +227,9 @@ static const float *part_of_product(
 }
 
 static void covariances_of(
-    hone_gauss *g, const hone_features *features, const hone_pool *pool, uint32_t row, float *restrict out)
+    hone_gauss *g, const hone_features *features, const hone_config_table *table, uint32_t row, float *restrict out)
 {
-    const uint16_t *positions = hone_pool_row(pool, row);
+    const uint16_t *positions = hone_config_table_row(table, row);
     size_t count = (g->count + 7) / 8 * 8;
     memset(out, 0, count * sizeof *out);
     for (size_t p = 0; p < parts_count(g); p++) {
@@ -269,7 +269,7 @@ static float deviation_of(const hone_gauss *g, const float *k)
 double hone_gauss_choose(
     hone_gauss *g,
     const hone_features *features,
-    const hone_pool *pool,
+    const hone_config_table *table,
     const uint32_t *rows,
     size_t count,
     double target,
@@ -282,7 +282,7 @@ double hone_gauss_choose(
     hone_assert(count > 0 && g->count > 0);
     forget_parts(g);
     for (size_t i = 0; i < count; i++) {
-        covariances_of(g, features, pool, rows[i], k);
+        covariances_of(g, features, table, rows[i], k);
         scratch[i] = (float)improvement(goal, dot(k, g->solution, g->count), deviation_bound(g, k));
         if (scratch[i] > most) {
             most = scratch[i];
@@ -292,7 +292,7 @@ double hone_gauss_choose(
     for (size_t j = 0; j < count; j++) {
         size_t i = j == 0 ? first : j == first ? 0 : j;
         if (scratch[i] <= best) continue;
-        covariances_of(g, features, pool, rows[i], k);
+        covariances_of(g, features, table, rows[i], k);
         double expected = improvement(goal, dot(k, g->solution, g->count), deviation_of(g, k));
         hone_assert(expected <= 1.02 * scratch[i] + 1e-3); // the bound was one, up to single precision
         if (expected > best) {

@@ -11,7 +11,7 @@ enum {
 
 typedef struct hone_gauss {
     size_t count, columns;
-    size_t own, single;                // of them the pool's columns, and those of one column
+    size_t own, single;                // of them the table's columns, and those of one column
     float weights[HONE_FEATURES_MOST]; // inverse squared length of each column
     float noise;
     double mean, scale;                                // of the targets
@@ -21,7 +21,7 @@ typedef struct hone_gauss {
     float targets[HONE_GAUSS_MOST];
     // How far each value of a column is from every observation in the column's features, and each two of a product in
     // theirs: its part of the squared distance, worked out when a row first asks for it.
-    float (*parts)[HONE_GAUSS_SLOTS][HONE_GAUSS_MOST]; // one a column of the pool, then one a product; the owner's
+    float (*parts)[HONE_GAUSS_SLOTS][HONE_GAUSS_MOST]; // one a column of the table, then one a product; the owner's
     // The position, or both; negative: none yet.
     int64_t parts_of[HONE_MAX_PARAMETERS + HONE_FEATURES_PAIRS][HONE_GAUSS_SLOTS];
 } hone_gauss;
@@ -39,7 +39,7 @@ void hone_gauss_fit(
 double hone_gauss_choose(
     hone_gauss *gauss,
     const hone_features *features,
-    const hone_pool *pool,
+    const hone_config_table *table,
     const uint32_t *rows,
     size_t count,
     double target,

@@ -29,12 +29,12 @@ typedef struct hone_known {
 
 struct hone_search {
     hone_allocator allocator;
-    hone_pool pool;
+    hone_config_table table;
     hone_model model;
     uint64_t random;
     hone_known *known; // best first
     size_t known_count, next_known;
-    uint32_t default_row; // HONE_POOL_NONE: none, or proposed
+    uint32_t default_row; // HONE_TABLE_NONE: none, or proposed
     size_t begun;         // configs that the beginning has proposed
     size_t spread;        // of them the first, from the middle, and those far from all others
     hone_observation *told;
@@ -48,17 +48,17 @@ struct hone_search {
 
 // Priors: the order in which known configs are tried, and sources that mislead.
 hone_status hone_search_plan_known(hone_search *search, const hone_search_options *options, hone_error *err);
-// The next known config of a source that does not mislead; HONE_POOL_NONE: none is left.
+// The next known config of a source that does not mislead; HONE_TABLE_NONE: none is left.
 uint32_t hone_search_next_known(hone_search *search);
 
-// Arms that need no model. HONE_POOL_NONE: it has nothing to propose.
+// Arms that need no model. HONE_TABLE_NONE: it has nothing to propose.
 uint32_t hone_search_sweep(hone_search *search);
 uint32_t hone_search_mix(hone_search *search);
 // Of a few random rows the one farthest from all that was told.
 uint32_t hone_search_far(hone_search *search);
 // Of some random rows the one nearest to the middle of all ranges: extremes of sizes are seldom good.
 uint32_t hone_search_middle(hone_search *search);
-// A larger pool around a best that is new, where the pool is a part of the space.
+// A larger table around a best that is new, where the table is a part of the space.
 hone_status hone_search_extend(hone_search *search, uint32_t row, hone_error *err);
 
 #endif

@@ -23,14 +23,15 @@ enum {
 // itself on what is fast. Failures stand above them all, by this much of the spread.
 static const float slow_slope = 0.3f, failure_rise = 0.1f;
 
-hone_status hone_model_init(hone_model *model, const hone_allocator *allocator, const hone_pool *pool, hone_error *err)
+hone_status hone_model_init(
+    hone_model *model, const hone_allocator *allocator, const hone_config_table *table, hone_error *err)
 {
     *model = (hone_model){.allocator = *allocator, .gain = -1};
     model->gauss = hone_alloc(allocator, sizeof *model->gauss);
     if (model->gauss == NULL) return hone_fail_memory(err, where);
-    hone_status status = hone_features_init(&model->features, allocator, pool, err);
+    hone_status status = hone_features_init(&model->features, allocator, table, err);
     if (status != HONE_OK) return status;
-    size_t parts = pool->columns + model->features.count - model->features.single;
+    size_t parts = table->columns + model->features.count - model->features.single;
     model->gauss->parts = hone_alloc_array(allocator, parts, sizeof *model->gauss->parts);
     return model->gauss->parts == NULL ? hone_fail_memory(err, where) : HONE_OK;
 }
@@ -58,7 +59,7 @@ static bool resize(const hone_model *model, void *array_pointer, size_t count, s
     return block != NULL;
 }
 
-hone_status hone_model_reserve(hone_model *model, const hone_pool *pool, size_t lessons, hone_error *err)
+hone_status hone_model_reserve(hone_model *model, const hone_config_table *table, size_t lessons, hone_error *err)
 {
     if (lessons > model->lesson_capacity) {
         size_t room = lessons * 2;
@@ -69,15 +70,15 @@ hone_status hone_model_reserve(hone_model *model, const hone_pool *pool, size_t 
             return hone_fail_memory(err, where);
         model->lesson_capacity = room;
     }
-    if (pool->capacity > model->row_capacity) {
-        if (!resize(model, &model->candidates, pool->capacity, sizeof *model->candidates) ||
-            !resize(model, &model->scratch, pool->capacity, sizeof *model->scratch))
+    if (table->capacity > model->row_capacity) {
+        if (!resize(model, &model->candidates, table->capacity, sizeof *model->candidates) ||
+            !resize(model, &model->scratch, table->capacity, sizeof *model->scratch))
             return hone_fail_memory(err, where);
-        model->row_capacity = pool->capacity;
+        model->row_capacity = table->capacity;
     }
-    if (!hone_forest_reserve(&model->forest, &model->allocator, pool->capacity, model->features.count))
+    if (!hone_forest_reserve(&model->forest, &model->allocator, table->capacity, model->features.count))
         return hone_fail_memory(err, where);
-    return hone_features_update(&model->features, pool, err);
+    return hone_features_update(&model->features, table, err);
 }
 
 // Learning ------------------------------------------------------------------------------------------------------------
@@ -140,46 +141,46 @@ static size_t pick_lessons(hone_model *model, size_t best, size_t most, uint64_t
 
 // The Gaussian process ------------------------------------------------------------------------------------------------
 
-static bool is_near(const hone_pool *pool, uint32_t a, uint32_t b)
+static bool is_near(const hone_config_table *table, uint32_t a, uint32_t b)
 {
     size_t differences = 0;
-    const uint16_t *x = hone_pool_row(pool, a), *y = hone_pool_row(pool, b);
-    for (size_t i = 0; i < pool->columns; i++)
+    const uint16_t *x = hone_config_table_row(table, a), *y = hone_config_table_row(table, b);
+    for (size_t i = 0; i < table->columns; i++)
         differences += x[i] != y[i];
     return differences <= GAUSS_NEAR;
 }
 
-static void pick_candidates(hone_model *model, const hone_pool *pool, uint32_t best, uint64_t *random)
+static void pick_candidates(hone_model *model, const hone_config_table *table, uint32_t best, uint64_t *random)
 {
-    bool all = pool->left <= GAUSS_CANDIDATES;
+    bool all = table->left <= GAUSS_CANDIDATES;
     model->candidate_count = 0;
-    for (uint32_t row = 0; row < pool->count; row++) {
-        if (pool->taken[row]) continue;
-        if (all || is_near(pool, row, best) || hone_random_below(random, (uint32_t)pool->left) < GAUSS_CANDIDATES)
+    for (uint32_t row = 0; row < table->count; row++) {
+        if (table->taken[row]) continue;
+        if (all || is_near(table, row, best) || hone_random_below(random, (uint32_t)table->left) < GAUSS_CANDIDATES)
             model->candidates[model->candidate_count++] = row;
     }
 }
 
-uint32_t hone_model_choose_gauss(hone_model *model, const hone_pool *pool, uint32_t best, uint64_t *random)
+uint32_t hone_model_choose_gauss(hone_model *model, const hone_config_table *table, uint32_t best, uint64_t *random)
 {
-    uint32_t row = HONE_POOL_NONE;
+    uint32_t row = HONE_TABLE_NONE;
     size_t count = pick_lessons(model, GAUSS_BEST, HONE_GAUSS_MOST, random);
     size_t period = model->lesson_count < FIT_OFTEN ? FIT_PERIOD : FIT_LATE_PERIOD;
     bool search = model->lesson_count < FIT_ALWAYS || model->lesson_count % period == 0;
     hone_gauss_fit(model->gauss, &model->features, model->rows, model->targets, count, search);
-    pick_candidates(model, pool, best, random);
-    if (model->candidate_count == 0) return HONE_POOL_NONE;
+    pick_candidates(model, table, best, random);
+    if (model->candidate_count == 0) return HONE_TABLE_NONE;
     model->gain = hone_gauss_choose(
-        model->gauss, &model->features, pool, model->candidates, model->candidate_count, model->sorted[0],
+        model->gauss, &model->features, table, model->candidates, model->candidate_count, model->sorted[0],
         model->scratch, &row);
     return row;
 }
 
 // The forest ----------------------------------------------------------------------------------------------------------
 
-uint32_t hone_model_choose_forest(hone_model *model, const hone_pool *pool, uint64_t *random)
+uint32_t hone_model_choose_forest(hone_model *model, const hone_config_table *table, uint64_t *random)
 {
     size_t count = pick_lessons(model, HONE_FOREST_LESSONS / 2, HONE_FOREST_LESSONS, random);
     hone_forest_fit(&model->forest, &model->features, model->rows, model->targets, count, random);
-    return hone_forest_choose(&model->forest, pool, random);
+    return hone_forest_choose(&model->forest, table, random);
 }

@@ -28,16 +28,17 @@ typedef struct hone_model {
 } hone_model;
 
 // deinit also after a failure.
-hone_status hone_model_init(hone_model *model, const hone_allocator *allocator, const hone_pool *pool, hone_error *err);
+hone_status hone_model_init(
+    hone_model *model, const hone_allocator *allocator, const hone_config_table *table, hone_error *err);
 void hone_model_deinit(hone_model *model);
 
-// Room for so many lessons, and for the pool as it is now. The lessons are then filled in by the caller.
-hone_status hone_model_reserve(hone_model *model, const hone_pool *pool, size_t lessons, hone_error *err);
+// Room for so many lessons, and for the table as it is now. The lessons are then filled in by the caller.
+hone_status hone_model_reserve(hone_model *model, const hone_config_table *table, size_t lessons, hone_error *err);
 // Shows the model its first `count` lessons. False: too few of them have a time.
 bool hone_model_learn(hone_model *model, size_t count);
-// A row that is not taken, after learn. HONE_POOL_NONE: there is none.
+// A row that is not taken, after learn. HONE_TABLE_NONE: there is none.
 //   best  the row of the best
-uint32_t hone_model_choose_gauss(hone_model *model, const hone_pool *pool, uint32_t best, uint64_t *random);
-uint32_t hone_model_choose_forest(hone_model *model, const hone_pool *pool, uint64_t *random);
+uint32_t hone_model_choose_gauss(hone_model *model, const hone_config_table *table, uint32_t best, uint64_t *random);
+uint32_t hone_model_choose_forest(hone_model *model, const hone_config_table *table, uint64_t *random);
 
 #endif

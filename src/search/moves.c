@@ -15,12 +15,12 @@ enum {
 };
 
 // In each column as a part of its positions, squared.
-static double distance(const hone_pool *pool, uint32_t a, uint32_t b)
+static double distance(const hone_config_table *table, uint32_t a, uint32_t b)
 {
     double sum = 0;
-    const uint16_t *x = hone_pool_row(pool, a), *y = hone_pool_row(pool, b);
-    for (size_t i = 0; i < pool->columns; i++) {
-        double step = ((double)x[i] - y[i]) / (double)hone_pool_values(pool, i);
+    const uint16_t *x = hone_config_table_row(table, a), *y = hone_config_table_row(table, b);
+    for (size_t i = 0; i < table->columns; i++) {
+        double step = ((double)x[i] - y[i]) / (double)hone_config_table_values(table, i);
         sum += step * step;
     }
     return sum;
@@ -30,7 +30,7 @@ static double distance_to_told(const hone_search *search, uint32_t row)
 {
     double least = INFINITY;
     for (size_t i = 0; i < search->told_count; i++)
-        least = fmin(least, distance(&search->pool, row, search->told[i].row));
+        least = fmin(least, distance(&search->table, row, search->told[i].row));
     return least;
 }
 
@@ -46,15 +46,15 @@ static double nearness_to_middle(const hone_search *search, uint32_t row)
     return -sum;
 }
 
-// Of so many random rows the one of most worth; HONE_POOL_NONE: all are taken.
+// Of so many random rows the one of most worth; HONE_TABLE_NONE: all are taken.
 static uint32_t draw_best(
     hone_search *search, size_t draws, double (*worth_of)(const hone_search *search, uint32_t row))
 {
-    uint32_t best = HONE_POOL_NONE;
+    uint32_t best = HONE_TABLE_NONE;
     double most = -INFINITY;
     for (size_t i = 0; i < draws; i++) {
-        uint32_t row = hone_pool_draw(&search->pool, &search->random);
-        double worth = row == HONE_POOL_NONE ? -INFINITY : worth_of(search, row);
+        uint32_t row = hone_config_table_draw(&search->table, &search->random);
+        double worth = row == HONE_TABLE_NONE ? -INFINITY : worth_of(search, row);
         if (worth > most) {
             most = worth;
             best = row;
@@ -73,10 +73,10 @@ uint32_t hone_search_middle(hone_search *search)
     return draw_best(search, MIDDLE_DRAWS, nearness_to_middle);
 }
 
-static size_t differences(const hone_pool *pool, const uint16_t *a, const uint16_t *b)
+static size_t differences(const hone_config_table *table, const uint16_t *a, const uint16_t *b)
 {
     size_t count = 0;
-    for (size_t i = 0; i < pool->columns; i++)
+    for (size_t i = 0; i < table->columns; i++)
         count += a[i] != b[i];
     return count;
 }
@@ -84,12 +84,12 @@ static size_t differences(const hone_pool *pool, const uint16_t *a, const uint16
 // A row that differs from the best in one column; each is as likely as another.
 uint32_t hone_search_sweep(hone_search *search)
 {
-    const hone_pool *pool = &search->pool;
-    uint32_t found = HONE_POOL_NONE, seen = 0;
-    if (search->best == SIZE_MAX) return HONE_POOL_NONE;
-    const uint16_t *best = hone_pool_row(pool, search->told[search->best].row);
-    for (uint32_t row = 0; row < pool->count; row++)
-        if (!pool->taken[row] && differences(pool, best, hone_pool_row(pool, row)) == 1 &&
+    const hone_config_table *table = &search->table;
+    uint32_t found = HONE_TABLE_NONE, seen = 0;
+    if (search->best == SIZE_MAX) return HONE_TABLE_NONE;
+    const uint16_t *best = hone_config_table_row(table, search->told[search->best].row);
+    for (uint32_t row = 0; row < table->count; row++)
+        if (!table->taken[row] && differences(table, best, hone_config_table_row(table, row)) == 1 &&
             hone_random_below(&search->random, ++seen) == 0)
             found = row;
     return found;
@@ -119,18 +119,18 @@ uint32_t hone_search_mix(hone_search *search)
     uint16_t child[HONE_MAX_PARAMETERS];
     size_t count = find_parents(search, parents);
     for (size_t i = 0; i < MIX_DRAWS && count > 1; i++) {
-        for (size_t j = 0; j < search->pool.columns; j++) {
+        for (size_t j = 0; j < search->table.columns; j++) {
             uint32_t parent = hone_random_below(&search->random, (uint32_t)count);
-            child[j] = hone_pool_row(&search->pool, parents[parent]->row)[j];
+            child[j] = hone_config_table_row(&search->table, parents[parent]->row)[j];
         }
-        uint32_t row = hone_pool_find_positions(&search->pool, child);
-        if (row != HONE_POOL_NONE && !search->pool.taken[row]) return row;
+        uint32_t row = hone_config_table_find_positions(&search->table, child);
+        if (row != HONE_TABLE_NONE && !search->table.taken[row]) return row;
     }
-    return HONE_POOL_NONE;
+    return HONE_TABLE_NONE;
 }
 
 typedef struct visitor {
-    hone_pool *pool;
+    hone_config_table *table;
     hone_status status;
     hone_error *err;
 } visitor;
@@ -139,17 +139,17 @@ static bool enter_neighbour(void *ctx, const hone_config *config)
 {
     uint32_t row;
     visitor *v = ctx;
-    v->status = hone_pool_enter_valid(v->pool, config, &row, v->err);
-    return v->status == HONE_OK && v->pool->count < HONE_POOL_LARGEST;
+    v->status = hone_config_table_enter_valid(v->table, config, &row, v->err);
+    return v->status == HONE_OK && v->table->count < HONE_TABLE_LARGEST;
 }
 
 hone_status hone_search_extend(hone_search *search, uint32_t row, hone_error *err)
 {
     hone_config config;
-    visitor v = {&search->pool, HONE_OK, err};
-    if (search->pool.complete || search->pool.count >= HONE_POOL_LARGEST) return HONE_OK;
-    hone_pool_get(&search->pool, row, &config);
+    visitor v = {&search->table, HONE_OK, err};
+    if (search->table.complete || search->table.count >= HONE_TABLE_LARGEST) return HONE_OK;
+    hone_config_table_get(&search->table, row, &config);
     hone_status status =
-        hone_bound_space_neighbours(search->pool.bound, &config, HONE_NEIGHBOURS_HAMMING, enter_neighbour, &v, err);
+        hone_bound_space_neighbours(search->table.bound, &config, HONE_NEIGHBOURS_HAMMING, enter_neighbour, &v, err);
     return status == HONE_OK ? v.status : status;
 }

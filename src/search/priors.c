@@ -59,12 +59,12 @@ hone_status hone_search_plan_known(hone_search *search, const hone_search_option
     if (search->known == NULL) return hone_fail_memory(err, where);
     for (size_t i = 0; i < options->prior_count; i++) {
         const hone_search_prior *prior = &options->priors[i];
-        uint32_t row = hone_pool_find(&search->pool, &prior->config);
+        uint32_t row = hone_config_table_find(&search->table, &prior->config);
         // What the space does not have, or its constraints refuse, is no error: it was another space's.
-        if (row == HONE_POOL_NONE && !search->pool.complete &&
-            hone_pool_enter(&search->pool, &prior->config, &row, err) == HONE_OUT_OF_MEMORY)
+        if (row == HONE_TABLE_NONE && !search->table.complete &&
+            hone_config_table_enter(&search->table, &prior->config, &row, err) == HONE_OUT_OF_MEMORY)
             return HONE_OUT_OF_MEMORY;
-        if (row != HONE_POOL_NONE && is_sound(prior)) add_known(search, row, prior);
+        if (row != HONE_TABLE_NONE && is_sound(prior)) add_known(search, row, prior);
     }
     sort_known(search);
     return HONE_OK;
@@ -110,7 +110,7 @@ uint32_t hone_search_next_known(hone_search *search)
 {
     while (search->next_known < search->known_count && search->next_known < KNOWN_FIRST) {
         const hone_known *known = &search->known[search->next_known++];
-        if (!search->pool.taken[known->row] && !misleads(search, known->source)) return known->row;
+        if (!search->table.taken[known->row] && !misleads(search, known->source)) return known->row;
     }
-    return HONE_POOL_NONE;
+    return HONE_TABLE_NONE;
 }

@@ -27,15 +27,15 @@ enum {
 static hone_status start(hone_search *search, const hone_search_options *options, hone_error *err)
 {
     hone_config config;
-    hone_status status = hone_pool_init(
-        &search->pool, &search->allocator, search->pool.bound, options->configs, options->config_count, options->seed,
+    hone_status status = hone_config_table_init(
+        &search->table, &search->allocator, search->table.bound, options->configs, options->config_count, options->seed,
         err);
     if (status == HONE_OK) status = hone_search_plan_known(search, options, err);
-    if (status == HONE_OK) status = hone_model_init(&search->model, &search->allocator, &search->pool, err);
+    if (status == HONE_OK) status = hone_model_init(&search->model, &search->allocator, &search->table, err);
     if (status != HONE_OK || options->configs != NULL) return status;
-    status = hone_bound_space_default(search->pool.bound, &config, err);
+    status = hone_bound_space_default(search->table.bound, &config, err);
     if (status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED) return HONE_OK;
-    return status == HONE_OK ? hone_pool_enter(&search->pool, &config, &search->default_row, err) : status;
+    return status == HONE_OK ? hone_config_table_enter(&search->table, &config, &search->default_row, err) : status;
 }
 
 hone_status hone_search_create(
@@ -51,10 +51,10 @@ hone_status hone_search_create(
     if (search == NULL) return hone_fail_memory(err, where);
     if (options == NULL) options = &none;
     search->allocator = *allocator;
-    search->pool.bound = space;
+    search->table.bound = space;
     search->random = options->seed;
     search->best = SIZE_MAX;
-    search->default_row = HONE_POOL_NONE;
+    search->default_row = HONE_TABLE_NONE;
     hone_status status = start(search, options, err);
     if (status == HONE_OK)
         *out = search;
@@ -70,7 +70,7 @@ void hone_search_destroy(hone_search **search)
     *search = NULL;
     hone_allocator allocator = dying->allocator;
     hone_model_deinit(&dying->model);
-    hone_pool_deinit(&dying->pool);
+    hone_config_table_deinit(&dying->table);
     hone_free(&allocator, dying->known);
     hone_free(&allocator, dying->told);
     hone_free(&allocator, dying->arm_of);
@@ -82,19 +82,19 @@ void hone_search_destroy(hone_search **search)
 static uint32_t next_default(hone_search *search)
 {
     uint32_t row = search->default_row;
-    search->default_row = HONE_POOL_NONE;
-    return row != HONE_POOL_NONE && !search->pool.taken[row] ? row : HONE_POOL_NONE;
+    search->default_row = HONE_TABLE_NONE;
+    return row != HONE_TABLE_NONE && !search->table.taken[row] ? row : HONE_TABLE_NONE;
 }
 
 // Known configs alternate with others: only beside those it is seen that they are good.
 static uint32_t begin(hone_search *search)
 {
-    uint32_t row = HONE_POOL_NONE;
+    uint32_t row = HONE_TABLE_NONE;
     if (search->begun++ % ALTERNATE == 0) row = hone_search_next_known(search);
-    if (row == HONE_POOL_NONE) row = next_default(search);
-    if (row == HONE_POOL_NONE && search->spread < SPREAD_FIRST)
+    if (row == HONE_TABLE_NONE) row = next_default(search);
+    if (row == HONE_TABLE_NONE && search->spread < SPREAD_FIRST)
         row = search->spread++ == 0 ? hone_search_middle(search) : hone_search_far(search);
-    return row == HONE_POOL_NONE ? hone_search_next_known(search) : row;
+    return row == HONE_TABLE_NONE ? hone_search_next_known(search) : row;
 }
 
 // Arms ----------------------------------------------------------------------------------------------------------------
@@ -138,15 +138,15 @@ static uint32_t ask_arm(hone_search *search, hone_arm arm)
 {
     switch (arm) {
     case HONE_ARM_GAUSS:
-        return hone_model_choose_gauss(&search->model, &search->pool, search->told[search->best].row, &search->random);
+        return hone_model_choose_gauss(&search->model, &search->table, search->told[search->best].row, &search->random);
     case HONE_ARM_FOREST:
-        return hone_model_choose_forest(&search->model, &search->pool, &search->random);
+        return hone_model_choose_forest(&search->model, &search->table, &search->random);
     case HONE_ARM_SWEEP:
         return hone_search_sweep(search);
     case HONE_ARM_MIX:
         return hone_search_mix(search);
     default:
-        return hone_pool_draw(&search->pool, &search->random);
+        return hone_config_table_draw(&search->table, &search->random);
     }
 }
 
@@ -154,25 +154,25 @@ static uint32_t choose(hone_search *search, hone_arm *out_arm)
 {
     uint32_t row = begin(search);
     *out_arm = HONE_ARMS;
-    if (row != HONE_POOL_NONE) return row;
+    if (row != HONE_TABLE_NONE) return row;
     *out_arm = search->told_count < ALONE_UNDER ? HONE_ARM_GAUSS : draw_arm(search);
     bool learnt = *out_arm > HONE_ARM_FOREST || teach(search);
-    row = learnt ? ask_arm(search, *out_arm) : HONE_POOL_NONE;
-    if (row != HONE_POOL_NONE) return row;
+    row = learnt ? ask_arm(search, *out_arm) : HONE_TABLE_NONE;
+    if (row != HONE_TABLE_NONE) return row;
     *out_arm = HONE_ARM_RANDOM;
-    return hone_pool_draw(&search->pool, &search->random);
+    return hone_config_table_draw(&search->table, &search->random);
 }
 
 // Ask and tell --------------------------------------------------------------------------------------------------------
 
 static hone_status make_room(hone_search *search, hone_error *err)
 {
-    hone_status status = hone_pool_refill(&search->pool, err);
+    hone_status status = hone_config_table_refill(&search->table, err);
     if (status != HONE_OK) return status;
-    size_t rows = search->pool.count, lessons = search->told_count < LESSONS_MOST ? search->told_count : LESSONS_MOST;
+    size_t rows = search->table.count, lessons = search->told_count < LESSONS_MOST ? search->told_count : LESSONS_MOST;
     if (!hone_grow(&search->allocator, &search->arm_of, &search->arm_capacity, rows, sizeof *search->arm_of))
         return hone_fail_memory(err, where);
-    return hone_model_reserve(&search->model, &search->pool, lessons + 1, err);
+    return hone_model_reserve(&search->model, &search->table, lessons + 1, err);
 }
 
 hone_status hone_search_next(hone_search *search, hone_config *out_config, hone_error *err)
@@ -180,12 +180,12 @@ hone_status hone_search_next(hone_search *search, hone_config *out_config, hone_
     hone_arm arm;
     hone_status status = make_room(search, err);
     if (status != HONE_OK) return status;
-    if (search->pool.left == 0) return hone_fail(err, HONE_NOT_FOUND, where, "every config was proposed");
+    if (search->table.left == 0) return hone_fail(err, HONE_NOT_FOUND, where, "every config was proposed");
     uint32_t row = choose(search, &arm);
-    hone_assert(row < search->pool.count && !search->pool.taken[row]); // nothing is proposed twice
-    hone_pool_take(&search->pool, row);
+    hone_assert(row < search->table.count && !search->table.taken[row]); // nothing is proposed twice
+    hone_config_table_take(&search->table, row);
     search->arm_of[row] = (uint8_t)(arm + 1);
-    hone_pool_get(&search->pool, row, out_config);
+    hone_config_table_get(&search->table, row, out_config);
     return HONE_OK;
 }
 
@@ -226,12 +226,12 @@ hone_status hone_search_tell(
     uint32_t row;
     if (failure == HONE_FAILURE_NONE && !(isfinite(time_ns) && time_ns > 0))
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a time is finite and above 0, not %g", time_ns);
-    hone_status status = hone_pool_enter(&search->pool, config, &row, err);
+    hone_status status = hone_config_table_enter(&search->table, config, &row, err);
     if (status != HONE_OK) return status;
-    size_t index = search->pool.taken[row] ? find_told(search, row) : search->told_count;
+    size_t index = search->table.taken[row] ? find_told(search, row) : search->told_count;
     if (!hone_grow(&search->allocator, &search->told, &search->told_capacity, index + 1, sizeof *search->told))
         return hone_fail_memory(err, where);
-    hone_pool_take(&search->pool, row);
+    hone_config_table_take(&search->table, row);
     search->told[index] = (hone_observation){row, time_ns, failure};
     if (index == search->told_count) search->told_count++;
     if (search->best == SIZE_MAX && failure == HONE_FAILURE_NONE) search->origin = log(time_ns);
@@ -243,7 +243,7 @@ hone_status hone_search_tell(
 // The model's word, and beside it what stands against its being wrong.
 double hone_search_expected_gain(const hone_search *search)
 {
-    if (search->pool.left == 0 && search->pool.complete) return 0;
+    if (search->table.left == 0 && search->table.complete) return 0;
     if (search->best == SIZE_MAX) return 1;
     double blind = 0.05 / (double)(search->told_count + 1);
     if (search->model.gain < 0) return 1 / (double)(search->told_count + 1);

@@ -4,7 +4,7 @@
 // The order: what is known from elsewhere (priors), the space's default, a config from the middle and a few far from
 // it, then a model of the time, with a guard against its blind spots. A space that is small enough is proposed to its
 // end;
-// of a larger one a pool is kept that moves with what was found. Deterministic for a seed and what was told.
+// of a larger one a table is kept that moves with what was found. Deterministic for a seed and what was told.
 #ifndef HONE_SEARCH_SEARCH_H
 #define HONE_SEARCH_SEARCH_H
 

@@ -8,7 +8,7 @@
 #include "registry/registry.h"
 #include "tune/rule/statistics.h"
 
-typedef struct hone_worker_pool hone_worker_pool; // long-lived workers, kept between contests
+typedef struct hone_workers hone_workers; // long-lived workers, kept between contests
 typedef struct hone_zygote hone_zygote;
 
 // What a contest borrows.
@@ -21,7 +21,7 @@ typedef struct hone_tune_environment {
     hone_store *store;        // NULL: nothing is stored
     hone_store *system_store; // what is known there is known too, and nothing is written; NULL: none
     bool says_who;            // evidence names user and host
-    hone_worker_pool *workers;
+    hone_workers *workers;
     hone_zygote *zygote; // NULL: there is none
     // Kernels that the host's rules shut out do not compete: not HONE_OK, with the reason. NULL: all may.
     hone_status (*admits)(void *ctx, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *why);
@@ -64,12 +64,18 @@ typedef struct hone_contest {
     hone_decision decision;       // verified, source autotune; kernel "" when nobody won
     hone_contest_kernel *kernels; // in the registry's order, also those that were not eligible
     size_t count;
-    char *trail; // JSON object: what was tried, in its order, and the finals (contest/history.c); NULL: nothing was
+    char *history; // JSON object: what was tried, in its order, and the finals (contest/history.c); NULL: nothing was
     double expected_gain; // of one step more, relative to the best time; 0: nothing is left to try
     hone_allocator allocator;
 } hone_contest;
 
-// Runs one contest. Two at once disturb each other's times: the caller sees to turns. Returns as hone_tune. *out is
+// What a contest says of a further one for the same call.
+typedef struct hone_outlook {
+    double time_ns;       // of the best; 0: none
+    double expected_gain; // that the next step would take off it, relative; 0: nothing is left to try
+} hone_outlook;
+
+// Runs one contest. Two at once disturb each other's times: the caller has the permit. Returns as hone_tune. *out is
 // deinitialised by the caller also after HONE_CANCELLED and HONE_NOT_FOUND.
 hone_status hone_contest_run(
     const hone_tune_environment *environment,
@@ -81,7 +87,7 @@ hone_status hone_contest_run(
 void hone_contest_deinit(hone_contest *contest);
 // Measures a stored choice again, interleaved with its runners-up by what the store has measured, with the best or the
 // default of other kernels, and with the default. Writes what is measured now into *out; the rest is the caller's, as
-// is the turn on the device. A choice that cannot run any more is out->failure with out->reason, and HONE_OK.
+// is the permit on the device. A choice that cannot run any more is out->failure with out->reason, and HONE_OK.
 // Returns as hone_tune.
 hone_status hone_audit_run(
     const hone_tune_environment *environment,
@@ -100,11 +106,11 @@ hone_status hone_call_fits(const hone_call *call, const hone_device_info *device
 
 // Workers start when they are needed. program NULL: HONE_WORKER, else hone-worker beside the library, in its
 // libexec/hone, or beside the running program.
-hone_status hone_worker_pool_create(
-    const hone_allocator *allocator, const char *program, hone_worker_pool **out, hone_error *err);
-void hone_worker_pool_destroy(hone_worker_pool **pool);
+hone_status hone_workers_create(
+    const hone_allocator *allocator, const char *program, hone_workers **out, hone_error *err);
+void hone_workers_destroy(hone_workers **workers);
 // Path of the program that workers run. HONE_UNAVAILABLE with what to do.
-hone_status hone_worker_pool_program(const hone_worker_pool *pool, char *out, size_t size, hone_error *err);
+hone_status hone_workers_program(const hone_workers *workers, char *out, size_t size, hone_error *err);
 // The whole of a worker process: reads jobs from fd until it closes. setup registers the built-in kernels.
 int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_error *err));
 // Forks the zygote. Only from a single-threaded process: HONE_UNSUPPORTED otherwise.

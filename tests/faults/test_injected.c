@@ -32,7 +32,7 @@ static char marker[64]; // of this run, in the environment of all that it starts
 // Contests ------------------------------------------------------------------------------------------------------------
 
 typedef struct campaign {
-    hone_worker_pool *workers;
+    hone_workers *workers;
     hone_zygote *zygote;
     bool builtin; // in spawned workers; else functions of this program, in the zygote's children
     uint64_t seed;
@@ -154,12 +154,12 @@ static void run_campaign(campaign *c, uint32_t injected)
     hone_os_state_read(&before);
     hone_os_holdings_read(&held);
     if (c->builtin)
-        assert_int_equal(hone_worker_pool_create(&allocator, HONE_TEST_WORKER, &c->workers, &err), HONE_OK);
+        assert_int_equal(hone_workers_create(&allocator, HONE_TEST_WORKER, &c->workers, &err), HONE_OK);
     else
         assert_int_equal(hone_zygote_start(&allocator, &c->zygote, &err), HONE_OK);
     for (uint32_t i = 0; i < MOST_CONTESTS && c->injected < injected; i++)
         run_contest(c);
-    hone_worker_pool_destroy(&c->workers);
+    hone_workers_destroy(&c->workers);
     hone_zygote_stop(&c->zygote);
     print_message("  %u injected:", c->injected);
     for (int kind = 0; kind < HONE_FAILURE_COUNT; kind++)

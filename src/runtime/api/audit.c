@@ -141,10 +141,10 @@ static hone_status measure(
     hone_error *err)
 {
     hone_tune_environment environment;
-    hone_turn turn;
-    const hone_turn_environment turns = hone_runtime_turn_environment(rt);
+    hone_permit permit;
+    const hone_permit_environment permits = hone_runtime_permit_environment(rt);
     hone_status status = hone_runtime_contest_environment(rt, item->device, true, &environment, err);
-    if (status == HONE_OK) status = hone_turn_begin_device(&turn, &turns, item->device, call, options, err);
+    if (status == HONE_OK) status = hone_permit_begin_device(&permit, &permits, item->device, call, options, err);
     if (status != HONE_OK) return status;
     hone_registry_reader reader;
     hone_registry_enter(rt->registry, &reader);
@@ -153,7 +153,7 @@ static hone_status measure(
         hone_audit_run(&environment, op->algorithm, call, &item->decision, threshold, options, &item->audited, err);
     hone_thread_self.depth--;
     hone_registry_leave(&reader);
-    hone_turn_end_measuring(&turn);
+    hone_permit_end_measuring(&permit);
     return status;
 }
 

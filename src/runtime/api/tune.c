@@ -1,4 +1,4 @@
-// hone_tune: one call, its turn, and what others have found meanwhile.
+// hone_tune: one call, its permit, and what others have found meanwhile.
 #include "base/error.h"
 #include "base/structs.h"
 #include "runtime/api/api.h"
@@ -22,16 +22,20 @@ static bool read_again(const hone_request *request, hone_decision *out)
     return hone_runtime_remember(request->rt, request->device, hone_call_spec(request->call), out, &why) == HONE_OK;
 }
 
-// What another thread or process has found while the turn was waited for.
+// What another thread or process has found while the permit was waited for.
 static bool take_answer(
-    const hone_turn *turn, const hone_request *request, hone_result *result, hone_status *out_status, hone_error *err)
+    const hone_permit *permit,
+    const hone_request *request,
+    hone_result *result,
+    hone_status *out_status,
+    hone_error *err)
 {
     hone_contest found = {.count = 0};
-    bool is_found = takes_answers(turn->options) &&
-                    (turn->key.waited ? read_again(request, &found.decision)
-                                      : hone_runtime_is_decided(request->op, turn->call, &found.decision, NULL));
-    if (!is_found || found.decision.evidence.regime != turn->options->regime) return false;
-    *out_status = hone_turn_add_to_result(result, turn, &found, HONE_OK, err);
+    bool is_found = takes_answers(permit->options) &&
+                    (permit->key.waited ? read_again(request, &found.decision)
+                                        : hone_runtime_is_decided(request->op, permit->call, &found.decision, NULL));
+    if (!is_found || found.decision.evidence.regime != permit->options->regime) return false;
+    *out_status = hone_permit_add_to_result(result, permit, &found, HONE_OK, err);
     return true;
 }
 
@@ -45,18 +49,18 @@ hone_status hone_runtime_tune(
 {
     hone_request request;
     bool landed = false, done = false;
-    const hone_turn_environment environment = hone_runtime_turn_environment(op->rt);
+    const hone_permit_environment environment = hone_runtime_permit_environment(op->rt);
     hone_status status = hone_request_init(&request, op, call, NULL, err);
     while (status == HONE_OK && !done) {
-        hone_turn turn;
-        status = hone_turn_begin(&turn, &environment, op->algorithm, request.device, call, options, &landed, err);
-        if (status == HONE_OK && (landed || turn.key.waited)) done = take_answer(&turn, &request, result, &status, err);
+        hone_permit permit;
+        status = hone_permit_begin(&permit, &environment, op->algorithm, request.device, call, options, &landed, err);
+        if (status == HONE_OK && (landed || permit.key.waited))
+            done = take_answer(&permit, &request, result, &status, err);
         if (status == HONE_OK && !done && !landed) {
-            turn.outlook = outlook;
-            status = hone_runtime_contest(&turn, op, result, NULL, err);
+            status = hone_runtime_contest(&permit, op, result, NULL, outlook, err);
             done = true;
         }
-        hone_turn_end(&turn);
+        hone_permit_end(&permit);
     }
     hone_request_deinit(&request);
     return status;

@@ -1,4 +1,4 @@
-// The link that tunes: a contest for the call, when its turn has come.
+// The link that tunes: a contest for the call, when nobody else tunes it.
 #include "runtime/links/links.h"
 
 #include "base/error.h"
@@ -24,61 +24,66 @@ hone_status hone_runtime_contest_environment(
     return status;
 }
 
-hone_status hone_turn_add_to_result(
-    hone_result *result, const hone_turn *turn, const hone_contest *contest, hone_status status, hone_error *err)
+hone_status hone_permit_add_to_result(
+    hone_result *result, const hone_permit *permit, const hone_contest *contest, hone_status status, hone_error *err)
 {
     bool won = contest->decision.kernel[0] != '\0';
     if (result == NULL || (!won && status != HONE_OK)) return status;
     hone_status added =
-        hone_result_add_contest(result, turn->device, turn->call, contest, status == HONE_OK ? err : NULL);
+        hone_result_add_contest(result, permit->device, permit->call, contest, status == HONE_OK ? err : NULL);
     return status == HONE_OK ? added : status;
 }
 
 hone_status hone_runtime_contest(
-    hone_turn *turn, const hone_op *op, hone_result *result, hone_decision *out, hone_error *err)
+    hone_permit *permit,
+    const hone_op *op,
+    hone_result *result,
+    hone_decision *out,
+    hone_outlook *outlook,
+    hone_error *err)
 {
     hone_runtime *rt = op->rt;
     hone_tune_environment environment;
     hone_contest contest = {0};
     hone_status status =
-        hone_runtime_contest_environment(rt, turn->device, !turn->options->no_store, &environment, err);
+        hone_runtime_contest_environment(rt, permit->device, !permit->options->no_store, &environment, err);
     if (status != HONE_OK) return status;
-    environment.begin_measuring = hone_turn_begin_measuring;
-    environment.end_measuring = hone_turn_end_measuring;
-    environment.measuring_ctx = turn;
+    environment.begin_measuring = hone_permit_begin_measuring;
+    environment.end_measuring = hone_permit_end_measuring;
+    environment.measuring_ctx = permit;
     // What kernels and callbacks call meanwhile is nested.
     hone_thread_self.depth++;
-    status = hone_contest_run(&environment, op->algorithm, turn->call, turn->options, &contest, err);
+    status = hone_contest_run(&environment, op->algorithm, permit->call, permit->options, &contest, err);
     hone_thread_self.depth--;
-    if (turn->outlook != NULL)
-        *turn->outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
+    if (outlook != NULL) *outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
     if (contest.decision.kernel[0] != '\0') {
         hone_error why = {.message = ""};
-        hone_status kept = hone_runtime_keep(op, &environment, turn, &contest.decision, &why);
+        hone_status kept = hone_runtime_keep(op, &environment, permit, &contest.decision, &why);
         if (kept != HONE_OK && status == HONE_OK) {
             status = kept;
             if (err != NULL) *err = why;
         }
         if (out != NULL) *out = contest.decision;
     }
-    status = hone_turn_add_to_result(result, turn, &contest, status, err);
+    status = hone_permit_add_to_result(result, permit, &contest, status, err);
     hone_contest_deinit(&contest);
     return status;
 }
 
-static hone_status tune_now(const hone_request *request, hone_turn *turn, hone_decision *out, hone_error *why)
+static hone_status tune_now(const hone_request *request, hone_permit *permit, hone_decision *out, hone_error *why)
 {
-    hone_status status = hone_runtime_contest(turn, request->op, NULL, out, why);
+    hone_status status = hone_runtime_contest(permit, request->op, NULL, out, NULL, why);
     if (status == HONE_OK) status = hone_request_accept(request, out, why);
     out->bucketed = request->bucket != NULL;
     return status;
 }
 
-// What others may have found while the turn was waited for.
-static hone_status look_again(const hone_request *request, const hone_turn *turn, hone_decision *out, hone_error *why)
+// What others may have found while the permit was waited for.
+static hone_status look_again(
+    const hone_request *request, const hone_permit *permit, hone_decision *out, hone_error *why)
 {
     hone_status status = hone_request_from_memory(request, out, why);
-    return status == HONE_NOT_FOUND && turn->key.waited ? hone_request_from_store(request, out, why) : status;
+    return status == HONE_NOT_FOUND && permit->key.waited ? hone_request_from_store(request, out, why) : status;
 }
 
 hone_status hone_request_from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
@@ -88,17 +93,17 @@ hone_status hone_request_from_autotune(const hone_request *request, hone_decisio
         .regime = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM,
         .stable = request->rt->stable};
     const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
-    const hone_turn_environment environment = hone_runtime_turn_environment(request->rt);
-    hone_turn turn;
+    const hone_permit_environment environment = hone_runtime_permit_environment(request->rt);
+    hone_permit permit;
     bool landed = false;
     hone_status status =
-        hone_turn_begin(&turn, &environment, request->op->algorithm, request->device, call, &options, &landed, why);
-    if (status == HONE_OK) status = look_again(request, &turn, out, why);
+        hone_permit_begin(&permit, &environment, request->op->algorithm, request->device, call, &options, &landed, why);
+    if (status == HONE_OK) status = look_again(request, &permit, out, why);
     if (status == HONE_NOT_FOUND && landed) // the same again would bring no more
         hone_fail(why, HONE_NOT_FOUND, "decide", "another thread tuned it meanwhile and found no answer");
     else if (status == HONE_NOT_FOUND)
-        status = tune_now(request, &turn, out, why);
-    hone_turn_end(&turn);
+        status = tune_now(request, &permit, out, why);
+    hone_permit_end(&permit);
     // Whatever kept the tuner from an answer, the heuristic still can give one.
     if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED)
         why->status = status = HONE_NOT_FOUND;

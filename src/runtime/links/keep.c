@@ -48,35 +48,38 @@ static bool was_kept_out(const hone_runtime *rt, const hone_tune_options *option
 static bool stays(
     const hone_op *op,
     const hone_tune_environment *environment,
-    const hone_turn *turn,
+    const hone_permit *permit,
     const hone_decision *winner,
     hone_decision *out)
 {
     const hone_store_key key = {
-        environment->device->fingerprint, op->algorithm->name, op->algorithm->version, hone_call_key(turn->call),
-        hone_call_spec(turn->call)};
+        environment->device->fingerprint, op->algorithm->name, op->algorithm->version, hone_call_key(permit->call),
+        hone_call_spec(permit->call)};
     incumbent i = {.rt = op->rt, .device = environment->device, .status = HONE_NOT_FOUND};
     if (hone_store_get(environment->store, &key, winner->evidence.regime, visit_incumbent, &i, NULL) != HONE_OK)
         return false;
     *out = i.decision;
     return i.status == HONE_OK && out->verified && out->changed[0] == '\0' && out->evidence.time_ns > 0 &&
-           out->evidence.time_ns < winner->evidence.time_ns && was_kept_out(op->rt, turn->options, out);
+           out->evidence.time_ns < winner->evidence.time_ns && was_kept_out(op->rt, permit->options, out);
 }
 
 static void store_answer(
-    const hone_op *op, const hone_tune_environment *environment, const hone_turn *turn, const hone_decision *decision)
+    const hone_op *op,
+    const hone_tune_environment *environment,
+    const hone_permit *permit,
+    const hone_decision *decision)
 {
     hone_runtime *rt = op->rt;
     hone_error why = {.message = ""};
     hone_decision standing;
-    if (stays(op, environment, turn, decision, &standing)) {
+    if (stays(op, environment, permit, decision, &standing)) {
         hone_log_write(
             &rt->log, HONE_LOG_WARNING,
             "not stored: the store's choice %s (%.0f ns) was kept out of this contest and is faster than %s (%.0f ns); "
             "remove it first if it should go",
             standing.kernel, standing.evidence.time_ns, decision->kernel, decision->evidence.time_ns);
     } else if (
-        hone_decision_store(rt, environment->store, environment->device, turn->call, decision, &why) == HONE_OK) {
+        hone_decision_store(rt, environment->store, environment->device, permit->call, decision, &why) == HONE_OK) {
         return;
     } else {
         hone_log_write(&rt->log, HONE_LOG_WARNING, "tuned, but not stored: %s", why.message);
@@ -87,17 +90,17 @@ static void store_answer(
 hone_status hone_runtime_keep(
     const hone_op *op,
     const hone_tune_environment *environment,
-    const hone_turn *turn,
+    const hone_permit *permit,
     const hone_decision *decision,
     hone_error *err)
 {
     hone_runtime *rt = op->rt;
     hone_status status = HONE_OK;
-    if (decision->evidence.regime != HONE_COLD || !serves_warm(op, turn->call))
-        status = hone_runtime_remember(rt, environment->device, hone_call_spec(turn->call), decision, err);
-    if (status != HONE_OK || turn->options->no_store || rt->store.url == NULL) return status;
+    if (decision->evidence.regime != HONE_COLD || !serves_warm(op, permit->call))
+        status = hone_runtime_remember(rt, environment->device, hone_call_spec(permit->call), decision, err);
+    if (status != HONE_OK || permit->options->no_store || rt->store.url == NULL) return status;
     if (environment->store != NULL)
-        store_answer(op, environment, turn, decision);
+        store_answer(op, environment, permit, decision);
     else
         atomic_fetch_add(&rt->unstored, 1); // what is wrong with the store was said when it was opened
     return HONE_OK;

@@ -62,10 +62,15 @@ const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorith
 // Fills a decision for a kernel and config: names, JSON, key.
 void hone_decision_fill(
     hone_decision *decision, const hone_kernel_ref *kernel, const hone_config *config, const char *key);
-// A contest for one call, whose turn the caller has: memory cache, store, plans. Used by the chain's link and by
-// hone_runtime_tune. result and out may be NULL.
+// A contest for one call, for which the caller has the permit: memory cache, store, plans. Used by the chain's link and by
+// hone_runtime_tune. result, out and outlook may be NULL.
 hone_status hone_runtime_contest(
-    hone_turn *turn, const hone_op *op, hone_result *result, hone_decision *out, hone_error *err);
+    hone_permit *permit,
+    const hone_op *op,
+    hone_result *result,
+    hone_decision *out,
+    hone_outlook *outlook,
+    hone_error *err);
 // Whether the chain answers a call, without tuning, with a verified decision of today's environment.
 // out_device: the call's, where it is known; may be NULL.
 bool hone_runtime_is_decided(
@@ -77,7 +82,7 @@ bool hone_runtime_has_entry(const hone_op *op, const hone_call *call);
 hone_status hone_runtime_keep(
     const hone_op *op,
     const hone_tune_environment *environment,
-    const hone_turn *turn,
+    const hone_permit *permit,
     const hone_decision *decision,
     hone_error *err);
 // Puts a decision in the memory cache and drops the plans that it replaces.
@@ -110,7 +115,7 @@ bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, con
 hone_status hone_runtime_contest_environment(
     hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
 // Adds what a contest came to; what a contest that failed has found is added, too. result NULL: nothing.
-hone_status hone_turn_add_to_result(
-    hone_result *result, const hone_turn *turn, const hone_contest *contest, hone_status status, hone_error *err);
+hone_status hone_permit_add_to_result(
+    hone_result *result, const hone_permit *permit, const hone_contest *contest, hone_status status, hone_error *err);
 
 #endif

@@ -26,10 +26,9 @@ static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform pla
 bool hone_runtime_find_worker(hone_runtime *rt, char *out, size_t size)
 {
     hone_mutex_lock(&rt->mutex);
-    hone_status status =
-        rt->workers != NULL ? HONE_OK : hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, NULL);
+    hone_status status = rt->workers != NULL ? HONE_OK : hone_workers_create(&rt->allocator, NULL, &rt->workers, NULL);
     hone_mutex_unlock(&rt->mutex);
-    return status == HONE_OK && hone_worker_pool_program(rt->workers, out, size, NULL) == HONE_OK;
+    return status == HONE_OK && hone_workers_program(rt->workers, out, size, NULL) == HONE_OK;
 }
 
 // What a process said last: the words of a refusal, or of a driver that ended it.

@@ -6,6 +6,7 @@
 #include "config/chain.h"
 #include "config/context.h"
 #include "config/flight.h"
+#include "config/permit.h"
 #include "hone/lock.h"
 #include "hone/record.h"
 #include "os/mutex.h"
@@ -14,7 +15,7 @@
 #include "record/record.h"
 #include "runtime/state/plan_table.h"
 #include "transfer/transfer.h"
-#include "tune/turn.h"
+#include "tune/tuner.h"
 
 // "ALGORITHM=KERNEL" of HONE_FORCE, "ALGORITHM=KERNEL", "*=KERNEL" or "KERNEL" of HONE_DENY.
 typedef struct hone_rule {
@@ -79,7 +80,7 @@ struct hone_runtime {
     hone_wrong *wrongs; // trust.h
     hone_pool *pool;
     int32_t pool_threads; // 0: as many as the CPU has, once it is discovered
-    hone_worker_pool *workers;
+    hone_workers *workers;
     hone_zygote *zygote;
     hone_flights flights;
     bool says_who;                       // evidence names user and host
@@ -132,8 +133,8 @@ hone_pool *hone_runtime_pool(hone_runtime *rt);
 hone_status hone_runtime_tune_environment(
     hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
 
-// What turns of this runtime borrow. Opens the store when it was not yet.
-hone_turn_environment hone_runtime_turn_environment(hone_runtime *rt);
+// What permits of this runtime borrow. Opens the store when it was not yet.
+hone_permit_environment hone_runtime_permit_environment(hone_runtime *rt);
 
 // Reads the HONE_* variables into rt. options win over them.
 hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err);

@@ -68,9 +68,9 @@ hone_pool *hone_runtime_pool(hone_runtime *rt)
     return pool;
 }
 
-hone_turn_environment hone_runtime_turn_environment(hone_runtime *rt)
+hone_permit_environment hone_runtime_permit_environment(hone_runtime *rt)
 {
-    return (hone_turn_environment){&rt->flights, &rt->log, hone_runtime_store(rt), rt->device_locks};
+    return (hone_permit_environment){&rt->flights, &rt->log, hone_runtime_store(rt), rt->device_locks};
 }
 
 hone_status hone_runtime_tune_environment(
@@ -79,7 +79,7 @@ hone_status hone_runtime_tune_environment(
     hone_pool *pool = hone_runtime_pool(rt);
     hone_mutex_lock(&rt->mutex);
     hone_status status = HONE_OK;
-    if (rt->workers == NULL) status = hone_worker_pool_create(&rt->allocator, NULL, &rt->workers, err);
+    if (rt->workers == NULL) status = hone_workers_create(&rt->allocator, NULL, &rt->workers, err);
     hone_mutex_unlock(&rt->mutex);
     if (status != HONE_OK) return status;
     *out = (hone_tune_environment){

@@ -187,7 +187,7 @@ static hone_status try_all(audit *a, bool *out_goes_on, hone_error *err)
 }
 
 static hone_status ask(
-    audit *a, uint32_t first, uint32_t count, uint32_t block, hone_confirmation *out, hone_error *err)
+    audit *a, uint32_t first, uint32_t count, uint32_t block, hone_rounds_answer *out, hone_error *err)
 {
     hone_contest_state *state = a->state;
     const hone_tune_options *options = &state->question.options;
@@ -201,11 +201,11 @@ static hone_status ask(
         asked.finalists[i] = &a->entrants[first + i];
         asked.kernels[i] = state->field.contestants[asked.finalists[i]->kernel].ref;
     }
-    return hone_trials_confirm(&state->trials, &asked, out, err);
+    return hone_trials_run_rounds(&state->trials, &asked, out, err);
 }
 
 // The worker was lost with all of them in it; alone, the culprit shows itself.
-static hone_status find_culprits(audit *a, hone_confirmation *block, bool *out_goes_on, hone_error *err)
+static hone_status find_culprits(audit *a, hone_rounds_answer *block, bool *out_goes_on, hone_error *err)
 {
     uint32_t before = a->count;
     for (uint32_t i = 0; i < a->count && *out_goes_on;) {
@@ -224,7 +224,7 @@ static hone_status find_culprits(audit *a, hone_confirmation *block, bool *out_g
     return hone_fail(err, HONE_KERNEL_FAILED, where, "the worker was lost in the rounds, and nobody lost it alone");
 }
 
-static void add_samples(audit *a, const hone_confirmation *block)
+static void add_samples(audit *a, const hone_rounds_answer *block)
 {
     for (uint32_t r = 0; r < block->rounds && a->rounds < HONE_MAX_ROUNDS; r++, a->rounds++)
         for (uint32_t i = 0; i < a->count; i++)
@@ -261,7 +261,7 @@ static bool is_certain(const audit *a)
 // Rounds until it is clear on which side of the threshold the choice stands. After somebody fell out they begin anew.
 static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
 {
-    hone_confirmation block;
+    hone_rounds_answer block;
     for (uint32_t b = 0; b < MOST_BLOCKS && *out_goes_on; b++) {
         hone_error why = {0};
         hone_status status = ask(a, 0, a->count, b, &block, &why);
@@ -333,7 +333,7 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
     bool goes_on = true;
     a->state = state;
     state->known.any_environment = true;
-    hone_status status = hone_contest_choose_seat(&state->trials, &state->field, &state->question, err);
+    hone_status status = hone_contest_choose_sandbox(&state->trials, &state->field, &state->question, err);
     if (status == HONE_OK) status = hone_known_load(&state->known, &state->question, &state->field, err);
     if (status != HONE_OK) return status;
     if (!enter_choice(a)) {

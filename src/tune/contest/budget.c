@@ -9,7 +9,7 @@
 enum {
     FINALS_RUNS = 28,    // of the best: two finalists, two blocks of seven runs
     FAIR_TRIES = 3,      // that every kernel gets before it is judged
-    EXPLORE_PERIOD = 12, // turns of which one goes to who had fewest
+    EXPLORE_PERIOD = 12, // steps of which one goes to who had fewest
     HOPELESS_TRIES = 8
 };
 
@@ -62,7 +62,7 @@ double hone_budget_first_seconds(const hone_budget *budget, size_t index)
     return fmax(defaults_share * race * part - elapsed, least_first_seconds);
 }
 
-// Whose turn ----------------------------------------------------------------------------------------------------------
+// Which kernel ---------------------------------------------------------------------------------------------------------
 
 static bool is_left(const hone_contestant *contestant)
 {
@@ -171,7 +171,7 @@ hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_err
     for (size_t i = 0; i < budget->field->count; i++)
         worths[i] = worth_of(budget, &budget->field->contestants[i]);
     int64_t least = least_tried(budget, worths);
-    bool explores = budget->spending->turn % EXPLORE_PERIOD == EXPLORE_PERIOD - 1;
+    bool explores = budget->spending->steps % EXPLORE_PERIOD == EXPLORE_PERIOD - 1;
     bool is_early = least >= 0 && budget->field->contestants[least].tried < FAIR_TRIES;
     *out = is_early || explores ? least : worth_most(budget, worths);
     hone_free(allocator, worths);

@@ -8,7 +8,7 @@
 typedef struct hone_spending {
     uint32_t measured;   // candidates
     double measuring_ns; // that took
-    uint32_t turn;       // of the searches
+    uint32_t steps;      // of the searches
     uint32_t since_gain; // candidates
     double gain_ns;      // best time at the last gain
 } hone_spending;

@@ -129,7 +129,7 @@ static hone_status prepare(hone_contest_state *state, hone_error *err)
 {
     hone_field *field = &state->field;
     const hone_question *question = &state->question;
-    hone_status status = hone_contest_choose_seat(&state->trials, field, question, err);
+    hone_status status = hone_contest_choose_sandbox(&state->trials, field, question, err);
     if (status == HONE_OK && !hone_field_has_anybody(field)) status = fail_nobody(state, err);
     if (status == HONE_OK) status = hone_known_load(&state->known, question, field, err);
     if (status == HONE_OK) status = hone_field_find_priors(field, question, err);
@@ -159,7 +159,7 @@ static hone_status run_finals(hone_contest_state *state, hone_error *err)
     return status == HONE_NOT_FOUND ? fail_nobody(state, err) : status;
 }
 
-// Broken off: the best so far was verified, if not confirmed.
+// Broken off: the best so far was verified, if not in the finals.
 static void settle_cancelled(hone_contest_state *state)
 {
     hone_standings_update(&state->standings);
@@ -222,7 +222,7 @@ static hone_status contend(hone_contest_state *state, hone_error *err)
     if (status == HONE_OK) status = hone_contest_race(state, err);
     if (hone_budget_has_evaluations(&budget)) state->out->expected_gain = hone_budget_expected_gain(&budget);
     if (status == HONE_OK && state->standings.best < 0) status = fail_nobody(state, err);
-    if (status == HONE_OK) status = hone_contest_heat(state, err);
+    if (status == HONE_OK) status = hone_contest_remeasure(state, err);
     if (status == HONE_OK) status = run_finals(state, err);
     if (status == HONE_CANCELLED) settle_cancelled(state);
     if (!state->out->decision.kernel[0]) hone_contest_fill_counts(&state->standings, &state->out->decision.evidence);
@@ -340,6 +340,6 @@ hone_status hone_contest_run(
 void hone_contest_deinit(hone_contest *contest)
 {
     if (contest->kernels != NULL) hone_free(&contest->allocator, contest->kernels);
-    if (contest->trail != NULL) hone_free(&contest->allocator, contest->trail);
+    if (contest->history != NULL) hone_free(&contest->allocator, contest->history);
     memset(contest, 0, sizeof *contest);
 }

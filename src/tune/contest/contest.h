@@ -1,6 +1,6 @@
 // One contest from the inside: its stations in order, and what each hands on.
 //
-//     call -> candidates -> trials -> race -> second heat -> finals -> decision
+//     call -> candidates -> trials -> race -> remeasuring -> finals -> decision
 //
 // Each part of the state has one writer: the station whose header declares it. A station that needs several parts takes
 // the state; the functions below it take the parts that they read and make.
@@ -24,7 +24,7 @@ typedef struct hone_contest_state {
     hone_field field;         // field.c
     hone_known known;         // known.c
     hone_trials trials;       // trial.c
-    hone_standings standings; // race.c, second_heat.c, finals.c
+    hone_standings standings; // race.c, remeasure.c, finals.c
     hone_spending spending;   // race.c
     hone_drift drift;         // race.c
     hone_contest *out;        // decision.c, history.c
@@ -42,7 +42,7 @@ hone_status hone_contest_create(
     hone_contest_state **out_state,
     hone_error *err);
 void hone_contest_destroy(hone_contest_state **state);
-// Who can run the call, and the machine's turn; then `measures` does the rest. hone_contest_run is one that races; an
+// Who can run the call, and the permit on the machine; then `measures` does the rest. hone_contest_run is one that races; an
 // audit is another.
 typedef hone_status hone_contest_measure(hone_contest_state *state, void *ctx, hone_error *err);
 hone_status hone_contest_run_as(
@@ -57,8 +57,8 @@ hone_status hone_contest_run_as(
 // From the race to the decision, by contestants that are there; its time begins.
 hone_status hone_contest_compete(hone_contest_state *state, hone_error *err);
 
-// choose_seat.c: where candidates run. HONE_OK also when nobody is left to compete.
-hone_status hone_contest_choose_seat(
+// choose_sandbox.c: where candidates run. HONE_OK also when nobody is left to compete.
+hone_status hone_contest_choose_sandbox(
     hone_trials *trials, hone_field *field, const hone_question *question, hone_error *err);
 
 // race.c: tries candidates until the budget is spent. HONE_CANCELLED with what was found so far.
@@ -71,8 +71,8 @@ void hone_contest_reject(
 // and HONE_CANCELLED.
 hone_status hone_contest_next_config(
     hone_trials *trials, hone_contestant *contestant, size_t evaluations_left, hone_config *out, hone_error *err);
-// second_heat.c: the first in rank are measured anew, when runs are short and there is time.
-hone_status hone_contest_heat(hone_contest_state *state, hone_error *err);
+// remeasure.c: the first in rank are measured anew, when runs are short and there is time.
+hone_status hone_contest_remeasure(hone_contest_state *state, hone_error *err);
 
 // What the finals found.
 typedef struct hone_finals {

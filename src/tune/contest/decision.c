@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// A kernel's best: the one that the finals chose, else one that they confirmed, else the race's.
+// A kernel's best: the one that the finals chose, else one that they timed, else the race's.
 static bool shows_better(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
 {
     if (b == NULL) return true;
     if (a == state->winner || b == state->winner) return a == state->winner;
-    if (a->confirmed != b->confirmed) return a->confirmed;
+    if (a->timed_in_finals != b->timed_in_finals) return a->timed_in_finals;
     return a->rank_ns < b->rank_ns;
 }
 
@@ -83,7 +83,7 @@ void hone_contest_adopt_finals(hone_finals *finals)
         candidate->trial.low_ns = interval.low;
         candidate->trial.high_ns = interval.high;
         candidate->trial.samples = finals->rounds;
-        candidate->confirmed = true;
+        candidate->timed_in_finals = true;
     }
 }
 
@@ -111,7 +111,7 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->max_error = winner->trial.max_error;
     evidence->seconds = hone_trials_elapsed_seconds(&state->trials);
     evidence->seed = state->question.options.seed;
-    evidence->isolated = state->trials.seat.kind != HONE_SEAT_HERE;
+    evidence->isolated = state->trials.sandbox.kind != HONE_SANDBOX_HERE;
     snprintf(
         evidence->verified_against, sizeof evidence->verified_against, "%s",
         state->question.options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");

@@ -19,12 +19,12 @@ typedef struct hone_contestant {
     size_t config_count;
     const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
     size_t prior_count;
-    hone_search *search;                // NULL: there is nothing but the default
-    bool exhausted;                     // the search has come to its end
-    double prepare_ns;                  // the longest that preparing a config took
-    bool prepares_alone;                // preparing several at once went wrong
-    hone_config ahead[HONE_MOST_AHEAD]; // proposed and prepared before their turns
-    uint32_t ahead_count, ahead_next;
+    hone_search *search;                      // NULL: there is nothing but the default
+    bool exhausted;                           // the search has come to its end
+    double prepare_ns;                        // the longest that preparing a config took
+    bool prepares_alone;                      // preparing several at once went wrong
+    hone_config prepared[HONE_MOST_PREPARED]; // proposed, and prepared before they are tried
+    uint32_t prepared_count, prepared_next;
     uint32_t tried, passed;
     uint32_t measured;    // of the tried, by this contest
     double measuring_ns;  // that took, preparing included

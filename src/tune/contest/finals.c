@@ -28,7 +28,7 @@ static const double hopeless_default = 3.0; // the default may be slower: its ti
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 static const double least_share = 0.15; // of the contest's time, also when the race has spent all
 static const uint64_t pause_ns = 50000000;
-static const double turn_ns = 1e6; // beside its sample, until threads rest and it is warm again
+static const double overhead_ns = 1e6; // beside its sample, until threads rest and it is warm again
 static const char where[] = "tune.finals";
 
 // Finalists -----------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ static double round_seconds(const hone_finals *finals)
 {
     double round = 0;
     for (uint32_t i = 0; i < finals->count; i++)
-        round += (fmax(finals->finalists[i]->trial.time_ns, 20e3) + turn_ns) * 1e-9;
+        round += (fmax(finals->finalists[i]->trial.time_ns, 20e3) + overhead_ns) * 1e-9;
     return round;
 }
 
@@ -191,7 +191,7 @@ static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
     return fit >= BLOCK_ROUNDS ? BLOCK_ROUNDS : LEAST_BLOCK_ROUNDS;
 }
 
-static void add_samples(hone_finals *finals, const hone_confirmation *block)
+static void add_samples(hone_finals *finals, const hone_rounds_answer *block)
 {
     hone_assert(block->count == finals->count && finals->rounds <= HONE_MAX_ROUNDS);
     for (uint32_t r = 0; r < block->rounds && finals->rounds < HONE_MAX_ROUNDS; r++, finals->rounds++)
@@ -219,7 +219,7 @@ static hone_block block_of(
 // The worker was lost with all finalists in it. Alone, the culprit shows itself. False: nobody did.
 static hone_status find_culprits(hone_contest_state *state, hone_finals *finals, bool *out_found, hone_error *err)
 {
-    hone_confirmation alone;
+    hone_rounds_answer alone;
     *out_found = false;
     for (uint32_t i = 0; i < finals->count; i++) {
         hone_candidate *candidate = finals->finalists[i];
@@ -227,7 +227,7 @@ static hone_status find_culprits(hone_contest_state *state, hone_finals *finals,
         hone_block block = block_of(&state->field, finals, i, 1, LEAST_BLOCK_ROUNDS);
         block.seed = i;
         block.seconds = seconds_for_block(&state->trials);
-        hone_status status = hone_trials_confirm(&state->trials, &block, &alone, &why);
+        hone_status status = hone_trials_run_rounds(&state->trials, &block, &alone, &why);
         if (status == HONE_KERNEL_FAILED) {
             hone_contest_reject(state, candidate, HONE_FAILURE_CRASH, why.message);
             *out_found = true;
@@ -245,18 +245,18 @@ static hone_status find_culprits(hone_contest_state *state, hone_finals *finals,
 typedef enum attempt { ATTEMPT_DONE, ATTEMPT_FELL_OUT, ATTEMPT_LOST } attempt;
 
 static hone_status run_block(
-    hone_contest_state *state, const hone_finals *finals, uint32_t index, hone_confirmation *out, hone_error *err)
+    hone_contest_state *state, const hone_finals *finals, uint32_t index, hone_rounds_answer *out, hone_error *err)
 {
     double seconds = seconds_for_block(&state->trials);
     hone_block block = block_of(&state->field, finals, 0, finals->count, rounds_for_block(finals, seconds));
     block.seed = state->question.options.seed + index + 1;
     block.seconds = seconds;
-    return hone_trials_confirm(&state->trials, &block, out, err);
+    return hone_trials_run_rounds(&state->trials, &block, out, err);
 }
 
 static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
-    hone_confirmation block;
+    hone_rounds_answer block;
     hone_trials *trials = &state->trials;
     for (uint32_t b = 0; b < MOST_BLOCKS; b++) {
         hone_error why = {0};

@@ -2,7 +2,7 @@
 //
 // {"seconds":S,"evaluations":[E...],"finals":{"winner":I,"finalists":[{"evaluation":I,"samples_ns":[...]}...]}}
 // E is {"kernel","config","at" (seconds),"raced_ns" (its time in the race),"time_ns","low_ns","high_ns","samples" (as
-// they came to stand: after the second heat, or the finals),"runs_ns" (what the last of race and heat
+// they came to stand: after remeasuring, or the finals),"runs_ns" (what the last of race and remeasuring
 // sampled),"max_error", or "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's,
 // whose times stand) when true}.
 // What is not known is left out.
@@ -105,7 +105,7 @@ hone_status hone_contest_keep_history(hone_contest_state *state, const hone_fina
     hone_buffer_char(&out, ']');
     if (finals != NULL) put_finals(&state->standings, finals, &out);
     hone_buffer_char(&out, '}');
-    state->out->trail = out.failed ? NULL : hone_buffer_take(&out);
+    state->out->history = out.failed ? NULL : hone_buffer_take(&out);
     hone_buffer_deinit(&out);
-    return state->out->trail != NULL ? HONE_OK : hone_fail_memory(err, "tune.history");
+    return state->out->history != NULL ? HONE_OK : hone_fail_memory(err, "tune.history");
 }

@@ -264,38 +264,39 @@ void hone_known_find_incumbent(hone_known *known, const hone_question *question,
         (void)!hone_store_get(store, &question->key, question->options.regime, note_incumbent, &reader, NULL);
 }
 
-typedef struct keeper {
+typedef struct existing_reader {
     const hone_question *question;
     const hone_field *field;
     hone_decision *out;
-} keeper;
+} existing_reader;
 
-static void keep_row(void *ctx, const hone_store_decision *row)
+static void read_existing(void *ctx, const hone_store_decision *row)
 {
-    const keeper *keep = ctx;
+    const existing_reader *reader = ctx;
     hone_config config;
-    const hone_contestant *contestant = find_choice(keep->field, row, &config);
+    const hone_contestant *contestant = find_choice(reader->field, row, &config);
     if (contestant == NULL) return;
     const hone_kernel_ref *ref = contestant->ref;
-    const hone_device_info *device = keep->question->environment->device;
+    const hone_device_info *device = reader->question->environment->device;
     char difference[HONE_DIFFERENCE_SIZE];
     if (hone_environment_compare(row->environment, device, &ref->kernel, difference) != HONE_STANDS) return;
     hone_evidence evidence = {0};
     if (row->evidence != NULL) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL);
     evidence.time_ns = row->time_ns;
     evidence.regime = row->regime;
-    hone_question_fill_decision(keep->question, ref, &config, keep->out);
-    keep->out->evidence = evidence;
+    hone_question_fill_decision(reader->question, ref, &config, reader->out);
+    reader->out->evidence = evidence;
 }
 
 bool hone_known_keeps(const hone_question *question, const hone_field *field, hone_decision *out)
 {
     hone_store *const stores[] = {question->environment->store, question->environment->system_store};
-    keeper keep = {question, field, out};
+    existing_reader reader = {question, field, out};
     bool kept = false;
     for (int i = 0; i < 2 && question->options.keep_existing && !kept; i++)
         kept = stores[i] != NULL &&
-               hone_store_get(stores[i], &question->key, question->options.regime, keep_row, &keep, NULL) == HONE_OK &&
+               hone_store_get(stores[i], &question->key, question->options.regime, read_existing, &reader, NULL) ==
+                   HONE_OK &&
                out->kernel[0] != '\0';
     return kept;
 }

@@ -1,4 +1,4 @@
-// Configs whose preparing takes long are prepared several at once before their turns: compiled in parallel, timed
+// Configs whose preparing takes long are prepared several at once before they are tried: compiled in parallel, timed
 // alone.
 // The worker that times them does it, so that the compiler's faults are as isolated as a kernel's.
 #include "tune/contest/contest.h"
@@ -12,7 +12,7 @@ static uint32_t most_at_once(size_t evaluations_left)
 {
     hone_os_cpu cpu;
     hone_os_cpu_read(&cpu);
-    size_t left = evaluations_left, most = HONE_MOST_AHEAD;
+    size_t left = evaluations_left, most = HONE_MOST_PREPARED;
     if (most > (size_t)cpu.threads) most = (size_t)cpu.threads;
     return (uint32_t)(most < left ? most : left);
 }
@@ -27,23 +27,23 @@ static bool is_worth_it(const hone_trials *trials, const hone_contestant *contes
 hone_status hone_contest_next_config(
     hone_trials *trials, hone_contestant *contestant, size_t evaluations_left, hone_config *out, hone_error *err)
 {
-    hone_assert(contestant->search != NULL && contestant->ahead_count <= HONE_MOST_AHEAD);
-    if (contestant->ahead_next < contestant->ahead_count) {
-        *out = contestant->ahead[contestant->ahead_next++];
+    hone_assert(contestant->search != NULL && contestant->prepared_count <= HONE_MOST_PREPARED);
+    if (contestant->prepared_next < contestant->prepared_count) {
+        *out = contestant->prepared[contestant->prepared_next++];
         return HONE_OK;
     }
     hone_status status = hone_search_next(contestant->search, out, err);
     if (status != HONE_OK || !is_worth_it(trials, contestant)) return status;
     uint32_t count = 0, most = most_at_once(evaluations_left);
-    contestant->ahead[count++] = *out;
-    while (count < most && hone_search_next(contestant->search, &contestant->ahead[count], NULL) == HONE_OK)
+    contestant->prepared[count++] = *out;
+    while (count < most && hone_search_next(contestant->search, &contestant->prepared[count], NULL) == HONE_OK)
         count++;
-    contestant->ahead_count = count;
-    contestant->ahead_next = 1;
+    contestant->prepared_count = count;
+    contestant->prepared_next = 1;
     bool answered = true;
     uint64_t start = hone_trials_now(trials);
     if (count > 1)
-        status = trials->measurer->prepare(trials, contestant->ref, contestant->ahead, count, &answered, err);
+        status = trials->measurer->prepare(trials, contestant->ref, contestant->prepared, count, &answered, err);
     contestant->measuring_ns += (double)(hone_trials_now(trials) - start);
     contestant->prepares_alone = !answered;
     return status;

@@ -424,7 +424,7 @@ static hone_status choose_next(
         hone_assert((size_t)chosen < state->field.count);
         *out_kernel = (uint32_t)chosen;
         status = next_of(state, (size_t)chosen, out_config, err);
-        if (status == HONE_OK) state->spending.turn++;
+        if (status == HONE_OK) state->spending.steps++;
         if (status != HONE_NOT_FOUND) return status;
     }
 }

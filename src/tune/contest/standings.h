@@ -12,20 +12,20 @@ typedef struct hone_candidate {
     bool is_default; // its kernel's
     bool of_pack;    // what the chain takes only when it is verified
     hone_trial trial;
-    double raced_ns;   // its time in the race; 0: it was rejected
-    double at_seconds; // when that was known, since the contest began
-    bool resumed;      // from the store
-    double rank_ns;    // least time with the machine's drift taken out: what candidates are compared by
-    bool out;          // it was rejected, then or later
-    bool heated;       // measured a second time, before the finals
-    bool confirmed;    // its time is that of the finals
+    double raced_ns;      // its time in the race; 0: it was rejected
+    double at_seconds;    // when that was known, since the contest began
+    bool resumed;         // from the store
+    double rank_ns;       // least time with the machine's drift taken out: what candidates are compared by
+    bool out;             // it was rejected, then or later
+    bool remeasured;      // measured a second time, before the finals
+    bool timed_in_finals; // its time is that of the finals
 } hone_candidate;
 
 typedef struct hone_standings {
     hone_candidate *candidates;
     size_t count, capacity;
-    int64_t best; // index of the best candidate that is still in; -1: none
-    bool heated;  // the second heat was run: who was not in it is no finalist
+    int64_t best;    // index of the best candidate that is still in; -1: none
+    bool remeasured; // there was remeasuring: who was not in it is no finalist
 } hone_standings;
 
 // The best candidate that is still in; NULL: there is none.

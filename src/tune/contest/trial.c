@@ -1,4 +1,4 @@
-// Asking the seat, and what it means when no answer comes.
+// Asking the sandbox, and what it means when no answer comes.
 #include "tune/contest/trial.h"
 
 #include "base/assert.h"
@@ -64,7 +64,7 @@ static void put_standard(hone_trials *trials)
 {
     const hone_contestant *standard = hone_field_default(trials->field);
     if (trials->question->options.regime < HONE_WARM_STABLE || standard == NULL) return;
-    hone_message_put_kernel(&trials->message, standard->ref, trials->seat.by_value);
+    hone_message_put_kernel(&trials->message, standard->ref, trials->sandbox.by_value);
     hone_message_put_config(&trials->message, &standard->default_config);
 }
 
@@ -73,7 +73,7 @@ static void put_open(hone_trials *trials)
     hone_buffer *message = &trials->message;
     hone_buffer_clear(message);
     hone_message_put_device(message, trials->question->environment->device);
-    hone_message_put_algorithm(message, trials->question->algorithm, trials->seat.by_value);
+    hone_message_put_algorithm(message, trials->question->algorithm, trials->sandbox.by_value);
     hone_message_put_call(message, trials->question->call);
     hone_wire_put_text(message, hone_call_key(trials->question->call));
     hone_wire_put_u8(message, (uint8_t)trials->question->options.regime);
@@ -96,21 +96,22 @@ static hone_status read_opened(hone_trials *trials, hone_error *err)
 static hone_outcome ask_open(hone_trials *trials, const hone_limits *limits)
 {
     put_open(trials);
-    return hone_seat_ask(
-        &trials->seat, HONE_MESSAGE_OPEN, &trials->message, limits, trials->question->options.cancel, &trials->answer);
+    return hone_sandbox_ask(
+        &trials->sandbox, HONE_MESSAGE_OPEN, &trials->message, limits, trials->question->options.cancel,
+        &trials->answer);
 }
 
 hone_status hone_trials_open(hone_trials *trials, hone_error *err)
 {
     const hone_limits limits = {limit_ns(open_seconds), limit_ns(open_seconds)};
-    if (trials->was_opened && hone_seat_is_warm(&trials->seat)) return HONE_OK;
+    if (trials->was_opened && hone_sandbox_is_warm(&trials->sandbox)) return HONE_OK;
     trials->was_opened = false;
-    hone_status status = hone_seat_start(&trials->seat, err);
+    hone_status status = hone_sandbox_start(&trials->sandbox, err);
     if (status != HONE_OK) return status;
     hone_outcome outcome = ask_open(trials, &limits);
     // The system may have ended the process, which says nothing of the reference: a second one tells.
     if (outcome.kind == HONE_OUTCOME_LOST) {
-        status = hone_seat_start(&trials->seat, err);
+        status = hone_sandbox_start(&trials->sandbox, err);
         if (status != HONE_OK) return status;
         outcome = ask_open(trials, &limits);
     }
@@ -163,12 +164,12 @@ static hone_status read_trial(hone_trials *trials, hone_trial *out, hone_error *
 
 // One attempt ---------------------------------------------------------------------------------------------------------
 
-static void put_try(hone_trials *trials, const hone_try *what, const hone_racing *racing)
+static void put_try(hone_trials *trials, const hone_try *what, const hone_stopping *stopping)
 {
     hone_buffer_clear(&trials->message);
-    hone_message_put_kernel(&trials->message, what->kernel, trials->seat.by_value);
+    hone_message_put_kernel(&trials->message, what->kernel, trials->sandbox.by_value);
     hone_message_put_config(&trials->message, what->config);
-    hone_message_put_racing(&trials->message, racing);
+    hone_message_put_stopping(&trials->message, stopping);
     hone_message_put_digests(&trials->message, what->digests, what->digest_count);
 }
 
@@ -176,23 +177,24 @@ static hone_status take_answer(hone_trials *trials, hone_trial *out, hone_error 
 {
     hone_status status = read_trial(trials, out, err);
     if (status != HONE_OK) return status;
-    trials->seat.served++;
-    if (out->spoiled || out->retired) hone_seat_drop(&trials->seat);
+    trials->sandbox.served++;
+    if (out->spoiled || out->retired) hone_sandbox_drop(&trials->sandbox);
     return HONE_OK;
 }
 
 static hone_status ask_once(
-    hone_trials *trials, const hone_try *what, const hone_racing *by, hone_trial *out, bool *out_cut, hone_error *err)
+    hone_trials *trials, const hone_try *what, const hone_stopping *by, hone_trial *out, bool *out_cut, hone_error *err)
 {
     double limit = by->limit_ns * 1e-9, left = time_for(trials, what);
     bool clamped = left < limit && what->may_be_cut;
     if (clamped) limit = left;
     // The race ends before it is ended.
-    const hone_racing racing = {by->best_ns, by->noise, limit * 1e9 / 2};
+    const hone_stopping stopping = {by->best_ns, by->noise, limit * 1e9 / 2};
     const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
-    put_try(trials, what, &racing);
-    hone_outcome outcome = hone_seat_ask(
-        &trials->seat, HONE_MESSAGE_TRY, &trials->message, &limits, trials->question->options.cancel, &trials->answer);
+    put_try(trials, what, &stopping);
+    hone_outcome outcome = hone_sandbox_ask(
+        &trials->sandbox, HONE_MESSAGE_TRY, &trials->message, &limits, trials->question->options.cancel,
+        &trials->answer);
     if (outcome.kind == HONE_OUTCOME_ANSWERED) return take_answer(trials, out, err);
     if (outcome.kind == HONE_OUTCOME_TIMEOUT) {
         *out_cut = clamped;
@@ -226,7 +228,7 @@ static bool may_be_anothers(const hone_opened *opened, const hone_trial *trial, 
 }
 
 static hone_status attempt_here(
-    hone_trials *trials, const hone_try *what, const hone_racing *by, hone_trial *out, bool *out_cut, hone_error *err)
+    hone_trials *trials, const hone_try *what, const hone_stopping *by, hone_trial *out, bool *out_cut, hone_error *err)
 {
     hone_status status = HONE_OK;
     bool again = true;
@@ -234,10 +236,10 @@ static hone_status attempt_here(
         memset(out, 0, sizeof *out);
         status = hone_trials_open(trials, err);
         if (status != HONE_OK) return status;
-        bool alone = trials->seat.served == 0 || trials->seat.kind == HONE_SEAT_HERE;
+        bool alone = trials->sandbox.served == 0 || trials->sandbox.kind == HONE_SANDBOX_HERE;
         status = ask_once(trials, what, by, out, out_cut, err);
         again = !alone && may_be_anothers(&trials->opened, out, by->limit_ns * 1e-9);
-        if (again) hone_seat_drop(&trials->seat);
+        if (again) hone_sandbox_drop(&trials->sandbox);
     }
     return status;
 }
@@ -256,14 +258,14 @@ static hone_status prepare_here(
     if (status != HONE_OK) return status;
     hone_buffer *message = &trials->message;
     hone_buffer_clear(message);
-    hone_message_put_kernel(message, kernel, trials->seat.by_value);
+    hone_message_put_kernel(message, kernel, trials->sandbox.by_value);
     hone_wire_put_u32(message, count);
     for (uint32_t i = 0; i < count; i++)
         hone_message_put_config(message, &configs[i]);
     double seconds = candidate_seconds(trials->question, kernel, 0), left = seconds_left(trials) + grace_seconds;
     uint64_t limit = limit_ns(left < seconds ? left : seconds);
-    hone_outcome outcome = hone_seat_ask(
-        &trials->seat, HONE_MESSAGE_PREPARE, message, &(hone_limits){limit, limit}, trials->question->options.cancel,
+    hone_outcome outcome = hone_sandbox_ask(
+        &trials->sandbox, HONE_MESSAGE_PREPARE, message, &(hone_limits){limit, limit}, trials->question->options.cancel,
         &trials->answer);
     *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED;
     if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
@@ -282,11 +284,11 @@ static double block_seconds(const hone_question *question, const hone_block *blo
     return 2 * block->seconds + question->options.candidate_seconds + 10 * run;
 }
 
-static hone_status read_confirmation(hone_trials *trials, hone_confirmation *out, hone_error *err)
+static hone_status read_rounds(hone_trials *trials, hone_rounds_answer *out, hone_error *err)
 {
     hone_arena arena = {.allocator = trials->question->environment->allocator};
     hone_wire_reader reader = reader_of(&trials->answer, &arena);
-    hone_message_get_confirmation(&reader, out);
+    hone_message_get_rounds(&reader, out);
     hone_arena_destroy(&arena);
     return hone_wire_check(&reader, err);
 }
@@ -297,7 +299,7 @@ static void put_block(hone_trials *trials, const hone_block *block)
     hone_buffer_clear(message);
     hone_wire_put_u32(message, block->count);
     for (uint32_t i = 0; i < block->count; i++) {
-        hone_message_put_kernel(message, block->kernels[i], trials->seat.by_value);
+        hone_message_put_kernel(message, block->kernels[i], trials->sandbox.by_value);
         hone_message_put_config(message, &block->finalists[i]->config);
     }
     hone_wire_put_u32(message, block->rounds);
@@ -305,20 +307,21 @@ static void put_block(hone_trials *trials, const hone_block *block)
     hone_wire_put_f64(message, block->seconds);
 }
 
-static hone_status confirm_here(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err)
+static hone_status run_rounds_here(
+    hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err)
 {
     hone_status status = hone_trials_open(trials, err);
     if (status != HONE_OK) return status;
     put_block(trials, block);
     double limit = block_seconds(trials->question, block);
     const hone_limits limits = {limit_ns(limit), limit_ns(limit)};
-    hone_outcome outcome = hone_seat_ask(
-        &trials->seat, HONE_MESSAGE_CONFIRM, &trials->message, &limits, trials->question->options.cancel,
+    hone_outcome outcome = hone_sandbox_ask(
+        &trials->sandbox, HONE_MESSAGE_ROUNDS, &trials->message, &limits, trials->question->options.cancel,
         &trials->answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
-    status = read_confirmation(trials, out, err);
-    trials->seat.served++;
-    if (status == HONE_OK && (out->spoiled || out->retired)) hone_seat_drop(&trials->seat);
+    status = read_rounds(trials, out, err);
+    trials->sandbox.served++;
+    if (status == HONE_OK && (out->spoiled || out->retired)) hone_sandbox_drop(&trials->sandbox);
     return status;
 }
 
@@ -336,7 +339,7 @@ static void pause_here(hone_trials *trials, uint64_t ns)
     hone_os_sleep_ns(ns);
 }
 
-const hone_measurer hone_machine_measurer = {attempt_here, confirm_here, prepare_here, now_here, pause_here};
+const hone_measurer hone_machine_measurer = {attempt_here, run_rounds_here, prepare_here, now_here, pause_here};
 
 // The trials ----------------------------------------------------------------------------------------------------------
 
@@ -349,7 +352,7 @@ void hone_trials_init(hone_trials *trials, const hone_question *question, const 
 
 void hone_trials_deinit(hone_trials *trials)
 {
-    if (trials->seated) hone_seat_deinit(&trials->seat);
+    if (trials->has_sandbox) hone_sandbox_deinit(&trials->sandbox);
     hone_buffer_deinit(&trials->message);
     hone_buffer_deinit(&trials->answer);
 }
@@ -373,17 +376,18 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
 {
     hone_assert(what->kernel != NULL && what->config != NULL && what->best_ns >= 0);
     double limit = candidate_seconds(trials->question, what->kernel, what->best_ns);
-    const hone_racing racing = {what->best_ns, hone_noise_level(&trials->noise), limit * 1e9};
+    const hone_stopping stopping = {what->best_ns, hone_noise_level(&trials->noise), limit * 1e9};
     memset(out, 0, sizeof *out);
     *out_cut = false;
-    hone_status status = trials->measurer->attempt(trials, what, &racing, out, out_cut, err);
+    hone_status status = trials->measurer->attempt(trials, what, &stopping, out, out_cut, err);
     if (status == HONE_OK && !*out_cut && !out->same) hone_noise_add(&trials->noise, out);
     return status;
 }
 
-hone_status hone_trials_confirm(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err)
+hone_status hone_trials_run_rounds(
+    hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err)
 {
     hone_assert(block->count > 0 && block->count <= HONE_MAX_FINALISTS && block->rounds <= HONE_MAX_ROUNDS);
     memset(out, 0, sizeof *out);
-    return trials->measurer->confirm(trials, block, out, err);
+    return trials->measurer->run_rounds(trials, block, out, err);
 }

@@ -4,7 +4,7 @@
 
 #include "tune/contest/field.h"
 #include "tune/contest/standings.h"
-#include "tune/isolate/seat.h"
+#include "tune/isolate/sandbox.h"
 #include "tune/rule/stopping.h"
 
 // How a contest measures, and what its clock says: on this machine (trial.c), or out of a recorded file
@@ -16,8 +16,8 @@ typedef struct hone_trials {
     const hone_field *field; // who stands first is whose bits the others must have, under a stable regime
     const hone_measurer *measurer;
     void *measurer_ctx;
-    hone_seat seat;
-    bool seated;
+    hone_sandbox sandbox;
+    bool has_sandbox;
     hone_opened opened;
     bool was_opened;
     hone_buffer message, answer;
@@ -46,15 +46,15 @@ typedef struct hone_block {
 } hone_block;
 
 struct hone_measurer {
-    // racing->limit_ns is the candidate's own limit; what the contest has left is looked at by the measurer.
+    // stopping->limit_ns is the candidate's own limit; what the contest has left is looked at by the measurer.
     hone_status (*attempt)(
         hone_trials *trials,
         const hone_try *what,
-        const hone_racing *racing,
+        const hone_stopping *stopping,
         hone_trial *out,
         bool *out_cut,
         hone_error *err);
-    hone_status (*confirm)(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err);
+    hone_status (*run_rounds)(hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err);
     // Prepares configs of one kernel at once; how each fares shows when it is tried. NULL: there is nothing to prepare.
     // *out_answered false: the worker was lost, or took too long. HONE_CANCELLED, HONE_OUT_OF_MEMORY.
     hone_status (*prepare)(
@@ -68,7 +68,7 @@ struct hone_measurer {
     void (*pause)(hone_trials *trials, uint64_t ns);
 };
 
-// Asks this machine's seats.
+// Asks this machine's sandboxes.
 extern const hone_measurer hone_machine_measurer;
 
 void hone_trials_init(hone_trials *trials, const hone_question *question, const hone_field *field);
@@ -77,12 +77,13 @@ uint64_t hone_trials_now(const hone_trials *trials);
 // Since the contest began.
 double hone_trials_elapsed_seconds(const hone_trials *trials);
 void hone_trials_pause(hone_trials *trials, uint64_t ns);
-// Starts the seat and opens the call when that is not so already.
+// Starts the sandbox and opens the call when that is not so already.
 hone_status hone_trials_open(hone_trials *trials, hone_error *err);
 // Tries one candidate. HONE_OK also when it was rejected: the trial says so.
 // *out_cut: the contest's own end cut it short, which says nothing of the candidate.
 hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_trial *out, bool *out_cut, hone_error *err);
 // One block of rounds between finalists. HONE_KERNEL_FAILED: the worker was lost, nobody knows by whom.
-hone_status hone_trials_confirm(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err);
+hone_status hone_trials_run_rounds(
+    hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err);
 
 #endif

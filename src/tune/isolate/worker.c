@@ -56,7 +56,7 @@ int hone_worker_serve(int fd, hone_session *session)
 
 int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_error *err))
 {
-    hone_worker_seclude(fd);
+    hone_worker_confine(fd);
     hone_allocator allocator = hone_allocator_system();
     hone_registry *registry = NULL;
     hone_error err;
@@ -74,7 +74,7 @@ int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_
 
 int hone_worker_forked(int fd, bool strict)
 {
-    hone_worker_seclude(fd);
+    hone_worker_confine(fd);
     hone_session session;
     hone_session_init(&session, hone_allocator_system(), &(hone_kernel_reader){.strict = strict}, NULL);
     int code = hone_worker_serve(fd, &session);

@@ -3,7 +3,7 @@
 // but fork children of itself, hand them the tuner's questions and hand their answers back. A child's address space is
 // the host's as of the fork, so kernels come as addresses, which are checked to lie in the same library as in the host.
 #include "os/mutex.h"
-#include "tune/isolate/seat.h"
+#include "tune/isolate/sandbox.h"
 #include "tune/worker/confine.h"
 
 #include "base/error.h"
@@ -109,7 +109,7 @@ static hone_status serve_host(nursery *n)
 static int zygote_body(void *ctx, int fd)
 {
     (void)ctx;
-    hone_zygote_seclude(fd);
+    hone_zygote_confine(fd);
     hone_allocator allocator = hone_allocator_system();
     nursery n = {.fd = fd, .child = {.pid = -1, .fd = -1}};
     hone_buffer_init(&n.question, allocator);

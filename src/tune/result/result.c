@@ -88,7 +88,7 @@ static void free_entry(const hone_allocator *allocator, hone_result_entry *entry
     hone_free(allocator, entry->spec);
     hone_free(allocator, entry->revision);
     hone_free(allocator, entry->kernels);
-    hone_free(allocator, entry->trail);
+    hone_free(allocator, entry->history);
     hone_free(allocator, entry->device);
     hone_free(allocator, entry->environment);
     memset(entry, 0, sizeof *entry);
@@ -208,12 +208,12 @@ static bool copy_entry(
         .spec = copy(allocator, texts->spec),
         .revision = copy(allocator, texts->revision),
         .kernels = copy(allocator, texts->kernels),
-        .trail = copy(allocator, texts->trail),
+        .history = copy(allocator, texts->history),
         .device = copy(allocator, texts->device),
         .environment = copy(allocator, texts->environment),
     };
     return out->call != NULL && out->spec != NULL && out->revision != NULL && out->kernels != NULL &&
-           out->trail != NULL && out->device != NULL && out->environment != NULL;
+           out->history != NULL && out->device != NULL && out->environment != NULL;
 }
 
 hone_status hone_result_add(
@@ -271,8 +271,8 @@ static hone_status add_all(hone_result *to, const hone_result *from, hone_error 
     hone_status status = HONE_OK;
     for (size_t i = 0; i < from->count && status == HONE_OK; i++) {
         const hone_result_entry *entry = &from->entries[i];
-        const hone_result_texts texts = {entry->call,  entry->spec,   entry->revision,   entry->kernels,
-                                         entry->trail, entry->device, entry->environment};
+        const hone_result_texts texts = {entry->call,    entry->spec,   entry->revision,   entry->kernels,
+                                         entry->history, entry->device, entry->environment};
         status = hone_result_add(to, &entry->decision, &texts, err);
     }
     for (size_t i = 0; i < from->failure_count && status == HONE_OK; i++) {

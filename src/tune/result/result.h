@@ -14,14 +14,14 @@ typedef struct hone_result_entry {
     char *spec;     // canonical text; "" when not known
     char *revision; // of the kernel; "" when not known
     char *kernels;  // JSON array of every kernel's best; "" when not known
-    char *trail;    // JSON object of what was tried (contest/history.c); "" when not known
+    char *history;  // JSON object of what was tried (contest/history.c), "trail" in documents; "" when not known
     // Of a call on another device than the first one's: fingerprint, and environment as a JSON object; "" else.
     char *device, *environment;
 } hone_result_entry;
 
 // What is known of an entry beside its decision, as in the entry; NULL is "".
 typedef struct hone_result_texts {
-    const char *call, *spec, *revision, *kernels, *trail, *device, *environment;
+    const char *call, *spec, *revision, *kernels, *history, *device, *environment;
 } hone_result_texts;
 
 typedef struct hone_result_failure {
@@ -65,8 +65,8 @@ hone_status hone_result_of_device(
     hone_buffer *environment,
     hone_error *err);
 
-// The result document. trail: each entry also with what was tried for it, under "trail", as reports want it.
-void hone_result_document(const hone_result *result, bool trail, hone_buffer *out);
+// The result document. history: each entry also with what was tried for it, under "trail", as reports want it.
+void hone_result_document(const hone_result *result, bool history, hone_buffer *out);
 
 // Says that a call was tried and failed so; the last one's status is what the command leaves with. HONE_OK: none was.
 void hone_result_note_status(hone_result *result, hone_status status);

@@ -98,7 +98,7 @@ hone_status hone_result_add_contest(
         .spec = hone_call_spec(call),
         .revision = winner != NULL ? winner->kernel.revision : "1",
         .kernels = hone_buffer_string(&kernels),
-        .trail = contest->trail,
+        .history = contest->history,
     };
     hone_status status = kernels.failed ? hone_fail_memory(err, where) : HONE_OK;
     if (status == HONE_OK) status = hone_result_of_device(result, device, &texts, &environment, err);
@@ -122,7 +122,7 @@ static void put_evidence(hone_buffer *out, const hone_result_entry *entry)
     hone_buffer_char(out, '}');
 }
 
-static void put_entry(hone_buffer *out, const hone_result_entry *entry, bool trail)
+static void put_entry(hone_buffer *out, const hone_result_entry *entry, bool history)
 {
     const hone_decision *decision = &entry->decision;
     const char *const texts[][2] = {
@@ -146,7 +146,7 @@ static void put_entry(hone_buffer *out, const hone_result_entry *entry, bool tra
     hone_buffer_format(out, "\"config\":%s,", decision->config_json[0] ? decision->config_json : "{}");
     put_evidence(out, entry);
     if (entry->environment[0]) hone_buffer_format(out, ",\"environment\":%s", entry->environment);
-    if (trail && entry->trail[0]) hone_buffer_format(out, ",\"trail\":%s", entry->trail);
+    if (history && entry->history[0]) hone_buffer_format(out, ",\"trail\":%s", entry->history);
     hone_buffer_char(out, '}');
 }
 
@@ -161,14 +161,14 @@ static void put_failure(hone_buffer *out, const hone_result_failure *failure)
     hone_buffer_char(out, '}');
 }
 
-void hone_result_document(const hone_result *result, bool trail, hone_buffer *out)
+void hone_result_document(const hone_result *result, bool history, hone_buffer *out)
 {
     hone_buffer_format(out, "{\"hone_result\":%d,", DOCUMENT_VERSION);
     hone_json_field(out, "device", result->device);
     hone_buffer_text(out, ",\"entries\":[");
     for (size_t i = 0; i < result->count; i++) {
         hone_buffer_text(out, i > 0 ? "," : "");
-        put_entry(out, &result->entries[i], trail);
+        put_entry(out, &result->entries[i], history);
     }
     hone_buffer_char(out, ']');
     for (size_t i = 0; i < result->failure_count; i++) {

@@ -40,17 +40,18 @@ double hone_noise_level(const hone_noise *noise)
     return fmax(noise->sum / noise->count, least_noise);
 }
 
-hone_verdict_of_race hone_racing_judge_warm(const hone_racing *racing, double warm_ns)
+hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, double warm_ns)
 {
-    return racing->best_ns > 0 && warm_ns > hopeless_warm * racing->best_ns ? HONE_RACE_BEATEN : HONE_RACE_GOES_ON;
+    return stopping->best_ns > 0 && warm_ns > hopeless_warm * stopping->best_ns ? HONE_STOPPING_BEATEN
+                                                                                : HONE_STOPPING_GOES_ON;
 }
 
 // What a candidate's least may be above the best and the candidate still win.
-static double allowance(const hone_racing *racing, uint32_t count)
+static double allowance(const hone_stopping *stopping, uint32_t count)
 {
     double most = count == 1 ? hopeless_first : hopeless_later;
-    if (!(racing->noise > 0)) return most;
-    return fmin(most, 1 + (count == 1 ? first_deviations : deviations) * racing->noise);
+    if (!(stopping->noise > 0)) return most;
+    return fmin(most, 1 + (count == 1 ? first_deviations : deviations) * stopping->noise);
 }
 
 static double least_of(const double *samples, uint32_t count)
@@ -61,14 +62,15 @@ static double least_of(const double *samples, uint32_t count)
     return least;
 }
 
-hone_verdict_of_race hone_racing_judge(
-    const hone_racing *racing, const double *samples, uint32_t count, double spent_ns, bool is_long)
+hone_stopping_verdict hone_stopping_judge(
+    const hone_stopping *stopping, const double *samples, uint32_t count, double spent_ns, bool is_long)
 {
-    bool has_best = racing->best_ns > 0;
-    if (has_best && least_of(samples, count) > allowance(racing, count) * racing->best_ns) return HONE_RACE_BEATEN;
+    bool has_best = stopping->best_ns > 0;
+    if (has_best && least_of(samples, count) > allowance(stopping, count) * stopping->best_ns)
+        return HONE_STOPPING_BEATEN;
     uint32_t least = is_long ? LONG_SAMPLES : LEAST_SAMPLES;
     bool enough = count >= MOST_SAMPLES || (count >= least && spent_ns >= enough_ns);
-    return enough ? HONE_RACE_ENOUGH : HONE_RACE_GOES_ON;
+    return enough ? HONE_STOPPING_ENOUGH : HONE_STOPPING_GOES_ON;
 }
 
 static void fill_trial(hone_trial *out, double *samples, uint32_t count, bool dropped)
@@ -83,42 +85,44 @@ static void fill_trial(hone_trial *out, double *samples, uint32_t count, bool dr
     out->dropped = dropped;
 }
 
-static bool may_be_disturbed(const hone_racing *racing, uint32_t count, double spent_ns)
+static bool may_be_disturbed(const hone_stopping *stopping, uint32_t count, double spent_ns)
 {
-    return racing->best_ns < short_ns && count < SHORT_SAMPLES && spent_ns < short_spent_ns;
+    return stopping->best_ns < short_ns && count < SHORT_SAMPLES && spent_ns < short_spent_ns;
 }
 
-hone_failure hone_racing_run(const hone_racing *racing, const hone_sampler *sampler, hone_trial *out, hone_error *err)
+hone_failure hone_stopping_run(
+    const hone_stopping *stopping, const hone_sampler *sampler, hone_trial *out, hone_error *err)
 {
     double samples[MOST_SAMPLES], total_ns = 0;
     uint64_t start = sampler->now_ns(sampler->ctx);
     hone_failure failure = sampler->warm(sampler->ctx, &samples[0], err);
     if (failure != HONE_FAILURE_NONE) return failure;
     bool is_long = samples[0] > hone_long_run_ns;
-    hone_verdict_of_race verdict = hone_racing_judge_warm(racing, samples[0]);
-    if (verdict == HONE_RACE_BEATEN && may_be_disturbed(racing, 0, samples[0])) verdict = HONE_RACE_GOES_ON;
-    uint32_t count = verdict == HONE_RACE_BEATEN ? 1 : 0;
-    while (verdict == HONE_RACE_GOES_ON) {
+    hone_stopping_verdict verdict = hone_stopping_judge_warm(stopping, samples[0]);
+    if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, 0, samples[0])) verdict = HONE_STOPPING_GOES_ON;
+    uint32_t count = verdict == HONE_STOPPING_BEATEN ? 1 : 0;
+    while (verdict == HONE_STOPPING_GOES_ON) {
         double spent_ns = 0;
         failure = sampler->sample(sampler->ctx, &samples[count], &spent_ns, err);
         if (failure != HONE_FAILURE_NONE) return failure;
         total_ns += spent_ns;
         count++;
-        verdict = hone_racing_judge(racing, samples, count, total_ns, is_long);
-        if (verdict == HONE_RACE_BEATEN && may_be_disturbed(racing, count, total_ns)) verdict = HONE_RACE_GOES_ON;
-        if ((double)(sampler->now_ns(sampler->ctx) - start) > racing->limit_ns) break;
+        verdict = hone_stopping_judge(stopping, samples, count, total_ns, is_long);
+        if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, count, total_ns))
+            verdict = HONE_STOPPING_GOES_ON;
+        if ((double)(sampler->now_ns(sampler->ctx) - start) > stopping->limit_ns) break;
     }
-    fill_trial(out, samples, count, verdict == HONE_RACE_BEATEN);
+    fill_trial(out, samples, count, verdict == HONE_STOPPING_BEATEN);
     return HONE_FAILURE_NONE;
 }
 
 static hone_failure one_round(
-    const hone_rounds *who, uint32_t count, uint64_t *random, hone_confirmation *out, hone_error *err)
+    const hone_round_sampler *who, uint32_t count, uint64_t *random, hone_rounds_answer *out, hone_error *err)
 {
     uint32_t order[HONE_MAX_FINALISTS];
     hone_random_order(random, count, order);
     for (uint32_t i = 0; i < count; i++) {
-        hone_failure failure = who->turn(who->ctx, order[i], &out->samples[order[i]][out->rounds], err);
+        hone_failure failure = who->sample(who->ctx, order[i], &out->samples[order[i]][out->rounds], err);
         if (failure != HONE_FAILURE_NONE) {
             out->failed = order[i];
             return failure;
@@ -129,12 +133,12 @@ static hone_failure one_round(
 }
 
 hone_failure hone_rounds_run(
-    const hone_rounds *who,
+    const hone_round_sampler *who,
     uint32_t count,
     uint32_t rounds,
     uint64_t seed,
     double limit_ns,
-    hone_confirmation *out,
+    hone_rounds_answer *out,
     hone_error *err)
 {
     uint64_t start = who->now_ns(who->ctx);

@@ -21,14 +21,18 @@ double hone_noise_level(const hone_noise *noise);
 // A run this long is warm after its first, is hardly disturbed by what disturbs short ones, and costs a contest dearly.
 static const double hone_long_run_ns = 250e6;
 
-typedef enum hone_verdict_of_race { HONE_RACE_GOES_ON, HONE_RACE_BEATEN, HONE_RACE_ENOUGH } hone_verdict_of_race;
+typedef enum hone_stopping_verdict {
+    HONE_STOPPING_GOES_ON,
+    HONE_STOPPING_BEATEN,
+    HONE_STOPPING_ENOUGH
+} hone_stopping_verdict;
 
 // After the run that is thrown away.
-hone_verdict_of_race hone_racing_judge_warm(const hone_racing *racing, double warm_ns);
+hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, double warm_ns);
 // After `count` samples, the runs of which took spent_ns together.
 //   is_long  a run takes so long that it is warm after its first and hardly disturbed
-hone_verdict_of_race hone_racing_judge(
-    const hone_racing *racing, const double *samples, uint32_t count, double spent_ns, bool is_long);
+hone_stopping_verdict hone_stopping_judge(
+    const hone_stopping *stopping, const double *samples, uint32_t count, double spent_ns, bool is_long);
 
 // Who measures one candidate. Each returns HONE_FAILURE_NONE, or how it failed with words in err.
 typedef struct hone_sampler {
@@ -41,23 +45,24 @@ typedef struct hone_sampler {
 } hone_sampler;
 
 // Measures one candidate by the rule.
-hone_failure hone_racing_run(const hone_racing *racing, const hone_sampler *sampler, hone_trial *out, hone_error *err);
+hone_failure hone_stopping_run(
+    const hone_stopping *stopping, const hone_sampler *sampler, hone_trial *out, hone_error *err);
 
-// Who measures finalists in turn: one sample of the finalist `index`.
-typedef struct hone_rounds {
+// Who measures finalists in rounds: one sample of the finalist `index`.
+typedef struct hone_round_sampler {
     void *ctx;
-    hone_failure (*turn)(void *ctx, uint32_t index, double *out_ns, hone_error *err);
+    hone_failure (*sample)(void *ctx, uint32_t index, double *out_ns, hone_error *err);
     uint64_t (*now_ns)(void *ctx);
-} hone_rounds;
+} hone_round_sampler;
 
 // Rounds in random order; stops early after limit_ns.
 hone_failure hone_rounds_run(
-    const hone_rounds *who,
+    const hone_round_sampler *who,
     uint32_t count,
     uint32_t rounds,
     uint64_t seed,
     double limit_ns,
-    hone_confirmation *out,
+    hone_rounds_answer *out,
     hone_error *err);
 
 #endif

@@ -8,35 +8,35 @@
 static const double ns_per_ms = 1e6;
 static const char where[] = "tune.recorded";
 
-hone_status hone_recorded_seat_init(
-    hone_recorded_seat *seat,
+hone_status hone_recorded_replay_init(
+    hone_recorded_replay *replay,
     const hone_allocator *allocator,
     const hone_recorded *recorded,
     bool races,
     hone_error *err)
 {
-    *seat = (hone_recorded_seat){.recorded = recorded, .races = races};
-    seat->uses = hone_alloc_array(allocator, hone_recorded_count(recorded), sizeof *seat->uses);
-    return seat->uses != NULL ? HONE_OK : hone_fail_memory(err, where);
+    *replay = (hone_recorded_replay){.recorded = recorded, .races = races};
+    replay->uses = hone_alloc_array(allocator, hone_recorded_count(recorded), sizeof *replay->uses);
+    return replay->uses != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
-void hone_recorded_seat_deinit(hone_recorded_seat *seat, const hone_allocator *allocator)
+void hone_recorded_replay_deinit(hone_recorded_replay *replay, const hone_allocator *allocator)
 {
-    hone_free(allocator, seat->uses);
-    seat->uses = NULL;
+    hone_free(allocator, replay->uses);
+    replay->uses = NULL;
 }
 
-hone_recorded_use *hone_recorded_seat_use(const hone_recorded_seat *seat, const hone_config *config)
+hone_recorded_use *hone_recorded_replay_use(const hone_recorded_replay *replay, const hone_config *config)
 {
-    const hone_recorded_row *row = hone_recorded_find(seat->recorded, config);
-    return row != NULL ? &seat->uses[row - hone_recorded_at(seat->recorded, 0)] : NULL;
+    const hone_recorded_row *row = hone_recorded_find(replay->recorded, config);
+    return row != NULL ? &replay->uses[row - hone_recorded_at(replay->recorded, 0)] : NULL;
 }
 
 // Runs ----------------------------------------------------------------------------------------------------------------
 
 // One config as it runs.
 typedef struct run {
-    hone_recorded_seat *seat;
+    hone_recorded_replay *replay;
     const hone_recorded_row *row;
     hone_recorded_use *use;
 } run;
@@ -54,7 +54,7 @@ static hone_failure take(run *r, double *out_ns, hone_error *err)
         return HONE_FAILURE_RUN;
     }
     r->use->taken++;
-    if (r->seat->races) r->seat->clock_ns += *out_ns;
+    if (r->replay->races) r->replay->clock_ns += *out_ns;
     return HONE_FAILURE_NONE;
 }
 
@@ -72,7 +72,7 @@ static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone
 
 static uint64_t run_now(void *ctx)
 {
-    return (uint64_t)((const run *)ctx)->seat->clock_ns;
+    return (uint64_t)((const run *)ctx)->replay->clock_ns;
 }
 
 // Trying --------------------------------------------------------------------------------------------------------------
@@ -88,21 +88,21 @@ static void measure_whole(run *r, hone_trial *out)
     }
 }
 
-static hone_failure measure(run *r, const hone_racing *racing, hone_trial *out, hone_error *err)
+static hone_failure measure(run *r, const hone_stopping *stopping, hone_trial *out, hone_error *err)
 {
     const hone_recorded_row *row = r->row;
     bool fails = row->failure != HONE_FAILURE_NONE;
     // What is made stays made, and what was paid for whole stays paid.
-    if (!r->use->tried) r->seat->clock_ns += ns_per_ms * (row->compile + row->verification + row->framework);
-    if (!r->use->tried && (fails || !r->seat->races)) r->seat->clock_ns += ns_per_ms * row->benchmark;
+    if (!r->use->tried) r->replay->clock_ns += ns_per_ms * (row->compile + row->verification + row->framework);
+    if (!r->use->tried && (fails || !r->replay->races)) r->replay->clock_ns += ns_per_ms * row->benchmark;
     r->use->tried = true;
     if (fails) {
         hone_fail(err, HONE_KERNEL_FAILED, where, "recorded as failed: %s", hone_failure_name(row->failure));
         return row->failure;
     }
-    if (r->seat->races) {
+    if (r->replay->races) {
         const hone_sampler sampler = {r, warm, sample, run_now};
-        return hone_racing_run(racing, &sampler, out, err);
+        return hone_stopping_run(stopping, &sampler, out, err);
     }
     measure_whole(r, out);
     return HONE_FAILURE_NONE;
@@ -110,8 +110,8 @@ static hone_failure measure(run *r, const hone_racing *racing, hone_trial *out, 
 
 static hone_status start(hone_trials *trials, const hone_config *config, run *out, hone_error *err)
 {
-    hone_recorded_seat *seat = trials->measurer_ctx;
-    *out = (run){seat, hone_recorded_find(seat->recorded, config), hone_recorded_seat_use(seat, config)};
+    hone_recorded_replay *replay = trials->measurer_ctx;
+    *out = (run){replay, hone_recorded_find(replay->recorded, config), hone_recorded_replay_use(replay, config)};
     if (out->row != NULL) return HONE_OK;
     return hone_fail(
         err, HONE_NOT_FOUND, where, "%s: a config was asked for that was not recorded", trials->question->title);
@@ -120,7 +120,7 @@ static hone_status start(hone_trials *trials, const hone_config *config, run *ou
 static hone_status attempt(
     hone_trials *trials,
     const hone_try *what,
-    const hone_racing *racing,
+    const hone_stopping *stopping,
     hone_trial *out,
     bool *out_cut,
     hone_error *err)
@@ -131,12 +131,12 @@ static hone_status attempt(
     hone_status status = start(trials, what->config, &r, err);
     if (status != HONE_OK) return status;
     bool is_first = !r.use->tried;
-    double before_ns = r.seat->clock_ns;
-    out->failure = measure(&r, racing, out, &why);
+    double before_ns = r.replay->clock_ns;
+    out->failure = measure(&r, stopping, out, &why);
     if (out->failure != HONE_FAILURE_NONE) hone_words_copy(out->reason, sizeof out->reason, why.message);
     if (is_first) {
-        r.use->trial_runs = r.seat->races || out->failure != HONE_FAILURE_NONE ? r.use->taken : out->samples;
-        r.use->trial_ns = r.seat->clock_ns - before_ns;
+        r.use->trial_runs = r.replay->races || out->failure != HONE_FAILURE_NONE ? r.use->taken : out->samples;
+        r.use->trial_ns = r.replay->clock_ns - before_ns;
         r.use->estimate_ns = out->failure == HONE_FAILURE_NONE ? out->time_ns : 0;
     }
     return HONE_OK;
@@ -144,13 +144,13 @@ static hone_status attempt(
 
 // Confirming ----------------------------------------------------------------------------------------------------------
 
-static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *err)
+static hone_failure sample_in_round(void *ctx, uint32_t index, double *out_ns, hone_error *err)
 {
     run *runs = ctx;
     return take(&runs[index], out_ns, err);
 }
 
-static hone_status confirm(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err)
+static hone_status run_rounds(hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err)
 {
     run runs[HONE_MAX_FINALISTS];
     hone_error why = {0};
@@ -158,7 +158,7 @@ static hone_status confirm(hone_trials *trials, const hone_block *block, hone_co
         hone_status status = start(trials, &block->finalists[i]->config, &runs[i], err);
         if (status != HONE_OK) return status;
     }
-    const hone_rounds who = {runs, turn, run_now};
+    const hone_round_sampler who = {runs, sample_in_round, run_now};
     out->failure = hone_rounds_run(&who, block->count, block->rounds, block->seed, block->seconds * 1e9, out, &why);
     if (out->failure != HONE_FAILURE_NONE) hone_words_copy(out->reason, sizeof out->reason, why.message);
     return HONE_OK;
@@ -168,12 +168,12 @@ static hone_status confirm(hone_trials *trials, const hone_block *block, hone_co
 
 static uint64_t now_ns(const hone_trials *trials)
 {
-    return (uint64_t)((const hone_recorded_seat *)trials->measurer_ctx)->clock_ns;
+    return (uint64_t)((const hone_recorded_replay *)trials->measurer_ctx)->clock_ns;
 }
 
 static void pause_for(hone_trials *trials, uint64_t ns)
 {
-    ((hone_recorded_seat *)trials->measurer_ctx)->clock_ns += (double)ns;
+    ((hone_recorded_replay *)trials->measurer_ctx)->clock_ns += (double)ns;
 }
 
-const hone_measurer hone_recorded_measurer = {attempt, confirm, NULL, now_ns, pause_for};
+const hone_measurer hone_recorded_measurer = {attempt, run_rounds, NULL, now_ns, pause_for};

@@ -15,24 +15,24 @@ typedef struct hone_recorded_use {
     double estimate_ns;  // that the trial came to
 } hone_recorded_use;
 
-typedef struct hone_recorded_seat {
+typedef struct hone_recorded_replay {
     const hone_recorded *recorded; // borrowed
     bool races;                    // runs are paid for one by one; else a config is paid for whole, at its first trial
     double clock_ns;
     hone_recorded_use *uses; // of each row
-} hone_recorded_seat;
+} hone_recorded_replay;
 
-// Its ctx is a hone_recorded_seat.
+// Its ctx is a hone_recorded_replay.
 extern const hone_measurer hone_recorded_measurer;
 
-hone_status hone_recorded_seat_init(
-    hone_recorded_seat *seat,
+hone_status hone_recorded_replay_init(
+    hone_recorded_replay *replay,
     const hone_allocator *allocator,
     const hone_recorded *recorded,
     bool races,
     hone_error *err);
-void hone_recorded_seat_deinit(hone_recorded_seat *seat, const hone_allocator *allocator);
+void hone_recorded_replay_deinit(hone_recorded_replay *replay, const hone_allocator *allocator);
 // NULL: the config was not recorded.
-hone_recorded_use *hone_recorded_seat_use(const hone_recorded_seat *seat, const hone_config *config);
+hone_recorded_use *hone_recorded_replay_use(const hone_recorded_replay *replay, const hone_config *config);
 
 #endif

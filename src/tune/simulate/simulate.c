@@ -19,7 +19,7 @@ typedef struct stage {
     hone_tune_environment environment;
     hone_algorithm_entry algorithm;
     hone_kernel_ref kernel;
-    hone_recorded_seat seat;
+    hone_recorded_replay replay;
     hone_contest contest;
 } stage;
 
@@ -97,8 +97,8 @@ static void put_costs(hone_buffer *out, const hone_recorded_row *row)
 
 static void put_evaluation(const stage *s, const hone_candidate *candidate, double best, hone_buffer *out)
 {
-    const hone_recorded_row *row = hone_recorded_find(s->seat.recorded, &candidate->config);
-    const hone_recorded_use *use = hone_recorded_seat_use(&s->seat, &candidate->config);
+    const hone_recorded_row *row = hone_recorded_find(s->replay.recorded, &candidate->config);
+    const hone_recorded_use *use = hone_recorded_replay_use(&s->replay, &candidate->config);
     hone_buffer_char(out, '{');
     put_config(out, s->kernel.space, &candidate->config);
     if (row->failure == HONE_FAILURE_NONE) {
@@ -122,7 +122,7 @@ static void put_evaluations(const hone_contest_state *state, const stage *s, dou
     *out_best = INFINITY;
     hone_buffer_text(out, ",\"evaluations\":[");
     for (size_t i = 0; i < state->standings.count; i++) {
-        const hone_recorded_row *row = hone_recorded_find(s->seat.recorded, &state->standings.candidates[i].config);
+        const hone_recorded_row *row = hone_recorded_find(s->replay.recorded, &state->standings.candidates[i].config);
         if (row->failure == HONE_FAILURE_NONE) *out_best = fmin(*out_best, row->time);
         if (i > 0) hone_buffer_char(out, ',');
         put_evaluation(s, &state->standings.candidates[i], *out_best, out);
@@ -136,7 +136,7 @@ static void put_best(const hone_contest_state *state, const stage *s, double bes
     const hone_decision *decision = &state->out->decision;
     if (!decision->kernel[0]) return;
     const hone_evidence *evidence = &decision->evidence;
-    const hone_recorded_row *row = hone_recorded_find(s->seat.recorded, &decision->config);
+    const hone_recorded_row *row = hone_recorded_find(s->replay.recorded, &decision->config);
     hone_buffer_text(out, ",\"best\":{");
     put_config(out, s->kernel.space, &decision->config);
     put_number(out, "time", row->time);
@@ -168,7 +168,7 @@ static void put_document(
     hone_buffer_format(out, ",\"racing\":%s", simulation->races ? "true" : "false");
     put_evaluations(state, s, &best, out);
     put_best(state, s, best, out);
-    put_number(out, "paid_ms", s->seat.clock_ns * 1e-6);
+    put_number(out, "paid_ms", s->replay.clock_ns * 1e-6);
     put_number(out, "tuner_ms", tuner_ms);
     hone_buffer_char(out, '}');
 }
@@ -180,7 +180,7 @@ static hone_status run(
 {
     state->question.title = simulation->name;
     state->trials.measurer = &hone_recorded_measurer;
-    state->trials.measurer_ctx = &s->seat;
+    state->trials.measurer_ctx = &s->replay;
     uint64_t start = hone_os_now_ns();
     hone_status status = enter(state, s, simulation, err);
     if (status == HONE_OK) status = hone_contest_compete(state, err);
@@ -198,13 +198,13 @@ hone_status hone_simulate(
     if (s == NULL) return hone_fail_memory(err, where);
     set_stage(s, allocator, simulation);
     hone_contest_state *state = NULL;
-    hone_status status = hone_recorded_seat_init(&s->seat, allocator, simulation->recorded, simulation->races, err);
+    hone_status status = hone_recorded_replay_init(&s->replay, allocator, simulation->recorded, simulation->races, err);
     if (status == HONE_OK)
         status = hone_contest_create(&s->environment, &s->algorithm, NULL, &options, &s->contest, &state, err);
     if (status == HONE_OK) status = run(state, s, simulation, out, err);
     hone_contest_destroy(&state);
     hone_contest_deinit(&s->contest);
-    hone_recorded_seat_deinit(&s->seat, allocator);
+    hone_recorded_replay_deinit(&s->replay, allocator);
     hone_free(allocator, s);
     return status;
 }

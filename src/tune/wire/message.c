@@ -92,22 +92,22 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
     get_words(reader, out->reason, sizeof out->reason);
 }
 
-void hone_message_put_confirmation(hone_buffer *out, const hone_confirmation *confirmation)
+void hone_message_put_rounds(hone_buffer *out, const hone_rounds_answer *answer)
 {
-    hone_wire_put_u8(out, (uint8_t)confirmation->failure);
-    hone_wire_put_u32(out, confirmation->failed);
-    hone_wire_put_u8(out, confirmation->retired);
-    hone_wire_put_u32(out, confirmation->count);
-    hone_wire_put_u32(out, confirmation->rounds);
-    hone_wire_put_u8(out, confirmation->spoiled);
-    hone_wire_put_text(out, confirmation->reason);
-    for (uint32_t i = 0; i < confirmation->count; i++) {
-        hone_wire_put_f64(out, confirmation->max_error[i]);
-        hone_wire_put(out, confirmation->samples[i], confirmation->rounds * sizeof(double));
+    hone_wire_put_u8(out, (uint8_t)answer->failure);
+    hone_wire_put_u32(out, answer->failed);
+    hone_wire_put_u8(out, answer->retired);
+    hone_wire_put_u32(out, answer->count);
+    hone_wire_put_u32(out, answer->rounds);
+    hone_wire_put_u8(out, answer->spoiled);
+    hone_wire_put_text(out, answer->reason);
+    for (uint32_t i = 0; i < answer->count; i++) {
+        hone_wire_put_f64(out, answer->max_error[i]);
+        hone_wire_put(out, answer->samples[i], answer->rounds * sizeof(double));
     }
 }
 
-void hone_message_get_confirmation(hone_wire_reader *reader, hone_confirmation *out)
+void hone_message_get_rounds(hone_wire_reader *reader, hone_rounds_answer *out)
 {
     out->failure = get_failure(reader);
     out->failed = hone_wire_get_u32(reader);
@@ -223,14 +223,14 @@ void hone_message_get_call(hone_wire_reader *reader, hone_wire_value **out, uint
     *out_count = count;
 }
 
-void hone_message_put_racing(hone_buffer *out, const hone_racing *racing)
+void hone_message_put_stopping(hone_buffer *out, const hone_stopping *stopping)
 {
-    hone_wire_put_f64(out, racing->best_ns);
-    hone_wire_put_f64(out, racing->noise);
-    hone_wire_put_f64(out, racing->limit_ns);
+    hone_wire_put_f64(out, stopping->best_ns);
+    hone_wire_put_f64(out, stopping->noise);
+    hone_wire_put_f64(out, stopping->limit_ns);
 }
 
-void hone_message_get_racing(hone_wire_reader *reader, hone_racing *out)
+void hone_message_get_stopping(hone_wire_reader *reader, hone_stopping *out)
 {
     out->best_ns = hone_wire_get_f64(reader);
     out->noise = hone_wire_get_f64(reader);

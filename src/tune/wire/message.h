@@ -2,7 +2,7 @@
 //   OPEN     a call: device, algorithm, arguments, regime; the worker makes data and computes the reference
 //   TRY      one candidate: prepare, verify, race against the best so far
 //   PREPARE  several configs of one kernel at once, so that what is compiled is cached when they are tried
-//   CONFIRM  the finalists, interleaved
+//   ROUNDS   several candidates, sampled in rounds
 //   PING     are you there?
 // A NOTE in between says that a phase has passed and that the limit starts anew.
 #ifndef HONE_TUNE_WIRE_MESSAGE_H
@@ -17,14 +17,14 @@ enum {
     HONE_MAX_ROUNDS = 64,
     HONE_KEPT_SAMPLES = 15,
     HONE_REASON_SIZE = 256,
-    HONE_MOST_AHEAD = 16
+    HONE_MOST_PREPARED = 16
 };
 
 typedef enum hone_message {
     HONE_MESSAGE_OPEN = 1,
     HONE_MESSAGE_TRY,
     HONE_MESSAGE_PREPARE,
-    HONE_MESSAGE_CONFIRM,
+    HONE_MESSAGE_ROUNDS,
     HONE_MESSAGE_PING,
     HONE_MESSAGE_COUNT,
     HONE_MESSAGE_NOTE = 64,
@@ -58,8 +58,8 @@ typedef struct hone_trial {
     char reason[HONE_REASON_SIZE];
 } hone_trial;
 
-// What an answer to CONFIRM says.
-typedef struct hone_confirmation {
+// What an answer to ROUNDS says.
+typedef struct hone_rounds_answer {
     hone_failure failure; // of finalist `failed`; then there are no samples
     uint32_t failed;
     bool retired;
@@ -68,7 +68,7 @@ typedef struct hone_confirmation {
     double max_error[HONE_MAX_FINALISTS];
     double samples[HONE_MAX_FINALISTS][HONE_MAX_ROUNDS];
     char reason[HONE_REASON_SIZE];
-} hone_confirmation;
+} hone_rounds_answer;
 
 // Copies words that may be longer than their place: then they end with "...".
 void hone_words_copy(char *out, size_t size, const char *words);
@@ -77,8 +77,8 @@ void hone_message_put_opened(hone_buffer *out, const hone_opened *opened);
 void hone_message_get_opened(hone_wire_reader *reader, hone_opened *out);
 void hone_message_put_trial(hone_buffer *out, const hone_trial *trial);
 void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out);
-void hone_message_put_confirmation(hone_buffer *out, const hone_confirmation *confirmation);
-void hone_message_get_confirmation(hone_wire_reader *reader, hone_confirmation *out);
+void hone_message_put_rounds(hone_buffer *out, const hone_rounds_answer *answer);
+void hone_message_get_rounds(hone_wire_reader *reader, hone_rounds_answer *out);
 
 void hone_message_put_device(hone_buffer *out, const hone_device_info *device);
 void hone_message_get_device(hone_wire_reader *reader, hone_device_info *out);
@@ -126,14 +126,14 @@ hone_status hone_message_get_kernel(
     hone_wire_reader *reader, const hone_kernel_reader *how, hone_kernel *out, hone_error *err);
 
 // What a TRY is measured by.
-typedef struct hone_racing {
+typedef struct hone_stopping {
     double best_ns;  // 0: there is none, and a candidate is measured in full
     double noise;    // hone_noise_level
     double limit_ns; // after which no further sample begins
-} hone_racing;
+} hone_stopping;
 
-void hone_message_put_racing(hone_buffer *out, const hone_racing *racing);
-void hone_message_get_racing(hone_wire_reader *reader, hone_racing *out);
+void hone_message_put_stopping(hone_buffer *out, const hone_stopping *stopping);
+void hone_message_get_stopping(hone_wire_reader *reader, hone_stopping *out);
 // Digests of code. *out: an array of *out_count in the reader's arena.
 void hone_message_put_digests(hone_buffer *out, const uint64_t *digests, uint32_t count);
 void hone_message_get_digests(hone_wire_reader *reader, const uint64_t **out, uint32_t *out_count);

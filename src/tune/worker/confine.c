@@ -91,7 +91,7 @@ static void isolate(int fd)
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
-void hone_worker_seclude(int fd)
+void hone_worker_confine(int fd)
 {
     forget_handlers();
     hone_process_keep();
@@ -101,7 +101,7 @@ void hone_worker_seclude(int fd)
     write_text("/proc/self/oom_score_adj", "500");
 }
 
-void hone_zygote_seclude(int fd)
+void hone_zygote_confine(int fd)
 {
     forget_handlers();
     hone_process_follow();

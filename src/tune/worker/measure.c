@@ -1,4 +1,4 @@
-// How long does it take? The rule of rule/stopping.c, and rounds in which the finalists take turns, on kernels that
+// How long does it take? The rule of rule/stopping.c, and rounds in which every finalist is sampled once, on kernels that
 // run: on a shared machine separate blocks of samples drift apart by several percent, interleaved ones by one.
 #include "tune/worker/session.h"
 
@@ -7,7 +7,7 @@
 // What a device's driver holds more of from run to run is not the candidate's.
 static void look(const hone_runner *runner)
 {
-    if (runner->session->site.instance == NULL) hone_watch_look(&runner->session->watch, runner->batch);
+    if (runner->session->site.instance == NULL) hone_side_effects_look(&runner->session->effects, runner->batch);
 }
 
 static hone_failure warm(void *ctx, double *out_ns, hone_error *err)
@@ -33,10 +33,11 @@ static uint64_t now_ns(void *ctx)
     return hone_os_now_ns();
 }
 
-hone_failure hone_race(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err)
+hone_failure hone_measure_candidate(
+    hone_runner *runner, const hone_stopping *stopping, hone_trial *out, hone_error *err)
 {
     const hone_sampler sampler = {runner, warm, sample, now_ns};
-    return hone_racing_run(racing, &sampler, out, err);
+    return hone_stopping_run(stopping, &sampler, out, err);
 }
 
 static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *err)
@@ -50,45 +51,45 @@ static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *er
 
 // Longer and longer: what a runtime or the C library keeps for its threads has an end, a leak goes on. Where the time
 // ends before enough of it was seen the candidate is taken for innocent.
-hone_failure hone_pursue_leak(hone_runner *runner, const hone_racing *racing, double run_ns, hone_error *err)
+hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err)
 {
     enum { FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
-    hone_watch *watch = &runner->session->watch;
+    hone_side_effects *effects = &runner->session->effects;
     hone_failure failure = HONE_FAILURE_NONE;
-    double left_ns = racing->limit_ns;
+    double left_ns = stopping->limit_ns;
     uint32_t taken = 0;
-    if (hone_watch_suspects(watch)) hone_watch_look_again(watch, 0);
-    while (taken < MOST_SAMPLES && hone_watch_suspects(watch) && failure == HONE_FAILURE_NONE) {
+    if (hone_side_effects_suspects(effects)) hone_side_effects_look_again(effects, 0);
+    while (taken < MOST_SAMPLES && hone_side_effects_suspects(effects) && failure == HONE_FAILURE_NONE) {
         uint32_t samples = taken == 0 ? FIRST_SAMPLES : taken;
         left_ns -= run_ns * runner->batch * samples;
         if (left_ns < 0) {
-            if (taken < ENOUGH_SAMPLES) hone_watch_acquit(watch);
+            if (taken < ENOUGH_SAMPLES) hone_side_effects_acquit(effects);
             break;
         }
         failure = run_on(runner, samples, err);
-        hone_watch_look_again(watch, samples * runner->batch);
+        hone_side_effects_look_again(effects, samples * runner->batch);
         hone_session_pass_phase(runner->session);
         taken += samples;
     }
     return failure;
 }
 
-static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *err)
+static hone_failure sample_in_round(void *ctx, uint32_t index, double *out_ns, hone_error *err)
 {
     hone_runner *const *runners = ctx;
-    hone_failure failure = hone_runner_turn(runners[index], out_ns, err);
-    return failure == HONE_FAILURE_NONE ? hone_watch_compare(&runners[index]->session->watch, err) : failure;
+    hone_failure failure = hone_runner_sample_in_round(runners[index], out_ns, err);
+    return failure == HONE_FAILURE_NONE ? hone_side_effects_compare(&runners[index]->session->effects, err) : failure;
 }
 
-hone_failure hone_interleave(
+hone_failure hone_measure_rounds(
     hone_runner *const *runners,
     uint32_t count,
     uint32_t rounds,
     uint64_t seed,
     double limit_seconds,
-    hone_confirmation *out,
+    hone_rounds_answer *out,
     hone_error *err)
 {
-    const hone_rounds who = {(void *)(uintptr_t)runners, turn, now_ns};
+    const hone_round_sampler who = {(void *)(uintptr_t)runners, sample_in_round, now_ns};
     return hone_rounds_run(&who, count, rounds, seed, limit_seconds * 1e9, out, err);
 }

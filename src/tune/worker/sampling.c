@@ -15,7 +15,7 @@ static const double device_sample_ns = 200e3;
 static const double warm_ns = 300e3;
 // And for longer while each run is faster than the one before: megabytes come into the last cache run by run.
 static const double still_gains = 0.95, most_warm_ns = 20e6;
-// After another candidate's turn: its data has gone from the inner caches, its own pool's threads sleep.
+// After another candidate's sample: its data has gone from the inner caches, its own pool's threads sleep.
 static const double warm_again_ns = 200e3;
 // Runs that are longer warm themselves.
 static const double short_run_ns = 1e6;
@@ -108,7 +108,7 @@ static void settle(hone_session *session)
     }
 }
 
-hone_failure hone_runner_turn(hone_runner *runner, double *out_ns, hone_error *err)
+hone_failure hone_runner_sample_in_round(hone_runner *runner, double *out_ns, hone_error *err)
 {
     enum { SAMPLES = 3 };
     double samples[SAMPLES], spent = 0;

@@ -1,5 +1,5 @@
 // The worker's side of PREPARE: configs of one kernel, prepared all at once and let go of again, so that what was
-// compiled lies in the cache when their turn comes and nothing is compiled beside what is timed.
+// compiled lies in the cache when they are tried and nothing is compiled beside what is timed.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
@@ -10,8 +10,8 @@ typedef struct batch {
     hone_session *session;
     hone_kernel kernel;
     uint32_t count;
-    hone_config configs[HONE_MOST_AHEAD];
-    bool prepared[HONE_MOST_AHEAD];
+    hone_config configs[HONE_MOST_PREPARED];
+    bool prepared[HONE_MOST_PREPARED];
 } batch;
 
 static void prepare_one(void *ctx, int64_t index)
@@ -28,7 +28,7 @@ static hone_status read_batch(hone_session *session, hone_wire_reader *reader, b
     out->session = session;
     hone_status status = hone_message_get_kernel(reader, &session->how, &out->kernel, err);
     out->count = hone_wire_get_u32(reader);
-    if (out->count > HONE_MOST_AHEAD) return hone_fail(err, HONE_IO, where, "too many configs at once");
+    if (out->count > HONE_MOST_PREPARED) return hone_fail(err, HONE_IO, where, "too many configs at once");
     for (uint32_t i = 0; i < out->count; i++)
         hone_message_get_config(reader, &out->configs[i]);
     if (status == HONE_OK) status = hone_wire_check(reader, err);
@@ -49,7 +49,7 @@ static hone_status run_batch(batch *b)
     return status;
 }
 
-void hone_session_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
+void hone_session_answer_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
 {
     batch b = {0};
     uint32_t prepared = 0;
@@ -57,6 +57,6 @@ void hone_session_prepare(hone_session *session, hone_wire_reader *reader, hone_
         for (uint32_t i = 0; i < b.count; i++)
             prepared += b.prepared[i];
     // Compilers keep memory and threads of their own, which are no candidate's.
-    hone_watch_init(&session->watch, session->watch.shared, session->watch.driven);
+    hone_side_effects_init(&session->effects, session->effects.shared, session->effects.driven);
     hone_wire_put_u32(answer, prepared);
 }

@@ -186,7 +186,7 @@ static hone_status make_variants(hone_session *session, hone_error *err)
     return hone_variants_load(variants, HONE_VARIANT_ORIGINAL, &session->buffers, err);
 }
 
-static hone_status open_place(hone_session *session, hone_error *err)
+static hone_status open_site(hone_session *session, hone_error *err)
 {
     const hone_device_info *open = session->site.device, *wanted = &session->device;
     bool same = open != NULL && open->platform == wanted->platform && open->device.id == wanted->device.id;
@@ -200,7 +200,7 @@ static hone_status open_call(hone_session *session, const char *key, hone_error 
     if (session->algorithm.reference == NULL && session->stand_in.struct_size == 0)
         return hone_fail(err, HONE_NOT_FOUND, where, "the algorithm has no reference: nothing can be verified");
     hone_status status = take_pool(session, err);
-    if (status == HONE_OK) status = open_place(session, err);
+    if (status == HONE_OK) status = open_site(session, err);
     if (status == HONE_OK)
         status = hone_signature_parse(session->allocator, session->algorithm.signature, &session->signature, err);
     if (status == HONE_OK)
@@ -251,7 +251,7 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     if (status == HONE_OK) status = hone_wire_check(reader, &err);
     if (status == HONE_OK) status = open_call(session, key, &err);
     bool shared = session->given_pool != NULL || session->note == NULL;
-    hone_watch_init(&session->watch, shared, session->site.instance != NULL);
+    hone_side_effects_init(&session->effects, shared, session->site.instance != NULL);
     err.status = status;
     fill_opened(session, &err, &opened);
     hone_message_put_opened(answer, &opened);
@@ -274,65 +274,66 @@ static hone_failure verify_first(hone_runner *runner, double *max_error, hone_er
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err)
 {
     hone_error why = {0};
-    hone_failure left = hone_watch_end(&session->watch, session->own_pool, &why);
+    hone_failure left = hone_side_effects_end(&session->effects, session->own_pool, &why);
     bool wrote = failure == HONE_FAILURE_BOUNDS; // nobody knows where else
-    session->spoiled = session->spoiled || wrote || left != HONE_FAILURE_NONE || hone_watch_bloated(&session->watch);
+    session->spoiled =
+        session->spoiled || wrote || left != HONE_FAILURE_NONE || hone_side_effects_bloated(&session->effects);
     if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE) return failure;
     *err = why;
     return left;
 }
 
 // Verified, timed, verified again: what was right in its first run may be wrong in its thousandth.
-static hone_failure measure(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err)
+static hone_failure measure(hone_runner *runner, const hone_stopping *stopping, hone_trial *out, hone_error *err)
 {
     hone_failure failure = verify_first(runner, &out->max_error, err);
     if (failure != HONE_FAILURE_NONE) return failure;
     hone_session_pass_phase(runner->session);
-    failure = hone_race(runner, racing, out, err);
+    failure = hone_measure_candidate(runner, stopping, out, err);
     hone_session_pass_phase(runner->session);
-    if (failure == HONE_FAILURE_NONE) failure = hone_pursue_leak(runner, racing, out->time_ns, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_pursue_leak(runner, stopping, out->time_ns, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     if (failure != HONE_FAILURE_NONE || out->dropped) return failure;
     return hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, &out->max_error, err);
 }
 
 // What one TRY asks.
-typedef struct question {
+typedef struct try_request {
     hone_kernel kernel;
     hone_config config;
-    hone_racing racing;
+    hone_stopping stopping;
     const uint64_t *known; // digests of this kernel's that were measured
     uint32_t known_count;
-} question;
+} try_request;
 
-static bool is_known(const question *q, uint64_t digest)
+static bool is_known(const try_request *q, uint64_t digest)
 {
     for (uint32_t i = 0; i < q->known_count; i++)
         if (digest != 0 && q->known[i] == digest) return true;
     return false;
 }
 
-static hone_failure try_candidate(hone_session *session, const question *q, hone_trial *out, hone_error *err)
+static hone_failure try_candidate(hone_session *session, const try_request *q, hone_trial *out, hone_error *err)
 {
     hone_runner runner;
-    hone_watch_begin(&session->watch);
+    hone_side_effects_begin(&session->effects);
     uint64_t start = hone_os_now_ns();
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
     out->prepare_ns = (double)(hone_os_now_ns() - start);
-    hone_watch_prepared(&session->watch);
+    hone_side_effects_prepared(&session->effects);
     hone_session_pass_phase(session);
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
-    if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, &q->racing, out, err);
+    if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, &q->stopping, out, err);
     hone_runner_deinit(&runner);
     return hone_session_look_after(session, failure, err);
 }
 
-static hone_status read_question(hone_session *session, hone_wire_reader *reader, question *out, hone_error *err)
+static hone_status read_try(hone_session *session, hone_wire_reader *reader, try_request *out, hone_error *err)
 {
     hone_status status = hone_message_get_kernel(reader, &session->how, &out->kernel, err);
     hone_message_get_config(reader, &out->config);
-    hone_message_get_racing(reader, &out->racing);
+    hone_message_get_stopping(reader, &out->stopping);
     hone_message_get_digests(reader, &out->known, &out->known_count);
     if (status == HONE_OK) status = hone_wire_check(reader, err);
     return status != HONE_OK || session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
@@ -342,8 +343,8 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
 {
     hone_error err = {0};
     hone_trial trial = {0};
-    question q;
-    trial.refused = read_question(session, reader, &q, &err) != HONE_OK;
+    try_request q;
+    trial.refused = read_try(session, reader, &q, &err) != HONE_OK;
     if (trial.refused)
         trial.failure = HONE_FAILURE_PREPARE;
     else
@@ -369,9 +370,9 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
     else if (kind == HONE_MESSAGE_TRY)
         handle_try(session, &reader, answer);
     else if (kind == HONE_MESSAGE_PREPARE)
-        hone_session_prepare(session, &reader, answer);
-    else if (kind == HONE_MESSAGE_CONFIRM)
-        status = hone_session_confirm(session, &reader, answer);
+        hone_session_answer_prepare(session, &reader, answer);
+    else if (kind == HONE_MESSAGE_ROUNDS)
+        status = hone_session_answer_rounds(session, &reader, answer);
     else if (kind == HONE_MESSAGE_PING)
         hone_wire_put_text(answer, hone_version());
     else

@@ -36,7 +36,7 @@ typedef struct hone_session {
     bool floods;   // the same, in the memory of the site
     bool restless; // threads of this process go on for good: nobody waits for them any more
     hone_variants variants;
-    hone_watch watch;
+    hone_side_effects effects;
     bool stable;  // results must have the bits of those of `standard`
     bool spoiled; // a candidate has left something in this process: no other is to be tried in it
     hone_kernel standard;
@@ -52,10 +52,10 @@ void hone_session_deinit(hone_session *session);
 hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer);
 
 // serve_prepare.c: answers PREPARE with how many configs could be prepared.
-void hone_session_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
+void hone_session_answer_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
 
-// serve_finals.c: answers CONFIRM.
-hone_status hone_session_confirm(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
+// serve_rounds.c: answers ROUNDS.
+hone_status hone_session_answer_rounds(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
 
 // Tells the tuner that a phase has passed.
 void hone_session_pass_phase(const hone_session *session);
@@ -107,23 +107,24 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
 // One sample: nanoseconds a run.
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err);
 // A sample after other candidates ran: their threads have come to rest, and this one is warm again.
-hone_failure hone_runner_turn(hone_runner *runner, double *out_ns, hone_error *err);
+hone_failure hone_runner_sample_in_round(hone_runner *runner, double *out_ns, hone_error *err);
 // Nothing was written that must not be, in any of the sets.
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 
 // Measures a verified candidate by the rule.
-hone_failure hone_race(hone_runner *runner, const hone_racing *racing, hone_trial *out, hone_error *err);
+hone_failure hone_measure_candidate(
+    hone_runner *runner, const hone_stopping *stopping, hone_trial *out, hone_error *err);
 // After a race in which the candidate held more and more: runs it on until it is certain whether that ends.
 //   run_ns  what a run takes
-hone_failure hone_pursue_leak(hone_runner *runner, const hone_racing *racing, double run_ns, hone_error *err);
+hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err);
 // Measures finalists against each other, round by round in random order; stops early after limit_seconds.
-hone_failure hone_interleave(
+hone_failure hone_measure_rounds(
     hone_runner *const *runners,
     uint32_t count,
     uint32_t rounds,
     uint64_t seed,
     double limit_seconds,
-    hone_confirmation *out,
+    hone_rounds_answer *out,
     hone_error *err);
 
 #endif

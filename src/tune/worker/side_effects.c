@@ -18,7 +18,7 @@ static const uint64_t rest_ns = 250 * 1000 * 1000, most_rest_ns = UINT64_C(5) * 
 static const uint64_t meeting_ns = 2 * 1000 * 1000;
 static const uint64_t bloated_bytes = 256u << 20;
 
-static const char where[] = "tune.watch";
+static const char where[] = "tune.side_effects";
 
 static const struct {
     const char *what;
@@ -30,78 +30,78 @@ static const struct {
     [HONE_HELD_THREADS] = {"threads", 1},
 };
 
-void hone_watch_init(hone_watch *watch, bool shared, bool driven)
+void hone_side_effects_init(hone_side_effects *effects, bool shared, bool driven)
 {
     hone_os_holdings now;
-    memset(watch, 0, sizeof *watch);
-    watch->shared = shared;
-    watch->driven = driven;
-    hone_os_state_read(&watch->before);
+    memset(effects, 0, sizeof *effects);
+    effects->shared = shared;
+    effects->driven = driven;
+    hone_os_state_read(&effects->before);
     hone_os_holdings_read(&now);
-    watch->resident = now.amounts[HONE_HELD_RESIDENT];
+    effects->resident = now.amounts[HONE_HELD_RESIDENT];
 }
 
-void hone_watch_begin(hone_watch *watch)
+void hone_side_effects_begin(hone_side_effects *effects)
 {
-    watch->looked = false;
-    memset(watch->grown, 0, sizeof watch->grown);
-    hone_os_thread_mode_save(&watch->mode);
-    if (watch->shared) hone_os_state_read(&watch->before);
+    effects->looked = false;
+    memset(effects->grown, 0, sizeof effects->grown);
+    hone_os_thread_mode_save(&effects->mode);
+    if (effects->shared) hone_os_state_read(&effects->before);
 }
 
-void hone_watch_prepared(hone_watch *watch)
+void hone_side_effects_prepared(hone_side_effects *effects)
 {
-    hone_os_state_adopt_loading(&watch->before);
+    hone_os_state_adopt_loading(&effects->before);
 }
 
-void hone_watch_look(hone_watch *watch, uint32_t runs)
+void hone_side_effects_look(hone_side_effects *effects, uint32_t runs)
 {
     hone_os_holdings now;
-    if (watch->shared) return;
+    if (effects->shared) return;
     hone_os_holdings_read(&now);
-    if (watch->looked)
+    if (effects->looked)
         for (int i = 0; i < HONE_HELD_COUNT; i++)
-            if (held[i].what != NULL && now.amounts[i] >= watch->last.amounts[i] + held[i].least * runs)
-                watch->grown[i]++;
-    watch->last = now;
-    watch->looked = true;
+            if (held[i].what != NULL && now.amounts[i] >= effects->last.amounts[i] + held[i].least * runs)
+                effects->grown[i]++;
+    effects->last = now;
+    effects->looked = true;
 }
 
-bool hone_watch_suspects(const hone_watch *watch)
+bool hone_side_effects_suspects(const hone_side_effects *effects)
 {
     for (int i = 0; i < HONE_HELD_COUNT; i++)
-        if (watch->grown[i] >= SUSPECT_INTERVALS) return true;
+        if (effects->grown[i] >= SUSPECT_INTERVALS) return true;
     return false;
 }
 
-void hone_watch_look_again(hone_watch *watch, uint32_t runs)
+void hone_side_effects_look_again(hone_side_effects *effects, uint32_t runs)
 {
     hone_os_holdings now;
     hone_os_holdings_read(&now);
     for (int i = 0; i < HONE_HELD_COUNT; i++)
-        if (now.amounts[i] < watch->last.amounts[i] + held[i].least * runs) watch->grown[i] = 0;
-    watch->last = now;
+        if (now.amounts[i] < effects->last.amounts[i] + held[i].least * runs) effects->grown[i] = 0;
+    effects->last = now;
 }
 
-void hone_watch_acquit(hone_watch *watch)
+void hone_side_effects_acquit(hone_side_effects *effects)
 {
-    memset(watch->grown, 0, sizeof watch->grown);
+    memset(effects->grown, 0, sizeof effects->grown);
 }
 
-hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err)
+hone_failure hone_side_effects_compare(const hone_side_effects *effects, hone_error *err)
 {
     hone_os_state now;
     hone_os_state_read(&now);
-    const char *changed = hone_os_state_changed(&watch->before, &now, watch->shared);
+    const char *changed = hone_os_state_changed(&effects->before, &now, effects->shared);
     if (changed == NULL) return HONE_FAILURE_NONE;
     hone_fail(err, HONE_KERNEL_FAILED, where, "changes %s of its process", changed);
     return HONE_FAILURE_TRACES;
 }
 
-static hone_failure find_leak(const hone_watch *watch, hone_error *err)
+static hone_failure find_leak(const hone_side_effects *effects, hone_error *err)
 {
     for (int i = 0; i < HONE_HELD_COUNT; i++) {
-        if (watch->grown[i] < SUSPECT_INTERVALS) continue;
+        if (effects->grown[i] < SUSPECT_INTERVALS) continue;
         hone_fail(err, HONE_KERNEL_FAILED, where, "leaves %s behind with every run", held[i].what);
         return HONE_FAILURE_TRACES;
     }
@@ -148,27 +148,27 @@ static hone_failure await_rest(hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
-hone_failure hone_watch_end(hone_watch *watch, hone_pool *pool, hone_error *err)
+hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, hone_error *err)
 {
-    hone_failure failure = hone_watch_compare(watch, err);
-    hone_os_thread_mode_restore(&watch->mode);
-    if (failure == HONE_FAILURE_NONE) failure = find_leak(watch, err);
-    if (failure == HONE_FAILURE_NONE && !watch->shared) failure = compare_pool(pool, err);
-    if (failure == HONE_FAILURE_NONE && !watch->shared && !watch->driven) failure = await_rest(err);
+    hone_failure failure = hone_side_effects_compare(effects, err);
+    hone_os_thread_mode_restore(&effects->mode);
+    if (failure == HONE_FAILURE_NONE) failure = find_leak(effects, err);
+    if (failure == HONE_FAILURE_NONE && !effects->shared) failure = compare_pool(pool, err);
+    if (failure == HONE_FAILURE_NONE && !effects->shared && !effects->driven) failure = await_rest(err);
     return failure;
 }
 
 // A device's libraries load code when it is first needed, hundreds of megabytes of it, and a new process would again.
-static uint64_t most_growth(const hone_watch *watch)
+static uint64_t most_growth(const hone_side_effects *effects)
 {
-    int64_t eighth = watch->driven ? hone_os_memory_bytes() / 8 : 0;
+    int64_t eighth = effects->driven ? hone_os_memory_bytes() / 8 : 0;
     return eighth > (int64_t)bloated_bytes ? (uint64_t)eighth : bloated_bytes;
 }
 
-bool hone_watch_bloated(const hone_watch *watch)
+bool hone_side_effects_bloated(const hone_side_effects *effects)
 {
     hone_os_holdings now;
-    if (watch->shared) return false;
+    if (effects->shared) return false;
     hone_os_holdings_read(&now);
-    return now.amounts[HONE_HELD_RESIDENT] > watch->resident + most_growth(watch);
+    return now.amounts[HONE_HELD_RESIDENT] > effects->resident + most_growth(effects);
 }

@@ -8,7 +8,7 @@
 #include "hone/status.h"
 #include "os/os.h"
 
-typedef struct hone_watch {
+typedef struct hone_side_effects {
     bool shared; // with a host, whose other threads do as they please: only what is this thread's own is looked at
     bool driven; // by a device's driver, whose threads come to rest when it likes
     hone_os_state before;
@@ -17,28 +17,28 @@ typedef struct hone_watch {
     bool looked;
     hone_os_holdings last;
     uint32_t grown[HONE_HELD_COUNT]; // intervals in which it held more at the end
-} hone_watch;
+} hone_side_effects;
 
 // Before the first candidate.
-void hone_watch_init(hone_watch *watch, bool shared, bool driven);
+void hone_side_effects_init(hone_side_effects *effects, bool shared, bool driven);
 // Before each candidate.
-void hone_watch_begin(hone_watch *watch);
+void hone_side_effects_begin(hone_side_effects *effects);
 // When a candidate is prepared: the libraries that it loaded may have set handlers and variables of the environment.
-void hone_watch_prepared(hone_watch *watch);
+void hone_side_effects_prepared(hone_side_effects *effects);
 // Between equal pieces of a candidate's work, `runs` runs each, once it is warm.
-void hone_watch_look(hone_watch *watch, uint32_t runs);
+void hone_side_effects_look(hone_side_effects *effects, uint32_t runs);
 // What was seen may be a leak: the candidate runs on, and is looked at again.
-bool hone_watch_suspects(const hone_watch *watch);
+bool hone_side_effects_suspects(const hone_side_effects *effects);
 // After so many further runs: what has not grown all the while is suspected no more. runs 0 only begins.
-void hone_watch_look_again(hone_watch *watch, uint32_t runs);
+void hone_side_effects_look_again(hone_side_effects *effects, uint32_t runs);
 // Nothing is suspected any more.
-void hone_watch_acquit(hone_watch *watch);
+void hone_side_effects_acquit(hone_side_effects *effects);
 // HONE_FAILURE_TRACES with what was changed, or HONE_FAILURE_NONE. Of the calling thread, or of a setting of all.
-hone_failure hone_watch_compare(const hone_watch *watch, hone_error *err);
+hone_failure hone_side_effects_compare(const hone_side_effects *effects, hone_error *err);
 // After a candidate: compares, waits for its threads to rest, and restores what is this thread's own.
 //   pool  its threads are compared too; NULL: none
-hone_failure hone_watch_end(hone_watch *watch, hone_pool *pool, hone_error *err);
+hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, hone_error *err);
 // The process has grown so much that a new one is better, whoever's fault it is.
-bool hone_watch_bloated(const hone_watch *watch);
+bool hone_side_effects_bloated(const hone_side_effects *effects);
 
 #endif

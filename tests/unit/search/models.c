@@ -14,11 +14,11 @@
 
 enum { LESSONS = 70 };
 
-// A pool of all configs of a space, and some of its rows with targets.
+// A table of all configs of a space, and some of its rows with targets.
 typedef struct scene {
     hone_allocator allocator;
     hone_bound_space *bound;
-    hone_pool pool;
+    hone_config_table table;
     hone_features features;
     uint64_t random;
     uint32_t rows[LESSONS];
@@ -28,9 +28,9 @@ typedef struct scene {
 // Wavy, and another thing where the first two columns agree.
 static float target_of(const scene *s, uint32_t row)
 {
-    const uint16_t *x = hone_pool_row(&s->pool, row);
+    const uint16_t *x = hone_config_table_row(&s->table, row);
     float sum = x[0] == x[1] ? 0.5f : 0;
-    for (size_t i = 0; i < s->pool.columns; i++)
+    for (size_t i = 0; i < s->table.columns; i++)
         sum += sinf((float)x[i] * 0.4f + (float)i);
     return sum;
 }
@@ -42,11 +42,11 @@ static void open_scene(scene *s, const char *text)
     assert_int_equal(hone_space_parse(s->allocator, text, &space, NULL), HONE_OK);
     assert_int_equal(hone_space_bind(space, NULL, NULL, &s->bound, NULL), HONE_OK);
     hone_space_release(&space);
-    assert_int_equal(hone_pool_init(&s->pool, &s->allocator, s->bound, NULL, 0, 1, NULL), HONE_OK);
-    assert_int_equal(hone_features_init(&s->features, &s->allocator, &s->pool, NULL), HONE_OK);
+    assert_int_equal(hone_config_table_init(&s->table, &s->allocator, s->bound, NULL, 0, 1, NULL), HONE_OK);
+    assert_int_equal(hone_features_init(&s->features, &s->allocator, &s->table, NULL), HONE_OK);
     for (size_t i = 0; i < LESSONS; i++) {
-        s->rows[i] = hone_pool_draw(&s->pool, &s->random);
-        hone_pool_take(&s->pool, s->rows[i]);
+        s->rows[i] = hone_config_table_draw(&s->table, &s->random);
+        hone_config_table_take(&s->table, s->rows[i]);
         s->targets[i] = target_of(s, s->rows[i]);
     }
 }
@@ -54,7 +54,7 @@ static void open_scene(scene *s, const char *text)
 static void close_scene(scene *s)
 {
     hone_features_deinit(&s->features);
-    hone_pool_deinit(&s->pool);
+    hone_config_table_deinit(&s->table);
     hone_bound_space_release(&s->bound);
 }
 
@@ -65,7 +65,7 @@ static void every_tree_knows_what_it_was_grown_on(void **state)
     hone_forest *forest = calloc(1, sizeof *forest);
     assert_non_null(forest);
     open_scene(&s, "x: 0..12\ny: 0..12\nz: 1..16 *2");
-    assert_true(hone_forest_reserve(forest, &s.allocator, s.pool.capacity, s.features.count));
+    assert_true(hone_forest_reserve(forest, &s.allocator, s.table.capacity, s.features.count));
     for (size_t count = 2; count <= LESSONS; count += 17) {
         forest->grown = 0; // all trees anew
         hone_forest_fit(forest, &s.features, s.rows, s.targets, count, &s.random);
@@ -85,14 +85,14 @@ static void a_forest_chooses_the_lowest_of_what_is_not_taken(void **state)
     hone_forest *forest = calloc(1, sizeof *forest);
     assert_non_null(forest);
     open_scene(&s, "x: 0..12\ny: 0..12");
-    assert_true(hone_forest_reserve(forest, &s.allocator, s.pool.capacity, s.features.count));
+    assert_true(hone_forest_reserve(forest, &s.allocator, s.table.capacity, s.features.count));
     for (size_t tree = 0; tree < HONE_FOREST_TREES; tree++)
-        for (uint32_t row = 0; row < s.pool.count; row++)
+        for (uint32_t row = 0; row < s.table.count; row++)
             forest->guesses[tree][row] = target_of(&s, row); // no doubt: all trees agree
-    uint32_t chosen = hone_forest_choose(forest, &s.pool, &s.random);
-    assert_false(s.pool.taken[chosen]);
-    for (uint32_t row = 0; row < s.pool.count; row++)
-        assert_true(s.pool.taken[row] || target_of(&s, chosen) <= target_of(&s, row) + 1e-3f);
+    uint32_t chosen = hone_forest_choose(forest, &s.table, &s.random);
+    assert_false(s.table.taken[chosen]);
+    for (uint32_t row = 0; row < s.table.count; row++)
+        assert_true(s.table.taken[row] || target_of(&s, chosen) <= target_of(&s, row) + 1e-3f);
     hone_forest_deinit(forest);
     free(forest);
     close_scene(&s);
@@ -153,8 +153,8 @@ static void check_choices(const char *space)
         for (size_t i = 0; i < count; i++)
             target = fmin(target, s.targets[i]);
         for (size_t i = 0; i < LESSONS; i++)
-            rows[i] = hone_pool_draw(&s.pool, &s.random);
-        double gain = hone_gauss_choose(gauss, &s.features, &s.pool, rows, LESSONS, target, scratch, &chosen);
+            rows[i] = hone_config_table_draw(&s.table, &s.random);
+        double gain = hone_gauss_choose(gauss, &s.features, &s.table, rows, LESSONS, target, scratch, &chosen);
         for (size_t i = 0; i < LESSONS; i++) {
             double expected = plain_improvement(&s, gauss, count, rows[i], target);
             most = fmax(most, expected);
@@ -192,8 +192,8 @@ static void sizes_whose_names_differ_in_one_letter_are_seen_as_a_product_too(voi
     scene s;
     open_scene(&s, "block_x: 1..64 *2\nblock_y: 1..8\nunroll: 1..4");
     assert_int_equal(s.features.count - s.features.single, 1);
-    for (uint32_t row = 0; row < s.pool.count; row++) {
-        const uint16_t *positions = hone_pool_row(&s.pool, row);
+    for (uint32_t row = 0; row < s.table.count; row++) {
+        const uint16_t *positions = hone_config_table_row(&s.table, row);
         double product = exp2(positions[0]) * (positions[1] + 1);
         assert_true(fabs(s.features.values[s.features.single][row] - log2(product) / log2(64 * 8)) < 1e-6);
     }
@@ -216,7 +216,7 @@ static void the_process_alone_proposes_until_thirty_results_are_there(void **sta
     for (size_t i = 0; i < 90; i++) {
         hone_config config;
         assert_int_equal(hone_search_next(search, &config, NULL), HONE_OK);
-        uint32_t row = hone_pool_find(&search->pool, &config);
+        uint32_t row = hone_config_table_find(&search->table, &config);
         size_t arm = search->arm_of[row] - 1u;
         bool is_beginning = arm == HONE_ARMS;
         of_process += arm == HONE_ARM_GAUSS && i < 30;

@@ -409,7 +409,7 @@ static void what_is_expected_to_be_gained_falls_when_the_best_was_found(void **s
     hone_bound_space_release(&bound);
 }
 
-// 10^9 configs: what the pool does not have at first is reached through neighbours of what is good.
+// 10^9 configs: what the table does not have at first is reached through neighbours of what is good.
 static void a_huge_space_is_searched_beyond_its_first_sample(void **state)
 {
     (void)state;

@@ -36,7 +36,7 @@ static int setup(void **state, hone_status (*fill)(hone_registry *registry, hone
     g->environment =
         (hone_tune_environment){.allocator = allocator, .log = &g->log, .registry = g->registry, .device = &cpu};
     g->options = (hone_tune_options){.struct_size = sizeof g->options, .seconds = 300, .candidate_seconds = 60};
-    return hone_worker_pool_create(&allocator, HONE_TEST_WORKER, &g->environment.workers, &g->err) == HONE_OK ? 0 : -1;
+    return hone_workers_create(&allocator, HONE_TEST_WORKER, &g->environment.workers, &g->err) == HONE_OK ? 0 : -1;
 }
 
 void skip_where_nothing_can_fork(void)
@@ -58,7 +58,7 @@ int ground_teardown(void **state)
 {
     ground *g = *state;
     hone_contest_deinit(&g->contest);
-    hone_worker_pool_destroy(&g->environment.workers);
+    hone_workers_destroy(&g->environment.workers);
     hone_zygote_stop(&g->environment.zygote);
     hone_pool_destroy(&g->environment.pool);
     hone_store_close(&g->environment.store);

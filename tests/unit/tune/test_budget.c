@@ -44,13 +44,13 @@ static double compile(ground *g, const hone_kernel_ref *kernel, const hone_confi
 static hone_status attempt(
     hone_trials *trials,
     const hone_try *what,
-    const hone_racing *racing,
+    const hone_stopping *stopping,
     hone_trial *out,
     bool *out_cut,
     hone_error *err)
 {
     ground *g = trials->measurer_ctx;
-    (void)racing;
+    (void)stopping;
     (void)err;
     out->prepare_ns = compile(g, what->kernel, what->config);
     // As on a machine: what is not ready in time is stopped, unless nothing works yet.
@@ -66,7 +66,7 @@ static hone_status attempt(
     return HONE_OK;
 }
 
-static hone_status confirm(hone_trials *trials, const hone_block *block, hone_confirmation *out, hone_error *err)
+static hone_status run_rounds(hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err)
 {
     (void)trials;
     (void)err;
@@ -88,7 +88,7 @@ static void pause_for(hone_trials *trials, uint64_t ns)
     ((ground *)trials->measurer_ctx)->clock_ns += (double)ns;
 }
 
-static const hone_measurer measurer = {attempt, confirm, NULL, now_ns, pause_for};
+static const hone_measurer measurer = {attempt, run_rounds, NULL, now_ns, pause_for};
 
 static int set_up(void **state)
 {

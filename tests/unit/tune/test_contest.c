@@ -43,33 +43,33 @@ static void the_fastest_config_of_a_space_is_found(void **state)
     assert_non_null(strstr(ground_row(g, "good")->reason, "only kernel delayed"));
 }
 
-static const json_t *tried_as(const json_t *trail, const char *kernel)
+static const json_t *tried_as(const json_t *history, const char *kernel)
 {
     size_t i;
-    const json_t *row, *all = json_object_get(trail, "evaluations");
+    const json_t *row, *all = json_object_get(history, "evaluations");
     json_array_foreach(
         all, i, row) if (strcmp(json_string_value(json_object_get(row, "kernel")), kernel) == 0) return row;
     return NULL;
 }
 
-static void the_trail_has_everything_that_was_tried_and_the_finals(void **state)
+static void the_history_has_everything_that_was_tried_and_the_finals(void **state)
 {
     ground *g = *state;
     assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
-    json_t *trail = NULL;
-    assert_int_equal(hone_json_parse(g->contest.trail, strlen(g->contest.trail), &trail, NULL), HONE_OK);
-    assert_int_equal(json_array_size(json_object_get(trail, "evaluations")), 2);
-    const json_t *good = tried_as(trail, "good"), *wrong = tried_as(trail, "wrong");
+    json_t *history = NULL;
+    assert_int_equal(hone_json_parse(g->contest.history, strlen(g->contest.history), &history, NULL), HONE_OK);
+    assert_int_equal(json_array_size(json_object_get(history, "evaluations")), 2);
+    const json_t *good = tried_as(history, "good"), *wrong = tried_as(history, "wrong");
     assert_true(json_number_value(json_object_get(good, "raced_ns")) > 0);
     assert_true(json_number_value(json_object_get(good, "at")) > 0);
     assert_true(json_is_true(json_object_get(good, "default")));
     assert_true(json_array_size(json_object_get(good, "runs_ns")) >= 2);
     assert_string_equal(json_string_value(json_object_get(wrong, "failure")), "wrong");
     assert_non_null(strstr(json_string_value(json_object_get(wrong, "reason")), "y[999]"));
-    const json_t *finals = json_object_get(trail, "finals");
+    const json_t *finals = json_object_get(history, "finals");
     const json_t *first = json_array_get(json_object_get(finals, "finalists"), 0);
     assert_int_equal(json_array_size(json_object_get(first, "samples_ns")), g->contest.decision.evidence.rounds);
-    json_decref(trail);
+    json_decref(history);
 }
 
 // One row: a subject and how it must fall out.
@@ -211,13 +211,13 @@ static void try_with(ground *g, uint64_t seed, int64_t delays[4])
     g->options.seed = seed;
     assert_int_equal(ground_tune(g, "crowd"), HONE_OK);
     assert_int_equal(g->contest.decision.evidence.seed, seed);
-    json_t *trail = NULL;
-    assert_int_equal(hone_json_parse(g->contest.trail, strlen(g->contest.trail), &trail, NULL), HONE_OK);
-    const json_t *all = json_object_get(trail, "evaluations");
+    json_t *history = NULL;
+    assert_int_equal(hone_json_parse(g->contest.history, strlen(g->contest.history), &history, NULL), HONE_OK);
+    const json_t *all = json_object_get(history, "evaluations");
     assert_int_equal(json_array_size(all), 4);
     for (size_t i = 0; i < 4; i++)
         delays[i] = json_integer_value(json_object_get(json_object_get(json_array_get(all, i), "config"), "delay"));
-    json_decref(trail);
+    json_decref(history);
 }
 
 static void equal_seeds_try_equal_configs(void **state)
@@ -449,9 +449,9 @@ static void a_missing_worker_is_named_with_what_to_do(void **state)
 {
     ground *g = *state;
     hone_allocator allocator = hone_allocator_system();
-    hone_worker_pool_destroy(&g->environment.workers);
+    hone_workers_destroy(&g->environment.workers);
     assert_int_equal(
-        hone_worker_pool_create(&allocator, "/nowhere/hone-worker", &g->environment.workers, &g->err), HONE_OK);
+        hone_workers_create(&allocator, "/nowhere/hone-worker", &g->environment.workers, &g->err), HONE_OK);
     // With a second thread there is no fork to fall back on.
     assert_int_equal(hone_pool_create(&allocator, 2, &g->environment.pool, &g->err), HONE_OK);
     hone_pool_run(g->environment.pool, 2, do_nothing, NULL);
@@ -468,8 +468,8 @@ static void a_program_that_is_no_worker_is_refused(void **state)
     ground *g = *state;
     hone_allocator allocator = hone_allocator_system();
     skip_where_nothing_can_fork();
-    hone_worker_pool_destroy(&g->environment.workers);
-    assert_int_equal(hone_worker_pool_create(&allocator, "/bin/true", &g->environment.workers, &g->err), HONE_OK);
+    hone_workers_destroy(&g->environment.workers);
+    assert_int_equal(hone_workers_create(&allocator, "/bin/true", &g->environment.workers, &g->err), HONE_OK);
     // This test program has one thread, so a fork serves instead.
     assert_int_equal(ground_tune(g, "none"), HONE_OK);
     assert_winner(g, "good");
@@ -482,7 +482,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_good_kernel_wins_and_is_verified, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_reference_has_a_row_and_never_wins, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
-            the_trail_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),
+            the_history_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_fastest_config_of_a_space_is_found, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             what_has_other_bits_than_the_default_wins_no_stable_contest, ground_setup, ground_teardown),

@@ -11,7 +11,7 @@ static void a_contest_in_process_survives_every_failed_allocation(void **state)
     failing_allocator memory;
     g->options.isolation = HONE_ISOLATION_IN_PROCESS;
     g->options.kernel = "scratch";
-    hone_worker_pool_destroy(&g->environment.workers);
+    hone_workers_destroy(&g->environment.workers);
     const hone_algorithm_entry *algorithm = hone_registry_find(g->registry, "scale_scratch", NULL);
     hone_call *call = NULL;
     assert_int_equal(
@@ -51,7 +51,7 @@ static void messages_that_are_none_and_calls_that_are_not_open_are_answered(void
     assert_int_equal(handle(&session, HONE_MESSAGE_PING, &message, &answer), HONE_OK);
     hone_arena arena = {.allocator = allocator};
     for (size_t size = 0; size < 300; size++) {
-        static const uint8_t kinds[] = {HONE_MESSAGE_TRY, HONE_MESSAGE_OPEN, HONE_MESSAGE_CONFIRM};
+        static const uint8_t kinds[] = {HONE_MESSAGE_TRY, HONE_MESSAGE_OPEN, HONE_MESSAGE_ROUNDS};
         for (size_t i = 0; i < sizeof kinds; i++)
             assert_int_equal(handle(&session, kinds[i], &message, &answer), HONE_OK);
         hone_buffer_char(&message, (char)(size * 37));

@@ -79,15 +79,15 @@ static int64_t chosen(const hone_recorded *recorded, uint64_t seed, int64_t incu
         .kernel = {.name = "made_up", .revision = "1"},
         .space = hone_recorded_space(recorded)};
     const hone_tune_options options = {.evaluations = 100, .patience = 1000, .seconds = 1e6, .seed = seed};
-    hone_recorded_seat seat;
+    hone_recorded_replay replay;
     hone_contest contest;
     hone_contest_state *state = NULL;
     hone_error err = {0};
     const hone_allocator *allocator = &environment.allocator;
-    assert_int_equal(hone_recorded_seat_init(&seat, allocator, recorded, true, &err), HONE_OK);
+    assert_int_equal(hone_recorded_replay_init(&replay, allocator, recorded, true, &err), HONE_OK);
     assert_int_equal(hone_contest_create(&environment, &algorithm, NULL, &options, &contest, &state, &err), HONE_OK);
     state->trials.measurer = &hone_recorded_measurer;
-    state->trials.measurer_ctx = &seat;
+    state->trials.measurer_ctx = &replay;
     state->field.contestants = hone_alloc(allocator, sizeof *state->field.contestants);
     state->field.rows = contest.kernels = hone_alloc(allocator, sizeof *contest.kernels);
     state->field.count = contest.count = 1;
@@ -100,7 +100,7 @@ static int64_t chosen(const hone_recorded *recorded, uint64_t seed, int64_t incu
     int64_t x = contest.decision.config.values[0];
     hone_contest_destroy(&state);
     hone_contest_deinit(&contest);
-    hone_recorded_seat_deinit(&seat, allocator);
+    hone_recorded_replay_deinit(&replay, allocator);
     return x;
 }
 

@@ -43,21 +43,21 @@ static void messages_cut_anywhere_fail_without_harm(void **state)
     (void)state;
     hone_buffer out;
     hone_buffer_init(&out, hone_allocator_system());
-    hone_confirmation *confirmation = test_calloc(1, sizeof *confirmation);
-    confirmation->count = 3;
-    confirmation->rounds = 5;
-    strcpy(confirmation->reason, "none");
-    hone_message_put_confirmation(&out, confirmation);
+    hone_rounds_answer *rounds_answer = test_calloc(1, sizeof *rounds_answer);
+    rounds_answer->count = 3;
+    rounds_answer->rounds = 5;
+    strcpy(rounds_answer->reason, "none");
+    hone_message_put_rounds(&out, rounds_answer);
     for (size_t size = 0; size <= out.size; size++) {
         hone_arena arena = {.allocator = hone_allocator_system()};
         hone_wire_reader reader = {out.data, size, 0, &arena, false, false};
-        hone_confirmation *read = test_calloc(1, sizeof *read);
-        hone_message_get_confirmation(&reader, read);
+        hone_rounds_answer *read = test_calloc(1, sizeof *read);
+        hone_message_get_rounds(&reader, read);
         assert_int_equal(reader.failed, size < out.size);
         test_free(read);
         hone_arena_destroy(&arena);
     }
-    test_free(confirmation);
+    test_free(rounds_answer);
     hone_buffer_deinit(&out);
 }
 

@@ -1,23 +1,28 @@
 // Where a contest's candidates run: a spawned worker, a fork of this process, a child of the zygote, or, by consent,
 // here.
-// A contest has one seat, so that all its candidates meet in one process.
-#ifndef HONE_TUNE_ISOLATE_SEAT_H
-#define HONE_TUNE_ISOLATE_SEAT_H
+// A contest has one sandbox, so that all its candidates meet in one process.
+#ifndef HONE_TUNE_ISOLATE_SANDBOX_H
+#define HONE_TUNE_ISOLATE_SANDBOX_H
 
 #include "tune/isolate/worker.h"
 #include "tune/tuner.h"
 
-typedef enum hone_seat_kind { HONE_SEAT_SPAWN, HONE_SEAT_FORK, HONE_SEAT_ZYGOTE, HONE_SEAT_HERE } hone_seat_kind;
+typedef enum hone_sandbox_kind {
+    HONE_SANDBOX_SPAWN,
+    HONE_SANDBOX_FORK,
+    HONE_SANDBOX_ZYGOTE,
+    HONE_SANDBOX_HERE
+} hone_sandbox_kind;
 
-typedef struct hone_seat {
-    hone_seat_kind kind;
+typedef struct hone_sandbox {
+    hone_sandbox_kind kind;
     const hone_tune_environment *environment;
     hone_process process;  // SPAWN, FORK; pid -1: none now
     hone_session *session; // HERE
     bool by_value;         // kernels go as addresses
     uint32_t served;       // candidates, since the process was started
     bool warm;             // a process is there and has answered: a call that was opened is still open
-} hone_seat;
+} hone_sandbox;
 
 // How a question ended. Anything but ANSWERED has left no process: the next question starts a new one, in which no call
 // is open.
@@ -26,29 +31,29 @@ typedef struct hone_outcome {
     int signal, exit_code; // LOST
 } hone_outcome;
 
-// Makes a seat; starts nothing yet.
-hone_status hone_seat_init(
-    hone_seat *seat, const hone_tune_environment *environment, hone_seat_kind kind, hone_error *err);
+// Makes a sandbox; starts nothing yet.
+hone_status hone_sandbox_init(
+    hone_sandbox *sandbox, const hone_tune_environment *environment, hone_sandbox_kind kind, hone_error *err);
 // Gives an idle worker back to its pool.
-void hone_seat_deinit(hone_seat *seat);
+void hone_sandbox_deinit(hone_sandbox *sandbox);
 // Starts the process when there is none. Returns: HONE_OK; HONE_UNAVAILABLE or HONE_IO with what to do.
-hone_status hone_seat_start(hone_seat *seat, hone_error *err);
+hone_status hone_sandbox_start(hone_sandbox *sandbox, hone_error *err);
 // Whether a process is there that waits for a question: one that talks unasked was spoiled, and is ended.
-bool hone_seat_is_warm(hone_seat *seat);
-// Asks and waits. The seat was started.
-hone_outcome hone_seat_ask(
-    hone_seat *seat,
+bool hone_sandbox_is_warm(hone_sandbox *sandbox);
+// Asks and waits. The sandbox was started.
+hone_outcome hone_sandbox_ask(
+    hone_sandbox *sandbox,
     uint8_t kind,
     const hone_buffer *message,
     const hone_limits *limits,
     const volatile int *cancel,
     hone_buffer *answer);
 // Ends the process, so that the next question starts a new one. Nothing, where candidates run here.
-void hone_seat_drop(hone_seat *seat);
+void hone_sandbox_drop(hone_sandbox *sandbox);
 
-// The pool's side (worker_pool.c): a worker that answers, and giving it back. program: for messages.
-hone_status hone_worker_pool_take(hone_worker_pool *pool, hone_process *out, hone_error *err);
-void hone_worker_pool_give(hone_worker_pool *pool, hone_process *process);
+// The pool's side (workers.c): a worker that answers, and giving it back. program: for messages.
+hone_status hone_workers_take(hone_workers *workers, hone_process *out, hone_error *err);
+void hone_workers_give(hone_workers *workers, hone_process *process);
 
 // The zygote's side (zygote.c).
 hone_outcome hone_zygote_ask(

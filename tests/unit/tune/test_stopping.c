@@ -62,11 +62,11 @@ static uint64_t now_ns(void *ctx)
 
 static hone_trial race(script *s, double best_ns, double noise, double limit_ns)
 {
-    const hone_racing racing = {best_ns, noise, limit_ns};
+    const hone_stopping stopping = {best_ns, noise, limit_ns};
     const hone_sampler sampler = {s, warm, sample, now_ns};
     hone_trial trial = {0};
     hone_error err = {0};
-    assert_int_equal(hone_racing_run(&racing, &sampler, &trial, &err), HONE_FAILURE_NONE);
+    assert_int_equal(hone_stopping_run(&stopping, &sampler, &trial, &err), HONE_FAILURE_NONE);
     return trial;
 }
 
@@ -160,11 +160,11 @@ static void a_sample_that_fails_is_the_candidates_failure(void **state)
     (void)state;
     const double times[] = {1 * ms};
     script s = {.samples = times, .count = 1, .warm_ns = 1 * ms, .fails_at = 3};
-    const hone_racing racing = {0, 0, 1e12};
+    const hone_stopping stopping = {0, 0, 1e12};
     const hone_sampler sampler = {&s, warm, sample, now_ns};
     hone_trial trial = {0};
     hone_error err = {0};
-    assert_int_equal(hone_racing_run(&racing, &sampler, &trial, &err), HONE_FAILURE_RUN);
+    assert_int_equal(hone_stopping_run(&stopping, &sampler, &trial, &err), HONE_FAILURE_RUN);
     assert_string_equal(err.message, "no more");
 }
 
@@ -198,8 +198,8 @@ static void rounds_give_everybody_one_sample_each_in_random_order(void **state)
     (void)state;
     const double times[] = {1 * ms};
     script s = {.samples = times, .count = 1};
-    const hone_rounds who = {&s, turn, now_ns};
-    hone_confirmation out = {0};
+    const hone_round_sampler who = {&s, turn, now_ns};
+    hone_rounds_answer out = {0};
     hone_error err = {0};
     assert_int_equal(hone_rounds_run(&who, 3, 8, 7, 1e12, &out, &err), HONE_FAILURE_NONE);
     assert_int_equal(out.rounds, 8);
@@ -214,8 +214,8 @@ static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **s
     (void)state;
     const double times[] = {1 * ms};
     script s = {.samples = times, .count = 1};
-    const hone_rounds who = {&s, turn, now_ns};
-    hone_confirmation out = {0};
+    const hone_round_sampler who = {&s, turn, now_ns};
+    hone_rounds_answer out = {0};
     hone_error err = {0};
     assert_int_equal(hone_rounds_run(&who, 2, 8, 7, 1 * ms, &out, &err), HONE_FAILURE_NONE);
     assert_int_equal(out.rounds, 3);

@@ -1,9 +1,9 @@
-// Where a contest takes place: the best of the seats that can serve it.
+// Where a contest takes place: the best of the sandboxes that can serve it.
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
 
-static const char where[] = "tune.choose_seat";
+static const char where[] = "tune.choose_sandbox";
 
 // A spawned worker knows only what the library itself registers, and can be told code.
 static bool is_hosts(const hone_question *question, const hone_contestant *contestant)
@@ -29,47 +29,47 @@ static void exclude_hosts(const hone_question *question, hone_field *field)
                 "HONE_RUNTIME_ZYGOTE while there is one thread, or consent with HONE_ISOLATION_IN_PROCESS");
 }
 
-// The seats that could serve this contest, best first.
-static uint32_t list_seats(const hone_question *question, hone_field *field, hone_seat_kind out[3])
+// The sandboxes that could serve this contest, best first.
+static uint32_t list_sandboxes(const hone_question *question, hone_field *field, hone_sandbox_kind out[3])
 {
     uint32_t count = 0;
     if (question->options.isolation == HONE_ISOLATION_IN_PROCESS) {
-        out[count++] = HONE_SEAT_HERE;
+        out[count++] = HONE_SANDBOX_HERE;
         return count;
     }
-    if (!any_hosts(question, field)) out[count++] = HONE_SEAT_SPAWN;
+    if (!any_hosts(question, field)) out[count++] = HONE_SANDBOX_SPAWN;
     if (question->environment->zygote != NULL && hone_zygote_alive(question->environment->zygote))
-        out[count++] = HONE_SEAT_ZYGOTE;
-    if (hone_os_thread_count() == 1) out[count++] = HONE_SEAT_FORK;
+        out[count++] = HONE_SANDBOX_ZYGOTE;
+    if (hone_os_thread_count() == 1) out[count++] = HONE_SANDBOX_FORK;
     if (count > 0) return count;
     exclude_hosts(question, field);
-    if (hone_field_has_anybody(field)) out[count++] = HONE_SEAT_SPAWN;
+    if (hone_field_has_anybody(field)) out[count++] = HONE_SANDBOX_SPAWN;
     return count;
 }
 
-// Whether another seat may do what this one could not.
-static bool is_seats_fault(hone_status status)
+// Whether another sandbox may do what this one could not.
+static bool may_another_serve(hone_status status)
 {
     return status == HONE_UNAVAILABLE || status == HONE_UNSUPPORTED || status == HONE_INCOMPATIBLE || status == HONE_IO;
 }
 
-hone_status hone_contest_choose_seat(
+hone_status hone_contest_choose_sandbox(
     hone_trials *trials, hone_field *field, const hone_question *question, hone_error *err)
 {
-    hone_seat_kind kinds[3];
+    hone_sandbox_kind kinds[3];
     hone_error first = {0};
-    uint32_t count = list_seats(question, field, kinds);
+    uint32_t count = list_sandboxes(question, field, kinds);
     for (uint32_t i = 0; i < count; i++) {
         hone_error why = {0};
-        hone_status status = hone_seat_init(&trials->seat, question->environment, kinds[i], &why);
-        trials->seated = true;
+        hone_status status = hone_sandbox_init(&trials->sandbox, question->environment, kinds[i], &why);
+        trials->has_sandbox = true;
         if (status == HONE_OK) status = hone_trials_open(trials, &why);
         if (status == HONE_OK) return HONE_OK;
-        // Of seats that cannot serve, what the best of them lacks is worth saying.
-        if (i == 0 || !is_seats_fault(status)) first = why;
-        if (!is_seats_fault(status) || i + 1 == count) break;
-        hone_seat_deinit(&trials->seat);
-        trials->seated = false;
+        // Of sandboxes that cannot serve, what the best of them lacks is worth saying.
+        if (i == 0 || !may_another_serve(status)) first = why;
+        if (!may_another_serve(status) || i + 1 == count) break;
+        hone_sandbox_deinit(&trials->sandbox);
+        trials->has_sandbox = false;
     }
     if (count > 0) return hone_fail(err, first.status, where, "%s", first.message);
     return HONE_OK; // nobody competes any more

@@ -1,5 +1,5 @@
 // Workers that live longer than one contest: starting one costs some milliseconds, and more when kernels are many.
-#include "tune/isolate/seat.h"
+#include "tune/isolate/sandbox.h"
 
 #include "base/error.h"
 #include "os/mutex.h"
@@ -9,31 +9,32 @@
 
 enum { PATH_SIZE = 4096 };
 
-static const char where[] = "tune.pool";
+static const char where[] = "tune.workers";
 static const hone_limits ping_limits = {10000000000u, 10000000000u};
 
-struct hone_worker_pool {
+struct hone_workers {
     hone_allocator allocator;
     char *program;     // as given or of HONE_WORKER; NULL: looked for
     hone_mutex mutex;  // idle
     hone_process idle; // pid -1: none
 };
 
-hone_status hone_worker_pool_create(
-    const hone_allocator *allocator, const char *program, hone_worker_pool **out, hone_error *err)
+hone_status hone_workers_create(
+    const hone_allocator *allocator, const char *program, hone_workers **out, hone_error *err)
 {
     *out = NULL;
-    hone_worker_pool *pool = hone_alloc(allocator, sizeof *pool);
-    if (pool == NULL) return hone_fail_memory(err, where);
-    pool->allocator = *allocator;
-    pool->idle = (hone_process){.pid = -1, .fd = -1};
+    hone_workers *workers = hone_alloc(allocator, sizeof *workers);
+    if (workers == NULL) return hone_fail_memory(err, where);
+    workers->allocator = *allocator;
+    workers->idle = (hone_process){.pid = -1, .fd = -1};
     if (program == NULL || !*program) program = hone_os_variable("HONE_WORKER");
-    if (program != NULL && *program && (pool->program = hone_copy_text(allocator, program, strlen(program))) == NULL) {
-        hone_free(allocator, pool);
+    if (program != NULL && *program &&
+        (workers->program = hone_copy_text(allocator, program, strlen(program))) == NULL) {
+        hone_free(allocator, workers);
         return hone_fail_memory(err, where);
     }
-    hone_mutex_init(&pool->mutex);
-    *out = pool;
+    hone_mutex_init(&workers->mutex);
+    *out = workers;
     return HONE_OK;
 }
 
@@ -44,11 +45,11 @@ static void end_process(hone_process *process)
     *process = (hone_process){.pid = -1, .fd = -1};
 }
 
-void hone_worker_pool_destroy(hone_worker_pool **pool)
+void hone_workers_destroy(hone_workers **workers)
 {
-    hone_worker_pool *gone = *pool;
+    hone_workers *gone = *workers;
     if (gone == NULL) return;
-    *pool = NULL;
+    *workers = NULL;
     end_process(&gone->idle);
     hone_mutex_deinit(&gone->mutex);
     hone_free(&gone->allocator, gone->program);
@@ -88,14 +89,14 @@ static bool find_program(char path[PATH_SIZE])
     return fits && find_from(path);
 }
 
-static hone_status choose_program(const hone_worker_pool *pool, char path[PATH_SIZE], hone_error *err)
+static hone_status choose_program(const hone_workers *workers, char path[PATH_SIZE], hone_error *err)
 {
-    if (pool->program != NULL) {
-        if (strlen(pool->program) >= PATH_SIZE || !hone_os_is_executable(pool->program))
+    if (workers->program != NULL) {
+        if (strlen(workers->program) >= PATH_SIZE || !hone_os_is_executable(workers->program))
             return hone_fail(
                 err, HONE_UNAVAILABLE, where, "%.500s (HONE_WORKER) is no program: name the path of hone-worker",
-                pool->program);
-        memcpy(path, pool->program, strlen(pool->program) + 1);
+                workers->program);
+        memcpy(path, workers->program, strlen(workers->program) + 1);
         return HONE_OK;
     }
     if (find_program(path)) return HONE_OK;
@@ -105,10 +106,10 @@ static hone_status choose_program(const hone_worker_pool *pool, char path[PATH_S
         "HONE_WORKER to its path, or tune with HONE_ISOLATION_IN_PROCESS");
 }
 
-hone_status hone_worker_pool_program(const hone_worker_pool *pool, char *out, size_t size, hone_error *err)
+hone_status hone_workers_program(const hone_workers *workers, char *out, size_t size, hone_error *err)
 {
     char path[PATH_SIZE];
-    hone_status status = choose_program(pool, path, err);
+    hone_status status = choose_program(workers, path, err);
     if (status == HONE_OK && strlen(path) >= size)
         status =
             hone_fail(err, HONE_INVALID_ARGUMENT, where, "the path %.200s does not fit into %zu bytes", path, size);
@@ -119,12 +120,12 @@ hone_status hone_worker_pool_program(const hone_worker_pool *pool, char *out, si
 // Taking and giving ---------------------------------------------------------------------------------------------------
 
 // Whether a worker is there and speaks this library's language: its answer is its version.
-static hone_status greet(const hone_worker_pool *pool, const hone_process *process, hone_error *err)
+static hone_status greet(const hone_workers *workers, const hone_process *process, hone_error *err)
 {
     hone_buffer nothing, answer;
-    hone_arena arena = {.allocator = pool->allocator};
-    hone_buffer_init(&nothing, pool->allocator);
-    hone_buffer_init(&answer, pool->allocator);
+    hone_arena arena = {.allocator = workers->allocator};
+    hone_buffer_init(&nothing, workers->allocator);
+    hone_buffer_init(&answer, workers->allocator);
     hone_status status = HONE_OK;
     hone_outcome_kind kind =
         hone_worker_ask(process->fd, HONE_MESSAGE_PING, &nothing, &ping_limits, NULL, NULL, NULL, &answer);
@@ -140,44 +141,44 @@ static hone_status greet(const hone_worker_pool *pool, const hone_process *proce
     return status;
 }
 
-static hone_process take_idle(hone_worker_pool *pool)
+static hone_process take_idle(hone_workers *workers)
 {
-    hone_mutex_lock(&pool->mutex);
-    hone_process process = pool->idle;
-    pool->idle = (hone_process){.pid = -1, .fd = -1};
-    hone_mutex_unlock(&pool->mutex);
+    hone_mutex_lock(&workers->mutex);
+    hone_process process = workers->idle;
+    workers->idle = (hone_process){.pid = -1, .fd = -1};
+    hone_mutex_unlock(&workers->mutex);
     return process;
 }
 
-static hone_status start_worker(const hone_worker_pool *pool, hone_process *out, hone_error *err)
+static hone_status start_worker(const hone_workers *workers, hone_process *out, hone_error *err)
 {
     char path[PATH_SIZE];
-    hone_status status = choose_program(pool, path, err);
+    hone_status status = choose_program(workers, path, err);
     if (status != HONE_OK) return status;
     const char *const arguments[] = {"hone-worker", NULL};
     status = hone_process_spawn(path, arguments, out, err);
     if (status != HONE_OK) return status;
-    status = greet(pool, out, err);
+    status = greet(workers, out, err);
     if (status == HONE_OK) return HONE_OK;
     end_process(out);
     return hone_fail_prefix(err, status, "%.500s", path);
 }
 
-hone_status hone_worker_pool_take(hone_worker_pool *pool, hone_process *out, hone_error *err)
+hone_status hone_workers_take(hone_workers *workers, hone_process *out, hone_error *err)
 {
-    if (pool == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "there is no pool of workers");
-    *out = take_idle(pool);
+    if (workers == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "this process keeps no workers");
+    *out = take_idle(workers);
     // An idle one may have died meanwhile, with the thread that started it or of somebody's kill.
-    if (out->pid > 0 && greet(pool, out, NULL) == HONE_OK) return HONE_OK;
+    if (out->pid > 0 && greet(workers, out, NULL) == HONE_OK) return HONE_OK;
     end_process(out);
-    return start_worker(pool, out, err);
+    return start_worker(workers, out, err);
 }
 
-void hone_worker_pool_give(hone_worker_pool *pool, hone_process *process)
+void hone_workers_give(hone_workers *workers, hone_process *process)
 {
-    hone_mutex_lock(&pool->mutex);
-    bool kept = pool->idle.pid <= 0;
-    if (kept) pool->idle = *process;
-    hone_mutex_unlock(&pool->mutex);
+    hone_mutex_lock(&workers->mutex);
+    bool kept = workers->idle.pid <= 0;
+    if (kept) workers->idle = *process;
+    hone_mutex_unlock(&workers->mutex);
     if (!kept) end_process(process);
 }

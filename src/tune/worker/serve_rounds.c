@@ -1,9 +1,9 @@
-// The worker's side of CONFIRM: finalists, interleaved.
+// The worker's side of ROUNDS: finalists, interleaved.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
 
-// Runs that are compared before and after their turns.
+// Runs that are compared before and after the rounds.
 enum { FINALS_VERIFIED = 64 };
 static const double finals_verified_ns = 10e6;
 
@@ -45,7 +45,7 @@ static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_faile
         hone_failure failure =
             hone_runner_verify_often(&f->runners[i], FINALS_VERIFIED, finals_verified_ns, &error, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(&f->runners[i], &error, err);
-        if (failure == HONE_FAILURE_NONE) failure = hone_watch_compare(&f->session->watch, err);
+        if (failure == HONE_FAILURE_NONE) failure = hone_side_effects_compare(&f->session->effects, err);
         if (error > max_error[i]) max_error[i] = error;
         if (failure != HONE_FAILURE_NONE) return failure;
     }
@@ -58,7 +58,7 @@ static hone_failure prepare_all(finals *f, uint32_t *out_failed, hone_error *err
         *out_failed = i;
         hone_failure failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
         if (failure != HONE_FAILURE_NONE) return failure;
-        hone_watch_prepared(&f->session->watch);
+        hone_side_effects_prepared(&f->session->effects);
         hone_session_pass_phase(f->session);
     }
     return HONE_FAILURE_NONE;
@@ -77,10 +77,10 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
 }
 
 // Verified before and after: what was right in its first run may be wrong in its thousandth.
-static hone_failure run_finals(finals *f, hone_confirmation *out, hone_error *err)
+static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *err)
 {
     hone_runner *runners[HONE_MAX_FINALISTS];
-    hone_watch_begin(&f->session->watch);
+    hone_side_effects_begin(&f->session->effects);
     for (uint32_t i = 0; i < f->count; i++)
         runners[i] = &f->runners[i];
     hone_failure failure = prepare_all(f, &out->failed, err);
@@ -88,7 +88,7 @@ static hone_failure run_finals(finals *f, hone_confirmation *out, hone_error *er
     if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
     hone_session_pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE)
-        failure = hone_interleave(runners, f->count, f->rounds, f->seed, f->limit_seconds, out, err);
+        failure = hone_measure_rounds(runners, f->count, f->rounds, f->seed, f->limit_seconds, out, err);
     hone_session_pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
     for (uint32_t i = 0; i < f->count; i++)
@@ -102,27 +102,27 @@ static hone_failure run_finals(finals *f, hone_confirmation *out, hone_error *er
     return left;
 }
 
-hone_status hone_session_confirm(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
+hone_status hone_session_answer_rounds(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
 {
     hone_error err = {0};
     finals *f = hone_alloc(&session->allocator, sizeof *f);
-    hone_confirmation *confirmation = hone_alloc(&session->allocator, sizeof *confirmation);
-    hone_status status = f != NULL && confirmation != NULL ? HONE_OK : HONE_OUT_OF_MEMORY;
+    hone_rounds_answer *rounds_answer = hone_alloc(&session->allocator, sizeof *rounds_answer);
+    hone_status status = f != NULL && rounds_answer != NULL ? HONE_OK : HONE_OUT_OF_MEMORY;
     if (status == HONE_OK) {
         f->session = session;
         if (read_finals(f, reader, &err) != HONE_OK)
-            confirmation->failure = HONE_FAILURE_PREPARE;
+            rounds_answer->failure = HONE_FAILURE_PREPARE;
         else
-            confirmation->failure = run_finals(f, confirmation, &err);
-        confirmation->spoiled = session->spoiled;
-        if (confirmation->failure != HONE_FAILURE_NONE) {
-            confirmation->count = confirmation->rounds = 0;
-            hone_words_copy(confirmation->reason, sizeof confirmation->reason, err.message);
+            rounds_answer->failure = run_finals(f, rounds_answer, &err);
+        rounds_answer->spoiled = session->spoiled;
+        if (rounds_answer->failure != HONE_FAILURE_NONE) {
+            rounds_answer->count = rounds_answer->rounds = 0;
+            hone_words_copy(rounds_answer->reason, sizeof rounds_answer->reason, err.message);
         }
-        confirmation->retired = hone_site_is_lost(&session->site);
-        hone_message_put_confirmation(answer, confirmation);
+        rounds_answer->retired = hone_site_is_lost(&session->site);
+        hone_message_put_rounds(answer, rounds_answer);
     }
-    hone_free(&session->allocator, confirmation);
+    hone_free(&session->allocator, rounds_answer);
     hone_free(&session->allocator, f);
     return status;
 }
