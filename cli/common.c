@@ -151,21 +151,10 @@ int cli_open_store(hone_cli *cli, hone_store **out)
     return hone_store_open_with(&options, url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
-// Whether a store that is a file or folder is not there. Opening it would make it.
-static bool is_missing(const char *url)
-{
-    static const char *const schemes[] = {"sqlite:", "json:"};
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
-        size_t size = strlen(schemes[i]);
-        if (strncmp(url, schemes[i], size) == 0) return url[size] != '\0' && hone_os_is_free(url + size);
-    }
-    return false;
-}
-
 int cli_open_other(const char *url, hone_store **out)
 {
     hone_error err;
-    if (is_missing(url)) {
+    if (hone_store_is_missing(url)) {
         fprintf(stderr, "hone: %s: there is no such store\n", url);
         return EXIT_WORLD;
     }
@@ -175,14 +164,14 @@ int cli_open_other(const char *url, hone_store **out)
 bool cli_lacks_store(const hone_cli *cli)
 {
     char url[PATH_SIZE];
-    return cli_store_url(cli, url, sizeof url) == 0 && is_missing(url);
+    return cli_store_url(cli, url, sizeof url) == 0 && hone_store_is_missing(url);
 }
 
 int cli_find_store(const hone_cli *cli)
 {
     char url[PATH_SIZE];
     int status = cli_store_url(cli, url, sizeof url);
-    if (status != 0 || !is_missing(url)) return status;
+    if (status != 0 || !hone_store_is_missing(url)) return status;
     fprintf(stderr, "hone: %s: there is no such store yet\n", url);
     return EXIT_NO;
 }

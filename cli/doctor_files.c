@@ -4,8 +4,8 @@
 #include "lock/lock.h"
 #include "os/os.h"
 #include "runtime/api/api.h"
+#include "store/ops.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,25 +29,8 @@ static void add(cli_check *out, const char *format, ...)
 // The file or folder of the store; false for a store that is in none.
 static bool store_path(const hone_cli *cli, char *out, size_t size)
 {
-    static const char *const schemes[] = {"sqlite:", "json:"};
     char url[PATH_SIZE];
-    if (cli_store_url(cli, url, sizeof url) != 0) return false;
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-        size_t length = strlen(schemes[i]);
-        if (strncmp(url, schemes[i], length) != 0 || url[length] == '\0') continue;
-        snprintf(out, size, "%s", url + length);
-        return true;
-    }
-    return false;
-}
-
-// Where path lies, and its last name, which points into path.
-static const char *split_path(const char *path, char folder[PATH_SIZE])
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, PATH_SIZE, "%.*s", slash == NULL ? 1 : (int)(slash - path), slash == NULL ? "." : path);
-    if (folder[0] == '\0') strcpy(folder, "/");
-    return slash == NULL ? path : slash + 1;
+    return cli_store_url(cli, url, sizeof url) == 0 && hone_store_file(url, out, size);
 }
 
 // The store -----------------------------------------------------------------------------------------------------------
@@ -64,19 +47,7 @@ static void hear(void *ctx, int level, const char *message)
     snprintf(all->text, sizeof all->text, "%s", message);
 }
 
-// SQLite's file says in its header how it is written to.
-static const char *journal_of(const hone_cli *cli)
-{
-    char path[PATH_SIZE];
-    unsigned char header[20] = {0};
-    FILE *file = store_path(cli, path, sizeof path) ? fopen(path, "rb") : NULL;
-    size_t size = file == NULL ? 0 : fread(header, 1, sizeof header, file);
-    if (file != NULL) fclose(file);
-    if (size < sizeof header || memcmp(header, "SQLite format 3", 16) != 0) return NULL;
-    return header[18] == 2 ? "write-ahead log" : "rollback journal";
-}
-
-static void read_store(const hone_cli *cli, hone_store *store, cli_check *out)
+static void read_store(hone_store *store, cli_check *out)
 {
     hone_store_health health;
     hone_store_stat stat;
@@ -89,7 +60,7 @@ static void read_store(const hone_cli *cli, hone_store *store, cli_check *out)
         out->advice = "hone store export what can still be read, and move the file away: hone makes a new one";
         return;
     }
-    const char *journal = journal_of(cli);
+    const char *journal = hone_store_journal(store);
     add(out, "%.300s: %" PRIu64 " decisions, all %" PRIu64 " records read and sound, schema %u%s%s",
         hone_store_url(store), stat.decisions, health.records, stat.schema, journal == NULL ? "" : ", ",
         journal == NULL ? "" : journal);
@@ -114,7 +85,7 @@ void cli_check_store(hone_cli *cli, cli_check *out)
         out->advice = "hone goes on without it: mend that, or name another store with HONE_STORE or --store";
         return;
     }
-    read_store(cli, store, out);
+    read_store(store, out);
     if (log.text[0] != '\0') {
         out->ok = false;
         add(out, "; %s", log.text);
@@ -147,34 +118,6 @@ void cli_check_system_store(hone_cli *cli, cli_check *out)
 
 // Damage that was met before ------------------------------------------------------------------------------------------
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), length = strlen(end);
-    return size >= length && strcmp(text + size - length, end) == 0;
-}
-
-// Whether a file was moved aside, "NAME.damaged-20261120T123456Z", and is not a part of another.
-static bool is_aside(const char *file, const char *name)
-{
-    const char *mark = strstr(file, ".damaged-");
-    if (mark == NULL || ends_with(file, "-wal") || ends_with(file, "-shm")) return false;
-    return name[0] == '\0' || (strlen(name) == (size_t)(mark - file) && strncmp(file, name, strlen(name)) == 0);
-}
-
-// Of a store that is a folder, any file in it; of one in a file, that file alone.
-static size_t count_aside(const char *path, char *out_first, size_t size)
-{
-    char folder[PATH_SIZE];
-    const char *name = split_path(path, folder);
-    bool whole = hone_os_is_folder(path);
-    DIR *list = opendir(whole ? path : folder);
-    size_t count = 0;
-    for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;)
-        if (is_aside(entry->d_name, whole ? "" : name) && count++ == 0) snprintf(out_first, size, "%s", entry->d_name);
-    if (list != NULL) closedir(list);
-    return count;
-}
-
 static uint64_t count_quarantined(const hone_cli *cli)
 {
     char url[PATH_SIZE];
@@ -189,10 +132,9 @@ static uint64_t count_quarantined(const hone_cli *cli)
 
 void cli_check_damage(hone_cli *cli, cli_check *out)
 {
-    char path[PATH_SIZE], first[256] = "";
-    bool in_file = store_path(cli, path, sizeof path);
-    uint64_t records = in_file ? count_quarantined(cli) : 0;
-    size_t files = in_file ? count_aside(path, first, sizeof first) : 0;
+    char url[PATH_SIZE], first[256] = "";
+    uint64_t records = count_quarantined(cli);
+    size_t files = cli_store_url(cli, url, sizeof url) == 0 ? hone_store_count_aside(url, first, sizeof first) : 0;
     out->ok = true;
     if (records == 0 && files == 0) {
         add(out, "nothing was set or moved aside");
@@ -215,8 +157,7 @@ void cli_check_file_system(hone_cli *cli, cli_check *out)
         *out = (cli_check){true, "the store is in no file", NULL};
         return;
     }
-    (void)split_path(path, folder);
-    if (statfs(folder, &fs) != 0) {
+    if (!hone_os_folder_of(path, folder, sizeof folder) || statfs(folder, &fs) != 0) {
         add(out, "%.300s is not there", folder);
         out->advice = "hone makes it when there is something to store, if it may";
         out->ok = true;

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "os/os.h"
+#include "store/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -430,7 +431,7 @@ static int open_bundle(const char *path, hone_store **out)
 {
     hone_error err;
     importing i = {0};
-    if (hone_store_open(hone_allocator_system(), "memory:", out, &err) != HONE_OK) return cli_fail(&err);
+    if (hone_store_open(hone_allocator_system(), hone_store_scratch_url(), out, &err) != HONE_OK) return cli_fail(&err);
     if (hone_importer_create(NULL, NULL, &i.importer, &err) != HONE_OK) return cli_fail(&err);
     int status = add_file(&i, path);
     if (status == 0 && hone_importer_commit(i.importer, *out, NULL, &err) != HONE_OK) status = cli_fail(&err);

@@ -1,6 +1,8 @@
 // hone help
 #include "cli.h"
 
+#include "store/ops.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +10,6 @@
 static const struct {
     const char *name, *meaning;
 } variables[] = {
-    {"HONE_STORE", "URL of the store: sqlite:PATH, json:FOLDER, json:FILE.json, memory:, or none. Default "
-                   "sqlite:$XDG_CACHE_HOME/hone/store.db"},
-    {"HONE_SYSTEM_STORE", "URL of a store under the user's, read and never written: sqlite:PATH; unset: none"},
     {"HONE_POLICY",
      "on a miss: tune, heuristic, fail or frozen. The library's default is heuristic, the command's tune"},
     {"HONE_RECORD", "1: count every call in the invocation registry"},
@@ -39,14 +38,31 @@ static const struct {
     {"HONE_REQUIRE", "for the tests: names of what must not be skipped, or all"},
 };
 
+static void print_variable(const char *name, const char *meaning)
+{
+    const char *value = getenv(name);
+    printf("%-18s %s\n%-18s now: %s\n", name, meaning, "", value == NULL ? "(unset)" : value);
+}
+
+// Their meaning lists the kinds of stores that there are.
+static void print_stores(void)
+{
+    char forms[256], standard[256], meaning[768];
+    hone_store_forms(false, forms, sizeof forms);
+    if (!hone_store_default_url("$XDG_CACHE_HOME", standard, sizeof standard)) standard[0] = '\0';
+    snprintf(meaning, sizeof meaning, "URL of the store: %s, or none. Default %s", forms, standard);
+    print_variable("HONE_STORE", meaning);
+    snprintf(
+        meaning, sizeof meaning, "URL of a store under the user's, read and never written: %s; unset: none",
+        hone_store_forms(true, forms, sizeof forms));
+    print_variable("HONE_SYSTEM_STORE", meaning);
+}
+
 static void print_environment(void)
 {
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        const char *value = getenv(variables[i].name);
-        printf(
-            "%-18s %s\n%-18s now: %s\n", variables[i].name, variables[i].meaning, "",
-            value == NULL ? "(unset)" : value);
-    }
+    print_stores();
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        print_variable(variables[i].name, variables[i].meaning);
 }
 
 static void print_commands(void)

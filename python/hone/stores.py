@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from hone import _hone, runtimes
+from hone.errors import UnsupportedError
 from hone.results import Result
 
 # A document: the path of a file, or its bytes.
@@ -134,7 +135,11 @@ class Store:
             return self._open().merge(other._open())
         if not isinstance(other, str):
             raise TypeError(f"a hone.Store or the URL of one is merged into a store, and a {type(other)} came")
-        with Store(other, read_only=other.startswith("sqlite:")) as opened:
+        try:
+            opened = Store(other, read_only=True)
+        except UnsupportedError:  # a kind that cannot be read alone
+            opened = Store(other)
+        with opened:
             return self.merge(opened)
 
     def stat(self) -> dict[str, int]:

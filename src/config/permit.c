@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "os/os.h"
 #include "registry/names.h"
+#include "store/ops.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,34 +46,16 @@ static hone_wait wait_of(const telling *t)
 
 // Tuning a call -------------------------------------------------------------------------------------------------------
 
-// "PATH.leases" beside the store's file; false for a store that no other process sees.
-static bool lease_path(const hone_permit *permit, char out[PATH_SIZE], unsigned *out_mode)
-{
-    static const char *const files[] = {"sqlite:", "json:"};
-    const char *url = permit->options->no_store ? "" : hone_store_url(permit->environment->store);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        size_t scheme = strlen(files[i]);
-        if (strncmp(url, files[i], scheme) != 0) continue;
-        int size = snprintf(out, PATH_SIZE, "%s.leases", url + scheme);
-        // Whoever may write the store may hold its leases.
-        *out_mode = hone_os_file_mode(url + scheme, 0) & 0666;
-        return size > 0 && size < PATH_SIZE;
-    }
-    return false;
-}
-
 static hone_status take_key(hone_permit *permit, const hone_algorithm_entry *algorithm, hone_error *err)
 {
-    char path[PATH_SIZE];
-    unsigned mode;
+    hone_store *store = permit->options->no_store ? NULL : permit->environment->store;
     hone_error why = {.message = ""};
-    if (!lease_path(permit, path, &mode)) return HONE_OK;
     const telling t = {permit, "tunes the same call"};
     const hone_wait wait = wait_of(&t);
     const char *const parts[] = {
         permit->device->fingerprint, algorithm->name, algorithm->version, hone_call_key(permit->call)};
-    hone_status status =
-        hone_lease_take(path, mode, hone_lease_name(parts, sizeof parts / sizeof parts[0]), &wait, &permit->key, &why);
+    const uint64_t name = hone_lease_name(parts, sizeof parts / sizeof parts[0]);
+    hone_status status = hone_store_lease(store, name, &wait, &permit->key, &why);
     if (status == HONE_OK) return HONE_OK;
     if (status == HONE_IO) {
         // A lease saves work; a store that cannot have one is still a store.

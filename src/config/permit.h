@@ -5,9 +5,9 @@
 
 #include "base/log.h"
 #include "config/flight.h"
-#include "config/lease.h"
 #include "hone/tune.h"
 #include "registry/registry.h"
+#include "store/common/lease.h"
 
 // What a permit borrows.
 typedef struct hone_permit_environment {

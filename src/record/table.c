@@ -2,7 +2,7 @@
 #include "record/table.h"
 
 #include "base/hash.h"
-#include "store/merge.h"
+#include "store/common/merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // What a store implements. The public functions (hone/store.h) check arguments, take the store's lock and
 // dispatch, once for all kinds; one conformance suite (tests/unit/store) runs against each of them.
 //
-// A new kind is a folder with a table of these functions and one line in open.c.
+// A new kind is a folder with such a table, and its name in FOLDERS of src/store/CMakeLists.txt (docs/write-a-store.md). Nobody
+// outside of a kind's folder asks what a store is called: what is done with a store follows from the facts and functions here.
 #ifndef HONE_STORE_OPS_H
 #define HONE_STORE_OPS_H
 
@@ -9,8 +10,11 @@
 #include "base/memory.h"
 #include "hone/store.h"
 #include "os/mutex.h"
-#include "store/merger.h"
-#include "store/row.h"
+#include "store/common/lease.h"
+#include "store/common/merger.h"
+#include "store/common/row.h"
+
+#include <string.h>
 
 // The schema of the records that this hone writes; SQLite files have one of their own (store/sqlite/connection.h). A
 // store with a newer one is refused and left as it was.
@@ -23,10 +27,20 @@ typedef bool hone_store_visit_alias(void *ctx, const hone_store_alias *alias);
 typedef bool hone_store_visit_quarantined(void *ctx, const hone_store_quarantined *quarantined);
 typedef bool hone_store_visit_foreign(void *ctx, const hone_store_foreign *foreign);
 
-// Arguments arrive checked: no required text is NULL or empty, times are finite. Every function but open runs
-// under the store's lock. What a function does and returns stands at its public name.
+// Arguments arrive checked: no required text is NULL or empty, times are finite. Every function but open and lease runs
+// under the store's lock, where the kind is not concurrent. What a function does and returns stands at its public name.
 typedef struct hone_store_ops {
     size_t struct_size;
+    const char *scheme; // "sqlite:", what its URLs begin with; what follows is the location
+    const char *form;   // "sqlite:PATH", how its URLs are written, for people
+    // The location is the path of a file or folder: it is missing when nothing is there, has a free space and a folder, and what
+    // was damaged is moved aside beside it under the name PATH.damaged-TIME.
+    bool in_file;
+    // With in_file, endings of files that belong to another one of the store; ends with NULL. NULL: there are none.
+    const char *const *companions;
+    // The functions may be called by several threads at once, and inside a visit: no lock is taken for them. Between begin and
+    // end the other threads' calls are no part of the transaction. mend and rest see to it themselves that nobody is in between.
+    bool concurrent;
     // location is the URL after its scheme. *out has at least ops and allocator set; the rest of its base is
     // filled in by hone_store_open. log lives as long as the store.
     hone_status (*open)(
@@ -119,6 +133,13 @@ typedef struct hone_store_ops {
     // Takes away calls that nobody decided (decided "heuristic" or "transfer"): those that were last made before
     // `before`, in seconds since 1970, and of the others all but the `most` that were made last.
     hone_status (*expire_misses)(hone_store *store, int64_t before, size_t most, hone_error *err);
+    // Takes the lease of a name (store/common/lease.h), which one process has at a time of all that share the store, waiting
+    // as wait says; a process that dies gives it back. NULL: no other process sees the store. Without the store's lock, so
+    // that a wait stops nobody.
+    // Returns: as hone_lease_take.
+    hone_status (*lease)(hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
+    // How the store is written to, for people: "write-ahead log"; static. NULL, also as an answer: there is nothing to tell.
+    const char *(*journal)(hone_store *store);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -135,7 +156,14 @@ struct hone_store {
     bool is_lost; // to this process, which was forked meanwhile
 };
 
-// The store's lock, for who calls its ops. Inside a visit of the same store HONE_INVALID_ARGUMENT.
+// The URL behind its scheme.
+static inline const char *hone_store_location(const hone_store *store)
+{
+    return store->url + strlen(store->ops->scheme);
+}
+
+// The store's lock, for who calls its ops; a concurrent kind has none. Inside a visit of the same store
+// HONE_INVALID_ARGUMENT.
 hone_status hone_store_lock(hone_store *store, const char *where, hone_error *err);
 // Returns status. After HONE_CORRUPT the store is mended for the next call.
 hone_status hone_store_unlock(hone_store *store, hone_status status);
@@ -146,9 +174,29 @@ bool hone_store_is_mended(hone_store *store, hone_status status);
 // there yet).
 hone_status hone_store_check_url(const char *url, hone_error *err);
 
-extern const hone_store_ops hone_memory_store_ops;
-extern const hone_store_ops hone_sqlite_store_ops;
-extern const hone_store_ops hone_json_store_ops;
+// What is asked of a store by its URL, before it is open or without opening it (kinds.c) -------------------------------
+
+// The kind of a URL; NULL: there is none.
+const hone_store_ops *hone_store_kind(const char *url);
+// The URL of the store of a user who names none, in the folder of his caches. False: it does not fit.
+bool hone_store_default_url(const char *folder, char *out, size_t size);
+// The URL of a store that no other process sees and that is gone when it is closed.
+const char *hone_store_scratch_url(void);
+// How the URLs of the kinds are written, "sqlite:PATH, json:FOLDER or json:FILE.json, ...": of all, or of those that can be read
+// alone. Returns out.
+const char *hone_store_forms(bool read_only, char *out, size_t size);
+// The file or folder of a store. False: it is in none.
+bool hone_store_file(const char *url, char *out, size_t size);
+// Whether a store that is a file or folder is not there. Opening it would make it.
+bool hone_store_is_missing(const char *url);
+// How many files of a store were moved aside because they were damaged, and the name of one of them.
+size_t hone_store_count_aside(const char *url, char *out_one, size_t size);
+
+// The lease of a name, for which a process waits as hone_store_ops says. *out: HONE_LEASE_NONE where no other process sees the
+// store, which may be NULL.
+hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
+// hone_store_ops.journal of an open store; NULL: there is nothing to tell.
+const char *hone_store_journal(hone_store *store);
 
 // hone_store_invocations with a whole key for a filter: a NULL field matches all. For looking a label's
 // (algorithm, version, key) up, whatever the device.

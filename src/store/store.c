@@ -24,6 +24,7 @@ static hone_status wake(hone_store *store, const char *where, hone_error *err)
 
 hone_status hone_store_lock(hone_store *store, const char *where, hone_error *err)
 {
+    if (store->ops->concurrent) return HONE_OK;
     if (hone_mutex_is_mine(&store->mutex))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
@@ -42,8 +43,24 @@ bool hone_store_is_mended(hone_store *store, hone_status status)
 hone_status hone_store_unlock(hone_store *store, hone_status status)
 {
     (void)hone_store_is_mended(store, status);
-    hone_mutex_unlock(&store->mutex);
+    if (!store->ops->concurrent) hone_mutex_unlock(&store->mutex);
     return status;
+}
+
+// Without the lock: whoever has the lease may be a thread of this process, which needs the store to finish.
+hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err)
+{
+    *out = HONE_LEASE_NONE;
+    if (store == NULL || store->ops->lease == NULL) return HONE_OK;
+    return store->ops->lease(store, name, wait, out, err);
+}
+
+const char *hone_store_journal(hone_store *store)
+{
+    if (store->ops->journal == NULL || hone_store_lock(store, "store.journal", NULL) != HONE_OK) return NULL;
+    const char *journal = store->ops->journal(store);
+    (void)hone_store_unlock(store, HONE_OK);
+    return journal;
 }
 
 // Decisions -----------------------------------------------------------------------------------------------------------

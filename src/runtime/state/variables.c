@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "registry/names.h"
+#include "store/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,17 +181,18 @@ static const struct {
     {"HONE_PACK_PATH", read_pack_path},
 };
 
-// $XDG_CACHE_HOME/hone/store.db, else ~/.cache/hone/store.db; empty when there is neither, or it is no path.
+// In $XDG_CACHE_HOME, else in ~/.cache; empty when there is neither, or it is no path.
 void hone_default_store_url(char *out, size_t size)
 {
+    char caches[4096];
     const char *cache = hone_os_variable("XDG_CACHE_HOME");
     const char *home = hone_os_variable("HOME");
     int length = 0;
     if (cache != NULL && cache[0] == '/')
-        length = snprintf(out, size, "sqlite:%s/hone/store.db", cache);
+        length = snprintf(caches, sizeof caches, "%s", cache);
     else if (home != NULL && home[0] == '/')
-        length = snprintf(out, size, "sqlite:%s/.cache/hone/store.db", home);
-    if (length <= 0 || (size_t)length >= size) out[0] = '\0';
+        length = snprintf(caches, sizeof caches, "%s/.cache", home);
+    if (length <= 0 || (size_t)length >= sizeof caches || !hone_store_default_url(caches, out, size)) out[0] = '\0';
 }
 
 // What the environment would be told about, told about the options.

@@ -11,7 +11,7 @@
 #define HONE_STORE_JSON_DOCUMENT_H
 
 #include "base/buffer.h"
-#include "store/row.h"
+#include "store/common/row.h"
 
 void hone_document_begin(hone_buffer *out);
 void hone_document_row(hone_buffer *out, const hone_row_shape *shape, const hone_row *row);

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "store/json/files.h"
 
+extern const hone_store_ops hone_json_store_ops;
+
 typedef struct json_store {
     hone_store base;
     hone_store *memory;
@@ -294,8 +296,16 @@ static void json_rest(hone_store *store)
     hone_os_lock_close(&json_of(store)->files.lock);
 }
 
+static hone_status json_lease(hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err)
+{
+    return hone_lease_take_beside(hone_store_location(store), name, wait, out, err);
+}
+
 const hone_store_ops hone_json_store_ops = {
     .struct_size = sizeof(hone_store_ops),
+    .scheme = "json:",
+    .form = "json:FOLDER or json:FILE.json",
+    .in_file = true,
     .open = json_open,
     .close = json_close,
     .get = json_get,
@@ -322,4 +332,5 @@ const hone_store_ops hone_json_store_ops = {
     .begin = json_begin,
     .end = json_end,
     .rest = json_rest,
+    .lease = json_lease,
 };

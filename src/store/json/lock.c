@@ -68,7 +68,8 @@ hone_status hone_json_wait_for_lock(hone_json_files *files, hone_error *err)
         if (status != HONE_OK && status != HONE_BUSY) return status;
         if (hone_os_now_ns() > deadline)
             return hone_fail(
-                err, HONE_BUSY, where, "%s: another process writes for too long: try again, or use sqlite:PATH",
+                err, HONE_BUSY, where,
+                "%s: another process writes for too long: try again, or use a store that many may write",
                 files->folder);
     }
 }

@@ -34,7 +34,7 @@ static hone_status write_file(const hone_json_files *files, const hone_json_file
     hone_status status = text.failed ? hone_fail_memory(err, where) : HONE_OK;
     if (status == HONE_OK && text.size > HONE_JSON_FILE_LIMIT)
         status = hone_fail(
-            err, HONE_IO, where, "%s would be larger than %d bytes: use sqlite:PATH for so much", path,
+            err, HONE_IO, where, "%s would be larger than %d bytes: use a store of another kind for so much", path,
             (int)HONE_JSON_FILE_LIMIT);
     if (status == HONE_OK) status = hone_os_write_beside(path, temporary, text.data, text.size, err);
     hone_buffer_deinit(&text);

@@ -2,8 +2,8 @@
 #include "store/ops.h"
 
 #include "base/error.h"
+#include "store/common/quarantine.h"
 #include "store/memory/memory.h"
-#include "store/quarantine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -540,6 +540,8 @@ static hone_status memory_end(hone_store *store, hone_status status, hone_error 
 
 const hone_store_ops hone_memory_store_ops = {
     .struct_size = sizeof(hone_store_ops),
+    .scheme = "memory:",
+    .form = "memory:",
     .open = memory_open,
     .close = memory_close,
     .get = memory_get,

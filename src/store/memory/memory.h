@@ -2,8 +2,10 @@
 #ifndef HONE_STORE_MEMORY_MEMORY_H
 #define HONE_STORE_MEMORY_MEMORY_H
 
-#include "hone/store.h"
 #include "store/memory/table.h"
+#include "store/ops.h"
+
+extern const hone_store_ops hone_memory_store_ops;
 
 typedef struct hone_memory_tables {
     hone_table *tables;

@@ -2,7 +2,7 @@
 #ifndef HONE_STORE_MEMORY_TABLE_H
 #define HONE_STORE_MEMORY_TABLE_H
 
-#include "store/row.h"
+#include "store/common/row.h"
 
 // Rows in key order. Finding is a binary search; inserting moves pointers only.
 typedef struct hone_table {

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "store/row.h"
+#include "store/common/row.h"
 
 #include <sqlite3.h>
 

@@ -1,7 +1,7 @@
 #include "store/sqlite/damage.h"
 
 #include "base/error.h"
-#include "store/quarantine.h"
+#include "store/common/quarantine.h"
 #include "store/sqlite/place.h"
 #include "store/sqlite/put.h"
 

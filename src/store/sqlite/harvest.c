@@ -3,7 +3,7 @@
 #include "store/sqlite/harvest.h"
 
 #include "base/error.h"
-#include "store/quarantine.h"
+#include "store/common/quarantine.h"
 #include "store/sqlite/damage.h"
 #include "store/sqlite/put.h"
 

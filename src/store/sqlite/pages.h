@@ -7,7 +7,7 @@
 #define HONE_STORE_SQLITE_PAGES_H
 
 #include "base/memory.h"
-#include "store/row.h"
+#include "store/common/row.h"
 
 enum { HONE_PAGE_CELLS = HONE_ROW_CELLS + 2 };
 

@@ -6,7 +6,7 @@
 #ifndef HONE_STORE_SQLITE_PLACE_H
 #define HONE_STORE_SQLITE_PLACE_H
 
-#include "store/row.h"
+#include "store/common/row.h"
 
 enum { HONE_PLACE_SLOTS = 8 };
 

@@ -6,6 +6,19 @@
 
 #include "base/error.h"
 
+hone_connection *hone_sqlite_connection(hone_store *store)
+{
+    return &((hone_sqlite_store *)store)->connection;
+}
+
+hone_connection *hone_sqlite_following(hone_store *store)
+{
+    hone_connection *connection = hone_sqlite_connection(store);
+    if (connection->depth == 0 && hone_connection_is_moved(connection))
+        (void)!hone_connection_reopen(connection, NULL); // a query of one that is closed says why
+    return connection;
+}
+
 // The current row as a record; with HONE_CORRUPT the reason.
 hone_status hone_read_record(
     hone_query *query, const hone_row_shape *shape, void *record, size_t record_size, const char **out_reason)

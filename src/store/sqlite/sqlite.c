@@ -5,23 +5,7 @@
 #include "base/error.h"
 #include "store/sqlite/salvage.h"
 
-typedef struct sqlite_store {
-    hone_store base;
-    hone_connection connection;
-} sqlite_store;
-
-hone_connection *hone_sqlite_connection(hone_store *store)
-{
-    return &((sqlite_store *)store)->connection;
-}
-
-hone_connection *hone_sqlite_following(hone_store *store)
-{
-    hone_connection *connection = hone_sqlite_connection(store);
-    if (connection->depth == 0 && hone_connection_is_moved(connection))
-        (void)!hone_connection_reopen(connection, NULL); // a query of one that is closed says why
-    return connection;
-}
+#include <string.h>
 
 typedef hone_status open_function(
     hone_connection *connection,
@@ -38,7 +22,7 @@ static hone_status open_store(
     hone_store **out,
     hone_error *err)
 {
-    sqlite_store *store = hone_alloc(allocator, sizeof *store);
+    hone_sqlite_store *store = hone_alloc(allocator, sizeof *store);
     if (store == NULL) return hone_fail_memory(err, "store.sqlite.open");
     store->base.ops = &hone_sqlite_store_ops;
     store->base.allocator = *allocator;
@@ -125,8 +109,34 @@ static hone_status sqlite_mend(hone_store *store, hone_error *err)
     return hone_salvage(hone_sqlite_connection(store), err);
 }
 
+static hone_status sqlite_lease(
+    hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err)
+{
+    return hone_lease_take_beside(hone_store_location(store), name, wait, out, err);
+}
+
+static const char *sqlite_journal(hone_store *store)
+{
+    sqlite3 *db = hone_sqlite_connection(store)->db;
+    sqlite3_stmt *statement = NULL;
+    const char *journal = NULL;
+    if (db == NULL) return NULL;
+    const bool ok = sqlite3_prepare_v2(db, "PRAGMA journal_mode", -1, &statement, NULL) == SQLITE_OK &&
+                    sqlite3_step(statement) == SQLITE_ROW;
+    const char *mode = ok ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (mode != NULL) journal = strcmp(mode, "wal") == 0 ? "write-ahead log" : "rollback journal";
+    sqlite3_finalize(statement);
+    return journal;
+}
+
+static const char *const companions[] = {"-wal", "-shm", NULL};
+
 const hone_store_ops hone_sqlite_store_ops = {
     .struct_size = sizeof(hone_store_ops),
+    .scheme = "sqlite:",
+    .form = "sqlite:PATH",
+    .in_file = true,
+    .companions = companions,
     .open = sqlite_open,
     .open_read_only = sqlite_open_read_only,
     .close = sqlite_close,
@@ -157,4 +167,6 @@ const hone_store_ops hone_sqlite_store_ops = {
     .mend = sqlite_mend,
     .rest = sqlite_rest,
     .wake = sqlite_wake,
+    .lease = sqlite_lease,
+    .journal = sqlite_journal,
 };

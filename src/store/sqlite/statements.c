@@ -1,4 +1,4 @@
-// Every word that hone asks SQLite with. Columns stand in the order of the row shapes in store/row.c.
+// Every word that hone asks SQLite with. Columns stand in the order of the row shapes in store/common/row.c.
 #include "store/sqlite/connection.h"
 
 #define DECISION_COLUMNS                                                                                               \

@@ -6,6 +6,13 @@
 #include "store/ops.h"
 #include "store/sqlite/connection.h"
 
+extern const hone_store_ops hone_sqlite_store_ops;
+
+typedef struct hone_sqlite_store {
+    hone_store base;
+    hone_connection connection;
+} hone_sqlite_store;
+
 hone_connection *hone_sqlite_connection(hone_store *store);
 // The same for what reads much: of the file that lies under the name now.
 hone_connection *hone_sqlite_following(hone_store *store);

@@ -1,7 +1,7 @@
 #include "tune/result/result.h"
 
 #include "base/error.h"
-#include "store/merge.h"
+#include "store/common/merge.h"
 #include "tune/result/environment.h"
 
 #include <stdlib.h>

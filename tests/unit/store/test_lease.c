@@ -1,6 +1,6 @@
 // Leases between real processes: children of this test, which talk to it over pipes and never wait for a clock.
-#include "config/lease.h"
 #include "os/os.h"
+#include "store/common/lease.h"
 #include "temporary_folder.h"
 
 #include <fcntl.h>

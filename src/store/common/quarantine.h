@@ -1,9 +1,9 @@
 // Records that are set aside: how they are written down.
-#ifndef HONE_STORE_QUARANTINE_H
-#define HONE_STORE_QUARANTINE_H
+#ifndef HONE_STORE_COMMON_QUARANTINE_H
+#define HONE_STORE_COMMON_QUARANTINE_H
 
 #include "base/buffer.h"
-#include "store/row.h"
+#include "store/common/row.h"
 
 // What stands in the quarantine for a row. Its columns are written to record as a JSON object, each text cut at 64 KiB;
 // the result borrows record and reason.

@@ -1,5 +1,5 @@
 // Records as rows: tables of columns, and the loops that walk them.
-#include "store/row.h"
+#include "store/common/row.h"
 
 #include "base/hash.h"
 

@@ -3,8 +3,8 @@
 //
 // A lease is a locked byte of a file, so a crash gives it back and no clock is asked whether its holder is still alive.
 // The file also says which process has it, for people: the lock is what counts.
-#ifndef HONE_CONFIG_LEASE_H
-#define HONE_CONFIG_LEASE_H
+#ifndef HONE_STORE_COMMON_LEASE_H
+#define HONE_STORE_COMMON_LEASE_H
 
 #include "base/memory.h"
 
@@ -17,10 +17,13 @@ typedef struct hone_wait {
     void *ctx;
 } hone_wait;
 
+// What is held, by a file or by another kind of store.
 typedef struct hone_lease {
-    int fd;
+    void (*leave)(struct hone_lease *lease); // NULL: nothing is held
+    int fd;                                  // of the file; -1: none
     uint64_t name;
-    bool waited; // somebody else had it first
+    void *holder; // another kind's
+    bool waited;  // somebody else had it first
 } hone_lease;
 
 // The name of a lease in its file, of what it is for.
@@ -32,6 +35,9 @@ uint64_t hone_lease_name(const char *const *parts, size_t count);
 //          stranger had it for longer than wait->stranger_seconds).
 hone_status hone_lease_take(
     const char *path, unsigned mode, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
+// hone_lease_take in the file PATH.leases beside a store's file or folder: whoever may write the store may hold its leases.
+hone_status hone_lease_take_beside(
+    const char *path, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
 // Gives it back; nothing when it was not taken.
 void hone_lease_leave(hone_lease *lease);
 

@@ -1,4 +1,4 @@
-#include "config/lease.h"
+#include "store/common/lease.h"
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -12,7 +12,7 @@
 enum { NOTE_SIZE = 31, NOTES = 128, LOCKS_BEGIN = 4096, LOOK_NS = 5 * 1000 * 1000 };
 _Static_assert(NOTE_SIZE *NOTES <= LOCKS_BEGIN, "notes and locks do not meet");
 
-static const char where[] = "config.lease";
+static const char where[] = "store.lease";
 
 uint64_t hone_lease_name(const char *const *parts, size_t count)
 {
@@ -127,6 +127,12 @@ static hone_status take_byte(waiting *w, int fd, uint64_t byte, uint64_t name, h
     }
 }
 
+static void leave_file(hone_lease *lease)
+{
+    hone_os_lock_leave(lease->fd, byte_of(lease->name));
+    hone_os_lock_close(&lease->fd);
+}
+
 hone_status hone_lease_take(
     const char *path, unsigned mode, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err)
 {
@@ -140,16 +146,26 @@ hone_status hone_lease_take(
     if (status == HONE_OK) {
         write_note(fd, name);
         hone_os_lock_leave(fd, next_byte_of(name));
-        *out = (hone_lease){fd, name, w.begun};
+        *out = (hone_lease){.leave = leave_file, .fd = fd, .name = name, .waited = w.begun};
         return HONE_OK;
     }
     hone_os_lock_close(&fd);
     return status;
 }
 
+hone_status hone_lease_take_beside(
+    const char *path, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err)
+{
+    enum { PATH_SIZE = 4096, READ_AND_WRITE = 0666 };
+    char leases[PATH_SIZE];
+    const int size = snprintf(leases, sizeof leases, "%s.leases", path);
+    *out = HONE_LEASE_NONE;
+    if (size < 0 || size >= PATH_SIZE) return hone_fail(err, HONE_IO, where, "the path of %.60s... is too long", path);
+    return hone_lease_take(leases, hone_os_file_mode(path, 0) & READ_AND_WRITE, name, wait, out, err);
+}
+
 void hone_lease_leave(hone_lease *lease)
 {
-    if (lease->fd < 0) return;
-    hone_os_lock_leave(lease->fd, byte_of(lease->name));
-    hone_os_lock_close(&lease->fd);
+    if (lease->leave != NULL) lease->leave(lease);
+    lease->leave = NULL;
 }

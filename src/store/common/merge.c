@@ -1,5 +1,5 @@
 // Merging invocations, and the rule by which one of two decisions is kept.
-#include "store/merge.h"
+#include "store/common/merge.h"
 
 #include <string.h>
 

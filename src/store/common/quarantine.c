@@ -1,4 +1,4 @@
-#include "store/quarantine.h"
+#include "store/common/quarantine.h"
 
 #include "base/json.h"
 #include "os/os.h"

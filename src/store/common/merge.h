@@ -1,6 +1,6 @@
 // What happens when a record comes that is there already: the same rule in every store, in the recorder and in results.
-#ifndef HONE_STORE_MERGE_H
-#define HONE_STORE_MERGE_H
+#ifndef HONE_STORE_COMMON_MERGE_H
+#define HONE_STORE_COMMON_MERGE_H
 
 #include "hone/store.h"
 

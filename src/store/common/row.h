@@ -1,7 +1,7 @@
 // Records as rows of cells: the one place that knows which field of which record stands in which column.
 // Every kind of store keeps these rows; the key's cells come first, in the order of the scans.
-#ifndef HONE_STORE_ROW_H
-#define HONE_STORE_ROW_H
+#ifndef HONE_STORE_COMMON_ROW_H
+#define HONE_STORE_COMMON_ROW_H
 
 #include "base/memory.h"
 #include "hone/store.h"

@@ -1,10 +1,10 @@
 // Merging decisions as they are stored: evidence is read for the rule, and the loser written into the winner's.
-#include "store/merger.h"
+#include "store/common/merger.h"
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "store/row.h"
+#include "store/common/row.h"
 
 #include <stdlib.h>
 #include <string.h>

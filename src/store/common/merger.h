@@ -1,9 +1,9 @@
 // A merge under way: applies the rule to records as they are stored, and keeps the loser in the winner's evidence.
-#ifndef HONE_STORE_MERGER_H
-#define HONE_STORE_MERGER_H
+#ifndef HONE_STORE_COMMON_MERGER_H
+#define HONE_STORE_COMMON_MERGER_H
 
 #include "base/buffer.h"
-#include "store/merge.h"
+#include "store/common/merge.h"
 
 typedef struct hone_merger {
     hone_buffer evidence;       // of the winner
