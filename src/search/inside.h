@@ -22,17 +22,17 @@ typedef enum hone_arm {
 } hone_arm;
 
 // A known config that is to be tried.
-typedef struct hone_known {
+typedef struct hone_search_known {
     uint32_t row, source;
     double loss, weight;
-} hone_known;
+} hone_search_known;
 
 struct hone_search {
     hone_allocator allocator;
     hone_config_table table;
     hone_model model;
     uint64_t random;
-    hone_known *known; // best first
+    hone_search_known *known; // best first
     size_t known_count, next_known;
     uint32_t default_row; // HONE_TABLE_NONE: none, or proposed
     size_t begun;         // configs that the beginning has proposed

@@ -34,19 +34,20 @@ static void add_known(hone_search *search, uint32_t row, const hone_search_prior
     double weight = weight_of(prior);
     while (place < search->known_count && search->known[place].row != row)
         place++;
-    if (place == search->known_count) search->known[search->known_count++] = (hone_known){row, prior->source, 0, 0};
+    if (place == search->known_count)
+        search->known[search->known_count++] = (hone_search_known){row, prior->source, 0, 0};
     search->known[place].loss += weight * log(prior->relative);
     search->known[place].weight += weight;
 }
 
 static void sort_known(hone_search *search)
 {
-    hone_known *known = search->known;
+    hone_search_known *known = search->known;
     for (size_t i = 0; i < search->known_count; i++)
         known[i].loss = (known[i].loss + unknown_weight * log(unknown_relative)) / (known[i].weight + unknown_weight);
     for (size_t i = 1; i < search->known_count; i++)
         for (size_t j = i; j > 0 && known[j].loss < known[j - 1].loss; j--) {
-            hone_known other = known[j];
+            hone_search_known other = known[j];
             known[j] = known[j - 1];
             known[j - 1] = other;
         }
@@ -70,7 +71,7 @@ hone_status hone_search_plan_known(hone_search *search, const hone_search_option
     return HONE_OK;
 }
 
-static const hone_known *find_known(const hone_search *search, uint32_t row)
+static const hone_search_known *find_known(const hone_search *search, uint32_t row)
 {
     for (size_t i = 0; i < search->known_count; i++)
         if (search->known[i].row == row) return &search->known[i];
@@ -96,7 +97,7 @@ static bool misleads(const hone_search *search, uint32_t source)
 {
     record own = {0}, unknown = {0};
     for (size_t i = 0; i < search->told_count; i++) {
-        const hone_known *known = find_known(search, search->told[i].row);
+        const hone_search_known *known = find_known(search, search->told[i].row);
         if (known == NULL)
             note(&unknown, &search->told[i]);
         else if (known->source == source)
@@ -109,7 +110,7 @@ static bool misleads(const hone_search *search, uint32_t source)
 uint32_t hone_search_next_known(hone_search *search)
 {
     while (search->next_known < search->known_count && search->next_known < KNOWN_FIRST) {
-        const hone_known *known = &search->known[search->next_known++];
+        const hone_search_known *known = &search->known[search->next_known++];
         if (!search->table.taken[known->row] && !misleads(search, known->source)) return known->row;
     }
     return HONE_TABLE_NONE;

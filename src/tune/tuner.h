@@ -75,27 +75,26 @@ typedef struct hone_outlook {
     double expected_gain; // that the next step would take off it, relative; 0: nothing is left to try
 } hone_outlook;
 
+// What a contest is asked for; all of it is borrowed.
+typedef struct hone_contest_request {
+    const hone_tune_environment *environment;
+    const hone_algorithm_entry *algorithm;
+    const hone_call *call; // NULL: a recorded space is searched
+    const hone_tune_options *options;
+} hone_contest_request;
+
 // Runs one contest. Two at once disturb each other's times: the caller has the permit. Returns as hone_tune. *out is
 // deinitialised by the caller also after HONE_CANCELLED and HONE_NOT_FOUND.
-hone_status hone_contest_run(
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_contest *out,
-    hone_error *err);
+hone_status hone_contest_run(const hone_contest_request *request, hone_contest *out, hone_error *err);
 void hone_contest_deinit(hone_contest *contest);
 // Measures a stored choice again, interleaved with its runners-up by what the store has measured, with the best or the
 // default of other kernels, and with the default. Writes what is measured now into *out; the rest is the caller's, as
 // is the permit on the device. A choice that cannot run any more is out->failure with out->reason, and HONE_OK.
 // Returns as hone_tune.
 hone_status hone_audit_run(
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
+    const hone_contest_request *request,
     const hone_decision *stored,
     double threshold,
-    const hone_tune_options *options,
     hone_audited *out,
     hone_error *err);
 // Whether a choice is the wrong one by its regret, the share by which it is slower than the best: by more than a tie,

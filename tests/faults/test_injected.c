@@ -99,7 +99,8 @@ static void run_contest(campaign *c)
     hone_contest contest;
     assert_int_equal(
         hone_call_parse(environment.allocator, algorithm->signature, "injected(f32[1000])", &call, &err), HONE_OK);
-    hone_status status = hone_contest_run(&environment, algorithm, call, &options, &contest, &err);
+    hone_status status =
+        hone_contest_run(&(hone_contest_request){&environment, algorithm, call, &options}, &contest, &err);
     if (status == HONE_OK) {
         assert_string_equal(contest.decision.kernel, "honest");
         assert_true(contest.decision.verified);

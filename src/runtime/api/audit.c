@@ -148,9 +148,9 @@ static hone_status measure(
     if (status != HONE_OK) return status;
     hone_registry_reader reader;
     hone_registry_enter(rt->registry, &reader);
+    const hone_contest_request request = {&environment, op->algorithm, call, options};
     hone_thread_self.depth++;
-    status =
-        hone_audit_run(&environment, op->algorithm, call, &item->decision, threshold, options, &item->audited, err);
+    status = hone_audit_run(&request, &item->decision, threshold, &item->audited, err);
     hone_thread_self.depth--;
     hone_registry_leave(&reader);
     hone_permit_end_measuring(&permit);

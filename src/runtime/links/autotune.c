@@ -51,9 +51,10 @@ hone_status hone_runtime_contest(
     environment.begin_measuring = hone_permit_begin_measuring;
     environment.end_measuring = hone_permit_end_measuring;
     environment.measuring_ctx = permit;
+    const hone_contest_request request = {&environment, op->algorithm, permit->call, permit->options};
     // What kernels and callbacks call meanwhile is nested.
     hone_thread_self.depth++;
-    status = hone_contest_run(&environment, op->algorithm, permit->call, permit->options, &contest, err);
+    status = hone_contest_run(&request, &contest, err);
     hone_thread_self.depth--;
     if (outlook != NULL) *outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
     if (contest.decision.kernel[0] != '\0') {

@@ -348,23 +348,20 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
 }
 
 hone_status hone_audit_run(
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
+    const hone_contest_request *request,
     const hone_decision *stored,
     double threshold,
-    const hone_tune_options *options,
     hone_audited *out,
     hone_error *err)
 {
     hone_contest contest = {0};
-    audit *a = hone_alloc(&environment->allocator, sizeof *a);
+    audit *a = hone_alloc(&request->environment->allocator, sizeof *a);
     if (a == NULL) return hone_fail_memory(err, where);
     a->stored = stored;
     a->threshold = threshold;
     a->out = out;
-    hone_status status = hone_contest_run_as(environment, algorithm, call, options, measure, a, &contest, err);
+    hone_status status = hone_contest_run_as(request, measure, a, &contest, err);
     hone_contest_deinit(&contest);
-    hone_free(&environment->allocator, a);
+    hone_free(&request->environment->allocator, a);
     return status;
 }

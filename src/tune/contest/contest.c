@@ -269,72 +269,50 @@ void hone_contest_destroy(hone_contest_state **pointer)
     hone_free(allocator, state);
 }
 
-static void ask(
-    hone_question *question,
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
-    const hone_tune_options *options)
+static void ask(hone_question *question, const hone_contest_request *request)
 {
+    const hone_algorithm_entry *algorithm = request->algorithm;
+    const hone_call *call = request->call;
     *question = (hone_question){
-        .environment = environment,
+        .environment = request->environment,
         .algorithm = algorithm,
         .call = call,
         .title = call != NULL ? hone_call_text(call) : algorithm->name,
         .key =
-            {environment->device->fingerprint, algorithm->name, algorithm->version,
+            {request->environment->device->fingerprint, algorithm->name, algorithm->version,
              call != NULL ? hone_call_key(call) : "", call != NULL ? hone_call_spec(call) : ""},
     };
-    fill_options(question, options);
+    fill_options(question, request->options);
 }
 
 hone_status hone_contest_create(
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_contest *out,
-    hone_contest_state **out_state,
-    hone_error *err)
+    const hone_contest_request *request, hone_contest *out, hone_contest_state **out_state, hone_error *err)
 {
     memset(out, 0, sizeof *out);
-    out->allocator = environment->allocator;
-    hone_contest_state *state = *out_state = hone_alloc(&environment->allocator, sizeof *state);
+    out->allocator = request->environment->allocator;
+    hone_contest_state *state = *out_state = hone_alloc(&request->environment->allocator, sizeof *state);
     if (state == NULL) return hone_fail_memory(err, where);
     state->out = out;
     state->standings.best = -1;
     state->drift = (hone_drift){.factor = 1, .reference = -1};
-    ask(&state->question, environment, algorithm, call, options);
+    ask(&state->question, request);
     hone_trials_init(&state->trials, &state->question, &state->field);
     return HONE_OK;
 }
 
 hone_status hone_contest_run_as(
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_contest_measure *measures,
-    void *ctx,
-    hone_contest *out,
-    hone_error *err)
+    const hone_contest_request *request, hone_contest_measure *measures, void *ctx, hone_contest *out, hone_error *err)
 {
     hone_contest_state *state = NULL;
-    hone_status status = hone_contest_create(environment, algorithm, call, options, out, &state, err);
+    hone_status status = hone_contest_create(request, out, &state, err);
     if (status == HONE_OK) status = run(state, measures, ctx, err);
     hone_contest_destroy(&state);
     return status;
 }
 
-hone_status hone_contest_run(
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_contest *out,
-    hone_error *err)
+hone_status hone_contest_run(const hone_contest_request *request, hone_contest *out, hone_error *err)
 {
-    return hone_contest_run_as(environment, algorithm, call, options, measure, NULL, out, err);
+    return hone_contest_run_as(request, measure, NULL, out, err);
 }
 
 void hone_contest_deinit(hone_contest *contest)

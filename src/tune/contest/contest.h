@@ -4,6 +4,23 @@
 //
 // Each part of the state has one writer: the station whose header declares it. A station that needs several parts takes
 // the state; the functions below it take the parts that they read and make.
+//
+// Words of src/tune:
+//     contest      all kernels that can run one call compete, and one decision comes out
+//     contestant   a kernel in a contest, with its search
+//     candidate    a config of a kernel
+//     trial        a candidate prepared, verified and sampled once; what came of it
+//     measurer     who answers trials: this machine, or a recorded space
+//     race         candidates are tried one after the other
+//     remeasuring  the first in rank are tried once more
+//     rounds       several candidates are sampled in random order, again and again
+//     finals       the best few, in rounds
+//     stopping     the rule that says when a candidate has enough samples (rule/stopping.h)
+//     sandbox      the process that candidates run in: spawned, forked, the zygote's child, or this one
+//     zygote       a process that was forked while there was one thread, and forks sandboxes
+//     site         where a sandbox's data lies: the host's memory, or a device's
+//     session      the worker's side: one open call, and candidates tried on it
+//     permit       the right to tune a call, and to measure on a device (config/permit.h)
 #ifndef HONE_TUNE_CONTEST_CONTEST_H
 #define HONE_TUNE_CONTEST_CONTEST_H
 
@@ -32,28 +49,15 @@ typedef struct hone_contest_state {
     hone_os_conditions before; // as it began
 } hone_contest_state;
 
-// A contest's state, to be filled and used by hand. call NULL: out->decision has no key.
+// A contest's state, to be filled and used by hand. request->call NULL: out->decision has no key.
 hone_status hone_contest_create(
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_contest *out,
-    hone_contest_state **out_state,
-    hone_error *err);
+    const hone_contest_request *request, hone_contest *out, hone_contest_state **out_state, hone_error *err);
 void hone_contest_destroy(hone_contest_state **state);
 // Who can run the call, and the permit on the machine; then `measures` does the rest. hone_contest_run is one that races; an
 // audit is another.
 typedef hone_status hone_contest_measure(hone_contest_state *state, void *ctx, hone_error *err);
 hone_status hone_contest_run_as(
-    const hone_tune_environment *environment,
-    const hone_algorithm_entry *algorithm,
-    const hone_call *call,
-    const hone_tune_options *options,
-    hone_contest_measure *measures,
-    void *ctx,
-    hone_contest *out,
-    hone_error *err);
+    const hone_contest_request *request, hone_contest_measure *measures, void *ctx, hone_contest *out, hone_error *err);
 // From the race to the decision, by contestants that are there; its time begins.
 hone_status hone_contest_compete(hone_contest_state *state, hone_error *err);
 

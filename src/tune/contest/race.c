@@ -93,20 +93,25 @@ static void note_passed(hone_contest_state *state, const hone_candidate *candida
     spending->since_gain = 0;
 }
 
+// A config of one kernel, before it has a trial.
+typedef struct entry {
+    uint32_t kernel;
+    const hone_config *config;
+    bool is_default;      // its kernel's
+    double first_seconds; // that it may take to be ready; 0: as long as the contest lasts
+} entry;
+
+// Makes an entry with its trial a candidate.
 static hone_status enter(
-    hone_contest_state *state,
-    uint32_t kernel,
-    const hone_config *config,
-    bool is_default,
-    const hone_trial *trial,
-    bool resumed,
-    hone_error *err)
+    hone_contest_state *state, const entry *entered, const hone_trial *trial, bool resumed, hone_error *err)
 {
+    const uint32_t kernel = entered->kernel;
     hone_assert(kernel < state->field.count);
     hone_contestant *contestant = &state->field.contestants[kernel];
     hone_candidate *candidate = hone_standings_add(&state->standings, &state->question.environment->allocator);
     if (candidate == NULL) return hone_fail_memory(err, where);
-    *candidate = (hone_candidate){.kernel = kernel, .config = *config, .is_default = is_default, .trial = *trial};
+    *candidate = (hone_candidate){
+        .kernel = kernel, .config = *entered->config, .is_default = entered->is_default, .trial = *trial};
     candidate->of_pack = hone_kernel_is_of_pack(contestant->ref);
     candidate->rank_ns = trial->low_ns / (resumed ? 1 : state->drift.factor);
     candidate->resumed = resumed;
@@ -225,25 +230,20 @@ static void take_twins_trial(const hone_standings *standings, uint32_t kernel, h
 
 // One candidate that was not tried before.
 static hone_status try_new(
-    hone_contest_state *state,
-    uint32_t kernel,
-    const hone_config *config,
-    double first_seconds,
-    hone_trial *out,
-    bool *out_cut,
-    hone_error *err)
+    hone_contest_state *state, const entry *tried, hone_trial *out, bool *out_cut, hone_error *err)
 {
+    const uint32_t kernel = tried->kernel;
     const hone_allocator *allocator = &state->question.environment->allocator;
     hone_try what = {
         .kernel = state->field.contestants[kernel].ref,
-        .config = config,
+        .config = tried->config,
         .best_ns = best_now(&state->standings, &state->drift),
-        .first_seconds = first_seconds,
+        .first_seconds = tried->first_seconds,
         .may_be_cut = state->standings.best >= 0,
     };
     hone_status status = HONE_OK;
     // Who was measured already is asked to be so again.
-    if (!hone_standings_have(&state->standings, kernel, config))
+    if (!hone_standings_have(&state->standings, kernel, tried->config))
         status = list_digests(&state->standings, allocator, kernel, &what, err);
     if (status == HONE_OK) status = hone_trials_try(&state->trials, &what, out, out_cut, err);
     if (status == HONE_OK) take_twins_trial(&state->standings, kernel, out);
@@ -260,29 +260,23 @@ static void note_costs(hone_spending *spending, hone_contestant *contestant, con
     contestant->measuring_ns += spent_ns;
 }
 
-static hone_status measure(
-    hone_contest_state *state,
-    uint32_t kernel,
-    const hone_config *config,
-    bool is_default,
-    double first_seconds,
-    hone_error *err)
+static hone_status measure(hone_contest_state *state, const entry *tried, hone_error *err)
 {
     hone_trial trial;
     bool cut;
-    hone_contestant *contestant = &state->field.contestants[kernel];
+    hone_contestant *contestant = &state->field.contestants[tried->kernel];
     hone_assert(contestant->space != NULL); // who does not compete is not tried
     uint64_t start = hone_trials_now(&state->trials);
-    hone_status status = try_new(state, kernel, config, first_seconds, &trial, &cut, err);
+    hone_status status = try_new(state, tried, &trial, &cut, err);
     if (status != HONE_OK || cut) return status;
     if (trial.refused) {
-        refuse(&state->field, kernel, &trial);
+        refuse(&state->field, tried->kernel, &trial);
         return HONE_OK;
     }
-    status = enter(state, kernel, config, is_default, &trial, false, err);
+    status = enter(state, tried, &trial, false, err);
     if (status != HONE_OK) return status;
     const hone_candidate *candidate = &state->standings.candidates[state->standings.count - 1];
-    hone_contestant_tell(contestant, config, candidate->rank_ns, trial.failure);
+    hone_contestant_tell(contestant, tried->config, candidate->rank_ns, trial.failure);
     hone_known_store(&state->known, &state->question, &state->field, candidate);
     note_costs(&state->spending, contestant, &trial, (double)(hone_trials_now(&state->trials) - start));
     return look_at_drift(state, err);
@@ -295,17 +289,10 @@ static hone_status begin_step(const hone_contest_state *state, uint32_t kernel, 
     return HONE_OK;
 }
 
-// first_seconds: that the candidate may take to be ready; 0: as long as the contest lasts.
-static hone_status take(
-    hone_contest_state *state,
-    uint32_t kernel,
-    const hone_config *config,
-    bool is_default,
-    double first_seconds,
-    hone_error *err)
+static hone_status take(hone_contest_state *state, const entry *next, hone_error *err)
 {
-    hone_status status = begin_step(state, kernel, err);
-    return status == HONE_OK ? measure(state, kernel, config, is_default, first_seconds, err) : status;
+    hone_status status = begin_step(state, next->kernel, err);
+    return status == HONE_OK ? measure(state, next, err) : status;
 }
 
 // In order ------------------------------------------------------------------------------------------------------------
@@ -345,7 +332,8 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
             continue;
         status = begin_step(state, next->kernel, err);
         bool is_default = contestant->has_default && hone_config_equal(&next->config, &contestant->default_config);
-        if (status == HONE_OK) status = enter(state, next->kernel, &next->config, is_default, &next->trial, true, err);
+        const entry resumed = {next->kernel, &next->config, is_default, 0};
+        if (status == HONE_OK) status = enter(state, &resumed, &next->trial, true, err);
     }
     return status;
 }
@@ -359,7 +347,7 @@ static hone_status race_default(hone_contest_state *state, uint32_t kernel, hone
     if (hone_standings_have(&state->standings, kernel, &config)) return HONE_OK;
     const hone_budget budget = hone_contest_budget(state);
     double granted = hone_budget_first_seconds(&budget, kernel);
-    hone_status status = take(state, kernel, &config, true, granted, err);
+    hone_status status = take(state, &(entry){kernel, &config, true, granted}, err);
     if (status != HONE_OK || contestant->tried > 0 || contestant->put_aside) return status;
     contestant->put_aside = true;
     snprintf(
@@ -391,7 +379,7 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
         hone_standings_have(&state->standings, incumbent->kernel, &incumbent->config) ||
         !hone_budget_has_evaluations(&budget))
         return HONE_OK;
-    return take(state, incumbent->kernel, &incumbent->config, false, 0, err);
+    return take(state, &(entry){incumbent->kernel, &incumbent->config, false, 0}, err);
 }
 
 // The next config of one kernel. A constraint that cannot be evaluated for some configs ends its kernel's search, not
@@ -440,7 +428,7 @@ hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
         uint32_t kernel;
         hone_config config;
         status = choose_next(state, &kernel, &config, err);
-        if (status == HONE_OK) status = take(state, kernel, &config, false, 0, err);
+        if (status == HONE_OK) status = take(state, &(entry){kernel, &config, false, 0}, err);
     }
     if (status == HONE_NOT_FOUND) status = HONE_OK; // every config was looked at
     if (status == HONE_OK) say_progress(state, NULL);

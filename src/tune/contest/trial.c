@@ -93,12 +93,17 @@ static hone_status read_opened(hone_trials *trials, hone_error *err)
     return hone_fail(err, trials->opened.status, where, "%s", trials->opened.message);
 }
 
+// Sends trials->message.
+static hone_outcome ask(hone_trials *trials, uint8_t kind, const hone_limits *limits)
+{
+    const hone_worker_question query = {kind, &trials->message, *limits};
+    return hone_sandbox_ask(&trials->sandbox, &query, trials->question->options.cancel, &trials->answer);
+}
+
 static hone_outcome ask_open(hone_trials *trials, const hone_limits *limits)
 {
     put_open(trials);
-    return hone_sandbox_ask(
-        &trials->sandbox, HONE_MESSAGE_OPEN, &trials->message, limits, trials->question->options.cancel,
-        &trials->answer);
+    return ask(trials, HONE_MESSAGE_OPEN, limits);
 }
 
 hone_status hone_trials_open(hone_trials *trials, hone_error *err)
@@ -192,9 +197,7 @@ static hone_status ask_once(
     const hone_stopping stopping = {by->best_ns, by->noise, limit * 1e9 / 2};
     const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
     put_try(trials, what, &stopping);
-    hone_outcome outcome = hone_sandbox_ask(
-        &trials->sandbox, HONE_MESSAGE_TRY, &trials->message, &limits, trials->question->options.cancel,
-        &trials->answer);
+    hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
     if (outcome.kind == HONE_OUTCOME_ANSWERED) return take_answer(trials, out, err);
     if (outcome.kind == HONE_OUTCOME_TIMEOUT) {
         *out_cut = clamped;
@@ -264,9 +267,7 @@ static hone_status prepare_here(
         hone_message_put_config(message, &configs[i]);
     double seconds = candidate_seconds(trials->question, kernel, 0), left = seconds_left(trials) + grace_seconds;
     uint64_t limit = limit_ns(left < seconds ? left : seconds);
-    hone_outcome outcome = hone_sandbox_ask(
-        &trials->sandbox, HONE_MESSAGE_PREPARE, message, &(hone_limits){limit, limit}, trials->question->options.cancel,
-        &trials->answer);
+    hone_outcome outcome = ask(trials, HONE_MESSAGE_PREPARE, &(hone_limits){limit, limit});
     *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED;
     if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
         return fail_outcome(&outcome, "preparing", seconds, err);
@@ -315,9 +316,7 @@ static hone_status run_rounds_here(
     put_block(trials, block);
     double limit = block_seconds(trials->question, block);
     const hone_limits limits = {limit_ns(limit), limit_ns(limit)};
-    hone_outcome outcome = hone_sandbox_ask(
-        &trials->sandbox, HONE_MESSAGE_ROUNDS, &trials->message, &limits, trials->question->options.cancel,
-        &trials->answer);
+    hone_outcome outcome = ask(trials, HONE_MESSAGE_ROUNDS, &limits);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
     status = read_rounds(trials, out, err);
     trials->sandbox.served++;

@@ -102,40 +102,30 @@ bool hone_sandbox_is_warm(hone_sandbox *sandbox)
     return sandbox->warm;
 }
 
-static hone_outcome ask_here(hone_sandbox *sandbox, uint8_t kind, const hone_buffer *message, hone_buffer *answer)
+static hone_outcome ask_here(hone_sandbox *sandbox, const hone_worker_question *query, hone_buffer *answer)
 {
     hone_buffer_clear(answer);
-    hone_status status = hone_session_handle(sandbox->session, kind, message, answer);
+    hone_status status = hone_session_handle(sandbox->session, query->kind, query->message, answer);
     return (hone_outcome){status == HONE_OK ? HONE_OUTCOME_ANSWERED : HONE_OUTCOME_MEMORY, 0, 0};
 }
 
 static hone_outcome ask_process(
-    hone_sandbox *sandbox,
-    uint8_t kind,
-    const hone_buffer *message,
-    const hone_limits *limits,
-    const volatile int *cancel,
-    hone_buffer *answer)
+    hone_sandbox *sandbox, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer)
 {
     hone_stop stop = {cancelled, (void *)&cancel};
     hone_outcome outcome = {0};
-    outcome.kind = hone_worker_ask(sandbox->process.fd, kind, message, limits, &stop, NULL, NULL, answer);
+    outcome.kind = hone_worker_ask(sandbox->process.fd, query, &stop, NULL, NULL, answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) lose(sandbox, &outcome.signal, &outcome.exit_code);
     return outcome;
 }
 
 hone_outcome hone_sandbox_ask(
-    hone_sandbox *sandbox,
-    uint8_t kind,
-    const hone_buffer *message,
-    const hone_limits *limits,
-    const volatile int *cancel,
-    hone_buffer *answer)
+    hone_sandbox *sandbox, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer)
 {
-    if (message->failed) return (hone_outcome){HONE_OUTCOME_MEMORY, 0, 0};
-    if (sandbox->kind == HONE_SANDBOX_HERE) return ask_here(sandbox, kind, message, answer);
-    if (sandbox->kind != HONE_SANDBOX_ZYGOTE) return ask_process(sandbox, kind, message, limits, cancel, answer);
-    hone_outcome outcome = hone_zygote_ask(sandbox->environment->zygote, kind, message, limits, cancel, answer);
+    if (query->message->failed) return (hone_outcome){HONE_OUTCOME_MEMORY, 0, 0};
+    if (sandbox->kind == HONE_SANDBOX_HERE) return ask_here(sandbox, query, answer);
+    if (sandbox->kind != HONE_SANDBOX_ZYGOTE) return ask_process(sandbox, query, cancel, answer);
+    hone_outcome outcome = hone_zygote_ask(sandbox->environment->zygote, query, cancel, answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) sandbox->warm = false;
     return outcome;
 }

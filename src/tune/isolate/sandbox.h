@@ -42,12 +42,7 @@ hone_status hone_sandbox_start(hone_sandbox *sandbox, hone_error *err);
 bool hone_sandbox_is_warm(hone_sandbox *sandbox);
 // Asks and waits. The sandbox was started.
 hone_outcome hone_sandbox_ask(
-    hone_sandbox *sandbox,
-    uint8_t kind,
-    const hone_buffer *message,
-    const hone_limits *limits,
-    const volatile int *cancel,
-    hone_buffer *answer);
+    hone_sandbox *sandbox, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer);
 // Ends the process, so that the next question starts a new one. Nothing, where candidates run here.
 void hone_sandbox_drop(hone_sandbox *sandbox);
 
@@ -57,12 +52,7 @@ void hone_workers_give(hone_workers *workers, hone_process *process);
 
 // The zygote's side (zygote.c).
 hone_outcome hone_zygote_ask(
-    hone_zygote *zygote,
-    uint8_t kind,
-    const hone_buffer *message,
-    const hone_limits *limits,
-    const volatile int *cancel,
-    hone_buffer *answer);
+    hone_zygote *zygote, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer);
 // Ends the child that works now.
 void hone_zygote_drop(hone_zygote *zygote);
 // False: it is gone, nothing can be isolated by it any more.

@@ -105,20 +105,18 @@ static uint64_t make_token(void)
 
 hone_outcome_kind hone_worker_ask(
     int fd,
-    uint8_t kind,
-    const hone_buffer *message,
-    const hone_limits *limits,
+    const hone_worker_question *query,
     const hone_stop *stop,
     void (*noted)(void *ctx),
     void *ctx,
     hone_buffer *answer)
 {
-    uint64_t token = make_token(), limit_ns = limits->first_ns;
-    hone_status status = hone_frame_write(fd, kind, token, message, hone_os_now_ns() + limit_ns);
+    uint64_t token = make_token(), limit_ns = query->limits.first_ns;
+    hone_status status = hone_frame_write(fd, query->kind, token, query->message, hone_os_now_ns() + limit_ns);
     while (status == HONE_OK) {
         uint8_t came;
         status = hone_frame_read(fd, &came, &token, answer, hone_os_now_ns() + limit_ns, stop);
-        limit_ns = limits->next_ns;
+        limit_ns = query->limits.next_ns;
         if (status == HONE_OK && came == HONE_MESSAGE_ANSWER) return HONE_OUTCOME_ANSWERED;
         if (status == HONE_OK && came != HONE_MESSAGE_NOTE) status = HONE_IO;
         if (status == HONE_OK && noted != NULL) noted(ctx);

@@ -21,13 +21,18 @@ typedef struct hone_limits {
     uint64_t first_ns, next_ns;
 } hone_limits;
 
+// One question: its kind, what it says, and how long it may take.
+typedef struct hone_worker_question {
+    uint8_t kind;
+    const hone_buffer *message;
+    hone_limits limits;
+} hone_worker_question;
+
 // After anything but ANSWERED the process is in an unknown state and is to be killed.
 //   noted     called at each NOTE; may be NULL
 hone_outcome_kind hone_worker_ask(
     int fd,
-    uint8_t kind,
-    const hone_buffer *message,
-    const hone_limits *limits,
+    const hone_worker_question *query,
     const hone_stop *stop,
     void (*noted)(void *ctx),
     void *ctx,

@@ -10,7 +10,7 @@
 enum { PATH_SIZE = 4096 };
 
 static const char where[] = "tune.workers";
-static const hone_limits ping_limits = {10000000000u, 10000000000u};
+static const uint64_t ping_ns = 10000000000u; // a machine at work may be slow to start a program
 
 struct hone_workers {
     hone_allocator allocator;
@@ -126,9 +126,9 @@ static hone_status greet(const hone_workers *workers, const hone_process *proces
     hone_arena arena = {.allocator = workers->allocator};
     hone_buffer_init(&nothing, workers->allocator);
     hone_buffer_init(&answer, workers->allocator);
+    const hone_worker_question ping = {HONE_MESSAGE_PING, &nothing, {ping_ns, ping_ns}};
     hone_status status = HONE_OK;
-    hone_outcome_kind kind =
-        hone_worker_ask(process->fd, HONE_MESSAGE_PING, &nothing, &ping_limits, NULL, NULL, NULL, &answer);
+    hone_outcome_kind kind = hone_worker_ask(process->fd, &ping, NULL, NULL, NULL, &answer);
     hone_wire_reader reader = {answer.data, answer.size, 0, &arena, false, false};
     const char *version = kind == HONE_OUTCOME_ANSWERED ? hone_wire_get_text(&reader) : NULL;
     if (version == NULL)

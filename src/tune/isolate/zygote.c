@@ -78,17 +78,16 @@ static hone_status report_lost(nursery *n, hone_outcome_kind kind)
 static hone_status pass_question(nursery *n)
 {
     hone_wire_reader reader = {n->question.data, n->question.size, 0, NULL, false, false};
-    hone_limits limits;
-    hone_wire_get(&reader, &limits, sizeof limits);
-    uint8_t kind = hone_wire_get_u8(&reader);
+    hone_worker_question query = {.message = &n->message};
+    hone_wire_get(&reader, &query.limits, sizeof query.limits);
+    query.kind = hone_wire_get_u8(&reader);
     if (reader.failed) return HONE_IO;
     hone_buffer_clear(&n->message);
     hone_wire_put(&n->message, reader.data + reader.position, reader.size - reader.position);
     if (n->child.pid <= 0 && hone_process_fork(child_body, NULL, &n->child, NULL) != HONE_OK)
         return report_lost(n, HONE_OUTCOME_LOST);
     hone_stop stop = {host_calls, n};
-    hone_outcome_kind outcome =
-        hone_worker_ask(n->child.fd, kind, &n->message, &limits, &stop, pass_note, n, &n->answer);
+    hone_outcome_kind outcome = hone_worker_ask(n->child.fd, &query, &stop, pass_note, n, &n->answer);
     if (outcome == HONE_OUTCOME_ANSWERED) return hone_frame_write(n->fd, HONE_MESSAGE_ANSWER, 0, &n->answer, 0);
     return report_lost(n, outcome);
 }
@@ -235,23 +234,18 @@ static hone_outcome await_answer(
 }
 
 hone_outcome hone_zygote_ask(
-    hone_zygote *zygote,
-    uint8_t kind,
-    const hone_buffer *message,
-    const hone_limits *limits,
-    const volatile int *cancel,
-    hone_buffer *answer)
+    hone_zygote *zygote, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer)
 {
     hone_buffer question;
     hone_buffer_init(&question, zygote->allocator);
-    hone_wire_put(&question, limits, sizeof *limits);
-    hone_wire_put_u8(&question, kind);
-    hone_wire_put(&question, message->data, message->size);
+    hone_wire_put(&question, &query->limits, sizeof query->limits);
+    hone_wire_put_u8(&question, query->kind);
+    hone_wire_put(&question, query->message->data, query->message->size);
     hone_outcome outcome = {question.failed ? HONE_OUTCOME_MEMORY : HONE_OUTCOME_LOST, 0, 0};
     hone_mutex_lock(&zygote->mutex);
     if (!question.failed && !zygote->gone && zygote->generation == hone_fork_generation() &&
         hone_frame_write(zygote->process.fd, FRAME_ASK, 0, &question, hone_os_now_ns() + grace_ns) == HONE_OK)
-        outcome = await_answer(zygote, limits, cancel, answer);
+        outcome = await_answer(zygote, &query->limits, cancel, answer);
     hone_mutex_unlock(&zygote->mutex);
     hone_buffer_deinit(&question);
     return outcome;

@@ -2,6 +2,7 @@
 // machine makes it longer.
 #include "tune/rule/stopping.h"
 
+#include "base/assert.h"
 #include "tune/rule/statistics.h"
 
 #include <math.h>
@@ -133,22 +134,17 @@ static hone_failure one_round(
 }
 
 hone_failure hone_rounds_run(
-    const hone_round_sampler *who,
-    uint32_t count,
-    uint32_t rounds,
-    uint64_t seed,
-    double limit_ns,
-    hone_rounds_answer *out,
-    hone_error *err)
+    const hone_round_sampler *who, const hone_rounds *asked, hone_rounds_answer *out, hone_error *err)
 {
-    uint64_t start = who->now_ns(who->ctx);
-    out->count = count;
+    uint64_t start = who->now_ns(who->ctx), seed = asked->seed;
+    const uint32_t rounds = asked->rounds < HONE_MAX_ROUNDS ? asked->rounds : HONE_MAX_ROUNDS;
+    hone_assert(asked->count <= HONE_MAX_FINALISTS);
+    out->count = asked->count;
     out->rounds = 0;
-    if (rounds > HONE_MAX_ROUNDS) rounds = HONE_MAX_ROUNDS;
     while (out->rounds < rounds) {
-        hone_failure failure = one_round(who, count, &seed, out, err);
+        hone_failure failure = one_round(who, asked->count, &seed, out, err);
         if (failure != HONE_FAILURE_NONE) return failure;
-        bool late = (double)(who->now_ns(who->ctx) - start) > limit_ns;
+        bool late = (double)(who->now_ns(who->ctx) - start) > asked->limit_ns;
         if (late && out->rounds >= LEAST_ROUNDS) break;
     }
     return HONE_FAILURE_NONE;

@@ -55,14 +55,16 @@ typedef struct hone_round_sampler {
     uint64_t (*now_ns)(void *ctx);
 } hone_round_sampler;
 
-// Rounds in random order; stops early after limit_ns.
+// What is measured in rounds.
+typedef struct hone_rounds {
+    uint32_t count; // finalists
+    uint32_t rounds;
+    uint64_t seed;   // of the order in each round
+    double limit_ns; // after which no further round begins
+} hone_rounds;
+
+// Rounds in random order.
 hone_failure hone_rounds_run(
-    const hone_round_sampler *who,
-    uint32_t count,
-    uint32_t rounds,
-    uint64_t seed,
-    double limit_ns,
-    hone_rounds_answer *out,
-    hone_error *err);
+    const hone_round_sampler *who, const hone_rounds *asked, hone_rounds_answer *out, hone_error *err);
 
 #endif

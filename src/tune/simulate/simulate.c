@@ -200,7 +200,8 @@ hone_status hone_simulate(
     hone_contest_state *state = NULL;
     hone_status status = hone_recorded_replay_init(&s->replay, allocator, simulation->recorded, simulation->races, err);
     if (status == HONE_OK)
-        status = hone_contest_create(&s->environment, &s->algorithm, NULL, &options, &s->contest, &state, err);
+        status = hone_contest_create(
+            &(hone_contest_request){&s->environment, &s->algorithm, NULL, &options}, &s->contest, &state, err);
     if (status == HONE_OK) status = run(state, s, simulation, out, err);
     hone_contest_destroy(&state);
     hone_contest_deinit(&s->contest);

@@ -82,14 +82,8 @@ static hone_failure sample_in_round(void *ctx, uint32_t index, double *out_ns, h
 }
 
 hone_failure hone_measure_rounds(
-    hone_runner *const *runners,
-    uint32_t count,
-    uint32_t rounds,
-    uint64_t seed,
-    double limit_seconds,
-    hone_rounds_answer *out,
-    hone_error *err)
+    hone_runner *const *runners, const hone_rounds *asked, hone_rounds_answer *out, hone_error *err)
 {
     const hone_round_sampler who = {(void *)(uintptr_t)runners, sample_in_round, now_ns};
-    return hone_rounds_run(&who, count, rounds, seed, limit_seconds * 1e9, out, err);
+    return hone_rounds_run(&who, asked, out, err);
 }

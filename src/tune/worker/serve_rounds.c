@@ -11,27 +11,24 @@ static const char where[] = "tune.worker";
 
 typedef struct finals {
     hone_session *session;
-    uint32_t count;
+    hone_rounds asked;
     hone_kernel kernels[HONE_MAX_FINALISTS];
     hone_config configs[HONE_MAX_FINALISTS];
     hone_runner runners[HONE_MAX_FINALISTS];
-    uint32_t rounds;
-    uint64_t seed;
-    double limit_seconds;
 } finals;
 
 static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *err)
 {
-    f->count = hone_wire_get_u32(reader);
-    if (f->count > HONE_MAX_FINALISTS) return hone_fail(err, HONE_IO, where, "too many finalists");
-    for (uint32_t i = 0; i < f->count; i++) {
+    f->asked.count = hone_wire_get_u32(reader);
+    if (f->asked.count > HONE_MAX_FINALISTS) return hone_fail(err, HONE_IO, where, "too many finalists");
+    for (uint32_t i = 0; i < f->asked.count; i++) {
         hone_status status = hone_message_get_kernel(reader, &f->session->how, &f->kernels[i], err);
         if (status != HONE_OK) return status;
         hone_message_get_config(reader, &f->configs[i]);
     }
-    f->rounds = hone_wire_get_u32(reader);
-    f->seed = hone_wire_get_u64(reader);
-    f->limit_seconds = hone_wire_get_f64(reader);
+    f->asked.rounds = hone_wire_get_u32(reader);
+    f->asked.seed = hone_wire_get_u64(reader);
+    f->asked.limit_ns = hone_wire_get_f64(reader) * 1e9;
     hone_status status = hone_wire_check(reader, err);
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
@@ -39,7 +36,7 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
 // Every finalist in turn; *out_failed is the one that failed.
 static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_failed, hone_error *err)
 {
-    for (uint32_t i = 0; i < f->count; i++) {
+    for (uint32_t i = 0; i < f->asked.count; i++) {
         double error = 0;
         *out_failed = i;
         hone_failure failure =
@@ -54,7 +51,7 @@ static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_faile
 
 static hone_failure prepare_all(finals *f, uint32_t *out_failed, hone_error *err)
 {
-    for (uint32_t i = 0; i < f->count; i++) {
+    for (uint32_t i = 0; i < f->asked.count; i++) {
         *out_failed = i;
         hone_failure failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
         if (failure != HONE_FAILURE_NONE) return failure;
@@ -66,7 +63,7 @@ static hone_failure prepare_all(finals *f, uint32_t *out_failed, hone_error *err
 
 static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
 {
-    for (uint32_t i = 0; i < f->count; i++) {
+    for (uint32_t i = 0; i < f->asked.count; i++) {
         double warm_ns;
         *out_failed = i;
         if (f->runners[i].verify_ns > hone_long_run_ns) continue;
@@ -81,22 +78,21 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
 {
     hone_runner *runners[HONE_MAX_FINALISTS];
     hone_side_effects_begin(&f->session->effects);
-    for (uint32_t i = 0; i < f->count; i++)
+    for (uint32_t i = 0; i < f->asked.count; i++)
         runners[i] = &f->runners[i];
     hone_failure failure = prepare_all(f, &out->failed, err);
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
     if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
     hone_session_pass_phase(f->session);
-    if (failure == HONE_FAILURE_NONE)
-        failure = hone_measure_rounds(runners, f->count, f->rounds, f->seed, f->limit_seconds, out, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_measure_rounds(runners, &f->asked, out, err);
     hone_session_pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
-    for (uint32_t i = 0; i < f->count; i++)
+    for (uint32_t i = 0; i < f->asked.count; i++)
         hone_runner_deinit(&f->runners[i]);
     // What is left behind in the end is nobody's in particular, when there are several.
     hone_error why = {0};
     hone_failure left = hone_session_look_after(f->session, failure, &why);
-    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE || f->count > 1) return failure;
+    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE || f->asked.count > 1) return failure;
     out->failed = 0;
     *err = why;
     return left;

@@ -117,14 +117,8 @@ hone_failure hone_measure_candidate(
 // After a race in which the candidate held more and more: runs it on until it is certain whether that ends.
 //   run_ns  what a run takes
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err);
-// Measures finalists against each other, round by round in random order; stops early after limit_seconds.
+// Measures finalists against each other, round by round in random order.
 hone_failure hone_measure_rounds(
-    hone_runner *const *runners,
-    uint32_t count,
-    uint32_t rounds,
-    uint64_t seed,
-    double limit_seconds,
-    hone_rounds_answer *out,
-    hone_error *err);
+    hone_runner *const *runners, const hone_rounds *asked, hone_rounds_answer *out, hone_error *err);
 
 #endif

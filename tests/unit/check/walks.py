@@ -1,7 +1,9 @@
-"""The walks of docs/layout.md: each function named there stands in its file, and each calls the next.
+"""The walks of docs/layout.md: each function named there stands in its file, and each calls the next. And the functions that
+the page quotes, ten of them: each declaration stands in its header as it is quoted.
 
 In a walk "a > b" says that a calls b by its name, and "a ~> b" that a reaches b by a pointer or a message: then somebody
-else's code must name b. A line that begins with an arrow goes on where the line before it ended.
+else's code must name b. A line that begins with an arrow goes on where the line before it ended. A quote is "// FILE: sentence"
+and the declaration under it.
 
     walks.py ROOT
 """
@@ -13,6 +15,8 @@ import sys
 
 STEP = re.compile(r"(~>|>)?\s*([a-z_0-9]+)")
 LINE = re.compile(r"^(\S+\.[ch])\s+(\S.*)$")
+QUOTE = re.compile(r"^// (\S+\.h): \S.*\n([^;/]+;)$", re.M)
+QUOTED = 10
 
 
 def walks(page):
@@ -39,8 +43,22 @@ def bodies(text):
     return found
 
 
+def check_quotes(root):
+    """Faults of the declarations that the page quotes from headers."""
+    text = open(os.path.join(root, "docs/layout.md"), encoding="utf-8").read()
+    section = re.search(r"^## Ten functions.*?(?=^## |\Z)", text, re.M | re.S)
+    quotes = QUOTE.findall(section[0]) if section else []
+    faults = [] if len(quotes) == QUOTED else [f"docs/layout.md quotes {len(quotes)} functions, not {QUOTED}"]
+    for path, declaration in quotes:
+        header = os.path.join(root, path)
+        found = os.path.isfile(header) and f"\n{declaration}\n" in open(header, encoding="utf-8").read()
+        if not found:
+            faults.append(f"docs/layout.md: {path} does not declare '{' '.join(declaration.split())}'")
+    return faults
+
+
 def check(root):
-    faults = []
+    faults = check_quotes(root)
     count = 0
     texts = {}
     for pattern in ("src/**/*.[ch]", "cli/*.[ch]"):

@@ -78,7 +78,8 @@ hone_status ground_tune_text(ground *g, const char *call_text)
     if (status != HONE_OK) print_message("%s\n", g->err.message);
     assert_int_equal(status, HONE_OK);
     hone_contest_deinit(&g->contest);
-    status = hone_contest_run(&g->environment, algorithm, call, &g->options, &g->contest, &g->err);
+    status =
+        hone_contest_run(&(hone_contest_request){&g->environment, algorithm, call, &g->options}, &g->contest, &g->err);
     hone_call_release(&call);
     return status;
 }

@@ -22,7 +22,8 @@ static hone_audited audit(ground *g, const char *subject, const hone_decision *s
     const hone_algorithm_entry *algorithm = hone_registry_find(g->registry, text, NULL);
     text[strlen(text)] = '(';
     assert_int_equal(hone_call_parse(g->environment.allocator, algorithm->signature, text, &call, &g->err), HONE_OK);
-    hone_status status = hone_audit_run(&g->environment, algorithm, call, stored, 0.05, &g->options, &audited, &g->err);
+    hone_status status = hone_audit_run(
+        &(hone_contest_request){&g->environment, algorithm, call, &g->options}, stored, 0.05, &audited, &g->err);
     hone_call_release(&call);
     if (status != expected) print_message("%s\n", g->err.message);
     assert_int_equal(status, expected);
@@ -188,8 +189,8 @@ static void every_allocation_of_an_audit_may_fail(void **state)
     for (long long left = 0; !done; left++) {
         hone_audited audited = {.stored_ns = 1};
         g->environment.allocator = failing_allocator_of(&memory, left);
-        hone_status status =
-            hone_audit_run(&g->environment, algorithm, call, &stored, 0.05, &g->options, &audited, &g->err);
+        hone_status status = hone_audit_run(
+            &(hone_contest_request){&g->environment, algorithm, call, &g->options}, &stored, 0.05, &audited, &g->err);
         done = status == HONE_OK && audited.failure == HONE_FAILURE_NONE;
         assert_true(done || status == HONE_OUT_OF_MEMORY || audited.failure != HONE_FAILURE_NONE);
         assert_int_equal(atomic_load(&memory.live), 0);

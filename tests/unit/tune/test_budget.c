@@ -142,7 +142,9 @@ static void compete(ground *g, double seconds, uint32_t evaluations)
         .struct_size = sizeof options, .seconds = seconds, .evaluations = evaluations, .patience = g->patience};
     hone_error err = {0};
     assert_int_equal(
-        hone_contest_create(&g->environment, &g->algorithm, NULL, &options, &g->contest, &g->state, &err), HONE_OK);
+        hone_contest_create(
+            &(hone_contest_request){&g->environment, &g->algorithm, NULL, &options}, &g->contest, &g->state, &err),
+        HONE_OK);
     enter(g);
     if (hone_contest_compete(g->state, &err) != HONE_OK) fail_msg("%s", err.message);
 }

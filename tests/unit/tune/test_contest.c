@@ -416,7 +416,8 @@ static void *tune_in_thread(void *ctx)
     hone_status status =
         hone_call_parse(own.environment.allocator, algorithm->signature, "scale_segv(f32[1000])", &call, &own.err);
     if (status == HONE_OK)
-        status = hone_contest_run(&own.environment, algorithm, call, &own.options, &own.contest, &own.err);
+        status = hone_contest_run(
+            &(hone_contest_request){&own.environment, algorithm, call, &own.options}, &own.contest, &own.err);
     bool won = status == HONE_OK && strcmp(own.contest.decision.kernel, "good") == 0;
     hone_contest_deinit(&own.contest);
     hone_call_release(&call);

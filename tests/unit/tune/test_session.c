@@ -20,7 +20,8 @@ static void a_contest_in_process_survives_every_failed_allocation(void **state)
     bool done = false;
     for (long long allowed = 0; !done; allowed++) {
         g->environment.allocator = failing_allocator_of(&memory, allowed);
-        hone_status status = hone_contest_run(&g->environment, algorithm, call, &g->options, &g->contest, &g->err);
+        hone_status status = hone_contest_run(
+            &(hone_contest_request){&g->environment, algorithm, call, &g->options}, &g->contest, &g->err);
         done = status == HONE_OK;
         // Memory that is short inside the candidate's own preparation is its failure, not the contest's.
         if (!done) assert_true(status == HONE_OUT_OF_MEMORY || status == HONE_NOT_FOUND);

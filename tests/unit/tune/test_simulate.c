@@ -85,7 +85,9 @@ static int64_t chosen(const hone_recorded *recorded, uint64_t seed, int64_t incu
     hone_error err = {0};
     const hone_allocator *allocator = &environment.allocator;
     assert_int_equal(hone_recorded_replay_init(&replay, allocator, recorded, true, &err), HONE_OK);
-    assert_int_equal(hone_contest_create(&environment, &algorithm, NULL, &options, &contest, &state, &err), HONE_OK);
+    assert_int_equal(
+        hone_contest_create(&(hone_contest_request){&environment, &algorithm, NULL, &options}, &contest, &state, &err),
+        HONE_OK);
     state->trials.measurer = &hone_recorded_measurer;
     state->trials.measurer_ctx = &replay;
     state->field.contestants = hone_alloc(allocator, sizeof *state->field.contestants);

@@ -201,7 +201,7 @@ static void rounds_give_everybody_one_sample_each_in_random_order(void **state)
     const hone_round_sampler who = {&s, turn, now_ns};
     hone_rounds_answer out = {0};
     hone_error err = {0};
-    assert_int_equal(hone_rounds_run(&who, 3, 8, 7, 1e12, &out, &err), HONE_FAILURE_NONE);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){3, 8, 7, 1e12}, &out, &err), HONE_FAILURE_NONE);
     assert_int_equal(out.rounds, 8);
     assert_int_equal(s.taken, 24);
     for (uint32_t i = 0; i < 3; i++)
@@ -217,10 +217,10 @@ static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **s
     const hone_round_sampler who = {&s, turn, now_ns};
     hone_rounds_answer out = {0};
     hone_error err = {0};
-    assert_int_equal(hone_rounds_run(&who, 2, 8, 7, 1 * ms, &out, &err), HONE_FAILURE_NONE);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1 * ms}, &out, &err), HONE_FAILURE_NONE);
     assert_int_equal(out.rounds, 3);
     s = (script){.samples = times, .count = 1, .fails_at = 1};
-    assert_int_equal(hone_rounds_run(&who, 2, 8, 7, 1e12, &out, &err), HONE_FAILURE_WRONG);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1e12}, &out, &err), HONE_FAILURE_WRONG);
     assert_in_range(out.failed, 0, 1);
     assert_int_equal(out.rounds, 0);
 }
