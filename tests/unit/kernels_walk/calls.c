@@ -8,6 +8,10 @@
 
 enum { MOST_ELEMENTS = 1 << 16, MOST_LEADING = 3 };
 static const double most_operations = 2e7;
+// One whole vector of 16 lanes or more and every remainder of it, behind a block of several vectors too; and odd sizes
+// that leave the blocks of a kernel's inner loops unfilled.
+static const int64_t tails[] = {17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 77, 1001, 4099};
+enum { TAIL_COUNT = sizeof tails / sizeof *tails };
 
 // Around the widths of vectors and of blocks: one less, the width, one more.
 static const int64_t small_sizes[] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -212,21 +216,94 @@ static bool is_worth_it(const hone_algorithm_entry *algorithm, const hone_call *
     return cost.operations <= most_operations;
 }
 
-hone_call *call_make(const hone_algorithm_entry *algorithm, const hone_device_info *device, uint64_t seed)
+static maker *maker_create(const hone_algorithm_entry *algorithm, const hone_device_info *device, uint64_t seed)
 {
-    hone_call *call = NULL;
     maker *m = calloc(1, sizeof *m);
     if (m == NULL) return NULL;
     m->state = seed << 32;
     m->signature = algorithm->signature;
     m->device = device->device;
     m->odd_addresses = hone_platform_ops_of(device->platform)->view_align == 0; // else its tensors begin at multiples
-    if (draw_all(m) &&
-        hone_call_bind(
-            hone_allocator_system(), algorithm->signature, m->values, m->signature->count, true, &call, NULL) ==
-            HONE_OK &&
-        !is_worth_it(algorithm, call))
-        hone_call_release(&call);
+    return m;
+}
+
+// NULL: the signature's conditions refuse it, or it is more work than a test is worth.
+static hone_call *bind(const hone_algorithm_entry *algorithm, const maker *m)
+{
+    hone_call *call = NULL;
+    hone_status status = hone_call_bind(
+        hone_allocator_system(), algorithm->signature, m->values, m->signature->count, true, &call, NULL);
+    if (status == HONE_OK && !is_worth_it(algorithm, call)) hone_call_release(&call);
+    return call;
+}
+
+hone_call *call_make(const hone_algorithm_entry *algorithm, const hone_device_info *device, uint64_t seed)
+{
+    maker *m = maker_create(algorithm, device, seed);
+    hone_call *call = m != NULL && draw_all(m) ? bind(algorithm, m) : NULL;
+    free(m);
+    return call;
+}
+
+// Tails ---------------------------------------------------------------------------------------------------------------
+
+static size_t count_dims(const hone_signature *signature)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < signature->slot_count; i++)
+        count += signature->slots[i].kind == SLOT_DIM;
+    return count;
+}
+
+// The most dtypes that one of the type variables may be.
+static size_t count_dtypes(const hone_signature *signature)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < signature->variable_count; i++) {
+        size_t allowed = (size_t)__builtin_popcount(signature->variables[i].allowed);
+        most = allowed > most ? allowed : most;
+    }
+    return most;
+}
+
+static hone_dtype_id nth_dtype(const hone_type_variable *variable, size_t n)
+{
+    uint32_t allowed = variable->allowed != 0 ? variable->allowed : 1u << HONE_F32;
+    for (n %= (size_t)__builtin_popcount(allowed); n > 0; n--)
+        allowed &= allowed - 1;
+    return (hone_dtype_id)__builtin_ctz(allowed);
+}
+
+// All but one dim are small, so that the one may be large.
+static bool draw_tail(maker *m, size_t dim, int64_t size, size_t dtype)
+{
+    const hone_signature *signature = m->signature;
+    m->layout = DENSE;
+    for (size_t i = 0; i < signature->variable_count; i++)
+        m->dtypes[i] = nth_dtype(&signature->variables[i], dtype);
+    m->leading_count = 1;
+    m->leading[0] = 1 + (int64_t)draw(m, 3);
+    draw_slots(m);
+    for (size_t i = 0, at = 0; i < signature->slot_count; i++)
+        if (signature->slots[i].kind == SLOT_DIM)
+            m->slots[i] = hone_scalar_int(at++ == dim ? size : small_sizes[draw(m, 4)]);
+    for (size_t i = 0; i < signature->count; i++)
+        if (signature->parameters[i].shape != NULL && !make_tensor(m, i)) return false;
+    return true;
+}
+
+size_t call_count_tails(const hone_algorithm_entry *algorithm)
+{
+    return count_dims(algorithm->signature) * count_dtypes(algorithm->signature) * TAIL_COUNT;
+}
+
+hone_call *call_make_tail(
+    const hone_algorithm_entry *algorithm, const hone_device_info *device, size_t index, uint64_t seed)
+{
+    size_t dtypes = count_dtypes(algorithm->signature);
+    size_t dim = index / (TAIL_COUNT * dtypes), dtype = index / TAIL_COUNT % dtypes;
+    maker *m = maker_create(algorithm, device, seed + 1);
+    hone_call *call = m != NULL && draw_tail(m, dim, tails[index % TAIL_COUNT], dtype) ? bind(algorithm, m) : NULL;
     free(m);
     return call;
 }

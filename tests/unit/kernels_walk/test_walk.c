@@ -30,6 +30,8 @@ enum {
     MOST_CONFIGS = 128, // of a call
     MOST_SEEN = 4096,   // configs that are looked through for extremes
     RANDOM = 3,         // configs
+    TAIL_CONFIGS = 2,   // of a call with a tail: there are many such calls
+    TAIL_SEEDS = 8,     // until one of them is a call that the signature allows and the kernel takes
     ATTEMPTS = 20000    // seeds
 };
 
@@ -38,12 +40,13 @@ static const struct plan {
     const char *name;
     hone_platform platform, devices; // whose devices its kernels are tried on
     size_t calls, configs;           // that a kernel is tried with
+    size_t tail_step;                // of the calls with a tail every such one is tried
     bool is_hardware;                // the platform needs a GPU: scripts/setup cannot bring it
 } plans[] = {
-    {"native", HONE_NATIVE, HONE_NATIVE, 40, 8, false},
-    {"opencl", HONE_OPENCL, HONE_OPENCL, 8, 3, false},
-    {"xla", HONE_XLA, HONE_NATIVE, 8, 3, false},
-    {"cuda", HONE_CUDA, HONE_CUDA, 30, 6, true},
+    {"native", HONE_NATIVE, HONE_NATIVE, 40, 8, 1, false},
+    {"opencl", HONE_OPENCL, HONE_OPENCL, 8, 3, 13, false},
+    {"xla", HONE_XLA, HONE_NATIVE, 8, 3, 13, false},
+    {"cuda", HONE_CUDA, HONE_CUDA, 30, 6, 1, true},
 };
 
 // What the cases share. Set by main.
@@ -199,7 +202,7 @@ static void run_config(subject *s, const hone_call *call, const hone_config *con
         fail_run(s, call, config, &err);
 }
 
-static void run_call(subject *s, const hone_call *call)
+static void run_call(subject *s, const hone_call *call, size_t configs)
 {
     static picks p;
     hone_error err = {0};
@@ -210,7 +213,7 @@ static void run_call(subject *s, const hone_call *call)
     hone_bound_space_release(&space);
     if (p.count == 0 || !open_call(s->walk, s->ref->algorithm, call)) return;
     // The first always, of the others different ones for each call.
-    size_t most = s->walk->plan->configs < p.count ? s->walk->plan->configs : p.count;
+    size_t most = configs < p.count ? configs : p.count;
     for (size_t i = 0; i < most; i++)
         run_config(s, call, &p.configs[i == 0 ? 0 : 1 + (s->calls * most + i) % (p.count - 1)]);
     s->calls++;
@@ -253,6 +256,35 @@ static bool lacks_library(const subject *s, hone_error *why)
     return strcmp(s->ref->kernel.name, "libxsmm") == 0 && !HONE_TEST_HAS_LIBXSMM;
 }
 
+static bool takes(subject *s, const hone_call *call)
+{
+    return call != NULL && hone_kernel_eligible(s->ref, call, &s->walk->device, &s->reason) == HONE_OK;
+}
+
+// Drawn calls seldom meet a vector's remainder in the dtype that gets it wrong.
+static void run_tails(subject *s)
+{
+    const hone_algorithm_entry *algorithm = s->ref->algorithm;
+    for (size_t i = 0; i < call_count_tails(algorithm); i += s->walk->plan->tail_step) {
+        bool done = false;
+        for (uint64_t seed = 0; seed < TAIL_SEEDS && !done; seed++) {
+            hone_call *call = call_make_tail(algorithm, &s->walk->device, i, seed);
+            done = takes(s, call);
+            if (done) run_call(s, call, TAIL_CONFIGS);
+            hone_call_release(&call);
+        }
+    }
+}
+
+static void run_drawn(subject *s)
+{
+    for (uint64_t seed = 0; seed < ATTEMPTS && s->calls < s->walk->plan->calls; seed++) {
+        hone_call *call = call_make(s->ref->algorithm, &s->walk->device, seed);
+        if (takes(s, call)) run_call(s, call, s->walk->plan->configs);
+        hone_call_release(&call);
+    }
+}
+
 static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
 {
     subject *s = *state;
@@ -264,12 +296,8 @@ static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
         print_message("%s: %s\n", s->name, s->reason.message);
         skip();
     }
-    for (uint64_t seed = 0; seed < ATTEMPTS && s->calls < s->walk->plan->calls; seed++) {
-        hone_call *call = call_make(s->ref->algorithm, &s->walk->device, seed);
-        if (call != NULL && hone_kernel_eligible(s->ref, call, &s->walk->device, &s->reason) == HONE_OK)
-            run_call(s, call);
-        hone_call_release(&call);
-    }
+    run_drawn(s);
+    run_tails(s);
     print_message("%s: %zu calls, %zu runs\n", s->name, s->calls, s->runs);
     if (s->runs == 0)
         fail_msg("%s: none of %d calls reached it; the last was refused: %s", s->name, ATTEMPTS, s->reason.message);
