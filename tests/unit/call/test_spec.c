@@ -121,6 +121,8 @@ static void what_hone_cannot_hold_is_unsupported_with_its_value(void **state)
         {"\"value\":{\"dtype\":\"float32\",\"shape\":[1,32,4,16],\"align\":5}", "layout or alignment"},
         {"\"value\":{\"dtype\":\"float32\",\"shape\":[1,32,4,16],\"color\":5}", "layout or alignment"},
         {"\"value\":3", "expected an array"},
+        {"\"value\":{\"dtype\":\"float32\"}", "expected an array"},
+        {"\"value\":{\"shape\":[1,32,4,16]}", "expected an array"},
     };
     hone_signature *signature = signature_of(FLASH);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -104,6 +104,22 @@ static void columns_of_one_matrix_do_not_overlap(void **state)
     assert_true(hone_tensors_overlap(&left, &right));
 }
 
+// Eight dims of a, eight of b: even strides that do not nest, and an odd distance that none of their sums makes up.
+static void a_search_that_outgrows_its_budget_says_that_they_meet(void **state)
+{
+    (void)state;
+    int64_t shape[8], strides[8], others[8];
+    for (int i = 0; i < 8; i++) {
+        shape[i] = 3;
+        strides[i] = 1000 + 2 * i;
+        others[i] = 1016 + 2 * i;
+    }
+    hone_tensor a = view(HONE_I8, 8, shape, strides, 0), b = view(HONE_I8, 8, shape, others, 1);
+    assert_true(hone_tensors_overlap(&a, &b));
+    a.ndim = b.ndim = 2; // few dims are searched to the end
+    assert_false(hone_tensors_overlap(&a, &b));
+}
+
 static void mark(const hone_tensor *tensor, int32_t dim, int64_t at, unsigned char *bytes, unsigned char bit)
 {
     int64_t strides[HONE_MAX_RANK];
@@ -177,6 +193,7 @@ int main(void)
         cmocka_unit_test(the_stride_of_a_dim_of_size_one_does_not_matter),
         cmocka_unit_test(alignment_is_the_largest_power_of_two_below_sixteen),
         cmocka_unit_test(columns_of_one_matrix_do_not_overlap),
+        cmocka_unit_test(a_search_that_outgrows_its_budget_says_that_they_meet),
         cmocka_unit_test(overlap_agrees_with_counting_bytes),
         cmocka_unit_test(a_broadcast_tensor_does_not_keep_its_elements_apart),
     };

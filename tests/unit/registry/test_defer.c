@@ -41,6 +41,15 @@ static void a_deferred_algorithm_is_registered_when_its_name_is_asked_for(void *
     assert_ptr_equal(hone_registry_find(f->registry, "gemm", "2"), entry);
 }
 
+static void an_algorithm_that_memory_does_not_suffice_for_is_not_deferred(void **state)
+{
+    fixture *f = *state;
+    f->memory.left = 0;
+    assert_int_equal(defer_gemm(f), HONE_OUT_OF_MEMORY);
+    f->memory.left = -1;
+    assert_null(hone_registry_find(f->registry, "gemm", NULL));
+}
+
 static void a_list_of_all_has_the_deferred_ones(void **state)
 {
     fixture *f = *state;
@@ -162,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         defer_test(a_deferred_algorithm_is_registered_when_its_name_is_asked_for),
+        defer_test(an_algorithm_that_memory_does_not_suffice_for_is_not_deferred),
         defer_test(a_list_of_all_has_the_deferred_ones),
         defer_test(an_unknown_name_is_answered_with_the_deferred_ones_too),
         defer_test(ones_own_kernels_stand_behind_the_deferred_ones_and_may_replace_them),

@@ -112,6 +112,23 @@ static void a_wrong_algorithm_is_refused_with_words(void **state)
     strcpy(text + 70, "(x: f32[n]) -> y: f32[n]");
     assert_int_equal(add_algorithm(f, text), HONE_INVALID_ARGUMENT);
     assert_says(f, "too long");
+    memset(text, '1', 70);
+    memcpy(text, "fa@v", 4);
+    assert_int_equal(add_algorithm(f, text), HONE_INVALID_ARGUMENT);
+    assert_says(f, "is too long: at most");
+}
+
+static void code_in_a_file_that_is_not_there_is_refused_with_its_path(void **state)
+{
+    fixture *f = *state;
+    const hone_code code = {HONE_CODE, .file = "/nowhere/fa.cl", .entry = "fa", .arguments = "x, y"};
+    assert_int_equal(add_algorithm(f, "fa(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    hone_kernel kernel = a_kernel("fa", "filed", HONE_OPENCL, HONE_GPU, 0);
+    kernel.run = NULL;
+    kernel.code = &code;
+    assert_int_equal(add_kernel(f, kernel), HONE_NOT_FOUND);
+    assert_says(f, "fa: kernel 'filed': ");
+    assert_says(f, "/nowhere/fa.cl");
 }
 
 static void kernels_stand_by_falling_priority_then_in_order_of_registration(void **state)
@@ -386,6 +403,7 @@ int main(void)
         registry_test(an_unknown_name_is_answered_with_those_there_are),
         registry_test(the_same_algorithm_twice_is_fine_and_another_one_of_its_name_is_not),
         registry_test(a_wrong_algorithm_is_refused_with_words),
+        registry_test(code_in_a_file_that_is_not_there_is_refused_with_its_path),
         registry_test(kernels_stand_by_falling_priority_then_in_order_of_registration),
         registry_test(a_duplicate_is_refused_unless_it_replaces),
         registry_test(equal_names_for_other_hardware_are_no_duplicates),
