@@ -82,6 +82,8 @@ static void wrong_text_says_where_and_what_was_expected(void **state)
         {"f(f32[4]{align=3})", "a power of two"},
         {"f(f32[4]{color=3})", "'strides=' or 'align='"},
         {"f(f32[4]) @mars:1", "expected a device"},
+        {"f(f32[4]) @5", "expected a device"},
+        {"f(f32[4]) @", "expected a device"},
         {"f(f32[4]) @cuda:-1", "a device number from 0 on"},
         {"f(f32[4]) and", "the end"},
         {"f(f32[4], s=\"a\\u0000b\")", "holds a NUL"},

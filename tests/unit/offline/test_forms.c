@@ -380,6 +380,43 @@ static void labels_of_tokamax_bring_their_arguments(void **state)
     fixture_close(&f);
 }
 
+// A mask that is causal and nothing else is hone's; one with a part of its own is not.
+static void a_mask_of_tokamax_is_read_when_it_is_only_causal(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mask, *call;
+    } cases[] = {
+        {"{\\22__type\\22:\\22Mask\\22,\\22is_causal\\22:true,\\22bool_mask\\22:null}",
+         "flash_attention(f32[1,8,2,4], f32[1,8,2,4], f32[1,8,2,4], causal=true)"},
+        {"{\\22__type\\22:\\22Mask\\22,\\22is_causal\\22:true,\\22bool_mask\\22:\\22bool[8,8]\\22}", NULL},
+        {"{\\22__type\\22:\\22Mask\\22,\\22is_causal\\22:false}", NULL},
+    };
+    fixture f;
+    fixture_open(&f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hone_buffer text;
+        hone_buffer_init(&text, f.allocator);
+        hone_buffer_format(
+            &text,
+            "module @m {\n  func.func public @main(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n    "
+            "%%0 = stablehlo.sine %%arg0 : tensor<4xf32> loc(\"jit(f)/tokamax:" TOKAMAX_CLASS
+            "({\\22k\\22:\\22f32[1,8,2,4]\\22,\\22mask\\22:%s,\\22q\\22:\\22f32[1,8,2,4]\\22,"
+            "\\22v\\22:\\22f32[1,8,2,4]\\22})/dot\")\n    return %%0 : tensor<4xf32>\n  }\n}\n",
+            cases[i].mask);
+        hone_program *program = fixture_read(&f, hone_buffer_string(&text));
+        assert_int_equal(hone_program_operations(program), 1);
+        const hone_operation *o = hone_program_operation(program, 0);
+        if (cases[i].call != NULL)
+            assert_string_equal(o->call != NULL ? o->call : o->reason, cases[i].call);
+        else
+            assert_non_null(strstr(o->reason, "has mask"));
+        hone_program_release(&program);
+        hone_buffer_deinit(&text);
+    }
+    fixture_close(&f);
+}
+
 static void what_of_tokamax_hone_cannot_say_is_listed(void **state)
 {
     (void)state;
@@ -583,6 +620,7 @@ int main(void)
         cmocka_unit_test(labels_stand_in_payloads_and_attributes_too),
         cmocka_unit_test(functions_are_known_by_their_names_where_nothing_else_is),
         cmocka_unit_test(labels_of_tokamax_bring_their_arguments),
+        cmocka_unit_test(a_mask_of_tokamax_is_read_when_it_is_only_causal),
         cmocka_unit_test(what_of_tokamax_hone_cannot_say_is_listed),
         cmocka_unit_test(labels_in_comments_and_other_strings_are_none),
         cmocka_unit_test(gzip_of_any_form_is_unpacked),

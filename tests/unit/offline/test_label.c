@@ -153,7 +153,8 @@ static void escapes_are_undone(void **state)
     assert_int_equal(size, 11);
     assert_string_equal(
         hone_unescape_hlo(&arena, hone_view_of("a\\\"b\\'c\\\\d\\ne\\303\\244\\t"), &size), "a\"b'c\\d\ne\xc3\xa4\t");
-    assert_string_equal(hone_unescape_hlo(&arena, hone_view_of("\\1012\\7.\\08"), &size), "A2\a.\0008"); // three digits at most
+    assert_string_equal(
+        hone_unescape_hlo(&arena, hone_view_of("\\1012\\7.\\08"), &size), "A2\a.\0008"); // three digits at most
     assert_int_equal(size, 6);
     assert_string_equal(hone_unescape_mlir(&arena, hone_view_of("end\\"), &size), "end\\");
     assert_string_equal(hone_unescape_hlo(&arena, hone_view_of("end\\"), &size), "end\\");

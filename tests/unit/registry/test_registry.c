@@ -90,9 +90,19 @@ static void the_same_algorithm_twice_is_fine_and_another_one_of_its_name_is_not(
     other.signature = fa;
     assert_int_equal(hone_registry_add_algorithm(f->registry, &other, false, &f->err), HONE_INVALID_ARGUMENT);
     assert_says(f, "reference");
+    char slow[] = "slow", again[] = "slow";
+    hone_algorithm named;
+    hone_algorithm_init(&named);
+    named.signature = "gemm(x: f32[n]) -> y: f32[n]";
+    named.reference_kernel = slow;
+    assert_int_equal(hone_registry_add_algorithm(f->registry, &named, false, &f->err), HONE_OK);
+    named.reference_kernel = again; // the same name, at another place
+    assert_int_equal(hone_registry_add_algorithm(f->registry, &named, false, &f->err), HONE_OK);
+    named.reference_kernel = "slower";
+    assert_int_equal(hone_registry_add_algorithm(f->registry, &named, false, &f->err), HONE_INVALID_ARGUMENT);
     size_t count = 0;
     hone_registry_all(f->registry, &count);
-    assert_int_equal(count, 1);
+    assert_int_equal(count, 2);
 }
 
 static void a_wrong_algorithm_is_refused_with_words(void **state)
@@ -129,6 +139,80 @@ static void code_in_a_file_that_is_not_there_is_refused_with_its_path(void **sta
     assert_int_equal(add_kernel(f, kernel), HONE_NOT_FOUND);
     assert_says(f, "fa: kernel 'filed': ");
     assert_says(f, "/nowhere/fa.cl");
+}
+
+static void code_has_one_origin_and_an_entry(void **state)
+{
+    fixture *f = *state;
+    const hone_code good = {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x, y"};
+    static const struct {
+        hone_code code;
+        const char *word;
+    } wrong[] = {
+        {{HONE_CODE, .entry = "fa", .arguments = "x"}, "needs one of source, file and binary"},
+        {{HONE_CODE, .source = "text", .binary = "bytes", .binary_size = 5, .entry = "fa", .arguments = "x"},
+         "needs one of"},
+        {{HONE_CODE, .binary = "", .entry = "fa", .arguments = "x"}, "a binary of no bytes"},
+        {{HONE_CODE, .source = "text", .arguments = "x"}, "does not name its entry"},
+        {{HONE_CODE, .source = "text", .entry = "", .arguments = "x"}, "does not name its entry"},
+        {{HONE_CODE, .source = "text", .entry = "fa"}, "does not list its arguments"},
+        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .align = 24}, "no power of two"},
+        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .align = 8192}, "no power of two up to 4096"},
+        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .flags = 1u << 9}, "flags that this version"},
+        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .flags = HONE_CODE_COOPERATIVE},
+         "opencl knows none"},
+        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .cluster = "2"}, "asks for clusters"},
+        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .shared = "4"}, "names shared memory"},
+    };
+    assert_int_equal(add_algorithm(f, "fa(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    hone_kernel kernel = a_kernel("fa", "coded", HONE_OPENCL, HONE_GPU, 0);
+    kernel.run = NULL;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        kernel.code = &wrong[i].code;
+        assert_int_equal(add_kernel(f, kernel), HONE_INVALID_ARGUMENT);
+        assert_says(f, wrong[i].word);
+    }
+    kernel.code = &good;
+    if (add_kernel(f, kernel) != HONE_OK) fail_msg("%s", f->err.message);
+}
+
+static void whatever_differs_in_the_code_makes_another_revision(void **state)
+{
+    fixture *f = *state;
+    static const hone_code codes[] = {
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x"},
+        {HONE_CODE, .source = "more", .entry = "fa", .arguments = "x"},
+        {HONE_CODE, .source = "text", .entry = "fb", .arguments = "x"},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "y"},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .grid = "2"},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .block = "2"},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .constants = "A = 2"},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .options = "-O2"},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .condition = "n > 2"},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .align = 16},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .scratch = "4"},
+        {HONE_CODE, .binary = "text", .binary_size = 4, .entry = "fa", .arguments = "x"},
+        {HONE_CODE, .source = "text", .entry = "fa", .arguments = "x"}, // as the first
+    };
+    enum { COUNT = sizeof codes / sizeof *codes };
+    const char *revisions[COUNT];
+    assert_int_equal(add_algorithm(f, "fa(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    for (int i = 0; i < COUNT; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "k%d", i);
+        hone_kernel kernel = a_kernel("fa", name, HONE_OPENCL, HONE_GPU, 100 - i);
+        kernel.run = NULL;
+        kernel.code = &codes[i];
+        if (add_kernel(f, kernel) != HONE_OK) fail_msg("%s", f->err.message);
+    }
+    size_t count;
+    const hone_kernel_ref *const *refs = hone_registry_list(hone_registry_find(f->registry, "fa", NULL), &count);
+    assert_int_equal(count, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        revisions[i] = hone_kernel_of(refs[i])->revision;
+        for (int j = 0; j < i; j++)
+            assert_int_equal(strcmp(revisions[i], revisions[j]) == 0, i == COUNT - 1 && j == 0);
+    }
 }
 
 static void kernels_stand_by_falling_priority_then_in_order_of_registration(void **state)
@@ -404,6 +488,8 @@ int main(void)
         registry_test(the_same_algorithm_twice_is_fine_and_another_one_of_its_name_is_not),
         registry_test(a_wrong_algorithm_is_refused_with_words),
         registry_test(code_in_a_file_that_is_not_there_is_refused_with_its_path),
+        registry_test(code_has_one_origin_and_an_entry),
+        registry_test(whatever_differs_in_the_code_makes_another_revision),
         registry_test(kernels_stand_by_falling_priority_then_in_order_of_registration),
         registry_test(a_duplicate_is_refused_unless_it_replaces),
         registry_test(equal_names_for_other_hardware_are_no_duplicates),

@@ -87,6 +87,28 @@ static void the_text_names_the_call_each_link_and_each_kernel(void **state)
     assert_contains(said, "could run it");
     assert_contains(said, "the reference");
     assert_contains(said, "only the policy tune tunes");
+    assert_null(strstr(said, "bucket")); // no dim of it is rounded
+}
+
+static void a_call_that_is_rounded_is_explained_with_its_bucket(void **state)
+{
+    fixture *f = *state;
+    hone_algorithm algorithm;
+    hone_algorithm_init(&algorithm);
+    algorithm.signature = "grow(x: f32[n ~pow2]) -> y: f32[n]";
+    hone_kernel kernel = f->kernels[FAST];
+    kernel.algorithm = "grow";
+    assert_int_equal(hone_register_algorithm(f->rt, &algorithm, &f->err), HONE_OK);
+    assert_int_equal(hone_register_kernels(f->rt, &kernel, 1, &f->err), HONE_OK);
+    const hone_op *op = hone_op_find(f->rt, "grow", &f->err);
+    hone_call *call = NULL;
+    assert_int_equal(
+        hone_call_parse(hone_allocator_system(), hone_op_signature(op), "grow(f32[11])", &call, &f->err), HONE_OK);
+    saying said = {.size = 0};
+    assert_int_equal(hone_explain(op, call, HONE_TEXT, collect_saying, &said, &f->err), HONE_OK);
+    assert_contains(said.data, "\nbucket ");
+    assert_contains(said.data, ", grow(f32[16])\n");
+    hone_call_release(&call);
 }
 
 // A contest that had time for one kernel says nothing of the others.
@@ -316,6 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(the_text_names_the_call_each_link_and_each_kernel),
+        WITH_RUNTIME(a_call_that_is_rounded_is_explained_with_its_bucket),
         WITH_RUNTIME(the_json_has_the_fields_that_scripts_rely_on),
         WITH_STORE(what_was_never_measured_is_not_called_slower),
         WITH_RUNTIME(a_kernel_that_cannot_run_says_why_whatever_it_says),

@@ -61,6 +61,93 @@ static void messages_cut_anywhere_fail_without_harm(void **state)
     hone_buffer_deinit(&out);
 }
 
+// Each flag of the two answers, alone.
+static void answers_arrive_with_the_flags_that_they_were_sent_with(void **state)
+{
+    (void)state;
+    for (unsigned flag = 0; flag < 6; flag++) {
+        hone_buffer out;
+        hone_buffer_init(&out, hone_allocator_system());
+        hone_confirmation *sent = test_calloc(1, sizeof *sent), *come = test_calloc(1, sizeof *come);
+        const hone_trial trial = {
+            .failure = HONE_FAILURE_CRASH,
+            .time_ns = 2,
+            .low_ns = 1,
+            .high_ns = 3,
+            .digest = 7,
+            .dropped = flag == 0,
+            .retired = flag == 1,
+            .refused = flag == 2,
+            .spoiled = flag == 3,
+            .same = flag == 4,
+            .prepare_ns = 5,
+            .reason = "why"};
+        hone_trial read;
+        sent->retired = flag == 0;
+        sent->spoiled = flag == 1;
+        sent->failed = 2;
+        hone_message_put_trial(&out, &trial);
+        hone_message_put_confirmation(&out, sent);
+        hone_arena arena = {.allocator = hone_allocator_system()};
+        hone_wire_reader reader = {out.data, out.size, 0, &arena, false, false};
+        hone_message_get_trial(&reader, &read);
+        hone_message_get_confirmation(&reader, come);
+        assert_false(reader.failed);
+        assert_int_equal(read.failure, HONE_FAILURE_CRASH);
+        assert_true(read.time_ns == 2 && read.low_ns == 1 && read.high_ns == 3 && read.prepare_ns == 5);
+        assert_int_equal(read.digest, 7);
+        assert_int_equal(read.dropped, flag == 0);
+        assert_int_equal(read.retired, flag == 1);
+        assert_int_equal(read.refused, flag == 2);
+        assert_int_equal(read.spoiled, flag == 3);
+        assert_int_equal(read.same, flag == 4);
+        assert_string_equal(read.reason, "why");
+        assert_int_equal(come->retired, flag == 0);
+        assert_int_equal(come->spoiled, flag == 1);
+        assert_int_equal(come->failed, 2);
+        hone_arena_destroy(&arena);
+        test_free(sent);
+        test_free(come);
+        hone_buffer_deinit(&out);
+    }
+}
+
+static hone_status run_nothing(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    return HONE_OK;
+}
+
+static bool supports_all(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    (void)kernel;
+    (void)call;
+    (void)why;
+    return true;
+}
+
+static void a_kernel_is_content_when_its_code_is_all_of_it(void **state)
+{
+    (void)state;
+    int thing = 0;
+    const hone_code code = {HONE_CODE, .source = "text", .entry = "f", .arguments = "x"};
+    hone_kernel kernel = {HONE_KERNEL, .algorithm = "fa", .name = "a", .platform = HONE_OPENCL, .code = &code};
+    assert_true(hone_message_is_content(&kernel));
+    kernel.user = &thing;
+    assert_false(hone_message_is_content(&kernel));
+    kernel.user = NULL;
+    kernel.supports = supports_all;
+    assert_false(hone_message_is_content(&kernel));
+    kernel.supports = NULL;
+    kernel.run = run_nothing;
+    assert_false(hone_message_is_content(&kernel));
+    kernel.run = NULL;
+    kernel.code = NULL;
+    assert_false(hone_message_is_content(&kernel));
+}
+
 static void counts_out_of_range_are_refused(void **state)
 {
     (void)state;
@@ -116,6 +203,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_come_out_as_they_went_in),
         cmocka_unit_test(messages_cut_anywhere_fail_without_harm),
+        cmocka_unit_test(answers_arrive_with_the_flags_that_they_were_sent_with),
+        cmocka_unit_test(a_kernel_is_content_when_its_code_is_all_of_it),
         cmocka_unit_test(counts_out_of_range_are_refused),
         cmocka_unit_test(frames_travel_and_waiting_ends),
     };
