@@ -68,7 +68,7 @@ static void answers_arrive_with_the_flags_that_they_were_sent_with(void **state)
     for (unsigned flag = 0; flag < 6; flag++) {
         hone_buffer out;
         hone_buffer_init(&out, hone_allocator_system());
-        hone_confirmation *sent = test_calloc(1, sizeof *sent), *come = test_calloc(1, sizeof *come);
+        hone_rounds_answer *sent = test_calloc(1, sizeof *sent), *come = test_calloc(1, sizeof *come);
         const hone_trial trial = {
             .failure = HONE_FAILURE_CRASH,
             .time_ns = 2,
@@ -87,11 +87,11 @@ static void answers_arrive_with_the_flags_that_they_were_sent_with(void **state)
         sent->spoiled = flag == 1;
         sent->failed = 2;
         hone_message_put_trial(&out, &trial);
-        hone_message_put_confirmation(&out, sent);
+        hone_message_put_rounds(&out, sent);
         hone_arena arena = {.allocator = hone_allocator_system()};
         hone_wire_reader reader = {out.data, out.size, 0, &arena, false, false};
         hone_message_get_trial(&reader, &read);
-        hone_message_get_confirmation(&reader, come);
+        hone_message_get_rounds(&reader, come);
         assert_false(reader.failed);
         assert_int_equal(read.failure, HONE_FAILURE_CRASH);
         assert_true(read.time_ns == 2 && read.low_ns == 1 && read.high_ns == 3 && read.prepare_ns == 5);
