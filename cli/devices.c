@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "call/call.h"
+#include "platforms/platform.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,8 +41,8 @@ static json_t *devices_of(hone_cli *cli, hone_platform platform)
 static json_t *document(hone_cli *cli)
 {
     json_t *platforms = json_array();
-    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++) {
-        if (platform == HONE_NULL) continue; // the skeleton is for those who write one
+    for (int platform = HONE_PLATFORM_NONE + 1; platform < HONE_PLATFORM_COUNT; platform++) {
+        if (hone_platform_facts_of((hone_platform)platform)->is_by_name_only) continue; // for those who write one
         const char *reason = NULL;
         char words[2048];
         hone_runtime_describe(cli->rt, (hone_platform)platform, words, sizeof words);

@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "registry/names.h"
 
+#include "platforms/platform.h"
 #include "registry/origin.h"
 #include "registry/registry.h"
 #include "runtime/state/operation.h"

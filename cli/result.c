@@ -1,6 +1,7 @@
 // A result document as tables: one a call, with every kernel's best.
 #include "cli.h"
 
+#include "platforms/platform.h"
 #include "runtime/api/api.h"
 #include "tune/result/result.h"
 
@@ -102,7 +103,7 @@ static void kernel_row(
     char config[256], time[32], rate[24], share[24], spread[24] = "", tried[24];
     double time_ns = number(kernel, "time_ns");
     config_cell(json_object_get(kernel, "config"), config, sizeof config);
-    bool on_cpu = strcmp(text(kernel, "platform"), hone_platform_name(HONE_NATIVE)) == 0;
+    bool on_cpu = strcmp(text(kernel, "platform"), hone_platform_name(hone_platform_host())) == 0;
     rate_cells(cli, cost, on_cpu, time_ns, rate, share);
     if (time_ns > 0 && number(kernel, "samples") > 1)
         snprintf(

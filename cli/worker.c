@@ -6,7 +6,6 @@
 // rival libraries it can load.
 #include "kernels/kernels.h"
 #include "kernels/rivals/core.h"
-#include "platforms/native/kernel.h"
 #include "platforms/platform.h"
 #include "registry/names.h"
 #include "tune/tuner.h"
@@ -17,12 +16,12 @@
 
 static int query(const char *path, const char *sha256, const char *entry)
 {
-    const hone_pack_function *function = NULL;
+    const hone_platform_ops *host = hone_platform_ops_of(hone_platform_host());
     const char *slash = strrchr(path, '/');
     hone_pack_file file = {.name = slash != NULL ? slash + 1 : path, .path = path};
     hone_error err;
     snprintf(file.sha256, sizeof file.sha256, "%s", sha256);
-    if (hone_native_find_function(&file, entry, &function, &err) == HONE_OK) return HONE_PACK_QUERY_FOUND;
+    if (host->try_file(&file, entry, &err) == HONE_OK) return HONE_PACK_QUERY_FOUND;
     printf("%s\n", err.message);
     return HONE_PACK_QUERY_REFUSED;
 }

@@ -20,7 +20,6 @@ CIRCLES = {
     "call": ([5, 4], "a signature and the call that it describes; a call bound, in text, as a spec, in buckets"),
     "interchange": ([3], "an export, in parts"),
     "offline/forms": ([4], "the reader of StableHLO, whose operations hold regions of operations"),
-    "platforms": ([6], "XLA's platform, which asks the table of platforms for the GPU's"),
     "platforms/cuda": ([2], "a device and what times on it"),
     "recorded": ([2], "a recorded space and its document"),
     "registry": ([4], "the registry: registering defers, and what is deferred is registered"),

@@ -30,6 +30,8 @@ bool hone_signature_knows(const hone_signature *signature, hone_view name, int64
 
 // "cpu", "cuda", ...; NULL for a type that hone does not know.
 const char *hone_device_type_name(int32_t type);
+// Whether the data of its tensors are handles, which say nothing of where bytes lie.
+bool hone_device_has_handles(int32_t type);
 // 0 when there is no such name.
 int32_t hone_device_type_by_name(hone_view name);
 

@@ -4,10 +4,15 @@
 static const struct {
     const char *name;
     int32_t type;
+    bool has_handles; // its data are handles and no addresses
 } devices[] = {
-    {"cpu", HONE_DEVICE_CPU},       {"cuda", HONE_DEVICE_CUDA},   {"cuda_host", HONE_DEVICE_CUDA_HOST},
-    {"opencl", HONE_DEVICE_OPENCL}, {"metal", HONE_DEVICE_METAL}, {"rocm", HONE_DEVICE_ROCM},
-    {"tpu", HONE_DEVICE_TPU},
+    {"cpu", HONE_DEVICE_CPU, false},
+    {"cuda", HONE_DEVICE_CUDA, false},
+    {"cuda_host", HONE_DEVICE_CUDA_HOST, false},
+    {"opencl", HONE_DEVICE_OPENCL, true},
+    {"metal", HONE_DEVICE_METAL, false},
+    {"rocm", HONE_DEVICE_ROCM, false},
+    {"tpu", HONE_DEVICE_TPU, false},
 };
 
 const char *hone_device_type_name(int32_t type)
@@ -15,6 +20,13 @@ const char *hone_device_type_name(int32_t type)
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (devices[i].type == type) return devices[i].name;
     return NULL;
+}
+
+bool hone_device_has_handles(int32_t type)
+{
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+        if (devices[i].type == type) return devices[i].has_handles;
+    return false;
 }
 
 int32_t hone_device_type_by_name(hone_view name)

@@ -68,7 +68,7 @@ bool hone_tensors_overlap(const hone_tensor *a, const hone_tensor *b)
         return true;
     if (a->data == NULL || b->data == NULL || a_bytes == 0 || b_bytes == 0) return false;
     // A handle is no address: how far two lie apart says nothing.
-    if (a->device.type == HONE_DEVICE_OPENCL && a->data != b->data) return false;
+    if (a->data != b->data && hone_device_has_handles(a->device.type)) return false;
     const uint64_t a_low = (uint64_t)(uintptr_t)hone_tensor_data(a) - (uint64_t)a_below;
     const uint64_t b_low = (uint64_t)(uintptr_t)hone_tensor_data(b) - (uint64_t)b_below;
     if (a_low >= b_low + (uint64_t)b_bytes || b_low >= a_low + (uint64_t)a_bytes) return false;

@@ -45,8 +45,8 @@ static hone_status read_platform(const hone_pack_reading *r, const json_t *objec
     if (status == HONE_OK) status = hone_pack_get_text(r, object, "backend", NAME_LIMIT, &backend);
     if (status == HONE_OK) status = need(r, "backend", backend);
     if (status != HONE_OK) return status;
-    if (hone_platform_parse(platform, &out->platform, &why) != HONE_OK || out->platform >= HONE_PLATFORM_COUNT ||
-        out->platform == HONE_PLATFORM_NONE)
+    if (hone_platform_by_name(r->platforms->find, platform, &out->platform, &why) != HONE_OK ||
+        out->platform >= HONE_PLATFORM_COUNT || out->platform == HONE_PLATFORM_NONE)
         return hone_pack_fail(
             r, HONE_INVALID_ARGUMENT, "platform", "%s",
             why.message[0] != '\0' ? why.message : "is none that a kernel can be of");
@@ -183,10 +183,10 @@ static hone_status read_numbers(const hone_pack_reading *r, const json_t *object
 // The platform's word on each variant.
 static hone_status ask_judge(hone_pack_reading *r, const hone_pack_kernel *details)
 {
-    for (size_t i = 0; r->judge != NULL && i < details->variant_count; i++) {
+    for (size_t i = 0; r->platforms->judge != NULL && i < details->variant_count; i++) {
         hone_error why = {.message = ""};
         if (details->is_listed) hone_pack_enter(r, "variants", i);
-        hone_status status = r->judge(details, &details->variants[i], &why);
+        hone_status status = r->platforms->judge(details, &details->variants[i], &why);
         if (status == HONE_OUT_OF_MEMORY) return hone_pack_fail_memory(r);
         if (status != HONE_OK)
             return hone_pack_fail(r, status, "", "%s", why.message[0] != '\0' ? why.message : hone_status_name(status));

@@ -173,12 +173,25 @@ static hone_status refuse_reference(hone_pack_reading *r, hone_pack_kernel *deta
     return details->refusal != NULL ? HONE_OK : hone_pack_fail_memory(r);
 }
 
+// A reference is a function that runs on the CPU.
+static const char *host_name(hone_platform_find *find)
+{
+    hone_platform host = HONE_PLATFORM_NONE + 1;
+    while (!find(host)->is_host)
+        host++;
+    return find(host)->name;
+}
+
 static hone_status mark_reference(hone_pack_reading *r, size_t kernel)
 {
     hone_pack_kernel *details = &r->pack->details[kernel];
     r->pack->kernels[kernel].is_reference = true;
     if (details->refusal != NULL) return HONE_OK;
-    if (details->platform != HONE_NATIVE) return refuse_reference(r, details, "is not of platform native");
+    if (!r->platforms->find(details->platform)->is_host) {
+        char words[80];
+        snprintf(words, sizeof words, "is not of platform %s", host_name(r->platforms->find));
+        return refuse_reference(r, details, words);
+    }
     if (hone_space_parameters(details->space) > 0)
         return refuse_reference(r, details, "has parameters to tune: leave space and variants out");
     return HONE_OK;
@@ -274,7 +287,7 @@ hone_status hone_pack_parse(
     const char *folder,
     const char *text,
     size_t size,
-    hone_pack_judge *judge,
+    const hone_pack_platforms *platforms,
     hone_kernel_pack **out,
     hone_error *err)
 {
@@ -282,7 +295,7 @@ hone_status hone_pack_parse(
     *out = NULL;
     hone_kernel_pack *pack = create(allocator, folder);
     if (pack == NULL) return hone_fail_memory(err, where);
-    hone_pack_reading r = {.pack = pack, .judge = judge, .err = &local};
+    hone_pack_reading r = {.pack = pack, .platforms = platforms, .err = &local};
     hone_hash_sha256(text, size, pack->digest);
     hone_status status = read_all(&r, text, size);
     if (status == HONE_OK) {
@@ -296,7 +309,7 @@ hone_status hone_pack_parse(
 hone_status hone_pack_open(
     const hone_allocator *allocator,
     const char *folder,
-    hone_pack_judge *judge,
+    const hone_pack_platforms *platforms,
     hone_kernel_pack **out,
     hone_error *err)
 {
@@ -317,7 +330,7 @@ hone_status hone_pack_open(
             err, HONE_CORRUPT, where, "%.400s: pack.json is too large: it has more than %d bytes", folder,
             HONE_PACK_JSON_LIMIT);
     if (status == HONE_OK)
-        status = hone_pack_parse(allocator, real, hone_buffer_string(&text), text.size, judge, out, err);
+        status = hone_pack_parse(allocator, real, hone_buffer_string(&text), text.size, platforms, out, err);
     hone_buffer_deinit(&text);
     return status;
 }

@@ -29,17 +29,22 @@ typedef struct hone_kernel_pack hone_kernel_pack;
 // reading.
 typedef hone_status hone_pack_judge(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 
+// The platforms as packs see them from below.
+typedef struct hone_pack_platforms {
+    hone_platform_find *find;
+    hone_pack_judge *judge; // NULL: every platform takes everything
+} hone_pack_platforms;
+
 // The same beside the signature of the kernel's algorithm: whether the variant can fit any call of it.
 typedef hone_status hone_pack_fitter(
     const hone_pack_kernel *kernel, const hone_pack_variant *variant, const hone_signature *signature, hone_error *err);
 
 // Reads folder/pack.json and looks at every file that it names. A kernel with something wrong is kept with its refusal.
-//   judge  NULL: every platform takes everything
 // Returns as hone_pack_load.
 hone_status hone_pack_open(
     const hone_allocator *allocator,
     const char *folder,
-    hone_pack_judge *judge,
+    const hone_pack_platforms *platforms,
     hone_kernel_pack **out,
     hone_error *err);
 // The same with the text of pack.json at hand. folder is absolute and without links.
@@ -48,7 +53,7 @@ hone_status hone_pack_parse(
     const char *folder,
     const char *text,
     size_t size,
-    hone_pack_judge *judge,
+    const hone_pack_platforms *platforms,
     hone_kernel_pack **out,
     hone_error *err);
 // After the registry that it was registered with.
@@ -92,6 +97,7 @@ const hone_pack_file *hone_pack_file_named(const hone_pack_kernel *kernel, const
 // Packs that a process has opened because another named them, kept until the shelf is emptied. One thread at a time.
 typedef struct hone_pack_shelf {
     hone_allocator allocator;
+    hone_platform_find *platforms;
     struct hone_pack_shelved *first;
 } hone_pack_shelf;
 

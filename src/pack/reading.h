@@ -33,7 +33,7 @@ struct hone_kernel_pack {
 // Where in the document the reader stands, for messages.
 typedef struct hone_pack_reading {
     hone_kernel_pack *pack;
-    hone_pack_judge *judge;
+    const hone_pack_platforms *platforms;
     const char *kernel; // its name; NULL: outside of kernels
     char within[96];    // "variants[3]."; "" in the kernel itself
     hone_error *err;

@@ -34,7 +34,8 @@ static hone_status open_again(hone_pack_shelf *shelf, const char *folder, hone_e
 {
     hone_pack_shelved *item = hone_alloc(&shelf->allocator, sizeof *item);
     if (item == NULL) return hone_fail_memory(err, where);
-    hone_status status = hone_pack_open(&shelf->allocator, folder, NULL, &item->pack, err);
+    const hone_pack_platforms platforms = {.find = shelf->platforms};
+    hone_status status = hone_pack_open(&shelf->allocator, folder, &platforms, &item->pack, err);
     if (status != HONE_OK) {
         hone_free(&shelf->allocator, item);
         return status;

@@ -1,5 +1,5 @@
 // The texts of a kernel of a pack beside the signature of its algorithm: what of them can fit no call.
-#include "platforms/launch_reader.h"
+#include "platforms/shared/launch_reader.h"
 
 #include "base/error.h"
 #include "call/call.h"
@@ -24,10 +24,21 @@ static hone_status check_condition(hone_launch_reader *r, const char *text, hone
     return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "the end", err) : status;
 }
 
+// The platform's own rules, else its home's. Where there are none a launch is not said, or bounded by what it is written in.
+static const hone_launch_rules *rules_of(hone_platform platform)
+{
+    enum { MOST = INT32_MAX };
+    static const hone_launch_rules none = {{MOST, MOST, MOST}, {MOST, MOST, MOST}, {MOST, MOST, MOST}, MOST, false};
+    const hone_launch_rules *own = hone_platform_ops_of(platform)->launch;
+    const hone_launch_rules *home = hone_platform_ops_of(hone_platform_home(platform))->launch;
+    if (own != NULL) return own;
+    return home != NULL ? home : &none;
+}
+
 static hone_status check_launch(hone_launch_reader *r, hone_platform platform, const hone_code *code, hone_error *err)
 {
     hone_launch launch;
-    const hone_kernel_limits *most = hone_launch_limits(platform);
+    const hone_launch_rules *most = rules_of(platform);
     hone_status status = hone_launch_extent(r, "grid", code->grid, most->grid, launch.grid, err);
     if (status == HONE_OK) status = hone_launch_extent(r, "block", code->block, most->block, launch.block, err);
     if (status == HONE_OK) status = hone_launch_extent(r, "cluster", code->cluster, most->cluster, launch.cluster, err);
@@ -62,7 +73,7 @@ static hone_status check_texts(
     hone_error *err)
 {
     size_t bytes = 0;
-    const bool is_module = kernel->platform == HONE_XLA || kernel->platform == HONE_PALLAS;
+    const bool is_module = hone_platform_facts_of(kernel->platform)->is_module;
     hone_status status = hone_launch_list(r, code->arguments, arguments, out_count, err);
     if (status == HONE_OK && !is_module) status = check_results(r->scope.signature, arguments, *out_count, err);
     if (status == HONE_OK && code->scratch != NULL)
@@ -80,6 +91,7 @@ hone_status hone_platform_fits(
     hone_launch_reader r;
     if (variant->code.arguments == NULL) return HONE_OK; // a function of a library
     hone_launch_open_names(&r, &allocator, kernel, &variant->code, signature);
+    r.has_local = rules_of(kernel->platform)->has_local;
     hone_status status = check_texts(&r, kernel, &variant->code, arguments, &count, err);
     hone_launch_close(&r);
     if (status != HONE_OK || ops == NULL || ops->fits == NULL) return status;

@@ -5,7 +5,9 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "hone/kernel.h"
+#include "pack/pack.h"
 #include "registry/origin.h"
+#include "registry/platform.h"
 
 typedef struct hone_platform_instance hone_platform_instance;
 
@@ -34,15 +36,17 @@ typedef struct hone_timed_runs {
     size_t flood_bytes;
 } hone_timed_runs;
 
-struct hone_argument; // platforms/launch.h
+struct hone_argument; // platforms/shared/launch.h
 
 // struct_size first, grows at the end, NULL means default.
 typedef struct hone_platform_ops {
     uint32_t struct_size;
-    hone_platform platform;
-    const char *name;
+    hone_platform_facts facts;
+    // Why it is not opened on its own: it has no loader, or it is opened only when it is named (facts.is_by_name_only). NULL: it
+    // is.
+    const char *reason;
     // Loads what is needed and finds devices. HONE_UNAVAILABLE with what is missing and the package that brings it.
-    // NULL: the platform's kernels run on the devices of its home (hone_platform_home), whose instance it is given.
+    // NULL: the platform's kernels run on the devices of its home (facts.home), whose instance it is given.
     hone_status (*open)(
         const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err);
     void (*close)(hone_platform_instance **instance);
@@ -121,21 +125,27 @@ typedef struct hone_platform_ops {
     // run changes. Plans of one kernel for one call with equal ones run alike, and are measured once. 0, NULL: not
     // known.
     uint64_t (*digest)(const hone_plan *plan);
+    // Loads a file of a pack and looks a kernel up in it, as prepare will: asked of a process of its own, since code that is loaded
+    // may end the process. NULL: nothing of a file runs before a launch.
+    hone_status (*try_file)(const hone_pack_file *file, const char *entry, hone_error *err);
+    // What a launch may ask for. NULL: its home's, or there are no launches to describe.
+    const struct hone_launch_rules *launch; // platforms/shared/launch.h
     // version 1 ends here
 } hone_platform_ops;
 
-// One row for every platform of hone_platform, in its order from HONE_NATIVE on.
-typedef struct hone_platform_row {
-    hone_platform platform;
-    const hone_platform_ops *ops;        // NULL: not opened on its own
-    const hone_platform_ops *when_asked; // opened only when somebody names the platform; else not even listed
-    const char *reason;                  // why ops is NULL
-} hone_platform_row;
-extern const hone_platform_row hone_platforms[];
-extern const size_t hone_platforms_count;
+// The one table: every platform of hone_platform, by its number. That of HONE_PLATFORM_NONE is NULL.
+extern const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT];
 
-// The ops of a platform, also of one that is opened only when it is asked for; NULL: it has none.
+// The ops of a platform, also of one that is opened only when it is asked for; NULL: a number that is none.
 const hone_platform_ops *hone_platform_ops_of(hone_platform platform);
+// Its facts: the hone_platform_find that the registry and packs are given.
+const hone_platform_facts *hone_platform_facts_of(hone_platform platform);
+// The platforms for hone_pack_open: their facts and their checks.
+extern const hone_pack_platforms hone_platform_packs;
+// The platform whose instance a platform's kernels are given: its home, else itself.
+hone_platform hone_platform_home(hone_platform platform);
+// The platform of functions of this process (facts.is_host): references are of it.
+hone_platform hone_platform_host(void);
 // What plan->run is for a kernel: its own function, else its platform's.
 hone_run_function *hone_platform_run_of(const hone_kernel *kernel);
 // The check of a kernel's platform: a hone_pack_judge.

@@ -1,4 +1,4 @@
-// Every platform in one table. A new one is a folder beside native/ and its ops in its row.
+// Every platform in one table. A new one is a folder beside null/ and a line of the table.
 #include "platforms/cuda/cuda.h"
 #include "platforms/cute/cute.h"
 #include "platforms/native/native.h"
@@ -13,30 +13,62 @@
 #include "registry/names.h"
 #include "space/term.h"
 
-#define LATER "not there yet in this version of hone"
-
-const hone_platform_row hone_platforms[] = {
-    {HONE_NATIVE, &hone_native_platform, NULL, NULL},
-    {HONE_OPENCL, &hone_opencl_platform, NULL, NULL},
-    {HONE_CUDA, &hone_cuda_platform, NULL, NULL},
-    {HONE_TRITON, &hone_triton_platform, NULL, NULL},
-    {HONE_CUTE, &hone_cute_platform, NULL, NULL},
-    {HONE_TILELANG, NULL, NULL, "tilelang is a known name without a loader: its kernels cannot be run by hone"},
-    {HONE_XLA, &hone_xla_platform, NULL, NULL},
-    {HONE_PALLAS, &hone_pallas_platform, NULL, NULL},
-    {HONE_NULL, NULL, &hone_null_platform,
-     "null is the skeleton that new platforms are copied from: it runs only when named"},
+// A name that programs may write, with nothing behind it.
+static const hone_platform_ops no_tilelang = {
+    .struct_size = sizeof(hone_platform_ops),
+    .facts = {.platform = HONE_TILELANG, .name = "tilelang"},
+    .reason = "tilelang is a known name without a loader: its kernels cannot be run by hone",
 };
 
-const size_t hone_platforms_count = sizeof hone_platforms / sizeof hone_platforms[0];
+const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT] = {
+    [HONE_NATIVE] = &hone_native_platform, [HONE_OPENCL] = &hone_opencl_platform, [HONE_CUDA] = &hone_cuda_platform,
+    [HONE_TRITON] = &hone_triton_platform, [HONE_CUTE] = &hone_cute_platform,     [HONE_TILELANG] = &no_tilelang,
+    [HONE_XLA] = &hone_xla_platform,       [HONE_PALLAS] = &hone_pallas_platform, [HONE_NULL] = &hone_null_platform,
+};
+
+const hone_pack_platforms hone_platform_packs = {hone_platform_facts_of, hone_platform_check};
 
 const hone_platform_ops *hone_platform_ops_of(hone_platform platform)
 {
-    unsigned index = (unsigned)platform - HONE_NATIVE;
-    if (index >= hone_platforms_count) return NULL;
-    const hone_platform_row *row = &hone_platforms[index];
-    return row->ops != NULL ? row->ops : row->when_asked;
+    return (unsigned)platform < HONE_PLATFORM_COUNT ? hone_platforms[platform] : NULL;
 }
+
+// Facts ---------------------------------------------------------------------------------------------------------------
+
+const hone_platform_facts *hone_platform_facts_of(hone_platform platform)
+{
+    const hone_platform_ops *ops = hone_platform_ops_of(platform);
+    return ops != NULL ? &ops->facts : NULL;
+}
+
+hone_platform hone_platform_home(hone_platform platform)
+{
+    const hone_platform_facts *facts = hone_platform_facts_of(platform);
+    return facts != NULL && facts->home != HONE_PLATFORM_NONE ? facts->home : platform;
+}
+
+hone_platform hone_platform_host(void)
+{
+    hone_platform host = HONE_PLATFORM_NONE + 1;
+    while (!hone_platforms[host]->facts.is_host)
+        host++;
+    return host;
+}
+
+const char *hone_platform_name(hone_platform platform)
+{
+    if (platform == HONE_PLATFORM_AUTO) return "auto";
+    if (platform == HONE_PLATFORM_NONE) return "none";
+    const hone_platform_facts *facts = hone_platform_facts_of(platform);
+    return facts != NULL ? facts->name : "unknown platform";
+}
+
+hone_status hone_platform_parse(const char *name, hone_platform *out, hone_error *err)
+{
+    return hone_platform_by_name(hone_platform_facts_of, name, out, err);
+}
+
+// Kernels -------------------------------------------------------------------------------------------------------------
 
 hone_run_function *hone_platform_run_of(const hone_kernel *kernel)
 {
@@ -124,6 +156,3 @@ void hone_platform_run_words(
     if (ops != NULL && instance != NULL && ops->last_failure != NULL && ops->last_failure(instance, out)) return;
     hone_fail(out, status, "platforms.run", "run answered '%s'", hone_status_name(status));
 }
-
-_Static_assert(
-    sizeof hone_platforms / sizeof hone_platforms[0] == HONE_PLATFORM_COUNT - HONE_NATIVE, "a row for every platform");

@@ -10,7 +10,6 @@
 #include "registry/origin.h"
 #include "space/term.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { FILE_LIMIT = 64 << 20 };
@@ -23,55 +22,27 @@ static hone_status refuse(const hone_kernel *kernel, const char *words, hone_err
         err, HONE_INVALID_ARGUMENT, where, "%.80s: the code of kernel '%s' %s", kernel->algorithm, kernel->name, words);
 }
 
-// What NVIDIA's GPUs have and OpenCL does not.
-static hone_status check_opencl(const hone_kernel *kernel, const hone_code *code, hone_error *err)
+static hone_status check_code(
+    const hone_registry *registry, const hone_kernel *kernel, const hone_code *code, hone_error *err)
 {
-    if (code->cluster != NULL) return refuse(kernel, "asks for clusters, which opencl does not have", err);
-    if (code->shared != NULL)
-        return refuse(kernel, "names shared memory: on opencl it is an argument, local(BYTES)", err);
-    if (code->flags != 0) return refuse(kernel, "has flags, and opencl knows none", err);
-    return HONE_OK;
-}
-
-static bool is_module(const hone_kernel *kernel)
-{
-    return kernel->platform == HONE_XLA || kernel->platform == HONE_PALLAS;
-}
-
-// A module of StableHLO is one function, main, whose launch is the plugin's business.
-static hone_status check_module(const hone_kernel *kernel, const hone_code *code, hone_error *err)
-{
-    if (code->entry != NULL && strcmp(code->entry, "main") != 0)
-        return refuse(kernel, "names an entry: a module of StableHLO has main", err);
-    if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL || code->flags != 0)
-        return refuse(kernel, "describes a launch: grid, block, cluster, shared and flags are not for modules", err);
-    if (code->scratch != NULL)
-        return refuse(kernel, "asks for scratch memory: a module's is the plugin's business", err);
-    if (code->constants != NULL || code->target != NULL)
-        return refuse(kernel, "has constants or a target: write ${...} into the source, and a backend", err);
-    return HONE_OK;
-}
-
-static hone_status check_code(const hone_kernel *kernel, const hone_code *code, hone_error *err)
-{
+    const hone_platform_facts *platform = registry->platforms(kernel->platform);
     if (code->pack != NULL) return HONE_OK; // was checked when it was read
     int given = (code->source != NULL) + (code->file != NULL) + (code->binary != NULL);
-    if (kernel->platform != HONE_CUDA && kernel->platform != HONE_CUTE && kernel->platform != HONE_OPENCL &&
-        !is_module(kernel))
+    if (platform == NULL || !platform->takes_code)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "%.80s: kernel '%s' has code, which platform %s does not take",
-            kernel->algorithm, kernel->name, hone_platform_name(kernel->platform));
+            kernel->algorithm, kernel->name, hone_registry_platform_name(registry, kernel->platform));
     if (given != 1) return refuse(kernel, "needs one of source, file and binary", err);
     if (code->binary != NULL && code->binary_size == 0) return refuse(kernel, "has a binary of no bytes", err);
-    if (!is_module(kernel) && (code->entry == NULL || code->entry[0] == '\0'))
+    if (!platform->is_module && (code->entry == NULL || code->entry[0] == '\0'))
         return refuse(kernel, "does not name its entry", err);
     if (code->arguments == NULL) return refuse(kernel, "does not list its arguments", err);
     if (code->align > 4096 || (code->align & (code->align - 1)) != 0)
         return refuse(kernel, "asks for an alignment that is no power of two up to 4096", err);
     if ((code->flags & ~(uint32_t)(HONE_CODE_COOPERATIVE | HONE_CODE_PROGRAMMATIC_LAUNCH)) != 0)
         return refuse(kernel, "has flags that this version of hone does not know", err);
-    if (kernel->platform == HONE_OPENCL) return check_opencl(kernel, code, err);
-    return is_module(kernel) ? check_module(kernel, code, err) : HONE_OK;
+    const char *words = platform->refuses != NULL ? platform->refuses(code) : NULL;
+    return words != NULL ? refuse(kernel, words, err) : HONE_OK;
 }
 
 // Bytecode of MLIR is told by how it begins.
@@ -149,14 +120,15 @@ static const char *digest(hone_arena *arena, const hone_code *code)
     return kept;
 }
 
-hone_status hone_registry_copy_code(hone_arena *arena, hone_kernel *kernel, hone_error *err)
+hone_status hone_registry_copy_code(
+    const hone_registry *registry, hone_arena *arena, hone_kernel *kernel, hone_error *err)
 {
     if (kernel->code == NULL) return HONE_OK;
     hone_code *code = hone_arena_alloc(arena, sizeof *code);
     if (code == NULL) return hone_fail_memory(err, where);
     hone_status status =
         hone_struct_copy(code, sizeof *code, kernel->code, kernel->code->struct_size, "hone_code", where, err);
-    if (status == HONE_OK) status = check_code(kernel, code, err);
+    if (status == HONE_OK) status = check_code(registry, kernel, code, err);
     if (status != HONE_OK) return status;
     if (!copy_texts(arena, code) || !copy_bytes(arena, code)) return hone_fail_memory(err, where);
     // The files of a pack are read when a plan is prepared.
@@ -169,36 +141,12 @@ hone_status hone_registry_copy_code(hone_arena *arena, hone_kernel *kernel, hone
 
 // Calls ---------------------------------------------------------------------------------------------------------------
 
-// Targets of other platforms are for them to read.
-static bool is_of_nvidia(hone_platform platform)
+static hone_status check_target(
+    const hone_registry *registry, const hone_code *code, const hone_device_info *device, hone_error *err)
 {
-    return platform == HONE_CUDA || platform == HONE_TRITON || platform == HONE_CUTE;
-}
-
-static hone_status check_version(const hone_code *code, const hone_device_info *device, hone_error *err)
-{
-    int wanted = 0, used = 0;
-    if (sscanf(code->target, "cl_%d%n", &wanted, &used) != 1 || wanted <= 0 || code->target[used] != '\0')
-        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write cl_12, cl_30", code->target);
-    if (device->capability >= wanted) return HONE_OK;
-    return hone_fail(
-        err, HONE_UNAVAILABLE, where, "is for OpenCL %d.%d and later, %s has %d.%d", wanted / 10, wanted % 10,
-        device->name, (int)device->capability / 10, (int)device->capability % 10);
-}
-
-static hone_status check_target(const hone_code *code, const hone_device_info *device, hone_error *err)
-{
-    int wanted = 0, used = 0;
-    if (code->target == NULL) return HONE_OK;
-    if (device->platform == HONE_OPENCL) return check_version(code, device, err);
-    if (!is_of_nvidia(device->platform)) return HONE_OK;
-    if (sscanf(code->target, "sm_%d%n", &wanted, &used) != 1 || wanted <= 0)
-        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write sm_80, sm_90a", code->target);
-    bool exact = code->target[used] != '\0';
-    if (exact ? device->capability == wanted : device->capability >= wanted) return HONE_OK;
-    return hone_fail(
-        err, HONE_UNAVAILABLE, where, "is for %s%s, %s is sm_%d", code->target, exact ? "" : " and later", device->name,
-        (int)device->capability);
+    const hone_platform_facts *platform = registry->platforms(device->platform);
+    if (code->target == NULL || platform == NULL || platform->check_target == NULL) return HONE_OK;
+    return platform->check_target(code, device, err);
 }
 
 static hone_status check_tensor(
@@ -242,7 +190,7 @@ hone_status hone_registry_check_code(
     if (code == NULL) return HONE_OK;
     if (code->pack != NULL && code->pack->refusal != NULL)
         return hone_fail(err, code->pack->status, where, "%s", code->pack->refusal);
-    if (device != NULL) status = check_target(code, device, err);
+    if (device != NULL) status = check_target(ref->registry, code, device, err);
     if (call == NULL || status != HONE_OK) return status;
     const hone_signature *signature = hone_call_signature(call);
     for (size_t i = 0; status == HONE_OK && i < hone_signature_count(signature); i++) {

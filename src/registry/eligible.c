@@ -8,17 +8,30 @@
 
 static const char where[] = "registry.eligible";
 
+// On the devices of its home, or of those that its home visits.
+static bool runs_on(const hone_registry *registry, hone_platform platform, hone_platform of_device)
+{
+    const hone_platform_facts *facts = registry->platforms(platform);
+    if (facts != NULL && facts->home != HONE_PLATFORM_NONE) facts = registry->platforms(facts->home);
+    if (facts == NULL) return false;
+    if (facts->hosts[0] == HONE_PLATFORM_NONE) return facts->platform == of_device;
+    for (const hone_platform *host = facts->hosts; *host != HONE_PLATFORM_NONE; host++)
+        if (*host == of_device) return true;
+    return false;
+}
+
 static hone_status check_hardware(const hone_kernel_ref *ref, const hone_device_info *device, hone_error *err)
 {
     const hone_kernel *kernel = &ref->kernel;
     if (ref->registry->left_out >> kernel->platform & 1)
         return hone_fail(
             err, HONE_UNAVAILABLE, where, "is a kernel of platform %s, which HONE_PLATFORMS does not name",
-            hone_platform_name(kernel->platform));
-    if (!hone_platform_runs_on(kernel->platform, device->platform))
+            hone_registry_platform_name(ref->registry, kernel->platform));
+    if (!runs_on(ref->registry, kernel->platform, device->platform))
         return hone_fail(
             err, HONE_UNAVAILABLE, where, "is a kernel of platform %s, the device is one of %s",
-            hone_platform_name(kernel->platform), hone_platform_name(device->platform));
+            hone_registry_platform_name(ref->registry, kernel->platform),
+            hone_registry_platform_name(ref->registry, device->platform));
     if (kernel->backend == HONE_TPU && device->backend != HONE_TPU)
         return hone_fail(
             err, HONE_UNAVAILABLE, where,

@@ -1,17 +1,14 @@
-// The words of the enums of devices and measurements, in tables at their numbers.
+// The words of the enums of devices and measurements, in tables at their numbers; platforms say their own.
 #include "registry/names.h"
 
 #include "base/enum.h"
 #include "base/error.h"
+#include "registry/tables.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *const platform_names[HONE_PLATFORM_COUNT] = {
-    [HONE_PLATFORM_NONE] = "none", [HONE_NATIVE] = "native", [HONE_OPENCL] = "opencl",     [HONE_CUDA] = "cuda",
-    [HONE_TRITON] = "triton",      [HONE_CUTE] = "cute",     [HONE_TILELANG] = "tilelang", [HONE_XLA] = "xla",
-    [HONE_PALLAS] = "pallas",      [HONE_NULL] = "null",
-};
+static const char where[] = "platform.parse";
 
 static const char *const backend_names[HONE_BACKEND_COUNT] = {
     [HONE_BACKEND_NONE] = "none", [HONE_GPU] = "gpu", [HONE_MPS] = "mps",
@@ -27,7 +24,6 @@ static const char *const regime_names[REGIME_COUNT] = {
     [HONE_COLD_STABLE] = "cold-stable",
 };
 
-static const hone_enum platforms = {platform_names, HONE_NATIVE, HONE_PLATFORM_COUNT, "unknown platform"};
 static const hone_enum backends = {backend_names, HONE_GPU, HONE_BACKEND_COUNT, "unknown backend"};
 static const hone_enum regimes = {regime_names, HONE_WARM, REGIME_COUNT, "unknown regime"};
 
@@ -49,24 +45,6 @@ static const struct {
     {HONE_CPU_NEON, "neon"},
 };
 
-const char *hone_platform_name(hone_platform platform)
-{
-    if (platform == HONE_PLATFORM_AUTO) return "auto";
-    return hone_enum_word(&platforms, (int)platform);
-}
-
-hone_platform hone_platform_home(hone_platform platform)
-{
-    if (platform == HONE_PALLAS) return HONE_XLA;
-    return platform == HONE_TRITON || platform == HONE_CUTE ? HONE_CUDA : platform;
-}
-
-bool hone_platform_runs_on(hone_platform platform, hone_platform of_device)
-{
-    hone_platform home = hone_platform_home(platform);
-    return home == HONE_XLA ? of_device == HONE_NATIVE || of_device == HONE_CUDA : home == of_device;
-}
-
 const char *hone_backend_name(hone_backend backend)
 {
     return hone_enum_word(&backends, (int)backend);
@@ -84,17 +62,37 @@ bool hone_regime_by_name(const char *name, hone_regime *out)
     return index >= 0;
 }
 
-hone_status hone_platform_parse(const char *name, hone_platform *out, hone_error *err)
+const char *hone_registry_platform_name(const hone_registry *registry, hone_platform platform)
 {
-    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "platform.parse", "out is NULL");
-    if (name != NULL && strcmp(name, "auto") == 0) {
+    const hone_platform_facts *facts = registry->platforms(platform);
+    return facts != NULL ? facts->name : "unknown platform";
+}
+
+static hone_status unknown_platform(hone_platform_find *facts_of, const char *name, hone_error *err)
+{
+    char known[256] = "";
+    size_t used = 0;
+    for (int i = HONE_PLATFORM_NONE + 1; i < HONE_PLATFORM_COUNT && used < sizeof known; i++)
+        used += (size_t)snprintf(
+            known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", facts_of((hone_platform)i)->name);
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "'%s' is none of: %s (exact, lower case)", name == NULL ? "" : name, known);
+}
+
+hone_status hone_platform_by_name(hone_platform_find *facts_of, const char *name, hone_platform *out, hone_error *err)
+{
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "out is NULL");
+    if (name == NULL) return unknown_platform(facts_of, name, err);
+    if (strcmp(name, "auto") == 0) {
         *out = HONE_PLATFORM_AUTO;
         return HONE_OK;
     }
-    int index = hone_enum_find(&platforms, name);
-    if (index < 0) return hone_enum_refuse(&platforms, "platform.parse", name, err);
-    *out = (hone_platform)index;
-    return HONE_OK;
+    for (int i = HONE_PLATFORM_NONE + 1; i < HONE_PLATFORM_COUNT; i++) {
+        if (strcmp(facts_of((hone_platform)i)->name, name) != 0) continue;
+        *out = (hone_platform)i;
+        return HONE_OK;
+    }
+    return unknown_platform(facts_of, name, err);
 }
 
 hone_status hone_backend_parse(const char *name, hone_backend *out, hone_error *err)

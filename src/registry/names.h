@@ -4,17 +4,14 @@
 
 #include "hone/config.h"
 #include "hone/device.h"
+#include "registry/platform.h"
+
+// hone_platform_parse by these facts: "auto", or the name of a platform. HONE_INVALID_ARGUMENT lists the names there are.
+hone_status hone_platform_by_name(hone_platform_find *find, const char *name, hone_platform *out, hone_error *err);
 
 const char *hone_regime_name(hone_regime regime);
 // False for a word that no regime has; *out is then as it was. name is not NULL.
 bool hone_regime_by_name(const char *name, hone_regime *out);
-
-// The platform whose instance a platform's kernels are given: cuda for triton and cute, which launch through its
-// driver, xla for pallas, every other one's own.
-hone_platform hone_platform_home(hone_platform platform);
-// Whether a platform's kernels run on the devices that another one found: those of its home, and for xla, which finds
-// none itself, the CPU and the GPUs of cuda.
-bool hone_platform_runs_on(hone_platform platform, hone_platform of_device);
 
 // Writes the names of the instruction sets in features (HONE_CPU_*), in the order of their bits, with separator
 // between them; a bit without a name stands as "bit31". At most size bytes with a NUL; returns the bytes that the whole

@@ -191,11 +191,11 @@ static hone_status check_kernel(const hone_kernel *kernel, hone_error *err)
             err, HONE_INVALID_ARGUMENT, in_kernels,
             "%.80s: '%.80s' is no name for a kernel: 1 to %d letters, digits and _ . + -", kernel->algorithm,
             kernel->name == NULL ? "" : kernel->name, HONE_NAME_SIZE - 1);
-    if ((unsigned)kernel->platform - HONE_NATIVE >= HONE_PLATFORM_COUNT - HONE_NATIVE)
+    if (kernel->platform <= HONE_PLATFORM_NONE || kernel->platform >= HONE_PLATFORM_COUNT)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_kernels,
-            "%.80s: kernel '%s' has no platform (%d): set HONE_NATIVE or another", kernel->algorithm, kernel->name,
-            (int)kernel->platform);
+            "%.80s: kernel '%s' has no platform (%d): expected one of hone_platform in hone/device.h",
+            kernel->algorithm, kernel->name, (int)kernel->platform);
     if ((unsigned)kernel->backend - HONE_GPU >= HONE_BACKEND_COUNT - HONE_GPU)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_kernels,
@@ -308,7 +308,7 @@ static hone_status build_ref(
     ref->batch = owned;
     ref->owner = registry->owner;
     ref->builtin = builtin;
-    status = hone_registry_copy_code(&owned->arena, kernel, err);
+    status = hone_registry_copy_code(registry, &owned->arena, kernel, err);
     if (status == HONE_OK) status = copy_texts(owned, ref, err);
     if (status == HONE_OK) status = read_space(registry, ref, err);
     if (status == HONE_OK) status = read_signature(registry, ref, err);
@@ -325,7 +325,7 @@ static hone_status refuse_duplicate(const hone_kernel_ref *ref, const char *also
 {
     return hone_fail(
         err, HONE_INVALID_ARGUMENT, in_kernels, "%s: kernel '%s' for %s/%s is %s: give it another name%s",
-        ref->kernel.algorithm, ref->kernel.name, hone_platform_name(ref->kernel.platform),
+        ref->kernel.algorithm, ref->kernel.name, hone_registry_platform_name(ref->registry, ref->kernel.platform),
         hone_backend_name(ref->kernel.backend), also, also[0] == 'r' ? ", or replace it" : "");
 }
 

@@ -1,6 +1,7 @@
 // The registry's life and its readers. Writers are in register.c.
 #include "registry/tables.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -10,13 +11,9 @@ static const hone_algorithm_list no_algorithms = {0};
 static const hone_kernel_list no_kernels = {0};
 
 hone_status hone_registry_create(
-    const hone_allocator *allocator,
-    uint32_t present_backends,
-    hone_backend default_backend,
-    void *owner,
-    hone_registry **out,
-    hone_error *err)
+    const hone_allocator *allocator, hone_platform_find *platforms, void *owner, hone_registry **out, hone_error *err)
 {
+    hone_assert(platforms != NULL);
     *out = NULL;
     hone_registry *registry = hone_alloc(allocator, sizeof *registry);
     if (registry == NULL) return hone_fail_memory(err, "registry.create");
@@ -24,8 +21,9 @@ hone_status hone_registry_create(
     hone_mutex_init(&registry->late_mutex);
     hone_mutex_init(&registry->life);
     registry->allocator = *allocator;
-    registry->present_backends = present_backends;
-    registry->default_backend = default_backend;
+    registry->platforms = platforms;
+    registry->present_backends = 1u << HONE_CPU;
+    registry->default_backend = HONE_CPU;
     registry->features = UINT64_MAX;
     registry->owner = owner;
     atomic_init(&registry->algorithms, &no_algorithms);

@@ -5,6 +5,7 @@
 
 #include "hone/registry.h"
 #include "hone/space.h"
+#include "registry/platform.h"
 
 typedef struct hone_registry hone_registry;
 typedef struct hone_algorithm_entry hone_algorithm_entry;
@@ -47,17 +48,14 @@ struct hone_algorithm_entry {
     hone_registry *registry;
 };
 
-// present_backends: one bit a hone_backend that hardware is here for, 1u << HONE_CPU on nearly every machine;
-// default_backend: what the fall-back of a query for "any" resolves to.
+// platforms: the facts of every platform (hone_platform_facts_of of platforms/platform.h). Until hone_registry_set_hardware is
+// called a CPU is here, with every instruction set.
 hone_status hone_registry_create(
-    const hone_allocator *allocator,
-    uint32_t present_backends,
-    hone_backend default_backend,
-    void *owner,
-    hone_registry **out,
-    hone_error *err);
-// What the registry was created with, looked at again; and the HONE_CPU_* bits that are here: a query that names no
-// backend leaves out the kernels that need others. Until it is called all count as here. Before the first query.
+    const hone_allocator *allocator, hone_platform_find *platforms, void *owner, hone_registry **out, hone_error *err);
+// What hardware is here. Before the first query.
+//   present_backends  one bit a hone_backend that hardware is here for
+//   default_backend   what the fall-back of a query for "any" resolves to
+//   features          HONE_CPU_* bits: a query that names no backend leaves out the kernels that need others
 void hone_registry_set_hardware(
     hone_registry *registry, uint32_t present_backends, hone_backend default_backend, uint64_t features);
 // platforms: one bit a hone_platform whose kernels are not to run, though their device may be here.

@@ -2,8 +2,8 @@
 //   a kernel of backend "any" matches every backend that is asked for; a query for "any" matches only those;
 //   an unset backend keeps kernels of hardware that is here, a backend that is named is taken at its word;
 //   platform "auto" walks the platforms of the devices that are here, most specialised first;
-//   what matched nothing is asked once more: platform xla with backend any, another platform with backend any for the
-//   default backend. That is all: no fall-back leads to another.
+//   what matched nothing is asked once more: a platform that falls back to any with backend any, another platform with
+//   backend any for the default backend. That is all: no fall-back leads to another.
 // Of the matches the one of highest priority answers, then the earliest; a reference only when there is nothing else.
 #include "registry/tables.h"
 
@@ -14,15 +14,6 @@
 #include <string.h>
 
 static const char where[] = "registry.get";
-
-// What "auto" tries, as far as the hardware is here: kernels written for one accelerator before portable ones.
-static const struct {
-    hone_platform platform;
-    hone_backend backend; // the hardware it is for, which an unset backend then means; NONE: whatever is here
-} automatic[] = {
-    {HONE_PALLAS, HONE_TPU}, {HONE_CUTE, HONE_GPU},   {HONE_CUDA, HONE_GPU},   {HONE_TRITON, HONE_GPU},
-    {HONE_OPENCL, HONE_GPU}, {HONE_NATIVE, HONE_CPU}, {HONE_OPENCL, HONE_CPU}, {HONE_XLA, HONE_BACKEND_NONE},
-};
 
 // A list of words for a message. What does not fit is cut there and marked by hone_fail.
 typedef struct words {
@@ -69,9 +60,10 @@ hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name
     return hone_registry_fail_unknown_now(registry, name, err);
 }
 
-static const char *platform_word(hone_platform platform)
+static const char *platform_word(const hone_registry *registry, hone_platform platform)
 {
-    return platform == HONE_PLATFORM_NONE ? "unset" : hone_platform_name(platform);
+    if (platform == HONE_PLATFORM_AUTO) return "auto";
+    return platform == HONE_PLATFORM_NONE ? "unset" : hone_registry_platform_name(registry, platform);
 }
 
 static const char *backend_word(hone_backend backend)
@@ -90,19 +82,21 @@ static hone_status fail_no_kernel(
     const hone_kernel_list *kernels = hone_registry_kernels_now(entry);
     for (size_t i = 0; i < kernels->count; i++) {
         const hone_kernel *kernel = &kernels->refs[i]->kernel;
-        say(&list, "%s%s (%s/%s)", i > 0 ? ", " : "", kernel->name, hone_platform_name(kernel->platform),
-            hone_backend_name(kernel->backend));
+        say(&list, "%s%s (%s/%s)", i > 0 ? ", " : "", kernel->name,
+            hone_registry_platform_name(registry, kernel->platform), hone_backend_name(kernel->backend));
     }
     return hone_fail(
         err, HONE_NOT_FOUND, where,
         "no kernel for algorithm=%.120s, platform=%s, backend=%s; hardware here: %s; there are: %s", query->algorithm,
-        platform_word(query->platform), backend_word(query->backend), present.used > 0 ? present.text : "none",
-        kernels->count > 0 ? list.text : "no kernels");
+        platform_word(registry, query->platform), backend_word(query->backend),
+        present.used > 0 ? present.text : "none", kernels->count > 0 ? list.text : "no kernels");
 }
 
-static bool platform_matches(hone_platform asked, hone_platform platform)
+static bool platform_matches(const hone_registry *registry, hone_platform asked, hone_platform platform)
 {
-    return asked == platform || (asked == HONE_PLATFORM_NONE && platform != HONE_NULL);
+    if (asked != HONE_PLATFORM_NONE) return asked == platform;
+    const hone_platform_facts *facts = registry->platforms(platform);
+    return facts != NULL && !facts->is_by_name_only;
 }
 
 static bool backend_matches(const hone_registry *registry, hone_backend asked, const hone_kernel *kernel)
@@ -115,7 +109,8 @@ static bool backend_matches(const hone_registry *registry, hone_backend asked, c
 static bool kernel_matches(
     const hone_registry *registry, const hone_kernel *kernel, hone_platform platform, hone_backend backend)
 {
-    if (!platform_matches(platform, kernel->platform) || !backend_matches(registry, backend, kernel)) return false;
+    if (!platform_matches(registry, platform, kernel->platform) || !backend_matches(registry, backend, kernel))
+        return false;
     return backend != HONE_BACKEND_NONE || (kernel->needs & ~registry->features) == 0;
 }
 
@@ -139,19 +134,39 @@ static const hone_kernel_ref *best_or_fallback(
 {
     const hone_kernel_ref *found = best(registry, entry, platform, backend);
     if (found != NULL) return found;
-    if (platform == HONE_XLA) return best(registry, entry, HONE_XLA, HONE_ANY);
+    const hone_platform_facts *facts = registry->platforms(platform);
+    if (facts != NULL && facts->falls_back_to_any) return best(registry, entry, platform, HONE_ANY);
     if (backend == HONE_ANY) return best(registry, entry, platform, registry->default_backend);
     return NULL;
 }
 
+// The lowest rank above `after` and the platform that has it; its rank is 0 when there is none.
+static hone_platform_rank next_rank(const hone_registry *registry, int after, hone_platform *out_platform)
+{
+    hone_platform_rank next = {0, HONE_BACKEND_NONE};
+    for (int platform = HONE_PLATFORM_NONE + 1; platform < HONE_PLATFORM_COUNT; platform++) {
+        const hone_platform_facts *facts = registry->platforms((hone_platform)platform);
+        for (size_t i = 0; facts != NULL && i < HONE_PLATFORM_RANKS; i++) {
+            const hone_platform_rank own = facts->ranks[i];
+            if (own.rank <= after || (next.rank != 0 && own.rank >= next.rank)) continue;
+            next = own;
+            *out_platform = (hone_platform)platform;
+        }
+    }
+    return next;
+}
+
+// "auto": the platforms by their ranks, as far as their hardware is here.
 static const hone_kernel_ref *best_automatic(
     const hone_registry *registry, const hone_algorithm_entry *entry, hone_backend backend)
 {
-    for (size_t i = 0; i < sizeof automatic / sizeof automatic[0]; i++) {
-        hone_backend hardware = automatic[i].backend;
+    hone_platform platform = HONE_PLATFORM_NONE;
+    hone_platform_rank at = next_rank(registry, 0, &platform);
+    for (; at.rank != 0; at = next_rank(registry, at.rank, &platform)) {
+        const hone_backend hardware = at.backend;
         if (hardware != HONE_BACKEND_NONE && (registry->present_backends >> hardware & 1) == 0) continue;
-        hone_backend asked = backend == HONE_BACKEND_NONE ? hardware : backend;
-        const hone_kernel_ref *found = best_or_fallback(registry, entry, automatic[i].platform, asked);
+        const hone_backend asked = backend == HONE_BACKEND_NONE ? hardware : backend;
+        const hone_kernel_ref *found = best_or_fallback(registry, entry, platform, asked);
         if (found != NULL) return found;
     }
     return NULL;

@@ -58,6 +58,7 @@ typedef struct hone_deferred_kernel {
 
 struct hone_registry {
     hone_allocator allocator;
+    hone_platform_find *platforms;
     uint32_t present_backends;
     uint32_t left_out; // one bit a hone_platform whose kernels run no call
     hone_backend default_backend;
@@ -83,6 +84,9 @@ struct hone_registry {
 void hone_registry_keep(hone_registry *registry, hone_registry_batch *owned);
 void hone_registry_retire(hone_registry *registry, hone_registry_batch *gone);
 
+// "opencl"; "unknown platform" for a number that is none.
+const char *hone_registry_platform_name(const hone_registry *registry, hone_platform platform);
+
 // Lower case of a name that may end with "@vVERSION". False when no algorithm can have that name (empty, too long).
 typedef struct hone_registry_name {
     char name[HONE_NAME_SIZE];
@@ -107,7 +111,8 @@ hone_status hone_registry_put_kernels(
     hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err);
 // Replaces a kernel's code by a copy in the arena, with its file read; a kernel without a revision gets the code's
 // digest.
-hone_status hone_registry_copy_code(hone_arena *arena, hone_kernel *kernel, hone_error *err);
+hone_status hone_registry_copy_code(
+    const hone_registry *registry, hone_arena *arena, hone_kernel *kernel, hone_error *err);
 // Whether the kernel's code can run a call (NULL: any) on a device (NULL: some).
 hone_status hone_registry_check_code(
     const hone_kernel_ref *ref, const hone_call *call, const hone_device_info *device, hone_error *err);

@@ -29,7 +29,7 @@ static void say(validation *run, hone_buffer *line)
 static void append_kernel(hone_buffer *line, const hone_kernel_ref *ref)
 {
     hone_buffer_format(
-        line, "kernel '%s' (%s/%s)", ref->kernel.name, hone_platform_name(ref->kernel.platform),
+        line, "kernel '%s' (%s/%s)", ref->kernel.name, hone_registry_platform_name(ref->registry, ref->kernel.platform),
         hone_backend_name(ref->kernel.backend));
 }
 

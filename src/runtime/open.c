@@ -25,7 +25,7 @@ static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *opti
         status = hone_zygote_start(&rt->allocator, &rt->zygote, err);
         if (status != HONE_OK) return status;
     }
-    status = hone_registry_create(&rt->allocator, 1u << HONE_CPU, HONE_CPU, rt, &rt->registry, err);
+    status = hone_registry_create(&rt->allocator, hone_platform_facts_of, rt, &rt->registry, err);
     if (status == HONE_OK && (options->flags & HONE_RUNTIME_NO_BUILTINS) == 0)
         status = hone_kernels_register(rt->registry, err);
     if (status == HONE_OK) hone_runtime_await_packs(rt);

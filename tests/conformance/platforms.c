@@ -54,11 +54,31 @@ static void the_table_of_ops_is_whole(void **state)
 {
     (void)state;
     assert_int_equal(ops->struct_size, sizeof *ops);
-    assert_string_equal(ops->name, hone_platform_name(ops->platform));
+    assert_string_equal(ops->facts.name, hone_platform_name(ops->facts.platform));
     assert_non_null(ops->open);
     assert_non_null(ops->close);
     assert_non_null(ops->devices);
     assert_true((ops->allocate == NULL) == (ops->deallocate == NULL));
+    assert_true((ops->copy == NULL) == (ops->fill == NULL));
+    if (ops != &hone_null_platform) return;
+    // The skeleton has an example of each.
+    assert_non_null(ops->prepare);
+    assert_non_null(ops->release);
+    assert_non_null(ops->allocate);
+    assert_non_null(ops->copy);
+    assert_non_null(ops->synchronize);
+    assert_non_null(ops->create_stream);
+    assert_non_null(ops->is_capturing);
+    assert_non_null(ops->time);
+    assert_non_null(ops->is_lost);
+    assert_non_null(ops->run);
+    assert_non_null(ops->visits);
+    assert_non_null(ops->describe);
+    assert_non_null(ops->check);
+    assert_non_null(ops->last_failure);
+    assert_non_null(ops->fits);
+    assert_non_null(ops->digest);
+    assert_non_null(ops->try_file);
 }
 
 static void an_open_platform_has_devices_that_are_filled_in(void **state)
@@ -68,7 +88,7 @@ static void an_open_platform_has_devices_that_are_filled_in(void **state)
     for (size_t i = 0; i < o->count; i++) {
         const hone_device_info *device = &o->devices[i];
         assert_int_equal(device->struct_size, sizeof *device);
-        assert_int_equal(device->platform, ops->platform);
+        assert_int_equal(device->platform, ops->facts.platform);
         assert_true(device->backend == HONE_CPU || device->backend == HONE_GPU || device->backend == HONE_TPU);
         assert_true(device->device.type > 0);
         assert_non_null(device->name);
@@ -201,7 +221,7 @@ static hone_kernel kernel_of(hone_run_function *run, counts *seen)
     hone_kernel_init(&kernel);
     kernel.algorithm = "triple";
     kernel.name = "plain";
-    kernel.platform = ops->platform;
+    kernel.platform = ops->facts.platform;
     kernel.backend = HONE_ANY;
     kernel.run = run;
     if (seen != NULL) {
@@ -424,16 +444,110 @@ static void bytes_go_where_they_are_sent_and_nowhere_else(void **state)
     ops->deallocate(o->instance, device, other, SIZE);
 }
 
+// Streams and time ----------------------------------------------------------------------------------------------------
+
+static void a_stream_is_made_waited_for_and_given_back_and_nothing_is_captured(void **state)
+{
+    opened *o = *state;
+    const hone_device_info *device = &o->devices[0];
+    void *stream = NULL;
+    assert_true((ops->create_stream == NULL) == (ops->destroy_stream == NULL));
+    if (ops->create_stream != NULL) {
+        assert_int_equal(ops->create_stream(o->instance, device, &stream, NULL), HONE_OK);
+        assert_non_null(stream);
+    }
+    if (ops->synchronize != NULL) assert_int_equal(ops->synchronize(o->instance, device, stream, NULL), HONE_OK);
+    if (ops->is_capturing != NULL) assert_false(ops->is_capturing(o->instance, device, stream));
+    if (ops->destroy_stream != NULL) ops->destroy_stream(o->instance, device, stream);
+}
+
+typedef struct timed {
+    opened *o;
+    hone_plan *plan;
+    arguments a;
+    uint32_t runs, most; // fails when it is started more often
+} timed;
+
+static hone_status run_once(void *ctx)
+{
+    timed *t = ctx;
+    hone_execution execution = {.struct_size = sizeof execution};
+    if (++t->runs > t->most) return HONE_KERNEL_FAILED;
+    return t->plan->run(t->plan, t->a.values, &execution);
+}
+
+static void time_is_that_of_all_runs_and_of_none_that_failed(void **state)
+{
+    opened *o = *state;
+    double ns = -1;
+    if (ops->time == NULL || o->devices[0].device.type != HONE_DEVICE_CPU) return; // a driver times its own launches
+    hone_kernel kernel = kernel_of(triple, NULL);
+    hone_plan plan = plan_of(&kernel, &o->devices[0]);
+    timed t = {.o = o, .plan = &plan, .most = 3};
+    fill(&t.a, plan.device);
+    assert_int_equal(prepare(o->instance, &plan, NULL), HONE_OK);
+    hone_timed_runs runs = {.device = plan.device, .count = 3, .run = run_once, .ctx = &t};
+    assert_int_equal(ops->time(o->instance, &runs, &ns, NULL), HONE_OK);
+    assert_true(ns >= 0);
+    assert_int_equal(t.runs, 3);
+    assert_true(is_tripled(&t.a));
+    assert_int_not_equal(ops->time(o->instance, &runs, &ns, NULL), HONE_OK);
+    release(o->instance, &plan);
+}
+
+// Words ---------------------------------------------------------------------------------------------------------------
+
+static void a_platform_that_works_is_not_lost_and_has_no_failure_to_tell(void **state)
+{
+    opened *o = *state;
+    hone_error err = {.message = ""};
+    if (ops->is_lost != NULL) assert_false(ops->is_lost(o->instance));
+    if (ops->last_failure != NULL) assert_false(ops->last_failure(o->instance, &err));
+}
+
+static void it_describes_itself_open_or_not(void **state)
+{
+    opened *o = *state;
+    hone_buffer words;
+    hone_buffer_init(&words, hone_allocator_system());
+    if (ops->describe == NULL) return;
+    ops->describe(o->instance, &words);
+    ops->describe(NULL, &words);
+    assert_false(words.failed);
+    hone_buffer_deinit(&words);
+}
+
+static void it_visits_the_hosts_that_it_names_and_no_other_hardware(void **state)
+{
+    opened *o = *state;
+    hone_device_info other = o->devices[0];
+    hone_error err = {.message = ""};
+    assert_true((ops->visits == NULL) == (ops->facts.hosts[0] == HONE_PLATFORM_NONE));
+    if (ops->visits == NULL) return;
+    assert_int_equal(ops->visits(o->instance, &o->devices[0], &err), HONE_OK);
+    other.backend = HONE_TPU;
+    assert_int_equal(ops->visits(o->instance, &other, &err), HONE_UNAVAILABLE);
+    assert_true(strlen(err.message) > 0);
+}
+
+static void a_file_that_is_not_there_is_tried_and_refused_with_words(void **state)
+{
+    (void)state;
+    const hone_pack_file gone = {.name = "gone.so", .path = "/nowhere/gone.so"};
+    hone_error err = {.message = ""};
+    if (ops->try_file == NULL) return;
+    assert_int_not_equal(ops->try_file(&gone, "entry", &err), HONE_OK);
+    assert_non_null(strstr(err.message, "gone.so"));
+}
+
 #define platform_test(f) cmocka_unit_test_setup_teardown(f, open_platform, close_platform)
 
 static const hone_platform_ops *find(const char *name)
 {
-    for (size_t i = 0; i < hone_platforms_count; i++) {
-        const hone_platform_row *row = &hone_platforms[i];
-        const hone_platform_ops *found = row->ops != NULL ? row->ops : row->when_asked;
-        if (found != NULL && strcmp(found->name, name) == 0) return found;
-    }
-    return NULL;
+    hone_platform platform = HONE_PLATFORM_NONE;
+    if (hone_platform_parse(name, &platform, NULL) != HONE_OK) return NULL;
+    const hone_platform_ops *found = hone_platform_ops_of(platform);
+    return found != NULL && found->open != NULL ? found : NULL;
 }
 
 int main(int argc, char **argv)
@@ -454,11 +568,17 @@ int main(int argc, char **argv)
         platform_test(memory_is_aligned_writable_and_given_back),
         platform_test(memory_that_cannot_be_had_is_refused_with_words),
         platform_test(bytes_go_where_they_are_sent_and_nowhere_else),
+        platform_test(a_stream_is_made_waited_for_and_given_back_and_nothing_is_captured),
+        platform_test(time_is_that_of_all_runs_and_of_none_that_failed),
+        platform_test(a_platform_that_works_is_not_lost_and_has_no_failure_to_tell),
+        platform_test(it_describes_itself_open_or_not),
+        cmocka_unit_test(a_file_that_is_not_there_is_tried_and_refused_with_words),
+        platform_test(it_visits_the_hosts_that_it_names_and_no_other_hardware),
     };
     ops = argc == 2 ? find(argv[1]) : NULL;
     if (ops == NULL) {
         fprintf(stderr, "usage: conformance_platforms PLATFORM, one that can be opened\n");
         return 2;
     }
-    return cmocka_run_group_tests_name(ops->name, tests, NULL, NULL);
+    return cmocka_run_group_tests_name(ops->facts.name, tests, NULL, NULL);
 }

@@ -96,6 +96,30 @@ const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "wrong",
 // tests/unit/triton/data.
 static const row rows[] = {
     {
+        .name = "null",
+        .platform = HONE_NULL,
+        .device = HONE_DEVICE_CPU,
+        .place = "cpu:0",
+        .backend = "cpu",
+        .extension = "txt",
+        .arguments = "x, y",
+        .fields = "",
+        .factor = 3,
+        .environment = {"HONE_PLATFORMS=native,null"},
+        .variants =
+            {
+                [RIGHT] = {.text = "3\n"},
+                [WRONG] = {.text = "2\n", .loses = OTHER},
+                [FAILING] = {.text = "inf\n", .loses = "the factor is not finite"},
+                [BROKEN] = {.text = "three\n", .refused = "'three\n' is no source", .loses = "is no source"},
+                [MISLISTED] =
+                    {.text = "3\n",
+                     .arguments = "x",
+                     .refused = "the result 'y' is not listed",
+                     .loses = "is not listed"},
+            },
+    },
+    {
         .name = "native",
         .platform = HONE_NATIVE,
         .device = HONE_DEVICE_CPU,

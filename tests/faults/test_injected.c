@@ -2,6 +2,7 @@
 // process, beside an honest one that is slower than all of them. It wins every contest, and nothing is left behind.
 #include "misdeeds.h"
 
+#include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 #include "tune/tuner.h"
 
@@ -49,7 +50,7 @@ static hone_registry *make_registry(campaign *c)
     hone_random_order(&c->seed, count, list);
     for (uint32_t i = 0; i < count; i++)
         list[i] = 8 * list[i] + hone_random_below(&c->seed, 8);
-    assert_int_equal(hone_registry_create(&allocator, 1u << HONE_CPU, HONE_CPU, NULL, &registry, &err), HONE_OK);
+    assert_int_equal(hone_registry_create(&allocator, hone_platform_facts_of, NULL, &registry, &err), HONE_OK);
     assert_int_equal(misdeeds_register(registry, list, count, c->builtin, &err), HONE_OK);
     return registry;
 }

@@ -1,5 +1,6 @@
 // pack.json of any origin, in a folder that is not there: what is read must be whole, and what is refused must say why.
 #include "pack/pack.h"
+#include "platforms/platform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const hone_allocator allocator = hone_allocator_system();
     hone_kernel_pack *pack = NULL;
     hone_error err = {.message = ""};
+    const hone_pack_platforms platforms = {hone_platform_facts_of, judge};
     hone_status status =
-        hone_pack_parse(&allocator, "/nowhere/of/this/name", (const char *)data, size, judge, &pack, &err);
+        hone_pack_parse(&allocator, "/nowhere/of/this/name", (const char *)data, size, &platforms, &pack, &err);
     if ((status == HONE_OK) != (pack != NULL)) abort();
     if (status != HONE_OK && err.message[0] == '\0') abort();
     if (pack != NULL) {

@@ -6,6 +6,7 @@
 #include "offline/find.h"
 #include "offline/forms/forms.h"
 #include "offline/offline.h"
+#include "platforms/platform.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static void check_program(hone_view text)
     hone_offline_environment environment = {.allocator = hone_allocator_system()};
     hone_program *program = NULL;
     hone_error err = {0};
-    if (hone_registry_create(&environment.allocator, 1u << HONE_CPU, HONE_CPU, NULL, &environment.registry, &err) !=
+    if (hone_registry_create(&environment.allocator, hone_platform_facts_of, NULL, &environment.registry, &err) !=
         HONE_OK)
         abort();
     for (size_t i = 0; i < 2; i++) {

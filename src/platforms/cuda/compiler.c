@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "platforms/compiled.h"
 #include "platforms/cuda/toolkit.h"
-#include "platforms/includes.h"
+#include "platforms/shared/compiled.h"
+#include "platforms/shared/includes.h"
 
 #include <stddef.h>
 #include <stdio.h>

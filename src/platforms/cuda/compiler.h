@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "os/mutex.h"
 #include "os/os.h"
-#include "platforms/compiled.h"
+#include "platforms/shared/compiled.h"
 
 typedef struct nvrtc_program nvrtc_program;
 

@@ -3,6 +3,10 @@
 
 #include "base/error.h"
 
+#include <stdio.h>
+
+static const char where[] = "cuda.platform";
+
 static void cuda_close(hone_platform_instance **instance)
 {
     hone_platform_instance *gone = *instance;
@@ -20,7 +24,7 @@ static hone_status cuda_open(
     const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err)
 {
     hone_platform_instance *instance = hone_alloc(allocator, sizeof *instance);
-    if (instance == NULL) return hone_fail_memory(err, "cuda.open");
+    if (instance == NULL) return hone_fail_memory(err, where);
     instance->allocator = *allocator;
     instance->log = log;
     hone_mutex_init_long(&instance->words_mutex);
@@ -62,10 +66,28 @@ static void cuda_describe(hone_platform_instance *instance, hone_buffer *out)
     hone_cuda_compiler_deinit(&own);
 }
 
+// "sm_80": that chip and later ones; "sm_90a": that one alone.
+static hone_status cuda_check_target(const hone_code *code, const hone_device_info *device, hone_error *err)
+{
+    int wanted = 0, used = 0;
+    if (sscanf(code->target, "sm_%d%n", &wanted, &used) != 1 || wanted <= 0)
+        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write sm_80, sm_90a", code->target);
+    bool exact = code->target[used] != '\0';
+    if (exact ? device->capability == wanted : device->capability >= wanted) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "is for %s%s, %s is sm_%d", code->target, exact ? "" : " and later", device->name,
+        (int)device->capability);
+}
+
 const hone_platform_ops hone_cuda_platform = {
     .struct_size = sizeof(hone_platform_ops),
-    .platform = HONE_CUDA,
-    .name = "cuda",
+    .facts =
+        {.platform = HONE_CUDA,
+         .name = "cuda",
+         .ranks = {{30, HONE_GPU}},
+         .takes_code = true,
+         .check_target = cuda_check_target},
+    .launch = &hone_cuda_launch,
     .open = cuda_open,
     .close = cuda_close,
     .devices = cuda_devices,

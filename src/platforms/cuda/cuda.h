@@ -3,10 +3,11 @@
 #define HONE_PLATFORMS_CUDA_H
 
 #include "platforms/cuda/cubin.h"
-#include "platforms/launch.h"
 #include "platforms/platform.h"
+#include "platforms/shared/launch.h"
 
 extern const hone_platform_ops hone_cuda_platform;
+extern const hone_launch_rules hone_cuda_launch;
 // The platform's word on a kernel of a pack.
 hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 // The list of arguments beside what a cubin says that it takes; other files say nothing.

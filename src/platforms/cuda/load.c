@@ -12,6 +12,13 @@
 
 static const char where[] = "cuda.load";
 
+const hone_launch_rules hone_cuda_launch = {
+    .grid = {INT32_MAX, 65535, 65535},
+    .block = {1024, 1024, 64},
+    .cluster = {16, 16, 16},
+    .threads = 1024,
+};
+
 // Loading -------------------------------------------------------------------------------------------------------------
 
 // The driver's compiler of PTX has words that the newer call does not give.
@@ -132,8 +139,9 @@ hone_status hone_cuda_read_code(
 {
     const hone_code *code = hone_code_of_plan(plan);
     const hone_allocator *allocator = &loaded->instance->allocator;
-    hone_status status = hone_launch_read(allocator, plan, &loaded->launch, err);
-    if (status == HONE_OK) status = hone_launch_arguments(allocator, plan, loaded->arguments, &loaded->count, err);
+    hone_status status = hone_launch_read(allocator, plan, &hone_cuda_launch, &loaded->launch, err);
+    if (status == HONE_OK)
+        status = hone_launch_arguments(allocator, plan, &hone_cuda_launch, loaded->arguments, &loaded->count, err);
     if (status == HONE_OK)
         status = hone_launch_scratch(
             allocator, plan, loaded->arguments, loaded->count, &loaded->scratch_bytes, &loaded->scratch_index, err);

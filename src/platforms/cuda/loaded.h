@@ -3,7 +3,7 @@
 #define HONE_PLATFORMS_CUDA_LOADED_H
 
 #include "platforms/cuda/instance.h"
-#include "platforms/launch.h"
+#include "platforms/shared/launch.h"
 
 typedef struct hone_cuda_loaded {
     hone_platform_instance *instance;

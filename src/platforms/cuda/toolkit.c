@@ -1,7 +1,7 @@
 // Where a toolkit may lie: named by the environment, in its usual place, or in a Python environment, whose packages
 // nvidia-cuda-nvrtc and nvidia-cuda-runtime bring libraries and headers without a toolkit.
 #include "platforms/cuda/toolkit.h"
-#include "platforms/packages.h"
+#include "platforms/shared/packages.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "platforms/cuda/toolkit.h"
 #include "platforms/cute/export.h"
 #include "platforms/cute/pack.h"
-#include "platforms/packages.h"
+#include "platforms/shared/packages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,8 +166,7 @@ static uint64_t cute_digest(const hone_plan *plan)
 
 const hone_platform_ops hone_cute_platform = {
     .struct_size = sizeof(hone_platform_ops),
-    .platform = HONE_CUTE,
-    .name = "cute",
+    .facts = {.platform = HONE_CUTE, .name = "cute", .home = HONE_CUDA, .ranks = {{20, HONE_GPU}}, .takes_code = true},
     .prepare = cute_prepare,
     .release = cute_release,
     .run = cute_run,

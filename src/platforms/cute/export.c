@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "platforms/cuda/instance.h"
 #include "platforms/cute/runtime.h"
-#include "platforms/launch.h"
 #include "platforms/native/kernel.h"
+#include "platforms/shared/launch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -129,7 +129,8 @@ static hone_status find_entry(cute_export *made, const hone_pack_variant *varian
 
 static hone_status take_arguments(cute_export *made, const hone_plan *plan, hone_error *err)
 {
-    hone_status status = hone_launch_arguments(&made->instance->allocator, plan, made->arguments, &made->count, err);
+    hone_status status =
+        hone_launch_arguments(&made->instance->allocator, plan, NULL, made->arguments, &made->count, err);
     if (status == HONE_OK && made->count + 1 > HONE_MAX_ARGUMENTS)
         return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS - 1);
     return status;

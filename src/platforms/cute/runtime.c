@@ -2,7 +2,7 @@
 #include "platforms/cute/runtime.h"
 
 #include "base/error.h"
-#include "platforms/packages.h"
+#include "platforms/shared/packages.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 
 #include "os/os.h"
 #include "pack/pack.h"
-#include "platforms/launch.h"
 #include "platforms/platform.h"
+#include "platforms/shared/launch.h"
 
 // A C function behind the shim that source.c writes: its arguments by address, pointers as they are. 0: it went well.
 typedef int hone_native_entry(void *const *arguments);

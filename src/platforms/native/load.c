@@ -117,7 +117,7 @@ static hone_status prepare_source(
     native_loaded *loaded, const hone_plan *plan, size_t *out_scratch_bytes, hone_error *err)
 {
     const hone_allocator allocator = hone_allocator_system();
-    hone_status status = hone_launch_arguments(&allocator, plan, loaded->arguments, &loaded->count, err);
+    hone_status status = hone_launch_arguments(&allocator, plan, NULL, loaded->arguments, &loaded->count, err);
     if (status == HONE_OK)
         status = hone_launch_scratch(&allocator, plan, loaded->arguments, loaded->count, out_scratch_bytes, NULL, err);
     if (status != HONE_OK) return status;

@@ -2,6 +2,7 @@
 // nothing to copy or wait for.
 #include "platforms/native/native.h"
 #include "platforms/native/compiler.h"
+#include "platforms/native/kernel.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -75,10 +76,15 @@ static void native_describe(hone_platform_instance *instance, hone_buffer *out)
     hone_native_describe_compiler(out);
 }
 
+static hone_status native_try_file(const hone_pack_file *file, const char *entry, hone_error *err)
+{
+    const hone_pack_function *function = NULL;
+    return hone_native_find_function(file, entry, &function, err);
+}
+
 const hone_platform_ops hone_native_platform = {
     .struct_size = sizeof(hone_platform_ops),
-    .platform = HONE_NATIVE,
-    .name = "native",
+    .facts = {.platform = HONE_NATIVE, .name = "native", .ranks = {{60, HONE_CPU}}, .is_host = true},
     .open = native_open,
     .close = native_close,
     .devices = native_devices,
@@ -89,4 +95,5 @@ const hone_platform_ops hone_native_platform = {
     .check = hone_native_check_pack,
     .stands_alone = true,
     .digest = hone_native_digest,
+    .try_file = native_try_file,
 };

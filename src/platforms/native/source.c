@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "platforms/compiled.h"
 #include "platforms/native/compiler.h"
 #include "platforms/native/native.h"
+#include "platforms/shared/compiled.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,20 +1,17 @@
 // The platform with everything in place and nothing behind it: one device, which is the host under another name. It
 // fills in every op, also those that the host would not need, so that each has an example that the conformance suite
 // runs.
-#include "platforms/null/null.h"
+#include "platforms/null/instance.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "os/os.h"
+#include "platforms/shared/launch.h"
 
 #include <stdint.h>
 #include <string.h>
 
-// What one open platform owns: here the loaded driver library, its functions, its contexts and streams would stand.
-struct hone_platform_instance {
-    hone_allocator allocator;
-    const hone_log *log;
-    hone_device_info device;
-};
+static const char where[] = "null.platform";
 
 // Finds out whether the platform can run here. A missing library is no failure of hone's: answer HONE_UNAVAILABLE, name
 // the library and the package that brings it, and leave nothing open.
@@ -22,9 +19,11 @@ static hone_status null_open(
     const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err)
 {
     hone_platform_instance *instance = hone_alloc(allocator, sizeof *instance);
-    if (instance == NULL) return hone_fail_memory(err, "null.open");
+    if (instance == NULL) return hone_fail_memory(err, where);
     instance->allocator = *allocator;
     instance->log = log;
+    hone_mutex_init(&instance->mutex);
+    instance->failure.status = HONE_OK;
     instance->device = (hone_device_info){
         .struct_size = sizeof instance->device,
         .platform = HONE_NULL,
@@ -44,6 +43,7 @@ static void null_close(hone_platform_instance **instance)
     hone_platform_instance *gone = *instance;
     if (gone == NULL) return;
     *instance = NULL;
+    hone_mutex_deinit(&gone->mutex);
     hone_allocator allocator = gone->allocator;
     hone_free(&allocator, gone);
 }
@@ -55,27 +55,22 @@ static const hone_device_info *null_devices(hone_platform_instance *instance, si
     return &instance->device;
 }
 
-// Makes a plan ready: compile or load the kernel's code for plan->device, look its function up, then let the kernel
-// prepare itself. Here there is no code to load. What it gives back comes to run as plan->state.
-static hone_status null_prepare(
-    hone_platform_instance *instance,
-    const hone_plan *plan,
-    void **out_state,
-    size_t *out_scratch_bytes,
-    hone_error *err)
+// For a platform that runs on the devices of others, like this one: whether it can on this one, which is of facts.hosts.
+static hone_status null_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err)
 {
     (void)instance;
-    *out_state = NULL;
-    *out_scratch_bytes = 0;
-    if (plan->kernel->prepare == NULL) return HONE_OK;
-    return plan->kernel->prepare(plan, out_state, out_scratch_bytes, err);
+    if (device->backend == HONE_CPU) return HONE_OK;
+    return hone_fail(err, HONE_UNAVAILABLE, where, "%s is no CPU", device->name);
 }
 
-static void null_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state)
+// What compiles and runs its kernels, of which version; or, without an instance, what would have to be installed.
+static void null_describe(hone_platform_instance *instance, hone_buffer *out)
 {
     (void)instance;
-    if (kernel->release != NULL) kernel->release(kernel, state);
+    hone_buffer_text(out, "a kernel is a number, by which elements are multiplied");
 }
+
+// Memory --------------------------------------------------------------------------------------------------------------
 
 // Memory of the device, aligned to 64 bytes, for the inputs and outputs that tuning makes.
 static hone_status null_allocate(
@@ -83,10 +78,10 @@ static hone_status null_allocate(
 {
     enum { ALIGNMENT = 64 };
     if (device != &instance->device)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "null.allocate", "%s is no device of this platform", device->name);
-    if (size > SIZE_MAX - ALIGNMENT) return hone_fail_memory(err, "null.allocate");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is no device of this platform", device->name);
+    if (size > SIZE_MAX - ALIGNMENT) return hone_fail_memory(err, where);
     char *block = hone_alloc(&instance->allocator, size + ALIGNMENT);
-    if (block == NULL) return hone_fail_memory(err, "null.allocate");
+    if (block == NULL) return hone_fail_memory(err, where);
     // The block starts at a multiple of 16, so the byte before the memory is always its own: it holds the way back.
     size_t step = ALIGNMENT - (uintptr_t)block % ALIGNMENT;
     block[step - 1] = (char)step;
@@ -101,17 +96,6 @@ static void null_deallocate(hone_platform_instance *instance, const hone_device_
     if (memory == NULL) return;
     char *bytes = memory;
     hone_free(&instance->allocator, bytes - bytes[-1]);
-}
-
-// Waits until everything that was started on the stream is done. Runs of this platform end before they return.
-static hone_status null_synchronize(
-    hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err)
-{
-    (void)instance;
-    (void)device;
-    (void)stream;
-    (void)err;
-    return HONE_OK;
 }
 
 // The device's memory is the host's here: all three ways are one.
@@ -147,18 +131,105 @@ static hone_status null_fill(
     return HONE_OK;
 }
 
+// Streams and time ----------------------------------------------------------------------------------------------------
+
+// Runs end before they return, so that a stream has nothing to hold.
+typedef struct null_stream {
+    const hone_device_info *device;
+} null_stream;
+
+static hone_status null_create_stream(
+    hone_platform_instance *instance, const hone_device_info *device, void **out_stream, hone_error *err)
+{
+    null_stream *stream = hone_alloc(&instance->allocator, sizeof *stream);
+    if (stream == NULL) return hone_fail_memory(err, where);
+    stream->device = device;
+    *out_stream = stream;
+    return HONE_OK;
+}
+
+static void null_destroy_stream(hone_platform_instance *instance, const hone_device_info *device, void *stream)
+{
+    (void)device;
+    hone_free(&instance->allocator, stream);
+}
+
+// Waits until everything that was started on the stream is done. Runs of this platform end before they return.
+static hone_status null_synchronize(
+    hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err)
+{
+    (void)instance;
+    (void)device;
+    (void)stream;
+    (void)err;
+    return HONE_OK;
+}
+
+// A platform with graphs asks its driver.
+static bool null_is_capturing(hone_platform_instance *instance, const hone_device_info *device, void *stream)
+{
+    (void)instance;
+    (void)device;
+    (void)stream;
+    return false;
+}
+
+// A platform whose device has a clock puts an event before the first run and one behind the last.
+static hone_status null_time(
+    hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err)
+{
+    (void)instance;
+    hone_status status = HONE_OK;
+    if (runs->flood != NULL) memset(runs->flood, 0, runs->flood_bytes);
+    const uint64_t start = hone_os_now_ns();
+    for (uint32_t i = 0; status == HONE_OK && i < runs->count; i++)
+        status = runs->run(runs->ctx);
+    *out_ns = (double)(hone_os_now_ns() - start);
+    return status == HONE_OK ? HONE_OK : hone_fail(err, status, where, "a run that was timed failed");
+}
+
+// On a GPU an illegal address ends the context, and with it every later call.
+static bool null_is_lost(const hone_platform_instance *instance)
+{
+    (void)instance;
+    return false;
+}
+
+// What a launch may ask for: nothing.
+static const hone_launch_rules no_launch = {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1, false};
+
 const hone_platform_ops hone_null_platform = {
     .struct_size = sizeof(hone_platform_ops),
-    .platform = HONE_NULL,
-    .name = "null",
+    .facts =
+        {.platform = HONE_NULL,
+         .name = "null",
+         .hosts = {HONE_NATIVE, HONE_NULL},
+         .is_by_name_only = true,
+         .takes_code = true,
+         .refuses = hone_null_refuses},
+    .reason = "null is the skeleton that new platforms are copied from: it runs only when named",
     .open = null_open,
     .close = null_close,
     .devices = null_devices,
-    .prepare = null_prepare,
-    .release = null_release,
+    .prepare = hone_null_prepare,
+    .release = hone_null_release,
     .allocate = null_allocate,
     .deallocate = null_deallocate,
     .synchronize = null_synchronize,
     .copy = null_copy,
     .fill = null_fill,
+    .create_stream = null_create_stream,
+    .destroy_stream = null_destroy_stream,
+    .is_capturing = null_is_capturing,
+    .time = null_time,
+    .is_lost = null_is_lost,
+    .run = hone_null_run,
+    .visits = null_visits,
+    .describe = null_describe,
+    .check = hone_null_check_pack,
+    .last_failure = hone_null_last_failure,
+    .fits = hone_null_fits,
+    .digest = hone_null_digest,
+    .try_file = hone_null_try_file,
+    .launch = &no_launch,
 };

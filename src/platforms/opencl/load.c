@@ -11,6 +11,14 @@
 
 static const char where[] = "opencl.load";
 
+const hone_launch_rules hone_opencl_launch = {
+    .grid = {INT32_MAX, INT32_MAX, INT32_MAX},
+    .block = {65536, 65536, 65536},
+    .cluster = {1, 1, 1},
+    .threads = 65536,
+    .has_local = true,
+};
+
 // Checking ------------------------------------------------------------------------------------------------------------
 
 static hone_status check_items(const hone_opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
@@ -221,9 +229,10 @@ static hone_status prepare_loaded(
 {
     hone_launch launch;
     hone_status status = hone_opencl_device_of(instance, plan->device, &loaded->device, err);
-    if (status == HONE_OK) status = hone_launch_read(&instance->allocator, plan, &launch, err);
+    if (status == HONE_OK) status = hone_launch_read(&instance->allocator, plan, &hone_opencl_launch, &launch, err);
     if (status == HONE_OK)
-        status = hone_launch_arguments(&instance->allocator, plan, loaded->arguments, &loaded->count, err);
+        status = hone_launch_arguments(
+            &instance->allocator, plan, &hone_opencl_launch, loaded->arguments, &loaded->count, err);
     if (status == HONE_OK)
         status = hone_launch_scratch(
             &instance->allocator, plan, loaded->arguments, loaded->count, &loaded->scratch_bytes, NULL, err);

@@ -3,8 +3,8 @@
 #define HONE_PLATFORMS_OPENCL_LOADED_H
 
 #include "os/mutex.h"
-#include "platforms/launch.h"
 #include "platforms/opencl/program.h"
+#include "platforms/shared/launch.h"
 
 // The kernel in one context: hone's own, or that of a caller's queue or buffers.
 typedef struct hone_opencl_binding {

@@ -1,6 +1,11 @@
 #include "platforms/opencl/instance.h"
 
 #include "base/error.h"
+#include "platforms/shared/launch.h"
+
+#include <stdio.h>
+
+static const char where[] = "opencl.platform";
 
 static void opencl_close(hone_platform_instance **instance)
 {
@@ -18,7 +23,7 @@ static hone_status opencl_open(
     const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err)
 {
     hone_platform_instance *instance = hone_alloc(allocator, sizeof *instance);
-    if (instance == NULL) return hone_fail_memory(err, "opencl.open");
+    if (instance == NULL) return hone_fail_memory(err, where);
     instance->allocator = *allocator;
     instance->log = log;
     hone_buffer_init(&instance->silent, *allocator);
@@ -52,11 +57,38 @@ static void opencl_describe(hone_platform_instance *instance, hone_buffer *out)
     if (instance != NULL) hone_buffer_append(out, hone_buffer_string(&instance->silent), instance->silent.size);
 }
 
+// What NVIDIA's GPUs have and OpenCL does not.
+static const char *opencl_refuses(const hone_code *code)
+{
+    if (code->cluster != NULL) return "asks for clusters, which opencl does not have";
+    if (code->shared != NULL) return "names shared memory: on opencl it is an argument, local(BYTES)";
+    if (code->flags != 0) return "has flags, and opencl knows none";
+    return NULL;
+}
+
+// "cl_12": OpenCL 1.2 and later.
+static hone_status opencl_check_target(const hone_code *code, const hone_device_info *device, hone_error *err)
+{
+    int wanted = 0, used = 0;
+    if (sscanf(code->target, "cl_%d%n", &wanted, &used) != 1 || wanted <= 0 || code->target[used] != '\0')
+        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write cl_12, cl_30", code->target);
+    if (device->capability >= wanted) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "is for OpenCL %d.%d and later, %s has %d.%d", wanted / 10, wanted % 10,
+        device->name, (int)device->capability / 10, (int)device->capability % 10);
+}
+
 // No streams of its own: runs without one go to the device's queue, where copies and fills are in order with them.
 const hone_platform_ops hone_opencl_platform = {
     .struct_size = sizeof(hone_platform_ops),
-    .platform = HONE_OPENCL,
-    .name = "opencl",
+    .facts =
+        {.platform = HONE_OPENCL,
+         .name = "opencl",
+         .ranks = {{50, HONE_GPU}, {70, HONE_CPU}},
+         .takes_code = true,
+         .refuses = opencl_refuses,
+         .check_target = opencl_check_target},
+    .launch = &hone_opencl_launch,
     .open = opencl_open,
     .close = opencl_close,
     .devices = opencl_devices,

@@ -6,6 +6,7 @@
 #include "platforms/platform.h"
 
 extern const hone_platform_ops hone_opencl_platform;
+extern const struct hone_launch_rules hone_opencl_launch;
 
 // pack.c: hone_pack_judge.
 hone_status hone_opencl_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);

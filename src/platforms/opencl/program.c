@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "platforms/compiled.h"
-#include "platforms/includes.h"
+#include "platforms/shared/compiled.h"
+#include "platforms/shared/includes.h"
 
 #include <string.h>
 

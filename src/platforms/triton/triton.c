@@ -5,7 +5,7 @@
 #include "pack/pack.h"
 #include "platforms/cuda/cuda.h"
 #include "platforms/cuda/loaded.h"
-#include "platforms/packages.h"
+#include "platforms/shared/packages.h"
 #include "platforms/triton/metadata.h"
 
 #include <string.h>
@@ -155,8 +155,9 @@ static hone_status read_variant(
     if (variant == NULL) return hone_fail(err, HONE_NOT_FOUND, where, "the pack has no variant of this config");
     hone_status status = hone_triton_metadata_read(variant->facts, &metadata, err);
     if (status == HONE_OK) status = check_device(&metadata, plan->device, err);
-    if (status == HONE_OK) status = hone_launch_read(allocator, plan, &loaded->launch, err);
-    if (status == HONE_OK) status = hone_launch_arguments(allocator, plan, loaded->arguments, &loaded->count, err);
+    if (status == HONE_OK) status = hone_launch_read(allocator, plan, &hone_cuda_launch, &loaded->launch, err);
+    if (status == HONE_OK)
+        status = hone_launch_arguments(allocator, plan, &hone_cuda_launch, loaded->arguments, &loaded->count, err);
     if (status == HONE_OK) status = set_launch(&metadata, loaded, err);
     if (status == HONE_OK) status = hone_pack_read_file(variant->file, &image->owned, err);
     if (status != HONE_OK) return status;
@@ -190,8 +191,7 @@ static void triton_describe(hone_platform_instance *instance, hone_buffer *out)
 
 const hone_platform_ops hone_triton_platform = {
     .struct_size = sizeof(hone_platform_ops),
-    .platform = HONE_TRITON,
-    .name = "triton",
+    .facts = {.platform = HONE_TRITON, .name = "triton", .home = HONE_CUDA, .ranks = {{40, HONE_GPU}}},
     .prepare = triton_prepare,
     .release = hone_cuda_release,
     .run = hone_cuda_run,

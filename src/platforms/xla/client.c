@@ -14,6 +14,18 @@ hone_xla_kind hone_xla_kind_of(const hone_device_info *device)
     return device->device.type == HONE_DEVICE_CUDA ? XLA_CUDA : XLA_KIND_COUNT;
 }
 
+hone_status hone_xla_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err)
+{
+    hone_xla_kind kind = hone_xla_kind_of(device);
+    if (kind < XLA_KIND_COUNT && instance->paths[kind].size > 0) return HONE_OK;
+    if (kind == XLA_KIND_COUNT)
+        return hone_fail(err, HONE_UNAVAILABLE, where, "there is no PJRT plugin for %s", device->name);
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "there is no PJRT plugin for %s here: install PyPI's %s, or name one in HONE_PJRT_PLUGIN",
+        hone_xla_kind_name(kind), hone_xla_kind_package(kind));
+}
+
 // Creating ------------------------------------------------------------------------------------------------------------
 
 // A client of the CPU has four devices unless it is told, and one of a GPU takes three quarters of its memory.
@@ -148,7 +160,7 @@ hone_status hone_xla_need_client(
     pjrt_device **out_device,
     hone_error *err)
 {
-    hone_status status = hone_xla_platform.visits(instance, device, err);
+    hone_status status = hone_xla_visits(instance, device, err);
     if (status != HONE_OK) return status;
     hone_xla_client *client = &instance->clients[hone_xla_kind_of(device)];
     hone_mutex_lock(&instance->mutex);

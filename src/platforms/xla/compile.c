@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "platforms/compiled.h"
+#include "platforms/shared/compiled.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define HONE_PLATFORMS_XLA_INSTANCE_H
 
 #include "os/mutex.h"
-#include "platforms/launch.h"
+#include "platforms/shared/launch.h"
 #include "platforms/xla/plugin.h"
 #include "platforms/xla/xla.h"
 
@@ -29,6 +29,8 @@ struct hone_platform_instance {
 
 // client.c
 hone_xla_kind hone_xla_kind_of(const hone_device_info *device);
+// hone_platform_ops.visits
+hone_status hone_xla_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err);
 // Opens the plugin for a device and creates its client; *out_device is the plugin's name for it.
 hone_status hone_xla_need_client(
     hone_platform_instance *instance,

@@ -1,6 +1,7 @@
 // From a plan to a module that runs: write its text, compile it or take it from the disk, and compare what it takes and
 // gives with the call. A plugin reads a buffer of another type as if it were its own, and ends the process where it is
 // told nothing.
+#include "platforms/cuda/cuda.h"
 #include "platforms/xla/loaded.h"
 
 #include "base/error.h"
@@ -62,7 +63,7 @@ static hone_status take_arguments(
     const hone_allocator *allocator, const hone_plan *plan, hone_xla_loaded *loaded, hone_error *err)
 {
     hone_argument arguments[HONE_MAX_ARGUMENTS];
-    hone_status status = hone_launch_arguments(allocator, plan, arguments, &loaded->argument_count, err);
+    hone_status status = hone_launch_arguments(allocator, plan, NULL, arguments, &loaded->argument_count, err);
     for (uint32_t i = 0; status == HONE_OK && i < loaded->argument_count; i++)
         status = take_argument(plan->call, &arguments[i], i, &loaded->arguments[i], err);
     if (status == HONE_OK) loaded->digest = hone_hash64(arguments, loaded->argument_count * sizeof *arguments);
@@ -239,11 +240,11 @@ static hone_status compile(const hone_plan *plan, hone_xla_loaded *loaded, hone_
 
 static hone_status need_cuda(hone_platform_instance *instance, const hone_xla_loaded *loaded, hone_error *err)
 {
-    const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
     hone_status status = HONE_OK;
     if (loaded->on_host) return HONE_OK;
     hone_mutex_lock(&instance->mutex);
-    if (instance->cuda == NULL) status = cuda->open(&instance->allocator, instance->log, &instance->cuda, err);
+    if (instance->cuda == NULL)
+        status = hone_cuda_platform.open(&instance->allocator, instance->log, &instance->cuda, err);
     hone_mutex_unlock(&instance->mutex);
     return status;
 }

@@ -1,7 +1,7 @@
 #include "platforms/xla/plugin.h"
 
 #include "base/error.h"
-#include "platforms/packages.h"
+#include "platforms/shared/packages.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 // arguments are views of their memory, and results are copied within the GPU's. A run is over when its function
 // returns.
 #include "base/error.h"
+#include "platforms/cuda/cuda.h"
 #include "platforms/xla/loaded.h"
 
 #include <string.h>
@@ -124,10 +125,9 @@ static hone_status execute(in_flight *flight)
 static hone_status copy_result(in_flight *flight, void *to, void *from, size_t bytes)
 {
     const hone_xla_loaded *loaded = flight->loaded;
-    const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
     if (to == from || bytes == 0) return HONE_OK;
     if (!loaded->on_host)
-        return cuda->copy(
+        return hone_cuda_platform.copy(
             loaded->instance->cuda, loaded->info, HONE_COPY_WITHIN, (hone_place){to, 0}, (hone_place){from, 0}, bytes,
             &flight->why);
     memcpy(to, from, bytes);
@@ -193,7 +193,6 @@ static hone_status refuse_capture(in_flight *flight)
 hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const hone_xla_loaded *loaded = plan->state;
-    const hone_platform_ops *cuda = hone_platform_ops_of(HONE_CUDA);
     in_flight flight;
     hone_status status = HONE_OK;
     flight.loaded = loaded;
@@ -201,9 +200,10 @@ hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const ho
     memset(flight.results, 0, loaded->result_count * sizeof flight.results[0]);
     // The plugin has streams of its own: what was started on the caller's comes first.
     void *stream = execution != NULL ? execution->stream : NULL;
-    if (!loaded->on_host && cuda->is_capturing(loaded->instance->cuda, loaded->info, stream))
+    if (!loaded->on_host && hone_cuda_platform.is_capturing(loaded->instance->cuda, loaded->info, stream))
         return refuse_capture(&flight);
-    if (!loaded->on_host) status = cuda->synchronize(loaded->instance->cuda, loaded->info, stream, &flight.why);
+    if (!loaded->on_host)
+        status = hone_cuda_platform.synchronize(loaded->instance->cuda, loaded->info, stream, &flight.why);
     for (uint32_t i = 0; status == HONE_OK && i < loaded->argument_count; i++)
         status = make_argument(&flight, i, args);
     if (status == HONE_OK) status = execute(&flight);

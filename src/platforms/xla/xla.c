@@ -4,6 +4,8 @@
 #include "platforms/cuda/cuda.h"
 #include "platforms/xla/instance.h"
 
+#include <string.h>
+
 static const char where[] = "xla.open";
 
 static void xla_close(hone_platform_instance **instance)
@@ -66,18 +68,6 @@ static const hone_device_info *xla_devices(hone_platform_instance *instance, siz
     return NULL;
 }
 
-static hone_status xla_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err)
-{
-    hone_xla_kind kind = hone_xla_kind_of(device);
-    if (kind < XLA_KIND_COUNT && instance->paths[kind].size > 0) return HONE_OK;
-    if (kind == XLA_KIND_COUNT)
-        return hone_fail(err, HONE_UNAVAILABLE, where, "there is no PJRT plugin for %s", device->name);
-    return hone_fail(
-        err, HONE_UNAVAILABLE, where,
-        "there is no PJRT plugin for %s here: install PyPI's %s, or name one in HONE_PJRT_PLUGIN",
-        hone_xla_kind_name(kind), hone_xla_kind_package(kind));
-}
-
 static void describe_plugin(hone_platform_instance *instance, hone_xla_kind kind, hone_buffer *out)
 {
     const hone_xla_plugin *plugin = &instance->clients[kind].plugin;
@@ -102,17 +92,45 @@ static void xla_describe(hone_platform_instance *instance, hone_buffer *out)
     }
 }
 
+// A module of StableHLO is one function, main, whose launch is the plugin's business.
+static const char *module_refuses(const hone_code *code)
+{
+    if (code->entry != NULL && strcmp(code->entry, "main") != 0)
+        return "names an entry: a module of StableHLO has main";
+    if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL || code->flags != 0)
+        return "describes a launch: grid, block, cluster, shared and flags are not for modules";
+    if (code->scratch != NULL) return "asks for scratch memory: a module's is the plugin's business";
+    if (code->constants != NULL || code->target != NULL)
+        return "has constants or a target: write ${...} into the source, and a backend";
+    return NULL;
+}
+
+// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of it.
+static const char *pallas_is_untimed(const hone_device_info *device)
+{
+    if (device->backend != HONE_CPU) return NULL;
+    return "runs in interpret mode on a CPU, for correctness only: its time says nothing of the kernel, so it does not "
+           "compete";
+}
+
 const hone_platform_ops hone_xla_platform = {
     .struct_size = sizeof(hone_platform_ops),
-    .platform = HONE_XLA,
-    .name = "xla",
+    .facts =
+        {.platform = HONE_XLA,
+         .name = "xla",
+         .hosts = {HONE_NATIVE, HONE_CUDA},
+         .ranks = {{80, HONE_BACKEND_NONE}},
+         .falls_back_to_any = true,
+         .takes_code = true,
+         .is_module = true,
+         .refuses = module_refuses},
     .open = xla_open,
     .close = xla_close,
     .devices = xla_devices,
     .prepare = hone_xla_prepare_kernel,
     .release = hone_xla_release,
     .run = hone_xla_run,
-    .visits = xla_visits,
+    .visits = hone_xla_visits,
     .describe = xla_describe,
     .check = hone_xla_check_pack,
     .last_failure = hone_xla_last_failure,
@@ -122,8 +140,15 @@ const hone_platform_ops hone_xla_platform = {
 
 const hone_platform_ops hone_pallas_platform = {
     .struct_size = sizeof(hone_platform_ops),
-    .platform = HONE_PALLAS,
-    .name = "pallas",
+    .facts =
+        {.platform = HONE_PALLAS,
+         .name = "pallas",
+         .home = HONE_XLA,
+         .ranks = {{10, HONE_TPU}},
+         .takes_code = true,
+         .is_module = true,
+         .refuses = module_refuses,
+         .is_untimed = pallas_is_untimed},
     .prepare = hone_xla_prepare_kernel,
     .release = hone_xla_release,
     .run = hone_xla_run,

@@ -81,7 +81,8 @@ static hone_status try_library(
 // The variant that comes with a library of its own; NULL: none does.
 static const hone_pack_variant *library_of(const hone_pack_kernel *kernel, size_t index)
 {
-    if (kernel->platform != HONE_NATIVE || kernel->refusal != NULL || index >= kernel->variant_count) return NULL;
+    if (!hone_platform_facts_of(kernel->platform)->is_host || kernel->refusal != NULL || index >= kernel->variant_count)
+        return NULL;
     const hone_pack_file *file = kernel->variants[index].file;
     const char *dot = file != NULL ? strrchr(file->name, '.') : NULL;
     return dot != NULL && strcmp(dot, ".so") == 0 ? &kernel->variants[index] : NULL;
@@ -108,7 +109,7 @@ static hone_status load(hone_runtime *rt, const char *folder, hone_error *err)
 {
     hone_loaded_pack *loaded = hone_alloc(&rt->allocator, sizeof *loaded);
     if (loaded == NULL) return hone_fail_memory(err, where);
-    hone_status status = hone_pack_open(&rt->allocator, folder, hone_platform_check, &loaded->pack, err);
+    hone_status status = hone_pack_open(&rt->allocator, folder, &hone_platform_packs, &loaded->pack, err);
     bool is_new = status == HONE_OK && find(rt, loaded->pack) == NULL;
     if (is_new) status = try_libraries(rt, loaded->pack, err);
     is_new = is_new && status == HONE_OK;
@@ -288,7 +289,7 @@ hone_status hone_pack_check(
     if (rt == NULL || folder == NULL || visit == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "pack.check", "the runtime, the folder and visit must not be NULL");
-    hone_status status = hone_pack_open(&rt->allocator, folder, hone_platform_check, &pack, err);
+    hone_status status = hone_pack_open(&rt->allocator, folder, &hone_platform_packs, &pack, err);
     if (status == HONE_OK) status = try_libraries(rt, pack, err);
     if (status == HONE_OK) status = hone_pack_try(pack, rt->registry, hone_platform_fits, err);
     if (status == HONE_OK) hone_pack_visit(pack, visit, ctx);

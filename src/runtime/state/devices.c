@@ -15,12 +15,9 @@ enum { ANSWER_SECONDS = 30 }; // eight GPUs that nobody keeps awake take ten
 // What opens a platform here: some stand by until somebody names them.
 static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform platform)
 {
-    for (size_t i = 0; i < hone_platforms_count; i++) {
-        const hone_platform_row *row = &hone_platforms[i];
-        if (row->platform != platform) continue;
-        return row->ops == NULL && (rt->platforms_asked & 1u << platform) != 0 ? row->when_asked : row->ops;
-    }
-    return NULL;
+    const hone_platform_ops *ops = hone_platform_ops_of(platform);
+    if (ops == NULL || ops->reason == NULL) return ops;
+    return ops->facts.is_by_name_only && (rt->platforms_asked & 1u << platform) != 0 ? ops : NULL;
 }
 
 bool hone_runtime_find_worker(hone_runtime *rt, char *out, size_t size)
@@ -58,7 +55,7 @@ static hone_status judge(const hone_platform_ops *ops, hone_status run, int code
         err, HONE_UNAVAILABLE, where,
         "a driver of %s, when a process of its own asked for its devices, %s%s%.300s%s: it is not loaded here; mend or "
         "remove the driver, or leave the platform out with HONE_PLATFORMS",
-        ops->name, how, line[0] != '\0' ? " (it said: " : "", line, line[0] != '\0' ? ")" : "");
+        ops->facts.name, how, line[0] != '\0' ? " (it said: " : "", line, line[0] != '\0' ? ")" : "");
 }
 
 static int open_alone(void *ctx, int fd)
@@ -83,7 +80,7 @@ static hone_status ask_child(hone_runtime *rt, const hone_platform_ops *ops, hon
             &rt->log, HONE_LOG_INFO,
             "the drivers of %s are loaded without a trial: there is no hone-worker to try them in; HONE_WORKER names "
             "one",
-            ops->name);
+            ops->facts.name);
         return HONE_OK;
     }
     const uint64_t deadline = hone_os_now_ns() + ANSWER_SECONDS * UINT64_C(1000000000);
@@ -101,7 +98,7 @@ static hone_status ask_worker(hone_runtime *rt, const hone_platform_ops *ops, ho
     enum { PATH_SIZE = 4096, SAID_LIMIT = 16 << 10 };
     char worker[PATH_SIZE];
     if (!hone_runtime_find_worker(rt, worker, sizeof worker)) return ask_child(rt, ops, err);
-    const char *const arguments[] = {worker, "devices", ops->name, NULL};
+    const char *const arguments[] = {worker, "devices", ops->facts.name, NULL};
     int code = 0;
     hone_buffer said;
     hone_buffer_init(&said, rt->allocator);
@@ -116,21 +113,21 @@ static hone_status ask_worker(hone_runtime *rt, const hone_platform_ops *ops, ho
 }
 
 // Opens one platform, or keeps the reason why it is not here.
-static hone_status open_platform(hone_runtime *rt, const hone_platform_row *row, hone_error *err)
+static hone_status open_platform(hone_runtime *rt, hone_platform platform, hone_error *err)
 {
-    const hone_platform_ops *ops = ops_of(rt, row->platform);
+    const hone_platform_ops *ops = ops_of(rt, platform);
     hone_error why = {.message = ""};
-    if (rt->reasons[row->platform] != NULL || rt->instances[row->platform] != NULL) return HONE_OK;
+    if (rt->reasons[platform] != NULL || rt->instances[platform] != NULL) return HONE_OK;
     if (ops == NULL) {
-        snprintf(why.message, sizeof why.message, "%s", row->reason);
+        snprintf(why.message, sizeof why.message, "%s", hone_platforms[platform]->reason);
     } else {
         hone_status status = ops->wakes ? ask_worker(rt, ops, &why) : HONE_OK;
-        if (status == HONE_OK) status = ops->open(&rt->allocator, &rt->log, &rt->instances[row->platform], &why);
+        if (status == HONE_OK) status = ops->open(&rt->allocator, &rt->log, &rt->instances[platform], &why);
         if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
         if (status == HONE_OK) return HONE_OK;
     }
-    rt->reasons[row->platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
-    return rt->reasons[row->platform] != NULL ? HONE_OK : hone_fail_memory(err, where);
+    rt->reasons[platform] = hone_copy_text(&rt->allocator, why.message, strlen(why.message));
+    return rt->reasons[platform] != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
 // Asks the platforms that take long to open, or the others, for their devices, or why they have none. One with a reason
@@ -138,11 +135,11 @@ static hone_status open_platform(hone_runtime *rt, const hone_platform_row *row,
 static hone_status open_platforms(hone_runtime *rt, bool waking, hone_error *err)
 {
     hone_status status = HONE_OK;
-    for (size_t i = 0; status == HONE_OK && i < hone_platforms_count; i++) {
-        const hone_platform_row *row = &hone_platforms[i];
-        const hone_platform_ops *ops = ops_of(rt, row->platform);
+    for (int i = HONE_PLATFORM_NONE + 1; status == HONE_OK && i < HONE_PLATFORM_COUNT; i++) {
+        const hone_platform platform = (hone_platform)i;
+        const hone_platform_ops *ops = ops_of(rt, platform);
         bool is_guest = ops != NULL && ops->open == NULL;
-        if (!is_guest && (ops != NULL && ops->wakes) == waking) status = open_platform(rt, row, err);
+        if (!is_guest && (ops != NULL && ops->wakes) == waking) status = open_platform(rt, platform, err);
     }
     return status;
 }
@@ -220,7 +217,7 @@ hone_status hone_runtime_visit(
     const hone_platform_ops *ops = ops_of(rt, home);
     if (ops == NULL || ops->visits == NULL || device == NULL) return HONE_OK;
     hone_mutex_lock(&rt->discovery);
-    hone_status status = open_platform(rt, &hone_platforms[home - HONE_NATIVE], err);
+    hone_status status = open_platform(rt, home, err);
     hone_mutex_unlock(&rt->discovery);
     if (status != HONE_OK) return status;
     if (rt->instances[home] == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", rt->reasons[home]);

@@ -2,6 +2,7 @@
 #include "runtime/state/runtime.h"
 
 #include "base/error.h"
+#include "platforms/platform.h"
 #include "registry/names.h"
 #include "store/ops.h"
 
@@ -147,13 +148,18 @@ static hone_status read_platforms(hone_runtime *rt, const char *value, hone_erro
         if (*at == ',') at++;
     }
     // Its devices may be those of another.
-    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++)
+    for (int platform = HONE_PLATFORM_NONE + 1; platform < HONE_PLATFORM_COUNT; platform++)
         if (named[platform]) named[hone_platform_home((hone_platform)platform)] = true;
-    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++) {
+    for (int platform = HONE_PLATFORM_NONE + 1; platform < HONE_PLATFORM_COUNT; platform++) {
         static const char reason[] = "HONE_PLATFORMS does not name it";
         if (named[platform]) continue;
-        if (platform == HONE_NATIVE)
-            return fail_value(err, "HONE_PLATFORMS", value, "a list with native in it: it is the platform of the CPU");
+        if (platform == (int)hone_platform_host()) {
+            char words[96];
+            snprintf(
+                words, sizeof words, "a list with %s in it: it is the platform of the CPU",
+                hone_platform_name((hone_platform)platform));
+            return fail_value(err, "HONE_PLATFORMS", value, words);
+        }
         rt->reasons[platform] = hone_copy_text(&rt->allocator, reason, sizeof reason - 1);
         if (rt->reasons[platform] == NULL) return hone_fail_memory(err, "runtime.open");
     }

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "platforms/platform.h"
 #include "tune/contest/known.h"
 
 #include <string.h>
@@ -76,15 +77,11 @@ static hone_status asked_for(const hone_question *question, const hone_kernel *k
     return hone_tune_asks_for(&question->options, kernel->name, kernel->platform, err);
 }
 
-// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of
-// it.
 static hone_status is_worth_timing(const hone_kernel *kernel, const hone_device_info *device, hone_error *err)
 {
-    if (kernel->platform != HONE_PALLAS || device->backend != HONE_CPU) return HONE_OK;
-    return hone_fail(
-        err, HONE_UNSUPPORTED, where,
-        "runs in interpret mode on a CPU, for correctness only: its time says nothing of the kernel, so it does not "
-        "compete");
+    const hone_platform_facts *platform = hone_platform_facts_of(kernel->platform);
+    const char *why = platform->is_untimed != NULL ? platform->is_untimed(device) : NULL;
+    return why == NULL ? HONE_OK : hone_fail(err, HONE_UNSUPPORTED, where, "%s", why);
 }
 
 // Why this kernel does not compete, or its space bound to the call.

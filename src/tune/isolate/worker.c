@@ -1,5 +1,6 @@
 #include "tune/isolate/worker.h"
 
+#include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 #include "tune/tuner.h"
 #include "tune/worker/confine.h"
@@ -60,7 +61,7 @@ int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_
     hone_allocator allocator = hone_allocator_system();
     hone_registry *registry = NULL;
     hone_error err;
-    if (hone_registry_create(&allocator, 1u << HONE_CPU, HONE_CPU, NULL, &registry, &err) != HONE_OK) return 2;
+    if (hone_registry_create(&allocator, hone_platform_facts_of, NULL, &registry, &err) != HONE_OK) return 2;
     int code = 2;
     if (setup(registry, &err) == HONE_OK) {
         hone_session session;

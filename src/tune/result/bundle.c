@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "config/chain.h"
+#include "platforms/platform.h"
 #include "registry/failure_kinds.h"
 #include "registry/names.h"
 #include "tune/tuner.h"
@@ -121,7 +122,7 @@ const char *hone_bundle_decision(
     const text_field fields[] = {
         {"call", NULL, &out->call},
         {"kernel", NULL, &out->kernel},
-        {"platform", "native", &out->platform},
+        {"platform", hone_platform_name(hone_platform_host()), &out->platform},
         {"source", "autotune", &out->source},
         {"revision", NULL, &out->revision},
     };

@@ -79,7 +79,7 @@ static hone_status run_call(
     hone_kernel_init(&kernel);
     kernel.name = "reference";
     kernel.algorithm = hone_signature_name(reference->signature);
-    kernel.platform = HONE_NATIVE;
+    kernel.platform = hone_platform_host();
     kernel.backend = HONE_ANY;
     kernel.is_reference = true;
     kernel.run = reference->algorithm->reference;

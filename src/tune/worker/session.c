@@ -1,6 +1,7 @@
 #include "tune/worker/session.h"
 
 #include "base/error.h"
+#include "platforms/platform.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,7 @@ void hone_session_init(hone_session *session, hone_allocator allocator, const ho
     session->arena.allocator = allocator;
     hone_variants_init(&session->variants, allocator);
     session->how = *how;
-    session->packs.allocator = allocator;
+    session->packs = (hone_pack_shelf){.allocator = allocator, .platforms = hone_platform_facts_of};
     session->how.packs = &session->packs;
     session->given_pool = pool;
 }

@@ -30,7 +30,7 @@ static hone_status fail_missing(hone_site *site, const hone_device_info *wanted,
     if (site->ops->describe != NULL) site->ops->describe(site->instance, &words);
     hone_status status = hone_fail(
         err, HONE_UNAVAILABLE, where, "there is no %s:%d in the process that measures, which sees %zu devices%s%s",
-        site->ops->name, (int)wanted->device.id, count, words.size > 0 ? "; " : "", hone_buffer_string(&words));
+        site->ops->facts.name, (int)wanted->device.id, count, words.size > 0 ? "; " : "", hone_buffer_string(&words));
     hone_buffer_deinit(&words);
     return status;
 }
@@ -45,7 +45,7 @@ static hone_status find_device(hone_site *site, const hone_device_info *wanted, 
         if (wanted->fingerprint != NULL && strcmp(devices[i].fingerprint, wanted->fingerprint) != 0)
             return hone_fail(
                 err, HONE_UNAVAILABLE, where, "%s:%d is %s here, and %s where the contest was called for",
-                site->ops->name, (int)wanted->device.id, devices[i].fingerprint, wanted->fingerprint);
+                site->ops->facts.name, (int)wanted->device.id, devices[i].fingerprint, wanted->fingerprint);
         site->device = &devices[i];
         return HONE_OK;
     }
@@ -93,7 +93,7 @@ hone_status hone_site_instance_for(
 
 static void close_visitors(hone_site *site)
 {
-    for (int platform = HONE_NATIVE; platform < HONE_PLATFORM_COUNT; platform++)
+    for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++)
         if (site->visitors[platform] != NULL)
             hone_platform_ops_of((hone_platform)platform)->close(&site->visitors[platform]);
 }

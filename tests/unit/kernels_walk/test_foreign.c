@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "platforms/platform.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,7 @@ static int open_registry(void **state)
     hone_registry *registry = NULL;
     hone_error err;
     hone_allocator system = hone_allocator_system();
-    if (hone_registry_create(&system, 0, HONE_CPU, NULL, &registry, &err) != HONE_OK ||
+    if (hone_registry_create(&system, hone_platform_facts_of, NULL, &registry, &err) != HONE_OK ||
         hone_kernels_register(registry, &err) != HONE_OK || hone_registry_load(registry, &err) != HONE_OK)
         return -1;
     *state = registry;

@@ -377,7 +377,8 @@ static int walk_init(walk *w, const char *platform, const char *algorithm)
         if (strcmp(plans[i].name, platform) == 0) w->plan = &plans[i];
     hone_status status = HONE_INVALID_ARGUMENT;
     if (w->plan == NULL) hone_fail(&w->why, status, where, "expected a platform: native, opencl, xla or cuda");
-    if (w->plan != NULL) status = hone_registry_create(&system, backends, HONE_CPU, NULL, &w->registry, &w->why);
+    if (w->plan != NULL) status = hone_registry_create(&system, hone_platform_facts_of, NULL, &w->registry, &w->why);
+    if (status == HONE_OK) hone_registry_set_hardware(w->registry, backends, HONE_CPU, UINT64_MAX);
     if (status == HONE_OK) status = hone_kernels_register(w->registry, &w->why);
     if (status == HONE_OK) status = hone_registry_load(w->registry, &w->why);
     if (status == HONE_OK) {

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "offline/offline.h"
+#include "platforms/platform.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +112,7 @@ static inline void fixture_open(fixture *f)
 {
     *f = (fixture){.allocator = hone_allocator_system(), .fail_status = HONE_NOT_FOUND};
     hone_error err = {0};
-    assert_int_equal(hone_registry_create(&f->allocator, 1u << HONE_CPU, HONE_CPU, NULL, &f->registry, &err), HONE_OK);
+    assert_int_equal(hone_registry_create(&f->allocator, hone_platform_facts_of, NULL, &f->registry, &err), HONE_OK);
     for (size_t i = 0; i < sizeof fixture_signatures / sizeof fixture_signatures[0]; i++) {
         hone_algorithm algorithm = {.struct_size = sizeof algorithm, .signature = fixture_signatures[i]};
         assert_int_equal(hone_registry_add_algorithm(f->registry, &algorithm, true, &err), HONE_OK);

@@ -2,6 +2,7 @@
 // read as far as they are sound or refused with words, and take no more memory than their size allows.
 #include "fixture.h"
 #include "os/os.h"
+#include "platforms/platform.h"
 
 #include <stdlib.h>
 
@@ -41,7 +42,7 @@ static void open_reader(reader *r)
     hone_error err = {0};
     hone_allocator system = hone_allocator_system();
     fixture_open(&r->f);
-    assert_int_equal(hone_registry_create(&system, 1u << HONE_CPU, HONE_CPU, NULL, &r->registry, &err), HONE_OK);
+    assert_int_equal(hone_registry_create(&system, hone_platform_facts_of, NULL, &r->registry, &err), HONE_OK);
     r->environment = r->f.environment;
     r->environment.registry = r->registry;
     r->environment.allocator = (hone_allocator){&r->memory, capped_reallocate};

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "pack/pack.h"
+#include "platforms/platform.h"
 #include "temporary_folder.h"
 
 #include <setjmp.h>
@@ -63,8 +64,9 @@ static inline void fixture_pack(const fixture *f, const char *json)
 
 static inline hone_status fixture_read_with(fixture *f, const hone_allocator *allocator, hone_pack_judge *judge)
 {
+    const hone_pack_platforms platforms = {hone_platform_facts_of, judge};
     hone_pack_close(&f->pack);
-    return hone_pack_open(allocator, f->folder.path, judge, &f->pack, &f->err);
+    return hone_pack_open(allocator, f->folder.path, &platforms, &f->pack, &f->err);
 }
 
 static inline hone_status fixture_read(fixture *f)

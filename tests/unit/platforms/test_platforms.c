@@ -9,35 +9,60 @@
 
 #include <cmocka.h>
 
-static void every_platform_has_its_row_in_order(void **state)
+static void every_platform_stands_at_its_number_with_a_name_of_its_own(void **state)
 {
     (void)state;
-    assert_int_equal(hone_platforms_count, HONE_PLATFORM_COUNT - HONE_NATIVE);
-    for (size_t i = 0; i < hone_platforms_count; i++)
-        assert_int_equal(hone_platforms[i].platform, HONE_NATIVE + (int)i);
+    assert_null(hone_platforms[HONE_PLATFORM_NONE]);
+    for (int i = HONE_PLATFORM_NONE + 1; i < HONE_PLATFORM_COUNT; i++) {
+        const hone_platform_ops *ops = hone_platforms[i];
+        assert_non_null(ops);
+        assert_int_equal(ops->struct_size, sizeof *ops);
+        assert_int_equal(ops->facts.platform, i);
+        for (int j = HONE_PLATFORM_NONE + 1; j < i; j++)
+            assert_string_not_equal(ops->facts.name, hone_platforms[j]->facts.name);
+    }
 }
 
-static void a_platform_without_a_loader_says_its_name_and_why(void **state)
+static void a_platform_is_opened_or_has_a_home_or_says_why_it_is_not(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < hone_platforms_count; i++) {
-        const hone_platform_row *row = &hone_platforms[i];
-        if (row->ops != NULL) {
-            assert_int_equal(row->ops->platform, row->platform);
-            assert_string_equal(row->ops->name, hone_platform_name(row->platform));
-            continue;
-        }
-        assert_non_null(row->reason);
-        assert_non_null(strstr(row->reason, hone_platform_name(row->platform)));
+    for (int i = HONE_PLATFORM_NONE + 1; i < HONE_PLATFORM_COUNT; i++) {
+        const hone_platform_ops *ops = hone_platforms[i];
+        const hone_platform home = hone_platform_home((hone_platform)i);
+        assert_int_equal(hone_platform_home(home), home);
+        assert_true(ops->open != NULL || (int)home != i || ops->reason != NULL);
+        if (ops->reason != NULL) assert_non_null(strstr(ops->reason, ops->facts.name));
     }
+}
+
+static void one_platform_is_the_hosts(void **state)
+{
+    (void)state;
+    int count = 0;
+    for (int i = HONE_PLATFORM_NONE + 1; i < HONE_PLATFORM_COUNT; i++)
+        count += hone_platforms[i]->facts.is_host;
+    assert_int_equal(count, 1);
+    assert_int_equal(hone_platform_host(), HONE_NATIVE);
+}
+
+static void no_two_platforms_have_one_rank(void **state)
+{
+    (void)state;
+    for (int i = 0; i < HONE_PLATFORM_COUNT * HONE_PLATFORM_RANKS; i++)
+        for (int j = 0; j < i; j++) {
+            const hone_platform_ops *a = hone_platforms[i / HONE_PLATFORM_RANKS];
+            const hone_platform_ops *b = hone_platforms[j / HONE_PLATFORM_RANKS];
+            if (a == NULL || b == NULL || a->facts.ranks[i % HONE_PLATFORM_RANKS].rank == 0) continue;
+            assert_int_not_equal(
+                a->facts.ranks[i % HONE_PLATFORM_RANKS].rank, b->facts.ranks[j % HONE_PLATFORM_RANKS].rank);
+        }
 }
 
 static void the_null_platform_is_opened_only_when_asked_for(void **state)
 {
     (void)state;
-    const hone_platform_row *row = &hone_platforms[HONE_NULL - HONE_NATIVE];
-    assert_null(row->ops);
-    assert_ptr_equal(row->when_asked, &hone_null_platform);
+    assert_true(hone_null_platform.facts.is_by_name_only);
+    assert_non_null(hone_null_platform.reason);
 }
 
 static const hone_os_cpu zen4 = {
@@ -115,8 +140,10 @@ static void native_has_one_device_which_is_this_cpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_platform_has_its_row_in_order),
-        cmocka_unit_test(a_platform_without_a_loader_says_its_name_and_why),
+        cmocka_unit_test(every_platform_stands_at_its_number_with_a_name_of_its_own),
+        cmocka_unit_test(a_platform_is_opened_or_has_a_home_or_says_why_it_is_not),
+        cmocka_unit_test(one_platform_is_the_hosts),
+        cmocka_unit_test(no_two_platforms_have_one_rank),
         cmocka_unit_test(the_null_platform_is_opened_only_when_asked_for),
         cmocka_unit_test(a_fingerprint_says_what_decisions_depend_on),
         cmocka_unit_test(brand_and_memory_make_no_other_fingerprint),

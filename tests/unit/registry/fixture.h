@@ -4,6 +4,7 @@
 
 #include "failing_allocator.h"
 #include "hone/hone.h"
+#include "platforms/platform.h"
 #include "registry/registry.h"
 
 #include <setjmp.h>
@@ -32,7 +33,7 @@ static inline int open_cpu_registry(void **state)
     fixture *f = calloc(1, sizeof *f);
     hone_allocator allocator = failing_allocator_of(&f->memory, -1);
     *state = f;
-    return hone_registry_create(&allocator, 1u << HONE_CPU, HONE_CPU, NULL, &f->registry, &f->err) == HONE_OK ? 0 : -1;
+    return hone_registry_create(&allocator, hone_platform_facts_of, NULL, &f->registry, &f->err) == HONE_OK ? 0 : -1;
 }
 
 static inline int close_registry(void **state)

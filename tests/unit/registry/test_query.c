@@ -122,7 +122,8 @@ static void auto_on_a_gpu_prefers_what_was_written_for_it(void **state)
     hone_registry_destroy(&f->registry);
     hone_allocator allocator = failing_allocator_of(&f->memory, -1);
     uint32_t present = 1u << HONE_CPU | 1u << HONE_GPU;
-    assert_int_equal(hone_registry_create(&allocator, present, HONE_GPU, NULL, &f->registry, &f->err), HONE_OK);
+    assert_int_equal(hone_registry_create(&allocator, hone_platform_facts_of, NULL, &f->registry, &f->err), HONE_OK);
+    hone_registry_set_hardware(f->registry, present, HONE_GPU, UINT64_MAX);
     must_add(f, "native", HONE_NATIVE, HONE_CPU, 99);
     must_add(f, "xla", HONE_XLA, HONE_ANY, 99);
     assert_answer(f, HONE_PLATFORM_AUTO, HONE_BACKEND_NONE, "native");

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "platforms/platform.h"
 
 static const char fa[] = "fa(x: f32[n]) -> y: f32[n]";
 
@@ -465,7 +466,7 @@ static void every_allocation_may_fail(void **state)
         hone_allocator allocator = failing_allocator_of(&memory, left);
         hone_registry *registry = NULL;
         hone_error err = {0};
-        status = hone_registry_create(&allocator, 1u << HONE_CPU, HONE_CPU, NULL, &registry, &err);
+        status = hone_registry_create(&allocator, hone_platform_facts_of, NULL, &registry, &err);
         if (status == HONE_OK) status = whole_story(registry, &err);
         assert_true(status == HONE_OK || status == HONE_OUT_OF_MEMORY);
         hone_registry_destroy(&registry);

@@ -1,6 +1,7 @@
 // Readers walk what they were handed while a writer registers and replaces. Run under ThreadSanitizer this is the
 // proof; without it, a reader would see a torn list.
 #include "fixture.h"
+#include "platforms/platform.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -86,7 +87,7 @@ static void writers_lose_nothing_of_each_other(void **state)
     // The counting allocator is not for several threads at once.
     hone_registry_destroy(&f->registry);
     hone_allocator allocator = hone_allocator_system();
-    assert_int_equal(hone_registry_create(&allocator, 1u << HONE_CPU, HONE_CPU, NULL, &f->registry, NULL), HONE_OK);
+    assert_int_equal(hone_registry_create(&allocator, hone_platform_facts_of, NULL, &f->registry, NULL), HONE_OK);
     must_add(f, "k", HONE_NATIVE, HONE_CPU, 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&writers[i], NULL, register_a_block, f), 0);

@@ -1,4 +1,5 @@
 #include "arena.h"
+#include "platforms/platform.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int setup(void **state, hone_status (*fill)(hone_registry *registry, hone
     hone_allocator allocator = hone_allocator_system();
     ground *g = calloc(1, sizeof *g);
     *state = g;
-    if (hone_registry_create(&allocator, 1u << HONE_CPU, HONE_CPU, NULL, &g->registry, &g->err) != HONE_OK) return -1;
+    if (hone_registry_create(&allocator, hone_platform_facts_of, NULL, &g->registry, &g->err) != HONE_OK) return -1;
     if (fill(g->registry, &g->err) != HONE_OK) {
         print_message("%s\n", g->err.message);
         return -1;

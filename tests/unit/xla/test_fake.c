@@ -281,7 +281,7 @@ static void a_kernel_for_a_tpu_is_refused_with_what_it_needs(void **state)
 static hone_status read_pack(const char *folder, hone_kernel_pack **out, hone_error *err)
 {
     hone_allocator allocator = hone_allocator_system();
-    return hone_pack_open(&allocator, folder, hone_platform_check, out, err);
+    return hone_pack_open(&allocator, folder, &hone_platform_packs, out, err);
 }
 
 // Of cpu, gpu and tpu: whether each can run here is another question.

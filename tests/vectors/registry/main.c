@@ -3,6 +3,7 @@
 #include "scenario.h"
 
 #include "os/os.h"
+#include "platforms/platform.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -201,10 +202,11 @@ static void run_scenario(const json_t *json, outcome *out)
         return;
     }
     if (hone_backend_parse(read.default_backend, &backend, &err) != HONE_OK ||
-        hone_registry_create(&allocator, 1u << backend, backend, NULL, &registry, &err) != HONE_OK) {
+        hone_registry_create(&allocator, hone_platform_facts_of, NULL, &registry, &err) != HONE_OK) {
         fail(out, "default_backend: %s", err.message);
         return;
     }
+    hone_registry_set_hardware(registry, 1u << backend, backend, UINT64_MAX);
     register_all(registry, &read, out);
     check_answer(registry, &read, out);
     check_lists(registry, &read, out);

@@ -1,4 +1,4 @@
-#include "platforms/includes.h"
+#include "platforms/shared/includes.h"
 
 #include "base/hash.h"
 #include "os/os.h"

@@ -1,6 +1,6 @@
 // Compiled code on disk. A file's name is the digest of everything that it was made from, so it is never out of date;
 // its first line is the digest of what follows, so a file that was cut or changed is not taken.
-#include "platforms/compiled.h"
+#include "platforms/shared/compiled.h"
 
 #include "base/hash.h"
 #include "os/os.h"

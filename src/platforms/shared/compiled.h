@@ -1,8 +1,8 @@
 // What was compiled, on disk: the folder HONE_COMPILE_CACHE ("none": nothing is kept), else
 // $XDG_CACHE_HOME/hone/compiled, else ~/.cache/hone/compiled. Any platform may keep its own there. Threads and
 // processes: any.
-#ifndef HONE_PLATFORMS_COMPILED_H
-#define HONE_PLATFORMS_COMPILED_H
+#ifndef HONE_PLATFORMS_SHARED_COMPILED_H
+#define HONE_PLATFORMS_SHARED_COMPILED_H
 
 #include "base/buffer.h"
 

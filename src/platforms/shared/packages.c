@@ -1,4 +1,4 @@
-#include "platforms/packages.h"
+#include "platforms/shared/packages.h"
 
 #include "os/os.h"
 

@@ -1,6 +1,6 @@
 // Where Python's packages lie, whose libraries hone opens without Python.
-#ifndef HONE_PLATFORMS_PACKAGES_H
-#define HONE_PLATFORMS_PACKAGES_H
+#ifndef HONE_PLATFORMS_SHARED_PACKAGES_H
+#define HONE_PLATFORMS_SHARED_PACKAGES_H
 
 #include "base/buffer.h"
 

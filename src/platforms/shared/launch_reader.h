@@ -1,8 +1,8 @@
 // How the texts of a kernel's code are read; shared by launch.c and arguments.c only.
-#ifndef HONE_PLATFORMS_LAUNCH_READER_H
-#define HONE_PLATFORMS_LAUNCH_READER_H
+#ifndef HONE_PLATFORMS_SHARED_LAUNCH_READER_H
+#define HONE_PLATFORMS_SHARED_LAUNCH_READER_H
 
-#include "platforms/launch.h"
+#include "platforms/shared/launch.h"
 
 #include "registry/origin.h"
 #include "space/term.h"
@@ -15,7 +15,7 @@ typedef struct hone_launch_reader {
     hone_arena arena;
     hone_lexer lexer;
     const char *field; // "grid"
-    bool has_local;    // local memory is an argument
+    bool has_local;    // local memory is an argument; set behind the opening
     bool has_scratch;  // scratch memory is one: of a kernel that asks for some
 } hone_launch_reader;
 
@@ -71,11 +71,5 @@ hone_status hone_launch_list(
     hone_argument out[HONE_MAX_ARGUMENTS],
     uint32_t *out_count,
     hone_error *err);
-
-// Of every device that a driver of today knows; the device's own limits are asked when the code is loaded.
-typedef struct hone_kernel_limits {
-    uint32_t grid[3], block[3], cluster[3], threads;
-} hone_kernel_limits;
-const hone_kernel_limits *hone_launch_limits(hone_platform platform);
 
 #endif

@@ -1,6 +1,6 @@
 // The headers that a source may read, found by their names in it: for compilers that do not say which they have read.
-#ifndef HONE_PLATFORMS_INCLUDES_H
-#define HONE_PLATFORMS_INCLUDES_H
+#ifndef HONE_PLATFORMS_SHARED_INCLUDES_H
+#define HONE_PLATFORMS_SHARED_INCLUDES_H
 
 #include "base/buffer.h"
 

@@ -1,7 +1,7 @@
 // What a kernel's code says of its launch, worked out for one plan: grid, block, arguments, macros. Platforms that
 // launch kernels of threads share it.
-#ifndef HONE_PLATFORMS_LAUNCH_H
-#define HONE_PLATFORMS_LAUNCH_H
+#ifndef HONE_PLATFORMS_SHARED_LAUNCH_H
+#define HONE_PLATFORMS_SHARED_LAUNCH_H
 
 #include "base/buffer.h"
 #include "base/memory.h"
@@ -17,6 +17,13 @@ typedef struct hone_launch {
     uint32_t shared_bytes;
     uint32_t flags; // HONE_CODE_*
 } hone_launch;
+
+// What a launch of a platform may ask for on any device that a driver of today knows; the device's own limits are asked when the
+// code is loaded.
+typedef struct hone_launch_rules {
+    uint32_t grid[3], block[3], cluster[3], threads;
+    bool has_local; // local memory is an argument, local(BYTES)
+} hone_launch_rules;
 
 typedef enum hone_argument_kind {
     HONE_ARGUMENT_TENSOR,  // the address of a tensor's element [0, 0, ...]
@@ -54,10 +61,17 @@ typedef struct hone_argument {
 } hone_argument;
 
 // HONE_UNSUPPORTED with what is out of range; HONE_INVALID_ARGUMENT for an expression that is none.
-hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *plan, hone_launch *out, hone_error *err);
+hone_status hone_launch_read(
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    const hone_launch_rules *rules,
+    hone_launch *out,
+    hone_error *err);
+//   rules  NULL: the platform has no launches of its own
 hone_status hone_launch_arguments(
     const hone_allocator *allocator,
     const hone_plan *plan,
+    const hone_launch_rules *rules,
     hone_argument out[HONE_MAX_ARGUMENTS],
     uint32_t *out_count,
     hone_error *err);

@@ -1,5 +1,5 @@
 // The list of arguments of a kernel's code: "x, y, i32(n), f32(eps)".
-#include "platforms/launch_reader.h"
+#include "platforms/shared/launch_reader.h"
 
 #include "base/error.h"
 #include "call/call.h"
@@ -218,6 +218,7 @@ hone_status hone_launch_list(
 hone_status hone_launch_arguments(
     const hone_allocator *allocator,
     const hone_plan *plan,
+    const hone_launch_rules *rules,
     hone_argument out[HONE_MAX_ARGUMENTS],
     uint32_t *out_count,
     hone_error *err)
@@ -225,6 +226,7 @@ hone_status hone_launch_arguments(
     hone_launch_reader r;
     *out_count = 0;
     hone_status status = hone_launch_open(&r, allocator, plan, err);
+    r.has_local = rules != NULL && rules->has_local;
     if (status == HONE_OK) status = hone_launch_list(&r, hone_code_of_plan(plan)->arguments, out, out_count, err);
     hone_launch_close(&r);
     return status;

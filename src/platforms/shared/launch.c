@@ -1,4 +1,4 @@
-#include "platforms/launch_reader.h"
+#include "platforms/shared/launch_reader.h"
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -15,7 +15,6 @@ hone_status hone_launch_open(
 {
     memset(r, 0, sizeof *r);
     r->arena.allocator = *allocator;
-    r->has_local = plan->kernel->platform == HONE_OPENCL;
     hone_status status = hone_space_parse(*allocator, plan->kernel->space, &r->space, err);
     const hone_code *code = hone_code_of_plan(plan);
     r->has_scratch = code != NULL && code->scratch != NULL;
@@ -37,7 +36,6 @@ void hone_launch_open_names(
 {
     memset(r, 0, sizeof *r);
     r->arena.allocator = *allocator;
-    r->has_local = kernel->platform == HONE_OPENCL;
     r->has_scratch = code->scratch != NULL;
     r->scope = (hone_term_scope){.space = kernel->space, .signature = signature};
 }
@@ -116,14 +114,6 @@ hone_status hone_launch_extent(
     return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "at most three numbers", err) : status;
 }
 
-const hone_kernel_limits *hone_launch_limits(hone_platform platform)
-{
-    static const hone_kernel_limits of_cuda = {{INT32_MAX, 65535, 65535}, {1024, 1024, 64}, {16, 16, 16}, 1024};
-    static const hone_kernel_limits of_opencl = {
-        {INT32_MAX, INT32_MAX, INT32_MAX}, {65536, 65536, 65536}, {1, 1, 1}, 65536};
-    return platform == HONE_OPENCL ? &of_opencl : &of_cuda;
-}
-
 hone_status hone_launch_shared(hone_launch_reader *r, const char *text, uint32_t *out_bytes, hone_error *err)
 {
     if (text == NULL) return HONE_OK;
@@ -132,21 +122,25 @@ hone_status hone_launch_shared(hone_launch_reader *r, const char *text, uint32_t
     return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "the end", err) : status;
 }
 
-hone_status hone_launch_read(const hone_allocator *allocator, const hone_plan *plan, hone_launch *out, hone_error *err)
+hone_status hone_launch_read(
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    const hone_launch_rules *rules,
+    hone_launch *out,
+    hone_error *err)
 {
-    const hone_kernel_limits *most = hone_launch_limits(plan->kernel->platform);
     const hone_code *code = hone_code_of_plan(plan);
     hone_launch_reader r;
     memset(out, 0, sizeof *out);
     hone_status status = hone_launch_open(&r, allocator, plan, err);
-    if (status == HONE_OK) status = hone_launch_extent(&r, "grid", code->grid, most->grid, out->grid, err);
-    if (status == HONE_OK) status = hone_launch_extent(&r, "block", code->block, most->block, out->block, err);
-    if (status == HONE_OK) status = hone_launch_extent(&r, "cluster", code->cluster, most->cluster, out->cluster, err);
+    if (status == HONE_OK) status = hone_launch_extent(&r, "grid", code->grid, rules->grid, out->grid, err);
+    if (status == HONE_OK) status = hone_launch_extent(&r, "block", code->block, rules->block, out->block, err);
+    if (status == HONE_OK) status = hone_launch_extent(&r, "cluster", code->cluster, rules->cluster, out->cluster, err);
     if (status == HONE_OK) status = hone_launch_shared(&r, code->shared, &out->shared_bytes, err);
-    if (status == HONE_OK && (uint64_t)out->block[0] * out->block[1] * out->block[2] > most->threads)
+    if (status == HONE_OK && (uint64_t)out->block[0] * out->block[1] * out->block[2] > rules->threads)
         status = hone_fail(
             err, HONE_UNSUPPORTED, where, "block is %u x %u x %u threads, and may have %u", (unsigned)out->block[0],
-            (unsigned)out->block[1], (unsigned)out->block[2], (unsigned)most->threads);
+            (unsigned)out->block[1], (unsigned)out->block[2], (unsigned)rules->threads);
     out->flags = code->flags;
     hone_launch_close(&r);
     return status;
