@@ -1,4 +1,4 @@
-// hone bench: every kernel of a call side by side, interleaved, in this process: its space's default, its
+// hone bench without --choice: every kernel of a call side by side, interleaved, in this process: its space's default, its
 // heuristic, its best stored config, and what hone chose.
 #include "cli.h"
 
@@ -253,6 +253,7 @@ static int bench_call(hone_cli *cli, const char *text, json_t *all)
 
 int cli_bench(hone_cli *cli)
 {
+    if (cli->options.choices.count > 0) return cli_choices(cli);
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
     json_t *all = json_array();

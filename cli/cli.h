@@ -24,7 +24,7 @@ typedef struct cli_options {
     const char *store, *platform, *kernel, *spec, *format, *device, *lock, *report, *at, *rank, *neighbours, *t4;
     double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
-    cli_names warm, packs;
+    cli_names warm, packs, choices;
     int64_t evals, patience, seed, sample, calls;
 } cli_options;
 
@@ -180,6 +180,7 @@ int cli_audit(hone_cli *cli); // hone tune --audit
 int cli_offline(hone_cli *cli);
 int cli_run(hone_cli *cli);
 int cli_bench(hone_cli *cli);
+int cli_choices(hone_cli *cli); // hone bench CALL --choice
 int cli_explain(hone_cli *cli);
 int cli_key(hone_cli *cli);
 int cli_lock(hone_cli *cli);

@@ -58,8 +58,13 @@ const cli_command cli_commands[] = {
     {.name = "bench",
      .arguments = "CALL...",
      .summary = "every kernel side by side, interleaved: default, heuristic and chosen",
-     .options = "json store seed seconds wait pack",
-     .help = "Nothing is stored. Kernels run in this process.",
+     .options = "json store seed seconds wait pack choice",
+     .help = "Nothing is stored. Kernels run in this process.\n"
+             "--choice 'KERNEL CONFIG', twice or more, measures only these choices for one call: each verified first,\n"
+             "in a worker process, in turns of random order; samples that other work disturbed are taken again and do\n"
+             "not count. CONFIG is a JSON object or text as the tables show it; without it the kernel's default.\n"
+             "'stored' is what the store answers with, 'default' what runs without tuning. Exit 1 when a choice is\n"
+             "wrong, crashes or cannot run the call, or nothing is stored.",
      .least = 1,
      .run = cli_bench},
     {.name = "explain",
@@ -180,6 +185,7 @@ const cli_option cli_option_rows[] = {
     {"update", CLI_FLAG, AT(update), "", "with --audit: tune those that are past the threshold anew"},
     {"fresh", CLI_FLAG, AT(fresh), "", "measure again what the store has measured"},
     {"pack", CLI_LIST, AT(packs), " DIR", "also the kernels of this pack; may be given several times"},
+    {"choice", CLI_LIST, AT(choices), " CHOICE", "'KERNEL CONFIG', KERNEL, stored or default: only these"},
     {"racing", CLI_FLAG, AT(racing), "", "stop losers early, and pay run by run"},
     {"warm", CLI_LIST, AT(warm), " OTHER...", "begin with the best configs of other recorded spaces"},
     {"no-store", CLI_FLAG, AT(no_store), "", "store nothing"},

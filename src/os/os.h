@@ -151,6 +151,8 @@ void hone_os_cpu_read(hone_os_cpu *out);
 int hone_os_thread_count(void); // threads of this process now; 0 when not known
 // How many other threads of this process are running, or wait for a processor to run on. Some 10 us a thread.
 int hone_os_others_run(void);
+// Of a thread of this process by its number: 'R' runs or is ready, 'S' sleeps, ...; '?': not known. Some 5 us.
+char hone_os_thread_state(const char *thread);
 // Processor time that all other threads of this process have had, those that ended included; exact to some us.
 uint64_t hone_os_others_ns(void);
 

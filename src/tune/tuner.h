@@ -100,6 +100,19 @@ hone_status hone_audit_run(
 // Whether a choice is the wrong one by its regret, the share by which it is slower than the best: by more than a tie,
 // and for sure.
 bool hone_audit_is_flipped(const hone_interval *regret);
+// One of the choices that a comparison is asked for.
+typedef struct hone_choice {
+    const hone_kernel_ref *kernel;
+    hone_config config;
+} hone_choice;
+
+// Measures choices for a call against each other, and stores nothing: each is tried alone first, verified as in a
+// contest, then they take turns until the time is over. out[i] is of choices[i].
+//   count  2 to HONE_MOST_COMPARED
+// Returns: HONE_OK; HONE_UNSUPPORTED (a choice cannot run the call); HONE_KERNEL_FAILED (one is wrong, crashes or hangs;
+//          the message names it); HONE_INVALID_ARGUMENT (the space refuses a config); as hone_tune.
+hone_status hone_comparison_run(
+    const hone_contest_request *request, const hone_choice *choices, size_t count, hone_compared *out, hone_error *err);
 // Whether made-up data for a call goes into the device's memory. HONE_UNSUPPORTED with how much it takes.
 hone_status hone_call_fits(const hone_call *call, const hone_device_info *device, hone_error *err);
 

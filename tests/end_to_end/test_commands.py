@@ -444,6 +444,53 @@ class LowerRuns(CommandTest):
         self.assertTrue(answer["verified"])
         self.assertLessEqual(answer["max_error"], answer["tolerance"])
 
+    def choose(self, *choices, call=NORM):
+        return ["bench", call, *(word for choice in choices for word in ("--choice", choice))]
+
+    def test_bench_holds_choices_against_each_other(self):
+        config = {"unroll": 2, "rows_per_task": 4, "store": "cached", "threads": 1}
+        given = [f"portable {json.dumps(config)}", "portable", "portable unroll=1 rows_per_task=4 store=cached threads=1"]
+        document = self.hone(*self.choose(*given), "--seconds", "0.5", "--json").json
+        self.assertEqual(document["call"], NORM)
+        choices = document["choices"]
+        self.assertEqual([row["kernel"] for row in choices], ["portable"] * 3)
+        self.assertEqual([choices[0]["config"], choices[2]["config"]], [config, dict(config, unroll=1)])
+        for row in choices:
+            self.has_fields(row, {"time_ns": float, "ratio": float, "low": float, "high": float, "samples": int,
+                                  "disturbed": int})
+            self.assertGreaterEqual(row["samples"], 5)
+            self.assertLessEqual(row["low"], row["ratio"])
+            self.assertLessEqual(row["ratio"], row["high"])
+        fastest = min(choices, key=lambda row: row["time_ns"])
+        self.assertEqual([fastest["ratio"], fastest["low"], fastest["high"]], [1, 1, 1])
+        for row in choices:
+            self.assertAlmostEqual(row["ratio"], row["time_ns"] / fastest["time_ns"], places=6)
+        self.assertEqual(self.stat()["measurements"], 0)
+
+    def test_bench_takes_the_stored_choice_and_the_default(self):
+        self.refused(*self.choose("stored", "portable"), code=NO, says=["--choice 'stored'", "hone tune"])
+        stored = self.hone("tune", NORM, "--kernel", "portable", *QUICK, "--json").json["entries"][0]
+        rows = self.hone(*self.choose("stored", "default"), "--seconds", "0.2", "--json").json["choices"]
+        self.assertEqual((rows[0]["kernel"], rows[0]["config"]), (stored["kernel"], stored["config"]))
+        self.assertNotEqual((rows[1]["kernel"], rows[1]["config"]), (stored["kernel"], stored["config"]))
+        self.assertRegex(self.hone(*self.choose("stored", "default"), "--seconds", "0.2").out,
+                         r"(?s)over fastest.*\n   portable .* 1\.\d+x")
+
+    def test_bench_says_what_is_wrong_with_a_choice(self):
+        for choices, code, says in (
+            (["portable"], USAGE, "1 --choice, expected 2 to 16"),
+            (["portable"] * 17, USAGE, "17 --choice, expected 2 to 16"),
+            (["portable", "portable"], USAGE, "choices 1 and 2 are the same"),
+            (["portable", "nobody"], USAGE, ["unknown kernel 'nobody' of rms_norm", "portable"]),
+            (["portable", "portable unroll=3"], USAGE, "--choice 'portable unroll=3'"),
+            (["portable", 'portable {"unroll":'], USAGE, "--choice 'portable {"),
+            (["portable", "portable sides=2"], USAGE, "no parameter 'sides'"),
+            (["portable", "reference"], NO, "is the reference"),
+        ):
+            with self.subTest(choices=choices):
+                self.refused(*self.choose(*choices), code=code, says=says)
+        self.refused("bench", NORM, PRODUCT, "--choice", "portable", "--choice", "default", says="expected one call")
+
     def test_bench_sets_kernels_side_by_side(self):
         calls = self.hone("bench", NORM, PRODUCT, "--seconds", "0.3", "--json").json["calls"]
         self.assertEqual([row["call"] for row in calls], [NORM, PRODUCT])

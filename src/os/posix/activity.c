@@ -1,4 +1,5 @@
 #include "os/limits.h"
+#include "os/os.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -6,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// The state of a thread by its line in /proc, "12 (a name) R 1 ...": the name may hold anything. '?': not known.
-static char state_of(const char *thread)
+// Of its line in /proc, "12 (a name) R 1 ...": the name may hold anything.
+char hone_os_thread_state(const char *thread)
 {
     char path[64], line[HONE_OS_TEXT_SIZE];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", thread);
@@ -24,7 +25,7 @@ int hone_os_others_run(void)
     const struct dirent *entry;
     while ((entry = readdir(threads)) != NULL)
         if (entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != gettid())
-            count += state_of(entry->d_name) == 'R';
+            count += hone_os_thread_state(entry->d_name) == 'R';
     closedir(threads);
     return count;
 }

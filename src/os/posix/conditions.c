@@ -98,6 +98,12 @@ static void read_ticks(const char *root, hone_os_conditions *out)
     out->stolen_ticks = stolen;
 }
 
+void hone_os_conditions_read_stolen(const char *root, hone_os_conditions *out)
+{
+    memset(out, 0, sizeof *out);
+    read_ticks(root, out);
+}
+
 void hone_os_conditions_read(const char *root, hone_os_conditions *out)
 {
     memset(out, 0, sizeof *out);

@@ -23,6 +23,16 @@ hone_status hone_runtime_tune(
     hone_result *result,
     hone_outlook *outlook,
     hone_error *err);
+// Measures choices for a call against each other (hone_comparison_run): 2 to HONE_MOST_COMPARED, no two the same. What
+// of the options chooses kernels or stores is not heeded.
+hone_status hone_runtime_compare(
+    const hone_op *op,
+    const hone_call *call,
+    const hone_choice *choices,
+    size_t count,
+    const hone_tune_options *options,
+    hone_compared *out,
+    hone_error *err);
 // The same unless a verified decision is there already: then only the result gets it. Buckets are tuned in place of
 // the calls that fall into them.
 hone_status hone_runtime_tune_missing(

@@ -306,6 +306,7 @@ static void put_block(hone_trials *trials, const hone_block *block)
     hone_wire_put_u32(message, block->rounds);
     hone_wire_put_u64(message, block->seed);
     hone_wire_put_f64(message, block->seconds);
+    hone_wire_put_u32(message, block->retakes);
 }
 
 static hone_status run_rounds_here(
@@ -386,7 +387,7 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
 hone_status hone_trials_run_rounds(
     hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err)
 {
-    hone_assert(block->count > 0 && block->count <= HONE_MAX_FINALISTS && block->rounds <= HONE_MAX_ROUNDS);
+    hone_assert(block->count > 0 && block->count <= HONE_MAX_TOGETHER && block->rounds <= HONE_MAX_ROUNDS);
     memset(out, 0, sizeof *out);
     return trials->measurer->run_rounds(trials, block, out, err);
 }

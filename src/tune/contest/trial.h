@@ -38,11 +38,12 @@ typedef struct hone_try {
 
 // Finalists that are measured in rounds.
 typedef struct hone_block {
-    const hone_kernel_ref *kernels[HONE_MAX_FINALISTS];
-    const hone_candidate *finalists[HONE_MAX_FINALISTS];
+    const hone_kernel_ref *kernels[HONE_MAX_TOGETHER];
+    const hone_candidate *finalists[HONE_MAX_TOGETHER];
     uint32_t count, rounds;
     uint64_t seed;
-    double seconds; // it stops early after these
+    double seconds;   // it stops early after these
+    uint32_t retakes; // how often a disturbed sample may be taken again
 } hone_block;
 
 struct hone_measurer {

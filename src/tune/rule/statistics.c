@@ -48,6 +48,44 @@ double hone_center(double *samples, size_t count)
     return inside > 0 ? sum / (double)inside : middle;
 }
 
+static double resampled_median(const double *samples, size_t count, uint64_t *seed)
+{
+    double copy[MAX_SAMPLES];
+    for (size_t i = 0; i < count; i++)
+        copy[i] = samples[hone_random_below(seed, (uint32_t)count)];
+    qsort(copy, count, sizeof copy[0], compare);
+    return middle_of(copy, count);
+}
+
+static double median_of(const double *samples, size_t count)
+{
+    double copy[MAX_SAMPLES];
+    memcpy(copy, samples, count * sizeof copy[0]);
+    qsort(copy, count, sizeof copy[0], compare);
+    return middle_of(copy, count);
+}
+
+// The middle 95 % of the resampled ratios (the bootstrap's percentile interval: Efron and Tibshirani, An Introduction
+// to the Bootstrap, 1993, chapter 13).
+static hone_interval interval_of(double middle, double *ratios)
+{
+    qsort(ratios, RESAMPLES, sizeof ratios[0], compare);
+    return (hone_interval){middle, ratios[RESAMPLES / 40], ratios[RESAMPLES - 1 - RESAMPLES / 40]};
+}
+
+hone_interval hone_median_ratio(const double *a, size_t a_count, const double *b, size_t b_count, uint64_t seed)
+{
+    double ratios[RESAMPLES];
+    if (a_count > MAX_SAMPLES) a_count = MAX_SAMPLES;
+    if (b_count > MAX_SAMPLES) b_count = MAX_SAMPLES;
+    for (size_t r = 0; r < RESAMPLES; r++) {
+        double below = resampled_median(a, a_count, &seed);
+        ratios[r] = below > 0 ? resampled_median(b, b_count, &seed) / below : 1;
+    }
+    double below = median_of(a, a_count);
+    return interval_of(below > 0 ? median_of(b, b_count) / below : 1, ratios);
+}
+
 static double center_of(const double *samples, const uint32_t *picked, size_t count)
 {
     double copy[MAX_SAMPLES];
@@ -69,14 +107,11 @@ hone_interval hone_ratio(const double *a, const double *b, size_t count, uint64_
     if (count > MAX_SAMPLES) count = MAX_SAMPLES;
     for (uint32_t i = 0; i < count; i++)
         picked[i] = i;
-    hone_interval interval = {.middle = ratio_of(a, b, picked, count)};
+    double middle = ratio_of(a, b, picked, count);
     for (size_t r = 0; r < RESAMPLES; r++) {
         for (size_t i = 0; i < count; i++)
             picked[i] = hone_random_below(&seed, (uint32_t)count);
         ratios[r] = ratio_of(a, b, picked, count);
     }
-    qsort(ratios, RESAMPLES, sizeof ratios[0], compare);
-    interval.low = ratios[RESAMPLES / 40];
-    interval.high = ratios[RESAMPLES - 1 - RESAMPLES / 40];
-    return interval;
+    return interval_of(middle, ratios);
 }

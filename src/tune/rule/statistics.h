@@ -21,5 +21,8 @@ double hone_center(double *samples, size_t count);
 // The ratio of the centers of b over a, with its 95 % interval from a bootstrap over rounds: sample i of both was taken
 // in the same round, so what disturbs a round disturbs both. count > 0, at most 256.
 hone_interval hone_ratio(const double *a, const double *b, size_t count, uint64_t seed);
+// The ratio of the medians of b over a, with its 95 % interval from a bootstrap of each: for samples that are not taken
+// in pairs. Counts > 0, at most 256.
+hone_interval hone_median_ratio(const double *a, size_t a_count, const double *b, size_t b_count, uint64_t seed);
 
 #endif

@@ -120,14 +120,18 @@ hone_failure hone_stopping_run(
 static hone_failure one_round(
     const hone_round_sampler *who, uint32_t count, uint64_t *random, hone_rounds_answer *out, hone_error *err)
 {
-    uint32_t order[HONE_MAX_FINALISTS];
+    uint32_t order[HONE_MAX_TOGETHER];
     hone_random_order(random, count, order);
     for (uint32_t i = 0; i < count; i++) {
-        hone_failure failure = who->sample(who->ctx, order[i], &out->samples[order[i]][out->rounds], err);
+        hone_sample sample = {0};
+        hone_failure failure = who->sample(who->ctx, order[i], &sample, err);
         if (failure != HONE_FAILURE_NONE) {
             out->failed = order[i];
             return failure;
         }
+        out->samples[order[i]][out->rounds] = sample.time_ns;
+        out->waited[order[i]][out->rounds] = sample.waited;
+        out->marks[order[i]][out->rounds] = (uint8_t)sample.marks;
     }
     out->rounds++;
     return HONE_FAILURE_NONE;

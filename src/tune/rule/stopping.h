@@ -51,7 +51,7 @@ hone_failure hone_stopping_run(
 // Who measures finalists in rounds: one sample of the finalist `index`.
 typedef struct hone_round_sampler {
     void *ctx;
-    hone_failure (*sample)(void *ctx, uint32_t index, double *out_ns, hone_error *err);
+    hone_failure (*sample)(void *ctx, uint32_t index, hone_sample *out, hone_error *err);
     uint64_t (*now_ns)(void *ctx);
 } hone_round_sampler;
 
@@ -59,8 +59,9 @@ typedef struct hone_round_sampler {
 typedef struct hone_rounds {
     uint32_t count; // finalists
     uint32_t rounds;
-    uint64_t seed;   // of the order in each round
-    double limit_ns; // after which no further round begins
+    uint64_t seed;    // of the order in each round
+    double limit_ns;  // after which no further round begins
+    uint32_t retakes; // how often a disturbed sample may be taken again
 } hone_rounds;
 
 // Rounds in random order.

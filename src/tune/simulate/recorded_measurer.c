@@ -144,21 +144,21 @@ static hone_status attempt(
 
 // Confirming ----------------------------------------------------------------------------------------------------------
 
-static hone_failure sample_in_round(void *ctx, uint32_t index, double *out_ns, hone_error *err)
+static hone_failure sample_in_round(void *ctx, uint32_t index, hone_sample *out, hone_error *err)
 {
     run *runs = ctx;
-    return take(&runs[index], out_ns, err);
+    return take(&runs[index], &out->time_ns, err);
 }
 
 static hone_status run_rounds(hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err)
 {
-    run runs[HONE_MAX_FINALISTS];
+    run runs[HONE_MAX_TOGETHER];
     hone_error why = {0};
     for (uint32_t i = 0; i < block->count; i++) {
         hone_status status = start(trials, &block->finalists[i]->config, &runs[i], err);
         if (status != HONE_OK) return status;
     }
-    const hone_rounds asked = {block->count, block->rounds, block->seed, block->seconds * 1e9};
+    const hone_rounds asked = {block->count, block->rounds, block->seed, block->seconds * 1e9, 0};
     const hone_round_sampler who = {runs, sample_in_round, run_now};
     out->failure = hone_rounds_run(&who, &asked, out, &why);
     if (out->failure != HONE_FAILURE_NONE) hone_words_copy(out->reason, sizeof out->reason, why.message);

@@ -104,6 +104,8 @@ void hone_message_put_rounds(hone_buffer *out, const hone_rounds_answer *answer)
     for (uint32_t i = 0; i < answer->count; i++) {
         hone_wire_put_f64(out, answer->max_error[i]);
         hone_wire_put(out, answer->samples[i], answer->rounds * sizeof(double));
+        hone_wire_put(out, answer->waited[i], answer->rounds * sizeof(double));
+        hone_wire_put(out, answer->marks[i], answer->rounds);
     }
 }
 
@@ -116,11 +118,13 @@ void hone_message_get_rounds(hone_wire_reader *reader, hone_rounds_answer *out)
     out->rounds = hone_wire_get_u32(reader);
     out->spoiled = hone_wire_get_u8(reader) != 0;
     get_words(reader, out->reason, sizeof out->reason);
-    if (out->count > HONE_MAX_FINALISTS || out->rounds > HONE_MAX_ROUNDS || out->failed > HONE_MAX_FINALISTS)
+    if (out->count > HONE_MAX_TOGETHER || out->rounds > HONE_MAX_ROUNDS || out->failed > HONE_MAX_TOGETHER)
         reader->failed = true;
     for (uint32_t i = 0; i < out->count && !reader->failed; i++) {
         out->max_error[i] = hone_wire_get_f64(reader);
         hone_wire_get(reader, out->samples[i], out->rounds * sizeof(double));
+        hone_wire_get(reader, out->waited[i], out->rounds * sizeof(double));
+        hone_wire_get(reader, out->marks[i], out->rounds);
     }
 }
 

@@ -14,6 +14,7 @@
 
 enum {
     HONE_MAX_FINALISTS = 8,
+    HONE_MAX_TOGETHER = 16, // that one ROUNDS measures
     HONE_MAX_ROUNDS = 64,
     HONE_KEPT_SAMPLES = 15,
     HONE_REASON_SIZE = 256,
@@ -58,6 +59,13 @@ typedef struct hone_trial {
     char reason[HONE_REASON_SIZE];
 } hone_trial;
 
+// One sample in a round.
+typedef struct hone_sample {
+    double time_ns; // of one run
+    double waited;  // for a processor, by all its threads together, over what the sample took; 0 where it is not known
+    unsigned marks; // what disturbed it (hone_os_disturber); 0: nothing did
+} hone_sample;
+
 // What an answer to ROUNDS says.
 typedef struct hone_rounds_answer {
     hone_failure failure; // of finalist `failed`; then there are no samples
@@ -65,8 +73,10 @@ typedef struct hone_rounds_answer {
     bool retired;
     uint32_t count, rounds;
     bool spoiled; // as a trial's
-    double max_error[HONE_MAX_FINALISTS];
-    double samples[HONE_MAX_FINALISTS][HONE_MAX_ROUNDS];
+    double max_error[HONE_MAX_TOGETHER];
+    double samples[HONE_MAX_TOGETHER][HONE_MAX_ROUNDS];
+    double waited[HONE_MAX_TOGETHER][HONE_MAX_ROUNDS]; // as hone_sample's
+    uint8_t marks[HONE_MAX_TOGETHER][HONE_MAX_ROUNDS];
     char reason[HONE_REASON_SIZE];
 } hone_rounds_answer;
 

@@ -74,16 +74,23 @@ hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping
     return failure;
 }
 
-static hone_failure sample_in_round(void *ctx, uint32_t index, double *out_ns, hone_error *err)
+typedef struct interleaved {
+    hone_runner *const *runners;
+    uint32_t retakes;
+} interleaved;
+
+static hone_failure sample_in_round(void *ctx, uint32_t index, hone_sample *out, hone_error *err)
 {
-    hone_runner *const *runners = ctx;
-    hone_failure failure = hone_runner_sample_in_round(runners[index], out_ns, err);
-    return failure == HONE_FAILURE_NONE ? hone_side_effects_compare(&runners[index]->session->effects, err) : failure;
+    const interleaved *all = ctx;
+    hone_runner *runner = all->runners[index];
+    hone_failure failure = hone_runner_sample_in_round(runner, all->retakes, out, err);
+    return failure == HONE_FAILURE_NONE ? hone_side_effects_compare(&runner->session->effects, err) : failure;
 }
 
 hone_failure hone_measure_rounds(
     hone_runner *const *runners, const hone_rounds *asked, hone_rounds_answer *out, hone_error *err)
 {
-    const hone_round_sampler who = {(void *)(uintptr_t)runners, sample_in_round, now_ns};
+    interleaved all = {runners, asked->retakes};
+    const hone_round_sampler who = {&all, sample_in_round, now_ns};
     return hone_rounds_run(&who, asked, out, err);
 }

@@ -1,9 +1,10 @@
 // How long a candidate's runs take: samples by the host's or the device's clock, warm or after a flood of the caches.
 #include "tune/worker/session.h"
 
-#include "tune/rule/statistics.h"
+#include "os/waits.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { MAX_BATCH = 1 << 20 };
 
@@ -108,23 +109,77 @@ static void settle(hone_session *session)
     }
 }
 
-hone_failure hone_runner_sample_in_round(hone_runner *runner, double *out_ns, hone_error *err)
+// One sample between two looks at what the threads of this process waited for. A device's clock does not see that.
+static hone_failure sample_marked(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err)
+{
+    hone_os_waits_reading before, after;
+    if (runner->session->site.instance != NULL) {
+        *out = (hone_sample){0};
+        return hone_runner_sample(runner, &out->time_ns, err);
+    }
+    hone_os_waits_read(waits, &before);
+    hone_failure failure = hone_runner_sample(runner, &out->time_ns, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    hone_os_waits_read_after(waits, &after);
+    double spent_ns = out->time_ns * runner->batch, waited_ns;
+    out->marks = hone_os_waits_between(&before, &after, spent_ns, &waited_ns);
+    out->waited = spent_ns > 0 ? waited_ns / spent_ns : 0;
+    return HONE_FAILURE_NONE;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = ((const hone_sample *)a)->time_ns, y = ((const hone_sample *)b)->time_ns;
+    return (x > y) - (x < y);
+}
+
+// Of a short run the middle one of three samples, with its own marks: what disturbs a sample makes it longer, so that
+// one disturbed sample of the three is not the middle one.
+static hone_failure sample_warm(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
     enum { SAMPLES = 3 };
-    double samples[SAMPLES], spent = 0;
-    settle(runner->session);
-    hone_failure failure = hone_runner_sample(runner, &samples[0], err);
-    if (failure != HONE_FAILURE_NONE || samples[0] > short_run_ns) {
-        *out_ns = samples[0];
-        return failure;
-    }
+    hone_sample samples[SAMPLES];
+    double spent = 0, unused_ns;
+    hone_failure failure = sample_marked(runner, waits, out, err);
+    if (failure != HONE_FAILURE_NONE || out->time_ns > short_run_ns) return failure;
     while (failure == HONE_FAILURE_NONE && spent < warm_again_ns) {
-        failure = hone_runner_sample(runner, &samples[0], err);
-        spent += fmax(samples[0] * runner->batch, 1000); // a clock that stands still ends too
+        failure = hone_runner_sample(runner, &unused_ns, err);
+        spent += fmax(unused_ns * runner->batch, 1000); // a clock that stands still ends too
     }
     for (int i = 0; i < SAMPLES && failure == HONE_FAILURE_NONE; i++)
-        failure = hone_runner_sample(runner, &samples[i], err);
-    if (failure == HONE_FAILURE_NONE) *out_ns = hone_median(samples, SAMPLES).middle;
+        failure = sample_marked(runner, waits, &samples[i], err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    qsort(samples, SAMPLES, sizeof samples[0], by_time);
+    *out = samples[SAMPLES / 2];
+    return HONE_FAILURE_NONE;
+}
+
+// The host's steal is counted in ticks of 10 ms: it is read around all that belongs to the sample.
+static hone_failure sample_once(hone_runner *runner, hone_sample *out, hone_error *err)
+{
+    hone_os_waits waits;
+    settle(runner->session);
+    hone_os_waits_begin(&waits);
+    hone_failure failure = sample_warm(runner, &waits, out, err);
+    unsigned stolen = hone_os_waits_end(&waits);
+    if (failure == HONE_FAILURE_NONE && runner->session->site.instance == NULL) out->marks |= stolen;
+    return failure;
+}
+
+static bool is_less_disturbed(const hone_sample *a, const hone_sample *b)
+{
+    if ((a->marks == 0) != (b->marks == 0)) return a->marks == 0;
+    return a->waited < b->waited;
+}
+
+hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err)
+{
+    hone_failure failure = sample_once(runner, out, err);
+    for (uint32_t i = 0; i < retakes && failure == HONE_FAILURE_NONE && out->marks != 0; i++) {
+        hone_sample again;
+        failure = sample_once(runner, &again, err);
+        if (failure == HONE_FAILURE_NONE && is_less_disturbed(&again, out)) *out = again;
+    }
     return failure;
 }
 

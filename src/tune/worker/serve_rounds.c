@@ -12,15 +12,15 @@ static const char where[] = "tune.worker";
 typedef struct finals {
     hone_session *session;
     hone_rounds asked;
-    hone_kernel kernels[HONE_MAX_FINALISTS];
-    hone_config configs[HONE_MAX_FINALISTS];
-    hone_runner runners[HONE_MAX_FINALISTS];
+    hone_kernel kernels[HONE_MAX_TOGETHER];
+    hone_config configs[HONE_MAX_TOGETHER];
+    hone_runner runners[HONE_MAX_TOGETHER];
 } finals;
 
 static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *err)
 {
     f->asked.count = hone_wire_get_u32(reader);
-    if (f->asked.count > HONE_MAX_FINALISTS) return hone_fail(err, HONE_IO, where, "too many finalists");
+    if (f->asked.count > HONE_MAX_TOGETHER) return hone_fail(err, HONE_IO, where, "too many finalists");
     for (uint32_t i = 0; i < f->asked.count; i++) {
         hone_status status = hone_message_get_kernel(reader, &f->session->how, &f->kernels[i], err);
         if (status != HONE_OK) return status;
@@ -29,6 +29,7 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
     f->asked.rounds = hone_wire_get_u32(reader);
     f->asked.seed = hone_wire_get_u64(reader);
     f->asked.limit_ns = hone_wire_get_f64(reader) * 1e9;
+    f->asked.retakes = hone_wire_get_u32(reader);
     hone_status status = hone_wire_check(reader, err);
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
@@ -76,7 +77,7 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
 // Verified before and after: what was right in its first run may be wrong in its thousandth.
 static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *err)
 {
-    hone_runner *runners[HONE_MAX_FINALISTS];
+    hone_runner *runners[HONE_MAX_TOGETHER];
     hone_side_effects_begin(&f->session->effects);
     for (uint32_t i = 0; i < f->asked.count; i++)
         runners[i] = &f->runners[i];

@@ -106,8 +106,9 @@ hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_er
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
 // One sample: nanoseconds a run.
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err);
-// A sample after other candidates ran: their threads have come to rest, and this one is warm again.
-hone_failure hone_runner_sample_in_round(hone_runner *runner, double *out_ns, hone_error *err);
+// A sample after other candidates ran: their threads have come to rest, and this one is warm again. Says what disturbed
+// it; one that was is taken again up to `retakes` times, and the least disturbed one stands.
+hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
 // Nothing was written that must not be, in any of the sets.
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 

@@ -43,6 +43,24 @@ static void the_interval_of_a_median_holds_it_and_narrows(void **state)
     assert_true(wide.low == 1 && wide.high == 5);
 }
 
+static void a_ratio_of_medians_needs_no_pairs_and_heeds_no_outlier(void **state)
+{
+    (void)state;
+    double a[40], b[25];
+    uint64_t random = 5;
+    for (int i = 0; i < 40; i++)
+        a[i] = 100 + (double)(hone_random_next(&random) % 100) / 50;
+    for (int i = 0; i < 25; i++)
+        b[i] = 110 + (double)(hone_random_next(&random) % 100) / 50;
+    b[3] = b[17] = 5000;
+    hone_interval ratio = hone_median_ratio(a, 40, b, 25, 1), same = hone_median_ratio(a, 20, a + 20, 20, 1);
+    assert_true(ratio.middle > 1.09 && ratio.middle < 1.11);
+    assert_true(ratio.low > 1.08 && ratio.low <= ratio.middle && ratio.high >= ratio.middle && ratio.high < 1.12);
+    assert_true(same.low < 1.005 && same.high > 0.995);
+    hone_interval again = hone_median_ratio(a, 40, b, 25, 1);
+    assert_true(again.low == ratio.low && again.high == ratio.high);
+}
+
 static void a_clear_ratio_excludes_one_and_an_unclear_one_does_not(void **state)
 {
     (void)state;
@@ -81,6 +99,7 @@ int main(void)
         cmocka_unit_test(medians_of_odd_and_even_counts),
         cmocka_unit_test(a_center_is_the_mean_without_what_was_disturbed),
         cmocka_unit_test(the_interval_of_a_median_holds_it_and_narrows),
+        cmocka_unit_test(a_ratio_of_medians_needs_no_pairs_and_heeds_no_outlier),
         cmocka_unit_test(a_clear_ratio_excludes_one_and_an_unclear_one_does_not),
         cmocka_unit_test(random_orders_are_permutations),
     };

@@ -46,12 +46,12 @@ static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone
     return HONE_FAILURE_NONE;
 }
 
-static hone_failure turn(void *ctx, uint32_t index, double *out_ns, hone_error *err)
+static hone_failure turn(void *ctx, uint32_t index, hone_sample *out, hone_error *err)
 {
     script *s = ctx;
     (void)err;
     if (s->fails_at > 0 && s->taken + 1 == s->fails_at) return HONE_FAILURE_WRONG;
-    *out_ns = take_next(s) * (index + 1);
+    *out = (hone_sample){take_next(s) * (index + 1), 0.5, index};
     return HONE_FAILURE_NONE;
 }
 
@@ -201,12 +201,15 @@ static void rounds_give_everybody_one_sample_each_in_random_order(void **state)
     const hone_round_sampler who = {&s, turn, now_ns};
     hone_rounds_answer out = {0};
     hone_error err = {0};
-    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){3, 8, 7, 1e12}, &out, &err), HONE_FAILURE_NONE);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){3, 8, 7, 1e12, 0}, &out, &err), HONE_FAILURE_NONE);
     assert_int_equal(out.rounds, 8);
     assert_int_equal(s.taken, 24);
     for (uint32_t i = 0; i < 3; i++)
-        for (uint32_t r = 0; r < 8; r++)
+        for (uint32_t r = 0; r < 8; r++) {
             assert_true(out.samples[i][r] == (i + 1) * ms);
+            assert_true(out.waited[i][r] == 0.5);
+            assert_int_equal(out.marks[i][r], i);
+        }
 }
 
 static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **state)
@@ -217,10 +220,10 @@ static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **s
     const hone_round_sampler who = {&s, turn, now_ns};
     hone_rounds_answer out = {0};
     hone_error err = {0};
-    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1 * ms}, &out, &err), HONE_FAILURE_NONE);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1 * ms, 0}, &out, &err), HONE_FAILURE_NONE);
     assert_int_equal(out.rounds, 3);
     s = (script){.samples = times, .count = 1, .fails_at = 1};
-    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1e12}, &out, &err), HONE_FAILURE_WRONG);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1e12, 0}, &out, &err), HONE_FAILURE_WRONG);
     assert_in_range(out.failed, 0, 1);
     assert_int_equal(out.rounds, 0);
 }

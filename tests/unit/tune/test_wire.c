@@ -46,6 +46,8 @@ static void messages_cut_anywhere_fail_without_harm(void **state)
     hone_rounds_answer *rounds_answer = test_calloc(1, sizeof *rounds_answer);
     rounds_answer->count = 3;
     rounds_answer->rounds = 5;
+    rounds_answer->marks[2][4] = 1;
+    rounds_answer->waited[1][0] = 0.5;
     strcpy(rounds_answer->reason, "none");
     hone_message_put_rounds(&out, rounds_answer);
     for (size_t size = 0; size <= out.size; size++) {
@@ -54,6 +56,10 @@ static void messages_cut_anywhere_fail_without_harm(void **state)
         hone_rounds_answer *read = test_calloc(1, sizeof *read);
         hone_message_get_rounds(&reader, read);
         assert_int_equal(reader.failed, size < out.size);
+        if (!reader.failed) {
+            assert_int_equal(read->marks[2][4], 1);
+            assert_true(read->waited[1][0] == 0.5);
+        }
         test_free(read);
         hone_arena_destroy(&arena);
     }

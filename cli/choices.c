@@ -1,0 +1,224 @@
+// hone bench CALL --choice ...: the choices that are named, against each other.
+#include "cli.h"
+
+#include "runtime/api/api.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct duel {
+    hone_cli *cli;
+    const hone_op *op;
+    const hone_call *call;
+    hone_request request;
+    hone_choice choices[HONE_MOST_COMPARED];
+    hone_compared results[HONE_MOST_COMPARED];
+    size_t count;
+} duel;
+
+static int refuse(const char *text, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int refuse(const char *text, int code, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "hone: --choice '%s': ", text);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return code;
+}
+
+// Reading -------------------------------------------------------------------------------------------------------------
+
+// What one link of the chain answers the call with.
+static int take_answer(duel *d, const char *text, hone_source link, const char *else_say)
+{
+    hone_decision decision = {0};
+    hone_error why = {0};
+    hone_choice *choice = &d->choices[d->count];
+    hone_status status = hone_runtime_links.find[link](&d->request, &decision, &why);
+    if (status != HONE_OK && status != HONE_NOT_FOUND) return refuse(text, cli_exit_code(status), "%s", why.message);
+    if (status == HONE_OK) choice->kernel = hone_decision_kernel(d->op->algorithm, &decision);
+    if (status != HONE_OK || choice->kernel == NULL)
+        return refuse(text, EXIT_NO, "%s: %s%s", hone_call_text(d->call), why.message, else_say);
+    choice->config = decision.config;
+    return EXIT_DONE;
+}
+
+static void list_names(const duel *d, hone_buffer *out)
+{
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = hone_registry_list(d->op->algorithm, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (kernels[i]->kernel.is_reference) continue;
+        hone_buffer_format(out, "%s%s", out->size > 0 ? ", " : "", kernels[i]->kernel.name);
+    }
+}
+
+static int fail_unknown(const duel *d, const char *text, int size)
+{
+    hone_buffer names;
+    hone_buffer_init(&names, hone_allocator_system());
+    list_names(d, &names);
+    int status = refuse(
+        text, EXIT_USAGE, "unknown kernel '%.*s' of %s; expected default, stored, or one of %s", size, text,
+        d->op->algorithm->name, hone_buffer_string(&names));
+    hone_buffer_deinit(&names);
+    return status;
+}
+
+// The kernel of this name that can run the call; else any of this name, with the reason in why.
+static const hone_kernel_ref *find_kernel(const duel *d, const char *name, size_t size, hone_error *why)
+{
+    size_t count = 0;
+    const hone_kernel_ref *found = NULL;
+    const hone_kernel_ref *const *kernels = hone_registry_list(d->op->algorithm, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *its = kernels[i]->kernel.name;
+        if (strlen(its) != size || memcmp(its, name, size) != 0) continue;
+        found = kernels[i];
+        if (hone_kernel_eligible(found, d->call, d->request.device, why) == HONE_OK) {
+            why->message[0] = '\0';
+            return found;
+        }
+    }
+    return found;
+}
+
+static hone_status read_config(
+    const duel *d, const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *err)
+{
+    if (text[0] == '\0') return hone_kernel_default_config(kernel, d->call, d->request.device, out, err);
+    if (text[0] == '{') return hone_config_from_json(kernel->space, text, strlen(text), out, err);
+    return hone_config_from_text(kernel->space, text, out, err);
+}
+
+static hone_status check_config(const duel *d, const hone_choice *choice, hone_error *err)
+{
+    hone_bound_space *space = NULL;
+    hone_status status = hone_space_bind(choice->kernel->space, d->call, d->request.device, &space, err);
+    if (status == HONE_OK) status = hone_bound_space_check(space, &choice->config, err);
+    hone_bound_space_release(&space);
+    return status;
+}
+
+static int take_named(duel *d, const char *text)
+{
+    hone_error why = {0};
+    hone_choice *choice = &d->choices[d->count];
+    size_t name = strcspn(text, " \t\n{");
+    const char *config = text + name;
+    while (isspace((unsigned char)*config))
+        config++;
+    choice->kernel = find_kernel(d, text, name, &why);
+    if (choice->kernel == NULL) return fail_unknown(d, text, (int)name);
+    if (choice->kernel->kernel.is_reference)
+        return refuse(text, EXIT_NO, "is the reference, which is never timed beside others");
+    if (why.message[0] != '\0')
+        return refuse(text, EXIT_NO, "the kernel cannot run %s: %s", hone_call_text(d->call), why.message);
+    hone_status status = read_config(d, choice->kernel, config, &choice->config, &why);
+    if (status == HONE_OK) status = check_config(d, choice, &why);
+    return status == HONE_OK ? EXIT_DONE : refuse(text, EXIT_USAGE, "%s", why.message);
+}
+
+static int take(duel *d, const char *text)
+{
+    int status;
+    if (strcmp(text, "stored") == 0)
+        status = take_answer(d, text, HONE_SOURCE_STORE, "; hone tune stores a choice");
+    else if (strcmp(text, "default") == 0)
+        status = take_answer(d, text, HONE_SOURCE_HEURISTIC, "");
+    else
+        status = take_named(d, text);
+    if (status == EXIT_DONE) d->count++;
+    return status;
+}
+
+// Results -------------------------------------------------------------------------------------------------------------
+
+static void print_document(const duel *d)
+{
+    json_t *choices = json_array();
+    for (size_t i = 0; i < d->count; i++) {
+        const hone_compared *one = &d->results[i];
+        json_array_append_new(
+            choices, json_pack(
+                         "{s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "kernel", one->kernel, "config",
+                         json_loads(one->config, 0, NULL), "time_ns", one->time_ns, "ratio", one->ratio, "low",
+                         one->low, "high", one->high, "low_ns", one->low_ns, "high_ns", one->high_ns, "samples",
+                         (int)one->samples, "disturbed", (int)one->disturbed));
+    }
+    cli_print_json(json_pack("{s:s, s:o}", "call", hone_call_text(d->call), "choices", choices));
+}
+
+static void print_table(const duel *d)
+{
+    printf("%s\n", hone_call_text(d->call));
+    cli_table *table = cli_table_new(8);
+    cli_table_row(table, " ", "kernel", "time", "over fastest", "95 %", "samples", "disturbed", "config");
+    for (size_t i = 0; i < d->count; i++) {
+        const hone_compared *one = &d->results[i];
+        char time[32], ratio[32], interval[64], samples[16], disturbed[16], config[256];
+        snprintf(ratio, sizeof ratio, "%.3fx", one->ratio);
+        snprintf(interval, sizeof interval, "%.3f to %.3f", one->low, one->high);
+        snprintf(samples, sizeof samples, "%u", one->samples);
+        snprintf(disturbed, sizeof disturbed, "%u", one->disturbed);
+        hone_config_text(d->choices[i].kernel->space, &d->choices[i].config, config, sizeof config);
+        cli_table_row(
+            table, " ", one->kernel, cli_time_text(one->time_ns, time), ratio, interval, samples, disturbed, config);
+    }
+    cli_table_print(table);
+}
+
+// A choice that is wrong, or does not run, is the answer no.
+static int fail_measured(const hone_error *err)
+{
+    int status = cli_fail(err);
+    return err->status == HONE_KERNEL_FAILED || err->status == HONE_UNSUPPORTED ? EXIT_NO : status;
+}
+
+static int hold(duel *d)
+{
+    hone_tune_options options;
+    hone_error err;
+    cli_tune_options(d->cli, &options);
+    hone_status status = hone_runtime_compare(d->op, d->call, d->choices, d->count, &options, d->results, &err);
+    cli_progress_end(d->cli);
+    if (status != HONE_OK) return fail_measured(&err);
+    if (d->cli->options.json)
+        print_document(d);
+    else
+        print_table(d);
+    return EXIT_DONE;
+}
+
+static int choose_and_hold(duel *d)
+{
+    const cli_names *given = &d->cli->options.choices;
+    hone_error err;
+    hone_status made = hone_request_init(&d->request, d->op, d->call, NULL, &err);
+    int status = made == HONE_OK ? EXIT_DONE : cli_fail(&err);
+    for (size_t i = 0; i < given->count && status == EXIT_DONE; i++)
+        status = take(d, given->items[i]);
+    if (status == EXIT_DONE) status = hold(d);
+    hone_request_deinit(&d->request);
+    return status;
+}
+
+int cli_choices(hone_cli *cli)
+{
+    duel d = {.cli = cli};
+    hone_call *call = NULL;
+    const size_t given = cli->options.choices.count;
+    if (cli->count != 1) return cli_usage("%zu calls, expected one call with --choice (hone help bench)", cli->count);
+    if (given < 2 || given > HONE_MOST_COMPARED)
+        return cli_usage("%zu --choice, expected 2 to %d (hone help bench)", given, HONE_MOST_COMPARED);
+    int status = cli_open(cli, HONE_POLICY_HEURISTIC);
+    if (status == EXIT_DONE) status = cli_parse_call(cli, cli->arguments[0], &d.op, &call);
+    d.call = call;
+    if (status == EXIT_DONE) status = choose_and_hold(&d);
+    hone_call_release(&call);
+    return status;
+}
