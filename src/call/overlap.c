@@ -4,7 +4,11 @@
 // Both views' bytes meet where sum(stride * i) over both, each i in its range, plus a byte within an element,
 // makes up the distance between them: a bounded sum of multiples, solved from the largest stride down. Strides of
 // real tensors nest, so that each step leaves one or two choices; a search that outgrows its budget says "they meet".
+// The question is NumPy's (numpy.shares_memory), which solves it as a bounded Diophantine equation; in general it
+// is NP-complete, hence the budget.
 #include "call/call.h"
+
+#include "base/assert.h"
 
 enum { MAX_TERMS = 2 * HONE_MAX_RANK, SEARCH_BUDGET = 4096 };
 
@@ -21,6 +25,7 @@ typedef struct search {
 
 static void add_term(search *s, int64_t stride, int64_t steps)
 {
+    hone_assert(stride >= 0 && steps > 0 && s->count < MAX_TERMS);
     if (stride == 0) return;
     int at = 0;
     while (at < s->count && s->terms[at].stride > stride)

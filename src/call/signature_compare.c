@@ -1,6 +1,11 @@
 // Do two signatures offer the same interface? Names of dims and type variables are the author's own business, so
-// both are numbered by their first use before types are compared.
+// both are numbered by their first use before types are compared: two types are then alike when their texts are. So one
+// pass over both signatures does what unification would (equality up to renaming of bound names: H. Barendregt, "The
+// Lambda Calculus", 1984, 2.1), and a report can show what was written. Numbers go on from parameter to parameter: a dim
+// that two parameters share is shared on the other side, too.
 #include "call/signature.h"
+
+#include "base/assert.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +82,7 @@ static void open_side(side *s, const hone_signature *signature, hone_allocator a
 
 static void append_number(hone_buffer *out, char letter, int16_t *number, int16_t *next)
 {
+    hone_assert(*next < INT16_MAX);
     if (*number == 0) *number = ++*next;
     hone_buffer_format(out, "%c%d", letter, *number);
 }

@@ -1,5 +1,13 @@
 // The canonical JSON of a call, over which its key is hashed: every parameter under its name in kwargs_spec, sorted,
 // defaults filled in, results left out. Strict: bind has refused by name whatever has no value of its own.
+//
+//     {"args_spec":[],"batch_axes":null,"kwargs_spec":{"NAME":VALUE,...},"method":null}
+//     VALUE of an array: {"align":8,"dtype":"float32","layout":[1,4096],"shape":[64,4096]}
+//     align and layout only where they are out of the ordinary
+//
+// The members and their order are ejkernel's, so that what both can say has one text; the key is the first 64 bits of its
+// SHA-256 in hex, as ejkernel's is.
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/number.h"
@@ -52,6 +60,7 @@ static void append_value(hone_buffer *out, const hone_value *value, hone_role ro
 
 void hone_append_argument(hone_buffer *out, const hone_call *call, size_t index)
 {
+    hone_assert(index < call->signature->count);
     const hone_value *value = &call->values[index];
     if (value->tag == HONE_VALUE_TENSOR)
         append_tensor(out, value->as.tensor, call->aligns[index]);

@@ -1,9 +1,19 @@
 // How often a program runs each of its bodies: trips of loops whose counter and bound are constants, and calls.
+//
+// A loop counts when its condition compares a state of the loop with a bound, and a trip adds a constant to that state:
+// `for i = init; i < bound; i += step`, as jax.lax.scan and fori_loop lower. The trips are then ceil((bound - init) / step),
+// plus what a closed comparison adds. What is not of this shape has an unknown count, never a guess.
+//
+// Bodies are walked callers first, in a topological order (A. Kahn, "Topological sorting of large networks", 1962): a body
+// runs as often as the sum of its callers' edges. -1 is unknown, and what hangs on it is unknown, too; so is what an
+// overflow would make. Linear in operations and edges.
+#include "base/assert.h"
 #include "base/number.h"
 #include "offline/graph.h"
 
 static uint32_t operand(const hone_graph *graph, uint32_t op, size_t index)
 {
+    hone_assert(op < graph->op_count);
     const hone_graph_op *o = &graph->ops[op];
     return index < o->operand_count ? graph->operands[o->first_operand + index] : HONE_GRAPH_NONE;
 }
@@ -224,6 +234,7 @@ static void spread_times(hone_graph *graph, order *o)
         if (o->waiting[i] == 0) o->queue[tail++] = i;
     }
     while (head < tail) {
+        hone_assert(tail <= graph->body_count); // each body waits once
         for (uint32_t e = o->first[o->queue[head++]]; e != HONE_GRAPH_NONE; e = o->next[e]) {
             uint32_t to = graph->edges[e].body;
             add_times(&graph->bodies[to], times_of_edge(graph, &graph->edges[e]));

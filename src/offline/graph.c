@@ -1,5 +1,7 @@
 #include "offline/graph.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 void hone_graph_init(hone_graph *graph, const hone_allocator *allocator)
@@ -61,6 +63,7 @@ static uint32_t add_value(hone_graph *graph, hone_graph_value value)
 uint32_t hone_graph_add_parameter(hone_graph *graph, uint32_t body, hone_view type)
 {
     if (body == HONE_GRAPH_NONE) return HONE_GRAPH_NONE;
+    hone_assert(body < graph->body_count);
     hone_graph_body *b = &graph->bodies[body];
     if (b->parameter_count == 0) b->first_parameter = (uint32_t)graph->value_count;
     if (b->first_parameter + b->parameter_count != graph->value_count) return HONE_GRAPH_NONE;
@@ -100,6 +103,7 @@ uint32_t hone_graph_add_op(hone_graph *graph, uint32_t body, hone_view opcode)
 
 hone_graph_detail *hone_graph_edit_detail(hone_graph *graph, uint32_t op)
 {
+    hone_assert(op < graph->op_count);
     uint32_t *detail = &graph->ops[op].detail;
     if (*detail != HONE_GRAPH_NONE) return &graph->details[*detail];
     *detail = take(graph, &graph->details, &graph->detail_count, &graph->detail_capacity, sizeof *graph->details);
@@ -111,6 +115,7 @@ hone_graph_detail *hone_graph_edit_detail(hone_graph *graph, uint32_t op)
 const hone_graph_detail *hone_graph_detail_of(const hone_graph *graph, uint32_t op)
 {
     static const hone_graph_detail none = {.number = -1};
+    hone_assert(op < graph->op_count);
     uint32_t detail = graph->ops[op].detail;
     return detail != HONE_GRAPH_NONE ? &graph->details[detail] : &none;
 }
@@ -120,6 +125,7 @@ void hone_graph_add_operand(hone_graph *graph, uint32_t value)
     uint32_t i =
         take(graph, &graph->operands, &graph->operand_count, &graph->operand_capacity, sizeof *graph->operands);
     if (i == HONE_GRAPH_NONE) return;
+    hone_assert(graph->op_count > 0); // an operand is of the operation that was added last
     graph->operands[i] = value;
     graph->ops[graph->op_count - 1].operand_count++;
 }
@@ -127,6 +133,7 @@ void hone_graph_add_operand(hone_graph *graph, uint32_t value)
 uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type)
 {
     if (op == HONE_GRAPH_NONE) return HONE_GRAPH_NONE;
+    hone_assert(op < graph->op_count);
     hone_graph_op *o = &graph->ops[op];
     if (o->value_count == 0) o->first_value = (uint32_t)graph->value_count;
     if (o->first_value + o->value_count != graph->value_count) return HONE_GRAPH_NONE;
@@ -139,6 +146,7 @@ uint32_t hone_graph_add_value(hone_graph *graph, uint32_t op, hone_view type)
 void hone_graph_add_edge(hone_graph *graph, uint32_t op, uint32_t body, hone_graph_role role)
 {
     if (op == HONE_GRAPH_NONE || body == HONE_GRAPH_NONE) return;
+    hone_assert(op < graph->op_count && body < graph->body_count);
     uint32_t i = take(graph, &graph->edges, &graph->edge_count, &graph->edge_capacity, sizeof *graph->edges);
     if (i != HONE_GRAPH_NONE) graph->edges[i] = (hone_graph_edge){op, body, role};
 }

@@ -1,5 +1,12 @@
+// Which arrays of a program are the arguments of a call: a search without a solver, for there are few of both.
+//
+// Operands of a call of a function are exact: the arguments in order, and those behind the required ones some subset of
+// the optional ones. Else the arrays that the operations under a label read are a set, and every assignment of them to the
+// required parameters is tried, count^parameters of them; those that use most arrays first, because a call uses what it
+// reads. The visitor judges. VISITS_MAX bounds it: eight arrays for four parameters are 4096 ways.
 #include "offline/operands.h"
 
+#include "base/assert.h"
 #include "base/number.h"
 #include "offline/cursor.h"
 
@@ -73,6 +80,7 @@ static bool same_array(const hone_array *a, const hone_array *b)
 
 static void remove_dim(hone_array *array, int32_t axis)
 {
+    hone_assert(axis < array->ndim);
     for (int32_t i = axis; i + 1 < array->ndim; i++)
         array->dims[i] = array->dims[i + 1];
     array->dims[--array->ndim] = 0;
@@ -152,6 +160,7 @@ static void set(search *s, size_t parameter, hone_array *array)
         s->values[parameter] = hone_of_none();
         return;
     }
+    hone_assert(parameter < s->count);
     s->tensors[parameter] =
         (hone_tensor){.device = {HONE_DEVICE_CPU, 0}, .ndim = array->ndim, .dtype = array->dtype, .shape = array->dims};
     s->values[parameter] = hone_of_tensor(&s->tensors[parameter]);

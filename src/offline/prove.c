@@ -1,7 +1,14 @@
+// A label's key is a hash of the call's text: arguments that hash to it are the call's, and no others need be believed.
+//
 // The search is over few choices: which array is which parameter, and for the scalars their defaults, the constants
-// that stand in the program, and what people usually say. What few people say more than a handful of at once.
+// that stand in the program, and what people usually say. What few people say more than a handful of at once: so settings
+// are tried by how many scalars are otherwise than their default, none, then one, two, three, over all ways to give the
+// arrays (iterative deepening: R. Korf, 1985). With some 20 scalars of 4 choices those are 1 + 80 + 3,000 + 73,000 texts a
+// way, of which the budget pays the first 8,000 or so: a proof of up to two deviations is found, one of three often. A
+// chance match is one in 2^64 a text.
 #include "offline/prove.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/number.h"
 #include "call/ejkernel.h"
@@ -234,6 +241,7 @@ static void choose(proof *p, const dimension *d, const choice *c)
 // deep.
 static bool try_deviations(proof *p, size_t first, int deviations)
 {
+    hone_assert(deviations >= 0 && deviations <= DEVIATIONS_MAX);
     if (deviations == 0) return try_values(p);
     for (size_t i = first; i < p->dimension_count; i++) {
         const dimension *d = &p->dimensions[i];
@@ -262,6 +270,7 @@ static bool binds(proof *p)
 // arrays that do not fit now will not fit with other numbers.
 static bool try_free(proof *p)
 {
+    hone_assert(p->free_count <= FREE_MAX);
     for (uint32_t mask = 0; mask < 1u << p->free_count && p->budget > 0; mask++) {
         for (size_t i = 0; i < p->free_count; i++)
             if (mask >> i & 1) choose(p, &p->dimensions[i], &p->choices[p->dimensions[i].first]);

@@ -1,9 +1,13 @@
 // Algorithms that are registered when somebody first asks for them, so that opening a runtime costs what it uses.
 //
 // The list of deferred ones only grows. A look-up first walks it, without a lock, for its name; the first to find one
-// registers it under the mutex while others that ask for the same name wait. From then on look-ups pass by.
+// registers it under the mutex while others that ask for the same name wait. From then on look-ups pass by. This is
+// double-checked locking with acquire and release (D. Schmidt and T. Harrison, 1996, as C11 allows it): `loaded` is set
+// last, so who reads it sees what was registered. An item stays in the list when it cannot be registered: short memory
+// may not last, so the next that asks tries again.
 #include "registry/tables.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -63,6 +67,7 @@ static bool is_wanted(const hone_deferred_kernel *item, const char *name)
 // Registering may ask for further names, its own among them: busy ones are passed by.
 static hone_status load_one(hone_registry *registry, hone_deferred_kernel *item, hone_error *err)
 {
+    hone_assert(hone_mutex_is_mine(&registry->mutex) && !item->busy);
     item->busy = true;
     hone_status status = hone_registry_put_algorithm(registry, item->algorithm, true, err);
     if (status == HONE_OK) status = hone_registry_put_kernels(registry, item->kernels, item->count, false, true, err);
@@ -74,6 +79,7 @@ static hone_status load_one(hone_registry *registry, hone_deferred_kernel *item,
 // One that cannot be registered keeps none of the others out; the first failure is the answer.
 hone_status hone_registry_load_held(hone_registry *registry, const char *name, hone_error *err)
 {
+    hone_assert(hone_mutex_is_mine(&registry->mutex));
     hone_status status = HONE_OK;
     for (hone_deferred_kernel *item = atomic_load_explicit(&registry->deferred, memory_order_acquire); item != NULL;
          item = item->next) {
@@ -86,6 +92,7 @@ hone_status hone_registry_load_held(hone_registry *registry, const char *name, h
 
 void hone_registry_set_late(hone_registry *registry, void (*load)(void *ctx), void *ctx)
 {
+    hone_assert(!registry->late_running);
     registry->late = load;
     registry->late_ctx = ctx;
     atomic_store_explicit(&registry->late_done, load == NULL, memory_order_release);

@@ -7,9 +7,17 @@
 //
 // Entering waits for nobody: readers are counted by epochs, of which the next begins only when nobody is left of the
 // one before. A kernel that was replaced in epoch e was seen last by a reader of e, so that e + 2 has none that sees
-// it.
+// it:
+//
+//     epoch      e - 1        e            e + 1        e + 2
+//     inside     e-2, e-1     e-1, e       e, e+1       e+1, e+2
+//                             replaced                  freed
+//
+// Three counters serve, for readers of two epochs are inside at most, and the next epoch's counter must be empty.
 // Source of the method: K. Fraser, "Practical lock-freedom", 2004, section 5.2.3.
 #include "registry/tables.h"
+
+#include "base/assert.h"
 
 enum { SAFE = 2 };
 
@@ -39,6 +47,7 @@ void hone_registry_keep(hone_registry *registry, hone_registry_batch *owned)
 // Under life.
 static void take_out(hone_registry_batch *gone)
 {
+    hone_assert(*gone->link == gone);
     *gone->link = gone->next;
     if (gone->next != NULL) gone->next->link = gone->link;
 }
@@ -46,6 +55,7 @@ static void take_out(hone_registry_batch *gone)
 // Under life. Readers are inside since this epoch or the one before: the next begins when none of the latter is left.
 static uint64_t advance(hone_registry *registry)
 {
+    hone_assert(hone_mutex_is_mine(&registry->life) && atomic_load(&registry->retired) != NULL);
     uint64_t now = atomic_load(&registry->epoch);
     while (atomic_load(&registry->retired)->retired + SAFE > now && atomic_load(&registry->readers[(now + 2) % 3]) == 0)
         atomic_store(&registry->epoch, ++now);
@@ -56,6 +66,7 @@ static uint64_t advance(hone_registry *registry)
 // list by next, to be destroyed once life is given back.
 static hone_registry_batch *collect(hone_registry *registry)
 {
+    hone_assert(hone_mutex_is_mine(&registry->life));
     hone_registry_batch *dead = NULL, *left = NULL, *one = atomic_load(&registry->retired);
     const uint64_t now = one != NULL ? advance(registry) : 0;
     for (hone_registry_batch *next; one != NULL; one = next) {
@@ -84,6 +95,7 @@ static void destroy_all(const hone_registry *registry, hone_registry_batch *dead
 void hone_registry_retire(hone_registry *registry, hone_registry_batch *gone)
 {
     hone_mutex_lock(&registry->life);
+    hone_assert(gone->registered == 0);
     gone->retired = atomic_load(&registry->epoch);
     gone->next_retired = atomic_load(&registry->retired);
     atomic_store(&registry->retired, gone);
@@ -108,6 +120,7 @@ void hone_registry_leave(hone_registry_reader *reader)
 {
     hone_registry *registry = reader->registry;
     if (registry == NULL) return;
+    hone_assert(inside > 0 && atomic_load(&registry->readers[reader->since % 3]) > 0);
     reader->registry = NULL;
     inside--;
     atomic_fetch_sub(&registry->readers[reader->since % 3], 1);
@@ -126,6 +139,7 @@ void hone_registry_in_child(hone_registry *registry)
 
 const hone_kernel_ref *hone_kernel_retain(const hone_kernel_ref *kernel)
 {
+    hone_assert(kernel->batch == NULL || atomic_load(&kernel->batch->references) > 0);
     if (kernel->batch != NULL) atomic_fetch_add(&kernel->batch->references, 1);
     return kernel;
 }

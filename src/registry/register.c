@@ -1,7 +1,12 @@
 // Registering: everything is checked and built beside what readers see, then published with pointer swaps that
 // cannot fail. What is refused therefore leaves nothing behind.
+//
+// Lists are copied, changed and swapped, as in RCU (P. McKenney and J. Slingwine, 1998): a reader walks the array that
+// it found, whatever is registered meanwhile. A registration costs as much as its algorithm has kernels, a look-up one
+// load. When the old arrays may be freed is life.c's question.
 #include "registry/tables.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/structs.h"
 #include "base/text.h"
@@ -91,6 +96,8 @@ static const hone_algorithm_list *list_with(
     for (size_t i = place; i < old->count; i++)
         list->entries[i + 1] = old->entries[i];
     list->count = old->count + 1;
+    hone_assert(place == 0 || compare_entries(list->entries[place - 1], entry) < 0); // sorted, each once
+    hone_assert(place == old->count || compare_entries(entry, list->entries[place + 1]) < 0);
     return list;
 }
 
@@ -125,6 +132,7 @@ static hone_status add_algorithm(
     bool *out_kept,
     hone_error *err)
 {
+    hone_assert(hone_mutex_is_mine(&registry->mutex));
     hone_registry_name identity;
     hone_status status = read_identity(owned->signature, &identity, err);
     if (status != HONE_OK) return status;
@@ -395,6 +403,7 @@ static void retire_replaced(hone_registry *registry, const hone_registry_batch *
 // Makes every list first, then swaps them all in. The old ones may be freed as soon as their last kernel is.
 static bool publish(hone_registry *registry, hone_registry_batch *owned)
 {
+    hone_assert(hone_mutex_is_mine(&registry->mutex) && owned->count > 0);
     const hone_kernel_list **lists = hone_arena_array(&owned->arena, owned->count, sizeof *lists);
     const hone_kernel_list **old = hone_arena_array(&owned->arena, owned->count, sizeof *old);
     if (lists == NULL || old == NULL) return false;
@@ -468,6 +477,7 @@ static hone_status build_refs(
 hone_status hone_registry_put_kernels(
     hone_registry *registry, const hone_kernel *kernels, size_t count, bool replace, bool builtin, hone_error *err)
 {
+    hone_assert(hone_mutex_is_mine(&registry->mutex));
     if (count == 0) return HONE_OK;
     hone_status status = check_sizes(kernels, count, err);
     if (status == HONE_OK) status = load_algorithms(registry, kernels, count, err);

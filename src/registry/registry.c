@@ -143,6 +143,8 @@ static int compare_numbers(const char **a, const char **b)
     return order;
 }
 
+// Natural order: runs of digits compare as numbers, the rest by bytes, so that 1.10 comes behind 1.9. Numbers of any
+// length, without their leading zeros, compare by length and then by digits.
 int hone_registry_version_compare(const char *a, const char *b)
 {
     const char *left = a;
@@ -167,7 +169,8 @@ const hone_algorithm_entry *hone_registry_find_now(hone_registry *registry, cons
     const hone_algorithm_list *list = atomic_load_explicit(&registry->algorithms, memory_order_acquire);
     size_t low = 0;
     size_t high = list->count;
-    while (low < high) { // to the end of the versions of that name
+    // Binary search for the end of the versions of that name; from there back, the newest comes first.
+    while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (strcmp(list->entries[middle]->name, from->name) <= 0)
             low = middle + 1;

@@ -1,8 +1,25 @@
 // From bytes to tables. Counts come from the file and are believed only as far as bytes are there for them.
+//
+//     "ML\xefR" | version | producer, 0 | section | section | ...
+//     section: number, bit 7 when it is aligned | size | [alignment, bytes of 0xcb] | size bytes
+//
+// The sections stand in any order, and one refers to others by number: strings, then dialects with the names of their
+// operations, then where attributes and types stand among their bytes. So all are found first, and read in the order in
+// which they need each other; the operations (bytecode.c) come last. A file that is cut keeps the tables that were whole.
 #include "offline/forms/bytecode.h"
 
+#include "base/assert.h"
+
+// 1 to 9 bytes, the lowest first; how many zeros end the first one, so many bytes follow it:
+//
+//     xxxxxxx1                          7 bits
+//     xxxxxx10 yyyyyyyy                14 bits, yyyyyyyyxxxxxx
+//     ...
+//     10000000 and 7 bytes             56 bits
+//     00000000 and 8 bytes             64 bits
 bool hone_bytecode_varint(hone_cursor *c, uint64_t *out)
 {
+    hone_assert(c->at <= c->end);
     if (c->at == c->end) return false;
     unsigned char head = (unsigned char)*c->at;
     size_t size = head == 0 ? 9 : (size_t)__builtin_ctz(head) + 1;

@@ -1,5 +1,6 @@
 #include "runtime/state/epoch.h"
 
+#include "base/assert.h"
 #include "config/context.h"
 #include "os/mutex.h"
 
@@ -103,8 +104,19 @@ uint64_t hone_epoch_advance(void)
     return (uint64_t)atomic_fetch_add(&hone_epoch_now, 1);
 }
 
+// A fence of which the reclaimer pays both halves. Source: Linux's membarrier(2), made for RCU in user space.
+//
+//     reclaimer                       reader
+//     takes the entry out             writes the epoch into its slot (a plain store)
+//     ends epoch e                    looks the entry up
+//     membarrier: each thread of the process passes a full fence
+//     looks at the slots
+//
+// A reader whose fence comes before its store looks up behind the fence, and does not find the entry; one whose fence
+// comes behind its store is seen in its slot. Cost: one interrupt a running thread, and only where plans are dropped.
 bool hone_epoch_passed(uint64_t epoch)
 {
+    hone_assert(epoch < atomic_load(&hone_epoch_now)); // it was ended
     bool fences = atomic_load(&hone_epoch_fences);
     if (!fences) (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     for (hone_epoch_slot *slot = atomic_load(&slots); slot != NULL; slot = slot->next) {

@@ -2,6 +2,20 @@
 //
 // The words hold everything that the check of a call looks at, so that equal words mean the call was checked before:
 // only the overlap of results, which depends on addresses, is looked at again.
+//
+// The words of rms_norm(f32[64,4096], f32[4096], eps=1e-6), one a line, bit 0 on the right:
+//
+//     context (32) | values given (8) | number of the operation (24)   the head of the call
+//     lanes (16) | bits (8) | code (8) | flags (24) | rank (8)         x: DLPack's rank and dtype as they lie
+//     64
+//     4096
+//     lanes | bits | code | flags | rank                               weight
+//     4096
+//     flag of a scalar | tag                                           eps
+//     the bits of 1e-6
+//
+// A tensor's device and its strides follow its dims where a flag of its head says so. A string is its size with a flag,
+// then its bytes, eight a word.
 #ifndef HONE_RUNTIME_STATE_PACKED_H
 #define HONE_RUNTIME_STATE_PACKED_H
 
