@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+static const char where[] = "call.bucket";
+
 int64_t hone_round_up_pow2(int64_t v)
 {
     int64_t power = 1;
@@ -102,7 +104,7 @@ hone_status hone_call_bucket(const hone_call *call, bool upper, hone_call **out,
     if (!call->signature->has_buckets) return HONE_OK;
     const hone_allocator allocator = call->arena.allocator;
     bucketing *b = hone_alloc(&allocator, sizeof *b);
-    if (b == NULL) return hone_fail_memory(err, "call.bucket");
+    if (b == NULL) return hone_fail_memory(err, where);
     b->call = call;
     b->err = err;
     hone_status status = round_dims(b, upper) ? rebuild(b, out) : HONE_OK;

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+static const char where[] = "literal";
+
 static bool special_float(hone_view name, double *out)
 {
     const bool infinite = hone_view_is(name, "inf") || hone_view_is(name, "Infinity");
@@ -41,9 +43,9 @@ static bool negative_special(hone_lexer *lexer, hone_value *out)
 static hone_status text_value(hone_lexer *lexer, hone_view text, hone_value *out, hone_error *err)
 {
     if (memchr(text.data, '\0', text.size) != NULL || !hone_text_is_utf8(text.data, text.size))
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "literal", "a string holds a NUL or bytes that are no UTF-8");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a string holds a NUL or bytes that are no UTF-8");
     const char *copy = hone_arena_text(lexer->arena, text.data, text.size);
-    if (copy == NULL) return hone_fail_memory(err, "literal");
+    if (copy == NULL) return hone_fail_memory(err, where);
     *out = hone_of_string(copy);
     return HONE_OK;
 }
@@ -59,7 +61,7 @@ hone_status hone_literal_parse(hone_lexer *lexer, hone_value *out, hone_error *e
         return HONE_OK;
     }
     if (!hone_lexer_literal(lexer, &scalar))
-        return hone_lexer_fail(lexer, err, "literal", "a number, a string, true, false or none");
+        return hone_lexer_fail(lexer, err, where, "a number, a string, true, false or none");
     switch (scalar.kind) {
     case HONE_SCALAR_NONE:
         *out = hone_of_none();

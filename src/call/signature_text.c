@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+static const char where[] = "signature.parse";
+
 static bool is_keyword(hone_view name)
 {
     static const char *const keywords[] = {"and", "or", "not", "if", "else", "in"};
@@ -108,7 +110,7 @@ static hone_status write_types(hone_signature *signature, hone_buffer *scratch, 
         hone_buffer_clear(scratch);
         append_type(scratch, signature, p, &signature->arena);
         if (!scratch->failed) p->shown.type_text = hone_arena_text(&signature->arena, scratch->data, scratch->size);
-        if (p->shown.type_text == NULL) return hone_fail_memory(err, "signature.parse");
+        if (p->shown.type_text == NULL) return hone_fail_memory(err, where);
     }
     return HONE_OK;
 }
@@ -201,7 +203,7 @@ hone_status hone_signature_write_text(hone_signature *signature, hone_error *err
         append_results(&out, signature);
         append_clauses(&out, signature);
         if (!out.failed) signature->text = hone_arena_text(&signature->arena, out.data, out.size);
-        if (signature->text == NULL) status = hone_fail_memory(err, "signature.parse");
+        if (signature->text == NULL) status = hone_fail_memory(err, where);
     }
     hone_buffer_deinit(&out);
     return status;

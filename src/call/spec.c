@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+static const char where[] = "call.bind";
+
 static void append_tensor(hone_buffer *out, const hone_tensor *tensor, uint32_t align)
 {
     int64_t strides[HONE_MAX_RANK];
@@ -89,5 +91,5 @@ hone_status hone_call_write_spec(hone_call *call, hone_error *err)
     if (!out.failed) call->spec = hone_arena_text(&call->arena, out.data, out.size);
     if (call->spec != NULL) hone_hash_key(out.data, out.size, call->key);
     hone_buffer_deinit(&out);
-    return call->spec != NULL ? HONE_OK : hone_fail_memory(err, "call.bind");
+    return call->spec != NULL ? HONE_OK : hone_fail_memory(err, where);
 }

@@ -12,4 +12,5 @@
 //   out_algorithm  hone's algorithm; NULL when it has none for the operation
 // False: hone cannot take it; out then holds the reason, empty where there is no algorithm.
 bool hone_tokamax_call(hone_view operation, const json_t *payload, const char **out_algorithm, hone_buffer *out);
+
 #endif

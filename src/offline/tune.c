@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char where[] = "offline.tune";
+
 static int64_t weight(const hone_matched *item)
 {
     return item->shown.count < 0 ? 1 : item->shown.count;
@@ -88,7 +90,7 @@ hone_status hone_offline_tune(
 {
     const hone_allocator *a = &environment->allocator;
     const hone_matched **order = hone_alloc_array(a, program->count, sizeof *order);
-    if (order == NULL) return hone_fail_memory(err, "offline.tune");
+    if (order == NULL) return hone_fail_memory(err, where);
     for (size_t i = 0; i < program->count; i++)
         order[i] = &program->items[i];
     qsort(order, program->count, sizeof *order, compare_weights);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+static const char where[] = "registry.create";
+
 static const hone_algorithm_list no_algorithms = {0};
 static const hone_kernel_list no_kernels = {0};
 
@@ -16,7 +18,7 @@ hone_status hone_registry_create(
     hone_assert(platforms != NULL);
     *out = NULL;
     hone_registry *registry = hone_alloc(allocator, sizeof *registry);
-    if (registry == NULL) return hone_fail_memory(err, "registry.create");
+    if (registry == NULL) return hone_fail_memory(err, where);
     hone_mutex_init(&registry->mutex);
     hone_mutex_init(&registry->late_mutex);
     hone_mutex_init(&registry->life);

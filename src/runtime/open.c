@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "runtime.open";
+
 enum { DEFAULT_PLAN_BYTES = 64 << 20 };
 
 static hone_store *spill_store(void *rt)
@@ -105,17 +107,17 @@ static void destroy(hone_runtime *rt)
 hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime **out, hone_error *err)
 {
     hone_runtime_options read = {.struct_size = sizeof read};
-    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "runtime.open", "out is NULL");
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "out is NULL");
     *out = NULL;
     hone_status status = HONE_OK;
     if (options != NULL)
-        status = hone_struct_copy(
-            &read, sizeof read, options, options->struct_size, "hone_runtime_options", "runtime.open", err);
+        status =
+            hone_struct_copy(&read, sizeof read, options, options->struct_size, "hone_runtime_options", where, err);
     if (status != HONE_OK) return status;
     options = &read;
     hone_allocator allocator = options->allocator.reallocate != NULL ? options->allocator : hone_allocator_system();
     hone_runtime *rt = hone_alloc(&allocator, sizeof *rt);
-    if (rt == NULL) return hone_fail_memory(err, "runtime.open");
+    if (rt == NULL) return hone_fail_memory(err, where);
     atomic_init(&rt->references, 1);
     rt->destroy = destroy;
     rt->allocator = allocator;

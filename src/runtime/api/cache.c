@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "cache.get";
+
 hone_status hone_cache_get(
     hone_runtime *rt, const char *device, const char *algorithm, const char *key, hone_decision *out, hone_error *err)
 {
     if (rt == NULL || algorithm == NULL || key == NULL || out == NULL)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "cache.get", "the runtime, algorithm, key and out must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, algorithm, key and out must not be NULL");
     char name[HONE_NAME_SIZE], version[16];
     hone_status status = hone_entry_split_name(algorithm, NULL, name, version, err);
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
@@ -29,7 +30,7 @@ hone_status hone_cache_get(
     if (row != NULL) *out = row->decision;
     hone_mutex_unlock(&rt->mutex);
     if (row != NULL) return HONE_OK;
-    return hone_fail(err, HONE_NOT_FOUND, "cache.get", "no decision for %s@v%s %s on %s", name, version, key, device);
+    return hone_fail(err, HONE_NOT_FOUND, where, "no decision for %s@v%s %s on %s", name, version, key, device);
 }
 
 hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error *err)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "context.derive";
+
 hone_status hone_overlay_create(
     hone_runtime *rt, const hone_entry *entries, size_t count, hone_overlay **out, hone_error *err)
 {
@@ -33,14 +35,14 @@ static hone_status check_override(
     hone_runtime *rt, const hone_override *override_, hone_context_override *out, hone_error *err)
 {
     if (override_->algorithm == NULL || override_->kernel == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "an override needs an algorithm and a kernel");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "an override needs an algorithm and a kernel");
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, override_->algorithm, NULL);
     if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, override_->algorithm, err);
     const hone_kernel_ref *kernel =
         hone_entry_kernel(algorithm, override_->kernel, override_->platform, override_->config);
     if (kernel == NULL)
         return hone_fail(
-            err, HONE_NOT_FOUND, "context.derive", "%s has no kernel %s (hone list %s shows them)", algorithm->name,
+            err, HONE_NOT_FOUND, where, "%s has no kernel %s (hone list %s shows them)", algorithm->name,
             override_->kernel, algorithm->name);
     hone_config config;
     hone_status status = hone_entry_read_config(kernel, override_->config, &config, err);
@@ -65,11 +67,11 @@ hone_status hone_context_derive(
     hone_error *err)
 {
     if (rt == NULL || out == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "context.derive", "the runtime and out must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime and out must not be NULL");
     *out = NULL;
     if (policy < HONE_POLICY_DEFAULT || policy > HONE_POLICY_FROZEN)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "context.derive",
+            err, HONE_INVALID_ARGUMENT, where,
             "the policy is %d, expected HONE_POLICY_TUNE, _HEURISTIC, _FAIL or _FROZEN", (int)policy);
     if (override_ == NULL) return hone_context_new(rt->allocator, parent, overlay, NULL, policy, out, err);
     hone_context_override checked;

@@ -2,10 +2,12 @@
 #include "base/error.h"
 #include "runtime/api/api.h"
 
+static const char where[] = "decide";
+
 hone_status hone_decide_call(const hone_op *op, const hone_call *call, hone_decision *out, hone_error *err)
 {
     if (op == NULL || call == NULL || out == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "decide", "the operation, the call and out must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation, the call and out must not be NULL");
     hone_request request;
     hone_status status = hone_request_init(&request, op, call, hone_thread_self.context, err);
     hone_decision decision = {0};
@@ -17,7 +19,7 @@ hone_status hone_decide_call(const hone_op *op, const hone_call *call, hone_deci
 
 hone_status hone_decide(const hone_op *op, const hone_value *args, size_t count, hone_decision *out, hone_error *err)
 {
-    if (op == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "decide", "the operation is NULL");
+    if (op == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation is NULL");
     hone_call *call = NULL;
     hone_status status = hone_call_bind(op->rt->allocator, op->algorithm->signature, args, count, false, &call, err);
     if (status == HONE_OK) status = hone_decide_call(op, call, out, err);

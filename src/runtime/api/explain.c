@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "explain";
+
 enum { LEAST_SAMPLES = 10 }; // of a ratio
 
 typedef struct explanation {
@@ -65,7 +67,7 @@ static hone_status gather(explanation *e, hone_error *err)
     hone_policy policy = hone_request_policy(&e->request);
     e->link_count = hone_chain_explain(&hone_runtime_links, &e->request, policy, e->links);
     for (size_t i = 0; i < e->link_count; i++)
-        if (e->links[i].status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, "explain");
+        if (e->links[i].status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
     const hone_link_report *last = last_link(e);
     e->answer = last != NULL && last->status == HONE_OK ? last : NULL;
     e->failed = e->answer == NULL ? last : NULL;
@@ -363,10 +365,9 @@ hone_status hone_explain(
     const hone_op *op, const hone_call *call, hone_format format, hone_sink *sink, void *ctx, hone_error *err)
 {
     if (op == NULL || call == NULL || sink == NULL)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "explain", "the operation, the call and the sink must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation, the call and the sink must not be NULL");
     explanation *e = hone_alloc(&op->rt->allocator, sizeof *e);
-    if (e == NULL) return hone_fail_memory(err, "explain");
+    if (e == NULL) return hone_fail_memory(err, where);
     hone_buffer out;
     hone_buffer_init(&out, op->rt->allocator);
     hone_status status = hone_request_init(&e->request, op, call, hone_thread_self.context, err);
@@ -377,7 +378,7 @@ hone_status hone_explain(
     if (status == HONE_OK) {
         (format == HONE_JSON ? explain_json : explain_text)(e, &out);
         if (out.failed || e->out_of_memory)
-            status = hone_fail_memory(err, "explain");
+            status = hone_fail_memory(err, where);
         else
             sink(ctx, hone_buffer_string(&out), out.size);
     }

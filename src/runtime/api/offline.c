@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+static const char where[] = "program.read";
+
 typedef struct batch {
     hone_runtime *rt;
     hone_result *result;
@@ -78,7 +80,7 @@ hone_status hone_program_read(
     hone_runtime *rt, const char *name, const char *text, size_t size, hone_program **out, hone_error *err)
 {
     if (rt == NULL || out == NULL || (text == NULL && size > 0))
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "program.read", "the runtime, the text and out must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the text and out must not be NULL");
     batch work = {.rt = rt};
     hone_offline_environment environment = environment_of(&work, false);
     return hone_offline_read(&environment, name, text, size, out, err);

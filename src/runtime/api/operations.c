@@ -2,6 +2,8 @@
 #include "base/error.h"
 #include "runtime/api/api.h"
 
+static const char where[] = "op.get";
+
 // One hone_op an algorithm and version, made at the first ask.
 static hone_op *find_op(hone_runtime *rt, const hone_algorithm_entry *algorithm)
 {
@@ -39,7 +41,7 @@ static hone_op *make_op(hone_runtime *rt, const hone_algorithm_entry *algorithm)
 hone_status hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error *err)
 {
     if (rt == NULL || name == NULL || out == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "op.get", "the runtime, the name and out must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the name and out must not be NULL");
     *out = NULL;
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, name, NULL);
     if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, name, err);
@@ -49,7 +51,7 @@ hone_status hone_op_get(hone_runtime *rt, const char *name, const hone_op **out,
     hone_op *op = find_op(rt, algorithm);
     if (op == NULL) op = make_op(rt, algorithm);
     hone_mutex_unlock(&rt->mutex);
-    if (op == NULL) return hone_fail_memory(err, "op.get");
+    if (op == NULL) return hone_fail_memory(err, where);
     *out = op;
     return HONE_OK;
 }

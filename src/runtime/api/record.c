@@ -3,9 +3,11 @@
 #include "base/error.h"
 #include "runtime/api/api.h"
 
+static const char where[] = "record";
+
 static hone_status need_runtime(const hone_runtime *rt, hone_error *err)
 {
-    return rt != NULL ? HONE_OK : hone_fail(err, HONE_INVALID_ARGUMENT, "record", "the runtime is NULL");
+    return rt != NULL ? HONE_OK : hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime is NULL");
 }
 
 static void note_calls(void *ctx, hone_plan_entry *entry)
@@ -27,7 +29,7 @@ void hone_record_enable(hone_runtime *rt, bool on)
 hone_status hone_record_invocation(hone_runtime *rt, const hone_call *call, uint64_t count, hone_error *err)
 {
     if (rt == NULL || call == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "record", "the runtime and the call must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime and the call must not be NULL");
     hone_status status = hone_runtime_discover(rt, err);
     if (status != HONE_OK) return status;
     const hone_device_info *device = NULL;
@@ -47,7 +49,7 @@ hone_status hone_record_get(
 {
     hone_status status = need_runtime(rt, err);
     if (status == HONE_OK && visit == NULL)
-        status = hone_fail(err, HONE_INVALID_ARGUMENT, "record", "visit must not be NULL");
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "visit must not be NULL");
     if (status != HONE_OK) return status;
     collect(rt);
     return hone_recorder_visit(rt->recorder, hone_runtime_store(rt), device, visit, ctx, err);

@@ -6,9 +6,11 @@
 
 #include <string.h>
 
-static hone_status need_runtime(const hone_runtime *rt, const char *where, hone_error *err)
+static const char where[] = "registry.algorithms";
+
+static hone_status need_runtime(const hone_runtime *rt, const char *operation, hone_error *err)
 {
-    return rt != NULL ? HONE_OK : hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime is NULL");
+    return rt != NULL ? HONE_OK : hone_fail(err, HONE_INVALID_ARGUMENT, operation, "the runtime is NULL");
 }
 
 hone_status hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algorithm, hone_error *err)
@@ -100,10 +102,10 @@ hone_status hone_kernel_run(
 // Names in one block: the array first, the strings behind it.
 hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err)
 {
-    hone_status status = need_runtime(rt, "registry.algorithms", err);
+    hone_status status = need_runtime(rt, where, err);
     if (status != HONE_OK) return status;
     if (out_names == NULL || out_count == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "registry.algorithms", "out_names and out_count must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "out_names and out_count must not be NULL");
     status = hone_registry_load(rt->registry, err);
     if (status != HONE_OK) return status;
     size_t count = 0, size = 0, names = 0;
@@ -111,7 +113,7 @@ hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t
     for (size_t i = 0; i < count; i++)
         size += sizeof(char *) + strlen(all[i]->name) + 1;
     char **block = hone_alloc(&rt->allocator, size + sizeof(char *));
-    if (block == NULL) return hone_fail_memory(err, "registry.algorithms");
+    if (block == NULL) return hone_fail_memory(err, where);
     char *text = (char *)(block + count);
     for (size_t i = 0; i < count; i++) {
         if (names > 0 && strcmp(block[names - 1], all[i]->name) == 0) continue; // another version

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+static const char where[] = "tune.result.overlay";
+
 static void fill_entry(const hone_result *result, const hone_result_entry *from, hone_entry *out)
 {
     *out = (hone_entry){
@@ -19,7 +21,6 @@ static void fill_entry(const hone_result *result, const hone_result_entry *from,
 
 hone_status hone_result_overlay(const hone_result *result, hone_overlay **out, hone_error *err)
 {
-    static const char where[] = "tune.result.overlay";
     *out = NULL;
     if (result->owner == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the result belongs to no runtime: parse it with one");

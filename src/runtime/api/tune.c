@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static const char where[] = "tune";
+
 // Whether what somebody else has just found is what these options ask for.
 static bool takes_answers(const hone_tune_options *options)
 {
@@ -71,7 +73,7 @@ static hone_status choose_regime(const hone_runtime *rt, hone_tune_options *opti
 {
     if (options->regime < HONE_WARM || options->regime > HONE_COLD_STABLE)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "tune", "options.regime is %d: HONE_WARM or HONE_COLD is asked for",
+            err, HONE_INVALID_ARGUMENT, where, "options.regime is %d: HONE_WARM or HONE_COLD is asked for",
             (int)options->regime);
     bool cold = options->regime == HONE_COLD || options->regime == HONE_COLD_STABLE;
     options->stable = options->stable || rt->stable || options->regime >= HONE_WARM_STABLE;
@@ -84,13 +86,12 @@ hone_status hone_tune_options_read(
 {
     *out = (hone_tune_options){.struct_size = sizeof *out};
     if (given == NULL) return choose_regime(rt, out, err);
-    hone_status status =
-        hone_struct_copy(out, sizeof *out, given, given->struct_size, "hone_tune_options", "tune", err);
+    hone_status status = hone_struct_copy(out, sizeof *out, given, given->struct_size, "hone_tune_options", where, err);
     if (status != HONE_OK) return status;
     if (!(out->seconds >= 0) || !(out->candidate_seconds >= 0) || !(out->wait_seconds >= 0) ||
         !(out->expected_calls >= 0) || !(out->batch_seconds >= 0))
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "tune",
+            err, HONE_INVALID_ARGUMENT, where,
             "seconds, candidate_seconds, wait_seconds, batch_seconds and expected_calls must be 0 (the default) or "
             "more");
     return choose_regime(rt, out, err);
@@ -113,7 +114,7 @@ hone_status hone_tune(
     hone_error *err)
 {
     if (op == NULL || call == NULL || out_result == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the operation, the call and out_result must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation, the call and out_result must not be NULL");
     *out_result = NULL;
     hone_tune_options read;
     hone_runtime *rt = op->rt;
@@ -178,7 +179,7 @@ hone_status hone_tune_text(
     hone_error *err)
 {
     if (rt == NULL || call_text == NULL || out_result == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune", "the runtime, the call and out_result must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the call and out_result must not be NULL");
     *out_result = NULL;
     const hone_op *op = NULL;
     hone_call *call = NULL;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+static const char where[] = "tune.recorded";
+
 typedef struct queue_item {
     char *algorithm; // "name@vVERSION"
     char *call;      // call text; NULL: from spec
@@ -76,7 +78,7 @@ static hone_status find_recorded(
     if (item->call != NULL) return hone_call_parse(rt->allocator, signature, item->call, call, err);
     if (item->spec != NULL)
         return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
-    return hone_fail(err, HONE_NOT_FOUND, "tune.recorded", "the record holds neither call nor spec");
+    return hone_fail(err, HONE_NOT_FOUND, where, "the record holds neither call nor spec");
 }
 
 static hone_status tune_item(hone_batch *batch, const queue_item *item, hone_error *err)
@@ -100,7 +102,7 @@ hone_status hone_tune_recorded(
     hone_runtime *rt, const hone_tune_options *options, hone_result **out_result, hone_error *err)
 {
     if (rt == NULL || out_result == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "tune.recorded", "the runtime and out_result must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime and out_result must not be NULL");
     *out_result = NULL;
     hone_tune_options read;
     hone_status status = hone_tune_options_read(rt, options, &read, err);
@@ -111,7 +113,7 @@ hone_status hone_tune_recorded(
     if (status != HONE_OK) return status;
     queue calls = {.rt = rt};
     status = hone_record_get(rt, NULL, add_to_queue, &calls, err);
-    if (status == HONE_OK && calls.failed) status = hone_fail_memory(err, "tune.recorded");
+    if (status == HONE_OK && calls.failed) status = hone_fail_memory(err, where);
     hone_batch batch;
     hone_batch_init(&batch, rt, options, calls.count, result);
     for (size_t i = 0; i < calls.count && status == HONE_OK; i++)

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "decide";
+
 const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorithm, const hone_decision *decision)
 {
     size_t count = 0;
@@ -61,23 +63,22 @@ static hone_status read_row(
     hone_platform platform;
     if (algorithm == NULL)
         return hone_fail(
-            why, HONE_INCOMPATIBLE, "decide", "%s@v%s is not registered", row->key.algorithm, row->key.version);
+            why, HONE_INCOMPATIBLE, where, "%s@v%s is not registered", row->key.algorithm, row->key.version);
     if (hone_platform_parse(row->platform, &platform, why) != HONE_OK) return HONE_INCOMPATIBLE;
     const hone_kernel_ref *kernel = kernel_of_row(algorithm, row, platform, device);
     if (kernel == NULL)
         return hone_fail(
-            why, HONE_INCOMPATIBLE, "decide", "the stored kernel %s (%s) is not registered", row->kernel,
-            row->platform);
+            why, HONE_INCOMPATIBLE, where, "the stored kernel %s (%s) is not registered", row->kernel, row->platform);
     if (row->revision != NULL && strcmp(row->revision, kernel->kernel.revision) != 0)
         return hone_fail(
-            why, HONE_INCOMPATIBLE, "decide",
+            why, HONE_INCOMPATIBLE, where,
             "the stored answer was measured with revision %s of kernel %s, which is now %s", row->revision, row->kernel,
             kernel->kernel.revision);
     // It has no space now, and may be whole again tomorrow.
     const hone_code *code = kernel->kernel.code;
     if (code != NULL && code->pack != NULL && code->pack->refusal != NULL)
         return hone_fail(
-            why, HONE_INCOMPATIBLE, "decide", "the stored kernel %s (%s) is refused: %s", row->kernel, row->platform,
+            why, HONE_INCOMPATIBLE, where, "the stored kernel %s (%s) is refused: %s", row->kernel, row->platform,
             code->pack->refusal);
     hone_config config;
     hone_status status = hone_config_from_json(kernel->space, row->config, strlen(row->config), &config, why);

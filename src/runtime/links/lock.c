@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "decide";
+
 // HONE_OK when the line's call text, where there is one, is the call's: 64 bits can collide. Texts of one call may
 // differ in scalars that do not matter.
 static hone_status check_call(
@@ -18,13 +20,12 @@ static hone_status check_call(
     hone_error reason = {.message = ""};
     hone_status status =
         hone_call_parse(request->rt->allocator, request->op->algorithm->signature, line->call, &locked, &reason);
-    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, "decide");
+    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, where);
     if (status != HONE_OK)
-        status = hone_fail(why, HONE_INCOMPATIBLE, "decide", "its call text is none: %s", reason.message);
+        status = hone_fail(why, HONE_INCOMPATIBLE, where, "its call text is none: %s", reason.message);
     else if (strcmp(hone_call_spec(locked), hone_call_spec(call)) != 0)
         status = hone_fail(
-            why, HONE_INCOMPATIBLE, "decide", "its call text is %s, with the key %s", line->call,
-            hone_call_key(locked));
+            why, HONE_INCOMPATIBLE, where, "its call text is %s, with the key %s", line->call, hone_call_key(locked));
     hone_call_release(&locked);
     return status;
 }
@@ -39,8 +40,7 @@ static hone_status read_choice(
         hone_kernel_for_device(request->op->algorithm, line->kernel, platform, request->device);
     if (kernel == NULL)
         return hone_fail(
-            why, HONE_INCOMPATIBLE, "decide", "kernel %s is not registered (hone list %s)", line->kernel,
-            line->algorithm);
+            why, HONE_INCOMPATIBLE, where, "kernel %s is not registered (hone list %s)", line->kernel, line->algorithm);
     hone_status status = hone_config_from_json(kernel->space, line->config, strlen(line->config), &config, why);
     if (status != HONE_OK) return status;
     memset(out, 0, sizeof *out);
@@ -56,9 +56,9 @@ static hone_status follow(
     hone_status status = check_call(request, call, line, &reason);
     if (status == HONE_OK) status = read_choice(request, line, out, &reason);
     if (status == HONE_OK) return HONE_OK;
-    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, "decide");
+    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, where);
     return hone_fail(
-        why, HONE_INCOMPATIBLE, "decide", "%s:%u pins %s@v%s %s to %s/%s%s%.200s, which cannot be followed: %s",
+        why, HONE_INCOMPATIBLE, where, "%s:%u pins %s@v%s %s to %s/%s%s%.200s, which cannot be followed: %s",
         request->rt->lock_path, line->number, line->algorithm, line->version, line->key, line->platform, line->kernel,
         line->config_text[0] == '\0' ? "" : " ", line->config_text, reason.message);
 }
@@ -86,7 +86,7 @@ static hone_status fail_missing(const hone_request *request, hone_error *why)
     hone_nearest_locked(rt->lock, rt->allocator, algorithm->signature, &key, &nearest);
     add_neighbours(&nearest, &text);
     hone_fail(
-        why, HONE_NOT_FOUND, "decide",
+        why, HONE_NOT_FOUND, where,
         "%s has no line for key %s on this device (tune the call, then hone lock adds its line)%s", rt->lock_path,
         key.key, hone_buffer_string(&text));
     hone_buffer_deinit(&text);
@@ -108,7 +108,7 @@ hone_status hone_request_from_lock(const hone_request *request, hone_decision *o
 {
     const hone_algorithm_entry *algorithm = request->op->algorithm;
     const hone_lock *lock = request->rt->lock;
-    if (lock == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "there is no lock file (HONE_LOCK names one)");
+    if (lock == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "there is no lock file (HONE_LOCK names one)");
     // The exact key first, then the bucket's.
     const hone_call *calls[] = {request->call, request->bucket};
     hone_status status = HONE_NOT_FOUND;
@@ -122,5 +122,5 @@ hone_status hone_request_from_lock(const hone_request *request, hone_decision *o
     if (status == HONE_OK) return HONE_OK;
     if (status != HONE_NOT_FOUND) return pass_by_line(request, status, why);
     if (hone_request_policy(request) == HONE_POLICY_FROZEN) return fail_missing(request, why);
-    return hone_fail(why, HONE_NOT_FOUND, "decide", "no line for this key");
+    return hone_fail(why, HONE_NOT_FOUND, where, "no line for this key");
 }

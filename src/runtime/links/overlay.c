@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+static const char where[] = "decide";
+
 static bool copy_overlay_row(const hone_request *request, const char *key, const char *spec, hone_decision *out)
 {
     const hone_algorithm_entry *algorithm = request->op->algorithm;
@@ -14,6 +16,6 @@ static bool copy_overlay_row(const hone_request *request, const char *key, const
 
 hone_status hone_request_from_overlay(const hone_request *request, hone_decision *out, hone_error *why)
 {
-    if (request->context == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "no context is entered");
+    if (request->context == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "no context is entered");
     return hone_request_look_up(request, copy_overlay_row, out, why);
 }

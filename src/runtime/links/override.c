@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+static const char where[] = "decide";
+
 static hone_status config_from_any(
     const hone_request *request, const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *why)
 {
@@ -26,9 +28,8 @@ static hone_status override_with(
 {
     if (kernel == NULL)
         return hone_fail(
-            why, HONE_INVALID_ARGUMENT, "decide",
-            "%s names kernel %s, which %s does not have (hone list %s shows them)", who, kernel_name,
-            request->op->algorithm->name, request->op->algorithm->name);
+            why, HONE_INVALID_ARGUMENT, where, "%s names kernel %s, which %s does not have (hone list %s shows them)",
+            who, kernel_name, request->op->algorithm->name, request->op->algorithm->name);
     hone_config config;
     hone_status status = hone_request_admits(request, kernel, why);
     if (status == HONE_OK) status = config_from_any(request, kernel, config_text, &config, why);
@@ -73,7 +74,7 @@ hone_status hone_request_from_override(const hone_request *request, hone_decisio
         return status;
     }
     const char *forced = hone_rules_kernel(&request->rt->force, algorithm->name);
-    if (forced == NULL) return hone_fail(why, HONE_NOT_FOUND, "decide", "none is set");
+    if (forced == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "none is set");
     const hone_kernel_ref *kernel = hone_kernel_for_device(algorithm, forced, HONE_PLATFORM_NONE, request->device);
     return override_with(request, "HONE_FORCE", kernel, forced, NULL, out, why);
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "decide";
+
 hone_status hone_request_init(
     hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err)
 {
@@ -18,7 +20,7 @@ hone_status hone_request_init(
     if (status != HONE_OK) return status;
     if (info == NULL)
         return hone_fail(
-            err, HONE_UNAVAILABLE, "decide",
+            err, HONE_UNAVAILABLE, where,
             "%s: its tensors are on device type %d, id %d, which no platform here has (hone devices lists them)",
             hone_call_text(call), (int)device.type, (int)device.id);
     *request = (hone_request){
@@ -70,7 +72,7 @@ static hone_status check_aside(const hone_request *request, const hone_kernel_re
     const hone_aside *aside = find_aside(request->rt, kernel, hone_call_key(request->call));
     if (aside != NULL)
         status = hone_fail(
-            why, HONE_KERNEL_FAILED, "decide", "put aside for this call: %s: %s", kernel->kernel.name, aside->reason);
+            why, HONE_KERNEL_FAILED, where, "put aside for this call: %s: %s", kernel->kernel.name, aside->reason);
     hone_mutex_unlock(&request->rt->mutex);
     return status;
 }
@@ -116,7 +118,7 @@ bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, con
 hone_status hone_request_admits(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why)
 {
     if (hone_rules_match(&request->rt->deny, kernel->algorithm->name, kernel->kernel.name))
-        return hone_fail(why, HONE_UNSUPPORTED, "decide", "HONE_DENY names it");
+        return hone_fail(why, HONE_UNSUPPORTED, where, "HONE_DENY names it");
     hone_status status = hone_kernel_eligible(kernel, request->call, request->device, why);
     if (status == HONE_OK) status = hone_runtime_visit(request->rt, kernel, request->device, why);
     return status == HONE_OK ? check_aside(request, kernel, why) : status;
@@ -150,15 +152,14 @@ hone_status hone_request_accept(const hone_request *request, hone_decision *deci
 {
     const hone_kernel_ref *kernel = hone_decision_kernel(request->op->algorithm, decision);
     if (kernel == NULL)
-        return hone_fail(
-            why, HONE_NOT_FOUND, "decide", "it names kernel %s, which is not registered", decision->kernel);
+        return hone_fail(why, HONE_NOT_FOUND, where, "it names kernel %s, which is not registered", decision->kernel);
     hone_error reason = {.message = ""};
     hone_status status = hone_request_admits(request, kernel, &reason);
     if (status == HONE_OK) status = fill_config(request, kernel, decision, &reason);
     if (status == HONE_OK) status = hone_request_check_config(request, kernel, &decision->config, &reason);
-    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, "decide");
+    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, where);
     if (status != HONE_OK)
-        return hone_fail(why, HONE_NOT_FOUND, "decide", "it names kernel %s: %s", decision->kernel, reason.message);
+        return hone_fail(why, HONE_NOT_FOUND, where, "it names kernel %s: %s", decision->kernel, reason.message);
     return HONE_OK;
 }
 
@@ -173,7 +174,7 @@ hone_status hone_request_look_up(
         hone_status status = hone_request_accept(request, out, &reason);
         out->bucketed = i == 1;
         if (status == HONE_OK) return HONE_OK;
-        if (status != HONE_NOT_FOUND) return hone_fail(why, status, "decide", "%s", reason.message);
+        if (status != HONE_NOT_FOUND) return hone_fail(why, status, where, "%s", reason.message);
     }
-    return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", reason.message);
+    return hone_fail(why, HONE_NOT_FOUND, where, "%s", reason.message);
 }

@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+static const char where[] = "decide";
+
 typedef struct store_visit {
     const hone_request *request;
     hone_decision *out;
@@ -46,7 +48,7 @@ static hone_status ask_store(
         if (status == HONE_OK && visit.status == HONE_CORRUPT && !request->explaining)
             set_aside(store, &key, (hone_regime)regime, why);
     }
-    if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, "decide", "no entry for this key");
+    if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, where, "no entry for this key");
     if (status == HONE_OK) status = visit.status;
     // Not in the visit: kernels are asked, which must not happen under the store's lock.
     if (status == HONE_OK) status = hone_request_accept(request, out, why);
@@ -113,7 +115,7 @@ hone_status hone_request_from_store(const hone_request *request, hone_decision *
 {
     hone_runtime *rt = request->rt;
     if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
-        return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
+        return hone_fail(why, HONE_NOT_FOUND, where, "%s", hone_runtime_store_reason(rt));
     const hone_call *call = request->call;
     hone_status status = ask_tiers(request, call, out, why);
     if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && request->bucket != NULL) {

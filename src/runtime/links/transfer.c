@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "decide";
+
 enum {
     MOST_KERNELS = 32, // whose spaces are kept bound while configs are looked at
     MOST_READ = 2000,  // decisions of an algorithm: a miss takes a few milliseconds at most
@@ -96,7 +98,7 @@ static hone_status find(asker *a, hone_transfer_answer *out, hone_error *err)
     hone_runtime *rt = request->rt;
     const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
     hone_transfer *transfer = transfer_of(rt);
-    if (transfer == NULL) return hone_fail_memory(err, "decide");
+    if (transfer == NULL) return hone_fail_memory(err, where);
     for (int regime = HONE_WARM; regime <= HONE_COLD; regime++) {
         const hone_transfer_question question = {
             .key =
@@ -111,7 +113,7 @@ static hone_status find(asker *a, hone_transfer_answer *out, hone_error *err)
             hone_transfer_find(transfer, hone_runtime_store(rt), hone_runtime_system_store(rt), &question, out, err);
         if (status == HONE_OK && a->out_of_memory) {
             hone_transfer_answer_deinit(out);
-            return hone_fail_memory(err, "decide");
+            return hone_fail_memory(err, where);
         }
         if (status != HONE_OK || out->neighbour_count > 0 || regime == HONE_COLD) return status;
         hone_transfer_answer_deinit(out);
@@ -154,10 +156,10 @@ static void fill(asker *a, const hone_transfer_answer *answer, hone_decision *ou
 static hone_status choose(asker *a, const hone_transfer_answer *answer, hone_decision *out, hone_error *why)
 {
     if (answer->neighbour_count == 0)
-        return hone_fail(why, HONE_NOT_FOUND, "decide", "nothing is known of near calls that could run this one");
+        return hone_fail(why, HONE_NOT_FOUND, where, "nothing is known of near calls that could run this one");
     if (answer->neighbours[0].distance > most_distance)
         return hone_fail(
-            why, HONE_NOT_FOUND, "decide", "the nearest call that is known, %.100s, is too far (%.0f, at most %.0f)",
+            why, HONE_NOT_FOUND, where, "the nearest call that is known, %.100s, is too far (%.0f, at most %.0f)",
             answer->neighbours[0].call != NULL ? answer->neighbours[0].call : answer->neighbours[0].key,
             answer->neighbours[0].distance, most_distance);
     fill(a, answer, out);
@@ -169,10 +171,10 @@ hone_status hone_request_from_transfer(const hone_request *request, hone_decisio
     hone_runtime *rt = request->rt;
     if (rt->stable)
         return hone_fail(
-            why, HONE_NOT_FOUND, "decide",
+            why, HONE_NOT_FOUND, where,
             "the bits of this call's results were not compared, and a stable one is asked for");
     if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
-        return hone_fail(why, HONE_NOT_FOUND, "decide", "%s", hone_runtime_store_reason(rt));
+        return hone_fail(why, HONE_NOT_FOUND, where, "%s", hone_runtime_store_reason(rt));
     asker a = {.request = request, .negatives = {.allocator = rt->allocator}};
     hone_transfer_answer answer;
     hone_status status = hone_negatives_of_call(request, &a.negatives, why);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "plan.make";
+
 enum { MAX_VALUES = 64 };
 
 // Fills left-out, none and integer-for-float values in, then runs the kernel. Stands in plan.run only when the
@@ -180,7 +182,7 @@ static hone_status make_entry(
     hone_runtime *rt = request->rt;
     hone_pool *pool = hone_runtime_pool(rt);
     hone_plan_entry *entry = hone_alloc(&rt->allocator, sizeof *entry);
-    if (entry == NULL) return hone_fail_memory(err, "plan.make");
+    if (entry == NULL) return hone_fail_memory(err, where);
     atomic_init(&entry->references, 1);
     entry->rt = rt;
     entry->kernel = hone_kernel_retain(kernel);
@@ -202,7 +204,7 @@ static hone_status make_entry(
         .pool = pool,
     };
     hone_status status =
-        packed == NULL || allocate_tables(entry, &rt->allocator, packed) ? HONE_OK : hone_fail_memory(err, "plan.make");
+        packed == NULL || allocate_tables(entry, &rt->allocator, packed) ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) status = prepare(entry, err);
     entry->bytes = entry_bytes(entry);
     if (status == HONE_OK)
@@ -243,8 +245,8 @@ hone_status hone_plan_make(
     hone_call *call = NULL;
     if (op->count > MAX_VALUES)
         return hone_fail(
-            err, HONE_UNSUPPORTED, "plan.make", "%s has %zu values; at most %d are supported", op->algorithm->name,
-            op->count, (int)MAX_VALUES);
+            err, HONE_UNSUPPORTED, where, "%s has %zu values; at most %d are supported", op->algorithm->name, op->count,
+            (int)MAX_VALUES);
     hone_status status = hone_call_bind(rt->allocator, op->algorithm->signature, args, count, false, &call, err);
     if (status != HONE_OK) return status;
     hone_request request;
@@ -265,7 +267,7 @@ hone_status hone_plan_make(
         }
         // What cannot be prepared here is put aside for this call, and the chain is asked again.
         bool aside = hone_runtime_set_aside(rt, kernel, hone_call_key(call), why.message);
-        status = aside ? HONE_OK : hone_fail_memory(err, "plan.make");
+        status = aside ? HONE_OK : hone_fail_memory(err, where);
     }
     if (status == HONE_OK && publish && fill_pairs(*out)) publish_entry(rt, *out, answers);
     hone_request_deinit(&request);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "run";
+
 // Bounds the loop over failing kernels: each round puts one aside.
 enum { MAX_ROUNDS = 256 };
 
@@ -52,16 +54,16 @@ static hone_status fail_kernel(const hone_plan_entry *entry, hone_status status,
     hone_error words;
     name_failure(entry, status, &words);
     return hone_fail(
-        err, is_of_kernel(status) ? HONE_KERNEL_FAILED : status, "run", "kernel %s of %s failed: %s",
+        err, is_of_kernel(status) ? HONE_KERNEL_FAILED : status, where, "kernel %s of %s failed: %s",
         entry->kernel->kernel.name, hone_call_text(entry->call), words.message);
 }
 
 static hone_status check_arguments(const hone_op *op, const hone_value *args, size_t count, hone_error *err)
 {
-    if (op == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "run", "the operation is NULL");
+    if (op == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation is NULL");
     if (args == NULL && count > 0)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "run", "%s: the arguments are NULL", op->algorithm->name);
-    return hone_epoch_register() != NULL ? HONE_OK : hone_fail_memory(err, "run");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: the arguments are NULL", op->algorithm->name);
+    return hone_epoch_register() != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
 static void count_call(const hone_op *op, hone_plan_entry *entry)
@@ -88,7 +90,7 @@ static hone_status check_stream(
     if (hone_stream_is_captured(op->rt, tensor->device, execution->stream, &captured, &why) != HONE_OK || !captured)
         return HONE_OK; // what is wrong with the device is told by deciding
     return hone_fail(
-        err, HONE_UNSUPPORTED, "run",
+        err, HONE_UNSUPPORTED, where,
         "%s: its stream is being captured into a graph, and no kernel is ready for this call: the first call of a kind "
         "decides and loads code, which breaks a capture. Make the call once before the capture begins, or bind a plan "
         "then and call that",
@@ -127,7 +129,7 @@ hone_status hone_run_slowly(
         hone_plan_entry_release(entry);
         if (!again) return status;
     }
-    return hone_fail(err, HONE_KERNEL_FAILED, "run", "%s: every kernel failed", op->algorithm->name);
+    return hone_fail(err, HONE_KERNEL_FAILED, where, "%s: every kernel failed", op->algorithm->name);
 }
 
 hone_status hone_run_failed(
@@ -140,6 +142,6 @@ hone_status hone_run_failed(
     hone_error *err)
 {
     if (!is_of_kernel(status) || entry->source == HONE_SOURCE_OVERRIDE) return fail_kernel(entry, status, err);
-    if (!retire_kernel(op->rt, entry, status)) return hone_fail_memory(err, "run");
+    if (!retire_kernel(op->rt, entry, status)) return hone_fail_memory(err, where);
     return hone_run_slowly(op, args, count, execution, err);
 }

@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char where[] = "runtime.open";
+
 static hone_status fail_value(hone_error *err, const char *name, const char *value, const char *expected)
 {
-    return hone_fail(err, HONE_INVALID_ARGUMENT, "runtime.open", "%s is '%s', expected %s", name, value, expected);
+    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is '%s', expected %s", name, value, expected);
 }
 
 static hone_status read_policy(hone_runtime *rt, const char *value, hone_error *err)
@@ -57,7 +59,7 @@ static hone_status read_log(hone_runtime *rt, const char *value, hone_error *err
 static hone_status keep_text(hone_runtime *rt, char **to, const char *text, hone_error *err)
 {
     *to = hone_copy_text(&rt->allocator, text, strlen(text));
-    return *to != NULL ? HONE_OK : hone_fail_memory(err, "runtime.open");
+    return *to != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
 static hone_status keep_device_locks(hone_runtime *rt, const char *name, const char *value, hone_error *err)
@@ -107,7 +109,7 @@ static hone_status read_rules(
     for (const char *at = value; *at != '\0';) {
         size_t length = strcspn(at, ",");
         if (!hone_grow(&rt->allocator, &rules->rules, &capacity, rules->count + 1, sizeof *rules->rules))
-            return hone_fail_memory(err, "runtime.open");
+            return hone_fail_memory(err, where);
         hone_rule *rule = &rules->rules[rules->count];
         if (!parse_rule(at, length, rule) || (!bare && is_bare(rule)))
             return fail_value(
@@ -161,7 +163,7 @@ static hone_status read_platforms(hone_runtime *rt, const char *value, hone_erro
             return fail_value(err, "HONE_PLATFORMS", value, words);
         }
         rt->reasons[platform] = hone_copy_text(&rt->allocator, reason, sizeof reason - 1);
-        if (rt->reasons[platform] == NULL) return hone_fail_memory(err, "runtime.open");
+        if (rt->reasons[platform] == NULL) return hone_fail_memory(err, where);
     }
     return HONE_OK;
 }
@@ -208,20 +210,20 @@ static hone_status check_options(const hone_runtime_options *options, hone_error
                                   HONE_RUNTIME_PROVENANCE | HONE_RUNTIME_STABLE;
     if (options->policy < HONE_POLICY_DEFAULT || options->policy > HONE_POLICY_FROZEN)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "runtime.open",
+            err, HONE_INVALID_ARGUMENT, where,
             "options.policy is %d, expected HONE_POLICY_TUNE, _HEURISTIC, _FAIL, _FROZEN or _DEFAULT",
             (int)options->policy);
     if ((options->flags & ~flags) != 0)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.flags is 0x%x, expected a set of HONE_RUNTIME_* flags",
+            err, HONE_INVALID_ARGUMENT, where, "options.flags is 0x%x, expected a set of HONE_RUNTIME_* flags",
             options->flags);
     if (options->threads < 0)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.threads is %d, expected 0 (all usable ones) or more",
+            err, HONE_INVALID_ARGUMENT, where, "options.threads is %d, expected 0 (all usable ones) or more",
             (int)options->threads);
     if (options->log_level < 0 || options->log_level > 3)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "runtime.open", "options.log_level is %d, expected 0 to 3", options->log_level);
+            err, HONE_INVALID_ARGUMENT, where, "options.log_level is %d, expected 0 to 3", options->log_level);
     return HONE_OK;
 }
 
