@@ -201,6 +201,10 @@ static void a_dim_that_only_an_absent_tensor_had_cannot_be_inferred(void **state
     assert_contains(
         refusal(signature, "f(f32[2])", &err), "f: the shape of y cannot be inferred: nothing given says what m is");
     hone_signature_release(&signature);
+    signature = signature_of("f(x: f32[n], b: f32[..., n]?) -> y: f32[..., n]");
+    assert_contains(
+        refusal(signature, "f(f32[2])", &err), "f: the shape of y cannot be inferred: nothing says what '...' is");
+    hone_signature_release(&signature);
     signature = signature_of("f(x: f32[n], b: T[m]?) -> y: T[n]");
     assert_contains(refusal(signature, "f(f32[2])", &err), "f: the dtype of y cannot be inferred");
     hone_signature_release(&signature);

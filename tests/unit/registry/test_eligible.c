@@ -66,6 +66,16 @@ static void another_platform_or_backend_is_unavailable(void **state)
     assert_int_equal(ask(f, &kernel, "op(f32[2,3])"), HONE_OK);
 }
 
+static void the_cpu_reads_pinned_memory_too_and_no_devices(void **state)
+{
+    fixture *f = *state;
+    hone_kernel kernel = plain();
+    assert_int_equal(ask(f, &kernel, "op(f32[2,3]) @cuda_host"), HONE_OK);
+    assert_int_equal(ask(f, &kernel, "op(f32[2,3]) @cuda:0"), HONE_UNSUPPORTED);
+    assert_says(f, "x lies on device");
+    assert_int_equal(ask(f, &kernel, "op(f32[2,3]) @cpu:1"), HONE_UNSUPPORTED);
+}
+
 static void missing_instructions_are_named(void **state)
 {
     fixture *f = *state;
@@ -229,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         eligible_test(a_plain_kernel_runs_any_call),
         eligible_test(another_platform_or_backend_is_unavailable),
+        eligible_test(the_cpu_reads_pinned_memory_too_and_no_devices),
         eligible_test(missing_instructions_are_named),
         eligible_test(a_tensor_elsewhere_is_unsupported),
         eligible_test(a_parameter_that_the_kernel_does_not_take_must_stay_at_its_default),

@@ -475,6 +475,49 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
+// So many, and code so long, that each list and each text takes memory of its own.
+static void memory_may_end_at_the_list_and_at_each_text(void **state)
+{
+    (void)state;
+    enum { MANY = 1200, LONG = 100000 };
+    failing_allocator memory;
+    hone_allocator allocator = failing_allocator_of(&memory, -1);
+    fixture f = {.registry = NULL};
+    char *source = malloc(LONG);
+    assert_non_null(source);
+    memset(source, ' ', LONG);
+    source[LONG - 1] = '\0';
+    assert_int_equal(hone_registry_create(&allocator, hone_platform_facts_of, NULL, &f.registry, &f.err), HONE_OK);
+    char signature[64];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(signature, sizeof signature, "f%d(x: f32[n]) -> y: f32[n]", i);
+        assert_int_equal(add_algorithm(&f, signature), HONE_OK);
+    }
+    const hone_code code = {HONE_CODE, .source = source, .entry = source, .arguments = source, .scratch = source};
+    hone_kernel kernel = a_kernel("f7", "long", HONE_OPENCL, HONE_GPU, 0);
+    kernel.run = NULL;
+    kernel.code = &code;
+    for (int what = 0; what < 2; what++) {
+        hone_status status = HONE_OUT_OF_MEMORY;
+        for (long long left = 0; status != HONE_OK && left < 200; left++) {
+            memory.left = left;
+            status = what == 0 ? add_algorithm(&f, fa) : add_kernel(&f, kernel);
+            assert_true(status == HONE_OK || status == HONE_OUT_OF_MEMORY);
+        }
+        memory.left = -1;
+        assert_int_equal(status, HONE_OK);
+    }
+    assert_non_null(hone_registry_find(f.registry, "fa", NULL));
+    const hone_code *kept = hone_kernel_of(only_kernel(&f, "f7"))->code;
+    assert_string_equal(kept->source, source);
+    assert_string_equal(kept->entry, source);
+    assert_string_equal(kept->arguments, source);
+    assert_string_equal(kept->scratch, source);
+    hone_registry_destroy(&f.registry);
+    assert_int_equal(memory.live, 0);
+    free(source);
+}
+
 #define registry_test(f) cmocka_unit_test_setup_teardown(f, open_cpu_registry, close_registry)
 
 int main(void)
@@ -504,6 +547,7 @@ int main(void)
         registry_test(a_kernels_own_signature_says_what_it_does_not_take),
         registry_test(a_signature_that_cannot_serve_the_algorithm_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(memory_may_end_at_the_list_and_at_each_text),
     };
     return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }

@@ -112,6 +112,22 @@ static void clear_forgets_everything_and_the_plans_made_of_it(void **state)
     hone_cache_clear(f->rt);
 }
 
+static void a_new_answer_drops_the_plans_of_its_own_call_alone(void **state)
+{
+    fixture *f = *state;
+    put_in_cache(f, 4, 4, "plain");
+    put_in_cache(f, 4, 5, "plain");
+    run_example(f, 4, 4);
+    run_example(f, 4, 5);
+    put_in_cache(f, 4, 4, "fast");
+    assert_int_equal(f->probes[PLAIN].releases, 1);
+    run_example(f, 4, 5);
+    assert_int_equal(f->probes[PLAIN].prepares, 2);
+    run_example(f, 4, 4);
+    assert_int_equal(f->probes[FAST].runs, 1);
+    hone_cache_clear(f->rt);
+}
+
 static void ten_thousand_entries_are_each_found(void **state)
 {
     fixture *f = *state;
@@ -153,6 +169,7 @@ int main(void)
         WITH_RUNTIME(one_device_may_know_what_another_does_not),
         WITH_RUNTIME(keys_are_visited_in_the_order_of_insertion_until_the_visitor_has_enough),
         WITH_RUNTIME(clear_forgets_everything_and_the_plans_made_of_it),
+        WITH_RUNTIME(a_new_answer_drops_the_plans_of_its_own_call_alone),
         WITH_RUNTIME(ten_thousand_entries_are_each_found),
         WITH_RUNTIME(null_is_refused),
     };

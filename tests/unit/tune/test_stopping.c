@@ -116,6 +116,49 @@ static void where_samples_agree_less_than_that_is_enough(void **state)
     assert_int_equal(unknown.taken, 5);
 }
 
+// The rule itself: what the least of so many samples may be over the best, and when there are enough.
+static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
+{
+    (void)state;
+    static const struct {
+        double noise;
+        uint32_t count;
+        double bound; // over the best
+    } bounds[] = {{0, 1, 2},         {0, 2, 1.15}, {0, 9, 1.15},  {0.01, 1, 1.0466},
+                  {0.01, 2, 1.0233}, {0.9, 1, 2},  {0.9, 2, 1.15}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        const hone_stopping stopping = {1 * ms, bounds[i].noise, 1e12};
+        double samples[9];
+        for (int over = 0; over < 2; over++) {
+            for (int k = 0; k < 9; k++)
+                samples[k] = (bounds[i].bound + (over ? 1e-5 : -1e-5)) * ms;
+            assert_int_equal(
+                hone_stopping_judge(&stopping, samples, bounds[i].count, 0, false),
+                over ? HONE_STOPPING_BEATEN : HONE_STOPPING_GOES_ON);
+        }
+    }
+    const hone_stopping alone = {0, 0, 1e12}, beside = {1 * ms, 0, 1e12};
+    double samples[15] = {0};
+    assert_int_equal(hone_stopping_judge(&alone, samples, 4, 2 * ms, false), HONE_STOPPING_GOES_ON);
+    assert_int_equal(hone_stopping_judge(&alone, samples, 5, 1.999 * ms, false), HONE_STOPPING_GOES_ON);
+    assert_int_equal(hone_stopping_judge(&alone, samples, 5, 2 * ms, false), HONE_STOPPING_ENOUGH);
+    assert_int_equal(hone_stopping_judge(&alone, samples, 14, 1 * ms, false), HONE_STOPPING_GOES_ON);
+    assert_int_equal(hone_stopping_judge(&alone, samples, 15, 1 * ms, false), HONE_STOPPING_ENOUGH);
+    assert_int_equal(hone_stopping_judge(&alone, samples, 1, 900 * ms, true), HONE_STOPPING_GOES_ON);
+    assert_int_equal(hone_stopping_judge(&alone, samples, 2, 900 * ms, true), HONE_STOPPING_ENOUGH);
+    assert_int_equal(hone_stopping_judge_warm(&beside, 4 * ms), HONE_STOPPING_GOES_ON);
+    assert_int_equal(hone_stopping_judge_warm(&beside, 4.001 * ms), HONE_STOPPING_BEATEN);
+    assert_int_equal(hone_stopping_judge_warm(&alone, 900 * ms), HONE_STOPPING_GOES_ON);
+}
+
+static void a_sample_more_is_taken_where_half_a_nanosecond_is_missing(void **state)
+{
+    (void)state;
+    const double times[] = {399999.9};
+    script s = {.samples = times, .count = 1, .warm_ns = 399999.9};
+    assert_int_equal(race(&s, 0, 0, 1e12).samples, 6);
+}
+
 static void a_single_slow_sample_is_given_the_benefit_of_the_doubt(void **state)
 {
     (void)state;
@@ -235,6 +278,8 @@ int main(void)
         cmocka_unit_test(a_first_run_that_takes_four_times_the_best_is_the_last),
         cmocka_unit_test(one_sample_of_twice_the_best_is_enough),
         cmocka_unit_test(where_samples_agree_less_than_that_is_enough),
+        cmocka_unit_test(each_bound_of_the_rule_stands_where_it_is_said_to),
+        cmocka_unit_test(a_sample_more_is_taken_where_half_a_nanosecond_is_missing),
         cmocka_unit_test(a_single_slow_sample_is_given_the_benefit_of_the_doubt),
         cmocka_unit_test(short_runs_are_sampled_on_and_long_ones_twice),
         cmocka_unit_test(the_limit_ends_it_with_what_there_is),

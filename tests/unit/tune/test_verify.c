@@ -167,6 +167,23 @@ static void scalars_and_empty_tensors_are_compared(void **state)
     assert_int_equal(compare(&empty, &empty, &error, NULL), HONE_OK);
 }
 
+static void a_place_is_said_by_its_index_in_each_dim(void **state)
+{
+    (void)state;
+    char text[64];
+    int64_t shape[] = {2, 3, 4}, none[] = {2, 0, 3};
+    hone_tensor tensor = hone_tensor_of(NULL, HONE_F32, 3, shape);
+    hone_verify_format_index(&tensor, 23, text, sizeof text);
+    assert_string_equal(text, "[1, 2, 3]");
+    hone_verify_format_index(&tensor, 7, text, sizeof text);
+    assert_string_equal(text, "[0, 1, 3]");
+    hone_verify_format_index(&tensor, 7, text, 4); // cut where there is no room
+    assert_string_equal(text, "[0,");
+    tensor.shape = none;
+    hone_verify_format_index(&tensor, 1, text, sizeof text);
+    assert_string_equal(text, "[0, 0, 1]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +196,7 @@ int main(void)
         cmocka_unit_test(an_algorithms_tolerance_replaces_the_dtypes),
         cmocka_unit_test(a_dtype_allows_what_its_page_says_and_no_more),
         cmocka_unit_test(scalars_and_empty_tensors_are_compared),
+        cmocka_unit_test(a_place_is_said_by_its_index_in_each_dim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "tune/isolate/worker.h"
 #include "tune/wire/frame.h"
 #include "tune/wire/message.h"
 
@@ -171,6 +172,26 @@ static void counts_out_of_range_are_refused(void **state)
     hone_buffer_deinit(&out);
 }
 
+// The other end says something that is neither an answer nor a note.
+static void a_worker_that_says_neither_answer_nor_note_is_lost(void **state)
+{
+    (void)state;
+    int ends[2];
+    hone_buffer message, answer;
+    hone_buffer_init(&message, hone_allocator_system());
+    hone_buffer_init(&answer, hone_allocator_system());
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    for (uint64_t token = 0; token < 2; token++) // whatever the question's is
+        assert_int_equal(hone_frame_write(ends[1], HONE_MESSAGE_PING, token, &message, 0), HONE_OK);
+    shutdown(ends[1], SHUT_WR);
+    const hone_worker_question question = {HONE_MESSAGE_PING, &message, {UINT64_C(5000000000), UINT64_C(5000000000)}};
+    assert_int_equal(hone_worker_ask(ends[0], &question, NULL, NULL, NULL, &answer), HONE_OUTCOME_LOST);
+    close(ends[0]);
+    close(ends[1]);
+    hone_buffer_deinit(&message);
+    hone_buffer_deinit(&answer);
+}
+
 static bool always(void *ctx)
 {
     (void)ctx;
@@ -212,6 +233,7 @@ int main(void)
         cmocka_unit_test(answers_arrive_with_the_flags_that_they_were_sent_with),
         cmocka_unit_test(a_kernel_is_content_when_its_code_is_all_of_it),
         cmocka_unit_test(counts_out_of_range_are_refused),
+        cmocka_unit_test(a_worker_that_says_neither_answer_nor_note_is_lost),
         cmocka_unit_test(frames_travel_and_waiting_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
