@@ -335,6 +335,36 @@ static void functions_are_known_by_their_names_where_nothing_else_is(void **stat
     fixture_close(&f);
 }
 
+static void a_function_with_a_name_longer_than_any_algorithms_is_none(void **state)
+{
+    (void)state;
+    enum { LONG = 4000 };
+    static char name[LONG + 1];
+    fixture f;
+    hone_buffer text;
+    memset(name, 'f', LONG);
+    fixture_open(&f);
+    hone_buffer_init(&text, f.allocator);
+    hone_buffer_format(
+        &text,
+        "module @m {\n"
+        "  func.func public @main(%%arg0: tensor<2x24xf32>) -> tensor<2x24xf32> {\n"
+        "    %%0 = call @%s(%%arg0) : (tensor<2x24xf32>) -> tensor<2x24xf32>\n"
+        "    return %%0 : tensor<2x24xf32>\n"
+        "  }\n"
+        "  func.func private @%s(%%arg0: tensor<2x24xf32>) -> tensor<2x24xf32> {\n"
+        "    %%0 = stablehlo.custom_call @x(%%arg0) : (tensor<2x24xf32>) -> tensor<2x24xf32>\n"
+        "    return %%0 : tensor<2x24xf32>\n"
+        "  }\n"
+        "}\n",
+        name, name);
+    hone_program *program = fixture_read(&f, hone_buffer_string(&text));
+    assert_int_equal(hone_program_operations(program), 0);
+    hone_program_release(&program);
+    hone_buffer_deinit(&text);
+    fixture_close(&f);
+}
+
 #define TOKAMAX_ARGUMENTS                                                                                              \
     "{\\22is_causal\\22:true,\\22k\\22:\\22bf16[1,128,8,32]\\22,\\22logits_scale\\22:0.125,\\22mask\\22:null,"         \
     "\\22q\\22:"                                                                                                       \
@@ -619,6 +649,7 @@ int main(void)
         cmocka_unit_test(a_proto_is_read_in_its_wrapping),
         cmocka_unit_test(labels_stand_in_payloads_and_attributes_too),
         cmocka_unit_test(functions_are_known_by_their_names_where_nothing_else_is),
+        cmocka_unit_test(a_function_with_a_name_longer_than_any_algorithms_is_none),
         cmocka_unit_test(labels_of_tokamax_bring_their_arguments),
         cmocka_unit_test(a_mask_of_tokamax_is_read_when_it_is_only_causal),
         cmocka_unit_test(what_of_tokamax_hone_cannot_say_is_listed),

@@ -160,10 +160,29 @@ static void every_allocation_may_fail(void **state)
     destroy_fixture(f);
 }
 
+// Of each length, names that differ from the first in one byte.
+static void names_that_differ_in_one_byte_are_told_apart_at_each_length(void **state)
+{
+    (void)state;
+    enum { LONGEST = 40 };
+    for (size_t size = 1; size <= LONGEST; size++) {
+        fixture *f = create_fixture();
+        for (size_t i = 0; i <= size; i++) {
+            memset(f->texts[i], 'x', size);
+            if (i > 0) f->texts[i][i - 1] = 'y';
+            hone_names_put(&f->names, 0, (hone_view){f->texts[i], size}, (uint32_t)i);
+        }
+        for (size_t i = 0; i <= size; i++)
+            assert_int_equal(hone_names_get(&f->names, 0, (hone_view){f->texts[i], size}), i);
+        destroy_fixture(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_one_number_are_told_apart),
+        cmocka_unit_test(names_that_differ_in_one_byte_are_told_apart_at_each_length),
         cmocka_unit_test(a_later_definition_takes_the_place_of_an_earlier_one),
         cmocka_unit_test(a_number_is_found_wherever_it_was_put),
         cmocka_unit_test(what_was_forgotten_is_not_found),

@@ -1,13 +1,19 @@
 // The plan table by itself: the hash is a filter, and a plan answers only for the very words that it was made for.
 #include "runtime/state/plan_table.h"
 
+#include "runtime/state/epoch.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
+#include <linux/membarrier.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { COUNT = 40, WORDS = 6 };
 
@@ -111,6 +117,33 @@ static void a_plan_replaces_that_of_the_same_words_alone(void **state)
     assert_ptr_equal(hone_plan_table_find(&g->table, &second), g->entries[1]);
 }
 
+static void a_string_is_packed_while_there_is_room_for_its_words(void **state)
+{
+    (void)state;
+    enum { MOST = 8 * HONE_PACKED_WORDS };
+    static char text[MOST + 16];
+    static hone_packed packed;
+    for (size_t size = 0; size < MOST + 8; size++) {
+        memset(text, 'x', size);
+        text[size] = '\0';
+        const hone_value value = hone_of_string(text);
+        const bool fits =
+            2 + (size + 7) / 8 <= HONE_PACKED_WORDS; // the head of the call, that of the string, its bytes
+        assert_int_equal(hone_pack(&packed, 7, &value, 1, 0), fits);
+    }
+}
+
+static void readers_take_no_fence_where_the_kernel_makes_them_for_the_writer(void **state)
+{
+    (void)state;
+    assert_non_null(hone_epoch_register());
+    const long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    if (commands < 0 || (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) skip();
+#ifndef __SANITIZE_THREAD__
+    assert_false(atomic_load(&hone_epoch_fences));
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +151,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_call_of_a_known_hash_and_other_words_has_no_plan, setup, teardown),
         cmocka_unit_test_setup_teardown(a_call_of_more_or_fewer_words_has_no_plan, setup, teardown),
         cmocka_unit_test_setup_teardown(a_plan_replaces_that_of_the_same_words_alone, setup, teardown),
+        cmocka_unit_test(a_string_is_packed_while_there_is_room_for_its_words),
+        cmocka_unit_test(readers_take_no_fence_where_the_kernel_makes_them_for_the_writer),
     };
     return cmocka_run_group_tests_name("runtime_plan_table", tests, NULL, NULL);
 }
