@@ -166,7 +166,6 @@ static hone_status load_between_changes(hone_json_files *files, hone_error *err)
 
 hone_status hone_json_files_refresh(hone_json_files *files, hone_error *err)
 {
-    if (files->depth > 0) return HONE_OK; // under the lock, by begin
     hone_status status = load_between_changes(files, err);
     if (status != HONE_BUSY) return status;
     // Somebody died in between, or many write without a pause.
@@ -176,20 +175,13 @@ hone_status hone_json_files_refresh(hone_json_files *files, hone_error *err)
 
 hone_status hone_json_files_begin(hone_json_files *files, hone_error *err)
 {
-    if (files->depth > 0) {
-        files->depth++;
-        return HONE_OK;
-    }
     hone_status status = hone_json_wait_for_lock(files, err);
     if (status != HONE_OK) return status;
     if (!files->is_complete || hone_json_is_marked(files) || hone_json_read_number(files) % 2 != 0)
         status = complete(files, err);
     hone_json_mark(files, true);
     if (status == HONE_OK) status = hone_json_load_changed(files, err);
-    if (status == HONE_OK)
-        files->depth = 1;
-    else
-        hone_json_give_back(files);
+    if (status != HONE_OK) hone_json_give_back(files);
     return status;
 }
 
@@ -203,7 +195,6 @@ static void take_back(hone_json_files *files)
 
 hone_status hone_json_files_end(hone_json_files *files, hone_status status, hone_error *err)
 {
-    if (--files->depth > 0) return status;
     if (status == HONE_OK && files->tables.changes->count > 0) {
         status = hone_json_write_changed(files, err);
         if (status == HONE_OK) {

@@ -33,7 +33,6 @@ typedef struct hone_json_files {
     int lock;         // the lock file, open; -1: none yet
     uint64_t number;  // that stood in it when the tables were read
     bool is_complete; // what a crash left was looked for
-    uint32_t depth;   // of changes: one inside another is part of it
 } hone_json_files;
 
 // Opens what stands at location, which is made with its folders where there is none, and reads it into the tables.
@@ -51,8 +50,7 @@ hone_status hone_json_files_refresh(hone_json_files *files, hone_error *err);
 // Takes the lock and reads what others changed. HONE_BUSY: others hold it for too long; HONE_IO.
 hone_status hone_json_files_begin(hone_json_files *files, hone_error *err);
 // Writes what changed in the tables since begin, when status is HONE_OK, else takes it back. Gives the lock back and
-// returns status, or why nothing was written: then tables and files are as they were. Inside another change both only
-// count.
+// returns status, or why nothing was written: then tables and files are as they were.
 hone_status hone_json_files_end(hone_json_files *files, hone_status status, hone_error *err);
 
 // Removes the damaged lines, as a part of a change.
