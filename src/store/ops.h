@@ -1,8 +1,9 @@
 // What a store implements. The public functions (hone/store.h) check arguments, take the store's lock and
 // dispatch, once for all kinds; one conformance suite (tests/unit/store) runs against each of them.
 //
-// A new kind is a folder with such a table, and its name in FOLDERS of src/store/CMakeLists.txt (docs/write-a-store.md). Nobody
-// outside of a kind's folder asks what a store is called: what is done with a store follows from the facts and functions here.
+// A new kind is a folder with such a table, and its name in FOLDERS of src/store/CMakeLists.txt
+// (docs/write-a-store.md). Nobody outside of a kind's folder asks what a store is called: what is done with a store
+// follows from the facts and functions here.
 #ifndef HONE_STORE_OPS_H
 #define HONE_STORE_OPS_H
 
@@ -33,13 +34,14 @@ typedef struct hone_store_ops {
     size_t struct_size;
     const char *scheme; // "sqlite:", what its URLs begin with; what follows is the location
     const char *form;   // "sqlite:PATH", how its URLs are written, for people
-    // The location is the path of a file or folder: it is missing when nothing is there, has a free space and a folder, and what
-    // was damaged is moved aside beside it under the name PATH.damaged-TIME.
+    // The location is the path of a file or folder. What was damaged is moved aside beside it, as PATH.damaged-TIME, or
+    // as such a name in the folder.
     bool in_file;
     // With in_file, endings of files that belong to another one of the store; ends with NULL. NULL: there are none.
     const char *const *companions;
-    // The functions may be called by several threads at once, and inside a visit: no lock is taken for them. Between begin and
-    // end the other threads' calls are no part of the transaction. mend and rest see to it themselves that nobody is in between.
+    // The functions may be called by several threads at once, and inside a visit: no lock is taken for them. Between
+    // begin and end the other threads' calls are no part of the transaction. mend and rest see to it themselves that
+    // nobody is in between.
     bool concurrent;
     // location is the URL after its scheme. *out has at least ops and allocator set; the rest of its base is
     // filled in by hone_store_open. log lives as long as the store.
@@ -133,12 +135,13 @@ typedef struct hone_store_ops {
     // Takes away calls that nobody decided (decided "heuristic" or "transfer"): those that were last made before
     // `before`, in seconds since 1970, and of the others all but the `most` that were made last.
     hone_status (*expire_misses)(hone_store *store, int64_t before, size_t most, hone_error *err);
-    // Takes the lease of a name (store/common/lease.h), which one process has at a time of all that share the store, waiting
-    // as wait says; a process that dies gives it back. NULL: no other process sees the store. Without the store's lock, so
-    // that a wait stops nobody.
+    // Takes the lease of a name (store/common/lease.h), which one process has at a time of all that share the store,
+    // waiting as wait says; a process that dies gives it back. NULL: no other process sees the store. Without the
+    // store's lock, so that a wait stops nobody.
     // Returns: as hone_lease_take.
     hone_status (*lease)(hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
-    // How the store is written to, for people: "write-ahead log"; static. NULL, also as an answer: there is nothing to tell.
+    // How the store is written to, for people: "write-ahead log"; static. NULL, also as an answer: there is nothing to
+    // tell.
     const char *(*journal)(hone_store *store);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
@@ -174,7 +177,7 @@ bool hone_store_is_mended(hone_store *store, hone_status status);
 // there yet).
 hone_status hone_store_check_url(const char *url, hone_error *err);
 
-// What is asked of a store by its URL, before it is open or without opening it (kinds.c) -------------------------------
+// What is asked of a store by its URL, before it is open or without opening it (kinds.c) ------------------------------
 
 // The kind of a URL; NULL: there is none.
 const hone_store_ops *hone_store_kind(const char *url);
@@ -182,8 +185,8 @@ const hone_store_ops *hone_store_kind(const char *url);
 bool hone_store_default_url(const char *folder, char *out, size_t size);
 // The URL of a store that no other process sees and that is gone when it is closed.
 const char *hone_store_scratch_url(void);
-// How the URLs of the kinds are written, "sqlite:PATH, json:FOLDER or json:FILE.json, ...": of all, or of those that can be read
-// alone. Returns out.
+// How the URLs of the kinds are written, "sqlite:PATH, json:FOLDER or json:FILE.json, ...": of all, or of those that
+// can be read alone. Returns out.
 const char *hone_store_forms(bool read_only, char *out, size_t size);
 // The file or folder of a store. False: it is in none.
 bool hone_store_file(const char *url, char *out, size_t size);
@@ -192,8 +195,8 @@ bool hone_store_is_missing(const char *url);
 // How many files of a store were moved aside because they were damaged, and the name of one of them.
 size_t hone_store_count_aside(const char *url, char *out_one, size_t size);
 
-// The lease of a name, for which a process waits as hone_store_ops says. *out: HONE_LEASE_NONE where no other process sees the
-// store, which may be NULL.
+// The lease of a name, for which a process waits as hone_store_ops says. *out: HONE_LEASE_NONE where no other process
+// sees the store, which may be NULL.
 hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
 // hone_store_ops.journal of an open store; NULL: there is nothing to tell.
 const char *hone_store_journal(hone_store *store);

@@ -63,6 +63,16 @@ class Pages(unittest.TestCase):
         tuned = next(text for command, text in printed.items() if "hone tune" in command)
         self.assertRegex(tuned, r"l2_normalize")
 
+    def test_a_store_is_a_folder_and_a_name(self):
+        printed = self.follow("write-a-store.md")
+        conformance = next(text for command, text in printed.items() if "lines: store.lines" in command and "echo" not in command)
+        self.assertRegex(conformance, r"OK \] get_before_put_is_not_found")
+        self.assertNotIn("FAILED", conformance)
+        self.assertIn("ok      store-names (4 kinds", next(text for command, text in printed.items() if "scripts/check" in command))
+        listed = next(text for command, text in printed.items() if "store list" in command)
+        self.assertRegex(listed, r"rms_norm")
+        self.assertTrue((self.tree / "team.lines").read_text().startswith('{"hone_store": '))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -35,7 +35,8 @@ uint64_t hone_lease_name(const char *const *parts, size_t count);
 //          stranger had it for longer than wait->stranger_seconds).
 hone_status hone_lease_take(
     const char *path, unsigned mode, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
-// hone_lease_take in the file PATH.leases beside a store's file or folder: whoever may write the store may hold its leases.
+// hone_lease_take in the file PATH.leases beside a store's file or folder. Whoever may write the store may hold its
+// leases.
 hone_status hone_lease_take_beside(
     const char *path, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
 // Gives it back; nothing when it was not taken.

@@ -1,5 +1,5 @@
-// A store whose rows stand in memory and whose truth stands elsewhere, in files: the memory store does the work, and the kind says how
-// its rows are read and written.
+// A store whose rows stand in memory and whose truth stands elsewhere, in files: the memory store does the work, and
+// the kind says how its rows are read and written.
 //
 //   a read    refresh, then the memory store's function
 //   a change  begin, the memory store's function, end: the changes of the tables are written, or taken back
@@ -14,8 +14,8 @@ typedef struct hone_backing {
     hone_status (*refresh)(hone_store *store, hone_error *err);
     // Shuts other writers out, and refreshes. On failure nobody is shut out.
     hone_status (*begin)(hone_store *store, hone_error *err);
-    // status is HONE_OK: writes what tables.changes lists and commits it; else, or when it cannot be written, rolls it back. Lets
-    // other writers in. Returns status, or why nothing was written: then tables and files are as they were.
+    // status is HONE_OK: writes what tables.changes lists and commits it; else, or when it cannot be written, rolls it
+    // back. Lets other writers in. Returns status, or why nothing was written: then tables and files are as they were.
     hone_status (*end)(hone_store *store, hone_status status, hone_error *err);
 } hone_backing;
 
@@ -90,7 +90,8 @@ hone_status hone_backed_clear_quarantine(hone_store *store, hone_error *err);
 hone_status hone_backed_verify(hone_store *store, hone_store_health *out, hone_error *err);
 hone_status hone_backed_stat(hone_store *store, hone_store_stat *out, hone_error *err);
 
-// In a kind's table: the functions above, but for those that it may have more to say to: quarantine, clear_quarantine, verify, stat.
+// In a kind's table: the functions above, but for those that it may have more to say to: quarantine, clear_quarantine,
+// verify, stat.
 // clang-format off
 #define HONE_BACKED_STORE_OPS                                                                                          \
     .get = hone_backed_get, .put_all = hone_backed_put_all, .remove = hone_backed_remove, .scan = hone_backed_scan,    \

@@ -1,5 +1,5 @@
-// The tables of each schema. Columns stand in the order of the row shapes in store/common/row.c, and each record's last column
-// is the checksum of the others.
+// The tables of each schema. Columns stand in the order of the row shapes in store/common/row.c, and each record's last
+// column is the checksum of the others.
 //
 // Tables are WITHOUT ROWID and keyed by columns: the key is the table. A call that was measured has a number,
 // since its fingerprint and canonical text would otherwise stand in each of its measurements. Decisions are what calls
