@@ -88,12 +88,13 @@ hone_status hone_permit_begin(
         .device_lock = HONE_LEASE_NONE};
     *out_landed = false;
     if (depth++ > 0) return HONE_OK;
-    hone_boarding boarding = hone_flight_begin(
-        environment->flights, &permit->flight, device->fingerprint, algorithm->name, algorithm->version,
-        hone_call_key(call), options->cancel);
-    *out_landed = boarding == HONE_FLIGHT_LANDED;
-    permit->flying = boarding == HONE_FLIGHT_MINE;
-    if (boarding == HONE_FLIGHT_CANCELLED)
+    hone_flight_outcome outcome = hone_flight_begin(
+        environment->flights, &permit->flight,
+        &(hone_store_key){device->fingerprint, algorithm->name, algorithm->version, hone_call_key(call), NULL},
+        options->cancel);
+    *out_landed = outcome == HONE_FLIGHT_LANDED;
+    permit->flying = outcome == HONE_FLIGHT_MINE;
+    if (outcome == HONE_FLIGHT_CANCELLED)
         return hone_fail(err, HONE_CANCELLED, where, "cancelled while another thread tuned the same");
     return permit->flying ? take_key(permit, algorithm, err) : HONE_OK;
 }
@@ -158,8 +159,8 @@ static hone_status lock_device(hone_permit *permit, hone_error *err)
 hone_status hone_permit_begin_measuring(void *permit_pointer, hone_error *err)
 {
     hone_permit *permit = permit_pointer;
-    permit->on_runway = hone_runway_take(permit->environment->flights, permit->options->cancel);
-    if (!permit->on_runway)
+    permit->is_measuring = hone_measuring_begin(permit->environment->flights, permit->options->cancel);
+    if (!permit->is_measuring)
         return hone_fail(err, HONE_CANCELLED, where, "cancelled while another call was being tuned");
     hone_status status = lock_device(permit, err);
     if (status != HONE_OK) hone_permit_end_measuring(permit);
@@ -170,8 +171,8 @@ void hone_permit_end_measuring(void *permit_pointer)
 {
     hone_permit *permit = permit_pointer;
     hone_lease_leave(&permit->device_lock);
-    if (permit->on_runway) hone_runway_leave(permit->environment->flights);
-    permit->on_runway = false;
+    if (permit->is_measuring) hone_measuring_end(permit->environment->flights);
+    permit->is_measuring = false;
 }
 
 hone_status hone_permit_begin_device(

@@ -28,7 +28,7 @@ typedef struct hone_permit {
     bool begun;
     hone_lease key;         // among the processes that share the store
     hone_lease device_lock; // of the device, among all processes of this machine
-    bool on_runway;
+    bool is_measuring;
 } hone_permit;
 
 // Waits until nobody else tunes the call. A thread that is tuning already waits for nobody, since others may wait for

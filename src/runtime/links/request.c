@@ -1,6 +1,7 @@
 // A request: the call that the chain is asked about, and what may answer it.
 #include "runtime/links/links.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "runtime/links/trust.h"
 #include "store/ops.h"
@@ -60,6 +61,7 @@ hone_policy hone_request_policy(const hone_request *request)
 
 static const hone_aside *find_aside(hone_runtime *rt, const hone_kernel_ref *kernel, const char *key)
 {
+    hone_assert(hone_mutex_is_mine(&rt->mutex));
     for (const hone_aside *aside = rt->asides; aside != NULL; aside = aside->next)
         if (aside->kernel == kernel && strcmp(aside->key, key) == 0) return aside;
     return NULL;

@@ -1,4 +1,5 @@
 // From a decision to a plan: prepare the kernel, pack the words that it answers for, publish.
+#include "base/assert.h"
 #include "base/error.h"
 #include "registry/names.h"
 #include "runtime/plans/plans.h"
@@ -81,8 +82,11 @@ static bool same_layout(const hone_tensor *a, const hone_tensor *b)
     return memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof a->strides[0]) == 0;
 }
 
-// Every result against every other tensor. False: more than fit, or strides run backwards; such a call is
-// checked in full each time.
+// Every result against every other tensor: whether they overlap is all of a call's check that hangs on addresses, and so
+// all that a hit looks at. Two spans of bytes meet when 0 <= result - other + size of result - 1 < sum of sizes - 1: one
+// addition and one unsigned comparison a pair (hone_plan_entry_apart). Views that interleave without meeting count as
+// meeting here, and go the slow way, which knows better (call/overlap.c). False: more than fit, or strides run backwards;
+// such a call is checked in full each time.
 static bool fill_pairs(hone_plan_entry *entry)
 {
     const hone_signature *signature = hone_call_signature(entry->call);
@@ -118,6 +122,7 @@ static size_t entry_bytes(const hone_plan_entry *entry)
 
 static bool allocate_tables(hone_plan_entry *entry, const hone_allocator *allocator, const hone_packed *packed)
 {
+    hone_assert(packed->words > 0 && packed->words <= HONE_PACKED_WORDS && packed->hash != 0);
     entry->words = packed->words;
     bool near = packed->words + 4 <= HONE_NEAR_WORDS;
     bool few = packed->tensors <= HONE_NEAR_TENSORS;
@@ -188,6 +193,7 @@ static hone_status make_entry(
     entry->kernel = hone_kernel_retain(kernel);
     entry->kernel_run = hone_platform_run_of(&kernel->kernel);
     entry->source = decision->source;
+    hone_assert(count <= request->op->count);
     entry->given = count;
     entry->call = hone_call_retain((hone_call *)(uintptr_t)request->call);
     entry->call_key = hone_call_key(entry->call);

@@ -1,4 +1,9 @@
 // The slow way of a call: a first call, a wrong call, a kernel that failed.
+//
+// A kernel that fails at run time, or says only then that it cannot, is put aside for this very call, its plans are
+// dropped, and the chain is asked again: it then answers with another kernel, in the end with the reference. Each round
+// takes one kernel away, so it ends. A kernel that a context names is the user's word: its failure is the answer.
+#include "base/assert.h"
 #include "base/error.h"
 #include "platforms/platform.h"
 #include "registry/names.h"
@@ -141,6 +146,7 @@ hone_status hone_run_failed(
     hone_status status,
     hone_error *err)
 {
+    hone_assert(status != HONE_OK && hone_thread_self.slot != NULL); // a hit: its thread is inside an epoch
     if (!is_of_kernel(status) || entry->source == HONE_SOURCE_OVERRIDE) return fail_kernel(entry, status, err);
     if (!retire_kernel(op->rt, entry, status)) return hone_fail_memory(err, where);
     return hone_run_slowly(op, args, count, execution, err);

@@ -1,5 +1,7 @@
 #include "runtime/plans/scratch.h"
 
+#include "base/assert.h"
+
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -67,6 +69,7 @@ void *hone_scratch_lend(size_t size)
 
 void hone_scratch_return(void *scratch)
 {
+    hone_assert(scratch != NULL && (scratch != own.data || own.lent));
     if (scratch == own.data)
         own.lent = false;
     else

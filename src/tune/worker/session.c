@@ -177,7 +177,7 @@ static hone_status make_variants(hone_session *session, hone_error *err)
     if (!session->stable && !is_quick(session)) return HONE_OK;
     hone_status status = HONE_OK;
     for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
-        if (kind == HONE_VARIANT_SPECIAL && !session->stable) continue;
+        if (!hone_variant_is_asked((hone_variant_kind)kind, session->stable)) continue;
         status =
             hone_variants_make(variants, (hone_variant_kind)kind, &session->buffers, session->call, session->seed, err);
         if (status == HONE_OK && kind == HONE_VARIANT_OTHER && is_quick(session)) add_reference(session);

@@ -1,7 +1,9 @@
 #include "tune/worker/variants.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const char where[] = "tune.variants";
@@ -33,13 +35,32 @@ static hone_status copy_span(hone_variants *variants, const hone_fenced *fenced,
     return HONE_OK;
 }
 
+// The kinds. To add one: a value of hone_variant_kind, its row, and what changes its values.
+static const struct {
+    const char *words;
+    bool is_filled; // with values of a seed of its own; else they are those that are there
+    bool is_stable; // asked for in stable mode alone: the reference says nothing of it
+    hone_status (*change)(
+        const hone_buffers *buffers, uint64_t seed, hone_error *err); // what was filled; NULL: nothing
+} kinds[] = {
+    [HONE_VARIANT_ORIGINAL] = {"the first made-up inputs", false, false, NULL},
+    [HONE_VARIANT_OTHER] = {"the second made-up inputs", true, false, NULL},
+    [HONE_VARIANT_SPECIAL] = {"inputs with NaN, infinities and subnormal numbers", true, true, hone_buffers_season},
+};
+static_assert(sizeof kinds / sizeof kinds[0] == HONE_VARIANT_COUNT, "every kind has a row");
+
+bool hone_variant_is_asked(hone_variant_kind kind, bool stable)
+{
+    return stable || !kinds[kind].is_stable;
+}
+
 static hone_status make_values(
     hone_variant_kind kind, hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err)
 {
-    if (kind == HONE_VARIANT_ORIGINAL) return HONE_OK;
+    if (!kinds[kind].is_filled) return HONE_OK;
     const uint64_t original = buffers->seed;
     hone_status status = hone_buffers_fill(buffers, call, seed + (uint64_t)kind, err);
-    if (status == HONE_OK && kind == HONE_VARIANT_SPECIAL) status = hone_buffers_season(buffers, seed, err);
+    if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, seed, err);
     buffers->seed = original; // what restoring makes
     return status;
 }
@@ -52,6 +73,7 @@ hone_status hone_variants_make(
     uint64_t seed,
     hone_error *err)
 {
+    hone_assert(kind < HONE_VARIANT_COUNT);
     hone_variant *variant = &variants->variants[kind];
     hone_status status = make_values(kind, buffers, call, seed, err);
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
@@ -84,12 +106,6 @@ hone_status hone_variants_keep_bits(hone_variants *variants, const hone_buffers 
     return status;
 }
 
-static const char *const variant_words[HONE_VARIANT_COUNT] = {
-    [HONE_VARIANT_ORIGINAL] = "the first made-up inputs",
-    [HONE_VARIANT_OTHER] = "the second made-up inputs",
-    [HONE_VARIANT_SPECIAL] = "inputs with NaN, infinities and subnormal numbers",
-};
-
 hone_status hone_variants_compare_bits(const hone_variants *variants, const hone_buffers *buffers, hone_error *err)
 {
     const hone_variant *variant = &variants->variants[variants->loaded];
@@ -102,7 +118,7 @@ hone_status hone_variants_compare_bits(const hone_variants *variants, const hone
         return hone_fail(
             err, HONE_KERNEL_FAILED, where,
             "%s differs from the default's in its bits, first in byte %zu of %zu, for %s",
-            hone_signature_parameter(buffers->signature, i)->name, at, fenced->span, variant_words[variants->loaded]);
+            hone_signature_parameter(buffers->signature, i)->name, at, fenced->span, kinds[variants->loaded].words);
     }
     return HONE_OK;
 }

@@ -28,6 +28,8 @@ typedef struct hone_variants {
     hone_variant_kind loaded;
 } hone_variants;
 
+// Whether a session makes this kind.
+bool hone_variant_is_asked(hone_variant_kind kind, bool stable);
 void hone_variants_init(hone_variants *variants, hone_allocator allocator);
 void hone_variants_deinit(hone_variants *variants);
 // Makes values of a kind in the first set, keeps a copy, and leaves them loaded. ORIGINAL: those that are there.

@@ -1,4 +1,4 @@
-// Single flight and the runway, by threads that wait for each other and never for a clock.
+// Single flight and measuring alone, by threads that wait for each other and never for a clock.
 #include "config/flight.h"
 #include "os/os.h"
 
@@ -35,9 +35,9 @@ static int teardown(void **state)
     return 0;
 }
 
-static hone_boarding begin(ground *g, hone_flight *flight, const char *key, const volatile int *cancel)
+static hone_flight_outcome begin(ground *g, hone_flight *flight, const char *key, const volatile int *cancel)
 {
-    return hone_flight_begin(&g->flights, flight, "cpu|test", "scale", "1", key, cancel);
+    return hone_flight_begin(&g->flights, flight, &(hone_store_key){"cpu|test", "scale", "1", key, NULL}, cancel);
 }
 
 static void await(atomic_int *value, int wanted)
@@ -51,12 +51,12 @@ static void *fly_once(void *arg)
     ground *g = arg;
     hone_flight flight;
     atomic_fetch_add(&g->up, 1);
-    hone_boarding boarding = begin(g, &flight, "a", NULL);
-    if (boarding == HONE_FLIGHT_MINE) {
+    hone_flight_outcome outcome = begin(g, &flight, "a", NULL);
+    if (outcome == HONE_FLIGHT_MINE) {
         atomic_fetch_add(&g->mine, 1);
         hone_flight_end(&g->flights, &flight);
     } else {
-        atomic_fetch_add(&g->landed, boarding == HONE_FLIGHT_LANDED);
+        atomic_fetch_add(&g->landed, outcome == HONE_FLIGHT_LANDED);
     }
     return NULL;
 }
@@ -95,7 +95,8 @@ static void other_keys_fly_beside_each_other(void **state)
     hone_flight a, b, c;
     assert_int_equal(begin(g, &a, "a", NULL), HONE_FLIGHT_MINE);
     assert_int_equal(begin(g, &b, "b", NULL), HONE_FLIGHT_MINE);
-    assert_int_equal(hone_flight_begin(&g->flights, &c, "gpu|test", "scale", "1", "a", NULL), HONE_FLIGHT_MINE);
+    const hone_store_key elsewhere = {"gpu|test", "scale", "1", "a", NULL};
+    assert_int_equal(hone_flight_begin(&g->flights, &c, &elsewhere, NULL), HONE_FLIGHT_MINE);
     // Landed in another order than they began.
     hone_flight_end(&g->flights, &b);
     hone_flight_end(&g->flights, &a);
@@ -109,9 +110,9 @@ static void *wait_until_cancelled(void *arg)
     ground *g = arg;
     hone_flight flight;
     atomic_fetch_add(&g->up, 1);
-    hone_boarding boarding = begin(g, &flight, "a", &g->cancel);
-    if (boarding == HONE_FLIGHT_MINE) hone_flight_end(&g->flights, &flight);
-    atomic_store(&g->cancelled, boarding == HONE_FLIGHT_CANCELLED);
+    hone_flight_outcome outcome = begin(g, &flight, "a", &g->cancel);
+    if (outcome == HONE_FLIGHT_MINE) hone_flight_end(&g->flights, &flight);
+    atomic_store(&g->cancelled, outcome == HONE_FLIGHT_CANCELLED);
     return NULL;
 }
 
@@ -143,58 +144,58 @@ static void a_cancel_that_nobody_sets_does_not_keep_from_landing(void **state)
     assert_int_equal(atomic_load(&g->cancelled), 0);
 }
 
-static void *use_the_runway(void *arg)
+static void *measure_some(void *arg)
 {
     ground *g = arg;
     for (int i = 0; i < 50; i++) {
-        assert_true(hone_runway_take(&g->flights, NULL));
+        assert_true(hone_measuring_begin(&g->flights, NULL));
         assert_int_equal(atomic_fetch_add(&g->up, 1), 0);
         g->runs = g->runs + 1; // two at once would lose one
         assert_int_equal(atomic_fetch_sub(&g->up, 1), 1);
-        hone_runway_leave(&g->flights);
+        hone_measuring_end(&g->flights);
     }
     return NULL;
 }
 
-static void one_at_a_time_has_the_runway(void **state)
+static void one_at_a_time_measures(void **state)
 {
     ground *g = *state;
     pthread_t threads[4];
-    start(threads, 4, use_the_runway, g);
+    start(threads, 4, measure_some, g);
     join(threads, 4);
     assert_int_equal(atomic_load(&g->runs), 4 * 50);
 }
 
-static void *ask_for_the_runway(void *arg)
+static void *ask_to_measure(void *arg)
 {
     ground *g = arg;
-    bool taken = hone_runway_take(&g->flights, &g->cancel);
+    bool taken = hone_measuring_begin(&g->flights, &g->cancel);
     atomic_store(&g->cancelled, !taken);
-    if (taken) hone_runway_leave(&g->flights);
+    if (taken) hone_measuring_end(&g->flights);
     return NULL;
 }
 
-static void who_waits_for_the_runway_can_be_cancelled(void **state)
+static void who_waits_to_measure_can_be_cancelled(void **state)
 {
     ground *g = *state;
     pthread_t thread;
-    assert_true(hone_runway_take(&g->flights, NULL));
+    assert_true(hone_measuring_begin(&g->flights, NULL));
     g->cancel = 1;
-    start(&thread, 1, ask_for_the_runway, g);
+    start(&thread, 1, ask_to_measure, g);
     join(&thread, 1);
     assert_int_equal(atomic_load(&g->cancelled), 1);
-    hone_runway_leave(&g->flights);
+    hone_measuring_end(&g->flights);
 }
 
-static void its_holder_may_take_the_runway_again(void **state)
+static void who_measures_may_measure_within(void **state)
 {
     ground *g = *state;
-    assert_true(hone_runway_take(&g->flights, NULL));
-    assert_true(hone_runway_take(&g->flights, NULL));
-    hone_runway_leave(&g->flights);
-    hone_runway_leave(&g->flights);
+    assert_true(hone_measuring_begin(&g->flights, NULL));
+    assert_true(hone_measuring_begin(&g->flights, NULL));
+    hone_measuring_end(&g->flights);
+    hone_measuring_end(&g->flights);
     pthread_t thread;
-    start(&thread, 1, ask_for_the_runway, g);
+    start(&thread, 1, ask_to_measure, g);
     join(&thread, 1);
     assert_int_equal(atomic_load(&g->cancelled), 0);
 }
@@ -206,9 +207,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_keys_fly_beside_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(who_waits_can_be_cancelled, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cancel_that_nobody_sets_does_not_keep_from_landing, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_at_a_time_has_the_runway, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_waits_for_the_runway_can_be_cancelled, setup, teardown),
-        cmocka_unit_test_setup_teardown(its_holder_may_take_the_runway_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_at_a_time_measures, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_waits_to_measure_can_be_cancelled, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_measures_may_measure_within, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
