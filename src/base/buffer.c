@@ -1,6 +1,7 @@
 // A growing string. Room for the NUL is always kept, so that data is a C string after every append.
 #include "base/buffer.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -26,6 +27,7 @@ void hone_buffer_clear(hone_buffer *buffer)
 
 static bool reserve(hone_buffer *buffer, size_t more)
 {
+    hone_assert(buffer->size <= buffer->capacity);
     if (buffer->failed) return false;
     size_t needed;
     bool fits = !__builtin_add_overflow(buffer->size, more, &needed) && needed < SIZE_MAX;

@@ -1,7 +1,15 @@
 // The compiler works by precedence and writes steps between numbered registers. Registers follow the nesting, so that
 // the bound on depth bounds them too, and a hostile text can make neither the stack nor the memory grow.
+//
+// Method: precedence climbing, the recursive form of V. R. Pratt's "Top Down Operator Precedence" (1973): a level reads
+// operands of the next tighter level, and goes on while an operator of its own follows, which makes it
+// left-associative. Each function leaves its value in register `to` and may use those above it. There are no jumps:
+// both sides of `and`, `or` and `if` are computed, and an error is a value that what is not taken drops. So steps run
+// in their order, once each, and what evaluating costs is known from the text. Precedence and chained comparisons are
+// Python's.
 #include "base/expression.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -24,7 +32,7 @@ typedef struct compiler {
     hone_error *err;
 } compiler;
 
-static const char where[] = "expression.compile";
+static const char where[] = "expression.compile", where_evaluate[] = "expression.evaluate";
 
 // From loose to tight. NOT and COMPARISON have rules of their own.
 typedef enum level { OR, AND, NOT, COMPARISON, SUM, PRODUCT, UNARY } level;
@@ -459,9 +467,11 @@ hone_status hone_expression_evaluate(
     const hone_expression *expression, const hone_scalar *slots, hone_scalar *out, hone_error *err)
 {
     hone_scalar registers[HONE_EXPRESSION_REGISTERS];
+    hone_assert(expression->count > 0);
     for (size_t i = 0; i < expression->count; i++) {
         const hone_expression_step *step = &expression->steps[i];
         hone_scalar *to = &registers[step->to];
+        hone_assert(step->to < HONE_EXPRESSION_REGISTERS && (slots != NULL || step->operation != HONE_OPERATION_SLOT));
         if (step->operation == HONE_OPERATION_LITERAL)
             *to = step->literal;
         else if (step->operation == HONE_OPERATION_SLOT)
@@ -471,7 +481,7 @@ hone_status hone_expression_evaluate(
     }
     if (registers[0].kind == HONE_SCALAR_ERROR)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "expression.evaluate", "'%s': %s", expression->source.data,
+            err, HONE_INVALID_ARGUMENT, where_evaluate, "'%s': %s", expression->source.data,
             hone_scalar_problem(&registers[0]));
     *out = registers[0];
     return HONE_OK;

@@ -1,11 +1,17 @@
+// RFC 1952: a file is one member or several behind one another, each with a header that begins with 1f 8b, and what it
+// unpacks to is what its members do, one after the other (2.2). zlib reads one member; the loop is over members. The
+// limit is looked at after each piece of 64 KiB, so that a small file that unpacks to gigabytes costs no more than the
+// limit.
 #include "base/gzip.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <limits.h>
 #include <stdint.h>
 #include <zlib.h>
 
+// 15: the largest window of deflate; 16 more ask zlib for gzip's header and checksum in place of its own.
 enum { GZIP_WINDOW = 15 + 16, UNPACK_AT_ONCE = 1 << 16 };
 
 bool hone_is_gzip(const void *bytes, size_t size)
@@ -46,6 +52,7 @@ hone_status hone_gunzip(
     bool *out_cut,
     hone_error *err)
 {
+    hone_assert(limit > 0 && out_cut != NULL);
     z_stream stream = {.next_in = (unsigned char *)(uintptr_t)bytes};
     const unsigned char *end = stream.next_in + size;
     int result = inflateInit2(&stream, GZIP_WINDOW);

@@ -1,4 +1,9 @@
+// Keys that are written down are cut from SHA-256 (FIPS 180-4), so that nobody can make two calls of one key on
+// purpose, and so that they mean the same on every machine and in every version. In tables a hash lives as long as its
+// process, and XXH3 is many times faster.
 #include "base/hash.h"
+
+#include "base/assert.h"
 
 #include <nettle/sha2.h>
 #include <string.h>
@@ -28,6 +33,7 @@ static void digest(const void *text, size_t size, uint8_t out[SHA256_DIGEST_SIZE
 void hone_hash_key(const void *text, size_t size, char out_key[HONE_KEY_SIZE])
 {
     uint8_t bytes[SHA256_DIGEST_SIZE];
+    hone_assert(text != NULL || size == 0);
     digest(text, size, bytes);
     write_hex(bytes, (HONE_KEY_SIZE - 1) / 2, out_key);
 }

@@ -21,7 +21,8 @@ uint64_t hone_hash64(const void *bytes, size_t size);
 uint64_t hone_hash64_add(uint64_t so_far, const void *bytes, size_t size);
 
 // Another hash, for tables of names: most of those have at most 16 bytes, which it takes as two numbers that may
-// overlap.
+// overlap. Reading and mixing are wyhash's (Wang Yi; the first two constants are of its default secret), the last
+// constant is XXH3's PRIME_MX2.
 static inline uint64_t hone_hash_name(const char *name, size_t size)
 {
     uint64_t low = 0, high = 0;

@@ -1,6 +1,12 @@
-// Checking and walking JSON in place.
+// Checking and walking JSON in place (RFC 8259).
+//
+// A document is checked once, in one pass, without recursion: a bit for each open object or array says which of the two
+// it is, so that hostile nesting costs no stack. What was checked is then walked without a check a byte: a walk finds
+// the end of a value by its quotes and brackets alone. So every function of the second half relies on the first having
+// accepted the text. Characters beyond 16 bits stand as a pair of surrogates (RFC 8259, section 7).
 #include "base/json_text.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -142,6 +148,7 @@ static bool open_nest(check *c, bool *out_empty)
         c->at++;
         return true;
     }
+    hone_assert(c->depth < HONE_JSON_DEPTH);
     c->in_object[c->depth++] = is_object;
     return !is_object || check_key(c);
 }
@@ -244,12 +251,14 @@ static const char *past_value(const char *at, const char *end)
 hone_json_walk hone_json_walk_of(hone_view value)
 {
     bool nests = hone_json_is_object(value) || hone_json_is_array(value);
+    hone_assert(!nests || value.data[value.size - 1] == (value.data[0] == '{' ? '}' : ']'));
     if (!nests) return (hone_json_walk){value.data, value.data, false};
     return (hone_json_walk){value.data + 1, value.data + value.size - 1, value.data[0] == '{'};
 }
 
 bool hone_json_walk_next(hone_json_walk *walk, hone_view *out_key, hone_view *out_value)
 {
+    hone_assert(walk->at <= walk->end);
     const char *at = past_space(walk->at, walk->end);
     *out_key = (hone_view){at, 0};
     if (at < walk->end && *at == ',') at = past_space(at + 1, walk->end);
@@ -269,6 +278,7 @@ bool hone_json_walk_next(hone_json_walk *walk, hone_view *out_key, hone_view *ou
 
 hone_view hone_json_member(hone_view object, const char *name)
 {
+    hone_assert(name != NULL);
     hone_view key, value, found = {object.data, 0};
     size_t size = strlen(name);
     if (!hone_json_is_object(object)) return found;
@@ -366,6 +376,7 @@ bool hone_json_decode(hone_view string, hone_buffer *out)
 {
     size_t before = out->size;
     if (!hone_json_is_string(string)) return false;
+    hone_assert(string.size >= 2 && string.data[string.size - 1] == '"');
     if (decode(string.data + 1, string.data + string.size - 1, out)) return true;
     out->size = before;
     if (out->data != NULL) out->data[before] = '\0';

@@ -1,10 +1,16 @@
-// One tokenizer, so that a number, a name or a string reads the same in every language of hone.
+// One tokenizer, so that a number, a name or a string reads the same in every language of hone. It looks one token
+// ahead and no further; of symbols that begin alike the longest is taken. Whoever needs more copies the lexer, which
+// holds nothing, and reads on with the copy. Invariant: the token's text lies inside the source, and each call moves on
+// or stays at the end.
 #include "base/lexer.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/number.h"
 
 #include <string.h>
+
+static const char where[] = "lexer";
 
 // Longer ones before their beginnings.
 static const char *const symbols[] = {
@@ -36,6 +42,7 @@ static char byte_at(const hone_lexer *lexer, size_t position)
 // The token's text runs from its offset to end, which becomes the position.
 static void end_token(hone_lexer *lexer, hone_token_kind kind, size_t end)
 {
+    hone_assert(end >= lexer->token.offset && end <= lexer->source.size);
     lexer->token.kind = kind;
     lexer->token.text.data = lexer->source.data + lexer->token.offset;
     lexer->token.text.size = end - lexer->token.offset;
@@ -47,7 +54,7 @@ static void stop(hone_lexer *lexer, hone_status status, const char *problem)
     lexer->status = status;
     lexer->problem = problem;
     end_token(lexer, HONE_TOKEN_ERROR, lexer->position);
-    hone_fail(lexer->err, status, "lexer", "offset %zu: %s", lexer->token.offset, problem);
+    hone_fail(lexer->err, status, where, "offset %zu: %s", lexer->token.offset, problem);
 }
 
 static size_t skip_digits(const hone_lexer *lexer, size_t position)
@@ -332,17 +339,17 @@ bool hone_lexer_literal(hone_lexer *lexer, hone_scalar *out)
     return true;
 }
 
-hone_status hone_lexer_fail(const hone_lexer *lexer, hone_error *err, const char *where, const char *expected)
+hone_status hone_lexer_fail(const hone_lexer *lexer, hone_error *err, const char *place, const char *expected)
 {
     const hone_token *token = &lexer->token;
     if (token->kind == HONE_TOKEN_ERROR)
-        return hone_fail(err, lexer->status, where, "offset %zu: %s", token->offset, lexer->problem);
+        return hone_fail(err, lexer->status, place, "offset %zu: %s", token->offset, lexer->problem);
     if (token->kind == HONE_TOKEN_END || hone_lexer_is(lexer, "\n"))
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "offset %zu: expected %s, found the end%s", token->offset, expected,
+            err, HONE_INVALID_ARGUMENT, place, "offset %zu: expected %s, found the end%s", token->offset, expected,
             token->kind == HONE_TOKEN_END ? "" : " of the line");
     int size = token->text.size > 40 ? 40 : (int)token->text.size;
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "offset %zu: expected %s, found '%.*s'", token->offset, expected, size,
+        err, HONE_INVALID_ARGUMENT, place, "offset %zu: expected %s, found '%.*s'", token->offset, expected, size,
         token->text.data);
 }

@@ -2,6 +2,8 @@
 // block aligned to 16 on every allocator that aligns for any type.
 #include "base/memory.h"
 
+#include "base/assert.h"
+
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +86,7 @@ void hone_free(const hone_allocator *allocator, void *block)
 {
     if (block == NULL) return;
     block_header *header = header_of(block);
+    hone_assert(header->size > 0); // it is a block of hone_resize
     allocator->reallocate(allocator->ctx, header, header->size + HEADER_SIZE, 0);
 }
 
@@ -125,6 +128,7 @@ void *hone_arena_alloc(hone_arena *arena, size_t size)
     if (chunk == NULL || chunk->size - chunk->used < size)
         chunk = add_chunk(arena, size > CHUNK_SIZE ? size : CHUNK_SIZE);
     if (chunk == NULL) return NULL;
+    hone_assert(chunk->used % 16 == 0 && chunk->size - chunk->used >= size);
     void *block = (char *)(chunk + 1) + chunk->used;
     chunk->used += size;
     return block;

@@ -38,7 +38,7 @@ static bool is_ascii(const char *text, size_t size)
 }
 
 // Whether one of eight bytes is a control character: below a space, or 0x7f. A borrow marks no byte but behind one that
-// is.
+// is. The two tests are S. E. Anderson's "Bit Twiddling Hacks": a byte less than n, and a zero byte.
 static bool have_control(uint64_t bytes)
 {
     const uint64_t below = (bytes - EACH(0x20)) & ~bytes, other = bytes ^ EACH(0x7f);

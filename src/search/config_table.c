@@ -1,5 +1,11 @@
+// A row is a config as positions of its values, without parameters of one value; it is found by a hash of the positions
+// (open addressing, at most half full, a power of two of slots). A table holds a space whole as long as that is cheap;
+// of a larger one it holds a sample, which a new best extends by its neighbours (hone_search_extend): so that the
+// models' cost a step is bounded whatever the space is. Sizes were chosen by hand. Rows are never removed, so a row's
+// number stays.
 #include "search/config_table.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
@@ -69,6 +75,7 @@ static bool find_positions(const hone_config_table *table, const hone_config *co
 static uint32_t *find_slot(const hone_config_table *table, const uint16_t *positions)
 {
     size_t size = table->columns * sizeof *positions;
+    hone_assert(table->slot_count > table->count && (table->slot_count & (table->slot_count - 1)) == 0);
     for (size_t i = hone_hash64(positions, size) & (table->slot_count - 1);; i = (i + 1) & (table->slot_count - 1)) {
         uint32_t *slot = &table->slots[i];
         if (*slot == 0 || memcmp(hone_config_table_row(table, *slot - 1), positions, size) == 0) return slot;
@@ -254,6 +261,7 @@ void hone_config_table_get(const hone_config_table *table, uint32_t row, hone_co
 {
     const hone_space *space = space_of(table);
     const uint16_t *positions = hone_config_table_row(table, row);
+    hone_assert(row < table->count);
     *out_config = table->fixed;
     for (size_t i = 0; i < table->columns; i++)
         out_config->values[table->parameters[i]] =
@@ -262,6 +270,7 @@ void hone_config_table_get(const hone_config_table *table, uint32_t row, hone_co
 
 void hone_config_table_take(hone_config_table *table, uint32_t row)
 {
+    hone_assert(row < table->count);
     if (table->taken[row]) return;
     table->taken[row] = true;
     table->left--;

@@ -1,3 +1,6 @@
+// Parameters as numbers that a model can learn from, each between 0 and 1: docs/search.md says which and why. Of a
+// column they are worked out once a value, of a row by looking them up. Invariant: features [0, columns) are the
+// columns' own, up to `single` those of one column, behind that products of two.
 #include "search/features.h"
 
 #include "base/error.h"

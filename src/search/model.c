@@ -1,5 +1,10 @@
+// What both models are shown: the logarithm of the time, so that a factor counts the same for a fast and a slow config.
+// Of many lessons each model takes the best and, of the others, a sample by selection (D. E. Knuth, "The Art of
+// Computer Programming", volume 2, 3.4.2, algorithm S), so that a step's cost is bounded. Counts and slopes were chosen
+// by hand on recorded spaces (docs/search.md); scripts/score computes what they come to.
 #include "search/model.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/random.h"
 
@@ -96,6 +101,7 @@ static float clipped(float target, float middle)
 
 bool hone_model_learn(hone_model *model, size_t count)
 {
+    hone_assert(count <= model->lesson_capacity);
     model->lesson_count = count;
     model->sorted_count = 0;
     for (size_t i = 0; i < count; i++)
@@ -166,6 +172,7 @@ uint32_t hone_model_choose_gauss(hone_model *model, const hone_config_table *tab
     uint32_t row = HONE_TABLE_NONE;
     size_t count = pick_lessons(model, GAUSS_BEST, HONE_GAUSS_MOST, random);
     size_t period = model->lesson_count < FIT_OFTEN ? FIT_PERIOD : FIT_LATE_PERIOD;
+    hone_assert(best < table->count && model->sorted_count >= 2); // hone_model_learn was true
     bool search = model->lesson_count < FIT_ALWAYS || model->lesson_count % period == 0;
     hone_gauss_fit(model->gauss, &model->features, model->rows, model->targets, count, search);
     pick_candidates(model, table, best, random);

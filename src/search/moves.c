@@ -1,4 +1,9 @@
 // Proposals that need no model: they see what it is blind to.
+//
+// far: of a few random rows the one farthest from all that was told (D. P. Mitchell, "Spectrally Optimal Sampling for
+// Distribution Ray Tracing", 1991: the best candidate). mix: each parameter from one of the best three, as in uniform
+// crossover (G. Syswerda, 1989). sweep: a row that differs from the best in one parameter. Numbers of draws were chosen
+// by hand.
 #include "search/inside.h"
 
 #include "base/error.h"

@@ -1,4 +1,10 @@
 // What other calls, devices and versions know: which of their configs are tried first, and whom to believe no longer.
+//
+// Each source says how much slower a config is than its own best. A config's expected loss is the mean of the
+// logarithms of that over its sources, weighted by the inverse of their distance (D. Shepard, "A Two-Dimensional
+// Interpolation Function for Irregularly-Spaced Data", 1968), together with one source that knows nothing. The least
+// expected loss is tried first. Constants were chosen by hand; docs/benchmarks.md has what warm searches gain with
+// them.
 #include "search/inside.h"
 
 #include "base/error.h"

@@ -106,7 +106,8 @@ static const double shares[HONE_ARMS] = {
 // Gains and tries that every arm is given before it has any, and how much of them is remembered from step to step.
 static const double given_gains = 1, given_tries = 10, memory = 0.98;
 
-// By its share, and by how often a proposal of it became the best.
+// By its share, and by how often a proposal of it became the best: probability matching, with what every arm is given
+// as a prior, so that none is ever out.
 static hone_arm draw_arm(hone_search *search)
 {
     double worth[HONE_ARMS], sum = 0;

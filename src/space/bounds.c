@@ -1,4 +1,8 @@
-// Interval arithmetic over the steps of a plan. What depends only on values that are not set is worked out once a
+// Interval arithmetic (R. E. Moore, "Interval Analysis", 1966) over the steps of a plan, on integers: an interval holds
+// every value that the step can have, so a constraint whose interval is [0, 0] is false whatever follows. What may
+// overflow, divide by zero or be no number is unknown, and refuses nothing: the errors are the constraints' to report.
+//
+// What depends only on values that are not set is worked out once a
 // level; what mixes them with values that are set is a short program that runs for every prefix.
 #include "space/bounds.h"
 

@@ -1,6 +1,19 @@
 // Built depth first: each state that was met before gives the node that it led to, and nodes with equal edges are one.
+//
+// It is a multivalued decision diagram (A. Srinivasan, T. Kam, S. Malik and R. K. Brayton, "Algorithms for Discrete
+// Function Manipulation", 1990, after R. E. Bryant's binary ones, 1986): reduced, for equal nodes are one, and ordered.
+// It is compiled by states, as in D. Bergman, A. A. Cire, W.-J. van Hoeve and J. N. Hooker, "Decision Diagrams for
+// Optimization" (2016): two prefixes with the same values of all cells that later constraints read have the same
+// choices behind them. Prefixes that no later value can mend are cut by intervals (bounds.c).
+//
+// A rank is the number of paths before a path, summed along it from the counts in the nodes; its inverse walks down and
+// subtracts. Invariant: the edges of a node ascend by position, so ranks are in the order of the levels' values.
+//
+// Cost: one step a value tried, and a state a prefix that differs; both have limits. Beyond them only bounds are kept:
+// what was counted, and what may be left, as if nothing there was refused.
 #include "space/diagram.h"
 
+#include "base/assert.h"
 #include "space/bounds.h"
 #include "space/states.h"
 
@@ -63,6 +76,7 @@ static bool grow(builder *b, void *array_pointer, size_t *capacity, size_t neede
     return false;
 }
 
+// Multiplied by 2^64 over the golden ratio (Knuth, volume 3, 6.4), and the upper half mixed down.
 static uint64_t hash_with(uint64_t hash, uint16_t position, uint32_t child)
 {
     hash = (hash ^ ((uint64_t)position << 32 | child)) * 0x9e3779b97f4a7c15u;
@@ -125,6 +139,8 @@ static uint32_t add_node(builder *b, const edge *edges, size_t count, uint64_t p
 {
     hone_space_diagram *d = b->diagram;
     size_t end = b->edge_count + count;
+    for (size_t i = 1; i < count; i++)
+        hone_assert(edges[i - 1].position < edges[i].position);
     if (!grow(b, &d->nodes, &b->capacities[0], b->node_count + 1, sizeof *d->nodes) ||
         !grow(b, &d->positions, &b->capacities[1], end, sizeof *d->positions) ||
         !grow(b, &d->children, &b->capacities[2], end, sizeof *d->children))
@@ -296,6 +312,7 @@ void hone_space_diagram_deinit(hone_space_diagram *diagram)
 
 void hone_space_diagram_at(const hone_space_diagram *diagram, uint64_t rank, uint16_t *positions)
 {
+    hone_assert(diagram->complete && rank < diagram->low);
     const hone_space_node *node = &diagram->nodes[diagram->root];
     for (size_t level = 0; level < diagram->depth; level++) {
         uint32_t i = node->first;
@@ -309,6 +326,7 @@ void hone_space_diagram_at(const hone_space_diagram *diagram, uint64_t rank, uin
 bool hone_space_diagram_rank(const hone_space_diagram *diagram, const uint16_t *positions, uint64_t *out_rank)
 {
     uint64_t rank = 0;
+    hone_assert(diagram->complete);
     if (diagram->root == hone_space_nothing) return false;
     const hone_space_node *node = &diagram->nodes[diagram->root];
     for (size_t level = 0; level < diagram->depth; level++) {

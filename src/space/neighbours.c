@@ -1,7 +1,12 @@
 // The valid configs around a config: each parameter is changed in turn and only what comes behind it is asked again.
+// Before the changed parameter the walk stands as the base set it; behind it, parameters of other components are not
+// asked when the base is valid, for no constraint connects them. Cost: a walk of at most the parameters behind, a
+// value.
 #include "space/bound.h"
 
 #include "base/error.h"
+
+static const char where[] = "space.neighbours";
 
 typedef struct neighbours {
     hone_space_walk walk;
@@ -80,7 +85,7 @@ hone_status hone_bound_space_neighbours(
 {
     neighbours n = {.visit = visit, .ctx = ctx, .err = err};
     if (which != HONE_NEIGHBOURS_HAMMING && which != HONE_NEIGHBOURS_ADJACENT)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "space.neighbours", "there is no neighbourhood %d", (int)which);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "there is no neighbourhood %d", (int)which);
     hone_status status = hone_space_find_positions(space->space, config, n.base, err);
     if (status != HONE_OK || space->plan.refused) return status;
     status = hone_space_walk_init(&n.walk, space, &space->plan, HONE_ALL_COMPONENTS, err);

@@ -1,14 +1,18 @@
 // The order of the text is tried first, since it is also that of enumerating. A component whose diagram grows large in
-// it gets a chosen order; one that is too large in both is not counted, but its number is bounded.
+// it gets a chosen order; one that is too large in both is not counted, but its number is bounded. The rank of a config
+// is a number in mixed base: a digit for each component, the first the highest, each below its component's count.
+//
+// Limits were chosen by hand; docs/benchmarks.md ("Spaces") has what counting takes with them.
 #include "space/ranking.h"
 
+#include "base/assert.h"
 #include "space/order.h"
 
 #include "base/error.h"
 
 #include <inttypes.h>
 
-static const char where[] = "space.count";
+static const char where[] = "space.count", where_at[] = "space.at", where_rank[] = "space.rank";
 
 static const hone_space_limits small = {768u << 10, 500000}, large = {32u << 20, 20000000};
 
@@ -151,6 +155,7 @@ void hone_space_ranking_at(
 {
     uint16_t positions[HONE_MAX_PARAMETERS];
     const hone_space *space = bound->space;
+    hone_assert(hone_space_ranking_is_usable(ranking) && rank < ranking->low);
     for (size_t i = bound->component_count; i-- > 0;) {
         hone_space_diagram_at(&ranking->diagrams[i], rank % ranking->diagrams[i].low, positions);
         rank /= ranking->diagrams[i].low;
@@ -188,7 +193,7 @@ hone_status hone_bound_space_count(const hone_bound_space *space, uint64_t *out_
     uint64_t low, high;
     const hone_space_ranking *ranking;
     hone_status status = hone_bound_space_bounds(space, &low, &high, err);
-    if (status == HONE_OK && low != high) status = usable_ranking(space, "space.count", &ranking, err);
+    if (status == HONE_OK && low != high) status = usable_ranking(space, where, &ranking, err);
     if (status == HONE_OK) *out_count = low;
     return status;
 }
@@ -196,11 +201,11 @@ hone_status hone_bound_space_count(const hone_bound_space *space, uint64_t *out_
 hone_status hone_bound_space_at(const hone_bound_space *space, uint64_t rank, hone_config *out_config, hone_error *err)
 {
     const hone_space_ranking *ranking;
-    hone_status status = usable_ranking(space, "space.at", &ranking, err);
+    hone_status status = usable_ranking(space, where_at, &ranking, err);
     if (status != HONE_OK) return status;
     if (rank >= ranking->low)
         return hone_fail(
-            err, HONE_NOT_FOUND, "space.at", "rank %" PRIu64 ": the space has %" PRIu64 " valid configs", rank,
+            err, HONE_NOT_FOUND, where_at, "rank %" PRIu64 ": the space has %" PRIu64 " valid configs", rank,
             ranking->low);
     hone_space_ranking_at(ranking, space, rank, out_config);
     return HONE_OK;
@@ -212,7 +217,7 @@ hone_status hone_bound_space_rank(
     uint64_t rank = 0, own;
     uint16_t positions[HONE_MAX_PARAMETERS];
     const hone_space_ranking *ranking;
-    hone_status status = usable_ranking(space, "space.rank", &ranking, err);
+    hone_status status = usable_ranking(space, where_rank, &ranking, err);
     if (status == HONE_OK) status = hone_bound_space_check(space, config, err);
     if (status == HONE_OK) status = hone_space_find_positions(space->space, config, positions, err);
     if (status != HONE_OK) return status;

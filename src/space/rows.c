@@ -2,6 +2,7 @@
 // are found by halving.
 #include "space/rows.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -68,6 +69,7 @@ void hone_space_rows_deinit(hone_space_rows *rows)
 
 void hone_space_row_config(const hone_space_rows *rows, size_t index, hone_config *out_config)
 {
+    hone_assert(index < rows->count);
     const uint16_t *row = hone_space_row(rows, index);
     *out_config = (hone_config){.count = (uint32_t)rows->width};
     for (size_t i = 0; i < rows->width; i++)

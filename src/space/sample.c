@@ -3,10 +3,12 @@
 // Where configs have ranks, distinct ranks are distinct configs: exact, and as quick for 10^9 configs as for ten. A
 // component that has none is drawn by rejection: uniform values until its constraints hold. When that finds too little,
 // the whole space is enumerated through a reservoir, if it is small enough for that. All three are uniform; the same
-// seed takes the same way. Drawing and enumerating stop after so many tries, some seconds, not by a clock: what was
-// drawn then counts.
+// seed takes the same way. Ranks are the beginning of a Fisher-Yates shuffle of which only the places that were moved
+// are kept; the reservoir is algorithm R of J. S. Vitter, "Random Sampling with a Reservoir" (1985). Drawing and
+// enumerating stop after so many tries, some seconds, not by a clock: what was drawn then counts.
 #include "space/ranking.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
@@ -25,6 +27,7 @@ enum {
 // Uniform below limit > 0: numbers of the last, incomplete run of `limit` are drawn again.
 static uint64_t random_below(uint64_t *state, uint64_t limit)
 {
+    hone_assert(limit > 0);
     uint64_t rest = (UINT64_MAX % limit + 1) % limit, bits;
     do
         bits = hone_random_next(state);
@@ -74,6 +77,7 @@ static size_t table_size(size_t entries)
 // The first `wanted` of a shuffle: a larger sample of the same seed begins with the smaller one.
 static hone_status sample_ranked(sampler *s)
 {
+    hone_assert(hone_space_ranking_is_usable(s->ranking));
     uint64_t configs = s->ranking->low;
     if (s->wanted > configs) s->wanted = (size_t)configs;
     size_t size = table_size(s->wanted);

@@ -1,6 +1,12 @@
-// Keys are written in as few bytes as their values take, since a large space has many.
+// Keys are written in as few bytes as their values take, since a large space has many. A cell in a key:
+//
+//     | kind, 4 bits | n, 4 bits | n bytes of the value, lowest first |     n = 0 to 8
+//
+// A cell is live at a level when it is set there or before, and read behind it. States of one level are compared by
+// their live cells alone.
 #include "space/states.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 #include <string.h>
@@ -126,6 +132,7 @@ static uint8_t *put_cell(uint8_t *to, const hone_scalar *cell)
 static size_t write_key(hone_space_states *states, const hone_space_walk *walk, size_t level)
 {
     uint8_t *to = states->key;
+    hone_assert(states->merges[level]);
     *to++ = (uint8_t)level;
     for (size_t i = states->live_from[level]; i < states->live_from[level + 1]; i++)
         to = put_cell(to, &walk->cells[states->live[i]]);
@@ -195,6 +202,7 @@ bool hone_space_states_enter(
 
 void hone_space_states_set(hone_space_states *states, const hone_space_state *state, uint32_t node)
 {
+    hone_assert(state->key != 0); // it was entered
     size_t mask = states->slot_count - 1, i = state->hash & mask;
     while (states->slots[i].key != state->key)
         i = (i + 1) & mask;

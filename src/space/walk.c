@@ -2,6 +2,7 @@
 // enumerating is spent in run_program, so integers are computed here and everything else is asked of scalar.c.
 #include "space/bound.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -124,6 +125,7 @@ static hone_verdict run_program(hone_space_walk *walk, const hone_space_program 
 hone_verdict hone_space_walk_set(hone_space_walk *walk, size_t parameter, uint32_t position)
 {
     const hone_space_parameter *p = &walk->bound->space->parameters[parameter];
+    hone_assert(parameter < walk->bound->space->parameter_count && position < p->count);
     walk->point.positions[parameter] = (uint16_t)position;
     walk->cells[parameter] = p->values[position].scalar;
     walk->point.config.values[parameter] = p->integers ? p->values[position].scalar.as.i64 : (int64_t)position;

@@ -1,5 +1,9 @@
+// The nearest decisions of a store, by one pass over what the index holds of an algorithm and device, with the nearest
+// few kept in order. What the store says is read under the mutex; kernels and spaces are asked without it. Constants
+// were chosen by hand; docs/benchmarks.md ("Transfer") has how good answers by them are.
 #include "transfer/transfer.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "os/mutex.h"
 #include "transfer/index.h"
@@ -160,6 +164,7 @@ static const char *copy(search *s, const char *text)
 
 static void take(search *s, const hone_transfer_entry *entry, double distance)
 {
+    hone_assert(s->count < sizeof s->found / sizeof s->found[0]);
     hone_transfer_neighbour *out = &s->found[s->count];
     *out = (hone_transfer_neighbour){
         .device = copy(s, entry->device),

@@ -4,6 +4,20 @@
 // How a worker joins a job: the caller fills the job in, then puts tickets out; a worker that takes a ticket
 // owns a place in the job and says so when it has left. Taking the remaining tickets back closes the job: from
 // then on the number of workers inside only falls, and the caller waits until it is none.
+//
+// How nobody sleeps through a job: a worker counts itself as a sleeper and then looks for tickets; a caller puts
+// tickets out and then looks for sleepers. All four are sequentially consistent, so one of the two sees the other:
+// either the worker stays awake, or the caller wakes it, under the mutex that the worker gives up only inside its wait.
+// The way back is the same: a caller says that it waits and then looks at how many have left; a worker leaves and then
+// looks whether the caller waits. (Dekker's pattern: each side writes its own flag before it reads the other's.)
+//
+//     caller                              worker
+//     tickets = n                         sleepers += 1
+//     sleepers > 0 ?  lock, signal        tickets > 0 ?  else wait
+//     ... works ...                       tickets -= 1, works, left += 1
+//     tickets -> 0, joined = n - rest     waiting ?  lock, signal
+//     waiting = true, left == joined ?
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "os/mutex.h"
@@ -15,7 +29,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-// How long to look before sleeping: a sleep and its wake cost a worker more than a small kernel lasts.
+static const char where[] = "os.pool.create";
+
+// Chosen by hand. How long to look before sleeping: a sleep and its wake cost a worker more than a small kernel lasts.
 enum { WORKER_SPIN_NS = 200000, CALLER_SPIN_NS = 200000, CHUNKS_PER_THREAD = 16, LINE = 64 };
 
 typedef struct job {
@@ -216,6 +232,7 @@ static int32_t smaller(int64_t a, int64_t b)
 // The pool is taken by this thread.
 static void run_shared(hone_pool *pool, int32_t limit, const job *work_to_do)
 {
+    hone_assert(limit > 1 && work_to_do->count > 1);
     if (pool->started < pool->threads - 1 && !pool->starts_failed) start_workers(pool);
     int32_t helpers = smaller(smaller(limit - 1, pool->started), work_to_do->count - 1);
     pool->job = *work_to_do;
@@ -227,6 +244,7 @@ static void run_shared(hone_pool *pool, int32_t limit, const job *work_to_do)
     wake_workers(pool, helpers);
     work(pool);
     int32_t joined = helpers - atomic_exchange(&pool->tickets, 0);
+    hone_assert(joined >= 0 && joined <= helpers);
     await_leaving(pool, joined);
 }
 
@@ -285,7 +303,6 @@ int32_t hone_pool_threads(const hone_pool *pool)
 
 hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, hone_pool **out, hone_error *err)
 {
-    static const char where[] = "os.pool.create";
     *out = NULL;
     if (threads < 1) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a pool of %d threads: at least 1", threads);
     hone_pool *pool = hone_alloc(allocator, sizeof *pool);

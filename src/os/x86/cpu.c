@@ -86,7 +86,11 @@ static void read_cpuid_caches(hone_os_cpu *out)
 }
 
 // The third-level cache by one cpuid; 0: it says nothing. Under a hypervisor a cpuid costs microseconds, the files of
-// /sys ten times that. Source: Intel's manual, volume 2A, leaf 04H; AMD's, volume 3, function 8000_001Dh.
+// /sys ten times that. Source: Intel's manual, volume 2A, leaf 04H; AMD's, volume 3, function 8000_001Dh. Both:
+//
+//     eax  | ...           | level 7..5    | type 4..0          |
+//     ebx  | ways-1 31..22 | parts-1 21..12 | bytes a line-1 11..0 |
+//     ecx  | sets-1                                               |      size = ways * parts * bytes a line * sets
 static int64_t outer_cache(const X86Info *info)
 {
     enum { UNIFIED = 3, THIRD = 3 };

@@ -1,4 +1,13 @@
 // What may still be spent, and on which kernel: evaluations, time, patience, and where the next step is worth most.
+//
+// Each kernel has a search of its own, and each search says how much its next config is expected to take off its own
+// best (expected improvement of its model). What that is worth to the contest is this gain times the chance that it
+// takes the kernel past the best of all: exp(-missing / gain), as if gains were spread exponentially about what is
+// expected, where `missing` is how far the kernel's best lies behind. The next step goes where worth times the steps
+// that there is time for is largest. Two rules keep a wrong model from starving a kernel: every kernel gets FAIR_TRIES
+// first, and one step of EXPLORE_PERIOD goes to who had fewest. No source: the rule is our own.
+//
+// Cost: one pass over the kernels a step.
 #include "tune/contest/budget.h"
 
 #include "base/assert.h"
@@ -13,6 +22,7 @@ enum {
     HOPELESS_TRIES = 8
 };
 
+// All of these were chosen by hand.
 static const double most_finals_share = 0.5;
 static const double defaults_share = 0.5; // of the race, for all defaults together
 static const double least_first_seconds = 5;
@@ -62,7 +72,7 @@ double hone_budget_first_seconds(const hone_budget *budget, size_t index)
     return fmax(defaults_share * race * part - elapsed, least_first_seconds);
 }
 
-// Which kernel ---------------------------------------------------------------------------------------------------------
+// Which kernel --------------------------------------------------------------------------------------------------------
 
 static bool is_left(const hone_contestant *contestant)
 {

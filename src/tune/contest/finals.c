@@ -1,6 +1,16 @@
 // The finals: the best four and the default, round by round in random order, in blocks apart in time, until the order
 // is certain or a tie is declared. The race's own times would crown whoever was lucky (a median of five picks a config
 // up to 7 % slower than the best over a large space).
+//
+// A round has one sample of each finalist, so that what disturbs the machine for a while disturbs all of them; the
+// ratio of two finalists and its interval come from rounds (statistics.c). Blocks stand apart in time because what
+// disturbs a machine lasts longer than a round. It ends when every other finalist is certainly slower than the fastest
+// (the 95 % interval of the ratio lies above 1) or so near that it does not matter (below 1.005), after at least two
+// blocks and at most eight. A winner among ties is chosen by a total order that knows no times, so that a tie always
+// ends the same.
+//
+// Looking after each block makes it likelier than 5 % that one of the looks errs.
+// bench_ab counts wrong picks between two configs that differ by 2 % (docs/benchmarks.md).
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -25,6 +35,7 @@ enum {
 static const double hopeless = 1.5;         // over the best: no finalist
 static const double near = 1.2;             // over the best: a further kernel's best is one
 static const double hopeless_default = 3.0; // the default may be slower: its time is shown
+// Chosen by hand, wider at first: with these scripts/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 static const double least_share = 0.15; // of the contest's time, also when the race has spent all
 static const uint64_t pause_ns = 50000000;

@@ -15,6 +15,8 @@
 
 enum { CONFIG_SIZE = 1024 };
 
+static const char where[] = "tune.history";
+
 static void put_number(hone_buffer *out, const char *name, double value)
 {
     hone_buffer_format(out, ",\"%s\":", name);
@@ -107,5 +109,5 @@ hone_status hone_contest_keep_history(hone_contest_state *state, const hone_fina
     hone_buffer_char(&out, '}');
     state->out->history = out.failed ? NULL : hone_buffer_take(&out);
     hone_buffer_deinit(&out);
-    return state->out->history != NULL ? HONE_OK : hone_fail_memory(err, "tune.history");
+    return state->out->history != NULL ? HONE_OK : hone_fail_memory(err, where);
 }

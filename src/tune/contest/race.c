@@ -1,5 +1,12 @@
 // The race: candidates one after the other, until what may be spent is spent.
 //
+// The order: what an earlier contest measured (resumed), each kernel's default, the store's choice, and then whatever
+// config the search of the kernel with most to gain proposes (budget.c). Each candidate is one trial; the rule
+// (rule/stopping.c) decides how many samples that has.
+//
+// A config whose binary was measured before, by the digest of its code, is not run: two configs that a compiler makes
+// one program of would differ by noise alone.
+//
 // A machine's speed drifts while a contest runs, so the best is measured again now and then, and all times are compared
 // with that taken out. Least times are compared, not medians: what disturbs a sample on a shared machine makes it
 // longer.
@@ -18,6 +25,8 @@ enum {
     LOST_LIMIT = 3    // crashes and time-outs in a row that put a kernel aside
 };
 
+// Chosen by hand. A change within three deviations is taken for noise, and one past these factors for a measurement
+// that was disturbed.
 static const double drift_least = 0.8, drift_most = 1.25, drift_deviations = 3;
 static const double reference_reach = 1.5; // over the best: slower ones take too long to look at
 static const double gain_counts = 0.995;   // of the best time: what patience waits for

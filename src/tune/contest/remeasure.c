@@ -1,5 +1,8 @@
 // Remeasuring, between the race and the finals: of hundreds that were timed once, the first in rank are those that
 // were fast and those that were lucky, and the lucky would crowd the fast out of the finals.
+//
+// The second time takes the place of the first: the least of both would be lucky twice. So the first twelve in rank
+// have one unbiased look each, and only they can be finalists. It is called off when there is time for fewer than four.
 #include "tune/contest/contest.h"
 
 enum { BEST_COUNT = 12, LEAST_REMEASURED = 4 };

@@ -1,9 +1,11 @@
 #include "tune/isolate/sandbox.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
 
+static const char where[] = "tune.sandbox";
 static const hone_process no_process = {.pid = -1, .fd = -1};
 
 static bool cancelled(void *ctx)
@@ -22,7 +24,7 @@ static hone_status init_session(hone_sandbox *sandbox, hone_error *err)
 {
     const hone_allocator *allocator = &sandbox->environment->allocator;
     sandbox->session = hone_alloc(allocator, sizeof *sandbox->session);
-    if (sandbox->session == NULL) return hone_fail_memory(err, "tune.sandbox");
+    if (sandbox->session == NULL) return hone_fail_memory(err, where);
     hone_session_init(sandbox->session, *allocator, &(hone_kernel_reader){0}, sandbox->environment->pool);
     sandbox->warm = true;
     return HONE_OK;
@@ -72,7 +74,7 @@ static hone_status start_fork(hone_sandbox *sandbox, hone_error *err)
 {
     if (hone_os_thread_count() != 1)
         return hone_fail(
-            err, HONE_UNAVAILABLE, "tune.sandbox",
+            err, HONE_UNAVAILABLE, where,
             "this process has threads by now and cannot fork: open the runtime with HONE_RUNTIME_ZYGOTE, or tune with "
             "HONE_ISOLATION_IN_PROCESS");
     return hone_process_fork(forked_body, NULL, &sandbox->process, err);
@@ -88,7 +90,7 @@ hone_status hone_sandbox_start(hone_sandbox *sandbox, hone_error *err)
         status = start_fork(sandbox, err);
     else if (sandbox->kind == HONE_SANDBOX_ZYGOTE && !hone_zygote_alive(sandbox->environment->zygote))
         status = hone_fail(
-            err, HONE_UNAVAILABLE, "tune.sandbox",
+            err, HONE_UNAVAILABLE, where,
             "the isolating process is gone, or the parent's of this one: open a new runtime with HONE_RUNTIME_ZYGOTE");
     sandbox->warm = status == HONE_OK;
     sandbox->served = 0;
@@ -122,6 +124,7 @@ static hone_outcome ask_process(
 hone_outcome hone_sandbox_ask(
     hone_sandbox *sandbox, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer)
 {
+    hone_assert(sandbox->warm); // hone_sandbox_start came before
     if (query->message->failed) return (hone_outcome){HONE_OUTCOME_MEMORY, 0, 0};
     if (sandbox->kind == HONE_SANDBOX_HERE) return ask_here(sandbox, query, answer);
     if (sandbox->kind != HONE_SANDBOX_ZYGOTE) return ask_process(sandbox, query, cancel, answer);

@@ -1,5 +1,6 @@
 #include "tune/isolate/worker.h"
 
+#include "base/assert.h"
 #include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 #include "tune/tuner.h"
@@ -97,6 +98,8 @@ static hone_outcome_kind outcome_of(hone_status status)
     }
 }
 
+// Not 0, which stands for any token. No secret: it tells this question's answer from what an earlier one, or a
+// candidate that writes to every descriptor, has left in the socket.
 static uint64_t make_token(void)
 {
     static atomic_uint_fast64_t asked_so_far;
@@ -112,6 +115,7 @@ hone_outcome_kind hone_worker_ask(
     void *ctx,
     hone_buffer *answer)
 {
+    hone_assert(fd >= 0);
     uint64_t token = make_token(), limit_ns = query->limits.first_ns;
     hone_status status = hone_frame_write(fd, query->kind, token, query->message, hone_os_now_ns() + limit_ns);
     while (status == HONE_OK) {

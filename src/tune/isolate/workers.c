@@ -1,6 +1,10 @@
-// Workers that live longer than one contest: starting one costs some milliseconds, and more when kernels are many.
+// Workers that live longer than one contest: starting one costs some milliseconds, and more when kernels are many. One
+// idle worker is kept, for contests of a process come one after another: who takes it owns its process and its socket
+// until it is given back, and a second contest at the same time starts a worker of its own, which is ended when one is
+// idle already. Before an idle one is used it is asked whether it lives (PING, answered by the library's version).
 #include "tune/isolate/sandbox.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "os/mutex.h"
 
@@ -176,6 +180,7 @@ hone_status hone_workers_take(hone_workers *workers, hone_process *out, hone_err
 
 void hone_workers_give(hone_workers *workers, hone_process *process)
 {
+    hone_assert(process->pid > 0);
     hone_mutex_lock(&workers->mutex);
     bool kept = workers->idle.pid <= 0;
     if (kept) workers->idle = *process;

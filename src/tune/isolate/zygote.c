@@ -1,14 +1,32 @@
 // Isolating functions of the host program. A process with threads cannot be forked safely (a lock that some thread
-// held stays held for ever), so a small process is forked early, while there is one thread: the zygote. It does nothing
-// but fork children of itself, hand them the tuner's questions and hand their answers back. A child's address space is
-// the host's as of the fork, so kernels come as addresses, which are checked to lie in the same library as in the host.
+// held stays held for ever), so a small process is forked early, while there is one thread: the zygote (the name is
+// Android's for the same thing). It does nothing but fork children of itself, pass them the tuner's questions and pass
+// their answers back. A child's address space is the host's as of the fork, so kernels come as addresses, which are
+// checked to lie in the same library as in the host.
+//
+// The conversation, one question at a time, under the host's mutex:
+//
+//     host                       zygote                        child
+//      | ASK limits, question ->  | question, with a token  ->  |
+//      |                          |                 <- NOTE ... |  a phase has passed, the limit begins anew
+//      |               <- NOTE    |                             |
+//      |                          |               <- ANSWER     |
+//      |             <- ANSWER    |                             |  the child waits for the next question
+//      | DROP                 ->  | ends the child              |  while a child works, LOST or ANSWER follows
+//      |               <- LOST    |                             |  the child died, or passed its limit and was ended
+//
+// The zygote judges time limits, not the host, since only it can wait for the child. The host waits longer than all of
+// them, and takes a zygote that says nothing for gone. The zygote ends when its end of the socket does.
 #include "os/mutex.h"
 #include "tune/isolate/sandbox.h"
 #include "tune/worker/confine.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
+
+static const char where[] = "tune.zygote";
 
 // Between host and zygote: a question travels with its limit, and what became of it comes back.
 enum { FRAME_ASK = 65, FRAME_DROP, FRAME_LOST };
@@ -126,7 +144,6 @@ static int zygote_body(void *ctx, int fd)
 
 hone_status hone_zygote_start(const hone_allocator *allocator, hone_zygote **out, hone_error *err)
 {
-    static const char where[] = "tune.zygote";
     *out = NULL;
     int threads = hone_os_thread_count();
     if (threads != 1)
@@ -205,6 +222,7 @@ static void await_verdict(hone_zygote *zygote, hone_buffer *answer)
 {
     uint8_t kind = HONE_MESSAGE_NOTE;
     uint64_t token = 0;
+    hone_assert(hone_mutex_is_mine(&zygote->mutex));
     hone_status status = send_empty(zygote, FRAME_DROP);
     while (status == HONE_OK && kind == HONE_MESSAGE_NOTE)
         status = hone_frame_read(zygote->process.fd, &kind, &token, answer, hone_os_now_ns() + grace_ns, NULL);
@@ -214,6 +232,7 @@ static void await_verdict(hone_zygote *zygote, hone_buffer *answer)
 static hone_outcome await_answer(
     hone_zygote *zygote, const hone_limits *limits, const volatile int *cancel, hone_buffer *answer)
 {
+    hone_assert(hone_mutex_is_mine(&zygote->mutex));
     const uint64_t limit_ns = limits->first_ns > limits->next_ns ? limits->first_ns : limits->next_ns;
     hone_stop stop = {cancelled, (void *)&cancel};
     for (;;) {

@@ -1,4 +1,19 @@
+// Robust statistics of a few samples.
+//
+// Times on a shared machine are skewed: most lie close above the least, some far above. So the place of one candidate's
+// samples is their median, with the interval of the sign test (W. J. Conover, "Practical Nonparametric Statistics", on
+// intervals of quantiles), which asks nothing of their distribution. Finalists are compared by means instead: what the
+// work takes on average. What lies five deviations away is left out of the mean. The deviation is
+// 1.4826 times the median absolute deviation (P. J. Rousseeuw and C. Croux, "Alternatives to the Median Absolute
+// Deviation", 1993), which half of the samples being disturbed cannot move far.
+//
+// The interval of a ratio is the percentile bootstrap (B. Efron and R. J. Tibshirani, "An Introduction to the
+// Bootstrap", 1993, chapter 13, which asks for 1,000 resamples for an interval). Rounds are drawn, not samples: both
+// candidates of a round are drawn together, so that what disturbed the round stays in both. The seed decides the draws,
+// so that the same samples have the same interval. Cost: 1,000 sorts of each side's samples.
 #include "tune/rule/statistics.h"
+
+#include "base/assert.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,6 +21,7 @@
 
 enum { RESAMPLES = 1000, MAX_SAMPLES = 256 };
 
+// Chosen by hand; docs/benchmarks.md has the wrong picks of bench_ab with it.
 static const double fence_deviations = 5;
 
 static int compare(const void *a, const void *b)
@@ -21,6 +37,7 @@ static double middle_of(const double *sorted, size_t count)
 
 hone_interval hone_median(double *samples, size_t count)
 {
+    hone_assert(count > 0);
     qsort(samples, count, sizeof *samples, compare);
     // The ranks n/2 -+ 0.98 sqrt(n) hold the median in 95 % of cases (normal approximation of the binomial).
     double reach = 0.98 * sqrt((double)count), low = floor((double)count / 2 - reach) - 1;
@@ -32,6 +49,7 @@ double hone_center(double *samples, size_t count)
 {
     // 1.4826 times the median absolute deviation is the standard deviation of a normal distribution.
     double distances[MAX_SAMPLES], sum = 0;
+    hone_assert(count > 0);
     if (count > MAX_SAMPLES) count = MAX_SAMPLES;
     qsort(samples, count, sizeof *samples, compare);
     double middle = middle_of(samples, count);
@@ -104,6 +122,7 @@ hone_interval hone_ratio(const double *a, const double *b, size_t count, uint64_
 {
     uint32_t picked[MAX_SAMPLES];
     double ratios[RESAMPLES];
+    hone_assert(count > 0);
     if (count > MAX_SAMPLES) count = MAX_SAMPLES;
     for (uint32_t i = 0; i < count; i++)
         picked[i] = i;

@@ -1,5 +1,18 @@
-// The rule, and the two loops that follow it. Least times are compared, not medians: what disturbs a sample on a shared
-// machine makes it longer.
+// The rule, and the two loops that follow it.
+//
+// The rule is a sequential test, in the manner of O. Maron and A. W. Moore, "Hoeffding Races" (1994): a candidate is
+// dropped as soon as the best value that its samples still allow is worse than the best candidate's. Theirs bounds the
+// mean of anything; this one bounds the least time of samples with normal noise:
+//
+//     dropped when  min(samples) > best * (1 + d * noise),   d = 2.33, and twice that for one sample
+//
+// noise is the standard deviation of samples, relative, as the contest has seen it so far in candidates with several;
+// 2.33 deviations leave out one of a hundred. Least times are compared, not medians: what disturbs a sample on a shared
+// machine makes it longer. Until noise is known, fixed factors stand in its place.
+//
+// Invariant: who is dropped has at least one sample, and a run shorter than 1 ms at least three. Cost: a look at all
+// samples after each, at most 15. What the rule saves and what it costs is in docs/benchmarks.md ("What racing saves",
+// scripts/racing); how often it picks the slower of two that differ by 2 % is there, too (bench_ab).
 #include "tune/rule/stopping.h"
 
 #include "base/assert.h"
@@ -10,6 +23,7 @@
 
 enum { LEAST_SAMPLES = 5, MOST_SAMPLES = 15, LONG_SAMPLES = 2, LEAST_ROUNDS = 3, LEAST_NOISES = 4 };
 
+// Factors and times were chosen by hand, and kept while bench_ab and scripts/racing held.
 static const double enough_ns = 2e6;    // with LEAST_SAMPLES
 static const double hopeless_warm = 4;  // over the best: no sample will mend that
 static const double hopeless_first = 2; // over the best, of one sample, when the noise is not known
@@ -23,8 +37,8 @@ static const double least_noise = 0.002;
 static const double short_ns = 1e6, short_spent_ns = 5e6;
 enum { SHORT_SAMPLES = 3 };
 
-// By how many standard deviations the least of so many normal samples lies under their median; the interval of more
-// than five does not reach down to the least.
+// By how many standard deviations the least of so many normal samples lies under their median: the expected value of
+// the largest of 0 to 5 standard normal numbers. The interval of more than five does not reach down to the least.
 static const double depths[] = {0, 0, 0.564, 0.846, 1.029, 1.163};
 enum { DEPTHS = sizeof depths / sizeof depths[0] };
 
@@ -50,6 +64,7 @@ hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, do
 // What a candidate's least may be above the best and the candidate still win.
 static double allowance(const hone_stopping *stopping, uint32_t count)
 {
+    hone_assert(count > 0);
     double most = count == 1 ? hopeless_first : hopeless_later;
     if (!(stopping->noise > 0)) return most;
     return fmin(most, 1 + (count == 1 ? first_deviations : deviations) * stopping->noise);
@@ -67,6 +82,7 @@ hone_stopping_verdict hone_stopping_judge(
     const hone_stopping *stopping, const double *samples, uint32_t count, double spent_ns, bool is_long)
 {
     bool has_best = stopping->best_ns > 0;
+    hone_assert(count > 0 && count <= MOST_SAMPLES && spent_ns >= 0);
     if (has_best && least_of(samples, count) > allowance(stopping, count) * stopping->best_ns)
         return HONE_STOPPING_BEATEN;
     uint32_t least = is_long ? LONG_SAMPLES : LEAST_SAMPLES;
@@ -76,6 +92,7 @@ hone_stopping_verdict hone_stopping_judge(
 
 static void fill_trial(hone_trial *out, double *samples, uint32_t count, bool dropped)
 {
+    hone_assert(count > 0 && count <= MOST_SAMPLES);
     out->kept = count < HONE_KEPT_SAMPLES ? count : HONE_KEPT_SAMPLES;
     memcpy(out->kept_ns, samples, out->kept * sizeof samples[0]);
     hone_interval interval = hone_median(samples, count);

@@ -1,11 +1,13 @@
 #include "tune/wire/frame.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
 
-enum { HEADER_SIZE = 17 };
+enum { HEADER_SIZE = 17 }; // frame.h has a picture
 
+static const char where[] = "tune.wire";
 static const uint32_t null_text = UINT32_MAX;
 static const uint64_t stop_period_ns = 100000000;
 
@@ -53,6 +55,7 @@ void hone_wire_put_text(hone_buffer *out, const char *text)
 
 void hone_wire_get(hone_wire_reader *reader, void *out, size_t size)
 {
+    hone_assert(reader->position <= reader->size);
     if (reader->failed || size > reader->size - reader->position) {
         reader->failed = true;
         memset(out, 0, size);
@@ -105,6 +108,7 @@ const char *hone_wire_get_text(hone_wire_reader *reader)
         reader->failed = true;
         return NULL;
     }
+    hone_assert(reader->arena != NULL);
     const char *text = hone_arena_text(reader->arena, reader->data + reader->position, size);
     if (text == NULL) reader->failed = reader->out_of_memory = true;
     reader->position += size;
@@ -113,7 +117,6 @@ const char *hone_wire_get_text(hone_wire_reader *reader)
 
 hone_status hone_wire_check(const hone_wire_reader *reader, hone_error *err)
 {
-    static const char where[] = "tune.wire";
     if (!reader->failed) return HONE_OK;
     if (reader->out_of_memory) return hone_fail_memory(err, where);
     return hone_fail(err, HONE_IO, where, "a message ended early: do library and hone-worker differ in version?");
@@ -124,6 +127,7 @@ hone_status hone_frame_write(int fd, uint8_t kind, uint64_t token, const hone_bu
     if (payload->failed) return HONE_OUT_OF_MEMORY;
     char header[HEADER_SIZE];
     uint64_t size = payload->size;
+    hone_assert(fd >= 0 && kind != 0);
     memcpy(header, &kind, 1);
     memcpy(header + 1, &token, sizeof token);
     memcpy(header + 9, &size, sizeof size);
@@ -162,6 +166,7 @@ hone_status hone_frame_read(
     int fd, uint8_t *out_kind, uint64_t *token, hone_buffer *payload, uint64_t deadline_ns, const hone_stop *stop)
 {
     uint64_t size, came;
+    hone_assert(fd >= 0);
     hone_status status = wait_first(fd, out_kind, deadline_ns, stop);
     if (status == HONE_OK) status = hone_fd_read(fd, &came, sizeof came, deadline_ns);
     if (status == HONE_OK && *token != 0 && came != *token) status = HONE_IO;

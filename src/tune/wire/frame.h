@@ -34,8 +34,14 @@ const char *hone_wire_get_text(hone_wire_reader *reader); // NULL after a failur
 // What a failed reader means: HONE_IO or HONE_OUT_OF_MEMORY with words; HONE_OK when it did not fail.
 hone_status hone_wire_check(const hone_wire_reader *reader, hone_error *err);
 
-// Frames: one byte of kind, eight of a token, eight of size, then the bytes. Who answers repeats the token of the
-// question, so that what a candidate writes to the same descriptor is no answer.
+// A frame, in the machine's order of bytes:
+//
+//     0      1               9               17
+//     | kind | token, 8 bytes | size, 8 bytes | size bytes ...
+//
+// Who answers repeats the token of the question, so that what a candidate writes to the same descriptor is no answer.
+// Nothing marks a frame's end, so a reader that was broken off in the middle has lost the conversation: the process at
+// the other end is ended.
 enum { HONE_FRAME_LIMIT = 64 << 20 };
 
 hone_status hone_frame_write(int fd, uint8_t kind, uint64_t token, const hone_buffer *payload, uint64_t deadline_ns);

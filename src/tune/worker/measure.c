@@ -1,7 +1,8 @@
-// How long does it take? The rule of rule/stopping.c, and rounds in which every finalist is sampled once, on kernels that
-// run: on a shared machine separate blocks of samples drift apart by several percent, interleaved ones by one.
+// How long does it take? The rule of rule/stopping.c, and rounds in which every finalist is sampled once, on kernels
+// that run: on a shared machine separate blocks of samples drift apart by several percent, interleaved ones by one.
 #include "tune/worker/session.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 // What a device's driver holds more of from run to run is not the candidate's.
@@ -55,6 +56,7 @@ hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping
 {
     enum { FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
     hone_side_effects *effects = &runner->session->effects;
+    hone_assert(run_ns >= 0 && runner->batch >= 1);
     hone_failure failure = HONE_FAILURE_NONE;
     double left_ns = stopping->limit_ns;
     uint32_t taken = 0;

@@ -1,5 +1,11 @@
+// A call falls apart along a dim when every tensor that has the dim has it bare, once: then a part is a view of each
+// tensor with that axis cut, and nothing is copied. Dims that are cut together (rows of a and of out) form a group,
+// with the greatest common divisor of their sizes as the number of pieces. Parts are numbered as digits of a number in
+// mixed base, a digit a group. A group that leaves some result uncut is not taken: two of its parts would write the
+// same elements.
 #include "tune/worker/partition.h"
 
+#include "base/assert.h"
 #include "call/signature.h"
 
 #include <string.h>
@@ -159,6 +165,7 @@ void hone_part_view(
     int64_t *strides,
     hone_tensor *out)
 {
+    hone_assert(part < parting->count);
     hone_tensor_strides(whole, strides);
     memcpy(dims, whole->shape, (size_t)whole->ndim * sizeof *dims);
     *out = *whole;

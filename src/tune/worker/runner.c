@@ -1,6 +1,13 @@
 // One candidate in the worker: prepared by hand as the runtime would prepare it, run, verified.
+//
+// A verified run writes over results that were filled with a pattern, between guard bytes: what is not written shows,
+// and what is written elsewhere, too. Then its results are compared with the reference's under the tolerance
+// (docs/tolerance.md), and under a stable regime with the default's, bit by bit. It is verified on other values as
+// well, since a kernel may keep its answers, and before and after timing, since the thousandth run may differ from the
+// first.
 #include "tune/worker/session.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "tune/rule/statistics.h"
 
@@ -89,12 +96,14 @@ void hone_runner_deinit(hone_runner *runner)
 
 static hone_status run_values(const hone_runner *runner, const hone_value *values)
 {
+    hone_assert(runner->prepared);
     const hone_execution *execution = runner->execution.struct_size ? &runner->execution : NULL;
     return runner->plan.run(&runner->plan, values, execution);
 }
 
 hone_status hone_runner_run_on(const hone_runner *runner, size_t set)
 {
+    hone_assert(set < runner->session->buffers.set_count);
     return run_values(runner, runner->session->buffers.sets[set].values);
 }
 

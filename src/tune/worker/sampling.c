@@ -1,6 +1,12 @@
 // How long a candidate's runs take: samples by the host's or the device's clock, warm or after a flood of the caches.
+//
+// A sample is a batch of runs between two readings of the clock, divided by their number: a batch so long that the
+// clock's own cost and grain do not count. Before the first, the candidate runs until it is warm: for a while at least,
+// and on while each run is faster than the one before. Cold runs go round through sets of buffers that exceed the
+// last-level cache, or read a block of that size between samples.
 #include "tune/worker/session.h"
 
+#include "base/assert.h"
 #include "os/waits.h"
 
 #include <math.h>
@@ -61,6 +67,7 @@ hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error 
 {
     hone_session *session = runner->session;
     hone_status status = HONE_OK;
+    hone_assert(runner->batch >= 1 && session->buffers.set_count > 0);
     bool visits = hone_site_is_visited_by(&session->site, runner->kernel.platform);
     if (session->site.instance != NULL && session->site.ops->time != NULL && !visits)
         return sample_on_device(runner, out_ns, err);

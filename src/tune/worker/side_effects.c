@@ -6,6 +6,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+// The method: what the process holds (heap, mapped memory, descriptors, threads) is read between equal pieces of a
+// candidate's work. A leak grows in every piece, a cache fills once. Who grew in two pieces is suspected, and is run on
+// for twice as long again and again (hone_pursue_leak); who does not grow in one of those is acquitted.
+//
 // Growth in so many intervals may be a leak. It may also be a cache that fills: the C library keeps up to seven freed
 // pieces of each size for each thread and counts them as in use, and a runtime's threads come by theirs one after
 // another. What leaks takes such pieces first, and does not grow meanwhile.

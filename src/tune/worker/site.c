@@ -1,5 +1,6 @@
 #include "tune/worker/site.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "registry/names.h"
@@ -122,6 +123,7 @@ hone_status hone_site_mirror(
     size_t *out_skip,
     hone_error *err)
 {
+    hone_assert(site->instance != NULL && first >= block && (size_t)(first - block) <= size);
     // Behind a handle there is no address: where its memory begins is a multiple of everything.
     const size_t views = site->ops->view_align, step = views > 0 ? views : ALIGNMENT;
     void *memory = NULL;
@@ -133,6 +135,7 @@ hone_status hone_site_mirror(
     const size_t base = views > 0 ? 0 : (uintptr_t)memory;
     const size_t wanted = (uintptr_t)first % ALIGNMENT, unmoved = base + (size_t)(first - block);
     *out_block = memory;
+    hone_assert((step & (step - 1)) == 0);
     *out_skip = (wanted - unmoved) % step; // step is a power of two: a difference below 0 has the same rest
     return HONE_OK;
 }

@@ -75,6 +75,7 @@ hone_status hone_variants_make(
 {
     hone_assert(kind < HONE_VARIANT_COUNT);
     hone_variant *variant = &variants->variants[kind];
+    hone_assert(kind < HONE_VARIANT_COUNT && buffers->set_count > 0);
     hone_status status = make_values(kind, buffers, call, seed, err);
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
         if (hone_buffers_is_input(buffers, i))
