@@ -58,7 +58,9 @@ hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint
 bool hone_buffers_is_input(const hone_buffers *buffers, size_t index);  // a tensor that is read
 bool hone_buffers_is_result(const hone_buffers *buffers, size_t index); // a tensor that is written
 // Other bytes for an input of the first set: its whole span.
-hone_status hone_buffers_set_input(const hone_buffers *buffers, size_t index, const char *span, hone_error *err);
+//   checksum  of its block with these bytes
+hone_status hone_buffers_set_input(
+    const hone_buffers *buffers, size_t index, const char *span, uint64_t checksum, hone_error *err);
 // Puts NaN, infinities, zeros of both signs and subnormal numbers among the floating-point inputs of the first set.
 hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Adds copies of the first set until all together reach size bytes (at least two sets, at most HONE_MAX_SETS).

@@ -78,8 +78,10 @@ hone_status hone_variants_make(
     hone_assert(kind < HONE_VARIANT_COUNT && buffers->set_count > 0);
     hone_status status = make_values(kind, buffers, call, seed, err);
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (hone_buffers_is_input(buffers, i))
+        if (hone_buffers_is_input(buffers, i)) {
             status = copy_span(variants, &buffers->sets[0].fenced[i], &variant->inputs[i], err);
+            variant->checksums[i] = buffers->sets[0].fenced[i].checksum;
+        }
     variant->there = status == HONE_OK;
     if (variant->there) variants->loaded = kind;
     return status;
@@ -93,7 +95,8 @@ hone_status hone_variants_load(
     if (!variant->there) return HONE_OK;
     variants->loaded = kind; // also half of it
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (variant->inputs[i] != NULL) status = hone_buffers_set_input(buffers, i, variant->inputs[i], err);
+        if (variant->inputs[i] != NULL)
+            status = hone_buffers_set_input(buffers, i, variant->inputs[i], variant->checksums[i], err);
     return status;
 }
 

@@ -16,8 +16,9 @@ typedef enum hone_variant_kind {
 
 typedef struct hone_variant {
     bool there;
-    char *inputs[HONE_MAX_VALUES]; // copies of the spans; NULL: no input
-    hone_reference reference;      // OTHER only
+    char *inputs[HONE_MAX_VALUES];       // copies of the spans; NULL: no input
+    uint64_t checksums[HONE_MAX_VALUES]; // of the blocks with these inputs
+    hone_reference reference;            // OTHER only
     bool has_reference;
     char *bits[HONE_MAX_VALUES]; // the default's results; NULL: none are asked for
 } hone_variant;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "call/call.h"
+#include "tune/worker/verify_block.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -148,13 +149,14 @@ typedef struct comparison {
     double came, expected;
 } comparison;
 
-static void compare_row(comparison *c, int64_t row, const row_walk *a, const row_walk *b)
+// Some of a row, reals [from, to).
+static void compare_reals(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t from, int64_t to)
 {
     const hone_dtype_id id = real_id(c->out->dtype);
-    const int64_t width = reals(c->out->dtype), size = row_size(c->out);
+    const int64_t width = reals(c->out->dtype);
     const int64_t a_stride = row_stride(a, c->out), b_stride = row_stride(b, c->reference);
     const void *a_data = hone_tensor_data(c->out), *b_data = hone_tensor_data(c->reference);
-    for (int64_t i = 0; i < size * width; i++) {
+    for (int64_t i = from; i < to; i++) {
         int64_t a_at = (a->offset + i / width * a_stride) * width + i % width;
         int64_t b_at = (b->offset + i / width * b_stride) * width + i % width;
         double came = load(id, a_data, a_at), expected = load(id, b_data, b_at);
@@ -162,11 +164,46 @@ static void compare_row(comparison *c, int64_t row, const row_walk *a, const row
         if (error == 0 && differ_unseen(id, a_data, a_at, b_data, b_at, c->yardstick)) error = INFINITY;
         if (error > c->max_error) c->max_error = error;
         if (error > 1 && c->wrong < 0) {
-            c->wrong = row * size + i / width;
+            c->wrong = first + i / width;
             c->came = came;
             c->expected = expected;
         }
     }
+}
+
+static bool is_blocked(const comparison *c, const row_walk *a, const row_walk *b)
+{
+    return row_stride(a, c->out) == 1 && row_stride(b, c->reference) == 1 &&
+           hone_verify_block_takes(real_id(c->out->dtype));
+}
+
+// A row whose elements lie side by side. The largest error so far is the bound of the quick look: a block within it can
+// neither be wrong nor raise it, and few blocks raise it.
+static void compare_blocks(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t count)
+{
+    const hone_dtype_id id = real_id(c->out->dtype);
+    const int64_t width = reals(c->out->dtype);
+    const size_t bytes = c->out->dtype.bits / 8u / (size_t)width;
+    const char *a_data = (const char *)hone_tensor_data(c->out) + (size_t)(a->offset * width) * bytes;
+    const char *b_data = (const char *)hone_tensor_data(c->reference) + (size_t)(b->offset * width) * bytes;
+    for (int64_t i = 0; i < count; i += HONE_VERIFY_BLOCK) {
+        int64_t end = i + HONE_VERIFY_BLOCK < count ? i + HONE_VERIFY_BLOCK : count;
+        size_t skip = (size_t)i * bytes;
+        if (c->max_error < INFINITY &&
+            hone_verify_block_within(id, a_data + skip, b_data + skip, (size_t)(end - i), c->yardstick, c->max_error))
+            continue;
+        compare_reals(c, first, a, b, i, end);
+    }
+}
+
+// A row of `size` elements; the index of its first in row-major order is `first`.
+static void compare_row(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t size)
+{
+    const int64_t count = size * reals(c->out->dtype);
+    if (is_blocked(c, a, b))
+        compare_blocks(c, first, a, b, count);
+    else
+        compare_reals(c, first, a, b, 0, count);
 }
 
 void hone_verify_format_index(const hone_tensor *tensor, int64_t index, char *out, size_t size)
@@ -191,12 +228,16 @@ hone_status hone_verify_compare(
     hone_error *err)
 {
     comparison c = {out, reference, yardstick, 0, -1, 0, 0};
-    const int64_t size = row_size(out), rows = size > 0 ? hone_tensor_elements(out) / size : 0;
     row_walk a, b;
     walk_start(&a, out);
     walk_start(&b, reference);
+    const int64_t elements = hone_tensor_elements(out);
+    // Without gaps all of it is one row.
+    const bool dense = row_stride(&a, out) == 1 && row_stride(&b, reference) == 1 && hone_tensor_is_row_major(out) &&
+                       hone_tensor_is_row_major(reference);
+    const int64_t size = dense ? elements : row_size(out), rows = size > 0 ? elements / size : 0;
     for (int64_t row = 0; row < rows; row++) {
-        compare_row(&c, row, &a, &b);
+        compare_row(&c, row * size, &a, &b, size);
         walk_next(&a, out);
         walk_next(&b, reference);
     }

@@ -1,6 +1,7 @@
 // Errors, numbers, JSON text, lower case, hashes, log: what comes out is compared with what Python gives.
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/hash_wide.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -238,6 +239,22 @@ static void hashes_are_sha256s(void **state)
     assert_true(hone_hash64("abc", 3) == UINT64_C(0x78af5f94892f3950));
 }
 
+// Large inputs go by the widest vectors that the processor has; the numbers are those of xxHash's SSE2 code.
+static void large_inputs_hash_as_they_do_without_wide_vectors(void **state)
+{
+    (void)state;
+    static unsigned char bytes[10007];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 31 + 7);
+    const uint64_t all = UINT64_C(0x93b4c9ae2164d37b);
+    assert_true(hone_hash64(bytes, sizeof bytes) == all);
+    assert_true(hone_hash64(bytes + 1, 4096) == UINT64_C(0xdb74b7df57a5ca65));
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) assert_true(hone_hash64_avx2(bytes, sizeof bytes) == all);
+    if (__builtin_cpu_supports("avx512f")) assert_true(hone_hash64_avx512(bytes, sizeof bytes) == all);
+#endif
+}
+
 static void a_key_is_16_lower_case_hex_digits(void **state)
 {
     (void)state;
@@ -313,6 +330,7 @@ int main(void)
         cmocka_unit_test(json_strings_are_escaped_as_pythons),
         cmocka_unit_test(damaged_json_is_refused_with_its_place),
         cmocka_unit_test(hashes_are_sha256s),
+        cmocka_unit_test(large_inputs_hash_as_they_do_without_wide_vectors),
         cmocka_unit_test(a_key_is_16_lower_case_hex_digits),
         cmocka_unit_test(the_first_control_character_is_found),
         cmocka_unit_test(utf8_is_told_from_other_bytes),

@@ -5,9 +5,11 @@
 #include <cmocka.h>
 
 #include "tune/worker/verify.h"
+#include "tune/worker/verify_block.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 static const hone_tolerance defaults = {0, 0, 0};
@@ -42,6 +44,92 @@ static void roundings_pass_and_more_fails_with_the_place(void **state)
     assert_int_equal(compare(&w, &r, &error, &err), HONE_KERNEL_FAILED);
     assert_true(error > 1);
     assert_non_null(strstr(err.message, "y[1, 2] is 6.01"));
+}
+
+static double error_of(const hone_tensor *out, const hone_tensor *reference, hone_error *err)
+{
+    double error = 0;
+    const hone_yardstick yardstick = {0, 0.25, 0.5};
+    (void)!hone_verify_compare("y", out, reference, &yardstick, &error, err);
+    return error;
+}
+
+// Blocks are looked at by vectors: each element of each block, at every count, is as if it was looked at alone.
+static void no_element_of_a_block_is_passed_over(void **state)
+{
+    (void)state;
+    enum { MOST = 3 * HONE_VERIFY_BLOCK };
+    static const int64_t counts[] = {1, 7, 31, HONE_VERIFY_BLOCK, HONE_VERIFY_BLOCK + 1, MOST - 1};
+    static float right[MOST], out[MOST];
+    static double wide_right[MOST], wide_out[MOST];
+    static uint16_t short_right[MOST], short_out[MOST]; // bf16: 0x3f80 is 1, 0x4080 is 4
+    for (int i = 0; i < MOST; i++) {
+        right[i] = out[i] = 1;
+        wide_right[i] = wide_out[i] = 1;
+        short_right[i] = short_out[i] = 0x3f80;
+    }
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        int64_t shape[1] = {counts[c]};
+        hone_tensor r = hone_tensor_of(right, HONE_F32, 1, shape), o = hone_tensor_of(out, HONE_F32, 1, shape);
+        hone_tensor wr = hone_tensor_of(wide_right, HONE_F64, 1, shape),
+                    wo = hone_tensor_of(wide_out, HONE_F64, 1, shape);
+        hone_tensor sr = hone_tensor_of(short_right, HONE_BF16, 1, shape),
+                    so = hone_tensor_of(short_out, HONE_BF16, 1, shape);
+        hone_error err;
+        for (int64_t at = 0; at<counts[c]; at += counts[c]> 40 ? 13 : 1) {
+            char place[32];
+            snprintf(place, sizeof place, "y[%lld] is 4", (long long)at);
+            out[at] = 4;
+            wide_out[at] = 4;
+            short_out[at] = 0x4080;
+            assert_true(error_of(&o, &r, &err) == 4); // |4 - 1| of .5 + .25
+            assert_non_null(strstr(err.message, place));
+            assert_true(error_of(&wo, &wr, &err) == 4);
+            assert_true(error_of(&so, &sr, &err) == 4);
+            assert_non_null(strstr(err.message, place));
+            out[at] = NAN;
+            wide_out[at] = 1.375;
+            assert_true(isinf(error_of(&o, &r, &err)));
+            assert_true(error_of(&wo, &wr, &err) == 0.5);
+            out[at] = 1;
+            wide_out[at] = 1;
+            short_out[at] = 0x3f80;
+        }
+    }
+}
+
+// The worst error is exact wherever it stands, also where it is nearly that of a block before.
+static void the_worst_error_is_found_in_any_block(void **state)
+{
+    (void)state;
+    enum { COUNT = 5 * HONE_VERIFY_BLOCK + 3 };
+    static double right[COUNT], out[COUNT];
+    int64_t shape[1] = {COUNT};
+    hone_tensor r = hone_tensor_of(right, HONE_F64, 1, shape), o = hone_tensor_of(out, HONE_F64, 1, shape);
+    hone_error err;
+    for (int worst = 0; worst < COUNT; worst += 97) {
+        for (int i = 0; i < COUNT; i++)
+            out[i] = i == worst ? nextafter(0.25, 1) : 0.25;
+        assert_true(error_of(&o, &r, &err) == nextafter(0.25, 1) / 0.5);
+    }
+    out[COUNT - 1] = nextafter(0.5, 1); // just beyond what is allowed
+    assert_true(error_of(&o, &r, &err) > 1);
+    assert_non_null(strstr(err.message, "y[2562]"));
+}
+
+// One element a row: the strides of the rows are none of the elements'.
+static void rows_of_one_element_are_read_where_they_are(void **state)
+{
+    (void)state;
+    float right[4] = {1, 2, 3, 4}, out[8] = {1, 9, 2, 9, 3, 9, 4, 9};
+    int64_t shape[2] = {4, 1}, strides[2] = {2, 1};
+    hone_tensor r = matrix(right, shape), o = matrix(out, shape);
+    hone_error err;
+    o.strides = strides;
+    assert_true(error_of(&o, &r, &err) == 0);
+    out[6] = 40;
+    assert_true(error_of(&o, &r, &err) > 1);
+    assert_non_null(strstr(err.message, "y[3, 0] is 40"));
 }
 
 static void nan_never_passes_and_infinity_only_as_itself(void **state)
@@ -188,6 +276,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roundings_pass_and_more_fails_with_the_place),
+        cmocka_unit_test(no_element_of_a_block_is_passed_over),
+        cmocka_unit_test(the_worst_error_is_found_in_any_block),
+        cmocka_unit_test(rows_of_one_element_are_read_where_they_are),
         cmocka_unit_test(nan_never_passes_and_infinity_only_as_itself),
         cmocka_unit_test(a_nan_is_wrong_even_where_the_reference_has_one),
         cmocka_unit_test(strides_are_followed_on_both_sides),
