@@ -73,6 +73,13 @@ class Pages(unittest.TestCase):
         self.assertRegex(listed, r"rms_norm")
         self.assertTrue((self.tree / "team.lines").read_text().startswith('{"hone_store": '))
 
+    def test_a_platform_is_a_folder_a_number_and_a_line(self):
+        printed = self.follow("write-a-platform.md")
+        self.assertRegex(printed["build/tests/conformance_code stack"], r"\[  PASSED  \]")
+        self.assertRegex(printed["build/hone devices"], r"stack")
+        names = self.run_command("python3 scripts/platform-names.py")
+        self.assertEqual(names, "")
+
 
 if __name__ == "__main__":
     unittest.main()

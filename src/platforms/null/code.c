@@ -41,16 +41,11 @@ static hone_status check_list(const hone_argument *arguments, uint32_t count, ho
         (unsigned)count);
 }
 
-// The source of a pack's kernel is read again and compared with its digest: the file may have changed meanwhile.
 static hone_status compile_plan(scaler *made, const hone_plan *plan, hone_error *err)
 {
-    const hone_code *code = hone_code_of_plan(plan);
-    const hone_pack_kernel *pack = plan->kernel->code->pack;
-    const hone_pack_variant *variant = pack != NULL ? hone_pack_variant_of(pack, plan->config) : NULL;
     hone_buffer text;
-    if (variant == NULL) return compile(code->source, &made->factor, err);
     hone_buffer_init(&text, made->instance->allocator);
-    hone_status status = hone_pack_read_file(variant->file, &text, err);
+    hone_status status = hone_launch_source(plan, &text, err);
     if (status == HONE_OK) status = compile(hone_buffer_string(&text), &made->factor, err);
     hone_buffer_deinit(&text);
     return status;

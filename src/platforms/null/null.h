@@ -1,4 +1,4 @@
-// The skeleton of a platform. README.md says how to make a platform from it.
+// The skeleton of a platform. docs/write-a-platform.md makes one from an empty folder.
 #ifndef HONE_PLATFORMS_NULL_H
 #define HONE_PLATFORMS_NULL_H
 

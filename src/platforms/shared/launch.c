@@ -1,8 +1,10 @@
 #include "platforms/shared/launch_reader.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "call/call.h"
+#include "pack/pack.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -213,6 +215,18 @@ uint64_t hone_launch_digest(uint64_t code, const hone_launch *launch, const hone
     _Static_assert(sizeof(hone_argument) == 4 * sizeof(uint32_t) + sizeof(uint64_t), "no padding");
     const uint64_t launched = hone_hash64_add(code, launch, sizeof *launch);
     return hone_hash64_add(launched, arguments, count * sizeof *arguments);
+}
+
+// Sources -------------------------------------------------------------------------------------------------------------
+
+hone_status hone_launch_source(const hone_plan *plan, hone_buffer *out, hone_error *err)
+{
+    const hone_code *code = hone_code_of_plan(plan);
+    const hone_pack_kernel *pack = plan->kernel->code->pack;
+    if (pack != NULL) return hone_pack_read_file(hone_pack_variant_of(pack, plan->config)->file, out, err);
+    hone_assert(code->source != NULL);
+    hone_buffer_text(out, code->source);
+    return out->failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
 // Macros --------------------------------------------------------------------------------------------------------------

@@ -60,6 +60,10 @@ typedef struct hone_argument {
     } as;
 } hone_argument;
 
+// Appends the source of a plan's code: the text that it was registered with, or the file of its pack, whose bytes are compared with
+// their digest each time. A NUL stands behind it.
+hone_status hone_launch_source(const hone_plan *plan, hone_buffer *out, hone_error *err);
+
 // HONE_UNSUPPORTED with what is out of range; HONE_INVALID_ARGUMENT for an expression that is none.
 hone_status hone_launch_read(
     const hone_allocator *allocator,
