@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernels/rivals/cublaslt.h"
+#include "os/functions.h"
 #include "platforms/cuda/toolkit.h"
 
 #include <stddef.h>
@@ -10,23 +11,20 @@
 static const char where[] = "rivals.cublaslt", variable[] = "HONE_CUBLASLT";
 static const char *const files[] = {HONE_CUBLASLT_SONAME, "libcublasLt.so.12", NULL};
 
-static const struct {
-    const char *name;
-    size_t offset;
-} symbols[] = {
-    {"cublasLtGetVersion", offsetof(cublaslt, version)},
-    {"cublasLtCreate", offsetof(cublaslt, create)},
-    {"cublasLtDestroy", offsetof(cublaslt, destroy)},
-    {"cublasLtMatmulDescCreate", offsetof(cublaslt, product_create)},
-    {"cublasLtMatmulDescSetAttribute", offsetof(cublaslt, product_set)},
-    {"cublasLtMatmulDescDestroy", offsetof(cublaslt, product_destroy)},
-    {"cublasLtMatrixLayoutCreate", offsetof(cublaslt, layout_create)},
-    {"cublasLtMatrixLayoutDestroy", offsetof(cublaslt, layout_destroy)},
-    {"cublasLtMatmulPreferenceCreate", offsetof(cublaslt, preference_create)},
-    {"cublasLtMatmulPreferenceSetAttribute", offsetof(cublaslt, preference_set)},
-    {"cublasLtMatmulPreferenceDestroy", offsetof(cublaslt, preference_destroy)},
-    {"cublasLtMatmulAlgoGetHeuristic", offsetof(cublaslt, propose)},
-    {"cublasLtMatmul", offsetof(cublaslt, multiply)},
+static const hone_library_function functions[] = {
+    {"cublasLtGetVersion", offsetof(cublaslt, version), false},
+    {"cublasLtCreate", offsetof(cublaslt, create), false},
+    {"cublasLtDestroy", offsetof(cublaslt, destroy), false},
+    {"cublasLtMatmulDescCreate", offsetof(cublaslt, product_create), false},
+    {"cublasLtMatmulDescSetAttribute", offsetof(cublaslt, product_set), false},
+    {"cublasLtMatmulDescDestroy", offsetof(cublaslt, product_destroy), false},
+    {"cublasLtMatrixLayoutCreate", offsetof(cublaslt, layout_create), false},
+    {"cublasLtMatrixLayoutDestroy", offsetof(cublaslt, layout_destroy), false},
+    {"cublasLtMatmulPreferenceCreate", offsetof(cublaslt, preference_create), false},
+    {"cublasLtMatmulPreferenceSetAttribute", offsetof(cublaslt, preference_set), false},
+    {"cublasLtMatmulPreferenceDestroy", offsetof(cublaslt, preference_destroy), false},
+    {"cublasLtMatmulAlgoGetHeuristic", offsetof(cublaslt, propose), false},
+    {"cublasLtMatmul", offsetof(cublaslt, multiply), false},
 };
 
 bool hone_cublaslt_is_here(hone_error *why)
@@ -43,15 +41,10 @@ hone_status hone_cublaslt_open(const hone_allocator *allocator, cublaslt *out, h
     memset(out, 0, sizeof *out);
     hone_status status = hone_cuda_open_library(allocator, variable, files, &out->library, err);
     if (status != HONE_OK) return status;
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *function = hone_library_symbol(out->library, symbols[i].name);
-        memcpy((char *)out + symbols[i].offset, &function, sizeof function);
-        if (function != NULL) continue;
-        hone_cublaslt_close(allocator, out);
-        return hone_fail(
-            err, HONE_UNAVAILABLE, where, "cuBLASLt has no %s: install that of CUDA 12 or 13", symbols[i].name);
-    }
-    return HONE_OK;
+    const char *missing = hone_library_functions(out->library, functions, sizeof functions / sizeof *functions, out);
+    if (missing == NULL) return HONE_OK;
+    hone_cublaslt_close(allocator, out);
+    return hone_fail(err, HONE_UNAVAILABLE, where, "cuBLASLt has no %s: install that of CUDA 12 or 13", missing);
 }
 
 void hone_cublaslt_close(const hone_allocator *allocator, cublaslt *library)

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "os/functions.h"
 #include "platforms/cuda/toolkit.h"
 #include "platforms/shared/compiled.h"
 #include "platforms/shared/includes.h"
@@ -40,35 +41,30 @@ static bool take_include(void *ctx, const char *folder)
     return false;
 }
 
-static const struct {
-    const char *name;
-    size_t offset;
-} symbols[] = {
-    {"nvrtcVersion", offsetof(hone_cuda_compiler, get_version)},
-    {"nvrtcGetNumSupportedArchs", offsetof(hone_cuda_compiler, get_arch_count)},
-    {"nvrtcGetSupportedArchs", offsetof(hone_cuda_compiler, get_archs)},
-    {"nvrtcCreateProgram", offsetof(hone_cuda_compiler, create)},
-    {"nvrtcDestroyProgram", offsetof(hone_cuda_compiler, destroy)},
-    {"nvrtcCompileProgram", offsetof(hone_cuda_compiler, compile)},
-    {"nvrtcGetProgramLogSize", offsetof(hone_cuda_compiler, get_log_size)},
-    {"nvrtcGetProgramLog", offsetof(hone_cuda_compiler, get_log)},
-    {"nvrtcGetCUBINSize", offsetof(hone_cuda_compiler, get_binary_size)},
-    {"nvrtcGetCUBIN", offsetof(hone_cuda_compiler, get_binary)},
-    {"nvrtcGetPTXSize", offsetof(hone_cuda_compiler, get_ptx_size)},
-    {"nvrtcGetPTX", offsetof(hone_cuda_compiler, get_ptx)},
-    {"nvrtcGetErrorString", offsetof(hone_cuda_compiler, get_error_string)},
+static const hone_library_function functions[] = {
+    {"nvrtcVersion", offsetof(hone_cuda_compiler, get_version), false},
+    {"nvrtcGetNumSupportedArchs", offsetof(hone_cuda_compiler, get_arch_count), false},
+    {"nvrtcGetSupportedArchs", offsetof(hone_cuda_compiler, get_archs), false},
+    {"nvrtcCreateProgram", offsetof(hone_cuda_compiler, create), false},
+    {"nvrtcDestroyProgram", offsetof(hone_cuda_compiler, destroy), false},
+    {"nvrtcCompileProgram", offsetof(hone_cuda_compiler, compile), false},
+    {"nvrtcGetProgramLogSize", offsetof(hone_cuda_compiler, get_log_size), false},
+    {"nvrtcGetProgramLog", offsetof(hone_cuda_compiler, get_log), false},
+    {"nvrtcGetCUBINSize", offsetof(hone_cuda_compiler, get_binary_size), false},
+    {"nvrtcGetCUBIN", offsetof(hone_cuda_compiler, get_binary), false},
+    {"nvrtcGetPTXSize", offsetof(hone_cuda_compiler, get_ptx_size), false},
+    {"nvrtcGetPTX", offsetof(hone_cuda_compiler, get_ptx), false},
+    {"nvrtcGetErrorString", offsetof(hone_cuda_compiler, get_error_string), false},
 };
 
-static hone_status find_symbols(hone_cuda_compiler *compiler, hone_error *err)
+static hone_status find_functions(hone_cuda_compiler *compiler, hone_error *err)
 {
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *function = hone_library_symbol(compiler->library, symbols[i].name);
-        if (function == NULL)
-            return hone_fail(
-                err, HONE_UNAVAILABLE, where, "NVRTC has no %s: it is too old; install that of CUDA 11.2 or later",
-                symbols[i].name);
-        memcpy((char *)compiler + symbols[i].offset, &function, sizeof function);
-    }
+    const char *missing =
+        hone_library_functions(compiler->library, functions, sizeof functions / sizeof *functions, compiler);
+    if (missing != NULL)
+        return hone_fail(
+            err, HONE_UNAVAILABLE, where, "NVRTC has no %s: it is too old; install that of CUDA 11.2 or later",
+            missing);
     int major = 0, minor = 0;
     if (compiler->get_version(&major, &minor) != 0)
         return hone_fail(err, HONE_UNAVAILABLE, where, "NVRTC does not say its version");
@@ -109,7 +105,7 @@ static hone_status open_library(hone_cuda_compiler *compiler, hone_error *err)
             "%s",
             why.message);
     if (status != HONE_OK) return hone_fail_memory(err, where);
-    status = find_symbols(compiler, err);
+    status = find_functions(compiler, err);
     if (status == HONE_OK) {
         open_builtins(compiler);
         hone_cuda_toolkit_folders(take_include, compiler);

@@ -1,6 +1,7 @@
 #include "platforms/cuda/driver.h"
 
 #include "base/error.h"
+#include "os/functions.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,11 +10,7 @@
 static const char where[] = "cuda.driver";
 
 // The names are those that the library exports: where one has a newer version, its suffix is part of it.
-static const struct {
-    const char *name;
-    size_t offset;
-    bool optional;
-} symbols[] = {
+static const hone_library_function functions[] = {
     {"cuInit", offsetof(cuda_driver, init), false},
     {"cuDriverGetVersion", offsetof(cuda_driver, driver_get_version), false},
     {"cuDeviceGetCount", offsetof(cuda_driver, device_get_count), false},
@@ -65,19 +62,16 @@ static const struct {
     {"cuGraphDestroy", offsetof(cuda_driver, graph_destroy), true},
 };
 
-static hone_status find_symbols(cuda_driver *driver, hone_error *err)
+static hone_status find_functions(cuda_driver *driver, hone_error *err)
 {
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *function = hone_library_symbol(driver->library, symbols[i].name);
-        if (function == NULL && !symbols[i].optional)
-            return hone_fail(
-                err, HONE_UNAVAILABLE, where,
-                "the driver's library has no %s: it is too old or broken; install NVIDIA's driver of CUDA 11.0 or "
-                "later",
-                symbols[i].name);
-        memcpy((char *)driver + symbols[i].offset, &function, sizeof function);
-    }
-    return HONE_OK;
+    const char *missing =
+        hone_library_functions(driver->library, functions, sizeof functions / sizeof *functions, driver);
+    if (missing == NULL) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "the driver's library has no %s: it is too old or broken; install NVIDIA's driver of CUDA 11.0 or "
+        "later",
+        missing);
 }
 
 static hone_status initialise(cuda_driver *driver, hone_error *err)
@@ -108,7 +102,7 @@ hone_status hone_cuda_driver_open(const hone_allocator *allocator, cuda_driver *
         return hone_fail(
             err, status, where, "the cuda platform needs an NVIDIA GPU and its driver (libcuda.so.1): %s", why.message);
     if (status != HONE_OK) return hone_fail_memory(err, where);
-    status = find_symbols(driver, err);
+    status = find_functions(driver, err);
     if (status == HONE_OK) status = initialise(driver, err);
     if (status != HONE_OK) hone_cuda_driver_close(allocator, driver);
     return status;

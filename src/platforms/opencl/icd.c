@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "os/functions.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,61 +11,53 @@
 static const char where[] = "opencl.icd";
 
 // All of OpenCL 1.2, which every driver of today has.
-static const struct {
-    const char *name;
-    size_t offset;
-} symbols[] = {
-    {"clGetPlatformIDs", offsetof(opencl_icd, get_platforms)},
-    {"clGetPlatformInfo", offsetof(opencl_icd, get_platform_info)},
-    {"clGetDeviceIDs", offsetof(opencl_icd, get_devices)},
-    {"clGetDeviceInfo", offsetof(opencl_icd, get_device_info)},
-    {"clCreateContext", offsetof(opencl_icd, create_context)},
-    {"clRetainContext", offsetof(opencl_icd, retain_context)},
-    {"clReleaseContext", offsetof(opencl_icd, release_context)},
-    {"clCreateCommandQueue", offsetof(opencl_icd, create_queue)},
-    {"clReleaseCommandQueue", offsetof(opencl_icd, release_queue)},
-    {"clGetCommandQueueInfo", offsetof(opencl_icd, get_queue_info)},
-    {"clCreateBuffer", offsetof(opencl_icd, create_buffer)},
-    {"clCreateSubBuffer", offsetof(opencl_icd, create_view)},
-    {"clReleaseMemObject", offsetof(opencl_icd, release_memory)},
-    {"clGetMemObjectInfo", offsetof(opencl_icd, get_memory_info)},
-    {"clEnqueueReadBuffer", offsetof(opencl_icd, read)},
-    {"clEnqueueWriteBuffer", offsetof(opencl_icd, write)},
-    {"clEnqueueCopyBuffer", offsetof(opencl_icd, copy)},
-    {"clEnqueueFillBuffer", offsetof(opencl_icd, fill)},
-    {"clCreateProgramWithSource", offsetof(opencl_icd, create_with_source)},
-    {"clCreateProgramWithBinary", offsetof(opencl_icd, create_with_binary)},
-    {"clBuildProgram", offsetof(opencl_icd, build)},
-    {"clGetProgramInfo", offsetof(opencl_icd, get_program_info)},
-    {"clGetProgramBuildInfo", offsetof(opencl_icd, get_build_info)},
-    {"clReleaseProgram", offsetof(opencl_icd, release_program)},
-    {"clCreateKernel", offsetof(opencl_icd, create_kernel)},
-    {"clReleaseKernel", offsetof(opencl_icd, release_kernel)},
-    {"clGetKernelInfo", offsetof(opencl_icd, get_kernel_info)},
-    {"clGetKernelWorkGroupInfo", offsetof(opencl_icd, get_group_info)},
-    {"clGetKernelArgInfo", offsetof(opencl_icd, get_argument_info)},
-    {"clSetKernelArg", offsetof(opencl_icd, set_argument)},
-    {"clEnqueueNDRangeKernel", offsetof(opencl_icd, launch)},
-    {"clFlush", offsetof(opencl_icd, flush)},
-    {"clFinish", offsetof(opencl_icd, finish)},
-    {"clWaitForEvents", offsetof(opencl_icd, wait)},
-    {"clGetEventInfo", offsetof(opencl_icd, get_event_info)},
-    {"clGetEventProfilingInfo", offsetof(opencl_icd, get_profiling_info)},
-    {"clReleaseEvent", offsetof(opencl_icd, release_event)},
+static const hone_library_function functions[] = {
+    {"clGetPlatformIDs", offsetof(opencl_icd, get_platforms), false},
+    {"clGetPlatformInfo", offsetof(opencl_icd, get_platform_info), false},
+    {"clGetDeviceIDs", offsetof(opencl_icd, get_devices), false},
+    {"clGetDeviceInfo", offsetof(opencl_icd, get_device_info), false},
+    {"clCreateContext", offsetof(opencl_icd, create_context), false},
+    {"clRetainContext", offsetof(opencl_icd, retain_context), false},
+    {"clReleaseContext", offsetof(opencl_icd, release_context), false},
+    {"clCreateCommandQueue", offsetof(opencl_icd, create_queue), false},
+    {"clReleaseCommandQueue", offsetof(opencl_icd, release_queue), false},
+    {"clGetCommandQueueInfo", offsetof(opencl_icd, get_queue_info), false},
+    {"clCreateBuffer", offsetof(opencl_icd, create_buffer), false},
+    {"clCreateSubBuffer", offsetof(opencl_icd, create_view), false},
+    {"clReleaseMemObject", offsetof(opencl_icd, release_memory), false},
+    {"clGetMemObjectInfo", offsetof(opencl_icd, get_memory_info), false},
+    {"clEnqueueReadBuffer", offsetof(opencl_icd, read), false},
+    {"clEnqueueWriteBuffer", offsetof(opencl_icd, write), false},
+    {"clEnqueueCopyBuffer", offsetof(opencl_icd, copy), false},
+    {"clEnqueueFillBuffer", offsetof(opencl_icd, fill), false},
+    {"clCreateProgramWithSource", offsetof(opencl_icd, create_with_source), false},
+    {"clCreateProgramWithBinary", offsetof(opencl_icd, create_with_binary), false},
+    {"clBuildProgram", offsetof(opencl_icd, build), false},
+    {"clGetProgramInfo", offsetof(opencl_icd, get_program_info), false},
+    {"clGetProgramBuildInfo", offsetof(opencl_icd, get_build_info), false},
+    {"clReleaseProgram", offsetof(opencl_icd, release_program), false},
+    {"clCreateKernel", offsetof(opencl_icd, create_kernel), false},
+    {"clReleaseKernel", offsetof(opencl_icd, release_kernel), false},
+    {"clGetKernelInfo", offsetof(opencl_icd, get_kernel_info), false},
+    {"clGetKernelWorkGroupInfo", offsetof(opencl_icd, get_group_info), false},
+    {"clGetKernelArgInfo", offsetof(opencl_icd, get_argument_info), false},
+    {"clSetKernelArg", offsetof(opencl_icd, set_argument), false},
+    {"clEnqueueNDRangeKernel", offsetof(opencl_icd, launch), false},
+    {"clFlush", offsetof(opencl_icd, flush), false},
+    {"clFinish", offsetof(opencl_icd, finish), false},
+    {"clWaitForEvents", offsetof(opencl_icd, wait), false},
+    {"clGetEventInfo", offsetof(opencl_icd, get_event_info), false},
+    {"clGetEventProfilingInfo", offsetof(opencl_icd, get_profiling_info), false},
+    {"clReleaseEvent", offsetof(opencl_icd, release_event), false},
 };
 
-static hone_status find_symbols(opencl_icd *icd, hone_error *err)
+static hone_status find_functions(opencl_icd *icd, hone_error *err)
 {
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *function = hone_library_symbol(icd->library, symbols[i].name);
-        if (function == NULL)
-            return hone_fail(
-                err, HONE_UNAVAILABLE, where,
-                "the OpenCL loader has no %s: it is older than OpenCL 1.2, or broken; install ocl-icd-libopencl1",
-                symbols[i].name);
-        memcpy((char *)icd + symbols[i].offset, &function, sizeof function);
-    }
-    return HONE_OK;
+    const char *missing = hone_library_functions(icd->library, functions, sizeof functions / sizeof *functions, icd);
+    if (missing == NULL) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where,
+        "the OpenCL loader has no %s: it is older than OpenCL 1.2, or broken; install ocl-icd-libopencl1", missing);
 }
 
 // What the loader and PoCL load code from. They read these also in a program that runs with more rights than who set
@@ -99,7 +92,7 @@ hone_status hone_opencl_icd_open(const hone_allocator *allocator, opencl_icd *ic
             "machine without a GPU PoCL (package pocl-opencl-icd): %s",
             why.message);
     if (status != HONE_OK) return hone_fail_memory(err, where);
-    status = find_symbols(icd, err);
+    status = find_functions(icd, err);
     if (status != HONE_OK) hone_opencl_icd_close(allocator, icd);
     return status;
 }

@@ -1,11 +1,13 @@
 // Clock, files, libraries, the CPU.
 #include "base/memory.h"
 #include "hone/device.h"
+#include "os/functions.h"
 #include "os/os.h"
 #include "temporary_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -242,6 +244,32 @@ static void a_library_opens_under_the_first_name_that_works(void **state)
     assert_non_null(strstr(err.message, "libnor_this.so"));
 }
 
+typedef struct few_functions {
+    void *unused;
+    double (*cosine)(double);
+    double (*newer)(double);
+} few_functions;
+
+static void the_functions_of_a_library_fill_a_struct_and_a_missing_one_is_named(void **state)
+{
+    (void)state;
+    static const hone_library_function wanted[] = {
+        {"no_such_symbol_of_hone", offsetof(few_functions, newer), true},
+        {"cos", offsetof(few_functions, cosine), false},
+        {"neither_is_this_one", offsetof(few_functions, newer), false},
+    };
+    const hone_allocator allocator = hone_allocator_system();
+    const char *const names[] = {"libm.so.6", NULL};
+    few_functions f = {.newer = cos};
+    hone_library *library = NULL;
+    assert_int_equal(hone_library_open(&allocator, names, &library, NULL), HONE_OK);
+    assert_null(hone_library_functions(library, wanted, 2, &f));
+    assert_true(f.cosine(0.0) == 1.0);
+    assert_true(f.newer == NULL && f.unused == NULL);
+    assert_string_equal(hone_library_functions(library, wanted, 3, &f), "neither_is_this_one");
+    hone_library_close(&allocator, &library);
+}
+
 static void the_cpu_says_what_it_is(void **state)
 {
     (void)state;
@@ -339,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_file_is_written_under_another_name_and_takes_its_place),
         cmocka_unit_test(an_address_knows_its_object),
         cmocka_unit_test(a_library_opens_under_the_first_name_that_works),
+        cmocka_unit_test(the_functions_of_a_library_fill_a_struct_and_a_missing_one_is_named),
         cmocka_unit_test(the_cpu_says_what_it_is),
         cmocka_unit_test(a_folder_whose_owner_was_killed_goes_and_one_in_use_stays),
         cmocka_unit_test(a_folder_of_ones_own_is_no_link_and_nobody_elses),

@@ -1,0 +1,17 @@
+// The functions of a library that is opened when hone runs, into a struct of pointers.
+#ifndef HONE_OS_FUNCTIONS_H
+#define HONE_OS_FUNCTIONS_H
+
+#include "os/os.h"
+
+typedef struct hone_library_function {
+    const char *name; // as the library exports it
+    size_t offset;    // of the pointer in the struct
+    bool optional;    // older libraries lack it: the pointer is NULL then
+} hone_library_function;
+
+// Fills the pointers of a struct. Returns the name of the first function that is neither there nor optional; NULL: there is none.
+const char *hone_library_functions(
+    hone_library *library, const hone_library_function *functions, size_t count, void *out);
+
+#endif
