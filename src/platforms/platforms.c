@@ -21,9 +21,14 @@ static const hone_platform_ops no_tilelang = {
 };
 
 const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT] = {
-    [HONE_NATIVE] = &hone_native_platform, [HONE_OPENCL] = &hone_opencl_platform, [HONE_CUDA] = &hone_cuda_platform,
-    [HONE_TRITON] = &hone_triton_platform, [HONE_CUTE] = &hone_cute_platform,     [HONE_TILELANG] = &no_tilelang,
-    [HONE_XLA] = &hone_xla_platform,       [HONE_PALLAS] = &hone_pallas_platform, [HONE_NULL] = &hone_null_platform,
+    [HONE_NATIVE] = &hone_native_platform, // C, and functions of this process
+    [HONE_OPENCL] = &hone_opencl_platform, [HONE_CUDA] = &hone_cuda_platform,
+    [HONE_TRITON] = &hone_triton_platform, // over CUDA's driver
+    [HONE_CUTE] = &hone_cute_platform,     // over CUDA's driver
+    [HONE_TILELANG] = &no_tilelang,
+    [HONE_XLA] = &hone_xla_platform, // modules of StableHLO
+    [HONE_PALLAS] = &hone_pallas_platform,
+    [HONE_NULL] = &hone_null_platform, // the skeleton
 };
 
 const hone_pack_platforms hone_platform_packs = {hone_platform_facts_of, hone_platform_check};
