@@ -70,6 +70,7 @@ bool hone_chain_asks(hone_policy policy, hone_source source, const char **out_wh
 static hone_status ask(
     const hone_links *links, hone_source source, const hone_request *request, hone_decision *out, hone_error *why)
 {
+    hone_assert(source > HONE_SOURCE_NONE && source < HONE_SOURCE_COUNT);
     hone_link_function *find = links->find[source];
     if (find == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "there is no %s", hone_source_name(source));
     hone_status status = find(request, out, why);
@@ -84,6 +85,9 @@ static void add_reason(char *text, size_t size, hone_source source, const char *
     snprintf(text + used, size - used, "%s%s: %.200s", used == 0 ? "" : "; ", hone_source_name(source), reason);
 }
 
+// The links are asked in the order of the table, and the first that answers decides. HONE_NOT_FOUND goes on to the next
+// link, and its reason is kept for the message; any other failure ends the chain, since a link that is broken may have
+// had the answer that the caller relies on.
 hone_status hone_chain_decide(
     const hone_links *links, const hone_request *request, hone_policy policy, hone_decision *out, hone_error *err)
 {

@@ -2,17 +2,21 @@
 // somebody captured stays what it was.
 #include "config/context.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 
 #include <string.h>
+
+static const char create_where[] = "overlay.create";
+static const char derive_where[] = "context.derive";
 
 _Thread_local hone_thread hone_thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 hone_status hone_overlay_new(hone_allocator allocator, hone_overlay **out, hone_error *err)
 {
     hone_overlay *overlay = hone_alloc(&allocator, sizeof *overlay);
-    if (overlay == NULL) return hone_fail_memory(err, "overlay.create");
+    if (overlay == NULL) return hone_fail_memory(err, create_where);
     atomic_init(&overlay->references, 1);
     hone_decisions_init(&overlay->decisions, allocator);
     *out = overlay;
@@ -47,7 +51,7 @@ static uint64_t next_number(void)
     return (uint64_t)atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-// --- what a context says
+// What a context says -------------------------------------------------------------------------------------------------
 
 static uint64_t add_text(uint64_t digest, const char *text)
 {
@@ -110,15 +114,16 @@ hone_status hone_context_new(
     hone_context **out,
     hone_error *err)
 {
+    hone_assert(policy >= HONE_POLICY_DEFAULT && policy <= HONE_POLICY_FROZEN);
     hone_context *context = hone_alloc(&allocator, sizeof *context);
-    if (context == NULL) return hone_fail_memory(err, "context.derive");
+    if (context == NULL) return hone_fail_memory(err, derive_where);
     if (override_ != NULL) {
         context->override_ = *override_;
         if (override_->config != NULL) {
             context->override_.config = hone_copy_text(&allocator, override_->config, strlen(override_->config));
             if (context->override_.config == NULL) {
                 hone_free(&allocator, context);
-                return hone_fail_memory(err, "context.derive");
+                return hone_fail_memory(err, derive_where);
             }
         }
     }

@@ -1,10 +1,13 @@
 // Keys are compared field by field: a joined string would be ambiguous, since fingerprints hold any text.
 #include "config/decisions.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 
 #include <string.h>
+
+static const char where[] = "cache.put";
 
 void hone_decisions_init(hone_decisions *table, hone_allocator allocator)
 {
@@ -54,6 +57,7 @@ static hone_decision_row *find_row(
     const hone_decisions *table, const char *device, const char *algorithm, const char *version, const char *key)
 {
     if (table->slot_count == 0) return NULL;
+    hone_assert(table->slot_count > table->count);
     size_t slot = first_slot(table, algorithm, version, key);
     for (; table->slots[slot] != 0; slot = (slot + 1) & (table->slot_count - 1)) {
         hone_decision_row *row = table->rows[table->slots[slot] - 1];
@@ -64,6 +68,7 @@ static hone_decision_row *find_row(
 
 static void link_row(hone_decisions *table, size_t index)
 {
+    hone_assert(table->slot_count > index && (table->slot_count & (table->slot_count - 1)) == 0);
     const hone_decision *decision = &table->rows[index]->decision;
     size_t slot = first_slot(table, decision->algorithm, decision->version, decision->key);
     while (table->slots[slot] != 0)
@@ -108,15 +113,15 @@ hone_status hone_decisions_put(
     hone_decision_row *row = find_row(table, device, decision->algorithm, decision->version, decision->key);
     if (row != NULL) {
         char *copy = hone_copy_text(&table->allocator, spec, strlen(spec));
-        if (copy == NULL) return hone_fail_memory(err, "cache.put");
+        if (copy == NULL) return hone_fail_memory(err, where);
         hone_free(&table->allocator, row->spec);
         row->spec = copy;
         row->decision = *decision;
         return HONE_OK;
     }
-    if (!make_room(table)) return hone_fail_memory(err, "cache.put");
+    if (!make_room(table)) return hone_fail_memory(err, where);
     row = make_row(&table->allocator, device, spec, decision);
-    if (row == NULL) return hone_fail_memory(err, "cache.put");
+    if (row == NULL) return hone_fail_memory(err, where);
     table->rows[table->count] = row;
     link_row(table, table->count);
     table->count++;

@@ -2,6 +2,7 @@
 // known.
 #include "interchange/importer.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "hone/signature.h"
@@ -96,6 +97,7 @@ static void note_outcome(void *ctx, size_t index, hone_merge_outcome outcome, co
     telling *tell = ctx;
     while (!tell->importer->entries[tell->at].is_decision)
         tell->at++;
+    hone_assert(tell->at < tell->importer->entry_count);
     hone_import_line *line = &tell->importer->entries[tell->at++].line;
     line->outcome = outcomes[outcome];
     line->reason = reason;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const char where[] = "interchange.import";
+static const char format_where[] = "interchange.format";
 
 enum { DOCUMENT_LIMIT = 1 << 30 };
 
@@ -26,7 +27,7 @@ hone_status hone_exchange_parse(const char *name, hone_exchange *out, hone_error
         return HONE_OK;
     }
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, "interchange.format", "'%.40s' is no format: hone, ejkernel or tokamax is expected",
+        err, HONE_INVALID_ARGUMENT, format_where, "'%.40s' is no format: hone, ejkernel or tokamax is expected",
         name == NULL ? "NULL" : name);
 }
 

@@ -2,6 +2,7 @@
 // copied first: no two stores are locked at once, so that two processes may merge in both directions.
 #include "interchange/importer.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "interchange/stores.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 static const char where[] = "interchange.merge";
+static const char diff_where[] = "interchange.diff";
 
 // Copying -------------------------------------------------------------------------------------------------------------
 
@@ -127,6 +129,7 @@ static bool same_choice(const hone_store_decision *a, const hone_store_decision 
            strcmp(a->config, b->config) == 0;
 }
 
+// The decisions of both as their stores visit them, by key and regime, walked side by side: each is looked at once.
 static void compare_all(const hone_importer *a, const hone_importer *b, visit_difference *visit, void *ctx)
 {
     bool more = true;
@@ -159,7 +162,7 @@ static hone_status read_decisions(hone_store *store, hone_importer **out, hone_e
 hone_status hone_store_diff(hone_store *left, hone_store *right, visit_difference *visit, void *ctx, hone_error *err)
 {
     if (left == NULL || right == NULL || visit == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "interchange.diff", "both stores and visit must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, diff_where, "both stores and visit must not be NULL");
     hone_importer *a = NULL, *b = NULL;
     hone_status status = read_decisions(left, &a, err);
     if (status == HONE_OK) status = read_decisions(right, &b, err);
@@ -292,6 +295,7 @@ static hone_status replace_keys(hone_store *store, void *ctx, hone_error *err)
 {
     pruning *p = ctx;
     const hone_store_key all = {0};
+    hone_assert(hone_store_is_locked(store));
     p->report = (hone_prune_report){0};
     hone_status status = store->ops->scan(store, &all, keep_decision, p, err);
     if (status == HONE_OK) status = store->ops->measurements(store, &all, keep_measured, p, err);

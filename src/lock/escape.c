@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+// A byte that would end a field or a line, or be read as an escape, stands as %XX, as in URLs (RFC 3986, 2.1), in
+// upper-case hex. Each text has one form, so that equal choices are equal lines: only what must be is escaped, and
+// reading takes upper-case digits alone. A NUL is never read.
 static void put_byte(hone_buffer *out, unsigned char byte)
 {
     hone_buffer_format(out, "%%%02X", byte);
@@ -50,7 +53,7 @@ bool hone_lock_unescape(hone_buffer *out, const char *text, size_t size)
         }
         if (size - i < 3) return false;
         int high = digit(text[i + 1]), low = digit(text[i + 2]);
-        if (high < 0 || low < 0 || high + low == 0) return false;
+        if (high < 0 || low < 0 || high + low == 0) return false; // no digit, or a NUL
         hone_buffer_char(out, (char)(high << 4 | low));
         i += 2;
     }

@@ -1,17 +1,23 @@
 // The set of lines: sorted, so that a choice is found by halves and a file differs only where choices do.
 #include "lock/lock.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 
 #include <string.h>
 
+static const char create_where[] = "lock.create";
+static const char append_where[] = "lock.append";
+static const char put_where[] = "lock.put";
+static const char put_store_where[] = "lock.put_store";
+
 hone_status hone_lock_create(hone_allocator allocator, hone_lock **out, hone_error *err)
 {
-    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "lock.create", "out is NULL: give it an address");
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, create_where, "out is NULL: give it an address");
     allocator = hone_allocator_given(allocator);
     *out = hone_alloc(&allocator, sizeof **out);
-    if (*out == NULL) return hone_fail_memory(err, "lock.create");
+    if (*out == NULL) return hone_fail_memory(err, create_where);
     (*out)->arena.allocator = allocator;
     return HONE_OK;
 }
@@ -42,6 +48,7 @@ size_t hone_lock_size(const hone_lock *lock)
 
 const hone_lock_line *hone_lock_at(const hone_lock *lock, size_t index)
 {
+    hone_assert(index < hone_lock_size(lock));
     return lock->lines[index];
 }
 
@@ -177,7 +184,7 @@ static bool make_room(hone_lock *lock)
 hone_status hone_lock_append(hone_lock *lock, const hone_lock_line *line, const json_t *config, hone_error *err)
 {
     hone_lock_line *copied = make_room(lock) ? copy_line(&lock->arena, line, config) : NULL;
-    if (copied == NULL) return hone_fail_memory(err, "lock.append");
+    if (copied == NULL) return hone_fail_memory(err, append_where);
     lock->lines[lock->count++] = copied;
     return HONE_OK;
 }
@@ -187,8 +194,9 @@ static hone_status insert(hone_lock *lock, const hone_lock_line *line, const jso
     bool there;
     size_t place = place_of(lock, line, &there);
     hone_lock_line *copied = make_room(lock) ? copy_line(&lock->arena, line, config) : NULL;
-    if (copied == NULL) return hone_fail_memory(err, "lock.put");
+    if (copied == NULL) return hone_fail_memory(err, put_where);
     hone_lock_line **at = &lock->lines[place];
+    hone_assert(place == 0 || hone_lock_line_compare(lock->lines[place - 1], line) < 0);
     if (!there) memmove(at + 1, at, (lock->count++ - place) * sizeof *at);
     *at = copied;
     return HONE_OK;
@@ -197,15 +205,15 @@ static hone_status insert(hone_lock *lock, const hone_lock_line *line, const jso
 // Checks a whole line. *out_config is a new reference.
 static hone_status read_line(const hone_lock_line *line, json_t **out_config, hone_error *err)
 {
-    static const char where[] = "lock.put";
-    hone_status status = hone_lock_line_check(line, where, err);
+    hone_status status = hone_lock_line_check(line, put_where, err);
     if (status != HONE_OK) return status;
     const char *json = line->config == NULL || line->config[0] == '\0' ? "{}" : line->config;
     *out_config = NULL;
     status = hone_json_parse(json, strlen(json), out_config, err);
     if (status == HONE_CORRUPT)
-        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the config is '%.60s', expected a JSON object", json);
-    return status == HONE_OK ? hone_lock_config_check(*out_config, where, err) : status;
+        status =
+            hone_fail(err, HONE_INVALID_ARGUMENT, put_where, "the config is '%.60s', expected a JSON object", json);
+    return status == HONE_OK ? hone_lock_config_check(*out_config, put_where, err) : status;
 }
 
 hone_status hone_lock_check(const hone_lock_line *line, hone_error *err)
@@ -219,7 +227,7 @@ hone_status hone_lock_check(const hone_lock_line *line, hone_error *err)
 hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_error *err)
 {
     if (lock == NULL || line == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "lock.put", "the lock and the line must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, put_where, "the lock and the line must not be NULL");
     json_t *config = NULL;
     hone_status status = read_line(line, &config, err);
     if (status == HONE_OK) status = insert(lock, line, config, err);
@@ -254,7 +262,7 @@ static bool is_first(collector *c, const hone_store_key *key)
     hone_buffer swap = c->last;
     c->last = c->current;
     c->current = swap;
-    if (c->last.failed) c->status = hone_fail_memory(c->err, "lock.put_store");
+    if (c->last.failed) c->status = hone_fail_memory(c->err, put_store_where);
     return first && c->status == HONE_OK;
 }
 
@@ -294,7 +302,7 @@ hone_status hone_lock_put_store(
     hone_error *err)
 {
     if (lock == NULL || store == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "lock.put_store", "the lock and the store must not be NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, put_store_where, "the lock and the store must not be NULL");
     collector c = {.lock = lock, .accept = accept, .ctx = ctx, .status = HONE_OK, .err = err};
     hone_buffer_init(&c.last, lock->arena.allocator);
     hone_buffer_init(&c.current, lock->arena.allocator);
@@ -312,6 +320,8 @@ static bool same_choice(const hone_lock_line *a, const hone_lock_line *b)
            strcmp(a->config, b->config) == 0;
 }
 
+// Two sorted lists walked side by side: the lesser of the two heads has no partner, equal heads are compared. Each line
+// is looked at once.
 size_t hone_lock_compare(
     const hone_lock *before,
     const hone_lock *after,

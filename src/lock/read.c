@@ -264,6 +264,8 @@ static int compare_lines(const void *a, const void *b)
     return order != 0 ? order : (first->number > second->number) - (first->number < second->number);
 }
 
+// Files are written sorted; one that was merged or edited by hand need not be. Of equal keys the earlier line stands
+// first, so that the message names the later one as the second.
 static hone_status sort_lines(reader *r)
 {
     hone_lock *lock = r->lock;

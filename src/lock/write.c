@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+static const char where[] = "lock.write";
+
 static const char note[] =
     "# One choice a line: ALGORITHM@vVERSION KEY DEVICE PLATFORM/KERNEL PARAMETER=VALUE...  # CALL\n"
     "# hone lock writes this file, hone lock --check compares it with the store; after an edit: hone lock --reseal\n";
@@ -48,7 +50,6 @@ void hone_lock_text(const hone_lock *lock, hone_buffer *out)
 
 hone_status hone_lock_write(const hone_lock *lock, const char *path, hone_error *err)
 {
-    static const char where[] = "lock.write";
     if (lock == NULL || path == NULL || path[0] == '\0')
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the lock is NULL, or the path missing");
     hone_buffer text;

@@ -1,6 +1,7 @@
 // The invocation registry: a bounded table under a lock, spilled to a store.
 #include "record/record.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "os/mutex.h"
@@ -9,6 +10,11 @@
 #include "store/ops.h"
 
 #include <string.h>
+
+static const char create_where[] = "record.create";
+static const char flush_where[] = "record.flush";
+static const char add_where[] = "record.add";
+static const char visit_where[] = "record.visit";
 
 struct hone_recorder {
     hone_allocator allocator;
@@ -31,7 +37,7 @@ hone_status hone_recorder_create(const hone_allocator *allocator, size_t limit, 
 {
     *out = NULL;
     hone_recorder *recorder = hone_alloc(allocator, sizeof *recorder);
-    if (recorder == NULL) return hone_fail_memory(err, "record.create");
+    if (recorder == NULL) return hone_fail_memory(err, create_where);
     recorder->allocator = *allocator;
     recorder->limit = limit == 0 ? HONE_RECORDER_LIMIT : limit;
     hone_record_table_init(&recorder->table, *allocator);
@@ -101,10 +107,11 @@ uint64_t hone_recorder_dropped(hone_recorder *recorder)
 // Moves the whole table, in one transaction. Under the lock.
 static hone_status move_to_store(hone_recorder *recorder, hone_store *store, hone_error *err)
 {
+    hone_assert(hone_mutex_is_mine(&recorder->mutex));
     size_t count = recorder->table.count;
     if (count == 0) return HONE_OK;
     hone_store_invocation *all = hone_alloc_array(&recorder->allocator, count, sizeof *all);
-    if (all == NULL) return hone_fail_memory(err, "record.flush");
+    if (all == NULL) return hone_fail_memory(err, flush_where);
     for (size_t i = 0; i < count; i++)
         all[i] = *hone_record_table_at(&recorder->table, i);
     hone_status status = hone_store_add_invocations(store, all, count, err);
@@ -129,6 +136,7 @@ static hone_status spill(hone_recorder *recorder, hone_error *err)
 static hone_status add_locked(hone_recorder *recorder, const hone_store_invocation *invocation, hone_error *err)
 {
     hone_status status = HONE_OK;
+    hone_assert(hone_mutex_is_mine(&recorder->mutex));
     if (recorder->table.count >= recorder->limit && !hone_record_table_has(&recorder->table, invocation)) {
         status = spill(recorder, err);
         if (recorder->table.count >= recorder->limit) {
@@ -138,7 +146,7 @@ static hone_status add_locked(hone_recorder *recorder, const hone_store_invocati
     }
     if (hone_record_table_add(&recorder->table, invocation)) return HONE_OK;
     recorder->dropped++;
-    return hone_fail_memory(err, "record.add");
+    return hone_fail_memory(err, add_where);
 }
 
 // Adding --------------------------------------------------------------------------------------------------------------
@@ -160,56 +168,46 @@ hone_status hone_recorder_add_invocation(
     return add_as(recorder, invocation, true, err);
 }
 
-// Names are stored in lower case, however the signature writes them.
-static hone_status add_call(
-    hone_recorder *recorder,
-    const char *algorithm,
-    const char *device,
-    const hone_call *call,
-    uint64_t count,
-    const char *kernel,
-    const char *source,
-    bool is_asked,
-    hone_error *err)
+// A call that was made.
+typedef struct made_call {
+    const char *device;
+    const hone_call *call;
+    uint64_t count;
+    const char *kernel, *source; // who answered; NULL: not known
+    bool is_asked;               // somebody asked for a record of it
+} made_call;
+
+static hone_status add_under(hone_recorder *recorder, const char *algorithm, const made_call *made, hone_error *err)
 {
     double now = hone_os_now_utc();
     const hone_store_invocation invocation = {
         .key =
             {
-                .device = device,
+                .device = made->device,
                 .algorithm = algorithm,
-                .version = hone_signature_version(hone_call_signature(call)),
-                .key = hone_call_key(call),
-                .spec = hone_call_spec(call),
+                .version = hone_signature_version(hone_call_signature(made->call)),
+                .key = hone_call_key(made->call),
+                .spec = hone_call_spec(made->call),
             },
-        .call = hone_call_text(call),
-        .count = count,
+        .call = hone_call_text(made->call),
+        .count = made->count,
         .first = now,
         .last = now,
-        .kernel = kernel,
-        .decided = source,
+        .kernel = made->kernel,
+        .decided = made->source,
     };
-    return add_as(recorder, &invocation, is_asked, err);
+    return add_as(recorder, &invocation, made->is_asked, err);
 }
 
-static hone_status add_lower(
-    hone_recorder *recorder,
-    const char *device,
-    const hone_call *call,
-    uint64_t count,
-    const char *kernel,
-    const char *source,
-    bool is_asked,
-    hone_error *err)
+// Names are stored in lower case, however the signature writes them.
+static hone_status add_made(hone_recorder *recorder, const made_call *made, hone_error *err)
 {
-    const char *name = hone_signature_name(hone_call_signature(call));
+    const char *name = hone_signature_name(hone_call_signature(made->call));
     hone_buffer lower;
     hone_buffer_init(&lower, recorder->allocator);
     hone_text_lower(&lower, name, strlen(name));
     hone_status status =
-        lower.failed
-            ? hone_fail_memory(err, "record.add")
-            : add_call(recorder, hone_buffer_string(&lower), device, call, count, kernel, source, is_asked, err);
+        lower.failed ? hone_fail_memory(err, add_where) : add_under(recorder, hone_buffer_string(&lower), made, err);
     hone_buffer_deinit(&lower);
     return status;
 }
@@ -223,7 +221,8 @@ hone_status hone_recorder_add(
     const char *source,
     hone_error *err)
 {
-    return add_lower(recorder, device, call, count, kernel, source, true, err);
+    const made_call made = {device, call, count, kernel, source, .is_asked = true};
+    return add_made(recorder, &made, err);
 }
 
 hone_status hone_recorder_add_miss(
@@ -234,7 +233,8 @@ hone_status hone_recorder_add_miss(
     const char *source,
     hone_error *err)
 {
-    return add_lower(recorder, device, call, 1, kernel, source, false, err);
+    const made_call made = {device, call, 1, kernel, source, .is_asked = false};
+    return add_made(recorder, &made, err);
 }
 
 // Visiting ------------------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ static hone_status visit_filtered(
     hone_status status = store == NULL ? HONE_OK : hone_store_find_invocations(store, filter, gather_one, &all, err);
     if (!all.failed) gather_table(recorder, filter, &all);
     if (all.failed) {
-        status = hone_fail_memory(err, "record.visit");
+        status = hone_fail_memory(err, visit_where);
     } else {
         hone_record_table_sort(&all.table);
         for (size_t i = 0; i < all.table.count; i++)

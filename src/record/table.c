@@ -1,6 +1,7 @@
 // The table of invocations: entries in one array, found through open addressing.
 #include "record/table.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "store/common/merge.h"
 
@@ -55,9 +56,13 @@ void hone_record_table_deinit(hone_record_table *table)
 
 // Slots ---------------------------------------------------------------------------------------------------------------
 
-// The slot that holds the key, or the free one where it would stand. There is always a free one.
+// Open addressing with linear probing (Knuth, The Art of Computer Programming, vol. 3, 6.4, algorithm L). At most half
+// of the slots are taken: a search looks at 1.5 slots on average for a key that is there, and at 2.5 for one that is
+// not. Entries are never removed one by one, so that there are no marks of removed ones. The slot that holds the key,
+// or the free one where it would stand. There is always a free one.
 static size_t slot_of(const hone_record_table *table, uint64_t hash, const hone_store_key *key)
 {
+    hone_assert(table->slot_count > table->count && (table->slot_count & (table->slot_count - 1)) == 0);
     size_t mask = table->slot_count - 1;
     size_t slot = (size_t)hash & mask;
     for (; table->slots[slot] != 0; slot = (slot + 1) & mask) {
@@ -185,6 +190,7 @@ bool hone_record_table_add(hone_record_table *table, const hone_store_invocation
 
 const hone_store_invocation *hone_record_table_at(const hone_record_table *table, size_t index)
 {
+    hone_assert(index < table->count);
     return &table->entries[index]->invocation;
 }
 

@@ -1,5 +1,6 @@
 #include "recorded/inside.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -15,6 +16,7 @@ enum { LARGEST_FILE = 1 << 30 };
 
 static uint32_t *find_slot(const hone_recorded *recorded, const hone_config *config)
 {
+    hone_assert(recorded->slot_count > recorded->count); // a free slot ends the search
     size_t size = config->count * sizeof config->values[0], mask = recorded->slot_count - 1;
     for (size_t i = hone_hash64(config->values, size) & mask;; i = (i + 1) & mask) {
         uint32_t *slot = &recorded->slots[i];

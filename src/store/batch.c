@@ -1,9 +1,13 @@
 // Decisions that are merged, records of all kinds that are put together, and work that nobody else writes between.
 #include "store/check.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
+
+static const char merge_where[] = "store.merge";
+static const char transact_where[] = "store.transact";
 
 static void tell_outcomes(const hone_merge_reason *reasons, size_t count, hone_merge_visit *on_outcome, void *ctx)
 {
@@ -19,13 +23,12 @@ hone_status hone_store_merge(
     void *ctx,
     hone_error *err)
 {
-    static const char where[] = "store.merge";
     hone_merger merger;
-    hone_status status = hone_check_decisions(store, decisions, count, where, err);
+    hone_status status = hone_check_decisions(store, decisions, count, merge_where, err);
     if (status != HONE_OK || count == 0) return status;
     status = hone_merger_init(&merger, &store->allocator, count, err);
     if (status != HONE_OK) return status;
-    status = hone_store_lock(store, where, err);
+    status = hone_store_lock(store, merge_where, err);
     if (status == HONE_OK)
         status = hone_store_unlock(store, store->ops->put_all(store, decisions, count, &merger, err));
     if (status == HONE_OK && on_outcome != NULL) tell_outcomes(merger.reasons, count, on_outcome, ctx);
@@ -39,6 +42,9 @@ typedef struct rival {
     bool stays; // what is stored says as much
 } rival;
 
+// Which of two measurements of one kernel, config, call and regime stays: one that went well before a failure, of two
+// that went well the one of more samples, of two failures the later one, where both say when. So a batch can be put
+// twice, and two stores merged both ways come to hold the same.
 static bool is_rival(void *ctx, const hone_store_measured *measured)
 {
     rival *r = ctx;
@@ -79,6 +85,7 @@ static hone_status put_parts(hone_store *store, const hone_store_batch *batch, h
 {
     const hone_store_ops *ops = store->ops;
     hone_status status = HONE_OK;
+    hone_assert(hone_store_is_locked(store));
     for (size_t i = 0; status == HONE_OK && i < batch->removed_count; i++) {
         status = ops->remove(store, &batch->removed[i], err);
         if (status == HONE_NOT_FOUND) status = HONE_OK;
@@ -95,7 +102,7 @@ static hone_status put_parts(hone_store *store, const hone_store_batch *batch, h
 
 hone_status hone_store_transact(hone_store *store, hone_store_work *work, void *ctx, hone_error *err)
 {
-    hone_status status = hone_store_lock(store, "store.transact", err);
+    hone_status status = hone_store_lock(store, transact_where, err);
     if (status != HONE_OK) return status;
     status = store->ops->begin(store, err);
     if (status == HONE_OK) status = store->ops->end(store, work(store, ctx, err), err);

@@ -8,6 +8,12 @@
 #include <math.h>
 #include <string.h>
 
+static const char put_measurement_where[] = "store.put_measurement";
+static const char add_invocations_where[] = "store.add_invocations";
+static const char put_alias_where[] = "store.put_alias";
+static const char put_foreign_where[] = "store.put_foreign";
+static const char batch_where[] = "store.batch";
+
 enum { NAME_LIMIT = 1024, TEXT_LIMIT = 16 << 20 };
 
 static hone_status check_printable(const hone_check_field *f, size_t size, const char *where, hone_error *err)
@@ -123,8 +129,8 @@ static hone_status check_times(const hone_store_measurement *measurement, const 
 
 hone_status hone_check_measurement(const hone_store_measurement *measurement, hone_error *err)
 {
-    static const char where[] = "store.put_measurement";
-    if (measurement == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the measurement is NULL");
+    if (measurement == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, put_measurement_where, "the measurement is NULL");
     const hone_check_field texts[] = {
         {"measurement.kernel", measurement->kernel, HONE_CHECK_NAME},
         {"measurement.config", measurement->config, HONE_CHECK_TEXT},
@@ -133,36 +139,34 @@ hone_status hone_check_measurement(const hone_store_measurement *measurement, ho
         {"measurement.environment", measurement->environment, HONE_CHECK_TEXT_OR_NULL},
         {"measurement.measured", measurement->measured, HONE_CHECK_NAME_OR_NULL},
     };
-    hone_status status = hone_check_texts(texts, sizeof texts / sizeof *texts, where, err);
-    if (status == HONE_OK) status = check_config(measurement->config, "measurement.config", where, err);
-    if (status == HONE_OK) status = hone_check_regime(measurement->regime, where, err);
+    hone_status status = hone_check_texts(texts, sizeof texts / sizeof *texts, put_measurement_where, err);
+    if (status == HONE_OK) status = check_config(measurement->config, "measurement.config", put_measurement_where, err);
+    if (status == HONE_OK) status = hone_check_regime(measurement->regime, put_measurement_where, err);
     if (status != HONE_OK) return status;
     if ((int)measurement->failure < 0 || measurement->failure >= HONE_FAILURE_COUNT)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "measurement.failure is %d: a hone_failure is asked for",
+            err, HONE_INVALID_ARGUMENT, put_measurement_where, "measurement.failure is %d: a hone_failure is asked for",
             (int)measurement->failure);
-    return measurement->failure == HONE_FAILURE_NONE ? check_times(measurement, where, err) : HONE_OK;
+    return measurement->failure == HONE_FAILURE_NONE ? check_times(measurement, put_measurement_where, err) : HONE_OK;
 }
 
 hone_status hone_check_invocation(const hone_store_invocation *invocation, hone_error *err)
 {
-    static const char where[] = "store.add_invocations";
     const hone_check_field texts[] = {
         {"invocation.call", invocation->call, HONE_CHECK_TEXT_OR_NULL},
         {"invocation.kernel", invocation->kernel, HONE_CHECK_NAME_OR_NULL},
         {"invocation.decided", invocation->decided, HONE_CHECK_NAME_OR_NULL},
     };
-    hone_status status = hone_check_key(&invocation->key, where, err);
-    if (status == HONE_OK) status = hone_check_texts(texts, sizeof texts / sizeof *texts, where, err);
-    if (status == HONE_OK) status = check_time(invocation->first, "invocation.first", where, err);
-    if (status == HONE_OK) status = check_time(invocation->last, "invocation.last", where, err);
+    hone_status status = hone_check_key(&invocation->key, add_invocations_where, err);
+    if (status == HONE_OK) status = hone_check_texts(texts, sizeof texts / sizeof *texts, add_invocations_where, err);
+    if (status == HONE_OK) status = check_time(invocation->first, "invocation.first", add_invocations_where, err);
+    if (status == HONE_OK) status = check_time(invocation->last, "invocation.last", add_invocations_where, err);
     return status;
 }
 
 hone_status hone_check_alias(const hone_store_alias *alias, hone_error *err)
 {
-    static const char where[] = "store.put_alias";
-    if (alias == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the alias is NULL");
+    if (alias == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, put_alias_where, "the alias is NULL");
     const hone_check_field texts[] = {
         {"alias.scheme", alias->scheme, HONE_CHECK_NAME},
         {"alias.operation", alias->operation, HONE_CHECK_TEXT}, // as others name it
@@ -174,7 +178,7 @@ hone_status hone_check_alias(const hone_store_alias *alias, hone_error *err)
         {"alias.key.key", alias->key.key, HONE_CHECK_NAME},
         {"alias.key.spec", alias->key.spec, HONE_CHECK_TEXT_OR_NULL},
     };
-    return hone_check_texts(texts, sizeof texts / sizeof *texts, where, err);
+    return hone_check_texts(texts, sizeof texts / sizeof *texts, put_alias_where, err);
 }
 
 hone_status hone_check_foreign(const hone_store_foreign *foreign, hone_error *err)
@@ -187,7 +191,7 @@ hone_status hone_check_foreign(const hone_store_foreign *foreign, hone_error *er
         {"foreign.text", foreign->text, HONE_CHECK_TEXT},
         {"foreign.origin", foreign->origin, HONE_CHECK_TEXT_OR_NULL},
     };
-    return hone_check_texts(texts, sizeof texts / sizeof *texts, "store.put_foreign", err);
+    return hone_check_texts(texts, sizeof texts / sizeof *texts, put_foreign_where, err);
 }
 
 // Fills the error of a NULL store or function pointer.
@@ -211,12 +215,12 @@ hone_status hone_check_decisions(
 
 hone_status hone_store_check_decision(const hone_store_decision *decision, hone_error *err)
 {
-    return hone_check_decision(decision, "store.batch", err);
+    return hone_check_decision(decision, batch_where, err);
 }
 
 hone_status hone_store_check_measured(const hone_store_measured *measured, hone_error *err)
 {
-    hone_status status = hone_check_key(&measured->key, "store.batch", err);
+    hone_status status = hone_check_key(&measured->key, batch_where, err);
     return status == HONE_OK ? hone_check_measurement(&measured->measurement, err) : status;
 }
 
@@ -237,10 +241,9 @@ hone_status hone_store_check_foreign(const hone_store_foreign *foreign, hone_err
 
 hone_status hone_check_batch(const hone_store *store, const hone_store_batch *batch, hone_error *err)
 {
-    static const char where[] = "store.batch";
-    hone_status status = hone_check_decisions(store, batch->decisions, batch->decision_count, where, err);
+    hone_status status = hone_check_decisions(store, batch->decisions, batch->decision_count, batch_where, err);
     for (size_t i = 0; status == HONE_OK && i < batch->removed_count; i++)
-        status = hone_check_key(&batch->removed[i], where, err);
+        status = hone_check_key(&batch->removed[i], batch_where, err);
     for (size_t i = 0; status == HONE_OK && i < batch->measured_count; i++)
         status = hone_store_check_measured(&batch->measured[i], err);
     for (size_t i = 0; status == HONE_OK && i < batch->alias_count; i++)

@@ -1,6 +1,7 @@
 // Opening a store by its URL, and closing it.
 #include "store/ops.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/structs.h"
 
@@ -72,6 +73,7 @@ static void before_fork(void *ctx)
 {
     hone_store *store = ctx;
     const hone_store_ops *ops = store->ops;
+    hone_assert(ops->struct_size == sizeof *ops);
     store->in_use = !ops->concurrent && (hone_mutex_is_mine(&store->mutex) || !hone_mutex_try_lock(&store->mutex));
     if (store->in_use) return;
     if (ops->rest != NULL) ops->rest(store);
@@ -92,6 +94,8 @@ static hone_status finish_open(hone_store *store, const char *url, hone_error *e
         store->ops->close(store);
         return hone_fail_memory(err, where);
     }
+    hone_assert(store->ops->wake == NULL || (store->ops->rest != NULL && !store->ops->concurrent));
+    hone_assert(store->ops->companions == NULL || store->ops->in_file);
     hone_mutex_init(&store->mutex);
     store->watch = (hone_fork_watch){.before = before_fork, .in_child = in_child, .ctx = store};
     hone_fork_watch_begin(&store->watch);

@@ -165,6 +165,12 @@ static inline const char *hone_store_location(const hone_store *store)
     return store->url + strlen(store->ops->scheme);
 }
 
+// Whether the calling thread may call the store's functions: it has the lock, or the kind needs none.
+static inline bool hone_store_is_locked(hone_store *store)
+{
+    return store->ops->concurrent || hone_mutex_is_mine(&store->mutex);
+}
+
 // The store's lock, for who calls its ops; a concurrent kind has none. Inside a visit of the same store
 // HONE_INVALID_ARGUMENT.
 hone_status hone_store_lock(hone_store *store, const char *where, hone_error *err);

@@ -1,9 +1,34 @@
 // The public store: arguments are checked, the lock is taken, and the kind's own function does the work.
 #include "store/check.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <string.h>
+
+static const char journal_where[] = "store.journal";
+static const char get_where[] = "store.get";
+static const char put_where[] = "store.put";
+static const char remove_where[] = "store.remove";
+static const char scan_where[] = "store.scan";
+static const char put_measurement_where[] = "store.put_measurement";
+static const char measurements_where[] = "store.measurements";
+static const char scan_measurements_where[] = "store.scan_measurements";
+static const char failures_where[] = "store.failures";
+static const char add_invocations_where[] = "store.add_invocations";
+static const char expire_misses_where[] = "store.expire_misses";
+static const char invocations_where[] = "store.invocations";
+static const char clear_invocations_where[] = "store.clear_invocations";
+static const char put_alias_where[] = "store.put_alias";
+static const char get_alias_where[] = "store.get_alias";
+static const char aliases_where[] = "store.aliases";
+static const char put_foreign_where[] = "store.put_foreign";
+static const char foreigns_where[] = "store.foreigns";
+static const char set_aside_where[] = "store.set_aside";
+static const char quarantine_where[] = "store.quarantine";
+static const char clear_quarantine_where[] = "store.clear_quarantine";
+static const char verify_where[] = "store.verify";
+static const char stat_where[] = "store.stat";
 
 // What a NULL filter stands for.
 static const hone_store_key all_keys = {0};
@@ -35,13 +60,18 @@ hone_status hone_store_lock(hone_store *store, const char *where, hone_error *er
     return status;
 }
 
+// A kind mends a whole store at once, so one more try is enough: what is damaged after it is damaged for good. Only
+// whole operations are tried again. Inside of a transaction part of the work may be done, and its caller hears
+// HONE_CORRUPT.
 bool hone_store_is_mended(hone_store *store, hone_status status)
 {
+    hone_assert(hone_store_is_locked(store));
     return status == HONE_CORRUPT && store->ops->mend != NULL && store->ops->mend(store, NULL) == HONE_OK;
 }
 
 hone_status hone_store_unlock(hone_store *store, hone_status status)
 {
+    hone_assert(hone_store_is_locked(store));
     (void)hone_store_is_mended(store, status);
     if (!store->ops->concurrent) hone_mutex_unlock(&store->mutex);
     return status;
@@ -57,7 +87,7 @@ hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *
 
 const char *hone_store_journal(hone_store *store)
 {
-    if (store->ops->journal == NULL || hone_store_lock(store, "store.journal", NULL) != HONE_OK) return NULL;
+    if (store->ops->journal == NULL || hone_store_lock(store, journal_where, NULL) != HONE_OK) return NULL;
     const char *journal = store->ops->journal(store);
     (void)hone_store_unlock(store, HONE_OK);
     return journal;
@@ -73,11 +103,10 @@ hone_status hone_store_get(
     void *ctx,
     hone_error *err)
 {
-    static const char where[] = "store.get";
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_check_key(key, where, err);
-    if (status == HONE_OK) status = hone_check_regime(regime, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, get_where, err);
+    if (status == HONE_OK) status = hone_check_key(key, get_where, err);
+    if (status == HONE_OK) status = hone_check_regime(regime, get_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, get_where, err);
     if (status != HONE_OK) return status;
     status = store->ops->get(store, key, regime, visit, ctx, err);
     if (hone_store_is_mended(store, status)) status = store->ops->get(store, key, regime, visit, ctx, err);
@@ -86,10 +115,9 @@ hone_status hone_store_get(
 
 hone_status hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
 {
-    static const char where[] = "store.put";
-    hone_status status = hone_check_decisions(store, decisions, count, where, err);
+    hone_status status = hone_check_decisions(store, decisions, count, put_where, err);
     if (status != HONE_OK || count == 0) return status;
-    status = hone_store_lock(store, where, err);
+    status = hone_store_lock(store, put_where, err);
     if (status != HONE_OK) return status;
     status = store->ops->put_all(store, decisions, count, NULL, err);
     if (hone_store_is_mended(store, status)) status = store->ops->put_all(store, decisions, count, NULL, err);
@@ -103,10 +131,9 @@ hone_status hone_store_put(hone_store *store, const hone_store_decision *decisio
 
 hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone_error *err)
 {
-    static const char where[] = "store.remove";
-    hone_status status = hone_check_handles(store, true, where, err);
-    if (status == HONE_OK) status = hone_check_key(key, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, true, remove_where, err);
+    if (status == HONE_OK) status = hone_check_key(key, remove_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, remove_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->remove(store, key, err));
 }
@@ -119,9 +146,8 @@ static hone_status scan(
     void *ctx,
     hone_error *err)
 {
-    static const char where[] = "store.scan";
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, scan_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, scan_where, err);
     if (status != HONE_OK) return status;
     const hone_store_ops *ops = store->ops;
     const hone_store_key *wanted = filter == NULL ? &all_keys : filter;
@@ -151,11 +177,10 @@ hone_status hone_store_scan_any(
 hone_status hone_store_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
 {
-    static const char where[] = "store.put_measurement";
-    hone_status status = hone_check_handles(store, true, where, err);
-    if (status == HONE_OK) status = hone_check_key(key, where, err);
+    hone_status status = hone_check_handles(store, true, put_measurement_where, err);
+    if (status == HONE_OK) status = hone_check_key(key, put_measurement_where, err);
     if (status == HONE_OK) status = hone_check_measurement(measurement, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, put_measurement_where, err);
     if (status != HONE_OK) return status;
     status = store->ops->put_measurement(store, key, measurement, err);
     if (hone_store_is_mended(store, status)) status = store->ops->put_measurement(store, key, measurement, err);
@@ -187,11 +212,10 @@ hone_status hone_store_measurements(
     void *ctx,
     hone_error *err)
 {
-    static const char where[] = "store.measurements";
     measured_visit measured = {.of_key = visit, .ctx = ctx};
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_check_key(key, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, measurements_where, err);
+    if (status == HONE_OK) status = hone_check_key(key, measurements_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, measurements_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->measurements(store, key, visit_of_key, &measured, err));
 }
@@ -203,10 +227,9 @@ hone_status hone_store_scan_measurements(
     void *ctx,
     hone_error *err)
 {
-    static const char where[] = "store.scan_measurements";
     measured_visit measured = {.of_all = visit, .ctx = ctx};
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, scan_measurements_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, scan_measurements_where, err);
     if (status != HONE_OK) return status;
     if (filter == NULL) filter = &all_keys;
     return hone_store_unlock(store, store->ops->measurements(store, filter, visit_of_all, &measured, err));
@@ -215,7 +238,7 @@ hone_status hone_store_scan_measurements(
 hone_status hone_store_failures(
     hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
 {
-    hone_status status = hone_store_lock(store, "store.failures", err);
+    hone_status status = hone_store_lock(store, failures_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->failures(store, filter, visit, ctx, err));
 }
@@ -225,14 +248,13 @@ hone_status hone_store_failures(
 hone_status hone_store_add_invocations(
     hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
 {
-    static const char where[] = "store.add_invocations";
-    hone_status status = hone_check_handles(store, true, where, err);
+    hone_status status = hone_check_handles(store, true, add_invocations_where, err);
     if (status == HONE_OK && invocations == NULL && count > 0)
-        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the invocations are NULL");
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, add_invocations_where, "the invocations are NULL");
     for (size_t i = 0; status == HONE_OK && i < count; i++)
         status = hone_check_invocation(&invocations[i], err);
     if (status != HONE_OK || count == 0) return status;
-    status = hone_store_lock(store, where, err);
+    status = hone_store_lock(store, add_invocations_where, err);
     if (status != HONE_OK) return status;
     status = store->ops->add_invocations(store, invocations, count, err);
     if (hone_store_is_mended(store, status)) status = store->ops->add_invocations(store, invocations, count, err);
@@ -242,7 +264,7 @@ hone_status hone_store_add_invocations(
 hone_status hone_store_expire_misses(hone_store *store, double now, hone_error *err)
 {
     const int64_t before = (int64_t)now - (int64_t)HONE_STORE_MISS_DAYS * 86400;
-    hone_status status = hone_store_lock(store, "store.expire_misses", err);
+    hone_status status = hone_store_lock(store, expire_misses_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->expire_misses(store, before, HONE_STORE_MISSES, err));
 }
@@ -250,9 +272,8 @@ hone_status hone_store_expire_misses(hone_store *store, double now, hone_error *
 hone_status hone_store_find_invocations(
     hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
 {
-    static const char where[] = "store.invocations";
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, invocations_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, invocations_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->invocations(store, filter, visit, ctx, err));
 }
@@ -270,9 +291,8 @@ hone_status hone_store_invocations(
 
 hone_status hone_store_clear_invocations(hone_store *store, const char *device, hone_error *err)
 {
-    static const char where[] = "store.clear_invocations";
-    hone_status status = hone_check_handles(store, true, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, true, clear_invocations_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, clear_invocations_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->clear_invocations(store, device, err));
 }
@@ -281,10 +301,9 @@ hone_status hone_store_clear_invocations(hone_store *store, const char *device, 
 
 hone_status hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
-    static const char where[] = "store.put_alias";
-    hone_status status = hone_check_handles(store, true, where, err);
+    hone_status status = hone_check_handles(store, true, put_alias_where, err);
     if (status == HONE_OK) status = hone_check_alias(alias, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, put_alias_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->put_alias(store, alias, err));
 }
@@ -298,14 +317,13 @@ hone_status hone_store_get_alias(
     void *ctx,
     hone_error *err)
 {
-    static const char where[] = "store.get_alias";
     const hone_check_field texts[] = {
         {"scheme", scheme, HONE_CHECK_NAME},
         {"operation", operation, HONE_CHECK_TEXT},
         {"foreign_key", foreign_key, HONE_CHECK_TEXT}};
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_check_texts(texts, sizeof texts / sizeof *texts, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, get_alias_where, err);
+    if (status == HONE_OK) status = hone_check_texts(texts, sizeof texts / sizeof *texts, get_alias_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, get_alias_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->get_alias(store, scheme, operation, foreign_key, visit, ctx, err));
 }
@@ -317,9 +335,8 @@ hone_status hone_store_aliases(
     void *ctx,
     hone_error *err)
 {
-    static const char where[] = "store.aliases";
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, aliases_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, aliases_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->aliases(store, scheme, visit, ctx, err));
 }
@@ -328,13 +345,12 @@ hone_status hone_store_aliases(
 
 hone_status hone_store_put_foreign(hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
 {
-    static const char where[] = "store.put_foreign";
-    hone_status status = hone_check_handles(store, true, where, err);
+    hone_status status = hone_check_handles(store, true, put_foreign_where, err);
     if (status == HONE_OK && foreigns == NULL && count > 0)
-        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the foreign configs are NULL");
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, put_foreign_where, "the foreign configs are NULL");
     for (size_t i = 0; status == HONE_OK && i < count; i++)
         status = hone_check_foreign(&foreigns[i], err);
-    if (status == HONE_OK && count > 0) status = hone_store_lock(store, where, err);
+    if (status == HONE_OK && count > 0) status = hone_store_lock(store, put_foreign_where, err);
     if (status != HONE_OK || count == 0) return status;
     return hone_store_unlock(store, store->ops->put_foreigns(store, foreigns, count, err));
 }
@@ -346,9 +362,8 @@ hone_status hone_store_foreigns(
     void *ctx,
     hone_error *err)
 {
-    static const char where[] = "store.foreigns";
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, foreigns_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, foreigns_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->foreigns(store, scheme, visit, ctx, err));
 }
@@ -358,10 +373,9 @@ hone_status hone_store_foreigns(
 hone_status hone_store_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
 {
-    static const char where[] = "store.set_aside";
-    hone_status status = hone_check_handles(store, true, where, err);
-    if (status == HONE_OK) status = hone_check_key(key, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, true, set_aside_where, err);
+    if (status == HONE_OK) status = hone_check_key(key, set_aside_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, set_aside_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->set_aside(store, key, regime, reason, err));
 }
@@ -369,28 +383,25 @@ hone_status hone_store_set_aside(
 hone_status hone_store_quarantine(
     hone_store *store, bool (*visit)(void *ctx, const hone_store_quarantined *quarantined), void *ctx, hone_error *err)
 {
-    static const char where[] = "store.quarantine";
-    hone_status status = hone_check_handles(store, visit != NULL, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, visit != NULL, quarantine_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, quarantine_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->quarantine(store, visit, ctx, err));
 }
 
 hone_status hone_store_clear_quarantine(hone_store *store, hone_error *err)
 {
-    static const char where[] = "store.clear_quarantine";
-    hone_status status = hone_check_handles(store, true, where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, true, clear_quarantine_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, clear_quarantine_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->clear_quarantine(store, err));
 }
 
 hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_error *err)
 {
-    static const char where[] = "store.verify";
-    hone_status status = hone_check_handles(store, true, where, err);
-    if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "out is NULL");
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, true, verify_where, err);
+    if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, verify_where, "out is NULL");
+    if (status == HONE_OK) status = hone_store_lock(store, verify_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->verify(store, out, err));
 }
@@ -399,10 +410,9 @@ hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_er
 
 hone_status hone_store_get_stat(hone_store *store, hone_store_stat *out, hone_error *err)
 {
-    static const char where[] = "store.stat";
-    hone_status status = hone_check_handles(store, true, where, err);
-    if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "out is NULL");
-    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    hone_status status = hone_check_handles(store, true, stat_where, err);
+    if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, stat_where, "out is NULL");
+    if (status == HONE_OK) status = hone_store_lock(store, stat_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->stat(store, out, err));
 }

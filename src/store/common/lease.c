@@ -1,5 +1,6 @@
 #include "store/common/lease.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "os/os.h"
@@ -129,13 +130,20 @@ static hone_status take_byte(waiting *w, int fd, uint64_t byte, uint64_t name, h
 
 static void leave_file(hone_lease *lease)
 {
+    hone_assert(lease->fd >= 0);
     hone_os_lock_leave(lease->fd, byte_of(lease->name));
     hone_os_lock_close(&lease->fd);
 }
 
+// First the byte of who is next, then the lease's own, then the first is given back. Whoever waits for the lease holds
+// the byte of who is next; the holder that wants the lease again has to get that byte first, and so stands behind.
+// Locks are tried and not waited for (docs/decisions/leases.md): a wait ends when it is cancelled, or when one holder
+// has had it for too long. Two names whose hashes meet in one byte wait for each other, which costs time and nothing
+// else.
 hone_status hone_lease_take(
     const char *path, unsigned mode, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err)
 {
+    hone_assert(path != NULL && wait != NULL);
     waiting w = {.how = wait};
     int fd = -1;
     *out = HONE_LEASE_NONE;

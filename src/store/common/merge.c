@@ -1,6 +1,8 @@
 // Merging invocations, and the rule by which one of two decisions is kept.
 #include "store/common/merge.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 void hone_invocation_merge(hone_store_invocation *into, const hone_store_invocation *added)
@@ -42,11 +44,13 @@ static const reason_row reasons[HONE_MERGE_REASON_COUNT] = {
 
 hone_merge_outcome hone_merge_reason_outcome(hone_merge_reason reason)
 {
+    hone_assert((unsigned)reason < HONE_MERGE_REASON_COUNT);
     return reasons[reason].outcome;
 }
 
 const char *hone_merge_reason_text(hone_merge_reason reason)
 {
+    hone_assert((unsigned)reason < HONE_MERGE_REASON_COUNT);
     return reasons[reason].text;
 }
 
@@ -61,7 +65,8 @@ static bool same_evidence(const hone_claim *a, const hone_claim *b)
            strcmp(a->started, b->started) == 0;
 }
 
-// Samples differ by chance between two contests of equal effort, so that some more say nothing.
+// Samples differ by chance between two contests of equal effort, so that some more say nothing. Half is written as a /
+// 2 >= b: 2 * b would overflow.
 static bool rests_on_more(const hone_claim *a, const hone_claim *b)
 {
     return a->samples > b->samples && a->samples / 2 >= b->samples;
@@ -91,8 +96,13 @@ static bool is_faster(const hone_claim *a, const hone_claim *b)
     return a->time_ns > 0 && b->time_ns > 0 && high(a) < low(b);
 }
 
+// The tests stand in the order of docs/store.md, and the first that tells the two apart decides. They are symmetric: with
+// the two exchanged the same one wins, as long as evidence says when each was measured, and the times differ. So it does
+// not matter which of two stores is merged into which, nor how often. It is no order of more than two, though: "faster
+// beyond the noise" is not transitive, and of three decisions the one that stays may hang on which came first.
 hone_merge_reason hone_merge_rule(const hone_claim *stored, const hone_claim *coming)
 {
+    hone_assert(stored->revision != NULL && coming->revision != NULL); // "" where it is not known
     bool one_kernel = same_kernel(stored, coming);
     bool one_revision = strcmp(stored->revision, coming->revision) == 0;
     bool one_config = strcmp(stored->config, coming->config) == 0;

@@ -1,6 +1,7 @@
 // Merging decisions as they are stored: evidence is read for the rule, and the loser written into the winner's.
 #include "store/common/merger.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -16,7 +17,7 @@ enum { ALSO_LIMIT = 4 };
 
 hone_status hone_merger_init(hone_merger *merger, const hone_allocator *allocator, size_t count, hone_error *err)
 {
-    *merger = (hone_merger){0};
+    *merger = (hone_merger){.count = count};
     merger->reasons = hone_alloc_array(allocator, count, sizeof *merger->reasons);
     if (merger->reasons == NULL) return hone_fail_memory(err, where);
     hone_buffer_init(&merger->evidence, *allocator);
@@ -182,23 +183,25 @@ static bool write_evidence(hone_buffer *out, const json_t *evidence)
     return ok;
 }
 
+// A decision and its evidence, read.
+typedef struct side {
+    const hone_store_decision *decision;
+    json_t *evidence;
+} side;
+
 // The winner with both lists of losers. *out_changed: its list is another than before.
-static bool keep_losers(
-    hone_merger *merger,
-    const hone_store_decision *winner,
-    const hone_store_decision *loser,
-    json_t *winner_evidence,
-    const json_t *loser_evidence,
-    bool *out_changed)
+static bool keep_losers(hone_merger *merger, const side *winner, const side *loser, bool *out_changed)
 {
-    json_t *chosen = summary_of(winner, winner_evidence), *lost = summary_of(loser, loser_evidence);
-    json_t *list = chosen != NULL && lost != NULL ? list_losers(chosen, lost, winner_evidence, loser_evidence) : NULL;
-    json_t *before = json_object_get(winner_evidence, "also");
+    json_t *chosen = summary_of(winner->decision, winner->evidence);
+    json_t *lost = summary_of(loser->decision, loser->evidence);
+    json_t *list = chosen != NULL && lost != NULL ? list_losers(chosen, lost, winner->evidence, loser->evidence) : NULL;
+    json_t *before = json_object_get(winner->evidence, "also");
     bool ok = list != NULL;
     *out_changed = ok && json_array_size(list) > 0 && (before == NULL || !json_equal(before, list));
-    merger->winner = *winner;
+    merger->winner = *winner->decision;
     if (*out_changed) {
-        ok = json_object_set(winner_evidence, "also", list) == 0 && write_evidence(&merger->evidence, winner_evidence);
+        ok =
+            json_object_set(winner->evidence, "also", list) == 0 && write_evidence(&merger->evidence, winner->evidence);
         merger->winner.evidence = hone_buffer_string(&merger->evidence);
     }
     json_decref(list);
@@ -211,24 +214,20 @@ static bool keep_losers(
 
 static hone_status resolve(
     hone_merger *merger,
-    const hone_store_decision *stored,
-    const hone_store_decision *coming,
-    json_t *stored_evidence,
-    json_t *coming_evidence,
+    const side *stored,
+    const side *coming,
     hone_merge_reason *reason,
     const hone_store_decision **out,
     hone_error *err)
 {
-    const hone_claim old = claim_of(stored, stored_evidence), new = claim_of(coming, coming_evidence);
-    bool changed = false, ok = true;
+    const hone_claim old = claim_of(stored->decision, stored->evidence);
+    const hone_claim new = claim_of(coming->decision, coming->evidence);
+    bool changed = false;
     *reason = hone_merge_rule(&old, &new);
-    hone_merge_outcome outcome = hone_merge_reason_outcome(*reason);
-    if (outcome == HONE_MERGE_TAKEN)
-        ok = keep_losers(merger, coming, stored, coming_evidence, stored_evidence, &changed);
-    else
-        ok = keep_losers(merger, stored, coming, stored_evidence, coming_evidence, &changed);
-    if (!ok) return hone_fail_memory(err, where);
-    if (outcome == HONE_MERGE_TAKEN || changed) *out = &merger->winner;
+    const bool taken = hone_merge_reason_outcome(*reason) == HONE_MERGE_TAKEN;
+    if (!keep_losers(merger, taken ? coming : stored, taken ? stored : coming, &changed))
+        return hone_fail_memory(err, where);
+    if (taken || changed) *out = &merger->winner;
     return HONE_OK;
 }
 
@@ -240,6 +239,7 @@ hone_status hone_merger_resolve(
     const hone_store_decision **out,
     hone_error *err)
 {
+    hone_assert(index < merger->count);
     hone_merge_reason *reason = &merger->reasons[index];
     *out = NULL;
     if (stored == NULL) {
@@ -251,11 +251,11 @@ hone_status hone_merger_resolve(
         *reason = HONE_MERGE_OTHER_CALL;
         return HONE_OK;
     }
-    json_t *stored_evidence = NULL, *coming_evidence = NULL;
-    hone_status status = read_evidence(stored, &stored_evidence, err);
-    if (status == HONE_OK) status = read_evidence(coming, &coming_evidence, err);
-    if (status == HONE_OK) status = resolve(merger, stored, coming, stored_evidence, coming_evidence, reason, out, err);
-    json_decref(stored_evidence);
-    json_decref(coming_evidence);
+    side old = {.decision = stored}, new = {.decision = coming};
+    hone_status status = read_evidence(stored, &old.evidence, err);
+    if (status == HONE_OK) status = read_evidence(coming, &new.evidence, err);
+    if (status == HONE_OK) status = resolve(merger, &old, &new, reason, out, err);
+    json_decref(old.evidence);
+    json_decref(new.evidence);
     return status;
 }

@@ -9,6 +9,7 @@ typedef struct hone_merger {
     hone_buffer evidence;       // of the winner
     hone_store_decision winner; // what resolve gave last
     hone_merge_reason *reasons; // one for each decision
+    size_t count;
 } hone_merger;
 
 // HONE_OUT_OF_MEMORY leaves nothing to deinit.

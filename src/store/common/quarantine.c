@@ -1,5 +1,6 @@
 #include "store/common/quarantine.h"
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "os/os.h"
 
@@ -29,6 +30,7 @@ static void write_cell(hone_buffer *out, const hone_cell *cell)
 hone_store_quarantined hone_quarantine_row(
     const hone_row_shape *shape, const hone_row *row, const char *reason, hone_buffer *record)
 {
+    hone_assert(row->count <= shape->count && reason != NULL);
     hone_buffer_clear(record);
     for (size_t i = 0; i < row->count; i++) {
         hone_buffer_format(record, "%s\"%s\":", i == 0 ? "{" : ",", hone_row_column_name(shape, i));

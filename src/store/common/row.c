@@ -1,6 +1,7 @@
 // Records as rows: tables of columns, and the loops that walk them.
 #include "store/common/row.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 #include <stddef.h>
@@ -297,12 +298,18 @@ bool hone_row_read(const hone_row_shape *shape, const hone_row *row, void *recor
 static size_t checked_count(const hone_row *row)
 {
     size_t count = row->count;
+    hone_assert(count <= HONE_ROW_CELLS);
     while (row->first_count > 0 && count > row->first_count && row->cells[count - 1].kind == HONE_CELL_NULL)
         count--;
     return count;
 }
 
-// Texts by their hash, numbers by their bits; kind and size beside them, so that no two rows run together.
+// Two words a cell, and the hash of all words:
+//
+//     | size of the text 56 | kind 8 |   | hash of the text, or the bits of the number 64 |
+//
+// With kind and size beside each value no two rows run together, as "a", "bc" and "ab", "c" would. It finds damage, not
+// intent: whoever can write the store can write a checksum.
 uint64_t hone_row_checksum(const hone_row *row)
 {
     uint64_t words[HONE_ROW_CELLS * 2];
@@ -341,6 +348,7 @@ static int compare_cell(const hone_cell *a, const hone_cell *b)
 
 int hone_row_compare(const hone_row *a, const hone_row *b, size_t count)
 {
+    hone_assert(count <= a->count && count <= b->count);
     for (size_t i = 0; i < count; i++) {
         int order = compare_cell(&a->cells[i], &b->cells[i]);
         if (order != 0) return order;

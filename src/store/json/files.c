@@ -144,7 +144,9 @@ void hone_json_files_close(hone_json_files *files)
     hone_os_lock_close(&files->lock);
 }
 
-// Without the lock, but not while several files change together.
+// Without the lock, but not while several files change together. A sequence lock: the number is read before and after,
+// and what was read between two equal even numbers is one state. A reader that is overtaken TRIES times has met a
+// writer that died or many that never pause, and queues for the lock.
 static hone_status load_between_changes(hone_json_files *files, hone_error *err)
 {
     enum { TRIES = 200 };

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "store/json/files.h"
 
+static const char where[] = "store.json.open";
+
 extern const hone_store_ops hone_json_store_ops;
 
 typedef struct json_store {
@@ -39,7 +41,7 @@ static hone_status json_open(
     const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
 {
     json_store *json = hone_alloc(allocator, sizeof *json);
-    if (json == NULL) return hone_fail_memory(err, "store.json.open");
+    if (json == NULL) return hone_fail_memory(err, where);
     hone_backed_store *backed = &json->backed;
     hone_status status = hone_backed_init(backed, &hone_json_store_ops, &files_backing, allocator, log, err);
     if (status == HONE_OK) {

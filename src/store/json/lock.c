@@ -1,6 +1,7 @@
 // A JSON store's lock file, with the number that is odd while somebody writes.
 #include "store/json/parts.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <inttypes.h>
@@ -23,6 +24,7 @@ uint64_t hone_json_read_number(const hone_json_files *files)
 void hone_json_write_number(const hone_json_files *files, uint64_t number)
 {
     char text[NUMBER_SIZE + 1];
+    hone_assert(files->lock >= 0);
     hone_json_print(text, sizeof text, "%016" PRIx64, number);
     (void)hone_os_lock_note(files->lock, 0, text, NUMBER_SIZE);
 }

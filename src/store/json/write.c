@@ -1,6 +1,7 @@
 // Tables of a JSON store into its files: under other names first, then all together.
 #include "store/json/parts.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "store/json/document.h"
 
@@ -108,7 +109,17 @@ static hone_status rename_changed(const hone_json_files *files, hone_error *err)
     return status == HONE_OK ? hone_os_sync_folder(files->folder, err) : status;
 }
 
-// Several files change together once the list of them stands: who comes after a crash renames the rest.
+// Several files change together: a journal of names.
+//
+//     1. each new file, under its temporary name, and on the disk (write_file)
+//     2. the number in the lock file becomes odd: readers wait, or take the lock
+//     3. the list of names, on the disk: from here on the change took place
+//     4. each temporary name becomes the real one; the folder is on the disk
+//     5. the list is removed, and the number even again
+//
+// Killed before 3, the new files are nobody's and are removed by who writes next. Killed behind it, who opens or writes
+// next renames the rest (finish_listed), which may be done twice: a name that was renamed already is passed over. A
+// single file needs none of this, since a rename is one step.
 static hone_status rename_together(hone_json_files *files, hone_error *err)
 {
     char path[HONE_JSON_PATH_SIZE];
@@ -130,6 +141,7 @@ static hone_status rename_together(hone_json_files *files, hone_error *err)
 hone_status hone_json_write_changed(hone_json_files *files, hone_error *err)
 {
     size_t count = 0;
+    hone_assert(files->lock >= 0); // begin waits for it
     hone_status status = mark_changed(files, &count) ? HONE_OK : hone_fail_memory(err, where);
     for (size_t i = 0; status == HONE_OK && i < files->count; i++) {
         if (!files->files[i].is_changed) continue;

@@ -1,12 +1,28 @@
 // "memory:", a store that dies with the process: for tests, and for runs that should leave nothing behind.
 #include "store/ops.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "store/common/quarantine.h"
 #include "store/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static const char open_where[] = "store.memory.open";
+static const char get_where[] = "store.get";
+static const char put_where[] = "store.put";
+static const char remove_where[] = "store.remove";
+static const char put_measurement_where[] = "store.put_measurement";
+static const char add_invocations_where[] = "store.add_invocations";
+static const char invocations_where[] = "store.invocations";
+static const char clear_invocations_where[] = "store.clear_invocations";
+static const char expire_misses_where[] = "store.expire_misses";
+static const char put_alias_where[] = "store.put_alias";
+static const char get_alias_where[] = "store.get_alias";
+static const char put_foreign_where[] = "store.put_foreign";
+static const char set_aside_where[] = "store.set_aside";
+static const char clear_quarantine_where[] = "store.clear_quarantine";
 
 typedef enum table_id {
     DECISIONS,
@@ -107,10 +123,9 @@ static hone_status memory_open(
         &hone_row_alias,    &hone_row_foreign,     &hone_row_quarantine};
     if (location[0] != '\0')
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "store.memory.open", "'memory:%s': write memory: alone, it has no place",
-            location);
+            err, HONE_INVALID_ARGUMENT, open_where, "'memory:%s': write memory: alone, it has no place", location);
     memory_store *memory = hone_alloc(allocator, sizeof *memory);
-    if (memory == NULL) return hone_fail_memory(err, "store.memory.open");
+    if (memory == NULL) return hone_fail_memory(err, open_where);
     memory->base.ops = &hone_memory_store_ops;
     memory->base.allocator = *allocator;
     memory->base.log = *log;
@@ -124,6 +139,7 @@ static hone_status memory_open(
 hone_memory_tables hone_memory_hold(hone_store *store)
 {
     memory_store *memory = memory_of(store);
+    hone_assert(memory->changes.count == 0);
     memory->is_held = true;
     return (hone_memory_tables){memory->tables, TABLE_COUNT, &memory->changes};
 }
@@ -143,7 +159,7 @@ static hone_status memory_get(
     if (!find_record(memory_of(store), DECISIONS, &probe, &found) ||
         !hone_spec_agrees(key->spec, found.decision.key.spec))
         return hone_fail(
-            err, HONE_NOT_FOUND, "store.get", "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
+            err, HONE_NOT_FOUND, get_where, "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
     visit(ctx, &found.decision);
     return HONE_OK;
 }
@@ -168,7 +184,7 @@ static hone_status memory_put_all(
     hone_status status = HONE_OK;
     for (size_t i = 0; status == HONE_OK && i < count; i++)
         status = put_decision(memory_of(store), &decisions[i], i, merger, err);
-    return finish(memory_of(store), status == HONE_OK, "store.put", err);
+    return finish(memory_of(store), status == HONE_OK, put_where, err);
 }
 
 // Returns false when there was no memory.
@@ -194,10 +210,10 @@ static hone_status memory_remove(hone_store *store, const hone_store_key *key, h
     size_t removed = 0;
     bool ok = remove_under(memory, DECISIONS, key, &removed) && remove_under(memory, MEASUREMENTS, key, &removed) &&
               remove_under(memory, FAILURES, key, &removed);
-    hone_status status = finish(memory, ok, "store.remove", err);
+    hone_status status = finish(memory, ok, remove_where, err);
     if (status == HONE_OK && removed == 0)
         return hone_fail(
-            err, HONE_NOT_FOUND, "store.remove", "nothing is stored for %s@v%s %s", key->algorithm, key->version,
+            err, HONE_NOT_FOUND, remove_where, "nothing is stored for %s@v%s %s", key->algorithm, key->version,
             key->key);
     return status;
 }
@@ -225,7 +241,7 @@ static hone_status memory_put_measurement(
     bool failed = measurement->failure != HONE_FAILURE_NONE;
     bool ok = put_record(memory, failed ? FAILURES : MEASUREMENTS, &measured) &&
               remove_record(memory, failed ? MEASUREMENTS : FAILURES, &measured);
-    return finish(memory, ok, "store.put_measurement", err);
+    return finish(memory, ok, put_measurement_where, err);
 }
 
 // Returns false when visit ended it.
@@ -273,7 +289,7 @@ static hone_status memory_add_invocations(
             hone_invocation_merge(&found.invocation, &invocations[i]);
         ok = put_record(memory, INVOCATIONS, &found.invocation);
     }
-    return finish(memory, ok, "store.add_invocations", err);
+    return finish(memory, ok, add_invocations_where, err);
 }
 
 static int by_weight(const void *a, const void *b)
@@ -310,7 +326,7 @@ static hone_status memory_invocations(
     const size_t count = end - begin;
     if (count == 0) return HONE_OK;
     const hone_row **sorted = hone_alloc_array(&store->allocator, count, sizeof *sorted);
-    if (sorted == NULL) return hone_fail_memory(err, "store.invocations");
+    if (sorted == NULL) return hone_fail_memory(err, invocations_where);
     for (size_t i = 0; i < count; i++)
         sorted[i] = table->rows[begin + i];
     qsort(sorted, count, sizeof *sorted, by_weight);
@@ -335,7 +351,7 @@ static hone_status memory_clear_invocations(hone_store *store, const char *devic
             hone_key_matches(&filter, &found.key))
             ok = hone_table_remove(&memory->changes, table, table->rows[i - 1]);
     }
-    return finish(memory, ok, "store.clear_invocations", err);
+    return finish(memory, ok, clear_invocations_where, err);
 }
 
 static bool read_miss(const hone_table *table, size_t index, hone_store_invocation *out)
@@ -376,14 +392,14 @@ static hone_status memory_expire_misses(hone_store *store, int64_t before, size_
         if (!read_miss(table, i - 1, &miss) || (miss.last >= (double)before && miss.last > too_many)) continue;
         ok = hone_table_remove(&memory->changes, table, table->rows[i - 1]);
     }
-    return finish(memory, ok, "store.expire_misses", err);
+    return finish(memory, ok, expire_misses_where, err);
 }
 
 // Aliases -------------------------------------------------------------------------------------------------------------
 
 static hone_status memory_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
-    return finish(memory_of(store), put_record(memory_of(store), ALIASES, alias), "store.put_alias", err);
+    return finish(memory_of(store), put_record(memory_of(store), ALIASES, alias), put_alias_where, err);
 }
 
 static hone_status memory_get_alias(
@@ -398,8 +414,7 @@ static hone_status memory_get_alias(
     const hone_store_alias probe = {.scheme = scheme, .operation = operation, .foreign_key = foreign_key};
     record found;
     if (!find_record(memory_of(store), ALIASES, &probe, &found))
-        return hone_fail(
-            err, HONE_NOT_FOUND, "store.get_alias", "no alias for %s %s:%s", scheme, operation, foreign_key);
+        return hone_fail(err, HONE_NOT_FOUND, get_alias_where, "no alias for %s %s:%s", scheme, operation, foreign_key);
     visit(ctx, &found.alias);
     return HONE_OK;
 }
@@ -431,7 +446,7 @@ static hone_status memory_put_foreigns(
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++)
         ok = put_record(memory_of(store), FOREIGNS, &foreigns[i]);
-    return finish(memory_of(store), ok, "store.put_foreign", err);
+    return finish(memory_of(store), ok, put_foreign_where, err);
 }
 
 static hone_status memory_foreigns(
@@ -452,19 +467,18 @@ static hone_status memory_foreigns(
 static hone_status memory_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
 {
-    static const char where[] = "store.set_aside";
     memory_store *memory = memory_of(store);
     const hone_store_decision probe = {.key = *key, .regime = regime};
     hone_row row;
     hone_buffer text;
     hone_row_of(&hone_row_decision, &probe, &row);
     const hone_row *found = hone_table_find(&memory->tables[DECISIONS], &row);
-    if (found == NULL) return hone_fail(err, HONE_NOT_FOUND, where, "no decision for %s", key->key);
+    if (found == NULL) return hone_fail(err, HONE_NOT_FOUND, set_aside_where, "no decision for %s", key->key);
     hone_buffer_init(&text, store->allocator);
     const hone_store_quarantined quarantined = hone_quarantine_row(&hone_row_decision, found, reason, &text);
     bool ok = !text.failed && put_record(memory, QUARANTINE, &quarantined) && remove_record(memory, DECISIONS, &probe);
     hone_buffer_deinit(&text);
-    return finish(memory, ok, where, err);
+    return finish(memory, ok, set_aside_where, err);
 }
 
 static hone_status memory_quarantine(hone_store *store, hone_store_visit_quarantined *visit, void *ctx, hone_error *err)
@@ -485,7 +499,7 @@ static hone_status memory_clear_quarantine(hone_store *store, hone_error *err)
     bool ok = true;
     for (size_t i = table->count; ok && i > 0; i--)
         ok = hone_table_remove(&memory->changes, table, table->rows[i - 1]);
-    return finish(memory, ok, "store.clear_quarantine", err);
+    return finish(memory, ok, clear_quarantine_where, err);
 }
 
 // Memory is not looked at again: what stands in it came through a put.
@@ -522,6 +536,7 @@ static hone_status memory_stat(hone_store *store, hone_store_stat *out, hone_err
 static hone_status memory_begin(hone_store *store, hone_error *err)
 {
     (void)err;
+    hone_assert(!memory_of(store)->is_begun);
     memory_of(store)->is_begun = true;
     return HONE_OK;
 }
@@ -530,6 +545,7 @@ static hone_status memory_end(hone_store *store, hone_status status, hone_error 
 {
     (void)err;
     memory_store *memory = memory_of(store);
+    hone_assert(memory->is_begun);
     memory->is_begun = false;
     if (status != HONE_OK)
         hone_table_rollback(&memory->changes);

@@ -1,6 +1,8 @@
 // Sorted tables of rows with changes that can be taken back.
 #include "store/memory/table.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 void hone_table_deinit(const hone_allocator *allocator, hone_table *table)
@@ -30,6 +32,7 @@ static size_t bound(const hone_table *table, const hone_row *probe, size_t key_c
 void hone_table_range(
     const hone_table *table, const hone_row *probe, size_t key_count, size_t *out_begin, size_t *out_end)
 {
+    hone_assert(key_count <= table->shape->count);
     *out_begin = bound(table, probe, key_count, false);
     *out_end = bound(table, probe, key_count, true);
 }
@@ -66,15 +69,27 @@ static hone_row *copy_row(const hone_allocator *allocator, const hone_row *row)
     return copy;
 }
 
+// Whether the row at an index stands between its neighbours. A whole walk would cost what the halving saves.
+static bool is_in_order(const hone_table *table, size_t index)
+{
+    hone_row *const *rows = table->rows;
+    const size_t count = table->shape->key_count;
+    return (index == 0 || hone_row_compare(rows[index - 1], rows[index], count) < 0) &&
+           (index + 1 == table->count || hone_row_compare(rows[index], rows[index + 1], count) < 0);
+}
+
 static void insert_at(hone_table *table, size_t index, hone_row *row)
 {
+    hone_assert(index <= table->count && table->count < table->capacity);
     memmove(&table->rows[index + 1], &table->rows[index], (table->count - index) * sizeof *table->rows);
     table->rows[index] = row;
     table->count++;
+    hone_assert(is_in_order(table, index));
 }
 
 static void remove_at(hone_table *table, size_t index)
 {
+    hone_assert(index < table->count);
     table->count--;
     memmove(&table->rows[index], &table->rows[index + 1], (table->count - index) * sizeof *table->rows);
 }
@@ -121,7 +136,8 @@ void hone_table_commit(hone_table_changes *changes)
     changes->count = 0;
 }
 
-// Needs no memory: a row that comes back finds the room that it left.
+// The inverse of one change, applied from the last change to the first: each then finds the table as it left it. Needs
+// no memory: a row that comes back finds the room that it left.
 static void take_back(const hone_allocator *allocator, const hone_table_change *change)
 {
     size_t index;
@@ -130,8 +146,10 @@ static void take_back(const hone_allocator *allocator, const hone_table_change *
         change->table->rows[index] = change->replaced;
     else if (there)
         remove_at(change->table, index);
-    else
+    else {
+        hone_assert(change->added == NULL); // what was added is there
         insert_at(change->table, index, change->replaced);
+    }
     hone_free(allocator, change->added);
 }
 

@@ -1,6 +1,7 @@
 // Statements, transactions, and words for what SQLite answers.
 #include "store/sqlite/connection.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "os/os.h"
 #include "store/sqlite/place.h"
@@ -65,6 +66,7 @@ hone_status hone_connection_execute(
 
 void hone_query_begin(hone_query *query, hone_connection *connection, hone_sql id, const char *where)
 {
+    hone_assert(id < HONE_SQL_COUNT && where != NULL);
     *query = (hone_query){.connection = connection, .code = SQLITE_OK, .where = where};
     if (connection->db == NULL) {
         query->code = SQLITE_CORRUPT;
@@ -123,6 +125,7 @@ static void bind_cell(hone_query *query, const hone_cell *cell)
 
 void hone_query_cells(hone_query *query, const hone_row *row, size_t first)
 {
+    hone_assert(first <= row->count && row->count <= HONE_ROW_CELLS);
     for (size_t i = first; i < row->count; i++)
         bind_cell(query, &row->cells[i]);
 }
@@ -223,6 +226,9 @@ static hone_status lock_for_writing(hone_connection *connection, const char *whe
     return HONE_UNAVAILABLE;
 }
 
+// BEGIN IMMEDIATE takes the write lock at once: a transaction that began as a reader and then writes can be refused
+// halfway (SQLITE_BUSY, sqlite.org/lang_transaction.html, 2.2), with nothing to do but to begin again. A file that was
+// moved aside while the lock was waited for is locked in vain, so its successor is opened and locked.
 hone_status hone_connection_begin(hone_connection *connection, const char *where, hone_error *err)
 {
     enum { TRIES = 3 };
@@ -239,6 +245,7 @@ hone_status hone_connection_begin(hone_connection *connection, const char *where
 
 hone_status hone_connection_try_begin(hone_connection *connection, const char *where)
 {
+    hone_assert(connection->db != NULL);
     sqlite3_busy_timeout(connection->db, 0);
     hone_status status = connection->depth > 0 ? HONE_OK : lock_for_writing(connection, where, NULL);
     sqlite3_busy_timeout(connection->db, HONE_CONNECTION_PATIENCE_MS);
@@ -248,6 +255,7 @@ hone_status hone_connection_try_begin(hone_connection *connection, const char *w
 
 hone_status hone_connection_end(hone_connection *connection, hone_status status, const char *where, hone_error *err)
 {
+    hone_assert(connection->depth > 0);
     if (--connection->depth > 0) return status;
     if (status == HONE_OK) status = run_plain(connection, HONE_SQL_COMMIT, "commit", where, err);
     // Some failures have ended the transaction already; a second rollback would only hide their words.

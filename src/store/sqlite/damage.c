@@ -1,5 +1,6 @@
 #include "store/sqlite/damage.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "store/common/quarantine.h"
 #include "store/sqlite/place.h"
@@ -21,9 +22,11 @@ static hone_sql statement_to_drop(const hone_row_shape *shape)
         {&hone_row_invocation, HONE_SQL_INVOCATION_DROP},   {&hone_row_alias, HONE_SQL_ALIAS_DROP},
         {&hone_row_foreign, HONE_SQL_FOREIGN_DROP},         {&hone_row_quarantine, HONE_SQL_QUARANTINE_DROP},
     };
+    enum { COUNT = sizeof rows / sizeof *rows };
     size_t i = 0;
-    while (rows[i].shape != shape)
+    while (i < COUNT && rows[i].shape != shape)
         i++;
+    hone_assert(i < COUNT);
     return rows[i].id;
 }
 
@@ -108,6 +111,7 @@ hone_status hone_damage_move(hone_query *query, const hone_row_shape *shape, con
 {
     hone_connection *connection = query->connection;
     hone_row row;
+    hone_assert(connection->depth > 0); // else a crash could take the row and leave no copy of it
     if (!hone_query_read(query, shape, &row)) return hone_fail_memory(err, where);
     hone_status status = put_aside(connection, shape, &row, reason, err);
     if (status == HONE_OK) status = drop_row(query, shape, err);
@@ -143,6 +147,9 @@ static void tell_unmoved(hone_query *query, const hone_row_shape *shape)
         }
 }
 
+// After a walk that met damage. The walk only reads, so that readers never wait for a lock; now the rows are read once
+// more under the write lock, since another process may have moved them, and what is still damaged goes to the
+// quarantine. Who cannot have the lock at once leaves the rows where they are: they are passed over the next time, too.
 void hone_damage_move_all(hone_query *query, const hone_row_shape *shape)
 {
     hone_connection *connection = query->connection;

@@ -8,6 +8,13 @@
 
 #include <string.h>
 
+static const char get_where[] = "store.get";
+static const char put_where[] = "store.put";
+static const char merge_where[] = "store.merge";
+static const char remove_where[] = "store.remove";
+static const char set_aside_where[] = "store.set_aside";
+static const char scan_where[] = "store.scan";
+
 // An older file that cannot be written is looked up by the key itself.
 static void bind_slot(hone_query *query, const hone_store_key *key, hone_regime regime, int slot)
 {
@@ -81,7 +88,7 @@ static hone_status find_decision(
     hone_query query;
     hone_store_decision found;
     bool there = false;
-    hone_status status = seek(&query, connection, request->key, regime, "store.get", &found, &there, err);
+    hone_status status = seek(&query, connection, request->key, regime, get_where, &found, &there, err);
     if (status != HONE_OK) return status;
     request->found = there && hone_spec_agrees(request->key->spec, found.key.spec);
     if (request->found) request->visit(request->ctx, &found);
@@ -106,14 +113,14 @@ hone_status hone_sqlite_get(
     }
     if (status != HONE_OK || request.found) return status;
     return hone_fail(
-        err, HONE_NOT_FOUND, "store.get", "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
+        err, HONE_NOT_FOUND, get_where, "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
 }
 
 // Put -----------------------------------------------------------------------------------------------------------------
 
 static hone_status put_decision(hone_connection *connection, const hone_store_decision *decision, hone_error *err)
 {
-    return hone_put_record(connection, &hone_row_decision, decision, "store.put", err);
+    return hone_put_record(connection, &hone_row_decision, decision, put_where, err);
 }
 
 // Puts what the merger makes of a decision and the stored one.
@@ -128,7 +135,7 @@ static hone_status merge_decision(
     hone_store_decision found;
     hone_query query;
     bool there = false;
-    hone_status status = seek(&query, connection, &decision->key, decision->regime, "store.merge", &found, &there, err);
+    hone_status status = seek(&query, connection, &decision->key, decision->regime, merge_where, &found, &there, err);
     if (status != HONE_OK) return status;
     if (query.code == SQLITE_OK)
         status = hone_merger_resolve(merger, index, there ? &found : NULL, decision, &put, err);
@@ -143,14 +150,13 @@ hone_status hone_sqlite_put_all(
 {
     hone_connection *connection = hone_sqlite_connection(store);
     // A statement is a transaction.
-    if (count == 1 && merger == NULL)
-        return hone_put_alone(connection, &hone_row_decision, decisions, "store.put", err);
-    hone_status status = hone_connection_begin(connection, "store.put", err);
+    if (count == 1 && merger == NULL) return hone_put_alone(connection, &hone_row_decision, decisions, put_where, err);
+    hone_status status = hone_connection_begin(connection, put_where, err);
     if (status != HONE_OK) return status;
     for (size_t i = 0; status == HONE_OK && i < count; i++)
         status = merger == NULL ? put_decision(connection, &decisions[i], err)
                                 : merge_decision(connection, &decisions[i], i, merger, err);
-    return hone_connection_end(connection, status, "store.put", err);
+    return hone_connection_end(connection, status, put_where, err);
 }
 
 // Remove --------------------------------------------------------------------------------------------------------------
@@ -158,17 +164,16 @@ hone_status hone_sqlite_put_all(
 static hone_status remove_decision(
     hone_connection *connection, const hone_store_key *key, hone_regime regime, int *removed, hone_error *err)
 {
-    static const char where[] = "store.remove";
     const int64_t place = hone_place_of_key(key, regime);
     hone_query query;
-    hone_query_begin(&query, connection, HONE_SQL_DECISION_REMOVE, where);
+    hone_query_begin(&query, connection, HONE_SQL_DECISION_REMOVE, remove_where);
     hone_bind_key_and_spec(&query, key);
     hone_query_integer(&query, place);
     hone_query_integer(&query, place + HONE_PLACE_SLOTS - 1);
     hone_status status = hone_query_run(&query, "remove", err);
     if (status != HONE_OK || sqlite3_changes(connection->db) == 0) return status;
     *removed += sqlite3_changes(connection->db);
-    return hone_close_gaps(connection, place, where, err);
+    return hone_close_gaps(connection, place, remove_where, err);
 }
 
 static hone_status remove_measured(
@@ -178,7 +183,7 @@ static hone_status remove_measured(
     hone_status status = HONE_OK;
     for (size_t i = 0; status == HONE_OK && i < sizeof steps / sizeof *steps; i++) {
         hone_query query;
-        hone_query_begin(&query, connection, steps[i], "store.remove");
+        hone_query_begin(&query, connection, steps[i], remove_where);
         hone_bind_key_and_spec(&query, key);
         status = hone_query_run(&query, "remove", err);
         if (status == HONE_OK) *removed += sqlite3_changes(connection->db);
@@ -188,40 +193,38 @@ static hone_status remove_measured(
 
 hone_status hone_sqlite_remove(hone_store *store, const hone_store_key *key, hone_error *err)
 {
-    static const char where[] = "store.remove";
     hone_connection *connection = hone_sqlite_connection(store);
     int removed = 0;
-    hone_status status = hone_connection_begin(connection, where, err);
+    hone_status status = hone_connection_begin(connection, remove_where, err);
     if (status != HONE_OK) return status;
     for (int regime = HONE_WARM; status == HONE_OK && regime <= HONE_COLD_STABLE; regime++)
         status = remove_decision(connection, key, (hone_regime)regime, &removed, err);
     if (status == HONE_OK) status = remove_measured(connection, key, &removed, err);
-    status = hone_connection_end(connection, status, where, err);
+    status = hone_connection_end(connection, status, remove_where, err);
     if (status != HONE_OK || removed > 0) return status;
     return hone_fail(
-        err, HONE_NOT_FOUND, where, "nothing is stored for %s@v%s %s", key->algorithm, key->version, key->key);
+        err, HONE_NOT_FOUND, remove_where, "nothing is stored for %s@v%s %s", key->algorithm, key->version, key->key);
 }
 
 hone_status hone_sqlite_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
 {
-    static const char where[] = "store.set_aside";
     hone_connection *connection = hone_sqlite_connection(store);
     hone_store_decision found;
     hone_query query;
     bool there = false;
-    hone_status status = hone_connection_begin(connection, where, err);
+    hone_status status = hone_connection_begin(connection, set_aside_where, err);
     if (status != HONE_OK) return status;
-    status = seek(&query, connection, key, regime, where, &found, &there, err);
+    status = seek(&query, connection, key, regime, set_aside_where, &found, &there, err);
     if (status == HONE_OK) {
         if (there)
             status = hone_damage_move(&query, &hone_row_decision, reason, err);
         else if (query.code == SQLITE_OK)
-            status = hone_fail(err, HONE_NOT_FOUND, where, "no decision for %s", key->key);
+            status = hone_fail(err, HONE_NOT_FOUND, set_aside_where, "no decision for %s", key->key);
         hone_status read = hone_query_end(&query, "read", query.code == SQLITE_OK ? NULL : err);
         if (read != HONE_OK) status = read;
     }
-    return hone_connection_end(connection, status, where, err);
+    return hone_connection_end(connection, status, set_aside_where, err);
 }
 
 // Scan ----------------------------------------------------------------------------------------------------------------
@@ -248,7 +251,7 @@ static hone_status scan(
     decision_visit target = {visit, ctx};
     hone_query query;
     bool ended;
-    hone_query_begin(&query, hone_sqlite_following(store), id, "store.scan");
+    hone_query_begin(&query, hone_sqlite_following(store), id, scan_where);
     hone_bind_decisions(&query, filter);
     return hone_walk(&query, &hone_row_decision, visit_decision, &target, &ended, err);
 }

@@ -4,9 +4,15 @@
 
 #include "base/error.h"
 
+static const char put_alias_where[] = "store.put_alias";
+static const char get_alias_where[] = "store.get_alias";
+static const char aliases_where[] = "store.aliases";
+static const char put_foreign_where[] = "store.put_foreign";
+static const char foreigns_where[] = "store.foreigns";
+
 hone_status hone_sqlite_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
-    return hone_put_alone(hone_sqlite_connection(store), &hone_row_alias, alias, "store.put_alias", err);
+    return hone_put_alone(hone_sqlite_connection(store), &hone_row_alias, alias, put_alias_where, err);
 }
 
 typedef struct alias_request {
@@ -35,13 +41,13 @@ hone_status hone_sqlite_get_alias(
     alias_request request = {visit, ctx, false};
     hone_query query;
     bool ended;
-    hone_query_begin(&query, hone_sqlite_following(store), HONE_SQL_ALIAS_GET, "store.get_alias");
+    hone_query_begin(&query, hone_sqlite_following(store), HONE_SQL_ALIAS_GET, get_alias_where);
     hone_query_text(&query, scheme);
     hone_query_text(&query, operation);
     hone_query_text(&query, foreign_key);
     hone_status status = hone_walk(&query, &hone_row_alias, give_alias, &request, &ended, err);
     if (status != HONE_OK || request.found) return status;
-    return hone_fail(err, HONE_NOT_FOUND, "store.get_alias", "no alias for %s %s:%s", scheme, operation, foreign_key);
+    return hone_fail(err, HONE_NOT_FOUND, get_alias_where, "no alias for %s %s:%s", scheme, operation, foreign_key);
 }
 
 typedef struct alias_visit {
@@ -61,7 +67,7 @@ hone_status hone_sqlite_aliases(
     alias_visit target = {visit, ctx};
     hone_query query;
     bool ended;
-    hone_query_begin(&query, hone_sqlite_following(store), HONE_SQL_ALIAS_SCAN, "store.aliases");
+    hone_query_begin(&query, hone_sqlite_following(store), HONE_SQL_ALIAS_SCAN, aliases_where);
     hone_query_text(&query, scheme);
     return hone_walk(&query, &hone_row_alias, visit_alias, &target, &ended, err);
 }
@@ -71,13 +77,12 @@ hone_status hone_sqlite_aliases(
 hone_status hone_sqlite_put_foreigns(
     hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
 {
-    static const char where[] = "store.put_foreign";
     hone_connection *connection = hone_sqlite_connection(store);
-    hone_status status = hone_connection_begin(connection, where, err);
+    hone_status status = hone_connection_begin(connection, put_foreign_where, err);
     if (status != HONE_OK) return status;
     for (size_t i = 0; status == HONE_OK && i < count; i++)
-        status = hone_put_record(connection, &hone_row_foreign, &foreigns[i], where, err);
-    return hone_connection_end(connection, status, where, err);
+        status = hone_put_record(connection, &hone_row_foreign, &foreigns[i], put_foreign_where, err);
+    return hone_connection_end(connection, status, put_foreign_where, err);
 }
 
 typedef struct foreign_visit {
@@ -98,7 +103,7 @@ hone_status hone_sqlite_foreigns(
     hone_query query;
     bool ended;
     if (hone_sqlite_following(store)->schema < HONE_SQL_FOREIGN_SCHEMA) return HONE_OK;
-    hone_query_begin(&query, hone_sqlite_connection(store), HONE_SQL_FOREIGN_SCAN, "store.foreigns");
+    hone_query_begin(&query, hone_sqlite_connection(store), HONE_SQL_FOREIGN_SCAN, foreigns_where);
     hone_query_text(&query, scheme);
     return hone_walk(&query, &hone_row_foreign, visit_foreign, &target, &ended, err);
 }

@@ -81,7 +81,7 @@ static int by_number(const void *a, const void *b)
 // The first call of a number or, with it, past it; two copies of one may differ where one is damaged.
 static size_t first_call(const hone_harvest *s, int64_t number)
 {
-    size_t low = 0, high = s->call_count;
+    size_t low = 0, high = s->call_count; // sorted, by hone_harvest_pages or walk_tables
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (s->calls[middle].number < number)
@@ -223,6 +223,10 @@ static void walk_tables(sqlite3 *db, hone_harvest *s)
 
 // All -----------------------------------------------------------------------------------------------------------------
 
+// Two passes over the pages. Measurements name their call by a number, and the calls may stand behind them: the first
+// pass gathers the calls, the second puts the rows. A page has no word of the table that it is of, so that a record is
+// tried as a row of each shape whose columns it could have; its checksum over all columns says which it is, or none (a
+// wrong shape passes once in 2^64). Cost: two reads of the file, and memory for its calls.
 hone_status hone_harvest_pages(hone_harvest *s, const char *path, hone_pages which)
 {
     hone_status status = hone_pages_read(path, which, &s->arena.allocator, note_call, s, s->err);

@@ -2,19 +2,21 @@
 #include "store/sqlite/put.h"
 #include "store/sqlite/store.h"
 
+static const char put_measurement_where[] = "store.put_measurement";
+static const char measurements_where[] = "store.measurements";
+
 hone_status hone_sqlite_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
 {
-    static const char where[] = "store.put_measurement";
     hone_connection *connection = hone_sqlite_connection(store);
     const hone_store_measured measured = {*key, *measurement};
     const hone_row_shape *shape = measurement->failure != HONE_FAILURE_NONE ? &hone_row_failure : &hone_row_measurement;
     hone_row row;
     hone_row_of(shape, &measured, &row);
-    hone_status status = hone_connection_begin(connection, where, err);
+    hone_status status = hone_connection_begin(connection, put_measurement_where, err);
     if (status != HONE_OK) return status;
-    status = hone_put_row(connection, shape, &row, where, err);
-    return hone_connection_end(connection, status, where, err);
+    status = hone_put_row(connection, shape, &row, put_measurement_where, err);
+    return hone_connection_end(connection, status, put_measurement_where, err);
 }
 
 typedef struct measured_visit {
@@ -46,7 +48,7 @@ static hone_status walk_part(
 {
     hone_query query;
     hone_sql id = hone_key_is_whole(filter) ? of->scan_call : of->scan;
-    hone_query_begin(&query, hone_sqlite_following(store), id, "store.measurements");
+    hone_query_begin(&query, hone_sqlite_following(store), id, measurements_where);
     hone_bind_key_and_spec(&query, filter);
     return hone_walk(&query, of->shape, visit_measured, target, out_ended, err);
 }

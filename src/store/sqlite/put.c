@@ -1,5 +1,6 @@
 #include "store/sqlite/put.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "store/sqlite/place.h"
 
@@ -23,9 +24,11 @@ static const destination destinations[] = {
 
 static const destination *destination_of(const hone_row_shape *shape)
 {
+    enum { COUNT = sizeof destinations / sizeof *destinations };
     const destination *to = destinations;
-    while (to->shape != shape)
+    while (to < destinations + COUNT && to->shape != shape)
         to++;
+    hone_assert(to < destinations + COUNT);
     return to;
 }
 
@@ -89,7 +92,10 @@ static hone_status put_in_slot(
     return status;
 }
 
-// Under the write lock, since numbers may be closed up between two looks.
+// Open addressing in a place of HONE_PLACE_SLOTS numbers: the first that is free, or that the same key has, is taken,
+// and a removal closes the gap, so that a search ends at the first free one. Under the write lock, since numbers may be
+// closed up between two looks. That a place is full takes nine keys with the same 61 bits, which hashing does not make
+// by chance.
 static hone_status put_beside(
     hone_connection *connection, const hone_row *row, int64_t place, const char *where, hone_error *err)
 {
@@ -116,6 +122,7 @@ static hone_status put_decision(hone_connection *connection, const hone_row *row
 hone_status hone_close_gaps(hone_connection *connection, int64_t place, const char *where, hone_error *err)
 {
     hone_query query;
+    hone_assert(connection->depth > 0 && hone_place_around(place) == place);
     hone_query_begin(&query, connection, HONE_SQL_DECISION_CLOSE_GAPS, where);
     hone_query_integer(&query, place);
     hone_query_integer(&query, place + HONE_PLACE_SLOTS - 1);

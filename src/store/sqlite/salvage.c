@@ -95,8 +95,10 @@ static void tell(const hone_log *log, const hone_harvest *s, const char *damage,
         damage, moved, s->carried, s->set_aside);
 }
 
-// Puts what is sound in `from`, which is `file` or a copy of it, into a new store, which takes the file's place.
-// HONE_NOT_FOUND: nothing is sound, and all is as it was.
+// The new store is written whole under another name, and takes the file's place by a rename: whoever is killed before
+// it leaves the damaged file as it was, and whoever comes after it finds a store. Readers that have the old file open
+// go on in it until they look (moved.c). Puts what is sound in `from`, which is `file` or a copy of it, into a new
+// store, which takes the file's place. HONE_NOT_FOUND: nothing is sound, and all is as it was.
 static hone_status replace(
     const hone_connection *old,
     const char *file,

@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+static const char open_where[] = "store.sqlite.open";
+static const char stat_where[] = "store.stat";
+static const char begin_where[] = "store.begin";
+static const char end_where[] = "store.end";
+
 typedef hone_status open_function(
     hone_connection *connection,
     const hone_allocator *allocator,
@@ -23,7 +28,7 @@ static hone_status open_store(
     hone_error *err)
 {
     hone_sqlite_store *store = hone_alloc(allocator, sizeof *store);
-    if (store == NULL) return hone_fail_memory(err, "store.sqlite.open");
+    if (store == NULL) return hone_fail_memory(err, open_where);
     store->base.ops = &hone_sqlite_store_ops;
     store->base.allocator = *allocator;
     store->base.log = *log;
@@ -60,7 +65,7 @@ static hone_status count(
     hone_connection *connection, hone_sql id, uint64_t *const *fields, int field_count, hone_error *err)
 {
     hone_query query;
-    hone_query_begin(&query, connection, id, "store.stat");
+    hone_query_begin(&query, connection, id, stat_where);
     if (hone_query_step(&query))
         for (int i = 0; i < field_count; i++)
             *fields[i] = (uint64_t)sqlite3_column_int64(query.statement, i);
@@ -83,12 +88,12 @@ static hone_status sqlite_stat(hone_store *store, hone_store_stat *out, hone_err
 
 static hone_status sqlite_begin(hone_store *store, hone_error *err)
 {
-    return hone_connection_begin(hone_sqlite_connection(store), "store.begin", err);
+    return hone_connection_begin(hone_sqlite_connection(store), begin_where, err);
 }
 
 static hone_status sqlite_end(hone_store *store, hone_status status, hone_error *err)
 {
-    return hone_connection_end(hone_sqlite_connection(store), status, "store.end", err);
+    return hone_connection_end(hone_sqlite_connection(store), status, end_where, err);
 }
 
 // The WAL stays as it is: whoever opens the file next goes on with it.

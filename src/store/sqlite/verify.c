@@ -4,6 +4,10 @@
 
 #include "base/error.h"
 
+static const char quarantine_where[] = "store.quarantine";
+static const char clear_quarantine_where[] = "store.clear_quarantine";
+static const char verify_where[] = "store.verify";
+
 typedef struct quarantine_visit {
     hone_store_visit_quarantined *visit;
     void *ctx;
@@ -21,14 +25,14 @@ hone_status hone_sqlite_quarantine(hone_store *store, hone_store_visit_quarantin
     hone_query query;
     bool ended;
     if (hone_sqlite_following(store)->schema < HONE_SQL_QUARANTINE_SCHEMA) return HONE_OK;
-    hone_query_begin(&query, hone_sqlite_connection(store), HONE_SQL_QUARANTINE_SCAN, "store.quarantine");
+    hone_query_begin(&query, hone_sqlite_connection(store), HONE_SQL_QUARANTINE_SCAN, quarantine_where);
     return hone_walk(&query, &hone_row_quarantine, visit_quarantined, &target, &ended, err);
 }
 
 hone_status hone_sqlite_clear_quarantine(hone_store *store, hone_error *err)
 {
     hone_query query;
-    hone_query_begin(&query, hone_sqlite_following(store), HONE_SQL_QUARANTINE_CLEAR, "store.clear_quarantine");
+    hone_query_begin(&query, hone_sqlite_following(store), HONE_SQL_QUARANTINE_CLEAR, clear_quarantine_where);
     return hone_query_run(&query, "clear", err);
 }
 
@@ -45,7 +49,7 @@ static hone_status verify_table(
     static const hone_store_key all = {0};
     hone_query query;
     bool ended;
-    hone_query_begin(&query, connection, id, "store.verify");
+    hone_query_begin(&query, connection, id, verify_where);
     if (id == HONE_SQL_DECISION_SCAN_ANY) hone_bind_decisions(&query, &all);
     while (query.code == SQLITE_OK && query.bound < sqlite3_bind_parameter_count(query.statement))
         hone_query_text(&query, NULL);
@@ -68,7 +72,7 @@ static hone_status verify_orphans(hone_connection *connection, hone_error *err)
         hone_query query;
         status = verify_table(connection, tables[i].id, tables[i].shape, &sound, err);
         if (status != HONE_OK || connection->moved == moved) continue;
-        hone_query_begin(&query, connection, tables[i].drop, "store.verify");
+        hone_query_begin(&query, connection, tables[i].drop, verify_where);
         status = hone_query_run(&query, "drop what was set aside", err);
     }
     return status;
