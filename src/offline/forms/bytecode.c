@@ -1,7 +1,16 @@
 // Walks the operations of MLIR bytecode, of StableHLO or of its versioned twin VHLO: functions become bodies, locations
 // places.
+//
+//     operation: name | what it has (1 byte) | location | [attributes] | [properties] | [results: count, types]
+//                | [operands: count, values] | [successors] | [use orders] | [regions: count, whether isolated] | regions
+//     region:    blocks and, where there are any, values | block: operations, arguments | operations
+//
+// Values have no names: they are numbered as they are defined, from the innermost isolated operation on, and a region's
+// numbers go with it. So the open regions keep one stack of values, and a number is a place from the top isolated frame's
+// base. Frames stand in place of recursion, for a file may nest as deep as it likes.
 #include "offline/forms/bytecode.h"
 
+#include "base/assert.h"
 #include "offline/forms/forms.h"
 
 enum { DEPTH_MAX = 4096 };
@@ -83,6 +92,7 @@ typedef struct reader {
 
 static frame *top(reader *r)
 {
+    hone_assert(r->frame_count > 0);
     return &r->frames[r->frame_count - 1];
 }
 

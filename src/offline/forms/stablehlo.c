@@ -12,6 +12,7 @@
 // operations and nothing else.
 #include "offline/forms/stablehlo.h"
 
+#include "base/assert.h"
 #include "offline/forms/forms.h"
 
 enum { DEPTH_MAX = 4096 };
@@ -20,6 +21,7 @@ enum { DEPTH_MAX = 4096 };
 
 static hone_stablehlo_frame *top(hone_stablehlo_reader *r)
 {
+    hone_assert(r->frame_count > 0);
     return &r->frames[r->frame_count - 1];
 }
 
