@@ -8,6 +8,8 @@
 
 #include <unistr.h>
 
+static const char where[] = "json.parse";
+
 static void append_unit(hone_buffer *buffer, unsigned unit)
 {
     hone_buffer_format(buffer, "\\u%04x", unit);
@@ -98,6 +100,6 @@ hone_status hone_json_parse(const char *text, size_t size, json_t **out, hone_er
         *out = root;
         return HONE_OK;
     }
-    if (json_error_code(&error) == json_error_out_of_memory) return hone_fail_memory(err, "json.parse");
-    return hone_fail(err, HONE_CORRUPT, "json.parse", "line %d, column %d: %s", error.line, error.column, error.text);
+    if (json_error_code(&error) == json_error_out_of_memory) return hone_fail_memory(err, where);
+    return hone_fail(err, HONE_CORRUPT, where, "line %d, column %d: %s", error.line, error.column, error.text);
 }

@@ -1,5 +1,6 @@
 // Arithmetic that never traps and never wraps: what cannot be done becomes an ERROR value.
 #include "base/scalar.h"
+#include "base/assert.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,6 +35,7 @@ const char *hone_scalar_problem(const hone_scalar *error)
         [HONE_SCALAR_WRONG_TYPE] = "an operation on types that it does not fit",
         [HONE_SCALAR_LOG_OF_NOTHING] = "log2 of a number that is not positive",
     };
+    hone_assert(error->kind == HONE_SCALAR_ERROR && (size_t)error->as.i64 < sizeof words / sizeof words[0]);
     return words[error->as.i64];
 }
 
@@ -277,6 +279,7 @@ static hone_scalar unary(hone_operation operation, const hone_scalar *a)
 
 void hone_scalar_apply(hone_operation operation, const hone_scalar *a, const hone_scalar *b, hone_scalar *out)
 {
+    hone_assert(operation > HONE_OPERATION_SLOT && operation < HONE_OPERATION_COUNT);
     if (operation == HONE_OPERATION_AND || operation == HONE_OPERATION_OR)
         *out = join(operation, a, b);
     else if (operation == HONE_OPERATION_WHEN || operation == HONE_OPERATION_ELSE)

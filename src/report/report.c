@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static const char where[] = "report";
+
 extern const char hone_report_page[];
 
 // A "<" stands only inside strings of a JSON text, where its escape means the same and ends no script element.
@@ -35,5 +37,5 @@ hone_status hone_result_report(const hone_result *result, char **out_text, hone_
     *out_text = hone_buffer_take(&page);
     hone_buffer_deinit(&document);
     hone_buffer_deinit(&page);
-    return *out_text != NULL ? HONE_OK : hone_fail_memory(err, "report");
+    return *out_text != NULL ? HONE_OK : hone_fail_memory(err, where);
 }

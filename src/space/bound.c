@@ -3,10 +3,12 @@
 
 #include "base/error.h"
 
-static hone_status refused_by(const hone_bound_space *space, size_t constraint, const char *where, hone_error *err)
+static const char where[] = "space.check";
+
+static hone_status refused_by(const hone_bound_space *space, size_t constraint, const char *place, hone_error *err)
 {
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "refused by 'where %.800s'",
+        err, HONE_INVALID_ARGUMENT, place, "refused by 'where %.800s'",
         hone_expression_source(space->space->constraints[constraint]).data);
 }
 
@@ -14,10 +16,10 @@ static hone_status refused_by(const hone_bound_space *space, size_t constraint, 
 static hone_status check_positions(
     const hone_bound_space *space, hone_space_walk *walk, const uint16_t *positions, hone_error *err)
 {
-    if (space->plan.refused) return refused_by(space, space->plan.refused_by, "space.check", err);
+    if (space->plan.refused) return refused_by(space, space->plan.refused_by, where, err);
     for (size_t i = 0; i < space->space->parameter_count; i++) {
         hone_verdict verdict = hone_space_walk_set(walk, i, positions[i]);
-        if (verdict == HONE_REFUSED) return refused_by(space, walk->stopped_at->to, "space.check", err);
+        if (verdict == HONE_REFUSED) return refused_by(space, walk->stopped_at->to, where, err);
         if (verdict == HONE_FAILED) return hone_space_walk_failure(walk, (2u << i) - 1, err);
     }
     return HONE_OK;
@@ -28,15 +30,15 @@ hone_status hone_space_find_positions(
 {
     if (config->count != space->parameter_count)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "space.check", "the config has %u values, and the space %zu parameters",
-            config->count, space->parameter_count);
+            err, HONE_INVALID_ARGUMENT, where, "the config has %u values, and the space %zu parameters", config->count,
+            space->parameter_count);
     for (size_t i = 0; i < space->parameter_count; i++) {
         int64_t position = hone_space_find_number(&space->parameters[i], config->values[i]);
         if (position < 0) {
             char values[400];
             hone_space_list_values(&space->parameters[i], values, sizeof values);
             return hone_fail(
-                err, HONE_INVALID_ARGUMENT, "space.check", "parameter '%s': %s%lld is none of its values (%s)",
+                err, HONE_INVALID_ARGUMENT, where, "parameter '%s': %s%lld is none of its values (%s)",
                 space->parameters[i].name, space->parameters[i].integers ? "" : "position ",
                 (long long)config->values[i], values);
         }

@@ -1,5 +1,6 @@
 #include "space/builder.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/number.h"
@@ -271,6 +272,7 @@ void hone_space_end_parameter(hone_space_builder *builder, const hone_scalar *by
 {
     if (hone_space_builder_failed(builder)) return;
     hone_space_parameter *parameter = builder->parameter;
+    hone_assert(parameter != NULL); // begun
     if (parameter->count == 0) {
         hone_space_builder_fail(builder, "parameter '%s' has no values", parameter->name);
         return;

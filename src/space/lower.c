@@ -1,4 +1,11 @@
 // From expressions, each with registers of its own, to cells that all constraints share.
+//
+// Method: value numbering (J. Cocke and J. T. Schwartz, "Programming Languages and Their Compilers", 1970) with loop
+// invariants moved out. A step whose operation and operands are in the table already is the cell that is there; a step
+// of constants alone is computed now. A cell's level is that of the last parameter, in the plan's order, that it
+// depends on: it is computed when that parameter is set, so what inner parameters do not change is computed once for
+// all of them. A constraint is checked at its own level; a part of an `and` that is known earlier refuses there
+// already.
 #include "space/bound.h"
 
 #include "base/error.h"

@@ -16,6 +16,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+static const char where_make[] = "os.make_folders", where_read[] = "os.read_file", where_list[] = "os.list_folder",
+                  where_own[] = "os.own_folder", where_runtime[] = "os.runtime_folder";
+
 static int64_t time_ns_of(const struct timespec *time)
 {
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
@@ -114,21 +117,19 @@ bool hone_os_is_network_file(const char *path)
 
 static hone_status make_folder(const char *path, hone_error *err)
 {
-    static const char where[] = "os.make_folders";
     if (mkdir(path, 0777) == 0) return HONE_OK;
     int code = errno;
     if (hone_os_is_folder(path)) return HONE_OK;
-    if (code == EEXIST) return hone_fail(err, HONE_IO, where, "%s is there and is no folder", path);
-    return hone_fail_system(err, HONE_IO, where, code, "cannot make the folder %s", path);
+    if (code == EEXIST) return hone_fail(err, HONE_IO, where_make, "%s is there and is no folder", path);
+    return hone_fail_system(err, HONE_IO, where_make, code, "cannot make the folder %s", path);
 }
 
 hone_status hone_os_make_folders(const char *path, hone_error *err)
 {
-    static const char where[] = "os.make_folders";
     char part[PATH_MAX];
     size_t size = strlen(path);
-    if (size == 0) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the path is empty");
-    if (size >= sizeof part) return hone_fail_system(err, HONE_IO, where, ENAMETOOLONG, "%.200s...", path);
+    if (size == 0) return hone_fail(err, HONE_INVALID_ARGUMENT, where_make, "the path is empty");
+    if (size >= sizeof part) return hone_fail_system(err, HONE_IO, where_make, ENAMETOOLONG, "%.200s...", path);
     if (hone_os_is_folder(path)) return HONE_OK;
     memcpy(part, path, size + 1);
     for (char *slash = part + 1; (slash = strchr(slash, '/')); slash++) {
@@ -139,8 +140,6 @@ hone_status hone_os_make_folders(const char *path, hone_error *err)
     }
     return make_folder(part, err);
 }
-
-static const char where_read[] = "os.read_file";
 
 static hone_status open_file(const char *path, int flags, int *out_fd, hone_error *err)
 {
@@ -271,30 +270,28 @@ static bool is_own_name(const char *name)
 hone_status hone_os_list_folder(
     const char *folder, bool (*visit)(void *ctx, const char *name), void *ctx, hone_error *err)
 {
-    static const char where[] = "os.list_folder";
     DIR *list = opendir(folder);
     if (list == NULL) {
         int code = errno;
-        return hone_fail_system(err, code == ENOENT ? HONE_NOT_FOUND : HONE_IO, where, code, "%s", folder);
+        return hone_fail_system(err, code == ENOENT ? HONE_NOT_FOUND : HONE_IO, where_list, code, "%s", folder);
     }
     const struct dirent *entry;
     while ((errno = 0, entry = readdir(list)) != NULL)
         if (!is_own_name(entry->d_name) && !visit(ctx, entry->d_name)) break;
     int code = entry == NULL ? errno : 0;
     closedir(list);
-    return code == 0 ? HONE_OK : hone_fail_system(err, HONE_IO, where, code, "%s", folder);
+    return code == 0 ? HONE_OK : hone_fail_system(err, HONE_IO, where_list, code, "%s", folder);
 }
 
 hone_status hone_os_make_own_folder(const char *path, hone_error *err)
 {
-    static const char where[] = "os.own_folder";
     struct stat info;
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return hone_fail_system(err, HONE_IO, where, errno, "cannot make the folder %s", path);
-    if (lstat(path, &info) != 0) return hone_fail_system(err, HONE_IO, where, errno, "%s", path);
+        return hone_fail_system(err, HONE_IO, where_own, errno, "cannot make the folder %s", path);
+    if (lstat(path, &info) != 0) return hone_fail_system(err, HONE_IO, where_own, errno, "%s", path);
     if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0)
         return hone_fail(
-            err, HONE_IO, where,
+            err, HONE_IO, where_own,
             "%s is not a folder of user %u alone (mode 0700, no link): remove it, or have its owner do so", path,
             (unsigned)geteuid());
     return HONE_OK;
@@ -320,7 +317,7 @@ hone_status hone_os_runtime_folder(char *out, size_t size, hone_error *err)
     else
         length = snprintf(out, size, "/tmp/hone-%u", (unsigned)geteuid());
     if (length <= 0 || (size_t)length >= size)
-        return hone_fail(err, HONE_IO, "os.runtime_folder", "XDG_RUNTIME_DIR is longer than %zu bytes", size);
+        return hone_fail(err, HONE_IO, where_runtime, "XDG_RUNTIME_DIR is longer than %zu bytes", size);
     return hone_os_make_own_folder(out, err);
 }
 

@@ -1,3 +1,4 @@
+#include "base/assert.h"
 #include "os/mutex.h"
 #include "os/os.h"
 
@@ -127,6 +128,7 @@ void hone_fork_watch_end(hone_fork_watch *watch)
 
 void hone_fd_own(int fd)
 {
+    hone_assert(fd >= 0);
     hone_fork_count_begin();
     for (int i = 0; i < MOST_OWNED; i++) {
         int none = 0;
@@ -244,6 +246,7 @@ bool hone_mutex_try_lock(hone_mutex *mutex)
 
 void hone_mutex_unlock(hone_mutex *mutex)
 {
+    hone_assert(hone_mutex_is_mine(mutex) && mutex->depth > 0);
     if (--mutex->depth > 0) return;
     atomic_store(&mutex->generation, hone_fork_generation());
     atomic_store(&mutex->holder, 0);

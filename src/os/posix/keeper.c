@@ -1,6 +1,14 @@
 // A process that stands between a parent and a worker and ends whatever the worker leaves behind. What a worker starts
 // may leave its process group and outlive it; orphans come to the nearest ancestor that asked for them, which is the
 // keeper.
+//
+//     tuner --- keeper (subreaper) --- worker --- what it started, in whatever group or session
+//
+// The keeper is the process that the tuner started; the worker is its child. The keeper waits for three things: that
+// the worker ends, that the tuner asks for the end (SIGTERM), that the tuner is gone (its parent changes). Then it
+// kills its children, adopts theirs, and goes on until it has none (prctl(2), PR_SET_CHILD_SUBREAPER). It ends as the
+// worker did, so that the tuner sees one process. Invariant: while the keeper lives, whatever the worker started is
+// below it.
 #include "os/os.h"
 #include "os/posix/state.h"
 

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char where[] = "os.library.open", where_file[] = "os.library.open_file";
+
 struct hone_library {
     void *handle;
 };
@@ -33,7 +35,6 @@ static void *open_first(const char *const *names, hone_buffer *words)
 hone_status hone_library_open(
     const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err)
 {
-    static const char where[] = "os.library.open";
     *out = NULL;
     hone_buffer words;
     hone_buffer_init(&words, *allocator);
@@ -129,15 +130,14 @@ static void keep_needed(void *handle)
 hone_status hone_library_open_file(
     const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err)
 {
-    static const char where[] = "os.library.open_file";
     *out = NULL;
     hone_library *library = hone_alloc(allocator, sizeof *library);
-    if (library == NULL) return hone_fail_memory(err, where);
+    if (library == NULL) return hone_fail_memory(err, where_file);
     library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library->handle == NULL) {
         const char *reason = dlerror();
         hone_free(allocator, library);
-        return hone_fail(err, HONE_UNAVAILABLE, where, "%s", reason != NULL ? reason : path);
+        return hone_fail(err, HONE_UNAVAILABLE, where_file, "%s", reason != NULL ? reason : path);
     }
     keep_needed(library->handle);
     *out = library;

@@ -1,6 +1,7 @@
 // Locks on bytes of a file. They belong to the open file description and not to the process (F_OFD_SETLK, Linux 3.15):
 // two threads exclude each other as two processes do, closing another descriptor of the same file drops nothing, and
 // the end of a process, however it ends, gives all of its locks back.
+#include "base/assert.h"
 #include "base/error.h"
 #include "os/mutex.h"
 #include "os/os.h"
@@ -66,6 +67,7 @@ void hone_os_lock_close(int *fd)
 
 static int set_lock(int fd, short type, uint64_t byte)
 {
+    hone_assert(fd >= 0);
     struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
     int result;
     do

@@ -4,6 +4,7 @@
 // A child that posix_spawn starts cannot be told on its way to die with its parent; the worker's main function
 // asks for that itself (PR_SET_PDEATHSIG, which the kernel ties to the thread that spawned it), and reads the
 // end of its socket when the parent is gone.
+#include "base/assert.h"
 #include "base/error.h"
 #include "os/mutex.h"
 #include "os/os.h"
@@ -224,6 +225,7 @@ static bool should_wait(ssize_t count)
 hone_status hone_fd_write(int fd, const void *bytes, size_t size, uint64_t deadline_ns)
 {
     const char *at = bytes;
+    hone_assert(fd >= 0 && (bytes != NULL || size == 0));
     while (size > 0) {
         ssize_t count = send(fd, at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count > 0) {
@@ -242,6 +244,7 @@ hone_status hone_fd_write(int fd, const void *bytes, size_t size, uint64_t deadl
 hone_status hone_fd_read(int fd, void *bytes, size_t size, uint64_t deadline_ns)
 {
     char *at = bytes;
+    hone_assert(fd >= 0 && (bytes != NULL || size == 0));
     while (size > 0) {
         ssize_t count = recv(fd, at, size, MSG_DONTWAIT);
         if (count > 0) {

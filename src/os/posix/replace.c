@@ -1,5 +1,6 @@
 // Replacing a file in one step: whoever reads it sees the old text or the new, also after a crash or a power cut. And
-// the steps of it, for who replaces several at once.
+// the steps of it, for who replaces several at once. The steps: write a new file beside the old one, fsync it, rename
+// it over the old (rename(2) is atomic), fsync the folder, without which a power cut may take the new name back.
 #include "base/error.h"
 #include "os/os.h"
 

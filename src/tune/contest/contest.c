@@ -1,6 +1,7 @@
 // A contest from beginning to end: who competes, where, the race, the finals, what it came to.
 #include "tune/contest/contest.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "tune/rule/statistics.h"
 
@@ -231,6 +232,7 @@ static hone_status contend(hone_contest_state *state, hone_error *err)
 
 hone_status hone_contest_compete(hone_contest_state *state, hone_error *err)
 {
+    hone_assert(state->field.count > 0 && state->field.rows != NULL);
     start_clock(&state->trials);
     return contend(state, err);
 }
@@ -288,6 +290,7 @@ static void ask(hone_question *question, const hone_contest_request *request)
 hone_status hone_contest_create(
     const hone_contest_request *request, hone_contest *out, hone_contest_state **out_state, hone_error *err)
 {
+    hone_assert(request->environment != NULL && request->algorithm != NULL);
     memset(out, 0, sizeof *out);
     out->allocator = request->environment->allocator;
     hone_contest_state *state = *out_state = hone_alloc(&request->environment->allocator, sizeof *state);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char where[] = "tune.evidence";
+
 typedef enum field_kind {
     FIELD_NUMBER,
     FIELD_COUNT,
@@ -193,7 +195,6 @@ static bool read_value(const json_t *value, const field *f, void *at)
 
 static hone_status read_all(const json_t *root, hone_evidence *out, hone_error *err)
 {
-    static const char where[] = "tune.evidence";
     if (!json_is_object(root)) return hone_fail(err, HONE_CORRUPT, where, "evidence is no JSON object");
     for (size_t i = 0; i < FIELD_TOTAL; i++) {
         const json_t *value = json_object_get(root, fields[i].name);

@@ -1,5 +1,6 @@
 #include "tune/result/result.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "store/common/merge.h"
 #include "tune/result/environment.h"
@@ -112,6 +113,7 @@ void hone_result_release(hone_result **result)
 {
     hone_result *gone = *result;
     *result = NULL;
+    hone_assert(gone == NULL || atomic_load(&gone->references) > 0);
     if (gone == NULL || atomic_fetch_sub_explicit(&gone->references, 1, memory_order_acq_rel) != 1) return;
     const hone_allocator allocator = gone->allocator;
     for (size_t i = 0; i < gone->count; i++)
@@ -220,6 +222,7 @@ hone_status hone_result_add(
     hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err)
 {
     const hone_allocator *allocator = &result->allocator;
+    hone_assert(decision->kernel[0] != '\0');
     hone_result_entry entry;
     bool copied = copy_entry(allocator, decision, texts, &entry);
     hone_result_entry *old = copied ? find_entry(result, &entry) : NULL;

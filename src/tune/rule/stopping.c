@@ -159,7 +159,7 @@ hone_failure hone_rounds_run(
 {
     uint64_t start = who->now_ns(who->ctx), seed = asked->seed;
     const uint32_t rounds = asked->rounds < HONE_MAX_ROUNDS ? asked->rounds : HONE_MAX_ROUNDS;
-    hone_assert(asked->count <= HONE_MAX_FINALISTS);
+    hone_assert(asked->count <= HONE_MAX_TOGETHER);
     out->count = asked->count;
     out->rounds = 0;
     while (out->rounds < rounds) {

@@ -95,7 +95,7 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
 
 void hone_message_put_rounds(hone_buffer *out, const hone_rounds_answer *answer)
 {
-    hone_assert(answer->count <= HONE_MAX_FINALISTS && answer->rounds <= HONE_MAX_ROUNDS);
+    hone_assert(answer->count <= HONE_MAX_TOGETHER && answer->rounds <= HONE_MAX_ROUNDS);
     hone_wire_put_u8(out, (uint8_t)answer->failure);
     hone_wire_put_u32(out, answer->failed);
     hone_wire_put_u8(out, answer->retired);

@@ -1,5 +1,6 @@
 #include "tune/worker/session.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "platforms/platform.h"
 
@@ -368,6 +369,7 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
 
 hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer)
 {
+    hone_assert(!message->failed && !answer->failed);
     if (kind == HONE_MESSAGE_OPEN) close_call(session);
     hone_arena arena = {.allocator = session->allocator}; // of this message; OPEN's lives as long as its call
     hone_wire_reader reader = {message->data, message->size, 0, kind == HONE_MESSAGE_OPEN ? &session->arena : &arena,
