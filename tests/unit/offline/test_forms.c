@@ -155,6 +155,47 @@ static void both_readers_of_statements_say_the_same(void **state)
     hone_buffer_deinit(&spaced);
 }
 
+// Statement by statement: types of all elements, and what a constant of each is. The text's operand is a name, the bytecode's
+// is not: literals are compared where both have one.
+static void bytecode_has_the_types_and_constants_of_its_text(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"types.bc", "types.portable.bc"};
+    hone_buffer text, bytes;
+    hone_buffer_init(&text, hone_allocator_system());
+    hone_buffer_init(&bytes, hone_allocator_system());
+    read_golden("types.mlir", &text);
+    for (size_t i = 0; i < 2; i++) {
+        hone_graph a, b;
+        open_graph(&a, &text);
+        read_golden(names[i], &bytes);
+        hone_graph_init(&b, &bytes.allocator);
+        hone_bytecode_read((hone_view){bytes.data, bytes.size}, &b);
+        hone_graph_finish(&b);
+        assert_int_equal(a.op_count, b.op_count);
+        size_t literals = 0;
+        for (uint32_t op = 0; op < a.op_count; op++) {
+            const hone_graph_op *x = &a.ops[op], *y = &b.ops[op];
+            const hone_view said = hone_graph_detail_of(&a, op)->literal, read = hone_graph_detail_of(&b, op)->literal;
+            assert_int_equal(x->value_count, y->value_count);
+            for (uint32_t k = 0; k < x->value_count; k++) {
+                const hone_view t = a.values[x->first_value + k].type, u = b.values[y->first_value + k].type;
+                if (!hone_view_equal(t, u))
+                    fail_msg("%s: %.*s was read as %.*s", names[i], (int)t.size, t.data, (int)u.size, u.data);
+            }
+            if (said.size == 0) continue;
+            literals++;
+            assert_true(read.size > 0);
+            assert_true(strtod(said.data, NULL) == strtod(read.data, NULL));
+        }
+        assert_int_equal(literals, 5);
+        hone_graph_deinit(&a);
+        hone_graph_deinit(&b);
+    }
+    hone_buffer_deinit(&text);
+    hone_buffer_deinit(&bytes);
+}
+
 // --- messages
 
 static void add_varint(hone_buffer *out, uint64_t value)
@@ -646,6 +687,7 @@ int main(void)
         cmocka_unit_test(protos_say_what_hlo_text_says),
         cmocka_unit_test(bytecode_says_what_stablehlo_text_says),
         cmocka_unit_test(both_readers_of_statements_say_the_same),
+        cmocka_unit_test(bytecode_has_the_types_and_constants_of_its_text),
         cmocka_unit_test(a_proto_is_read_in_its_wrapping),
         cmocka_unit_test(labels_stand_in_payloads_and_attributes_too),
         cmocka_unit_test(functions_are_known_by_their_names_where_nothing_else_is),

@@ -63,7 +63,8 @@ static void the_history_has_everything_that_was_tried_and_the_finals(void **stat
     assert_true(json_number_value(json_object_get(good, "raced_ns")) > 0);
     assert_true(json_number_value(json_object_get(good, "at")) > 0);
     assert_true(json_is_true(json_object_get(good, "default")));
-    assert_true(json_array_size(json_object_get(good, "runs_ns")) >= 2);
+    // Nobody was there to be beaten by: it was measured in full.
+    assert_true(json_array_size(json_object_get(good, "runs_ns")) >= 5);
     assert_string_equal(json_string_value(json_object_get(wrong, "failure")), "wrong");
     assert_non_null(strstr(json_string_value(json_object_get(wrong, "reason")), "y[999]"));
     const json_t *finals = json_object_get(history, "finals");
