@@ -297,8 +297,9 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
     wrong[7].run = NULL;
     wrong[8].space = "block_m: 16..";
     wrong[9].algorithm = NULL;
-    static const char *const words[] = {"name",    "two words", "name", "platform", "platform",
-                                        "backend", "backend",   "run",  "space",    "algorithm"};
+    static const char *const words[] = {
+        "name",  "two words", "name for a kernel: 1 to 63 letters", "platform", "platform", "backend", "backend", "run",
+        "space", "algorithm"};
     for (size_t i = 0; i < 10; i++) {
         assert_int_equal(add_kernel(f, wrong[i]), HONE_INVALID_ARGUMENT);
         assert_says(f, words[i]);

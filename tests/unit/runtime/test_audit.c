@@ -43,6 +43,10 @@ static void drift_fails_in_an_environment_that_has_changed_alone_and_when_it_is_
     assert_false(hone_audit_passes(&audited, 0.05));
     audited.low_ns = 104;
     assert_true(hone_audit_passes(&audited, 0.05));
+    audited.stored_ns = 0; // nothing is known of then
+    assert_true(hone_audit_passes(&audited, 0.05));
+    audited.stored_ns = 0.5;
+    assert_false(hone_audit_passes(&audited, 0.05));
 }
 
 static void the_sum_has_the_share_that_flipped_and_the_middle_drift(void **state)

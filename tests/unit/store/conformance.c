@@ -986,6 +986,23 @@ static void wrong_arguments_are_refused_by_name(void **state)
     assert_stat(f, 0, 0, 0);
 }
 
+static void what_asks_for_a_place_or_a_store_that_is_not_there_is_refused(void **state)
+{
+    fixture *f = *state;
+    hone_store_stat stat;
+    hone_store_health health;
+    assert_int_equal(hone_store_get_stat(f->store, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_get_stat(NULL, &stat, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_verify(f->store, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_verify(NULL, &health, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_clear_quarantine(NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_clear_invocations(NULL, "device", &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_remove(NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_remove(f->store, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(
+        hone_store_verify(f->store, &health, &f->err), HONE_OK); // and it is not locked by what was refused
+}
+
 static void what_is_no_call_key_or_no_config_is_refused(void **state)
 {
     fixture *f = *state;
@@ -1286,6 +1303,7 @@ int main(int count, char **arguments)
         STORE_TEST(stat_counts_every_kind_of_record),
         STORE_TEST(a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason),
         STORE_TEST(wrong_arguments_are_refused_by_name),
+        STORE_TEST(what_asks_for_a_place_or_a_store_that_is_not_there_is_refused),
         STORE_TEST(what_is_no_call_key_or_no_config_is_refused),
         STORE_TEST(names_are_short_and_printable_and_texts_are_bounded),
         STORE_TEST(a_visit_that_calls_its_own_store_is_refused),
