@@ -539,7 +539,10 @@ static void a_bucketed_call_finds_what_is_known_of_its_bucket(void **state)
     hone_decision decision;
     assert_int_equal(hone_decide(op, e.args, 2, &decision, &f->err), HONE_OK);
     assert_string_equal(decision.kernel, "fast");
+    (void)!hone_run(op, e.args, 2, NULL, &f->err);
+    assert_int_equal(f->probes[FAST].prepares, 1);
     assert_int_equal(hone_cache_put(f->rt, &entry, &f->err), HONE_OK);
+    assert_int_equal(f->probes[FAST].releases, 1); // the plan was one for a call of the bucket
     assert_int_equal(hone_decide(op, e.args, 2, &decision, &f->err), HONE_OK);
     assert_string_equal(decision.kernel, "plain");
     assert_true(decision.bucketed);
