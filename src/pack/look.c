@@ -1,6 +1,8 @@
 // What a pack that was read has to show: its names, its kernels, its refusals.
 #include "pack/reading.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 const char *hone_pack_name(const hone_kernel_pack *pack)
@@ -20,6 +22,7 @@ const char *hone_pack_digest(const hone_kernel_pack *pack)
 
 const hone_kernel *hone_pack_kernel_at(const hone_kernel_pack *pack, size_t index)
 {
+    hone_assert(index < pack->count);
     return &pack->kernels[index];
 }
 

@@ -1,6 +1,7 @@
 // A pack's algorithms and kernels in a registry, each alone: one that is refused keeps none of the others out.
 #include "pack/reading.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "call/call.h"
 
@@ -35,6 +36,8 @@ static hone_status refuse_kernel(
 
 hone_status hone_pack_refuse(hone_kernel_pack *pack, size_t index, const hone_error *why)
 {
+    hone_assert(index < pack->count && why->status != HONE_OK);
+    hone_assert(pack->details[index].refusal == NULL); // the first reason stays
     return refuse_kernel(pack, &pack->details[index], why->status, why);
 }
 

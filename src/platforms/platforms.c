@@ -8,6 +8,7 @@
 #include "platforms/triton/triton.h"
 #include "platforms/xla/xla.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "registry/names.h"
@@ -124,6 +125,7 @@ hone_status hone_platform_prepare(
     hone_error *err)
 {
     const hone_kernel *kernel = plan->kernel;
+    hone_assert(kernel != NULL && plan->config != NULL);
     const hone_platform_ops *ops = hone_platform_ops_of(kernel->platform);
     *out_state = NULL;
     *out_scratch_bytes = 0;

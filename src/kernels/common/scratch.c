@@ -1,4 +1,9 @@
+// Memory that a kernel's worker needs while it runs: one block a thread, kept for its next run and freed with the thread, so that a
+// run asks the allocator only where it needs more than any before it. Blocks grow by steps of 64 KiB, and a larger one replaces
+// the old: what was in it is lost, and a thread never holds two.
 #include "kernels/common/scratch.h"
+
+#include "base/assert.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -57,6 +62,7 @@ void *hone_scratch_get(size_t size)
 
 void *hone_scratch_piece(const hone_execution *execution, int64_t index, int64_t workers, size_t size)
 {
+    hone_assert(workers > 0 && index >= 0 && index < workers);
     size_t piece = round_up(size, ALIGNMENT);
     if (execution != NULL && execution->scratch != NULL && execution->scratch_bytes / (size_t)workers >= piece)
         return (char *)execution->scratch + (size_t)index * piece;

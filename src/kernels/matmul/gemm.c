@@ -1,5 +1,6 @@
 #include "kernels/matmul/gemm.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "kernels/common/half.h"
 #include "kernels/common/scratch.h"
@@ -56,6 +57,7 @@ static int64_t round_up(int64_t a, int64_t step)
 // Where piece `index` of `count` nearly equal ones begins: no piece is left a small rest.
 static int64_t piece_begin(int64_t total, int64_t index, int64_t count)
 {
+    hone_assert(count > 0 && index >= 0 && index <= count);
     return total / count * index + smaller(index, total % count);
 }
 
@@ -139,6 +141,7 @@ static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles
 
 static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t column, int64_t word, int64_t words)
 {
+    hone_assert(part->b != NULL && column % part->job->blocking->nr == 0); // panels stand side by side
     const hone_matmul *product = part->job->product;
     const hone_gemm_set *set = part->job->set;
     int64_t nr = part->job->blocking->nr, stride = product->b_stride;
@@ -354,7 +357,9 @@ static void work(void *ctx, int64_t index)
 }
 
 // What the largest part of a grid takes, in multiply-adds for a step of k: an element that is packed takes as long as
-// some sixteen, one that is read in place a quarter of that.
+// some sixteen, one that is read in place a quarter of that. A part of height x width multiplies height * width and reads
+// height + width, which several parts read again: a square grid shares most, a grid along m packs b once for each thread. Every
+// grid of threads is tried, which are its divisors: at most threads steps a run.
 static int64_t grid_cost(const gemm_job *job, int64_t rows, int64_t columns)
 {
     const hone_gemm_blocking *blocking = job->blocking;
@@ -437,6 +442,8 @@ hone_status hone_gemm_run(
         .grid_rows = 1,
         .grid_columns = 1,
     };
+    hone_assert(set->tile_in_place != NULL || blocking->pack_a);
+    hone_assert(blocking->mr > 0 && blocking->nr > 0 && blocking->mc > 0 && blocking->nc > 0 && blocking->kc > 0);
     choose_grid(&job);
     int64_t workers = job.grid_rows * job.grid_columns;
     if (workers == 1)

@@ -133,6 +133,7 @@ hone_status hone_launch_read(
 {
     const hone_code *code = hone_code_of_plan(plan);
     hone_launch_reader r;
+    hone_assert(rules != NULL && code != NULL);
     memset(out, 0, sizeof *out);
     hone_status status = hone_launch_open(&r, allocator, plan, err);
     if (status == HONE_OK) status = hone_launch_extent(&r, "grid", code->grid, rules->grid, out->grid, err);
@@ -213,6 +214,7 @@ uint64_t hone_launch_digest(uint64_t code, const hone_launch *launch, const hone
 {
     _Static_assert(sizeof(hone_launch) == 11 * sizeof(uint32_t), "no padding");
     _Static_assert(sizeof(hone_argument) == 4 * sizeof(uint32_t) + sizeof(uint64_t), "no padding");
+    hone_assert(count <= HONE_MAX_ARGUMENTS);
     const uint64_t launched = hone_hash64_add(code, launch, sizeof *launch);
     return hone_hash64_add(launched, arguments, count * sizeof *arguments);
 }
@@ -223,6 +225,7 @@ hone_status hone_launch_source(const hone_plan *plan, hone_buffer *out, hone_err
 {
     const hone_code *code = hone_code_of_plan(plan);
     const hone_pack_kernel *pack = plan->kernel->code->pack;
+    hone_assert(code != NULL); // hone_platform_prepare has refused configs without code
     if (pack != NULL) return hone_pack_read_file(hone_pack_variant_of(pack, plan->config)->file, out, err);
     hone_assert(code->source != NULL);
     hone_buffer_text(out, code->source);
