@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -200,15 +201,17 @@ static inline void scenario_check_mended(const scenario *s, const char *url, con
     assert_false(scenario_has_file(folder, ".mended") || scenario_has_file(folder, ".salvage"));
 }
 
-// Removes the files of a folder, so that each run begins alike.
+// Removes what is in a folder, so that each run begins alike.
 static inline void scenario_clear(const char *folder)
 {
     DIR *list = opendir(folder);
     assert_non_null(list);
     for (const struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list)) {
         char path[TEMPORARY_PATH_SIZE * 2];
+        struct stat stat;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        assert_in_range(snprintf(path, sizeof path, "%s/%s", folder, entry->d_name), 1, sizeof path - 1);
+        if (lstat(path, &stat) == 0 && S_ISDIR(stat.st_mode)) scenario_clear(path);
         assert_int_equal(remove(path), 0);
     }
     closedir(list);

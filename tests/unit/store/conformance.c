@@ -1,4 +1,5 @@
-// What every kind of store does alike. The arguments are a kind, "memory:" or "sqlite:", and a file or folder for it.
+// What every kind of store does alike. The arguments are a kind, "memory:" or "sqlite:", and a file or folder for it;
+// without one the records are a handle's alone, and no second handle is tried.
 #include "hone/store.h"
 
 #include "failing_allocator.h"
@@ -15,8 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+enum { HANGS = 1200 }; // s: a store that waits for itself
 
 static const char *scheme, *name; // of the file or folder; "": none
 
@@ -1260,6 +1264,103 @@ static void a_batch_replaces_measurements_that_rest_on_less(void **state)
     assert_measurements(f, "avx512:50:0");
 }
 
+// Two handles -----------------------------------------------------------------------------------------------------------
+// For kinds whose records outlive a handle.
+
+static hone_store *open_again(const fixture *f)
+{
+    hone_store *other = NULL;
+    hone_error err;
+    if (hone_store_open(hone_allocator_system(), f->url, &other, &err) != HONE_OK) fail_msg("%s", err.message);
+    return other;
+}
+
+static hone_status get_from(hone_store *store, const hone_store_key *key, seen *s)
+{
+    return hone_store_get(store, key, HONE_WARM, note_config, s, NULL);
+}
+
+static void two_handles_see_each_others_changes(void **state)
+{
+    fixture *f = *state;
+    hone_store *other = open_again(f);
+    hone_store_decision decision = sample_decision();
+    seen s = {0};
+    assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
+    assert_int_equal(get_from(other, &decision.key, &s), HONE_OK);
+    decision.config = "{\"rows_per_task\":16}";
+    assert_int_equal(hone_store_put(other, &decision, &f->err), HONE_OK);
+    assert_int_equal(get_from(f->store, &decision.key, &s), HONE_OK);
+    assert_string_equal(s.texts, "{\"rows_per_task\":4} {\"rows_per_task\":16}");
+    assert_int_equal(hone_store_remove(f->store, &decision.key, &f->err), HONE_OK);
+    assert_int_equal(get_from(other, &decision.key, &s), HONE_NOT_FOUND);
+    hone_store_close(&other);
+}
+
+static void put_one_of_each(fixture *f)
+{
+    hone_store_decision decision = sample_decision(), removed = sample_decision();
+    removed.key.key = "0000000000000000";
+    hone_store_measurement measurement = sample_measurement();
+    hone_store_invocation invocation = sample_invocation();
+    assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
+    assert_int_equal(hone_store_put(f->store, &removed, &f->err), HONE_OK);
+    assert_int_equal(hone_store_put_measurement(f->store, &decision.key, &measurement, &f->err), HONE_OK);
+    assert_int_equal(hone_store_add_invocations(f->store, &invocation, 1, &f->err), HONE_OK);
+    assert_int_equal(hone_store_remove(f->store, &removed.key, &f->err), HONE_OK);
+}
+
+static void what_was_put_and_what_was_removed_stays_so_when_it_is_opened_again(void **state)
+{
+    fixture *f = *state;
+    put_one_of_each(f);
+    hone_store_close(&f->store);
+    assert_int_equal(hone_store_open(failing_allocator_of(&f->memory, -1), f->url, &f->store, &f->err), HONE_OK);
+    hone_store_decision decision = sample_decision();
+    seen s = {0};
+    assert_int_equal(get(f, &decision.key, &s), HONE_OK);
+    assert_string_equal(s.texts, "{\"rows_per_task\":4}");
+    assert_stat(f, 1, 1, 0);
+    assert_measurements(f, "avx512:100:0");
+    seen calls = {0};
+    assert_int_equal(hone_store_invocations(f->store, NULL, note_invocation, &calls, &f->err), HONE_OK);
+    assert_int_equal(calls.count, 1);
+}
+
+static void two_handles_that_write_at_once_lose_nothing(void **state)
+{
+    fixture *f = *state;
+    pthread_t threads[2];
+    worker workers[2] = {{.store = f->store}, {.store = open_again(f), .number = 1}};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, put_and_get, &workers[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(workers[i].failures, 0);
+    }
+    hone_store_close(&workers[1].store);
+    assert_stat(f, 2 * ROUNDS, 0, 0);
+}
+
+static void a_lease_has_one_holder(void **state)
+{
+    enum { NAME = 4711, OTHER_NAME };
+    static const volatile int gives_up = 1;
+    const hone_wait wait = {.cancel = &gives_up, .seconds = 600};
+    fixture *f = *state;
+    hone_store *other = open_again(f);
+    hone_lease first, second, unlike;
+    assert_int_equal(hone_store_lease(f->store, NAME, &wait, &first, &f->err), HONE_OK);
+    assert_non_null(first.leave);
+    assert_int_equal(hone_store_lease(other, NAME, &wait, &second, &f->err), HONE_CANCELLED);
+    assert_int_equal(hone_store_lease(other, OTHER_NAME, &wait, &unlike, &f->err), HONE_OK);
+    hone_lease_leave(&first);
+    assert_int_equal(hone_store_lease(other, NAME, &wait, &second, &f->err), HONE_OK);
+    hone_lease_leave(&second);
+    hone_lease_leave(&unlike);
+    hone_store_close(&other);
+}
+
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int count, char **arguments)
@@ -1313,11 +1414,19 @@ int main(int count, char **arguments)
         STORE_TEST(a_batch_of_all_kinds_is_put_whole_or_not_at_all),
         STORE_TEST(a_batch_replaces_measurements_that_rest_on_less),
     };
+    const struct CMUnitTest shared[] = {
+        STORE_TEST(two_handles_see_each_others_changes),
+        STORE_TEST(what_was_put_and_what_was_removed_stays_so_when_it_is_opened_again),
+        STORE_TEST(two_handles_that_write_at_once_lose_nothing),
+        STORE_TEST(a_lease_has_one_holder),
+    };
     if (count < 2 || count > 3) {
         fprintf(stderr, "usage: %s SCHEME: [NAME]\n", arguments[0]);
         return 2;
     }
     scheme = arguments[1];
     name = count == 3 ? arguments[2] : "";
-    return cmocka_run_group_tests_name(scheme, tests, NULL, NULL);
+    alarm(HANGS);
+    int failed = cmocka_run_group_tests_name(scheme, tests, NULL, NULL);
+    return name[0] == '\0' ? failed : failed + cmocka_run_group_tests_name("shared", shared, NULL, NULL);
 }
