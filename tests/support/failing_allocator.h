@@ -1,10 +1,11 @@
-// An allocator for tests: counts what is live and fails when its allowance is used up.
+// An allocator for tests: counts what is live and fails when its allowance is used up, for good or once.
 #ifndef HONE_TESTS_FAILING_ALLOCATOR_H
 #define HONE_TESTS_FAILING_ALLOCATOR_H
 
 #include "hone/allocator.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -12,6 +13,7 @@ typedef struct failing_allocator {
     atomic_llong live; // bytes
     atomic_llong left; // allocations until all fail; negative: they never do
     atomic_llong sum;  // of all bytes that were asked for
+    bool once;         // the first that fails is the only one: what went on without looking shows itself
 } failing_allocator;
 
 static inline void *failing_reallocate(void *ctx, void *ptr, size_t old_size, size_t new_size)
@@ -23,6 +25,7 @@ static inline void *failing_reallocate(void *ctx, void *ptr, size_t old_size, si
         return NULL;
     }
     long long left = atomic_load(&self->left);
+    if (left == 0 && self->once) atomic_store(&self->left, -1);
     if (left == 0) return NULL;
     if (left > 0) atomic_fetch_sub(&self->left, 1);
     void *block = realloc(ptr, new_size);
@@ -36,6 +39,7 @@ static inline hone_allocator failing_allocator_of(failing_allocator *self, long 
     atomic_store(&self->live, 0);
     atomic_store(&self->left, left);
     atomic_store(&self->sum, 0);
+    self->once = false;
     hone_allocator allocator = {self, failing_reallocate};
     return allocator;
 }

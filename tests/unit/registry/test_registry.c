@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "guarded.h"
 #include "platforms/platform.h"
 
 static const char fa[] = "fa(x: f32[n]) -> y: f32[n]";
@@ -65,6 +66,29 @@ static void names_that_no_algorithm_can_have_are_not_found(void **state)
     assert_null(hone_registry_find(f->registry, "", NULL));
     assert_null(hone_registry_find(f->registry, "@v1", NULL));
     assert_null(hone_registry_find(f->registry, NULL, NULL));
+}
+
+// The longest version there may be, and one behind which nothing may be read.
+static void names_and_versions_are_read_to_their_end_and_no_further(void **state)
+{
+    fixture *f = *state;
+    static const char *const names[] = {"fa", "fa@v9", "fa@v123456789012345", "fa@v1234567890123456"};
+    static const char *const versions[] = {"123456789012345", "9", "", NULL};
+    guarded room = guarded_open(64);
+    assert_int_equal(add_algorithm(f, "fa@v9(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    assert_int_equal(add_algorithm(f, "fa@v123456789012345(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    for (size_t i = 0; i < 4; i++) {
+        const char *name = guarded_at_end(&room, names[i], strlen(names[i]) + 1);
+        const hone_algorithm_entry *entry = hone_registry_find(f->registry, name, NULL);
+        if (i == 3) assert_null(entry);
+        if (i < 3) assert_string_equal(entry->version, i == 1 ? "9" : "123456789012345");
+        const char *version = versions[i];
+        if (version != NULL) version = guarded_at_end(&room, version, strlen(version) + 1);
+        entry = hone_registry_find(f->registry, "fa", version);
+        assert_string_equal(entry->version, i == 1 ? "9" : "123456789012345");
+    }
+    assert_null(hone_registry_find(f->registry, "fa", "1234567890123456"));
+    guarded_close(&room);
 }
 
 static void an_unknown_name_is_answered_with_those_there_are(void **state)
@@ -395,6 +419,59 @@ static void a_list_that_was_handed_out_stays_as_it_was_while_its_reader_is_insid
     hone_registry_leave(&reader);
 }
 
+// Each replacement is a batch of its own, all of them of one size.
+static void replace_kernel(fixture *f, int times)
+{
+    const hone_kernel again = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0);
+    for (int i = 0; i < times; i++)
+        assert_int_equal(hone_registry_add_kernels(f->registry, &again, 1, true, false, &f->err), HONE_OK);
+}
+
+static void what_was_replaced_goes_when_its_last_reader_has_left(void **state)
+{
+    fixture *f = *state;
+    must_add(f, "a", HONE_NATIVE, HONE_CPU, 0);
+    replace_kernel(f, 3);
+    long long one = f->memory.live;
+    replace_kernel(f, 1);
+    assert_int_equal(f->memory.live, one); // nobody is inside: the old one has gone at once
+    hone_registry_reader first = {0}, second = {0};
+    hone_registry_enter(f->registry, &first);
+    replace_kernel(f, 1);
+    long long batch = f->memory.live - one;
+    assert_true(batch > 0);
+    hone_registry_enter(f->registry, &second);
+    replace_kernel(f, 5);
+    assert_int_equal(f->memory.live, one + 6 * batch);
+    hone_registry_leave(&first);
+    assert_int_equal(f->memory.live, one + 5 * batch); // the second came after the first replacement
+    hone_registry_leave(&second);
+    assert_int_equal(f->memory.live, one);
+}
+
+static void what_somebody_retains_outlives_its_replacement(void **state)
+{
+    fixture *f = *state;
+    must_add(f, "a", HONE_NATIVE, HONE_CPU, 0);
+    replace_kernel(f, 3);
+    long long one = f->memory.live;
+    const hone_kernel_ref *kept = hone_kernel_retain(only_kernel(f, "fa"));
+    replace_kernel(f, 4);
+    assert_false(hone_kernel_is_registered(kept));
+    assert_string_equal(kept->kernel.name, "a");
+    long long two = f->memory.live;
+    assert_true(two > one);
+    assert_ptr_equal(hone_kernel_retain(kept), kept);
+    hone_kernel_release(kept);
+    assert_int_equal(f->memory.live, two);
+    hone_kernel_release(kept);
+    assert_int_equal(f->memory.live, one);
+    kept = hone_kernel_retain(only_kernel(f, "fa"));
+    assert_true(hone_kernel_is_registered(kept));
+    hone_kernel_release(kept);
+    assert_int_equal(f->memory.live, one);
+}
+
 static void a_kernel_is_found_by_name_and_platform(void **state)
 {
     fixture *f = *state;
@@ -458,13 +535,13 @@ static hone_status whole_story(hone_registry *registry, hone_error *err)
     return status;
 }
 
-static void every_allocation_may_fail(void **state)
+static void tell_whole_story_in_short_memory(bool once)
 {
-    (void)state;
     hone_status status = HONE_OUT_OF_MEMORY;
     for (long long left = 0; status != HONE_OK; left++) {
         failing_allocator memory;
         hone_allocator allocator = failing_allocator_of(&memory, left);
+        memory.once = once;
         hone_registry *registry = NULL;
         hone_error err = {0};
         status = hone_registry_create(&allocator, hone_platform_facts_of, NULL, &registry, &err);
@@ -474,6 +551,69 @@ static void every_allocation_may_fail(void **state)
         assert_int_equal(memory.live, 0);
         assert_true(left < 1000);
     }
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    tell_whole_story_in_short_memory(false);
+}
+
+static void any_one_allocation_may_fail(void **state)
+{
+    (void)state;
+    tell_whole_story_in_short_memory(true);
+}
+
+// Texts so long that each takes memory of its own: a kernel has all of them, or there is none.
+static void the_one_text_that_memory_was_short_for_is_missed(void **state)
+{
+    (void)state;
+    enum { LONG = 100000, TEXTS = 10 };
+    char *texts[TEXTS];
+    for (size_t i = 0; i < TEXTS; i++) {
+        texts[i] = malloc(LONG);
+        assert_non_null(texts[i]);
+        memset(texts[i], (char)('a' + i), LONG);
+        texts[i][LONG - 1] = '\0';
+    }
+    const hone_code code = {
+        HONE_CODE,          .source = texts[0],    .entry = texts[1],   .arguments = texts[2], .grid = texts[3],
+        .block = texts[4],  .constants = texts[5], .options = texts[6], .condition = texts[7], .target = texts[8],
+        .scratch = texts[9]};
+    hone_status status = HONE_OUT_OF_MEMORY;
+    for (long long left = 0; status != HONE_OK; left++) {
+        failing_allocator memory;
+        hone_allocator allocator = failing_allocator_of(&memory, -1);
+        fixture f = {.registry = NULL};
+        assert_int_equal(hone_registry_create(&allocator, hone_platform_facts_of, NULL, &f.registry, &f.err), HONE_OK);
+        assert_int_equal(add_algorithm(&f, fa), HONE_OK);
+        hone_kernel kernel = a_kernel("fa", "long", HONE_OPENCL, HONE_GPU, 0);
+        kernel.run = NULL;
+        kernel.code = &code;
+        kernel.revision = "mine"; // else all texts are read once more, for a digest
+        memory.once = true;
+        memory.left = left;
+        status = add_kernel(&f, kernel);
+        char names[256];
+        if (status != HONE_OK) {
+            assert_int_equal(status, HONE_OUT_OF_MEMORY);
+            assert_string_equal(kernel_names(&f, "fa", names), "");
+        } else {
+            const hone_code *kept = hone_kernel_of(only_kernel(&f, "fa"))->code;
+            const char *const of_it[TEXTS] = {kept->source, kept->entry,     kept->arguments, kept->grid,
+                                              kept->block,  kept->constants, kept->options,   kept->condition,
+                                              kept->target, kept->scratch};
+            for (size_t i = 0; i < TEXTS; i++)
+                assert_true(of_it[i] != NULL && strcmp(of_it[i], texts[i]) == 0);
+            assert_true(left >= TEXTS);
+        }
+        hone_registry_destroy(&f.registry);
+        assert_int_equal(memory.live, 0);
+        assert_true(left < 200);
+    }
+    for (size_t i = 0; i < TEXTS; i++)
+        free(texts[i]);
 }
 
 // So many, and code so long, that each list and each text takes memory of its own.
@@ -529,6 +669,7 @@ int main(void)
         registry_test(algorithms_are_listed_by_code_point_then_version),
         registry_test(without_a_version_the_newest_is_found),
         registry_test(names_that_no_algorithm_can_have_are_not_found),
+        registry_test(names_and_versions_are_read_to_their_end_and_no_further),
         registry_test(an_unknown_name_is_answered_with_those_there_are),
         registry_test(the_same_algorithm_twice_is_fine_and_another_one_of_its_name_is_not),
         registry_test(a_wrong_algorithm_is_refused_with_words),
@@ -544,10 +685,14 @@ int main(void)
         registry_test(a_struct_size_that_was_never_set_is_refused),
         registry_test(strings_are_copied),
         registry_test(a_list_that_was_handed_out_stays_as_it_was_while_its_reader_is_inside),
+        registry_test(what_was_replaced_goes_when_its_last_reader_has_left),
+        registry_test(what_somebody_retains_outlives_its_replacement),
         registry_test(a_kernel_is_found_by_name_and_platform),
         registry_test(a_kernels_own_signature_says_what_it_does_not_take),
         registry_test(a_signature_that_cannot_serve_the_algorithm_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(any_one_allocation_may_fail),
+        cmocka_unit_test(the_one_text_that_memory_was_short_for_is_missed),
         cmocka_unit_test(memory_may_end_at_the_list_and_at_each_text),
     };
     return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
