@@ -27,25 +27,26 @@ enum {
 };
 
 // Where the properties of operations have the one attribute that is read of them. Attributes stand in the order of
-// their names; 'R' is one that is always there, 'O' one that may be.
+// their names; 'R' is one that is always there, 'O' one that may be. Before version 5 there are no properties: it stands
+// among the operation's attributes.
 typedef struct property_row {
     hone_bytecode_dialect dialect;
-    const char *opcode, *layout;
+    const char *opcode, *layout, *name;
 } property_row;
 
 static const property_row property_rows[] = {
-    {DIALECT_FUNC, "func", "OROOR"},          // sym_name
-    {DIALECT_FUNC, "call", "OR"},             // callee
-    {DIALECT_STABLEHLO, "composite", "OR"},   // decomposition
-    {DIALECT_STABLEHLO, "constant", "R"},     // value
-    {DIALECT_STABLEHLO, "compare", "OR"},     // comparison_direction
-    {DIALECT_STABLEHLO, "custom_call", "OO"}, // backend_config
-    {DIALECT_VHLO, "func", "RRRR"},           // the same of their versioned twins
-    {DIALECT_VHLO, "call", "R"},
-    {DIALECT_VHLO, "composite", "RR"},
-    {DIALECT_VHLO, "constant", "R"},
-    {DIALECT_VHLO, "compare", "RR"},
-    {DIALECT_VHLO, "custom_call", "RR"},
+    {DIALECT_FUNC, "func", "OROOR", "sym_name"},
+    {DIALECT_FUNC, "call", "OR", "callee"},
+    {DIALECT_STABLEHLO, "composite", "OR", "decomposition"},
+    {DIALECT_STABLEHLO, "constant", "R", "value"},
+    {DIALECT_STABLEHLO, "compare", "OR", "comparison_direction"},
+    {DIALECT_STABLEHLO, "custom_call", "OO", "backend_config"},
+    {DIALECT_VHLO, "func", "RRRR", "sym_name"}, // the same of their versioned twins
+    {DIALECT_VHLO, "call", "R", "callee"},
+    {DIALECT_VHLO, "composite", "RR", "decomposition"},
+    {DIALECT_VHLO, "constant", "R", "value"},
+    {DIALECT_VHLO, "compare", "RR", "comparison_direction"},
+    {DIALECT_VHLO, "custom_call", "RR", "backend_config"},
 };
 
 // An operation as far as it was read.
@@ -151,8 +152,9 @@ static uint64_t own_property(const reader *r, const operation *o)
 {
     for (size_t i = 0; i < sizeof property_rows / sizeof property_rows[0]; i++) {
         const property_row *row = &property_rows[i];
-        if (row->dialect == o->dialect && hone_view_is(o->opcode, row->opcode))
-            return hone_bytecode_property(&r->code, o->properties, row->layout);
+        if (row->dialect != o->dialect || !hone_view_is(o->opcode, row->opcode)) continue;
+        if (o->properties == HONE_GRAPH_NONE) return hone_bytecode_member(&r->code, o->attributes, row->name);
+        return hone_bytecode_property(&r->code, o->properties, row->layout);
     }
     return HONE_GRAPH_NONE;
 }

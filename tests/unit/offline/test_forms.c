@@ -2,6 +2,7 @@
 // damaged, of another form or too large is refused with words.
 #include "failing_allocator.h"
 #include "fixture.h"
+#include "offline/forms/bytecode.h"
 #include "offline/forms/forms.h"
 #include "os/os.h"
 
@@ -98,6 +99,31 @@ static void bytecode_says_what_stablehlo_text_says(void **state)
     for (size_t i = 0; i < 7; i++)
         assert_int_equal(hone_program_operation(program, i)->matched, HONE_MATCH_LABEL);
     hone_program_release(&program);
+    fixture_close(&f);
+}
+
+// A custom call with its call text, a loop and a function with a label, as MLIR writes calls.mlir for readers of
+// each version.
+static void every_version_of_bytecode_says_the_same(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    for (int version = 0; version <= HONE_BYTECODE_NEWEST; version++) {
+        char name[32];
+        snprintf(name, sizeof name, "calls.v%d.bc", version);
+        hone_program *program = open_golden(&f, name);
+        assert_string_equal(hone_program_form(program), "MLIR bytecode");
+        assert_int_equal(hone_program_operations(program), 2);
+        const hone_operation *call = hone_program_operation(program, 0), *looped = hone_program_operation(program, 1);
+        assert_string_equal(call->call, "matmul(f32[8,16], f32[16,4])");
+        assert_int_equal(call->matched, HONE_MATCH_LABEL);
+        assert_string_equal(call->label, "hone#matmul.v1:0123456789abcdef");
+        assert_string_equal(looped->algorithm, "x");
+        assert_int_equal(looped->count, 7);
+        assert_null(hone_program_note(program));
+        hone_program_release(&program);
+    }
     fixture_close(&f);
 }
 
@@ -686,6 +712,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(protos_say_what_hlo_text_says),
         cmocka_unit_test(bytecode_says_what_stablehlo_text_says),
+        cmocka_unit_test(every_version_of_bytecode_says_the_same),
         cmocka_unit_test(both_readers_of_statements_say_the_same),
         cmocka_unit_test(bytecode_has_the_types_and_constants_of_its_text),
         cmocka_unit_test(a_proto_is_read_in_its_wrapping),
