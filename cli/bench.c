@@ -1,5 +1,5 @@
-// hone bench without --choice: every kernel of a call side by side, interleaved, in this process: its space's default, its
-// heuristic, its best stored config, and what hone chose.
+// hone bench without --choice: every kernel of a call side by side, interleaved, in this process: its space's default,
+// its heuristic, its best stored config, and what hone chose.
 #include "cli.h"
 
 #include "inputs.h"

@@ -1,5 +1,5 @@
-// What the command can do: its commands, and the options that they take. To add a command: a row here, its function in a
-// file of its own, and its line in docs/man/hone.1 and docs/cli.md. Help and completion read these tables.
+// What the command can do: its commands, and the options that they take. To add a command: a row here, its function in
+// a file of its own, and its line in docs/man/hone.1 and docs/cli.md. Help and completion read these tables.
 #include "base/assert.h"
 #include "cli.h"
 

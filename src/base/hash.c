@@ -51,8 +51,8 @@ bool hone_is_key(const char *text)
     return text != NULL && strlen(text) == HONE_KEY_SIZE - 1 && strspn(text, digits) == HONE_KEY_SIZE - 1;
 }
 
-// xxHash takes the vectors of what it is compiled for, SSE2 here: wide ones hash twice as much in a second, and give the
-// same number. Small inputs are not worth the question.
+// xxHash takes the vectors of what it is compiled for, SSE2 here: wide ones hash twice as much in a second, and give
+// the same number. Small inputs are not worth the question.
 uint64_t hone_hash64(const void *bytes, size_t size)
 {
     enum { WIDE_SIZE = 4096 };

@@ -1,9 +1,9 @@
 // A call's bucket: "~pow2" dims rounded up, so that a growing length finds one answer for many values.
 //
-// The rounded dims are put into the shapes of all arguments, expressions of dims are evaluated anew, and the call is bound
-// once more as if somebody had made it: so a bucket is a call like any other, with a text, a spec and a key, and the
-// conditions of the signature hold for it or it is none. A length in (2^(n-1), 2^n] costs at most one contest, and a
-// choice is made for a length at most twice the one that it serves.
+// The rounded dims are put into the shapes of all arguments, expressions of dims are evaluated anew, and the call is
+// bound once more as if somebody had made it: so a bucket is a call like any other, with a text, a spec and a key, and
+// the conditions of the signature hold for it or it is none. A length in (2^(n-1), 2^n] costs at most one contest, and
+// a choice is made for a length at most twice the one that it serves.
 #include "base/assert.h"
 #include "base/error.h"
 #include "call/bound.h"

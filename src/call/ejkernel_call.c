@@ -1,5 +1,6 @@
 // ejkernel's text of a call of hone's. ejkernel's public operations pass every parameter by keyword, so that an
-// operation is the list of its parameters, a row of foreign.c; what hone's signature lacks stands at ejkernel's default.
+// operation is the list of its parameters, a row of foreign.c; what hone's signature lacks stands at ejkernel's
+// default.
 #include "call/ejkernel.h"
 
 #include "base/error.h"

@@ -27,8 +27,8 @@ static int bias_of(const float_format *format)
 //     double   s eeeeeeeeeee mm...m (52)
 //     narrow   s e..e m..m
 //
-// The mantissa with its leading one is shifted right until its unit is the narrow format's last place, one place more for
-// each step below that format's normal numbers.
+// The mantissa with its leading one is shifted right until its unit is the narrow format's last place, one place more
+// for each step below that format's normal numbers.
 static uint32_t encode(const float_format *format, double value)
 {
     uint64_t bits;

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-// A dtype's class, of which ejkernel's text does not say which it is: jnp.float32 and the like, np.float32 and the like.
+// A dtype's class, of which ejkernel's text does not say which it is: jnp.float32 and the like, np.float32 and the
+// like.
 #define JAX_CLASS   "{\"__callable_obj__\":\"jax._src.numpy.scalar_types._ScalarMeta\"}"
 #define NUMPY_CLASS "{\"__callable_obj__\":\"builtins.type\"}"
 

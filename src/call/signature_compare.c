@@ -1,8 +1,8 @@
 // Do two signatures offer the same interface? Names of dims and type variables are the author's own business, so
 // both are numbered by their first use before types are compared: two types are then alike when their texts are. So one
 // pass over both signatures does what unification would (equality up to renaming of bound names: H. Barendregt, "The
-// Lambda Calculus", 1984, 2.1), and a report can show what was written. Numbers go on from parameter to parameter: a dim
-// that two parameters share is shared on the other side, too.
+// Lambda Calculus", 1984, 2.1), and a report can show what was written. Numbers go on from parameter to parameter: a
+// dim that two parameters share is shared on the other side, too.
 #include "call/signature.h"
 
 #include "base/assert.h"

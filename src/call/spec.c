@@ -5,8 +5,8 @@
 //     VALUE of an array: {"align":8,"dtype":"float32","layout":[1,4096],"shape":[64,4096]}
 //     align and layout only where they are out of the ordinary
 //
-// The members and their order are ejkernel's, so that what both can say has one text; the key is the first 64 bits of its
-// SHA-256 in hex, as ejkernel's is.
+// The members and their order are ejkernel's, so that what both can say has one text; the key is the first 64 bits of
+// its SHA-256 in hex, as ejkernel's is.
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/json.h"

@@ -1,4 +1,5 @@
-// tokamax describes a call by JSON; its arrays stand in it as in call text. The rows of its operations are in foreign.c.
+// tokamax describes a call by JSON; its arrays stand in it as in call text. The rows of its operations are in
+// foreign.c.
 #include "call/tokamax.h"
 
 #include "base/number.h"

@@ -120,7 +120,8 @@ static bool device_lock_path(const hone_permit *permit, const char *folder, char
     return size > 0 && size < PATH_SIZE;
 }
 
-// A folder that several users write is one in which they wait for each other; in any other the lock is this user's alone.
+// A folder that several users write is one in which they wait for each other; in any other the lock is this user's
+// alone.
 static unsigned device_lock_mode(const char *folder)
 {
     enum { OTHERS_WRITE = 0022, OWN = 0600, AS_UMASK = 0 };

@@ -1,5 +1,5 @@
-// A permit: the right to tune a call, and the right to measure on a device. Of all threads and processes of this machine
-// one has it at a time; the others wait.
+// A permit: the right to tune a call, and the right to measure on a device. Of all threads and processes of this
+// machine one has it at a time; the others wait.
 #ifndef HONE_CONFIG_PERMIT_H
 #define HONE_CONFIG_PERMIT_H
 

@@ -1,12 +1,12 @@
 // How often a program runs each of its bodies: trips of loops whose counter and bound are constants, and calls.
 //
 // A loop counts when its condition compares a state of the loop with a bound, and a trip adds a constant to that state:
-// `for i = init; i < bound; i += step`, as jax.lax.scan and fori_loop lower. The trips are then ceil((bound - init) / step),
-// plus what a closed comparison adds. What is not of this shape has an unknown count, never a guess.
+// `for i = init; i < bound; i += step`, as jax.lax.scan and fori_loop lower. The trips are then ceil((bound - init) /
+// step), plus what a closed comparison adds. What is not of this shape has an unknown count, never a guess.
 //
-// Bodies are walked callers first, in a topological order (A. Kahn, "Topological sorting of large networks", 1962): a body
-// runs as often as the sum of its callers' edges. -1 is unknown, and what hangs on it is unknown, too; so is what an
-// overflow would make. Linear in operations and edges.
+// Bodies are walked callers first, in a topological order (A. Kahn, "Topological sorting of large networks", 1962): a
+// body runs as often as the sum of its callers' edges. -1 is unknown, and what hangs on it is unknown, too; so is what
+// an overflow would make. Linear in operations and edges.
 #include "base/assert.h"
 #include "base/number.h"
 #include "offline/graph.h"

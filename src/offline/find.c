@@ -2,8 +2,8 @@
 // behind operations, at callers and into callees, which go so far and no further.
 //
 // A group is what stands under one label in one body. A whole label has the key of its call: a group is one call, made
-// as often as its body runs. A label that was cut has no key, and several calls may stand under it: there the operations
-// that values connect are one call, which union-find tells (R. Tarjan, 1975). Equal finds are added up.
+// as often as its body runs. A label that was cut has no key, and several calls may stand under it: there the
+// operations that values connect are one call, which union-find tells (R. Tarjan, 1975). Equal finds are added up.
 #include "offline/finder.h"
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 // Finding labels in megabytes of text: by the rare byte that each has, then by reading around it.
 //
 // A keyed label has '#', the others ':' inside a mark ("_ops:{", "tokamax:"). memchr finds the next of each, both are
-// remembered, and the nearer is read: backwards for the word before it, forwards for name, version and key. A text is thus
-// passed over once for each of the two bytes at the speed of memory, and what was refused is not read again but from the
-// byte behind its mark. A payload is walked as JSON in whatever escapes the program's string has, without a copy.
+// remembered, and the nearer is read: backwards for the word before it, forwards for name, version and key. A text is
+// thus passed over once for each of the two bytes at the speed of memory, and what was refused is not read again but
+// from the byte behind its mark. A payload is walked as JSON in whatever escapes the program's string has, without a
+// copy.
 #include "offline/label.h"
 
 #include "hone/offline.h"

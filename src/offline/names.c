@@ -67,8 +67,9 @@ static inline uint64_t tail_of(hone_view name)
 }
 
 // The number that the uppermost bytes are the decimal digits of, eight bytes at once: what stands before them
-// counts as zeros, and neighbours are added up to pairs, to fours and to the whole. The additions are those of simdjson's
-// parse_eight_digits_unrolled; a byte is no digit when adding 0x76 to its difference from '0' reaches its highest bit.
+// counts as zeros, and neighbours are added up to pairs, to fours and to the whole. The additions are those of
+// simdjson's parse_eight_digits_unrolled; a byte is no digit when adding 0x76 to its difference from '0' reaches its
+// highest bit.
 static inline uint32_t number_of(uint64_t tail)
 {
     uint64_t digits = tail ^ UINT64_C(0x3030303030303030);
@@ -111,8 +112,8 @@ static inline bool same_name(const hone_names_entry *a, const hone_names_entry *
     return a->size > WHOLE_SIZE ? memcmp(a->rest.bytes, b->rest.bytes, a->size) == 0 : a->rest.tail == b->rest.tail;
 }
 
-// A multiplication to 128 bits, with the secrets of wyhash (Wang Yi). The upper half of a product mixes what its lower half only moves up; the sum keeps names apart whose one half makes
-// it zero.
+// A multiplication to 128 bits, with the secrets of wyhash (Wang Yi). The upper half of a product mixes what its lower
+// half only moves up; the sum keeps names apart whose one half makes it zero.
 static uint32_t hash_of(const hone_names_entry *k)
 {
     uint64_t low = k->head ^ k->scope * UINT64_C(0x9e3779b97f4a7c15), high = k->size > WHOLE_SIZE ? 0 : k->rest.tail;

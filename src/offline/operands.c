@@ -1,9 +1,9 @@
 // Which arrays of a program are the arguments of a call: a search without a solver, for there are few of both.
 //
 // Operands of a call of a function are exact: the arguments in order, and those behind the required ones some subset of
-// the optional ones. Else the arrays that the operations under a label read are a set, and every assignment of them to the
-// required parameters is tried, count^parameters of them; those that use most arrays first, because a call uses what it
-// reads. The visitor judges. VISITS_MAX bounds it: eight arrays for four parameters are 4096 ways.
+// the optional ones. Else the arrays that the operations under a label read are a set, and every assignment of them to
+// the required parameters is tried, count^parameters of them; those that use most arrays first, because a call uses
+// what it reads. The visitor judges. VISITS_MAX bounds it: eight arrays for four parameters are 4096 ways.
 #include "offline/operands.h"
 
 #include "base/assert.h"

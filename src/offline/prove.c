@@ -1,11 +1,11 @@
 // A label's key is a hash of the call's text: arguments that hash to it are the call's, and no others need be believed.
 //
 // The search is over few choices: which array is which parameter, and for the scalars their defaults, the constants
-// that stand in the program, and what people usually say. What few people say more than a handful of at once: so settings
-// are tried by how many scalars are otherwise than their default, none, then one, two, three, over all ways to give the
-// arrays (iterative deepening: R. Korf, 1985). With some 20 scalars of 4 choices those are 1 + 80 + 3,000 + 73,000 texts a
-// way, of which the budget pays the first 8,000 or so: a proof of up to two deviations is found, one of three often. A
-// chance match is one in 2^64 a text.
+// that stand in the program, and what people usually say. What few people say more than a handful of at once: so
+// settings are tried by how many scalars are otherwise than their default, none, then one, two, three, over all ways to
+// give the arrays (iterative deepening: R. Korf, 1985). With some 20 scalars of 4 choices those are 1 + 80 + 3,000 +
+// 73,000 texts a way, of which the budget pays the first 8,000 or so: a proof of up to two deviations is found, one of
+// three often. A chance match is one in 2^64 a text.
 #include "offline/prove.h"
 
 #include "base/assert.h"

@@ -2,9 +2,9 @@
 //
 // A walk from the operations of the call to their operands: what XLA put between (layout changes, operations without a
 // place) is walked through, what else is outside is an array that the call reads. `stamp` marks what was seen in this
-// walk by its number, so that nothing is cleared between two. Meanwhile union-find with path halving (R. Tarjan and J. van
-// Leeuwen, 1984) joins what values connect; the root of a part is its first operation, so that parts come in the order of
-// the program. Linear but for what is walked through, which BEHIND_MAX bounds.
+// walk by its number, so that nothing is cleared between two. Meanwhile union-find with path halving (R. Tarjan and J.
+// van Leeuwen, 1984) joins what values connect; the root of a part is its first operation, so that parts come in the
+// order of the program. Linear but for what is walked through, which BEHIND_MAX bounds.
 #include "base/assert.h"
 #include "base/number.h"
 #include "offline/finder.h"

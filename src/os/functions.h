@@ -10,7 +10,8 @@ typedef struct hone_library_function {
     bool optional;    // older libraries lack it: the pointer is NULL then
 } hone_library_function;
 
-// Fills the pointers of a struct. Returns the name of the first function that is neither there nor optional; NULL: there is none.
+// Fills the pointers of a struct. Returns the name of the first function that is neither there nor optional; NULL:
+// there is none.
 const char *hone_library_functions(
     hone_library *library, const hone_library_function *functions, size_t count, void *out);
 

@@ -1,8 +1,8 @@
 // The texts of a kernel of a pack beside the signature of its algorithm: what of them can fit no call.
 //
-// There is no call yet. Each text is read with the names that calls of the signature have, and every value counts as 1. So what is
-// refused is wrong for all calls (a name that is none, text where a number belongs, a result that is never written), and what
-// depends on values waits for a plan: nothing that some call could run is refused.
+// There is no call yet. Each text is read with the names that calls of the signature have, and every value counts as 1.
+// So what is refused is wrong for all calls (a name that is none, text where a number belongs, a result that is never
+// written), and what depends on values waits for a plan: nothing that some call could run is refused.
 #include "platforms/shared/launch_reader.h"
 
 #include "base/error.h"
@@ -28,7 +28,8 @@ static hone_status check_condition(hone_launch_reader *r, const char *text, hone
     return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "the end", err) : status;
 }
 
-// The platform's own rules, else its home's. Where there are none a launch is not said, or bounded by what it is written in.
+// The platform's own rules, else its home's. Where there are none a launch is not said, or bounded by what it is
+// written in.
 static const hone_launch_rules *rules_of(hone_platform platform)
 {
     enum { MOST = INT32_MAX };

@@ -42,8 +42,8 @@ struct hone_argument; // platforms/shared/launch.h
 typedef struct hone_platform_ops {
     uint32_t struct_size;
     hone_platform_facts facts;
-    // Why it is not opened on its own: it has no loader, or it is opened only when it is named (facts.is_by_name_only). NULL: it
-    // is.
+    // Why it is not opened on its own: it has no loader, or it is opened only when it is named (facts.is_by_name_only).
+    // NULL: it is.
     const char *reason;
     // Loads what is needed and finds devices. HONE_UNAVAILABLE with what is missing and the package that brings it.
     // NULL: the platform's kernels run on the devices of its home (facts.home), whose instance it is given.
@@ -125,8 +125,8 @@ typedef struct hone_platform_ops {
     // run changes. Plans of one kernel for one call with equal ones run alike, and are measured once. 0, NULL: not
     // known.
     uint64_t (*digest)(const hone_plan *plan);
-    // Loads a file of a pack and looks a kernel up in it, as prepare will: asked of a process of its own, since code that is loaded
-    // may end the process. NULL: nothing of a file runs before a launch.
+    // Loads a file of a pack and looks a kernel up in it, as prepare will: asked of a process of its own, since code
+    // that is loaded may end the process. NULL: nothing of a file runs before a launch.
     hone_status (*try_file)(const hone_pack_file *file, const char *entry, hone_error *err);
     // What a launch may ask for. NULL: its home's, or there are no launches to describe.
     const struct hone_launch_rules *launch; // platforms/shared/launch.h

@@ -48,8 +48,8 @@ static void open_bracket(scan *s, char closing)
     s->depth++;
 }
 
-// A document of rows is {"...": [row, row, ...]} or {"...": {"...": row, ...}}: depth 2 is between two rows. The text up to
-// the last row that ended, and the two brackets that were open there, is a document of the rows that are whole.
+// A document of rows is {"...": [row, row, ...]} or {"...": {"...": row, ...}}: depth 2 is between two rows. The text
+// up to the last row that ended, and the two brackets that were open there, is a document of the rows that are whole.
 static void close_bracket(scan *s)
 {
     if (s->depth > 0) s->depth--;
@@ -86,7 +86,8 @@ static void step(scan *s)
     }
 }
 
-// One pass, which knows no more of JSON than strings and brackets. Python writes NaN and Infinity, which JSON does not have:
+// One pass, which knows no more of JSON than strings and brackets. Python writes NaN and Infinity, which JSON does not
+// have:
 // they become 0 in place.
 bool hone_recorded_mend(char *text, size_t size, size_t *out_size, char out_closing[3])
 {

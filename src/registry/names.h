@@ -6,7 +6,8 @@
 #include "hone/device.h"
 #include "registry/platform.h"
 
-// hone_platform_parse by these facts: "auto", or the name of a platform. HONE_INVALID_ARGUMENT lists the names there are.
+// hone_platform_parse by these facts: "auto", or the name of a platform. HONE_INVALID_ARGUMENT lists the names there
+// are.
 hone_status hone_platform_by_name(hone_platform_find *find, const char *name, hone_platform *out, hone_error *err);
 
 const char *hone_regime_name(hone_regime regime);

@@ -1,5 +1,6 @@
-// What the registry, packs and contests ask of a platform without running it: its facts. Platforms stand above the registry, so
-// each states its own in its ops (platforms/platform.h), and they are handed down as a function that finds them.
+// What the registry, packs and contests ask of a platform without running it: its facts. Platforms stand above the
+// registry, so each states its own in its ops (platforms/platform.h), and they are handed down as a function that finds
+// them.
 #ifndef HONE_REGISTRY_PLATFORM_H
 #define HONE_REGISTRY_PLATFORM_H
 
@@ -29,12 +30,13 @@ typedef struct hone_platform_facts {
     bool falls_back_to_any; // a query that matches nothing is asked once more with backend "any"
     bool takes_code;        // kernels come as sources, files or binaries (hone_code) beside functions
     bool is_module; // its code is a whole program: it has no entry, and gives results back in place of taking them
-    // What of a kernel's code the platform does not have, as words behind "the code of kernel 'x'". NULL: all is well. The
-    // function may be NULL: every field of hone_code is taken.
+    // What of a kernel's code the platform does not have, as words behind "the code of kernel 'x'". NULL: all is well.
+    // The function may be NULL: every field of hone_code is taken.
     const char *(*refuses)(const hone_code *code);
     // Whether code with a target can run on a device of this platform. NULL: targets are for others to read.
     hone_status (*check_target)(const hone_code *code, const hone_device_info *device, hone_error *err);
-    // Why the time of a kernel on this device says nothing of it, so that it does not compete. NULL, or its answer: it does.
+    // Why the time of a kernel on this device says nothing of it, so that it does not compete. NULL, or its answer: it
+    // does.
     const char *(*is_untimed)(const hone_device_info *device);
 } hone_platform_facts;
 

@@ -48,8 +48,8 @@ struct hone_algorithm_entry {
     hone_registry *registry;
 };
 
-// platforms: the facts of every platform (hone_platform_facts_of of platforms/platform.h). Until hone_registry_set_hardware is
-// called a CPU is here, with every instruction set.
+// platforms: the facts of every platform (hone_platform_facts_of of platforms/platform.h). Until
+// hone_registry_set_hardware is called a CPU is here, with every instruction set.
 hone_status hone_registry_create(
     const hone_allocator *allocator, hone_platform_find *platforms, void *owner, hone_registry **out, hone_error *err);
 // What hardware is here. Before the first query.

@@ -1,8 +1,8 @@
-// What the model sees of a config: numbers in [0, 1]. One for each column of the table; and for columns of integers that
-// are not all powers of two, how often two divides them and whether they are a power of it: widths of vectors, banks,
-// cache lines and warps make such numbers of another kind than their neighbours. For words, and for few integers from 0
-// on, which mostly number ways of doing something, a feature for each value: their order means nothing. Of sizes whose
-// names differ in one letter, as of the dimensions of one thing (block_x and block_y, MWG and NWG), the product.
+// What the model sees of a config: numbers in [0, 1]. One for each column of the table; and for columns of integers
+// that are not all powers of two, how often two divides them and whether they are a power of it: widths of vectors,
+// banks, cache lines and warps make such numbers of another kind than their neighbours. For words, and for few integers
+// from 0 on, which mostly number ways of doing something, a feature for each value: their order means nothing. Of sizes
+// whose names differ in one letter, as of the dimensions of one thing (block_x and block_y, MWG and NWG), the product.
 #ifndef HONE_SEARCH_FEATURES_H
 #define HONE_SEARCH_FEATURES_H
 

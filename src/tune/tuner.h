@@ -109,7 +109,8 @@ typedef struct hone_choice {
 // Measures choices for a call against each other, and stores nothing: each is tried alone first, verified as in a
 // contest, then they take turns until the time is over. out[i] is of choices[i].
 //   count  2 to HONE_MOST_COMPARED
-// Returns: HONE_OK; HONE_UNSUPPORTED (a choice cannot run the call); HONE_KERNEL_FAILED (one is wrong, crashes or hangs;
+// Returns: HONE_OK; HONE_UNSUPPORTED (a choice cannot run the call); HONE_KERNEL_FAILED (one is wrong, crashes or
+// hangs;
 //          the message names it); HONE_INVALID_ARGUMENT (the space refuses a config); as hone_tune.
 hone_status hone_comparison_run(
     const hone_contest_request *request, const hone_choice *choices, size_t count, hone_compared *out, hone_error *err);

@@ -1,7 +1,8 @@
-// The two roofs of a machine (Williams, Waterman and Patterson, "Roofline", 2009): operations a second of a loop whose sums stay in
-// registers, and bytes a second of reading memory that no cache holds. The least time of many counts for the first, for whatever
-// disturbs it makes it longer, and a clock that rises under load is met at its best; of few for the second, since one reading is
-// long. All threads do the same work at once, each on its own memory and sums, and the time is that until the last has done.
+// The two roofs of a machine (Williams, Waterman and Patterson, "Roofline", 2009): operations a second of a loop whose
+// sums stay in registers, and bytes a second of reading memory that no cache holds. The least time of many counts for
+// the first, for whatever disturbs it makes it longer, and a clock that rises under load is met at its best; of few for
+// the second, since one reading is long. All threads do the same work at once, each on its own memory and sums, and the
+// time is that until the last has done.
 #include "kernels/common/peak.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
-// Memory that a kernel's worker needs while it runs: one block a thread, kept for its next run and freed with the thread, so that a
-// run asks the allocator only where it needs more than any before it. Blocks grow by steps of 64 KiB, and a larger one replaces
-// the old: what was in it is lost, and a thread never holds two.
+// Memory that a kernel's worker needs while it runs: one block a thread, kept for its next run and freed with the
+// thread, so that a run asks the allocator only where it needs more than any before it. Blocks grow by steps of 64 KiB,
+// and a larger one replaces the old: what was in it is lost, and a thread never holds two.
 #include "kernels/common/scratch.h"
 
 #include "base/assert.h"

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+static const char where[] = "kernels.attention";
+
 static const int64_t most_scores = 1 << 26; // floats of one head's logits
 
 typedef struct composition {
@@ -61,12 +63,12 @@ bool hone_composed_supports(const hone_kernel *kernel, const hone_call *call, ho
     hone_attention problem = hone_attention_of_call(call, choice->form);
     if (problem.dtype != HONE_F32) {
         hone_fail(
-            why, HONE_UNSUPPORTED, "kernels.attention",
+            why, HONE_UNSUPPORTED, where,
             "a library's product of 16 bit floats rounds the logits to 16 bits; the composition takes f32 alone");
         return false;
     }
     if (problem.q_len && problem.kv_len > most_scores / problem.q_len) {
-        hone_fail(why, HONE_UNSUPPORTED, "kernels.attention", "the logits of a head take more than 256 MiB");
+        hone_fail(why, HONE_UNSUPPORTED, where, "the logits of a head take more than 256 MiB");
         return false;
     }
     hone_matmul scores = score_product(&problem, choice->transposes_key), out = value_product(&problem);
@@ -117,7 +119,7 @@ hone_status hone_composed_prepare(const hone_plan *plan, void **out_state, size_
     hone_attention problem = hone_attention_of_call(plan->call, choice->form);
     hone_allocator allocator = hone_allocator_system();
     composition *made = hone_alloc(&allocator, sizeof *made);
-    if (made == NULL) return hone_fail_memory(err, "kernels.attention");
+    if (made == NULL) return hone_fail_memory(err, where);
     bool in_library = plan->config[COMPOSED_PARALLEL] == COMPOSED_IN_LIBRARY;
     int32_t threads = in_library ? (int32_t)plan->config[COMPOSED_THREADS] : 1;
     hone_matmul scores = score_product(&problem, choice->transposes_key), out = value_product(&problem);

@@ -4,7 +4,9 @@
 // A block of keys gives its logits, these become weights, and the block's values are added up: the online softmax
 // again.
 // Long sequences can be split over threads; each split keeps its own maximum, sum and result, which are joined at the
-// end.
+// end: with most = max of theirs, sum = sum of sum_i exp(most_i - most), and out likewise ("Flash-Decoding", Dao et
+// al., 2023). With few queries the bytes of K and V bound the time, so that each is read once and fetched `prefetch`
+// keys ahead.
 #include "kernels/common/scratch.h"
 #include "kernels/flash_attention/flash_attention.h"
 

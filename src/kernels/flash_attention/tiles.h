@@ -5,6 +5,12 @@
 // operations without a step across lanes, and the correction of the online softmax is a multiplication as O^T is
 // loaded.
 //
+// The softmax is the online one, over blocks of keys (Dao et al., "FlashAttention", 2022; Rabe and Staats,
+// "Self-attention Does Not Need O(n^2) Memory", 2021): S is never whole. Invariant, after each block and for each
+// query: sum = sum of exp(s - most) and O^T = sum of exp(s - most) v over the keys so far. A block that raises `most`
+// scales both by factor = exp(old - new). At the end O^T / sum is the result. Work is q kv (dim + value_dim)
+// multiply-adds; memory a task is that of a block and its tiles.
+//
 // A tile is `lanes` vectors of queries of one kv_head, heads of its group side by side, so that grouped heads share
 // K and V. A task has several tiles: each block of K and V is copied once a task, converted to floats and close
 // together, and serves all of them from the second cache.

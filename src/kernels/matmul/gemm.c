@@ -357,9 +357,9 @@ static void work(void *ctx, int64_t index)
 }
 
 // What the largest part of a grid takes, in multiply-adds for a step of k: an element that is packed takes as long as
-// some sixteen, one that is read in place a quarter of that. A part of height x width multiplies height * width and reads
-// height + width, which several parts read again: a square grid shares most, a grid along m packs b once for each thread. Every
-// grid of threads is tried, which are its divisors: at most threads steps a run.
+// some sixteen, one that is read in place a quarter of that. A part of height x width multiplies height * width and
+// reads height + width, which several parts read again: a square grid shares most, a grid along m packs b once for each
+// thread. Every grid of threads is tried, which are its divisors: at most threads steps a run.
 static int64_t grid_cost(const gemm_job *job, int64_t rows, int64_t columns)
 {
     const hone_gemm_blocking *blocking = job->blocking;

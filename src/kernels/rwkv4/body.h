@@ -1,12 +1,14 @@
 // The kernel over the vectors of the including file. Channels are lanes. Each step waits for the one before, so that a
 // task goes through time with several vectors of channels at once, whose steps overlap.
 //
-// The recurrence (Peng et al., "RWKV: Reinventing RNNs for the Transformer Era", 2023), for each channel with decay exp(w) and bonus u:
+// The recurrence (Peng et al., "RWKV: Reinventing RNNs for the Transformer Era", 2023), for each channel with decay
+// exp(w) and bonus u:
 //   wkv_t = (a + exp(u + k_t) v_t) / (b + exp(u + k_t))
 //   a     = exp(-decay) a + exp(k_t) v_t,    b = exp(-decay) b + exp(k_t)
-// The sums would overflow, so that both are kept relative to an exponent e: the true ones are a exp(e) and b exp(e), and e is the
-// largest exponent so far, decayed. Invariant: every weight is at most 1, and one of each two is 1. So of the two exponentials of a
-// step's maximum only exp(-|difference|) is computed: two exponentials and a division a step, and one pass over k and v.
+// The sums would overflow, so that both are kept relative to an exponent e: the true ones are a exp(e) and b exp(e),
+// and e is the largest exponent so far, decayed. Invariant: every weight is at most 1, and one of each two is 1. So of
+// the two exponentials of a step's maximum only exp(-|difference|) is computed: two exponentials and a division a step,
+// and one pass over k and v.
 #include "kernels/rwkv4/rwkv4.h"
 
 #include <math.h>

@@ -4,13 +4,14 @@
 // scale * log2 e. sign is a power of two, so that u is exact, and its sign is that of scale, so that the largest u has
 // the largest weight. The difference comes first: t of the largest element is 0 whatever its size, and no t is above 0.
 // Were the product rounded first, as in fma(x, factor, -m * factor), an element of 1e10 would be off by hundreds.
-// A row of up to eight vectors stays in registers: one read, one exponential, one write of each element. Longer ones go the way that
-// the config's method says:
+// A row of up to eight vectors stays in registers: one read, one exponential, one write of each element. Longer ones go
+// the way that the config's method says:
 //   recomputed   maximum; sum of 2^t; 2^t again, times 1 / sum: x is read three times, two exponentials, nothing is kept
 //   buffered     2^t is kept as floats (in y, where y holds floats and is not streamed past the caches): one exponential, and in
 //                place of the third reading of x a writing and a reading of the buffer
 //   online       maximum and sum in one pass, then as recomputed: x is read twice, two exponentials, and a correction for a group
-// Which wins depends on whether a row stays in a cache and on what an exponential costs beside a read, so that it is measured.
+// Which wins depends on whether a row stays in a cache and on what an exponential costs beside a read, so that it is
+// measured.
 #include "kernels/common/scratch.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/vector/arguments.h"
@@ -141,10 +142,11 @@ HONE_INLINE void add_group(const row *r, hone_dtype_id dtype, int64_t i, int unr
     *most = top;
 }
 
-// Maximum and sum in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). Invariant: after a group,
-// *sum = sum of 2^((u - *most) * factor) over what the lane has seen; a larger maximum scales the sum so far by 2^((old - new) *
-// factor). Each lane keeps its own, so that nothing crosses lanes until the end, and a group of vectors shares one correction. The
-// first maximum
+// Maximum and sum in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). Invariant:
+// after a group,
+// *sum = sum of 2^((u - *most) * factor) over what the lane has seen; a larger maximum scales the sum so far by 2^((old
+// - new) * factor). Each lane keeps its own, so that nothing crosses lanes until the end, and a group of vectors shares
+// one correction. The first maximum
 // is the lowest finite u: minus infinity never meets itself in a difference, nor an infinite difference a factor of 0.
 HONE_INLINE float sum_online(const row *r, hone_dtype_id dtype, int unroll, float *out_most)
 {

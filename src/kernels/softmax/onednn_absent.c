@@ -3,13 +3,15 @@
 
 #include "base/error.h"
 
+static const char where[] = "rivals.onednn";
+
 static const char words[] = "hone was built without oneDNN: install libdnnl-dev (Debian) and build again";
 
 bool hone_softmax_onednn_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
     (void)call;
-    hone_fail(why, HONE_UNAVAILABLE, "rivals.onednn", "%s", words);
+    hone_fail(why, HONE_UNAVAILABLE, where, "%s", words);
     return false;
 }
 
@@ -19,7 +21,7 @@ hone_status hone_softmax_onednn_prepare(
     (void)plan;
     (void)out_state;
     (void)out_scratch_bytes;
-    return hone_fail(err, HONE_UNAVAILABLE, "rivals.onednn", "%s", words);
+    return hone_fail(err, HONE_UNAVAILABLE, where, "%s", words);
 }
 
 void hone_softmax_onednn_release(const hone_kernel *kernel, void *state)

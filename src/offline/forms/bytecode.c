@@ -6,8 +6,8 @@
 //     region:    blocks and, where there are any, values | block: operations, arguments | operations
 //
 // Values have no names: they are numbered as they are defined, from the innermost isolated operation on, and a region's
-// numbers go with it. So the open regions keep one stack of values, and a number is a place from the top isolated frame's
-// base. Frames stand in place of recursion, for a file may nest as deep as it likes.
+// numbers go with it. So the open regions keep one stack of values, and a number is a place from the top isolated
+// frame's base. Frames stand in place of recursion, for a file may nest as deep as it likes.
 #include "offline/forms/bytecode.h"
 
 #include "base/assert.h"

@@ -5,7 +5,8 @@
 //
 // The sections stand in any order, and one refers to others by number: strings, then dialects with the names of their
 // operations, then where attributes and types stand among their bytes. So all are found first, and read in the order in
-// which they need each other; the operations (bytecode.c) come last. A file that is cut keeps the tables that were whole.
+// which they need each other; the operations (bytecode.c) come last. A file that is cut keeps the tables that were
+// whole.
 #include "offline/forms/bytecode.h"
 
 #include "base/assert.h"

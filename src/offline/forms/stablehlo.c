@@ -4,10 +4,10 @@
 // This is no full parser of MLIR: of a statement it takes the names of values, the symbol that is called, the types
 // behind the last " : " and the location, in the printed form of an operation or in the generic one.
 //
-// One pass, with a stack of frames in place of recursion: a '{' that opens a region pushes the statement that owns it, its
-// '}' pops it, and what stands behind (types, location) then ends the statement. A name of a
-// value stands for what was last defined under it, since a use comes behind its definition and names of a function are its
-// own; locations, which stand at the end of the text under names, are filled in afterwards.
+// One pass, with a stack of frames in place of recursion: a '{' that opens a region pushes the statement that owns it,
+// its '}' pops it, and what stands behind (types, location) then ends the statement. A name of a
+// value stands for what was last defined under it, since a use comes behind its definition and names of a function are
+// its own; locations, which stand at the end of the text under names, are filled in afterwards.
 // Linear in the text. What does not fit is passed over up to the statement's end: a dialect that is not known costs its
 // operations and nothing else.
 #include "offline/forms/stablehlo.h"

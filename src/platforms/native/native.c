@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+static const char where[] = "native.open";
+
 struct hone_platform_instance {
     hone_allocator allocator;
     hone_os_cpu cpu;
@@ -25,7 +27,7 @@ static hone_status native_open(
 {
     (void)log;
     hone_platform_instance *instance = hone_alloc(allocator, sizeof *instance);
-    if (instance == NULL) return hone_fail_memory(err, "native.open");
+    if (instance == NULL) return hone_fail_memory(err, where);
     instance->allocator = *allocator;
     hone_os_cpu *cpu = &instance->cpu;
     hone_os_cpu_read(cpu);
@@ -34,7 +36,7 @@ static hone_status native_open(
     if (instance->fingerprint.failed) {
         hone_buffer_deinit(&instance->fingerprint);
         hone_free(allocator, instance);
-        return hone_fail_memory(err, "native.open");
+        return hone_fail_memory(err, where);
     }
     instance->device = (hone_device_info){
         .struct_size = sizeof instance->device,

@@ -1,6 +1,6 @@
-// Kernels of the null platform. Its language is the smallest there is: a source is one number, and its kernel writes every
-// element of the first tensor, times the number, into the second. What a platform with a compiler does at each step stands
-// here as a comment.
+// Kernels of the null platform. Its language is the smallest there is: a source is one number, and its kernel writes
+// every element of the first tensor, times the number, into the second. What a platform with a compiler does at each
+// step stands here as a comment.
 #include "platforms/null/instance.h"
 
 #include "base/error.h"
@@ -65,8 +65,8 @@ static hone_status read_arguments(scaler *made, const hone_plan *plan, hone_erro
     return HONE_OK;
 }
 
-// Makes a plan ready: compile or load the kernel's code for plan->device and look its function up. What it gives back comes to
-// run as plan->state. A kernel that is a function prepares itself.
+// Makes a plan ready: compile or load the kernel's code for plan->device and look its function up. What it gives back
+// comes to run as plan->state. A kernel that is a function prepares itself.
 hone_status hone_null_prepare(
     hone_platform_instance *instance,
     const hone_plan *plan,

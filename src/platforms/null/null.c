@@ -55,7 +55,8 @@ static const hone_device_info *null_devices(hone_platform_instance *instance, si
     return &instance->device;
 }
 
-// For a platform that runs on the devices of others, like this one: whether it can on this one, which is of facts.hosts.
+// For a platform that runs on the devices of others, like this one: whether it can on this one, which is of
+// facts.hosts.
 static hone_status null_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err)
 {
     (void)instance;

@@ -18,8 +18,8 @@ typedef struct hone_launch {
     uint32_t flags; // HONE_CODE_*
 } hone_launch;
 
-// What a launch of a platform may ask for on any device that a driver of today knows; the device's own limits are asked when the
-// code is loaded.
+// What a launch of a platform may ask for on any device that a driver of today knows; the device's own limits are asked
+// when the code is loaded.
 typedef struct hone_launch_rules {
     uint32_t grid[3], block[3], cluster[3], threads;
     bool has_local; // local memory is an argument, local(BYTES)
@@ -60,8 +60,8 @@ typedef struct hone_argument {
     } as;
 } hone_argument;
 
-// Appends the source of a plan's code: the text that it was registered with, or the file of its pack, whose bytes are compared with
-// their digest each time. A NUL stands behind it.
+// Appends the source of a plan's code: the text that it was registered with, or the file of its pack, whose bytes are
+// compared with their digest each time. A NUL stands behind it.
 hone_status hone_launch_source(const hone_plan *plan, hone_buffer *out, hone_error *err);
 
 // HONE_UNSUPPORTED with what is out of range; HONE_INVALID_ARGUMENT for an expression that is none.

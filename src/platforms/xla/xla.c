@@ -105,7 +105,8 @@ static const char *module_refuses(const hone_code *code)
     return NULL;
 }
 
-// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of it.
+// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of
+// it.
 static const char *pallas_is_untimed(const hone_device_info *device)
 {
     if (device->backend != HONE_CPU) return NULL;

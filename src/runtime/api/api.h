@@ -14,7 +14,8 @@ void hone_runtime_close_packs(hone_runtime *rt);
 // After kernels were registered or replaced: plans that did not know them go, and what was known against those that are
 // not registered any more.
 void hone_runtime_kernels_changed(hone_runtime *rt);
-// Waits for the permit on the call and tunes; what another thread or process has found meanwhile is taken where the options allow it.
+// Waits for the permit on the call and tunes; what another thread or process has found meanwhile is taken where the
+// options allow it.
 // outlook: written when a contest took place, else left as it was; NULL: not asked.
 hone_status hone_runtime_tune(
     const hone_op *op,

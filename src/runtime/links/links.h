@@ -62,8 +62,8 @@ const hone_kernel_ref *hone_decision_kernel(const hone_algorithm_entry *algorith
 // Fills a decision for a kernel and config: names, JSON, key.
 void hone_decision_fill(
     hone_decision *decision, const hone_kernel_ref *kernel, const hone_config *config, const char *key);
-// A contest for one call, for which the caller has the permit: memory cache, store, plans. Used by the chain's link and by
-// hone_runtime_tune. result, out and outlook may be NULL.
+// A contest for one call, for which the caller has the permit: memory cache, store, plans. Used by the chain's link and
+// by hone_runtime_tune. result, out and outlook may be NULL.
 hone_status hone_runtime_contest(
     hone_permit *permit,
     const hone_op *op,

@@ -1,8 +1,8 @@
 // Which calls are near one that has no answer, for people: told with what differs, nearest first.
 //
-// The distance is a sum over parameters, in doublings: |log2| of the ratio of two sizes, and fixed prices for what is no
-// size. Another rank counts 16, as a size of 65,536 times as much; another dtype 8, another scalar 4, another device 2, as
-// four times the size. Nothing is chosen by it: the link that answers with near calls has a distance of its own
+// The distance is a sum over parameters, in doublings: |log2| of the ratio of two sizes, and fixed prices for what is
+// no size. Another rank counts 16, as a size of 65,536 times as much; another dtype 8, another scalar 4, another device
+// 2, as four times the size. Nothing is chosen by it: the link that answers with near calls has a distance of its own
 // (src/transfer).
 #include "runtime/links/nearest.h"
 

@@ -82,10 +82,11 @@ static bool same_layout(const hone_tensor *a, const hone_tensor *b)
     return memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof a->strides[0]) == 0;
 }
 
-// Every result against every other tensor: whether they overlap is all of a call's check that hangs on addresses, and so
-// all that a hit looks at. Two spans of bytes meet when 0 <= result - other + size of result - 1 < sum of sizes - 1: one
-// addition and one unsigned comparison a pair (hone_plan_entry_apart). Views that interleave without meeting count as
-// meeting here, and go the slow way, which knows better (call/overlap.c). False: more than fit, or strides run backwards;
+// Every result against every other tensor: whether they overlap is all of a call's check that hangs on addresses, and
+// so all that a hit looks at. Two spans of bytes meet when 0 <= result - other + size of result - 1 < sum of sizes - 1:
+// one addition and one unsigned comparison a pair (hone_plan_entry_apart). Views that interleave without meeting count
+// as meeting here, and go the slow way, which knows better (call/overlap.c). False: more than fit, or strides run
+// backwards;
 // such a call is checked in full each time.
 static bool fill_pairs(hone_plan_entry *entry)
 {

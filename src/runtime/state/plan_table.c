@@ -1,13 +1,14 @@
-// An open-addressed hash table with linear probing, which readers walk without a lock while one writer, under the mutex,
-// changes it. Source: D. Knuth, "The Art of Computer Programming", volume 3, 6.4, algorithm L.
+// An open-addressed hash table with linear probing, which readers walk without a lock while one writer, under the
+// mutex, changes it. Source: D. Knuth, "The Art of Computer Programming", volume 3, 6.4, algorithm L.
 //
 //     slot   ... | hash, entry | hash, NULL | 0, NULL | ...
 //                  a plan        was taken    free: a probe ends here
 //                                out: goes on
 //
 // A slot's entry is written before its hash, and its hash once: a reader that sees a hash sees the entry, and one that
-// sees 0 knows that nothing of its hash stands further on. An entry that is taken out leaves its hash behind, for a probe
-// of another may have gone past it. Slots with a hash are at most half of all, so that by Knuth's formulas a hit looks at
+// sees 0 knows that nothing of its hash stands further on. An entry that is taken out leaves its hash behind, for a
+// probe of another may have gone past it. Slots with a hash are at most half of all, so that by Knuth's formulas a hit
+// looks at
 // 1.5 slots and a miss at 2.5 in the mean; a table that would grow beyond that is copied, without what was taken out,
 // and swapped. What a reader may still hold, entries and tables, is freed when its epoch has passed (epoch.h).
 #include "runtime/state/plan_table.h"

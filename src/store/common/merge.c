@@ -96,10 +96,10 @@ static bool is_faster(const hone_claim *a, const hone_claim *b)
     return a->time_ns > 0 && b->time_ns > 0 && high(a) < low(b);
 }
 
-// The tests stand in the order of docs/store.md, and the first that tells the two apart decides. They are symmetric: with
-// the two exchanged the same one wins, as long as evidence says when each was measured, and the times differ. So it does
-// not matter which of two stores is merged into which, nor how often. It is no order of more than two, though: "faster
-// beyond the noise" is not transitive, and of three decisions the one that stays may hang on which came first.
+// The tests stand in the order of docs/store.md, and the first that tells the two apart decides. They are symmetric:
+// with the two exchanged the same one wins, as long as evidence says when each was measured, and the times differ. So
+// it does not matter which of two stores is merged into which, nor how often. It is no order of more than two, though:
+// "faster beyond the noise" is not transitive, and of three decisions the one that stays may hang on which came first.
 hone_merge_reason hone_merge_rule(const hone_claim *stored, const hone_claim *coming)
 {
     hone_assert(stored->revision != NULL && coming->revision != NULL); // "" where it is not known

@@ -1,7 +1,8 @@
 // Which of these choices is the fastest, and by how much? They meet in rounds of random order for as long as was asked.
 //
 // What others do to a busy machine is taken out sample by sample: one in which a thread of the choice waited for a
-// processor, was moved, or in which the host stole time, is taken again, and does not count when it was disturbed again.
+// processor, was moved, or in which the host stole time, is taken again, and does not count when it was disturbed
+// again.
 // Then all that is left of the others' work is in both sides of a ratio, for they took turns.
 #include "tune/contest/contest.h"
 

@@ -53,8 +53,8 @@ typedef struct hone_contest_state {
 hone_status hone_contest_create(
     const hone_contest_request *request, hone_contest *out, hone_contest_state **out_state, hone_error *err);
 void hone_contest_destroy(hone_contest_state **state);
-// Who can run the call, and the permit on the machine; then `measures` does the rest. hone_contest_run is one that races; an
-// audit is another.
+// Who can run the call, and the permit on the machine; then `measures` does the rest. hone_contest_run is one that
+// races; an audit is another.
 typedef hone_status hone_contest_measure(hone_contest_state *state, void *ctx, hone_error *err);
 hone_status hone_contest_run_as(
     const hone_contest_request *request, hone_contest_measure *measures, void *ctx, hone_contest *out, hone_error *err);

@@ -181,8 +181,8 @@ static void both_readers_of_statements_say_the_same(void **state)
     hone_buffer_deinit(&spaced);
 }
 
-// Statement by statement: types of all elements, and what a constant of each is. The text's operand is a name, the bytecode's
-// is not: literals are compared where both have one.
+// Statement by statement: types of all elements, and what a constant of each is. The text's operand is a name, the
+// bytecode's is not: literals are compared where both have one.
 static void bytecode_has_the_types_and_constants_of_its_text(void **state)
 {
     (void)state;
