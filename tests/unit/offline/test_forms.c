@@ -354,6 +354,190 @@ static void labels_stand_in_payloads_and_attributes_too(void **state)
     fixture_close(&f);
 }
 
+// --- numbers of repeated fields, and what a loop names
+
+enum { BODY = 11, CONDITION = 12, MAIN = 13 }; // computations, by number
+
+typedef struct proto {
+    hone_buffer module, computation, instruction, inside;
+} proto;
+
+static void open_proto(proto *p, fixture *f)
+{
+    hone_buffer *const all[] = {&p->module, &p->computation, &p->instruction, &p->inside};
+    for (size_t i = 0; i < 4; i++)
+        hone_buffer_init(all[i], f->allocator);
+    add_text(&p->module, 1, "jit_f");
+}
+
+static void close_proto(proto *p)
+{
+    hone_buffer *const all[] = {&p->module, &p->computation, &p->instruction, &p->inside};
+    for (size_t i = 0; i < 4; i++)
+        hone_buffer_deinit(all[i]);
+}
+
+// An instruction of f32[dim], or of f32[] for 0, to which the caller may have added fields already.
+static void add_instruction(proto *p, const char *opcode, unsigned id, char dim)
+{
+    const char shape[] = {0x10, 0x0b, 0x1a, 0x01, dim};
+    add_text(&p->instruction, 2, opcode);
+    add_bytes(&p->instruction, 3, shape, dim > 0 ? 5 : 2);
+    add_number(&p->instruction, 35, id);
+    add_message(&p->computation, 2, &p->instruction);
+}
+
+static void add_path(proto *p, const char *path)
+{
+    add_text(&p->inside, 2, path);
+    add_message(&p->instruction, 7, &p->inside);
+}
+
+static void add_computation(proto *p, unsigned number, unsigned root)
+{
+    add_number(&p->computation, 5, number);
+    add_number(&p->computation, 6, root);
+    add_message(&p->module, 3, &p->computation);
+}
+
+// The label of a path that a computation of the loop has.
+static void add_labelled(proto *p, unsigned number, const char *label)
+{
+    add_text(&p->computation, 1, label);
+    add_instruction(p, "parameter", 1, 4);
+    add_path(p, label);
+    add_number(&p->instruction, 36, 1);
+    add_instruction(p, "negate", 2, 4);
+    add_computation(p, number, 2);
+}
+
+static const hone_operation *operation_of(const hone_program *program, const char *algorithm)
+{
+    for (size_t i = 0; i < hone_program_operations(program); i++)
+        if (strcmp(hone_program_operation(program, i)->algorithm, algorithm) == 0)
+            return hone_program_operation(program, i);
+    fail_msg("no %s", algorithm);
+    return NULL;
+}
+
+// Numbers of operands and of computations stand together, or each with its tag and other fields between them.
+static void repeated_numbers_of_a_proto_may_stand_apart(void **state)
+{
+    (void)state;
+    static const char together[] = {3, 1, 2}, first_two[] = {3, 1};
+    for (int way = 0; way < 4; way++) {
+        fixture f;
+        proto p;
+        fixture_open(&f);
+        open_proto(&p, &f);
+        add_text(&p.computation, 1, "main");
+        for (unsigned i = 1; i <= 3; i++) {
+            add_number(&p.instruction, 9, i - 1);
+            add_instruction(&p, "parameter", i, (char)(4 * i));
+        }
+        for (int i = 0; way == 0 && i < 3; i++)
+            add_number(&p.instruction, 36, (uint64_t)together[i]);
+        if (way == 1) add_bytes(&p.instruction, 36, together, 3);
+        if (way == 2) add_bytes(&p.instruction, 36, first_two, 2);
+        if (way == 3) add_number(&p.instruction, 36, 3);
+        add_path(&p, "jit(f)/ejkernel_ops#x");
+        if (way == 2) add_number(&p.instruction, 36, 2);
+        if (way == 3) add_number(&p.instruction, 36, 1);
+        if (way == 3) add_text(&p.instruction, 44, "another");
+        if (way == 3) add_bytes(&p.instruction, 36, together + 2, 1);
+        add_instruction(&p, "custom-call", 4, 4);
+        add_computation(&p, MAIN, 4);
+        add_number(&p.module, 6, MAIN);
+        hone_graph graph;
+        hone_graph_init(&graph, &f.allocator);
+        hone_hlo_proto_read((hone_view){p.module.data, p.module.size}, &graph);
+        hone_graph_finish(&graph);
+        assert_false(graph.cut || graph.failed);
+        assert_int_equal(graph.op_count, 4);
+        assert_int_equal(graph.ops[3].operand_count, 3);
+        static const char *const types[] = {"f32[12]", "f32[4]", "f32[8]"};
+        for (uint32_t i = 0; i < 3; i++) {
+            hone_view type = graph.values[graph.operands[graph.ops[3].first_operand + i]].type;
+            assert_true(type.size >= strlen(types[i]) && memcmp(type.data, types[i], strlen(types[i])) == 0);
+        }
+        hone_graph_deinit(&graph);
+        close_proto(&p);
+        fixture_close(&f);
+    }
+}
+
+// A loop names its body first, then its condition; XLA says the trips in its configuration, or nobody does.
+static void a_loop_of_a_proto_names_its_body_and_its_condition(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        fixture f;
+        proto p;
+        fixture_open(&f);
+        open_proto(&p, &f);
+        add_labelled(&p, BODY, "ejkernel_ops#in_body");
+        add_labelled(&p, CONDITION, "ejkernel_ops#in_condition");
+        add_text(&p.computation, 1, "main");
+        add_instruction(&p, "parameter", 1, 4);
+        add_number(&p.instruction, 36, 1);
+        add_number(&p.instruction, 38, BODY);
+        add_number(&p.instruction, 38, CONDITION);
+        if (known) add_text(&p.instruction, 43, "{\"known_trip_count\":{\"n\":\"8\"}}");
+        add_instruction(&p, "while", 2, 4);
+        add_computation(&p, MAIN, 2);
+        add_number(&p.module, 6, MAIN);
+        hone_program *program = fixture_read_bytes(&f, p.module.data, p.module.size);
+        assert_int_equal(hone_program_operations(program), 2);
+        assert_int_equal(operation_of(program, "in_body")->count, known ? 8 : -1);
+        hone_program_release(&program);
+        hone_graph graph;
+        hone_graph_init(&graph, &f.allocator);
+        hone_hlo_proto_read((hone_view){p.module.data, p.module.size}, &graph);
+        hone_graph_finish(&graph);
+        assert_int_equal(graph.edge_count, 2);
+        for (size_t i = 0; i < 2; i++) {
+            bool body = hone_view_is(graph.bodies[graph.edges[i].body].name, "ejkernel_ops#in_body");
+            assert_int_equal(graph.edges[i].role, body ? GRAPH_LOOP : GRAPH_CONDITION);
+        }
+        hone_graph_deinit(&graph);
+        close_proto(&p);
+        fixture_close(&f);
+    }
+}
+
+// Fields with numbers that hone does not know, small and large, are passed over; so is a name that is no text.
+static void fields_that_nobody_knows_are_passed_over(void **state)
+{
+    (void)state;
+    fixture f;
+    proto p;
+    fixture_open(&f);
+    open_proto(&p, &f);
+    add_text(&p.computation, 1, "main");
+    add_instruction(&p, "parameter", 1, 4);
+    add_path(&p, "jit(f)/ejkernel_ops#x");
+    add_text(&p.instruction, 2, "sine");
+    for (unsigned field = 1; field < 200; field++) {
+        bool read = field == 2 || field == 3 || field == 7 || field == 35 || field == 36 || field == 38;
+        if (!read) add_text(&p.instruction, field, "\x01");
+    }
+    add_number(&p.instruction, 36, 1);
+    add_instruction(&p, "sine", 2, 4);
+    add_number(&p.computation, 1, 5);
+    add_number(&p.computation, 2, 5);
+    add_number(&p.computation, 300, 5);
+    add_computation(&p, MAIN, 2);
+    add_number(&p.module, 6, MAIN);
+    add_number(&p.module, 22, 5);
+    add_number(&p.module, 3, 5);
+    hone_program *program = fixture_read_bytes(&f, p.module.data, p.module.size);
+    assert_int_equal(hone_program_operations(program), 1);
+    assert_int_equal(operation_of(program, "x")->count, 1);
+    hone_program_release(&program);
+    close_proto(&p);
+    fixture_close(&f);
+}
+
 // --- programs that do not say where they come from, and labels of others
 
 static void functions_are_known_by_their_names_where_nothing_else_is(void **state)
@@ -717,6 +901,9 @@ int main(void)
         cmocka_unit_test(bytecode_has_the_types_and_constants_of_its_text),
         cmocka_unit_test(a_proto_is_read_in_its_wrapping),
         cmocka_unit_test(labels_stand_in_payloads_and_attributes_too),
+        cmocka_unit_test(repeated_numbers_of_a_proto_may_stand_apart),
+        cmocka_unit_test(a_loop_of_a_proto_names_its_body_and_its_condition),
+        cmocka_unit_test(fields_that_nobody_knows_are_passed_over),
         cmocka_unit_test(functions_are_known_by_their_names_where_nothing_else_is),
         cmocka_unit_test(a_function_with_a_name_longer_than_any_algorithms_is_none),
         cmocka_unit_test(labels_of_tokamax_bring_their_arguments),
