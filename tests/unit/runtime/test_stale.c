@@ -21,7 +21,7 @@ static hone_store_key key_of(ground *g, const hone_call *call)
 }
 
 // What another process has left for scale on 4 x 4.
-static void put_decision(ground *g, const char *kernel, const char *revision, const char *environment)
+static void put_row(ground *g, const char *kernel, const char *revision, const char *environment, bool verified)
 {
     hone_store *store = open_store(g);
     hone_call *call = describe_scale(g->f, 4, 4);
@@ -33,7 +33,7 @@ static void put_decision(ground *g, const char *kernel, const char *revision, co
         .config = strcmp(kernel, "fast") == 0 ? "{\"unroll\":4,\"layout\":\"col\"}" : "{}",
         .source = "autotune",
         .revision = revision,
-        .verified = true,
+        .verified = verified,
         .time_ns = 1234,
         .evidence = "{\"samples\":7}",
         .environment = environment,
@@ -41,6 +41,11 @@ static void put_decision(ground *g, const char *kernel, const char *revision, co
     assert_int_equal(hone_store_put(store, &row, &g->f->err), HONE_OK);
     hone_call_release(&call);
     hone_store_close(&store);
+}
+
+static void put_decision(ground *g, const char *kernel, const char *revision, const char *environment)
+{
+    put_row(g, kernel, revision, environment, true);
 }
 
 static void put_failure(ground *g, hone_failure kind, const char *config, const char *revision, const char *measured)
@@ -154,6 +159,36 @@ static void an_environment_that_says_nothing_changes_nothing(void **state)
     }
 }
 
+// The row is of unroll 4, layout col. One that was verified stands for its own config, whatever became of others.
+static void a_stored_answer_of_a_kernel_found_wrong_serves_where_its_own_config_was_verified(void **state)
+{
+    static const struct {
+        bool verified;
+        hone_failure failure;
+        const char *config, *revision;
+        bool served;
+    } rows[] = {
+        {true, HONE_FAILURE_WRONG, "{\"unroll\":1,\"layout\":\"row\"}", "1", true},
+        {false, HONE_FAILURE_WRONG, "{\"unroll\":1,\"layout\":\"row\"}", "1", false},
+        {false, HONE_FAILURE_BOUNDS, "{\"unroll\":1,\"layout\":\"row\"}", "1", false},
+        {true, HONE_FAILURE_WRONG, "{\"unroll\":4,\"layout\":\"col\"}", "1", false},
+        {false, HONE_FAILURE_WRONG, "{\"unroll\":4,\"layout\":\"col\"}", "1", false},
+        {true, HONE_FAILURE_WRONG, "{\"unroll\":4,\"layout\":\"col\"}", "0", true}, // of other code
+        {false, HONE_FAILURE_WRONG, "{\"unroll\":1,\"layout\":\"row\"}", "0", true},
+        {false, HONE_FAILURE_CRASH, "{\"unroll\":4,\"layout\":\"col\"}", "1", true}, // no wrong answer
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (i > 0) assert_int_equal(open_ground(state), 0);
+        ground *g = *state;
+        put_row(g, "fast", "1", "{}", rows[i].verified);
+        put_failure(g, rows[i].failure, rows[i].config, rows[i].revision, "2026-01-01T00:00:00Z");
+        bool served = decide_scale(g->f, 4, 4).source == HONE_SOURCE_STORE;
+        if (served != rows[i].served) fail_msg("row %zu: %s", i, served ? "is served" : "is not served");
+        if (!served) assert_non_null(strstr(explain(g, HONE_TEXT), "was found wrong for"));
+        if (i + 1 < sizeof rows / sizeof rows[0]) (void)close_ground(state);
+    }
+}
+
 static void explain_shows_what_failed_and_until_when(void **state)
 {
     ground *g = *state;
@@ -239,6 +274,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_changed_kernel_makes_its_own_answers_stale_and_no_others, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(an_environment_that_says_nothing_changes_nothing, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            a_stored_answer_of_a_kernel_found_wrong_serves_where_its_own_config_was_verified, open_ground,
+            close_ground),
         cmocka_unit_test_setup_teardown(explain_shows_what_failed_and_until_when, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(who_tuned_is_said_only_where_that_is_asked_for, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_failure_that_stands_says_when_it_is_tried_again, open_ground, close_ground),

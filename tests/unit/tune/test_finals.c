@@ -1,0 +1,569 @@
+// The finals alone: who takes part, how long, who wins, and what becomes of those that fall out. Times are made up.
+#include "tune/contest/contest.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 16, KERNELS = 10, BLOCKS = 200 };
+
+// What the measurer answers a block with.
+typedef enum answer { TIMES, LOST, FALLS_OUT, RUNS_OUT_OF_MEMORY } answer;
+
+typedef struct finals_ground {
+    hone_contest_state state;
+    hone_finals finals;
+    hone_tune_environment environment;
+    hone_kernel_ref refs[KERNELS];
+    hone_contestant contestants[KERNELS];
+    hone_contest_kernel rows[KERNELS];
+    hone_candidate candidates[MOST];
+    double times_ns[MOST],
+        swing[MOST]; // of a candidate's rounds; every second one is a swing more, the others one less
+    double max_error[MOST];
+    bool kills[MOST];              // its process dies, whoever else is in it
+    answer answers[BLOCKS], alone; // of blocks of several, in their order; of one, unless it kills
+    uint32_t failed;               // who falls out
+    hone_block blocks[BLOCKS];
+    uint32_t asked;
+    uint64_t now_ns, block_ns, paused_ns;
+    hone_error err;
+} finals_ground;
+
+static uint32_t number_of(const finals_ground *g, const hone_candidate *candidate)
+{
+    return (uint32_t)(candidate - g->candidates);
+}
+
+static void take_samples(const finals_ground *g, const hone_block *block, hone_rounds_answer *out)
+{
+    out->count = block->count;
+    out->rounds = block->rounds;
+    for (uint32_t i = 0; i < block->count; i++) {
+        uint32_t number = number_of(g, block->finalists[i]);
+        out->max_error[i] = g->max_error[number];
+        for (uint32_t r = 0; r < block->rounds; r++)
+            out->samples[i][r] = g->times_ns[number] * (1 + (r % 2 == 0 ? -g->swing[number] : g->swing[number]));
+    }
+}
+
+static hone_status run_rounds(hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err)
+{
+    finals_ground *g = trials->measurer_ctx;
+    assert_in_range(g->asked, 0, BLOCKS - 1);
+    answer what = block->count > 1 ? g->answers[g->asked] : g->alone;
+    g->blocks[g->asked++] = *block;
+    g->now_ns += g->block_ns;
+    for (uint32_t i = 0; i < block->count; i++)
+        if (g->kills[number_of(g, block->finalists[i])]) what = LOST;
+    snprintf(err->message, sizeof err->message, "the worker is gone");
+    if (what == LOST) return HONE_KERNEL_FAILED;
+    if (what == RUNS_OUT_OF_MEMORY) return HONE_OUT_OF_MEMORY;
+    take_samples(g, block, out);
+    if (what == FALLS_OUT) {
+        out->failure = HONE_FAILURE_WRONG;
+        out->failed = g->failed;
+        snprintf(out->reason, sizeof out->reason, "it was wrong");
+    }
+    return HONE_OK;
+}
+
+static uint64_t now_ns(const hone_trials *trials)
+{
+    return ((const finals_ground *)trials->measurer_ctx)->now_ns;
+}
+
+static void rest(hone_trials *trials, uint64_t ns)
+{
+    finals_ground *g = trials->measurer_ctx;
+    g->paused_ns += ns;
+    g->now_ns += ns;
+}
+
+static const hone_measurer measurer = {.run_rounds = run_rounds, .now_ns = now_ns, .pause = rest};
+
+// All kernels have the default config {0, 0}, and ten seconds are left.
+static void begin(finals_ground *g)
+{
+    static const hone_space space = {.parameter_count = 0};
+    memset(g, 0, sizeof *g);
+    g->environment.allocator = hone_allocator_system();
+    for (int i = 0; i < KERNELS; i++) {
+        g->refs[i].space = (hone_space *)(uintptr_t)&space;
+        g->contestants[i] = (hone_contestant){.ref = &g->refs[i], .default_config = {.count = 2}};
+    }
+    g->state.question.environment = &g->environment;
+    g->state.question.options.seconds = 10;
+    g->state.question.options.seed = 7;
+    g->state.field = (hone_field){.contestants = g->contestants, .count = KERNELS, .rows = g->rows};
+    g->state.standings.candidates = g->candidates;
+    g->state.trials = (hone_trials){
+        .question = &g->state.question, .measurer = &measurer, .measurer_ctx = g, .end_ns = UINT64_C(10000000000)};
+}
+
+// Its rounds take what it took in the race, unless a test says else.
+static hone_candidate *add(finals_ground *g, uint32_t kernel, double rank_ns, int64_t first, int64_t second)
+{
+    assert_in_range(g->state.standings.count, 0, MOST - 1);
+    g->times_ns[g->state.standings.count] = rank_ns;
+    hone_candidate *candidate = &g->candidates[g->state.standings.count++];
+    *candidate = (hone_candidate){
+        .kernel = kernel,
+        .config = {.count = 2, .values = {first, second}},
+        .rank_ns = rank_ns,
+        .trial.time_ns = rank_ns,
+    };
+    candidate->is_default = first == 0 && second == 0;
+    return candidate;
+}
+
+static hone_status run(finals_ground *g)
+{
+    return hone_contest_run_finals(&g->state, &g->finals, &g->err);
+}
+
+static const hone_candidate *winner_of(finals_ground *g)
+{
+    if (run(g) != HONE_OK) fail_msg("%s", g->err.message);
+    return g->finals.finalists[g->finals.winner];
+}
+
+static bool takes_part(const finals_ground *g, const hone_candidate *candidate)
+{
+    for (uint32_t i = 0; i < g->finals.count; i++)
+        if (g->finals.finalists[i] == candidate) return true;
+    return false;
+}
+
+// Who takes part ------------------------------------------------------------------------------------------------------
+
+static void the_best_four_take_part_where_they_are_not_hopeless(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    for (int64_t i = 0; i < 6; i++)
+        add(&g, 0, 1000 + (double)(5 - i), 1 + i, 0);
+    assert_ptr_equal(winner_of(&g), &g.candidates[3]); // of the three that tie the one of the least values
+    assert_int_equal(g.finals.count, 4);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(takes_part(&g, &g.candidates[i]), i >= 2);
+    begin(&g);
+    const hone_candidate *best = add(&g, 0, 1000, 1, 0), *near = add(&g, 0, 1500, 2, 0), *far = add(&g, 0, 1501, 3, 0);
+    assert_ptr_equal(winner_of(&g), best);
+    assert_true(takes_part(&g, near));
+    assert_false(takes_part(&g, far));
+    begin(&g);
+    add(&g, 0, 1501, 2, 0);
+    assert_ptr_equal(winner_of(&g), add(&g, 0, 1000, 1, 0));
+    assert_int_equal(g.finals.count, 1);
+}
+
+static void two_further_kernels_take_part_where_they_are_near(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    for (int64_t i = 0; i < 4; i++)
+        add(&g, 0, 1000, 1 + i, 0);
+    const hone_candidate *also = add(&g, 0, 1050, 9, 0), *near = add(&g, 1, 1200, 1, 0),
+                         *twice = add(&g, 1, 1200, 2, 0), *far = add(&g, 2, 1201, 1, 0);
+    (void)winner_of(&g);
+    assert_true(takes_part(&g, near));
+    assert_false(takes_part(&g, also) || takes_part(&g, twice) || takes_part(&g, far));
+    begin(&g);
+    for (uint32_t i = 0; i < 8; i++)
+        add(&g, i, 1000 + i, 1, 0);
+    (void)winner_of(&g);
+    assert_int_equal(g.finals.count, 6);
+    assert_false(takes_part(&g, &g.candidates[6]));
+}
+
+static void who_fell_out_is_a_twin_or_was_not_measured_again_does_not_take_part(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    for (int remeasured = 0; remeasured < 2; remeasured++) {
+        begin(&g);
+        hone_candidate *out = add(&g, 0, 900, 1, 0), *twin = add(&g, 0, 900, 2, 0), *once = add(&g, 0, 950, 3, 0),
+                       *twice = add(&g, 0, 1000, 4, 0);
+        out->out = true;
+        twin->trial.same = true;
+        twice->remeasured = true;
+        g.state.standings.remeasured = remeasured != 0;
+        assert_ptr_equal(winner_of(&g), remeasured != 0 ? twice : once);
+        assert_int_equal(g.finals.count, remeasured != 0 ? 1 : 2);
+    }
+}
+
+static void the_default_takes_part_up_to_three_times_the_best_and_what_is_stored_up_to_one_and_a_half(void **state)
+{
+    static const struct {
+        double default_ns, stored_ns;
+        bool with_default, with_stored;
+    } rows[] = {{3000, 1500, true, true}, {3001, 1501, false, false}, {1400, 1400, true, true}};
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&g);
+        for (int64_t j = 0; j < 4; j++)
+            add(&g, 0, 1000, 1 + j, 0);
+        const hone_candidate *standard = add(&g, 0, rows[i].default_ns, 0, 0), *later = add(&g, 1, 2500, 0, 0),
+                             *stored = add(&g, 0, rows[i].stored_ns, 0, 9), *other = add(&g, 0, 1400, 9, 9);
+        g.state.known.incumbent =
+            (hone_incumbent){.is_there = true, .kernel = 0, .config = {.count = 2, .values = {0, 9}}};
+        (void)winner_of(&g);
+        assert_int_equal(takes_part(&g, standard), rows[i].with_default);
+        assert_int_equal(takes_part(&g, stored), rows[i].with_stored);
+        assert_false(takes_part(&g, later) || takes_part(&g, other));
+    }
+    for (int reach = 3; reach < 5; reach++) {
+        begin(&g);
+        add(&g, 0, 1000, 1, 0);
+        if (reach == 4) add(&g, 0, 1400, 2, 0); // it is the best that they are compared with
+        const hone_candidate *standard = add(&g, 0, reach == 3 ? 2900 : 3100, 0, 0);
+        (void)winner_of(&g);
+        assert_int_equal(takes_part(&g, standard), reach == 3);
+    }
+    begin(&g);
+    const hone_candidate *first = add(&g, 0, 1450, 0, 9);
+    for (int64_t j = 0; j < 4; j++)
+        add(&g, 0, 1000, 1 + j, 0);
+    g.state.known.incumbent = (hone_incumbent){.is_there = true, .config = first->config};
+    (void)winner_of(&g);
+    assert_true(takes_part(&g, first));
+    begin(&g);
+    add(&g, 0, 1000, 0, 0);
+    hone_candidate *gone = add(&g, 0, 1400, 0, 9);
+    gone->out = true;
+    g.state.known.incumbent = (hone_incumbent){.is_there = true, .config = gone->config};
+    (void)winner_of(&g);
+    assert_int_equal(g.finals.count, 1); // the default is there once, and what fell out not at all
+}
+
+// Who wins ------------------------------------------------------------------------------------------------------------
+
+static void the_fastest_wins_unless_a_simpler_one_ties(void **state)
+{
+    // The first is never as simple as the second, the default.
+    static const struct {
+        double first_ns, default_ns, swing;
+        bool default_wins;
+    } rows[] = {
+        {1000, 1100, 0, false},    {1000, 1003, 0, false}, // certainly slower, if by little
+        {1000, 1002, 0, true},                             // a tie
+        {1000, 1004, 0.02, true},                          // not certain
+        {1000, 1008, 0.02, false},                         // nor this, and too much to give away
+        {1000, 900, 0, true},
+    };
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&g);
+        add(&g, 0, rows[i].first_ns, 1, 0);
+        add(&g, 0, rows[i].default_ns, 0, 0);
+        g.swing[1] = rows[i].swing;
+        if ((winner_of(&g) == &g.candidates[1]) != rows[i].default_wins) fail_msg("row %zu", i);
+    }
+}
+
+static void the_finals_decide_and_not_the_race(void **state)
+{
+    static const struct {
+        double first_ns, swing; // of the default, which was the first in the race
+        bool default_wins;
+        uint32_t blocks;
+    } rows[] = {{1100, 0, false, 2}, {1001, 0, true, 2}, {1003, 0.02, true, 8}};
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&g);
+        add(&g, 0, 990, 0, 0);
+        add(&g, 0, 1000, 1, 0);
+        g.times_ns[0] = rows[i].first_ns;
+        g.swing[0] = rows[i].swing;
+        if ((winner_of(&g) == &g.candidates[0]) != rows[i].default_wins) fail_msg("row %zu", i);
+        assert_int_equal(g.asked, rows[i].blocks);
+    }
+}
+
+static void what_is_in_its_place_stays_until_another_is_certainly_faster(void **state)
+{
+    static const struct {
+        double best_ns, stored_ns, swing;
+        bool stays;
+    } rows[] = {
+        {1000, 1003, 0, false},      {1000, 1002, 0, true}, {1000, 1008, 0.02, true}, {1000, 1100, 0, false},
+        {1000, 1100, 0.0001, false}, {1000, 950, 0, true},  {1000, 999.5, 0, true},
+    };
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&g);
+        add(&g, 0, rows[i].best_ns, 0, 0); // the default, and simpler
+        const hone_candidate *stored = add(&g, 1, rows[i].stored_ns, 3, 3);
+        g.swing[1] = rows[i].swing;
+        g.state.known.incumbent = (hone_incumbent){.is_there = true, .kernel = 1, .config = stored->config};
+        if ((winner_of(&g) == stored) != rows[i].stays) fail_msg("row %zu", i);
+    }
+}
+
+static void a_tie_goes_to_the_nearest_to_its_default_then_the_earlier_kernel_then_the_lesser_values(void **state)
+{
+    static const struct {
+        uint32_t kernel;
+        int64_t first, second;
+    } order[] = {{1, 0, 0}, {2, 0, 0}, {1, 0, 1}, {1, 0, 2}, {1, 1, 0}, {2, 0, 1}, {1, 1, 1}, {1, 1, 2}, {1, 2, 1}};
+    enum { COUNT = sizeof order / sizeof order[0] };
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        for (size_t j = i + 1; j < 2 * COUNT; j++) {
+            if (j % COUNT == i % COUNT || j % COUNT < i) continue;
+            size_t simple = i, other = j % COUNT;
+            bool swapped = j >= COUNT; // also in the other order, and whoever was faster in the race by a trifle
+            begin(&g);
+            size_t first = swapped ? other : simple, second = swapped ? simple : other;
+            add(&g, order[first].kernel, 1000, order[first].first, order[first].second);
+            add(&g, order[second].kernel, 1001, order[second].first, order[second].second);
+            if (winner_of(&g) != &g.candidates[swapped ? 1 : 0]) fail_msg("%zu before %zu", simple, other);
+        }
+    }
+}
+
+// How long ------------------------------------------------------------------------------------------------------------
+
+static void the_finals_end_after_two_blocks_that_are_certain_and_after_eight_that_are_not(void **state)
+{
+    static const struct {
+        double second_ns, swing;
+        uint32_t blocks;
+    } rows[] = {{1100, 0, 2}, {1004, 0, 2}, {1100, 0.05, 2}, {1001, 0.02, 8}, {1000, 0.001, 2}};
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&g);
+        add(&g, 0, 1000, 1, 0);
+        add(&g, 0, rows[i].second_ns, 2, 0);
+        g.swing[1] = rows[i].swing;
+        (void)winner_of(&g);
+        if (g.asked != rows[i].blocks) fail_msg("row %zu: %u blocks", i, g.asked);
+        assert_int_equal(g.finals.rounds, 8 * g.asked);
+        // Each of another order, and apart in time.
+        for (uint32_t b = 1; b < g.asked; b++)
+            assert_int_equal(g.blocks[b].seed, g.blocks[0].seed + b);
+        assert_int_equal(g.paused_ns, 50000000 * (rows[i].blocks == 8 ? 8 : rows[i].blocks - 1));
+    }
+}
+
+static void no_block_is_begun_after_the_contests_end(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 0, 1001, 2, 0);
+    g.swing[1] = 0.02;
+    g.block_ns = 4000000000;
+    (void)winner_of(&g);
+    assert_int_equal(g.asked, 3);
+    // One that begins late has one block, and a share of the contest's time for it.
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 0, 1001, 2, 0);
+    g.now_ns = g.state.trials.end_ns;
+    g.state.question.options.seconds = 2;
+    (void)winner_of(&g);
+    assert_int_equal(g.asked, 1);
+    assert_true(g.blocks[0].seconds > 0.14 && g.blocks[0].seconds < 0.16);
+    assert_int_equal(g.paused_ns, 0);
+}
+
+static void long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_alone(void **state)
+{
+    // Half of ten seconds are there for a block, and two runs of each are not timed.
+    static const struct {
+        double seconds;
+        uint32_t count, rounds;
+    } rows[] = {{0.124, 4, 8}, {0.126, 4, 5}, {0.177, 4, 5}, {0.180, 3, 5}, {0.24, 2, 8}, {0.26, 2, 5}, {3, 2, 5}};
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&g);
+        for (int64_t j = 0; j < 4; j++)
+            add(&g, 0, 1e9 * rows[i].seconds, 1 + j, 0);
+        (void)winner_of(&g);
+        if (g.blocks[0].count != rows[i].count || g.blocks[0].rounds != rows[i].rounds)
+            fail_msg("row %zu: %u in %u rounds", i, g.blocks[0].count, g.blocks[0].rounds);
+        assert_int_equal(g.finals.count, rows[i].count);
+    }
+}
+
+// Beside its sample each takes a millisecond, and even the shortest sample some microseconds.
+static void short_runs_have_what_surrounds_them_counted(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    for (int enough = 0; enough < 2; enough++) {
+        begin(&g);
+        for (int64_t j = 0; j < 4; j++)
+            add(&g, 0, 10, 1 + j, 0);
+        g.state.question.options.seconds = 0.1;
+        g.state.trials.end_ns = enough != 0 ? 84000000 : 81000000;
+        (void)winner_of(&g);
+        assert_int_equal(g.blocks[0].rounds, enough != 0 ? 8 : 5);
+    }
+}
+
+static void the_greatest_error_of_all_blocks_is_kept(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0)->trial.max_error = 0.5;
+    add(&g, 0, 1100, 2, 0)->trial.max_error = 0.5;
+    g.max_error[0] = 0.7;
+    g.max_error[1] = 0.3;
+    (void)winner_of(&g);
+    assert_true(g.candidates[0].trial.max_error >= 0.7);
+    assert_true(g.candidates[1].trial.max_error >= 0.5 && g.candidates[1].trial.max_error < 0.6);
+}
+
+// Who falls out -------------------------------------------------------------------------------------------------------
+
+static void who_falls_out_is_named_and_the_others_begin_anew(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    for (uint32_t failed = 1; failed < 3; failed++) {
+        begin(&g);
+        add(&g, 0, 1000, 1, 0);
+        add(&g, 1, 1100, 2, 0);
+        g.answers[1] = FALLS_OUT;
+        g.failed = failed; // 2: nobody has that number, and the first is held to be the one
+        const uint32_t expected = failed == 1 ? 1 : 0;
+        assert_ptr_equal(winner_of(&g), &g.candidates[1 - expected]);
+        assert_true(g.candidates[expected].out);
+        assert_int_equal(g.candidates[expected].trial.failure, HONE_FAILURE_WRONG);
+        assert_string_equal(g.rows[expected].reason, "it was wrong");
+        assert_int_equal(g.rows[expected].rejected[HONE_FAILURE_WRONG], 1);
+        assert_int_equal(g.finals.count, 1);
+        assert_int_equal(g.finals.rounds, 16); // none is left of the first attempt
+    }
+}
+
+static void whoever_kills_the_worker_is_found_alone(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 1, 1010, 2, 0);
+    add(&g, 2, 1020, 3, 0);
+    g.kills[1] = true;
+    assert_ptr_equal(winner_of(&g), &g.candidates[0]);
+    assert_false(g.candidates[0].out || g.candidates[2].out);
+    assert_int_equal(g.candidates[1].trial.failure, HONE_FAILURE_CRASH);
+    assert_string_equal(g.rows[1].reason, "the worker is gone");
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(g.blocks[1 + i].count, 1);
+        assert_ptr_equal(g.blocks[1 + i].finalists[0], &g.candidates[i]);
+        assert_int_equal(g.blocks[1 + i].rounds, 5);
+    }
+    assert_int_equal(g.blocks[4].count, 2);
+}
+
+static void whoever_fails_alone_falls_out_too(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 1, 1010, 2, 0);
+    g.answers[0] = LOST;
+    g.alone = FALLS_OUT;
+    assert_int_equal(run(&g), HONE_NOT_FOUND);
+    assert_non_null(strstr(g.err.message, "no candidate passed"));
+    assert_int_equal(g.candidates[0].trial.failure, HONE_FAILURE_WRONG);
+    assert_int_equal(g.candidates[1].trial.failure, HONE_FAILURE_WRONG);
+}
+
+// The worker was lost, and looking for the culprit fails for a reason of its own: that ends the contest, though all
+// would be well if it were tried again.
+static void what_keeps_the_culprit_from_being_found_ends_the_contest(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 1, 1010, 2, 0);
+    g.answers[0] = LOST;
+    g.alone = RUNS_OUT_OF_MEMORY;
+    assert_int_equal(run(&g), HONE_OUT_OF_MEMORY);
+    assert_int_equal(g.asked, 2);
+    assert_false(g.candidates[0].out || g.candidates[1].out);
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 1, 1010, 2, 0);
+    g.answers[1] = RUNS_OUT_OF_MEMORY;
+    assert_int_equal(run(&g), HONE_OUT_OF_MEMORY);
+}
+
+static void a_worker_that_is_lost_time_and_again_by_nobody_ends_the_contest(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 1, 1010, 2, 0);
+    g.answers[0] = LOST;
+    assert_ptr_equal(winner_of(&g), &g.candidates[0]); // once is nobody's fault
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 1, 1010, 2, 0);
+    for (int i = 0; i < BLOCKS; i++)
+        g.answers[i] = LOST;
+    assert_int_equal(run(&g), HONE_NOT_FOUND);
+    assert_non_null(strstr(g.err.message, "fell out 64 times over"));
+    assert_int_equal(g.asked, 64 * 3); // all together, and each alone
+}
+
+static void where_nobody_passed_the_race_there_are_no_finals(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0)->out = true;
+    assert_int_equal(run(&g), HONE_NOT_FOUND);
+    assert_int_equal(g.asked, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_best_four_take_part_where_they_are_not_hopeless),
+        cmocka_unit_test(two_further_kernels_take_part_where_they_are_near),
+        cmocka_unit_test(who_fell_out_is_a_twin_or_was_not_measured_again_does_not_take_part),
+        cmocka_unit_test(the_default_takes_part_up_to_three_times_the_best_and_what_is_stored_up_to_one_and_a_half),
+        cmocka_unit_test(the_fastest_wins_unless_a_simpler_one_ties),
+        cmocka_unit_test(the_finals_decide_and_not_the_race),
+        cmocka_unit_test(what_is_in_its_place_stays_until_another_is_certainly_faster),
+        cmocka_unit_test(a_tie_goes_to_the_nearest_to_its_default_then_the_earlier_kernel_then_the_lesser_values),
+        cmocka_unit_test(the_finals_end_after_two_blocks_that_are_certain_and_after_eight_that_are_not),
+        cmocka_unit_test(no_block_is_begun_after_the_contests_end),
+        cmocka_unit_test(long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_alone),
+        cmocka_unit_test(short_runs_have_what_surrounds_them_counted),
+        cmocka_unit_test(the_greatest_error_of_all_blocks_is_kept),
+        cmocka_unit_test(who_falls_out_is_named_and_the_others_begin_anew),
+        cmocka_unit_test(whoever_kills_the_worker_is_found_alone),
+        cmocka_unit_test(whoever_fails_alone_falls_out_too),
+        cmocka_unit_test(what_keeps_the_culprit_from_being_found_ends_the_contest),
+        cmocka_unit_test(a_worker_that_is_lost_time_and_again_by_nobody_ends_the_contest),
+        cmocka_unit_test(where_nobody_passed_the_race_there_are_no_finals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
