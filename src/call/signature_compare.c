@@ -159,6 +159,8 @@ static void compare_parameter(comparison *c, const hone_call_parameter *a, const
 {
     write_type(&c->sides[0], a, &c->arena);
     write_type(&c->sides[1], b, &c->arena);
+    c->failed = c->failed || c->sides[0].type.failed || c->sides[1].type.failed;
+    if (c->failed) return; // types that were not written whole differ from each other, or do not
     say_texts(c, "name", a->shown.name, a->shown.name, b->shown.name);
     say_texts(c, "kind", a->shown.name, place(&a->shown), place(&b->shown));
     compare_defaults(c, &a->shown, &b->shown);
@@ -209,9 +211,8 @@ bool hone_signature_compare(
     else
         for (size_t i = 0; i < c->sides[0].count; i++)
             compare_parameter(c, c->sides[0].kept[i], c->sides[1].kept[i]);
-    const bool failed = c->failed || c->sides[0].type.failed || c->sides[1].type.failed;
-    const bool same = c->same && !failed;
-    if (out_failed != NULL) *out_failed = failed;
+    const bool same = c->same && !c->failed;
+    if (out_failed != NULL) *out_failed = c->failed;
     hone_buffer_deinit(&c->sides[0].type);
     hone_buffer_deinit(&c->sides[1].type);
     hone_buffer_deinit(&c->words);

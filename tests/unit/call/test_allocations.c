@@ -38,21 +38,95 @@ static hone_status whole_way(hone_allocator allocator, hone_error *err)
     return status;
 }
 
-static void every_allocation_may_fail(void **state)
+// All allocations fail from some on, or one alone does.
+static void go_in_short_memory(bool once)
 {
-    (void)state;
     failing_allocator counter;
     hone_status status = HONE_OUT_OF_MEMORY;
     int allowed = 0;
     for (; status != HONE_OK; allowed++) {
         hone_error err = {0};
-        status = whole_way(failing_allocator_of(&counter, allowed), &err);
+        const hone_allocator allocator = failing_allocator_of(&counter, allowed);
+        counter.once = once;
+        status = whole_way(allocator, &err);
         if (status != HONE_OK && status != HONE_OUT_OF_MEMORY)
             fail_msg("after %d allocations: %s", allowed, err.message);
         assert_int_equal(atomic_load(&counter.live), 0);
         assert_true(allowed < 1000);
     }
     assert_true(allowed > 10);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    go_in_short_memory(false);
+}
+
+static void any_one_allocation_may_fail(void **state)
+{
+    (void)state;
+    go_in_short_memory(true);
+}
+
+// So many parameters, dims and clauses that each list takes memory of its own.
+static void a_large_signature_is_read_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    enum { PARAMETERS = 60, CLAUSES = 30 };
+    char text[4096] = "f(";
+    for (int i = 0; i < PARAMETERS; i++)
+        snprintf(text + strlen(text), 40, "%sx%d: T%d[n%d, m%d]", i > 0 ? ", " : "", i, i % 8, i, i);
+    strcat(text, ") -> y: f32[n0]");
+    for (int i = 0; i < CLAUSES; i++)
+        snprintf(text + strlen(text), 40, " where n%d > m%d", i, i);
+    hone_status status = HONE_OUT_OF_MEMORY;
+    for (long long allowed = 0; status != HONE_OK; allowed++) {
+        failing_allocator counter;
+        const hone_allocator allocator = failing_allocator_of(&counter, allowed);
+        counter.once = true;
+        hone_signature *signature = NULL;
+        hone_error err = {0};
+        status = hone_signature_parse(allocator, text, &signature, &err);
+        if (status != HONE_OK) assert_int_equal(status, HONE_OUT_OF_MEMORY);
+        if (status == HONE_OK) assert_int_equal(hone_signature_count(signature), PARAMETERS + 1);
+        if (status == HONE_OK) assert_string_equal(hone_signature_text(signature), text);
+        hone_signature_release(&signature);
+        assert_int_equal(counter.live, 0);
+        assert_true(allowed < 1000);
+    }
+}
+
+// A type so long that its words outgrow what was there, for either side of a comparison.
+static void a_comparison_without_memory_for_its_words_says_so(void **state)
+{
+    (void)state;
+    enum { TERMS = 300 };
+    char dim[8 * TERMS] = "n", text[8 * TERMS + 64];
+    for (int i = 0; i < TERMS; i++)
+        strcat(dim, " + n");
+    snprintf(text, sizeof text, "f(x: f32[n], w: f32[%s]) -> y: f32[n]", dim);
+    const char *const texts[][2] = {{text, text}, {text, "f(x: f32[n], w: f32[n + 1]) -> y: f32[n]"}};
+    for (int way = 0; way < 4; way++) {
+        bool short_of_memory = true;
+        for (long long allowed = 0; short_of_memory; allowed++) {
+            failing_allocator counter;
+            const hone_allocator allocator = failing_allocator_of(&counter, -1);
+            hone_signature *first = NULL, *second = signature_of(texts[way / 2][1 - way % 2]);
+            hone_error err = {0};
+            assert_int_equal(hone_signature_parse(allocator, texts[way / 2][way % 2], &first, &err), HONE_OK);
+            counter.once = true;
+            counter.left = allowed;
+            const bool same = hone_signature_compare(first, second, NULL, NULL, &short_of_memory);
+            if (counter.left >= 0) assert_false(short_of_memory); // there was enough
+            if (counter.left < 0) assert_true(short_of_memory);
+            assert_int_equal(same, !short_of_memory && way / 2 == 0);
+            hone_signature_release(&first);
+            hone_signature_release(&second);
+            assert_int_equal(counter.live, 0);
+            assert_true(allowed < 1000);
+        }
+    }
 }
 
 static void a_zeroed_allocator_is_the_systems(void **state)
@@ -77,6 +151,8 @@ static void a_zeroed_allocator_is_the_systems(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_zeroed_allocator_is_the_systems), cmocka_unit_test(every_allocation_may_fail)};
+        cmocka_unit_test(a_zeroed_allocator_is_the_systems), cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(any_one_allocation_may_fail), cmocka_unit_test(a_large_signature_is_read_whole_or_not_at_all),
+        cmocka_unit_test(a_comparison_without_memory_for_its_words_says_so)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,30 @@ static void layout_is_written_only_where_it_is_not_ordinary(void **state)
     hone_signature_release(&signature);
 }
 
+static void an_alignment_is_a_power_of_two_up_to_a_gigabyte(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("f(x: f32[n]) -> y: f32[n]");
+    for (int64_t align = -2; align <= 65; align++) {
+        char text[64];
+        snprintf(text, sizeof text, "f(f32[4]{align=%lld})", (long long)align);
+        const bool is_power =
+            align == 1 || align == 2 || align == 4 || align == 8 || align == 16 || align == 32 || align == 64;
+        hone_error err = {0};
+        if (!is_power) {
+            assert_contains(refusal(signature, text, &err), "a power of two");
+            continue;
+        }
+        hone_call *call = call_of(signature, text);
+        assert_int_equal(hone_call_align(call, 0), align < 16 ? align : 0);
+        hone_call_release(&call);
+    }
+    hone_error err = {0};
+    canonical(signature, "f(f32[4]{align=1073741824})", "f(f32[4])");
+    assert_contains(refusal(signature, "f(f32[4]{align=2147483648})", &err), "a power of two");
+    hone_signature_release(&signature);
+}
+
 static void wrong_text_says_where_and_what_was_expected(void **state)
 {
     (void)state;
@@ -128,6 +152,7 @@ int main(void)
         cmocka_unit_test(every_way_of_writing_a_call_prints_as_one),
         cmocka_unit_test(floats_are_told_apart_by_their_bits),
         cmocka_unit_test(layout_is_written_only_where_it_is_not_ordinary),
+        cmocka_unit_test(an_alignment_is_a_power_of_two_up_to_a_gigabyte),
         cmocka_unit_test(wrong_text_says_where_and_what_was_expected),
         cmocka_unit_test(names_are_compared_in_unicode_lower_case),
         cmocka_unit_test(the_name_in_front_can_be_read_alone),

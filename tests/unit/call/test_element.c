@@ -50,6 +50,34 @@ static void every_code_of_a_small_float_survives_the_way_through_double(void **s
         }
 }
 
+static void codes_at_the_ends_of_small_floats_have_their_documented_values(void **state)
+{
+    (void)state;
+    static const struct {
+        hone_dtype_id dtype;
+        uint32_t code;
+        double value; // NAN: none
+    } known[] = {
+        {HONE_F16, 0x0000, 0},          {HONE_F16, 0x0001, 0x1p-24},    {HONE_F16, 0x03ff, 0x1.ff8p-15},
+        {HONE_F16, 0x0400, 0x1p-14},    {HONE_F16, 0x7bff, 65504},      {HONE_F16, 0x7c00, INFINITY},
+        {HONE_F16, 0xfc00, -INFINITY},  {HONE_F16, 0x7c01, NAN},        {HONE_F16, 0xffff, NAN},
+        {HONE_BF16, 0x0001, 0x1p-133},  {HONE_BF16, 0x0080, 0x1p-126},  {HONE_BF16, 0x7f7f, 0x1.fep127},
+        {HONE_BF16, 0x7f80, INFINITY},  {HONE_BF16, 0xff80, -INFINITY}, {HONE_BF16, 0x7f81, NAN},
+        {HONE_F8_E4M3FN, 0x01, 0x1p-9}, {HONE_F8_E4M3FN, 0x08, 0x1p-6}, {HONE_F8_E4M3FN, 0x7e, 448},
+        {HONE_F8_E4M3FN, 0xfe, -448},   {HONE_F8_E4M3FN, 0x7f, NAN}, // it has no infinity
+        {HONE_F8_E4M3FN, 0xff, NAN},    {HONE_F8_E5M2, 0x01, 0x1p-16},  {HONE_F8_E5M2, 0x04, 0x1p-14},
+        {HONE_F8_E5M2, 0x7b, 57344},    {HONE_F8_E5M2, 0x7c, INFINITY}, {HONE_F8_E5M2, 0xfc, -INFINITY},
+        {HONE_F8_E5M2, 0x7d, NAN},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const double value = hone_element_load(known[i].dtype, &known[i].code, 0), wanted = known[i].value;
+        const bool right = isnan(wanted) ? isnan(value) : memcmp(&value, &wanted, sizeof value) == 0;
+        if (!right)
+            fail_msg(
+                "%x of %s is %g, expected %g", known[i].code, hone_dtype_info_of(known[i].dtype)->name, value, wanted);
+    }
+}
+
 static void integers_round_to_even_and_stop_at_their_bounds(void **state)
 {
     (void)state;
@@ -79,6 +107,25 @@ static void integers_round_to_even_and_stop_at_their_bounds(void **state)
         {HONE_C128, -1, -1},
         {HONE_U16, 65536, 65535},
         {HONE_U32, 7, 7},
+        {HONE_I8, 127, 127},
+        {HONE_I8, 126.5, 126},
+        {HONE_I8, -127.5, -128},
+        {HONE_I8, -126.5, -126},
+        {HONE_U8, 0.5, 0},
+        {HONE_U8, 1.5, 2},
+        {HONE_U8, 254.5, 254},
+        {HONE_I16, 32767.5, 32767},
+        {HONE_I16, -32768.5, -32768},
+        {HONE_I4, 7.5, 7},
+        {HONE_I4, 6.5, 6},
+        {HONE_U4, 14.5, 14},
+        {HONE_U4, -1, 0},
+        {HONE_BOOL, NAN, 0},
+        {HONE_BOOL, 0, 0},
+        {HONE_I64, -1e30, -9223372036854775808.0},
+        {HONE_U64, 0.5, 0},
+        {HONE_U64, 1.5, 2},
+        {HONE_U64, 18446744073709549568.0, 18446744073709549568.0},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         unsigned char room[64] = {0};
@@ -93,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_floats_have_their_documented_codes),
         cmocka_unit_test(every_code_of_a_small_float_survives_the_way_through_double),
+        cmocka_unit_test(codes_at_the_ends_of_small_floats_have_their_documented_values),
         cmocka_unit_test(integers_round_to_even_and_stop_at_their_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,50 @@ static void too_many_of_anything_is_refused(void **state)
     assert_contains(err.message, "more than 64 parameters");
 }
 
+// Writes a signature with so many of a piece, numbered, and reads it.
+static hone_status parse_many(const char *before, const char *piece, const char *between, int count, const char *behind)
+{
+    static char text[16384];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", before);
+    for (int i = 0; i < count; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", i);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", i > 0 ? between : "");
+        for (const char *c = piece; *c != '\0'; c++)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, *c == '#' ? "%s" : "%.1s", *c == '#' ? number : c);
+    }
+    snprintf(text + used, sizeof text - used, "%s", behind);
+    hone_signature *signature = NULL;
+    hone_error err = {0};
+    const hone_status status = hone_signature_parse(hone_allocator_system(), text, &signature, &err);
+    if (status == HONE_OK) {
+        hone_signature *again = signature_of(hone_signature_text(signature));
+        assert_string_equal(hone_signature_text(again), hone_signature_text(signature));
+        hone_signature_release(&again);
+    }
+    hone_signature_release(&signature);
+    return status;
+}
+
+static void there_may_be_as_many_of_anything_as_is_said_and_no_more(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *piece, *between, *behind;
+        int most;
+    } known[] = {
+        {"f(", "x#: f32[n]", ", ", ") -> y: f32[n]", 63}, // and the result
+        {"f(x: f32[n]) -> y: f32[n]", " where n > #", "", "", 32},
+        {"f(x: f32[", "n", ", ", "]) -> y: f32[n]", 8},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        for (int more = 0; more < 3; more++)
+            assert_int_equal(
+                parse_many(known[i].before, known[i].piece, known[i].between, known[i].most + more, known[i].behind),
+                more == 0 ? HONE_OK : HONE_INVALID_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +188,7 @@ int main(void)
         cmocka_unit_test(defaults_and_roles_are_kept),
         cmocka_unit_test(a_wrong_signature_says_where_and_what_was_expected),
         cmocka_unit_test(too_many_of_anything_is_refused),
+        cmocka_unit_test(there_may_be_as_many_of_anything_as_is_said_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,35 @@ static void a_shape_beyond_64_bits_is_refused(void **state)
     assert_int_equal(hone_tensor_span(&tensor, &bytes, &below), HONE_INVALID_ARGUMENT);
 }
 
+// The last byte that 64 bits of bits can count, above the first element and below it, and one further.
+static void a_span_may_reach_as_far_as_its_bits_can_be_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        hone_dtype_id dtype;
+        int64_t stride;
+        hone_status status;
+    } known[] = {
+        {HONE_I8, (INT64_C(1) << 60) - 2, HONE_OK},  {HONE_I8, (INT64_C(1) << 60) - 1, HONE_INVALID_ARGUMENT},
+        {HONE_I8, 1 - (INT64_C(1) << 60), HONE_OK},  {HONE_I8, -(INT64_C(1) << 60), HONE_INVALID_ARGUMENT},
+        {HONE_F32, (INT64_C(1) << 58) - 2, HONE_OK}, {HONE_F32, (INT64_C(1) << 58) - 1, HONE_INVALID_ARGUMENT},
+        {HONE_F32, 1 - (INT64_C(1) << 58), HONE_OK}, {HONE_F32, -(INT64_C(1) << 58), HONE_INVALID_ARGUMENT},
+        {HONE_I4, (INT64_C(1) << 61) - 3, HONE_OK},  {HONE_I4, (INT64_C(1) << 61) - 2, HONE_INVALID_ARGUMENT},
+        {HONE_I4, 2 - (INT64_C(1) << 61), HONE_OK},  {HONE_I4, 1 - (INT64_C(1) << 61), HONE_INVALID_ARGUMENT},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        int64_t shape[] = {2}, strides[] = {known[i].stride}, bytes = 0, below = 0;
+        const hone_tensor tensor = view(known[i].dtype, 1, shape, strides, 0);
+        if (hone_tensor_span(&tensor, &bytes, &below) != known[i].status)
+            fail_msg("stride %lld of %s", (long long)known[i].stride, hone_dtype_info_of(known[i].dtype)->name);
+        if (known[i].status != HONE_OK) continue;
+        const int64_t bits = hone_dtype_info_of(known[i].dtype)->bits, reach = known[i].stride;
+        const int64_t down = reach < 0 ? (-reach * bits + 7) / 8 : 0, up = ((reach > 0 ? reach + 1 : 1) * bits + 7) / 8;
+        assert_int_equal(below, down);
+        assert_int_equal(bytes, down + up);
+    }
+}
+
 static void the_stride_of_a_dim_of_size_one_does_not_matter(void **state)
 {
     (void)state;
@@ -102,6 +131,23 @@ static void columns_of_one_matrix_do_not_overlap(void **state)
     assert_true(hone_tensors_overlap(&left, &right));
     right.byte_offset = 15;
     assert_true(hone_tensors_overlap(&left, &right));
+}
+
+// Of elements of half a byte only the bytes are compared.
+static void neighbours_do_not_overlap_on_either_side(void **state)
+{
+    (void)state;
+    static const hone_dtype_id dtypes[] = {HONE_I4, HONE_I8, HONE_F32};
+    for (size_t i = 0; i < 3; i++) {
+        int64_t shape[] = {8}, bytes, below;
+        hone_tensor a = view(dtypes[i], 1, shape, NULL, 64), b = a;
+        assert_int_equal(hone_tensor_span(&a, &bytes, &below), HONE_OK);
+        for (int64_t distance = -bytes - 1; distance <= bytes + 1; distance++) {
+            b.byte_offset = (uint64_t)(64 + distance);
+            assert_int_equal(hone_tensors_overlap(&a, &b), distance > -bytes && distance < bytes);
+            assert_int_equal(hone_tensors_overlap(&b, &a), distance > -bytes && distance < bytes);
+        }
+    }
 }
 
 // Eight dims of a, eight of b: even strides that do not nest, and an odd distance that none of their sums makes up.
@@ -190,9 +236,11 @@ int main(void)
         cmocka_unit_test(half_bytes_round_up),
         cmocka_unit_test(an_empty_tensor_spans_nothing_even_when_its_dims_are_huge),
         cmocka_unit_test(a_shape_beyond_64_bits_is_refused),
+        cmocka_unit_test(a_span_may_reach_as_far_as_its_bits_can_be_counted),
         cmocka_unit_test(the_stride_of_a_dim_of_size_one_does_not_matter),
         cmocka_unit_test(alignment_is_the_largest_power_of_two_below_sixteen),
         cmocka_unit_test(columns_of_one_matrix_do_not_overlap),
+        cmocka_unit_test(neighbours_do_not_overlap_on_either_side),
         cmocka_unit_test(a_search_that_outgrows_its_budget_says_that_they_meet),
         cmocka_unit_test(overlap_agrees_with_counting_bytes),
         cmocka_unit_test(a_broadcast_tensor_does_not_keep_its_elements_apart),
