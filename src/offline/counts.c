@@ -230,7 +230,6 @@ static void spread_times(hone_graph *graph, order *o)
     size_t head = 0, tail = 0;
     for (uint32_t i = 0; i < graph->body_count; i++) {
         graph->bodies[i].times = o->waiting[i] == 0;
-        graph->bodies[i].entry = o->waiting[i] == 0;
         if (o->waiting[i] == 0) o->queue[tail++] = i;
     }
     while (head < tail) {

@@ -56,7 +56,6 @@ typedef struct hone_graph_body {
     uint32_t result;                           // the operation that ends it; HONE_GRAPH_NONE: none was read
     uint32_t caller;                           // the first edge to it
     int64_t times;                             // a run of the program runs it so often; -1: the text does not say
-    bool entry;
 } hone_graph_body;
 
 // A place that operations came from: the path of scopes, and the labels in it.
@@ -127,7 +126,7 @@ bool hone_graph_has_label(const hone_graph *graph, hone_view string);
 void hone_graph_add_loose(hone_graph *graph, hone_view name);
 // Keeps the call text that stands escaped in a string of the program.
 void hone_graph_keep_call(hone_graph *graph, uint32_t op, hone_view string);
-// Sorts the edges, finds entries, callers, constants, trip counts and how often each body runs.
+// Sorts the edges, finds callers, constants, trip counts and how often each body runs.
 void hone_graph_finish(hone_graph *graph);
 // Part of it: loops' trips, and how often each body runs.
 void hone_graph_count(hone_graph *graph);

@@ -80,11 +80,10 @@ static bool same_value(const hone_value *a, const hone_value *b)
     return a->tag == HONE_VALUE_NONE || a->as.i64 == b->as.i64;
 }
 
-// Left at its default a parameter asks nothing of the kernel.
+// Left at its default a parameter asks nothing of the kernel; that of a nullable one is none, where no other is said.
 static bool is_default(const hone_parameter *parameter, const hone_value *value)
 {
-    if (parameter->has_default) return same_value(value, &parameter->default_value);
-    return parameter->nullable && value->tag == HONE_VALUE_NONE;
+    return parameter->has_default && same_value(value, &parameter->default_value);
 }
 
 // All unsupported parameters at once, in the order of the signature.

@@ -106,6 +106,72 @@ static void a_parameter_that_the_kernel_does_not_take_must_stay_at_its_default(v
     assert_says(f, "w, causal, scale: not supported"); // all of them, in the order of the signature
 }
 
+static void the_first_parameter_may_be_one_that_the_kernel_does_not_take(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(add_algorithm(f, "late(w: f32[n]?, x: f32[n]) -> y: f32[n]"), HONE_OK);
+    hone_kernel kernel = a_kernel("late", "a", HONE_NATIVE, HONE_CPU, 0);
+    kernel.signature = "late(x: f32[n]) -> y: f32[n]";
+    assert_int_equal(add_kernel(f, kernel), HONE_OK);
+    static const char *const calls[] = {"late(none, f32[4])", "late(f32[4], f32[4])"};
+    hone_signature *signature = hone_registry_find(f->registry, "late", NULL)->signature;
+    for (int given = 0; given < 2; given++) {
+        hone_call *call = NULL;
+        hone_allocator allocator = {&f->memory, failing_reallocate};
+        assert_int_equal(hone_call_parse(allocator, signature, calls[given], &call, &f->err), HONE_OK);
+        hone_status status = hone_kernel_eligible(only_kernel(f, "late"), call, &cpu, &f->err);
+        assert_int_equal(status, given ? HONE_UNSUPPORTED : HONE_OK);
+        if (given) assert_says(f, "w: not supported");
+        hone_call_release(&call);
+    }
+}
+
+// What code asks of a call: the order of its tensors in memory, their alignment, and a condition of its own.
+static void code_runs_calls_as_it_asks_for_them(void **state)
+{
+    fixture *f = *state;
+    const hone_device_info device = {
+        .struct_size = sizeof device, .platform = HONE_NULL, .backend = HONE_CPU, .device = {HONE_DEVICE_CPU, 0}};
+    static const struct {
+        uint32_t align;
+        const char *condition, *call, *word; // NULL: it runs
+    } cases[] = {
+        {0, NULL, "op(f32[2,3])", NULL},
+        {0, NULL, "op(f32[2,3]{align=1})", NULL},
+        {0, NULL, "op(f32[2,3]{strides=1,2})", "x has strides"},
+        {8, NULL, "op(f32[2,3]{align=8})", NULL},
+        {8, NULL, "op(f32[2,3])", NULL},
+        {8, NULL, "op(f32[2,3]{align=4})", "x is aligned to 4 bytes, the kernel asks for 8"},
+        {8, NULL, "op(f32[2,3], f32[3]{align=4})", "w is aligned to 4 bytes"},
+        {16, NULL, "op(f32[2,3]{align=8})", "x is aligned to 8 bytes, the kernel asks for 16"},
+        {16, NULL, "op(f32[2,3]{align=16})", NULL},
+        {0, "n > 2", "op(f32[2,3])", NULL},
+        {0, "n > 2", "op(f32[2,2])", "asks for n > 2"},
+        {0, "k > 2", "op(f32[2,2])", "condition 'k > 2'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const hone_code code = {
+            HONE_CODE,           .source = "text",        .entry = "op",
+            .arguments = "x, y", .align = cases[i].align, .condition = cases[i].condition,
+            .target = "any", // which nobody reads on this platform
+        };
+        hone_kernel kernel = a_kernel("op", "coded", HONE_NULL, HONE_CPU, 0);
+        kernel.run = NULL;
+        kernel.code = &code;
+        if (hone_registry_add_kernels(f->registry, &kernel, 1, true, false, &f->err) != HONE_OK)
+            fail_msg("%s", f->err.message);
+        assert_int_equal(hone_kernel_eligible(only_kernel(f, "op"), NULL, &device, &f->err), HONE_OK);
+        hone_call *call = call_of(f, cases[i].call);
+        for (int known = 0; known < 2; known++) {
+            hone_status status = hone_kernel_eligible(only_kernel(f, "op"), call, known ? &device : NULL, &f->err);
+            if (status != (cases[i].word != NULL ? HONE_UNSUPPORTED : HONE_OK))
+                fail_msg("%s: %s", cases[i].call, f->err.message);
+            if (cases[i].word != NULL) assert_says(f, cases[i].word);
+        }
+        hone_call_release(&call);
+    }
+}
+
 static void a_kernels_own_signature_may_take_fewer_dtypes(void **state)
 {
     fixture *f = *state;
@@ -243,6 +309,8 @@ int main(void)
         eligible_test(missing_instructions_are_named),
         eligible_test(a_tensor_elsewhere_is_unsupported),
         eligible_test(a_parameter_that_the_kernel_does_not_take_must_stay_at_its_default),
+        eligible_test(the_first_parameter_may_be_one_that_the_kernel_does_not_take),
+        eligible_test(code_runs_calls_as_it_asks_for_them),
         eligible_test(a_kernels_own_signature_may_take_fewer_dtypes),
         eligible_test(a_kernel_may_refuse_for_its_own_reason),
         eligible_test(without_a_heuristic_the_spaces_default_is_taken),

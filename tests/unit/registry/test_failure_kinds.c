@@ -54,6 +54,24 @@ static void what_follows_from_a_kind_is_in_its_row(void **state)
     }
 }
 
+// The days of docs/tune.md.
+static void a_stored_failure_is_believed_for_as_long_as_the_manual_says(void **state)
+{
+    (void)state;
+    static const struct {
+        hone_failure failure;
+        int days;
+    } expected[] = {
+        {HONE_FAILURE_NONE, 0},       {HONE_FAILURE_UNSUPPORTED, 180}, {HONE_FAILURE_PREPARE, 7},
+        {HONE_FAILURE_RUN, 30},       {HONE_FAILURE_WRONG, 180},       {HONE_FAILURE_BOUNDS, 180},
+        {HONE_FAILURE_CRASH, 30},     {HONE_FAILURE_TIMEOUT, 1},       {HONE_FAILURE_TRACES, 30},
+        {HONE_FAILURE_UNSTABLE, 180},
+    };
+    assert_int_equal(sizeof expected / sizeof expected[0], HONE_FAILURE_COUNT);
+    for (size_t i = 0; i < HONE_FAILURE_COUNT; i++)
+        assert_true((int)(hone_failure_kind_of(expected[i].failure)->days * 1000) == expected[i].days * 1000);
+}
+
 static void a_number_that_is_no_kind_has_words_and_nothing_else(void **state)
 {
     (void)state;
@@ -71,6 +89,7 @@ int main(void)
         cmocka_unit_test(every_kind_reads_back_from_its_name),
         cmocka_unit_test(every_kind_but_none_is_believed_for_some_days),
         cmocka_unit_test(what_follows_from_a_kind_is_in_its_row),
+        cmocka_unit_test(a_stored_failure_is_believed_for_as_long_as_the_manual_says),
         cmocka_unit_test(a_number_that_is_no_kind_has_words_and_nothing_else),
     };
     return cmocka_run_group_tests_name("registry_failure_kinds", tests, NULL, NULL);

@@ -94,6 +94,37 @@ static void features_that_do_not_fit_are_cut_and_counted(void **state)
     assert_string_equal(text, "avx2+av");
 }
 
+// Whatever room there is, what fits is written and ended, and nothing behind it.
+static void features_are_cut_anywhere(void **state)
+{
+    (void)state;
+    const uint64_t features = HONE_CPU_AVX | HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_AVX512_BF16 | (uint64_t)1 << 62;
+    char whole[64], text[65];
+    size_t size = hone_cpu_features_text(features, ", ", whole, sizeof whole);
+    assert_int_equal(size, strlen(whole));
+    for (size_t room = 0; room <= sizeof whole; room++) {
+        memset(text, '#', sizeof text);
+        assert_int_equal(hone_cpu_features_text(features, ", ", text, room), size);
+        size_t kept = room == 0 ? 0 : room <= size ? room - 1 : size;
+        assert_memory_equal(text, whole, kept);
+        if (room > 0) assert_int_equal(text[kept], '\0');
+        for (size_t i = room > 0 ? kept + 1 : 0; i < sizeof text; i++)
+            assert_int_equal(text[i], '#');
+    }
+    assert_int_equal(hone_cpu_features_text(features, ", ", NULL, 0), size);
+}
+
+static void whoever_asks_without_a_place_for_the_answer_is_told_so(void **state)
+{
+    (void)state;
+    hone_error err = {0};
+    assert_int_equal(hone_platform_parse("cuda", NULL, &err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "out is NULL"));
+    err = (hone_error){0};
+    assert_int_equal(hone_backend_parse("cpu", NULL, &err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "out is NULL"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +136,8 @@ int main(void)
         cmocka_unit_test(numbers_without_a_name_have_words_too),
         cmocka_unit_test(features_are_written_in_the_order_of_their_bits),
         cmocka_unit_test(features_that_do_not_fit_are_cut_and_counted),
+        cmocka_unit_test(features_are_cut_anywhere),
+        cmocka_unit_test(whoever_asks_without_a_place_for_the_answer_is_told_so),
     };
     return cmocka_run_group_tests_name("registry_names", tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 #include "fixture.h"
 #include "guarded.h"
 #include "platforms/platform.h"
+#include "registry/origin.h"
+#include "registry/tables.h"
 
 static const char fa[] = "fa(x: f32[n]) -> y: f32[n]";
 
@@ -53,6 +55,41 @@ static void without_a_version_the_newest_is_found(void **state)
     assert_string_equal(hone_registry_find(f->registry, "FA@v9", NULL)->version, "9");
     assert_null(hone_registry_find(f->registry, "fa@v2", NULL));
     assert_null(hone_registry_find(f->registry, "fa@v", NULL));
+}
+
+static void versions_stand_in_the_order_of_their_numbers(void **state)
+{
+    (void)state;
+    static const char *const ordered[] = {
+        "",
+        "0",
+        "00",
+        "01",
+        "1",
+        "1-rc",
+        "01.5",
+        "1.5",
+        "1.9",
+        "1.10",
+        "1.10.0",
+        "2",
+        "9",
+        "10",
+        "99999999999999999999",
+        "100000000000000000000",
+        "a",
+        "b1",
+        "b2",
+        "b2.1",
+        "b10",
+        "c"};
+    enum { COUNT = sizeof ordered / sizeof ordered[0] };
+    for (int i = 0; i < COUNT; i++)
+        for (int j = 0; j < COUNT; j++) {
+            int order = hone_registry_version_compare(ordered[i], ordered[j]);
+            if ((order > 0) - (order < 0) != (i > j) - (i < j))
+                fail_msg("'%s' against '%s': %d", ordered[i], ordered[j], order);
+        }
 }
 
 static void names_that_no_algorithm_can_have_are_not_found(void **state)
@@ -308,9 +345,13 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
     fixture *f = *state;
     assert_int_equal(add_algorithm(f, fa), HONE_OK);
     hone_kernel good = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0);
-    hone_kernel wrong[10];
-    for (size_t i = 0; i < 10; i++)
+    enum { WRONG = 16 };
+    hone_kernel wrong[WRONG];
+    for (size_t i = 0; i < WRONG; i++)
         wrong[i] = good;
+    char longest[HONE_NAME_SIZE + 1];
+    memset(longest, 'x', sizeof longest);
+    longest[HONE_NAME_SIZE] = '\0';
     wrong[0].name = "";
     wrong[1].name = "two words";
     wrong[2].name = "sixty-four-letters-are-one-too-many-for-a-name-of-a-kernel-0123456789";
@@ -321,10 +362,19 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
     wrong[7].run = NULL;
     wrong[8].space = "block_m: 16..";
     wrong[9].algorithm = NULL;
-    static const char *const words[] = {
-        "name",  "two words", "name for a kernel: 1 to 63 letters", "platform", "platform", "backend", "backend", "run",
-        "space", "algorithm"};
-    for (size_t i = 0; i < 10; i++) {
+    wrong[10].platform = HONE_PLATFORM_COUNT;
+    wrong[11].platform = (hone_platform)-1;
+    wrong[12].backend = HONE_BACKEND_COUNT;
+    wrong[13].backend = (hone_backend)-1;
+    wrong[14].name = longest;
+    wrong[15].name = NULL;
+    static const char *const words[] = {"name",       "two words",   "name for a kernel: 1 to 63 letters",
+                                        "platform",   "platform",    "backend",
+                                        "backend",    "run",         "space",
+                                        "algorithm",  "no platform", "no platform",
+                                        "no backend", "no backend",  "no name",
+                                        "no name"};
+    for (size_t i = 0; i < WRONG; i++) {
         assert_int_equal(add_kernel(f, wrong[i]), HONE_INVALID_ARGUMENT);
         assert_says(f, words[i]);
     }
@@ -332,6 +382,23 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
     assert_string_equal(kernel_names(f, "fa", names), "");
     assert_int_equal(hone_registry_add_kernels(f->registry, NULL, 1, false, false, &f->err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_registry_add_kernels(f->registry, NULL, 0, false, false, &f->err), HONE_OK);
+    longest[HONE_NAME_SIZE - 1] = '\0';
+    good.name = longest;
+    good.platform = (hone_platform)(HONE_PLATFORM_COUNT - 1);
+    good.backend = (hone_backend)(HONE_BACKEND_COUNT - 1);
+    assert_int_equal(add_kernel(f, good), HONE_OK);
+    assert_string_equal(kernel_names(f, "fa", names), longest);
+}
+
+static void files_of_code_are_told_by_how_their_names_end(void **state)
+{
+    (void)state;
+    static const char *const binaries[] = {"a.clbin", "b.cubin", "c.fatbin", "d.ptx", ".ptx", "e.cl.ptx"};
+    static const char *const sources[] = {"a.cl", "b.cu", "c.mlir", "ptx", "", "d.ptx.cl", "e.PTX", "cubin", "f.ptx "};
+    for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
+        assert_true(hone_code_is_binary(binaries[i]));
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        assert_false(hone_code_is_binary(sources[i]));
 }
 
 // What a program that was built with a newer header hands over.
@@ -668,6 +735,7 @@ int main(void)
         registry_test(names_are_compared_in_unicode_lower_case),
         registry_test(algorithms_are_listed_by_code_point_then_version),
         registry_test(without_a_version_the_newest_is_found),
+        registry_test(versions_stand_in_the_order_of_their_numbers),
         registry_test(names_that_no_algorithm_can_have_are_not_found),
         registry_test(names_and_versions_are_read_to_their_end_and_no_further),
         registry_test(an_unknown_name_is_answered_with_those_there_are),
@@ -681,6 +749,7 @@ int main(void)
         registry_test(equal_names_for_other_hardware_are_no_duplicates),
         registry_test(kernels_are_registered_all_or_none),
         registry_test(a_wrong_kernel_is_refused_with_words_and_leaves_nothing),
+        registry_test(files_of_code_are_told_by_how_their_names_end),
         registry_test(a_newer_struct_is_taken_as_long_as_its_new_fields_are_zero),
         registry_test(a_struct_size_that_was_never_set_is_refused),
         registry_test(strings_are_copied),
