@@ -6,34 +6,43 @@
 #include "registry/origin.h"
 #include "registry/registry.h"
 #include "runtime/state/operation.h"
+#include "runtime/state/runtime.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-// The device that a kernel would run on: the first of its backend, else the CPU.
-static const hone_device_info *device_for(hone_cli *cli, const hone_kernel *kernel)
+// Whether a device of this platform may be one that the kernel runs on: of its home, or of a host of its home.
+static bool is_of(const hone_kernel *kernel, const hone_device_info *device)
 {
-    size_t count = 0;
-    const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
-    for (size_t i = 0; i < count; i++)
-        if (devices[i]->platform == hone_platform_home(kernel->platform)) return devices[i];
-    return NULL;
+    const hone_platform home = hone_platform_home(kernel->platform);
+    if (device->platform == home) return true;
+    for (const hone_platform *host = hone_platform_facts_of(home)->hosts; *host != HONE_PLATFORM_NONE; host++)
+        if (*host == device->platform) return true;
+    return false;
 }
 
-// Whether a kernel can run here at all, whatever the call.
+// Whether a kernel can run here at all, whatever the call. The reason is that of its first device.
 static bool runs_here(hone_cli *cli, const hone_kernel_ref *ref, char *reason, size_t size)
 {
-    const hone_kernel *kernel = &ref->kernel;
     const char *why = NULL;
-    if (!hone_runtime_platform(cli->rt, kernel->platform, &why)) {
+    bool is_told = false;
+    if (!hone_runtime_platform(cli->rt, ref->kernel.platform, &why)) {
         snprintf(reason, size, "%s", why);
         return false;
     }
-    const hone_device_info *device = device_for(cli, kernel);
-    hone_error err = {.message = "there is no device for it"};
-    if (device != NULL && hone_kernel_eligible(ref, NULL, device, &err) == HONE_OK) return true;
-    snprintf(reason, size, "%.390s", err.message);
+    size_t count = 0;
+    const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
+    snprintf(reason, size, "there is no device for it");
+    for (size_t i = 0; i < count; i++) {
+        hone_error err;
+        if (!is_of(&ref->kernel, devices[i])) continue;
+        hone_status status = hone_kernel_eligible(ref, NULL, devices[i], &err);
+        if (status == HONE_OK) status = hone_runtime_visit(cli->rt, ref, devices[i], &err);
+        if (status == HONE_OK) return true;
+        if (!is_told) snprintf(reason, size, "%.390s", err.message);
+        is_told = true;
+    }
     return false;
 }
 

@@ -23,6 +23,19 @@ class Xla(CommandTest):
             self.assertEqual((rows["xla"]["available"], rows["pallas"]["available"]), (here, here))
         self.assertIn("there is no file /nowhere/plugin.so", rows["xla"]["reason"])
 
+    def test_list_says_that_the_kernels_for_the_cpu_run_here_or_what_is_missing(self):
+        # The devices are those of others: xla visits them.
+        def rows(env):
+            kernels = self.hone("list", "rms_norm", "--json", env=env).json["algorithms"][0]["kernels"]
+            return {row["backend"]: row for row in kernels if row["platform"] == "xla"}
+
+        listed = rows(self.with_plugin())
+        self.assertEqual((listed["cpu"]["runs_here"], listed["cpu"]["reason"]), (True, None))
+        self.assertFalse(any(row["runs_here"] for backend, row in listed.items() if backend != "cpu"))
+        cpu = rows({"HONE_PJRT_PLUGIN": "/nowhere/plugin.so"})["cpu"]
+        self.assertFalse(cpu["runs_here"])
+        self.assertIn("there is no file /nowhere/plugin.so", cpu["reason"])
+
     def test_the_built_in_kernels_are_verified(self):
         for call in ("matmul(f32[17,33], f32[33,9])", "matmul(bf16[8,64], bf16[24,64], transpose_b=true)",
                      "rms_norm(f32[3,5,77], f32[77])", "rms_norm(f16[1,1], f16[1])"):
