@@ -1,6 +1,7 @@
 // Damaged programs of every form: cut at each length, each byte made the largest there is, a million labels. They are
 // read as far as they are sound or refused with words, and take no more memory than their size allows.
 #include "fixture.h"
+#include "guarded.h"
 #include "os/os.h"
 #include "platforms/platform.h"
 
@@ -54,13 +55,11 @@ static void close_reader(reader *r)
     fixture_close(&r->f);
 }
 
-// Reads bytes in a block that is exactly so large, so that a reader that goes over its end is seen. Gives back how it
-// went; the note or the error is in `words`.
+// Reads bytes behind which nothing may be read. Gives back how it went; the note or the error is in `words`.
 static hone_status read_bytes(reader *r, const char *bytes, size_t size, size_t cap, char words[512], size_t *out_count)
 {
-    char *copy = malloc(size > 0 ? size : 1);
-    assert_non_null(copy);
-    if (size > 0) memcpy(copy, bytes, size);
+    guarded room = guarded_open(size);
+    const char *copy = guarded_at_end(&room, bytes, size);
     r->memory = (capped){.cap = cap};
     hone_error err = {0};
     hone_program *program = NULL;
@@ -70,7 +69,7 @@ static hone_status read_bytes(reader *r, const char *bytes, size_t size, size_t 
     if (out_count != NULL) *out_count = program != NULL ? hone_program_operations(program) : 0;
     hone_program_release(&program);
     assert_int_equal(r->memory.live, 0);
-    free(copy);
+    guarded_close(&room);
     return status;
 }
 

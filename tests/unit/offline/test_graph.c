@@ -340,6 +340,170 @@ static void calls_that_feed_each_other_are_counted_by_their_work(void **state)
     assert_count(text, true, 2);
 }
 
+static void the_first_of_equal_calls_says_what_they_read(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<4xbf16>, %arg1: tensor<4xf16>) -> tensor<4xf32> {\n"
+        "  %0 = stablehlo.convert %arg0 : (tensor<4xbf16>) -> tensor<4xf32> loc(\"jit(f)/" LABEL "/cvt\")\n"
+        "  %1 = stablehlo.sine %0 : tensor<4xf32> loc(\"jit(f)/" LABEL "/sin\")\n"
+        "  %2 = stablehlo.convert %arg1 : (tensor<4xf16>) -> tensor<4xf32> loc(\"jit(f)/" LABEL "/cvt\")\n"
+        "  %3 = stablehlo.sine %2 : tensor<4xf32> loc(\"jit(f)/" LABEL "/sin\")\n"
+        "  %4 = stablehlo.multiply %1, %3 : tensor<4xf32> loc(\"jit(f)/mul\")\n"
+        "  return %4 : tensor<4xf32>\n"
+        "}\n";
+    subject s;
+    open_subject(&s, text, false);
+    assert_int_equal(s.finds.count, 1);
+    assert_int_equal(s.finds.items[0].count, 2);
+    assert_int_equal(s.finds.items[0].views[0].count, 1);
+    assert_type(&s.finds.items[0].views[0], 0, "tensor<4xbf16>");
+    close_subject(&s);
+}
+
+// A loop of unknown trips has no count, also where a loop around it runs no trip at all.
+static void what_hangs_on_unknown_trips_is_unknown(void **state)
+{
+    (void)state;
+    static const char form[] = "HloModule jit_f\n"
+                               "inner {\n"
+                               "  a = (f32[4]{0}) parameter(0)\n"
+                               "  g = f32[4]{0} get-tuple-element(a), index=0\n"
+                               "  n = f32[4]{0} negate(g), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+                               "  ROOT t = (f32[4]{0}) tuple(n)\n"
+                               "}\n"
+                               "c {\n"
+                               "  a = (f32[4]{0}) parameter(0)\n"
+                               "  ROOT p = pred[] constant(true)\n"
+                               "}\n"
+                               "outer {\n"
+                               "  a = (f32[4]{0}) parameter(0)\n"
+                               "  ROOT w = (f32[4]{0}) while(a), condition=c, body=inner%s\n"
+                               "}\n"
+                               "ENTRY m {\n"
+                               "  x = f32[4]{0} parameter(0)\n"
+                               "  t = (f32[4]{0}) tuple(x)\n"
+                               "  ROOT w = (f32[4]{0}) while(t), condition=c, body=outer%s\n"
+                               "}\n";
+    static const struct {
+        const char *inner, *outer;
+        int64_t count;
+    } cases[] = {{"3", "5", 15},  {"3", "0", 0},   {"0", "5", 0},   {"3", NULL, -1},
+                 {NULL, "5", -1}, {NULL, "0", -1}, {"0", NULL, -1}, {NULL, NULL, -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048], config[2][96];
+        const char *const trips[] = {cases[i].inner, cases[i].outer};
+        for (int k = 0; k < 2; k++)
+            snprintf(
+                config[k], sizeof config[k],
+                trips[k] != NULL ? ", backend_config={\"known_trip_count\":{\"n\":\"%s\"}}" : "%s",
+                trips[k] != NULL ? trips[k] : "");
+        snprintf(text, sizeof text, form, config[0], config[1]);
+        assert_count(text, true, cases[i].count);
+    }
+}
+
+static void a_loops_trips_are_read_from_its_configuration(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        int64_t trips;
+    } cases[] = {
+        {"", -1},
+        {"{}", -1},
+        {"{\"n\":\"8\"}", -1},
+        {"{\"known_trip_count\":{\"n\":\"8\"}}", 8},
+        {"{\"known_trip_count\":{\"n\":\"0\"},\"other\":\"5\"}", 0},
+        {"\"{\\\"known_trip_count\\\":{\\\"n\\\":\\\"12\\\"}}\"", 12},
+        {"{\"known_trip_count\":{},\"other\":\"5\"}", -1},
+        {"{\"known_trip_count\":{\"n\":\"9223372036854775807\"}}", INT64_MAX},
+        {"{\"known_trip_count\":{\"n\":\"9223372036854775808\"}}", -1},
+        {"known_trip_count", -1},
+        {"known_trip_count 7", 7},
+        {"known_trip_coun", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (hone_hlo_trip_count(hone_view_of(cases[i].config)) != cases[i].trips) fail_msg("%s", cases[i].config);
+}
+
+// Without a key, the backward part of a gradient is part of a call of its operation, where there is one.
+static void backward_parts_without_a_key_go_with_their_call(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second;
+        size_t finds;
+    } cases[] = {
+        {"jit(f)/jvp(ejkernel_ops#x", "jit(f)/transpose(jvp(ejkernel_ops#x", 1},
+        {"jit(f)/transpose(jvp(ejkernel_ops#x", "jit(f)/jvp(ejkernel_ops#x", 1},
+        {"jit(f)/jvp(ejkernel_ops#x", "jit(f)/transpose(jvp(ejkernel_ops#y", 2},
+        {"jit(f)/transpose(jvp(ejkernel_ops#x", "jit(f)/transpose(jvp(ejkernel_ops#y", 2},
+        {"jit(f)/jvp(ejkernel_ops#x", "jit(f)/transpose(jvp(" LABEL ")", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "HloModule jit_f\nENTRY main {\n"
+            "  a = f32[4]{0} parameter(0)\n"
+            "  b = f32[8]{0} parameter(1)\n"
+            "  x = f32[4]{0} sine(a), metadata={op_name=\"%s\"}\n"
+            "  y = f32[8]{0} cosine(b), metadata={op_name=\"%s\"}\n"
+            "  ROOT t = (f32[4]{0}, f32[8]{0}) tuple(x, y)\n}\n",
+            cases[i].first, cases[i].second);
+        subject s;
+        open_subject(&s, text, true);
+        if (s.finds.count != cases[i].finds) fail_msg("%zu finds of:\n%s", s.finds.count, text);
+        close_subject(&s);
+    }
+}
+
+// What the scopes around a label say, of those that are still open.
+static void scopes_around_a_label_tell_batches_and_gradients(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before;
+        int repeat; // of the text before
+        uint32_t vmaps;
+        bool transposed;
+    } cases[] = {
+        {"jit(f)/", 1, 0, false},
+        {"vmap(", 1, 1, false},
+        {"vmap(vmap(jvp(", 1, 2, false},
+        {"vmap(a)/vmap(", 1, 1, false},
+        {"vmap(a)/transpose(b)/", 1, 0, false},
+        {"transpose(jvp(", 1, 0, true},
+        {"jit(f)/transpose(jvp(vmap(", 1, 1, true},
+        {"avmap(vmapa(a/vmap(", 1, 1, false},
+        {")))/vmap(", 1, 1, false},
+        {"vmap(a)/", 70, 0, false},
+        {"vmap(", 64, 64, false},
+        {"vmap(", 65, 64, false}, // so deep no program is
+        {"transpose(b);vmap(", 1, 1, false},
+        {"transpose(b;vmap(", 1, 1, false}, // the path of another operation stands in front
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048], path[1024] = "";
+        for (int k = 0; k < cases[i].repeat; k++)
+            strcat(path, cases[i].before);
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  %%0 = stablehlo.sine %%arg0 : tensor<4xf32> loc(\"%s" LABEL "/sin\")\n"
+            "  return %%0 : tensor<4xf32>\n}\n",
+            path);
+        subject s;
+        open_subject(&s, text, false);
+        assert_int_equal(s.finds.count, 1);
+        const hone_graph_label *label = s.finds.items[0].label;
+        if (label->vmaps != cases[i].vmaps || label->transposed != cases[i].transposed)
+            fail_msg("%s: %u %d", cases[i].before, label->vmaps, label->transposed);
+        close_subject(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +517,11 @@ int main(void)
         cmocka_unit_test(calls_that_touch_are_told_apart_in_hlo),
         cmocka_unit_test(merged_work_still_shows_how_many_calls_there_were),
         cmocka_unit_test(calls_that_feed_each_other_are_counted_by_their_work),
+        cmocka_unit_test(the_first_of_equal_calls_says_what_they_read),
+        cmocka_unit_test(what_hangs_on_unknown_trips_is_unknown),
+        cmocka_unit_test(a_loops_trips_are_read_from_its_configuration),
+        cmocka_unit_test(backward_parts_without_a_key_go_with_their_call),
+        cmocka_unit_test(scopes_around_a_label_tell_batches_and_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

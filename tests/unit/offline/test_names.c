@@ -105,6 +105,32 @@ static void what_was_forgotten_is_not_found(void **state)
     destroy_fixture(f);
 }
 
+static void a_table_that_was_filled_once_is_given_back_when_little_is_in_it(void **state)
+{
+    (void)state;
+    fixture *f = create_fixture();
+    failing_allocator memory;
+    hone_allocator allocator = failing_allocator_of(&memory, -1);
+    hone_names_init(&f->names, &allocator);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < MANY; i++)
+            hone_names_put(&f->names, 0, write_name(f, i), (uint32_t)i);
+        long long filled = memory.live;
+        hone_names_clear(&f->names); // of a full one it is kept: it may be filled again
+        assert_int_equal(memory.live, filled);
+        hone_names_put(&f->names, 0, hone_view_of("first"), 1);
+        hone_names_put(&f->names, 0, hone_view_of("second"), 2);
+        hone_names_clear(&f->names);
+        assert_true(memory.live < filled);
+        assert_int_equal(hone_names_get(&f->names, 0, hone_view_of("first")), HONE_NAMES_NONE);
+        hone_names_put(&f->names, 0, hone_view_of("first"), 3);
+        assert_int_equal(hone_names_get(&f->names, 0, hone_view_of("first")), 3);
+        hone_names_clear(&f->names);
+    }
+    destroy_fixture(f);
+    assert_int_equal(memory.live, 0);
+}
+
 // XLA's numbers have the computation's in their upper half.
 static void numbers_are_names_too(void **state)
 {
@@ -186,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_later_definition_takes_the_place_of_an_earlier_one),
         cmocka_unit_test(a_number_is_found_wherever_it_was_put),
         cmocka_unit_test(what_was_forgotten_is_not_found),
+        cmocka_unit_test(a_table_that_was_filled_once_is_given_back_when_little_is_in_it),
         cmocka_unit_test(numbers_are_names_too),
         cmocka_unit_test(large_numbers_take_no_room),
         cmocka_unit_test(every_allocation_may_fail),
