@@ -259,6 +259,31 @@ static void entries_that_are_wrong_are_refused_one_by_one(void **state)
         strstr(e->lines, "refused entries[10]: regime: warm, cold, warm-stable or cold-stable is expected"));
 }
 
+static void counts_and_times_of_a_measurement_have_bounds(void **state)
+{
+    static const struct {
+        const char *field;
+        bool taken;
+    } rows[] = {
+        {"\"samples\":0", true},           {"\"samples\":4294967295", true}, {"\"samples\":4294967296", false},
+        {"\"samples\":-1", false},         {"\"samples\":\"7\"", false},     {"\"time_ns\":0", true},
+        {"\"time_ns\":-1", false},         {"\"low_ns\":-0.5", false},       {"\"high_ns\":-2", false},
+        {"\"max_error\":\"none\"", false}, {"\"config\":[]", false},         {"\"environment\":3", false},
+    };
+    exchange *e = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[400];
+        snprintf(
+            text, sizeof text,
+            "{\"hone_result\":1,\"device\":\"d\",\"entries\":[],\"measurements\":[{\"algorithm\":\"a\","
+            "\"key\":\"0123456789abcd%02zu\",\"kernel\":\"k\",%s}]}",
+            i, rows[i].field);
+        assert_int_equal(import_text(e, e->store, "x.json", HONE_EXCHANGE_ANY, text, NULL), HONE_OK);
+        if (e->report.outcomes[HONE_IMPORT_REFUSED] != (rows[i].taken ? 0 : 1))
+            fail_msg("%s\n%s", rows[i].field, e->lines);
+    }
+}
+
 static void documents_that_are_none_leave_the_store_as_it_was(void **state)
 {
     exchange *e = *state;
@@ -427,6 +452,7 @@ int main(void)
         IMPORT_TEST(tokamax_results_and_other_keys_are_refused),
         IMPORT_TEST(a_bundle_holds_all_and_comes_out_again),
         IMPORT_TEST(entries_that_are_wrong_are_refused_one_by_one),
+        IMPORT_TEST(counts_and_times_of_a_measurement_have_bounds),
         IMPORT_TEST(documents_that_are_none_leave_the_store_as_it_was),
         IMPORT_TEST(several_documents_are_one_transaction),
         IMPORT_TEST(a_loader_says_what_foreign_configs_mean),

@@ -1,13 +1,9 @@
-// What an audit's figures mean: who passes, and the sums.
+// What an audit's figures mean: who passes, and the sums; and what is handed back when it ends early.
+#include "ground.h"
 #include "runtime/api/audit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static hone_audited looked_at(double regret, double low)
 {
@@ -80,12 +76,87 @@ static void the_sum_has_the_share_that_flipped_and_the_middle_drift(void **state
     assert_int_equal(sum.past, 2);
 }
 
+// Ending early ---------------------------------------------------------------------------------------------------------
+
+static volatile int is_cancelled;
+
+// Whoever measures 8 rows is interrupted there.
+static hone_status run_and_cancel(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    if (args[0].as.tensor->shape[0] == 8) is_cancelled = 1;
+    return scale_reference(plan, args, execution);
+}
+
+static void put(ground *g, int64_t rows)
+{
+    hone_store *store = NULL;
+    size_t count = 0;
+    hone_call *call = describe_scale(g->f, rows, 4);
+    assert_int_equal(hone_store_open(hone_allocator_system(), g->url, &store, &g->f->err), HONE_OK);
+    const char *device = hone_runtime_devices(g->f->rt, &count)[0]->fingerprint;
+    const hone_store_decision row = {
+        .key = {device, "scale", "1", hone_call_key(call), hone_call_spec(call)},
+        .call = hone_call_text(call),
+        .kernel = "brake",
+        .platform = "native",
+        .config = "{}",
+        .source = "autotune",
+        .revision = "1",
+        .verified = true,
+        .time_ns = 1000,
+    };
+    assert_int_equal(hone_store_put(store, &row, &g->f->err), HONE_OK);
+    hone_store_close(&store);
+    hone_call_release(&call);
+}
+
+static hone_status audit(ground *g, const char *const *calls, size_t count, hone_audit **out)
+{
+    const hone_tune_options options = {
+        .struct_size = sizeof options,
+        .isolation = HONE_ISOLATION_IN_PROCESS,
+        .seconds = 0.05,
+        .cancel = &is_cancelled};
+    is_cancelled = 0;
+    return hone_tune_audit(g->f->rt, calls, count, 0.05, &options, out, &g->f->err);
+}
+
+static void an_audit_that_is_cancelled_hands_back_what_it_has_measured_and_one_that_fails_nothing(void **state)
+{
+    ground *g = *state;
+    static const char *const calls[] = {"scale(f32[4,4])", "scale(f32[8,4])", "scale(f32[16,4])"};
+    const hone_kernel brake = {HONE_KERNEL,         .algorithm = "scale", .name = "brake", .platform = HONE_NATIVE,
+                               .backend = HONE_CPU, .run = run_and_cancel};
+    assert_int_equal(hone_register_kernels(g->f->rt, &brake, 1, &g->f->err), HONE_OK);
+    put(g, 4);
+    put(g, 8);
+    hone_audit *audited = NULL;
+    if (audit(g, calls, 1, &audited) != HONE_OK) fail_msg("%s", g->f->err.message);
+    assert_int_equal(hone_audit_size(audited), 1);
+    hone_audit_release(&audited);
+    assert_int_equal(audit(g, calls, 2, &audited), HONE_CANCELLED);
+    assert_non_null(audited);
+    assert_int_equal(hone_audit_size(audited), 1);
+    assert_string_equal(hone_audit_choice(audited, 0)->call, calls[0]);
+    assert_true(hone_audit_choice(audited, 0)->time_ns > 0);
+    hone_audit_release(&audited);
+    // Nothing was measured before the first was cancelled.
+    assert_int_equal(audit(g, calls + 1, 1, &audited), HONE_CANCELLED);
+    assert_null(audited);
+    // Nothing is stored of the last, and the two before it are not told of.
+    assert_int_equal(audit(g, calls, 3, &audited), HONE_NOT_FOUND);
+    assert_null(audited);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_a_regret_that_is_surely_past_the_threshold_fails),
         cmocka_unit_test(drift_fails_in_an_environment_that_has_changed_alone_and_when_it_is_sure),
         cmocka_unit_test(the_sum_has_the_share_that_flipped_and_the_middle_drift),
+        cmocka_unit_test_setup_teardown(
+            an_audit_that_is_cancelled_hands_back_what_it_has_measured_and_one_that_fails_nothing, open_ground,
+            close_ground),
     };
     return cmocka_run_group_tests_name("runtime_audit", tests, NULL, NULL);
 }

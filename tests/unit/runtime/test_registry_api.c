@@ -39,6 +39,52 @@ static void algorithms_are_listed_once_each_in_lower_case_and_sorted(void **stat
     assert_null(names);
 }
 
+// Memory with a watched edge behind each block.
+enum { EDGE = 64 };
+
+static void *reallocate_watched(void *ctx, void *ptr, size_t old_size, size_t new_size)
+{
+    if (ptr != NULL)
+        for (size_t i = 0; i < EDGE; i++)
+            if (((unsigned char *)ptr)[old_size + i] != 0xA5) atomic_fetch_add((atomic_int *)ctx, 1);
+    if (new_size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    unsigned char *block = realloc(ptr, new_size + EDGE);
+    if (block != NULL) memset(block + new_size, 0xA5, EDGE);
+    return block;
+}
+
+static void many_names_fit_into_the_memory_that_was_asked_for(void **state)
+{
+    enum { COUNT = 40 };
+    static atomic_int crossed;
+    (void)state;
+    fixture *f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .allocator = {&crossed, reallocate_watched}});
+    for (int i = 0; i < COUNT; i++) {
+        char signature[64];
+        hone_algorithm algorithm;
+        hone_algorithm_init(&algorithm);
+        snprintf(signature, sizeof signature, "copy_%02d(x: f32[n]) -> y: f32[n]", i);
+        algorithm.signature = signature;
+        assert_int_equal(hone_register_algorithm(f->rt, &algorithm, &f->err), HONE_OK);
+    }
+    char **names = NULL;
+    size_t count = 0;
+    assert_int_equal(hone_registry_algorithms(f->rt, &names, &count, &f->err), HONE_OK);
+    assert_int_equal(count, COUNT + 1);
+    for (int i = 0; i < COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "copy_%02d", i);
+        assert_string_equal(names[i], name);
+    }
+    assert_string_equal(names[COUNT], "scale");
+    hone_names_free(f->rt, &names);
+    close_fixture(f);
+    assert_int_equal(atomic_load(&crossed), 0);
+}
+
 static void kernels_are_listed_by_falling_priority_and_an_unknown_algorithm_has_none(void **state)
 {
     fixture *f = *state;
@@ -253,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(algorithms_are_listed_once_each_in_lower_case_and_sorted),
+        cmocka_unit_test(many_names_fit_into_the_memory_that_was_asked_for),
         WITH_RUNTIME(kernels_are_listed_by_falling_priority_and_an_unknown_algorithm_has_none),
         WITH_RUNTIME(a_query_gets_the_kernel_of_highest_priority_or_a_bounded_no),
         WITH_RUNTIME(a_kernel_that_was_got_runs_and_no_other),

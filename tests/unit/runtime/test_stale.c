@@ -98,6 +98,9 @@ static void an_answer_of_this_environment_is_served_and_nothing_more(void **stat
     hone_decision decision = decide_scale(g->f, 4, 4);
     assert_int_equal(decision.source, HONE_SOURCE_STORE);
     assert_string_equal(decision.changed, "");
+    assert_int_equal(decision.evidence.samples, 7);
+    assert_true(decision.evidence.time_ns == 1234);
+    assert_int_equal(decision.evidence.regime, HONE_WARM);
     assert_int_equal(noted(g), 0);
     assert_null(strstr(explain(g, HONE_TEXT), "checked again"));
     assert_non_null(strstr(explain(g, HONE_JSON), "\"changed\":null"));

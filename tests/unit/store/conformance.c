@@ -769,6 +769,36 @@ static void invocations_come_heaviest_first(void **state)
     assert_invocations(f, NULL, "");
 }
 
+// Those that somebody decided stay however old they are, and of the others what was last seen within ninety days.
+static void calls_that_nobody_decided_are_forgotten_after_ninety_days(void **state)
+{
+    static const double day = 86400, now = 200 * 86400.0;
+    static const struct {
+        const char *key, *decided;
+        double last_day;
+    } rows[] = {{"old", "heuristic", 109}, {"edge", "heuristic", 110}, {"kept", "store", 1},
+                {"near", "transfer", 50},  {"new", "transfer", 199},   {"asked", "memory", 2},
+                {"none", NULL, 3},         {"first", "heuristic", 20}, {"last", "heuristic", 90}};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hone_store_invocation invocation = sample_invocation();
+        invocation.key.key = rows[i].key;
+        invocation.decided = rows[i].decided;
+        invocation.first = 1;
+        invocation.last = rows[i].last_day * day;
+        invocation.count = 20 - i;
+        add_invocation(f, &invocation);
+    }
+    assert_int_equal(hone_store_expire_misses(f->store, now, &f->err), HONE_OK);
+    assert_invocations(
+        f, NULL,
+        "edge:19:1-9.504e+06:heuristic kept:18:1-86400:store new:16:1-1.71936e+07:transfer asked:15:1-172800:memory "
+        "none:14:1-259200:NULL");
+    assert_int_equal(hone_store_expire_misses(f->store, now + day, &f->err), HONE_OK);
+    assert_invocations(
+        f, NULL, "kept:18:1-86400:store new:16:1-1.71936e+07:transfer asked:15:1-172800:memory none:14:1-259200:NULL");
+}
+
 static void invocations_are_found_by_the_words_of_a_label(void **state)
 {
     fixture *f = *state;
@@ -1394,6 +1424,7 @@ int main(int count, char **arguments)
         STORE_TEST(measurements_end_when_their_visit_says_so),
         STORE_TEST(invocations_add_up_between_the_first_and_the_last),
         STORE_TEST(invocations_come_heaviest_first),
+        STORE_TEST(calls_that_nobody_decided_are_forgotten_after_ninety_days),
         STORE_TEST(invocations_are_found_by_the_words_of_a_label),
         STORE_TEST(a_label_is_found_without_a_look_at_all_others),
         STORE_TEST(a_count_stays_at_its_largest),

@@ -9,6 +9,7 @@
 #include "failing_allocator.h"
 #include "tune/worker/buffers.h"
 
+#include <math.h>
 #include <string.h>
 
 static const hone_site host = {.ops = NULL};
@@ -185,6 +186,44 @@ static void cold_sets_are_copies_and_are_checked_too(void **state)
     assert_int_equal(hone_buffers_check(&f->buffers, 1, &f->err), HONE_OK);
 }
 
+// What kernels forget: no number, both infinities, both zeros, and what is too small to be normal, in every format.
+static void seasoned_inputs_hold_the_numbers_that_kernels_forget(void **state)
+{
+    fixture *f = *state;
+    enum { ROWS = 64, COUNT = ROWS * ROWS };
+    int nan = 0, infinity[2] = {0}, zero[2] = {0}, least[2] = {0}, subnormal = 0, of_f16 = 0, changed = 0;
+    assert_int_equal(make(f, "op(f32[64,64])"), HONE_OK);
+    fill(f);
+    static float before[COUNT];
+    const float *x = (const float *)(const void *)bytes_of(f, "x");
+    memcpy(before, x, sizeof before);
+    assert_int_equal(hone_buffers_season(&f->buffers, 3, &f->err), HONE_OK);
+    for (int i = 0; i < COUNT; i++) {
+        if (memcmp(&x[i], &before[i], sizeof x[i]) == 0) continue;
+        changed++;
+        const bool negative = signbit(x[i]) != 0;
+        if (isnan(x[i]))
+            nan++;
+        else if (isinf(x[i]))
+            infinity[negative]++;
+        else if (x[i] == 0)
+            zero[negative]++; // what is too small for this format is one of them
+        else if (fabsf(x[i]) == 0x1p-149f)
+            least[negative]++;
+        else if (x[i] == 0x1p-140f)
+            subnormal++;
+        else if (x[i] == 0x1p-24f)
+            of_f16++;
+        else
+            fail_msg("%a was put in", (double)x[i]);
+    }
+    assert_true(
+        nan > 0 && infinity[0] > 0 && infinity[1] > 0 && zero[0] > 0 && zero[1] > 0 && subnormal > 0 && of_f16 > 0);
+    assert_true(least[1] > 0 && least[0] == 0);
+    assert_in_range(changed, COUNT / 74, COUNT / 18); // one in 37
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     fixture *f = *state;
@@ -214,6 +253,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(equal_calls_of_other_layouts_get_equal_data, setup, teardown),
         cmocka_unit_test_setup_teardown(holes_of_a_strided_result_are_watched, setup, teardown),
         cmocka_unit_test_setup_teardown(cold_sets_are_copies_and_are_checked_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(seasoned_inputs_hold_the_numbers_that_kernels_forget, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

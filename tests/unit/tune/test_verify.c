@@ -251,6 +251,14 @@ static void scalars_and_empty_tensors_are_compared(void **state)
     assert_int_equal(compare(&a, &a, &error, NULL), HONE_OK);
     assert_int_equal(compare(&b, &a, &error, &err), HONE_KERNEL_FAILED);
     assert_non_null(strstr(err.message, "y[] is 2"));
+    // What stands behind a scalar is not its own.
+    float alone[2] = {1, 7}, other[2] = {1, 8};
+    hone_tensor c = hone_tensor_of(alone, HONE_F32, 0, NULL), d = hone_tensor_of(other, HONE_F32, 0, NULL);
+    assert_int_equal(compare(&c, &d, &error, &err), HONE_OK);
+    assert_true(error == 0);
+    double largest = 0;
+    assert_true(hone_verify_largest(&c, &largest, NULL));
+    assert_true(largest == 1);
     hone_tensor empty = matrix(one, none);
     assert_int_equal(compare(&empty, &empty, &error, NULL), HONE_OK);
 }

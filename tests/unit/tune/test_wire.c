@@ -156,6 +156,47 @@ static void a_kernel_is_content_when_its_code_is_all_of_it(void **state)
     assert_false(hone_message_is_content(&kernel));
 }
 
+static void assert_code_arrives(const hone_code *code)
+{
+    const hone_algorithm_entry algorithm = {.name = "fa", .version = "1"};
+    const hone_kernel_ref ref = {
+        .kernel = {HONE_KERNEL, .algorithm = "fa", .name = "a", .revision = "3", .platform = HONE_OPENCL, .code = code},
+        .algorithm = &algorithm};
+    hone_buffer out;
+    hone_buffer_init(&out, hone_allocator_system());
+    hone_message_put_kernel(&out, &ref, true);
+    hone_wire_put_u8(&out, 77);
+    hone_arena arena = {.allocator = hone_allocator_system()};
+    hone_wire_reader reader = {out.data, out.size, 0, &arena, false, false};
+    hone_kernel come;
+    assert_int_equal(hone_message_get_kernel(&reader, &(hone_kernel_reader){.strict = true}, &come, NULL), HONE_OK);
+    assert_int_equal(hone_wire_get_u8(&reader), 77); // all of it was read, and no more
+    assert_string_equal(come.name, "a");
+    assert_string_equal(come.revision, "3");
+    assert_int_equal(come.platform, HONE_OPENCL);
+    assert_int_equal(come.code != NULL, code != NULL);
+    if (code != NULL) {
+        assert_int_equal(come.code->binary_size, code->binary_size);
+        assert_int_equal(come.code->binary != NULL, code->binary != NULL);
+        if (code->binary != NULL) assert_memory_equal(come.code->binary, code->binary, code->binary_size);
+        assert_int_equal(come.code->align, code->align);
+        assert_int_equal(come.code->flags, code->flags);
+        assert_int_equal(come.code->source != NULL, code->source != NULL);
+        assert_string_equal(come.code->entry, code->entry);
+    }
+    hone_arena_destroy(&arena);
+    hone_buffer_deinit(&out);
+}
+
+static void code_arrives_as_text_or_as_bytes_and_a_kernel_may_have_none(void **state)
+{
+    (void)state;
+    assert_code_arrives(NULL);
+    assert_code_arrives(&(hone_code){HONE_CODE, .source = "text", .entry = "f", .arguments = "x", .align = 16});
+    assert_code_arrives(&(hone_code){HONE_CODE, .binary = "b", .binary_size = 1, .entry = "f", .arguments = "x"});
+    assert_code_arrives(&(hone_code){HONE_CODE, .binary = "a\0b", .binary_size = 3, .entry = "f", .arguments = "x"});
+}
+
 static void counts_out_of_range_are_refused(void **state)
 {
     (void)state;
@@ -249,6 +290,7 @@ int main(void)
         cmocka_unit_test(messages_cut_anywhere_fail_without_harm),
         cmocka_unit_test(answers_arrive_with_the_flags_that_they_were_sent_with),
         cmocka_unit_test(a_kernel_is_content_when_its_code_is_all_of_it),
+        cmocka_unit_test(code_arrives_as_text_or_as_bytes_and_a_kernel_may_have_none),
         cmocka_unit_test(counts_out_of_range_are_refused),
         cmocka_unit_test(a_worker_that_says_neither_answer_nor_note_is_lost),
         cmocka_unit_test(frames_travel_and_waiting_ends),
