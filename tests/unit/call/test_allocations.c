@@ -76,10 +76,10 @@ static void a_large_signature_is_read_whole_or_not_at_all(void **state)
     enum { PARAMETERS = 60, CLAUSES = 30 };
     char text[4096] = "f(";
     for (int i = 0; i < PARAMETERS; i++)
-        snprintf(text + strlen(text), 40, "%sx%d: T%d[n%d, m%d]", i > 0 ? ", " : "", i, i % 8, i, i);
+        snprintf(text + strlen(text), 64, "%sx%d: T%d[n%d, m%d]", i > 0 ? ", " : "", i, i % 8, i, i);
     strcat(text, ") -> y: f32[n0]");
     for (int i = 0; i < CLAUSES; i++)
-        snprintf(text + strlen(text), 40, " where n%d > m%d", i, i);
+        snprintf(text + strlen(text), 64, " where n%d > m%d", i, i);
     hone_status status = HONE_OUT_OF_MEMORY;
     for (long long allowed = 0; status != HONE_OK; allowed++) {
         failing_allocator counter;
