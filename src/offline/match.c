@@ -92,6 +92,7 @@ static json_t *read_payload(matcher *m)
     if (json == NULL) m->failed = true;
     if (m->failed) return NULL;
     hone_status status = hone_spec_json(&m->environment->allocator, json, strlen(json), &payload, &m->why);
+    m->failed |= status == HONE_OUT_OF_MEMORY;
     return status == HONE_OK ? payload : NULL;
 }
 
@@ -160,9 +161,10 @@ static bool match_label(matcher *m)
     const char *text = hone_arena_text(m->arena, m->found->call.data, m->found->call.size);
     hone_call *call = NULL;
     m->failed |= text == NULL;
-    if (text == NULL ||
-        hone_call_parse(m->environment->allocator, m->entry->signature, text, &call, &m->why) != HONE_OK)
-        return false;
+    if (text == NULL) return false;
+    hone_status status = hone_call_parse(m->environment->allocator, m->entry->signature, text, &call, &m->why);
+    m->failed |= status == HONE_OUT_OF_MEMORY;
+    if (status != HONE_OK) return false;
     if (!hone_view_is(m->label->key, hone_call_key(call)) && !reads_all(m, call)) {
         (void)hone_fail(
             &m->why, HONE_UNSUPPORTED, where,
@@ -195,6 +197,7 @@ static bool match_proved(matcher *m)
     const char *operation = is_hone(m) ? NULL : m->out->operation;
     bool proved = hone_prove(
         &m->environment->allocator, m->entry->signature, m->found, operation, shown->key, m->patience, &m->spec);
+    m->failed |= m->spec.failed;
     return proved && take_spec(m, HONE_MATCH_PROVED);
 }
 

@@ -202,15 +202,24 @@ static bool hashes_to_key(proof *p, const char *text, size_t size)
     return strcmp(key, p->key) == 0;
 }
 
+// Where memory was short nothing is proved and nothing refuted: the search ends, and the spec says why.
+static void end_short(proof *p)
+{
+    p->budget = 0;
+    p->spec->failed = true;
+}
+
 static bool is_proof(proof *p, const hone_call *call)
 {
     hone_buffer_clear(p->spec);
     if (p->operation == NULL) {
         hone_buffer_text(p->spec, hone_call_spec(call));
+        if (p->spec->failed) end_short(p);
         return !p->spec->failed && strcmp(hone_call_key(call), p->key) == 0;
     }
     hone_status status = hone_ejkernel_call_text(p->operation, call, p->extras, p->extra_count, p->spec, NULL);
     if (status != HONE_OK) p->budget = 0; // an operation that is not known: no other arguments will help
+    if (status == HONE_OUT_OF_MEMORY) end_short(p);
     return status == HONE_OK && hashes_to_key(p, hone_buffer_string(p->spec), p->spec->size);
 }
 
@@ -219,7 +228,9 @@ static bool try_values(proof *p)
     hone_call *call;
     size_t count = hone_signature_count(p->signature);
     p->budget -= COST_OF_BIND;
-    if (hone_call_bind(*p->allocator, p->signature, p->values, count, true, &call, NULL) != HONE_OK) return false;
+    hone_status status = hone_call_bind(*p->allocator, p->signature, p->values, count, true, &call, NULL);
+    if (status == HONE_OUT_OF_MEMORY) end_short(p);
+    if (status != HONE_OK) return false;
     p->budget -= COST_OF_TEXT;
     bool proved = is_proof(p, call);
     hone_call_release(&call);
@@ -260,7 +271,9 @@ static bool binds(proof *p)
     hone_call *call;
     size_t count = hone_signature_count(p->signature);
     p->budget -= COST_OF_BIND;
-    if (hone_call_bind(*p->allocator, p->signature, p->values, count, true, &call, NULL) != HONE_OK) return false;
+    hone_status status = hone_call_bind(*p->allocator, p->signature, p->values, count, true, &call, NULL);
+    if (status == HONE_OUT_OF_MEMORY) end_short(p);
+    if (status != HONE_OK) return false;
     hone_call_release(&call);
     return true;
 }

@@ -2,6 +2,7 @@
 // damaged, of another form or too large is refused with words.
 #include "failing_allocator.h"
 #include "fixture.h"
+#include "guarded.h"
 #include "offline/forms/bytecode.h"
 #include "offline/forms/forms.h"
 #include "os/os.h"
@@ -339,6 +340,7 @@ static void labels_stand_in_payloads_and_attributes_too(void **state)
         }
         write_module(&f, &call, &module);
         add_text(&module, 22, "another");
+        add_number(&module, 22, 9); // no text: it has no place among them
         add_text(&module, 22, label);
         hone_program *program = fixture_read_bytes(&f, module.data, module.size);
         assert_int_equal(hone_program_operations(program), 1);
@@ -584,6 +586,87 @@ static void functions_are_known_by_their_names_where_nothing_else_is(void **stat
         hone_program_release(&program);
     }
     fixture_close(&f);
+}
+
+// The numbers that JAX and XLA put behind a function's name do not belong to it; other letters do.
+static void a_functions_name_may_have_numbers_behind_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool known;
+    } cases[] = {
+        {"mean_pooling", true},
+        {"mean_pooling_0", true},
+        {"mean_pooling_12", true},
+        {"mean_pooling.4", true},
+        {"mean_pooling_0.4", true},
+        {"mean_poolings", false},
+        {"mean_pooling0", false},
+        {"mean_pooling_", false},
+        {"mean_pooling__", false},
+        {"mean_pooling_x", false},
+        {"mean_pooling_0_x", false},
+        {"mean_pooling_0_1_2", false},
+        {"mean_poolin", false},
+        {"_0", false},
+        {"0", false},
+        {"a_mean_pooling", false},
+        {"rwkv4", true},
+        {"rwkv4_1", true},
+        {"rwkv", false},
+        {"rwkv41", false},
+    };
+    fixture f;
+    fixture_open(&f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "HloModule jit_f\n\n"
+            "%s {\n"
+            "  p = f32[2,64,24]{2,1,0} parameter(0)\n"
+            "  ROOT c = f32[2,24]{1,0} custom-call(p), custom_call_target=\"x\"\n"
+            "}\n\n"
+            "ENTRY main.5 {\n"
+            "  q = f32[2,64,24]{2,1,0} parameter(0)\n"
+            "  ROOT a = f32[2,24]{1,0} call(q), to_apply=%s\n"
+            "}\n",
+            cases[i].name, cases[i].name);
+        hone_program *program = fixture_read(&f, text);
+        if (hone_program_operations(program) != cases[i].known) fail_msg("%s", cases[i].name);
+        hone_program_release(&program);
+    }
+    fixture_close(&f);
+}
+
+// A label that a text begins with stands at no place, and one that a quote begins stands at one where it says so.
+static void what_stands_before_a_text_is_not_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before; // of the label
+        bool is_place;
+    } cases[] = {
+        {"", false},          {"x", false},         {"\"", false},
+        {"loc(\"", true},     {"oc(\"", false},     {"loc(\"jit(f)/", true},
+        {"[\"", true},        {"\n", false},        {"loc(\"\n", false},
+        {"// loc(\"", false}, {"/* loc(\"", false}, {"/**/loc(\"", true},
+        {"loc(\\\"", false},  {"\\\"", false},      {"metadata_payload=\"", true},
+    };
+    static const char label[] = "ejkernel_ops#x@v0:0123456789abcdef\")";
+    guarded room = guarded_open(256);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        int before = (int)strlen(cases[i].before);
+        snprintf(text, sizeof text, "%s%s", cases[i].before, label);
+        const char *first = guarded_at_start(&room, text, strlen(text));
+        if (hone_form_names_place((hone_view){first, strlen(text)}, first + before) != cases[i].is_place)
+            fail_msg("%s", text);
+        const char *last = guarded_at_end(&room, text, strlen(text));
+        assert_int_equal(hone_form_names_place((hone_view){last, strlen(text)}, last + before), cases[i].is_place);
+    }
+    guarded_close(&room);
 }
 
 static void a_function_with_a_name_longer_than_any_algorithms_is_none(void **state)
@@ -861,6 +944,41 @@ static void binary_forms_cut_anywhere_are_read_as_far_as_they_go(void **state)
     fixture_close(&f);
 }
 
+// Whichever one allocation fails, the program is read whole or not at all.
+static void any_one_allocation_may_fail_in_every_form(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"calls.mlir", "calls.v0.bc", "calls.v6.bc", "types.mlir", "types.portable.bc"};
+    fixture f;
+    fixture_open(&f);
+    hone_buffer bytes;
+    hone_buffer_init(&bytes, f.allocator);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        hone_program *whole = open_golden(&f, names[i]);
+        read_golden(names[i], &bytes);
+        compress_bytes(&bytes);
+        bool enough = false;
+        for (long long left = 0; !enough; left++) {
+            failing_allocator failing;
+            hone_offline_environment environment = f.environment;
+            environment.allocator = failing_allocator_of(&failing, left);
+            failing.once = true;
+            hone_error err = {0};
+            hone_program *program = NULL;
+            hone_status status = hone_offline_read(&environment, "m", bytes.data, bytes.size, &program, &err);
+            enough = atomic_load(&failing.left) >= 0;
+            assert_true(status == HONE_OK || (status == HONE_OUT_OF_MEMORY && !enough));
+            if (status == HONE_OK) assert_same(whole, program);
+            hone_program_release(&program);
+            assert_int_equal(atomic_load(&failing.live), 0);
+            assert_true(left < 100000);
+        }
+        hone_program_release(&whole);
+    }
+    hone_buffer_deinit(&bytes);
+    fixture_close(&f);
+}
+
 static void every_allocation_may_fail_in_binary_forms(void **state)
 {
     (void)state;
@@ -905,12 +1023,15 @@ int main(void)
         cmocka_unit_test(a_loop_of_a_proto_names_its_body_and_its_condition),
         cmocka_unit_test(fields_that_nobody_knows_are_passed_over),
         cmocka_unit_test(functions_are_known_by_their_names_where_nothing_else_is),
+        cmocka_unit_test(a_functions_name_may_have_numbers_behind_it),
+        cmocka_unit_test(what_stands_before_a_text_is_not_read),
         cmocka_unit_test(a_function_with_a_name_longer_than_any_algorithms_is_none),
         cmocka_unit_test(labels_of_tokamax_bring_their_arguments),
         cmocka_unit_test(a_mask_of_tokamax_is_read_when_it_is_only_causal),
         cmocka_unit_test(what_of_tokamax_hone_cannot_say_is_listed),
         cmocka_unit_test(labels_in_comments_and_other_strings_are_none),
         cmocka_unit_test(gzip_of_any_form_is_unpacked),
+        cmocka_unit_test(any_one_allocation_may_fail_in_every_form),
         cmocka_unit_test(every_allocation_may_fail_in_binary_forms),
         cmocka_unit_test(what_is_no_program_is_refused_by_name),
         cmocka_unit_test(binary_forms_cut_anywhere_are_read_as_far_as_they_go),

@@ -258,6 +258,180 @@ static void a_gradient_is_counted_forwards(void **state)
     fixture_close(&f);
 }
 
+// Two backward parts that were reached in two ways, before the call itself.
+static void a_gradient_that_stands_first_is_counted_forwards_too(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<8xf32>) -> tensor<4xf32> {\n"
+        "  %0 = stablehlo.cosine %arg0 : tensor<4xf32> loc(\"jit(f)/transpose(jvp(" LABEL "))/cos\")\n"
+        "  %1 = stablehlo.cosine %arg1 : tensor<8xf32> loc(\"jit(f)/transpose(custom(" LABEL "))/cos\")\n"
+        "  %2 = stablehlo.sine %arg0 : tensor<4xf32> loc(\"jit(f)/jvp(" LABEL ")/sin\")\n"
+        "  return %2 : tensor<4xf32>\n"
+        "}\n";
+    hone_program *program = fixture_read(&f, text);
+    assert_int_equal(only(program)->count, 1);
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
+#define POOLED "{\\22dtype\\22:\\22float32\\22,\\22shape\\22:[2,64,24]}"
+
+// One operation at two places: by its key alone, and with its arguments.
+static void the_place_that_shows_more_of_an_operation_is_believed(void **state)
+{
+    (void)state;
+    static const char spec[] =
+        "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{\"x\":{\"dtype\":\"float32\",\"shape\":[2,64,24]}},"
+        "\"method\":null}";
+    static const char payload[] = "ejkernel_ops:{\\22args\\22:[],\\22cfg\\22:0,\\22kwargs\\22:{\\22x\\22:" POOLED
+                                  "},\\22op_id\\22:\\22mean_pooling@v0\\22}";
+    char label[128];
+    make_label(label, "mean_pooling@v0", spec);
+    for (int way = 0; way < 2; way++) {
+        fixture f;
+        fixture_open(&f);
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%arg0: tensor<5xf32>) -> tensor<5xf32> {\n"
+            "  %%0 = stablehlo.sine %%arg0 : tensor<5xf32> loc(\"jit(f)/%s/sin\")\n"
+            "  %%1 = stablehlo.sine %%0 : tensor<5xf32> loc(\"jit(f)/%s/sin\")\n"
+            "  return %%1 : tensor<5xf32>\n"
+            "}\n",
+            way == 0 ? label : payload, way == 0 ? payload : label);
+        hone_program *program = fixture_read(&f, text);
+        const hone_operation *o = only(program);
+        assert_int_equal(o->matched, HONE_MATCH_LABEL);
+        assert_string_equal(o->call, "mean_pooling(f32[2,64,24])");
+        assert_int_equal(o->count, 2);
+        assert_true(o->tunable);
+        hone_program_release(&program);
+        fixture_close(&f);
+    }
+}
+
+typedef struct asked {
+    fixture f;
+    int times;
+} asked;
+
+static bool count_recorded(
+    void *ctx, const char *algorithm, const char *version, const char *key, hone_buffer *out_spec)
+{
+    asked *a = ctx;
+    (void)algorithm;
+    (void)version;
+    (void)key;
+    a->times++;
+    hone_buffer_text(
+        out_spec,
+        "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{\"x\":{\"dtype\":\"float32\",\"shape\":[2,64,24]}},"
+        "\"method\":null}");
+    return true;
+}
+
+// One that is known for certain is looked for once, however often it stands there; one that is not, at each place.
+static void an_operation_that_is_known_is_looked_for_once(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        asked a = {.times = 0};
+        fixture_open(&a.f);
+        a.f.environment.ctx = &a;
+        a.f.environment.recorded = count_recorded;
+        char label[128];
+        make_label(
+            label, "mean_pooling@v0",
+            known ? "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{\"x\":{\"dtype\":\"float32\",\"shape\":[2,"
+                    "64,24]}},"
+                    "\"method\":null}"
+                  : "another");
+        hone_buffer text;
+        hone_buffer_init(&text, a.f.allocator);
+        hone_buffer_text(&text, "module @m {\n");
+        for (int i = 0; i < 4; i++)
+            hone_buffer_format(
+                &text,
+                "func.func public @f%d(%%arg0: tensor<%dxf32>) -> tensor<%dxf32> {\n"
+                "  %%0 = stablehlo.sine %%arg0 : tensor<%dxf32> loc(\"jit(f%d)/%s/sin\")\n"
+                "  return %%0 : tensor<%dxf32>\n}\n",
+                i, 4 + i, 4 + i, 4 + i, i, label, 4 + i);
+        hone_buffer_text(&text, "}\n");
+        hone_program *program = fixture_read(&a.f, hone_buffer_string(&text));
+        assert_int_equal(only(program)->count, 4);
+        assert_int_equal(only(program)->matched, known ? HONE_MATCH_RECORDED : HONE_MATCH_NONE);
+        assert_int_equal(a.times, known ? 1 : 4);
+        hone_program_release(&program);
+        hone_buffer_deinit(&text);
+        fixture_close(&a.f);
+    }
+}
+
+// Its sides are constants of the program, up to 2^20.
+static void a_window_of_two_sides_is_proved_by_the_constants_that_it_has(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *window, *left, *right;
+        bool proved;
+    } cases[] = {
+        {"[30,7]", "30", "7", true},
+        {"[7,30]", "30", "7", true},
+        {"[0,7]", "0", "7", true},
+        {"[7,0]", "0", "7", true},
+        {"[1048576,7]", "7", "1048576", true},
+        {"[7,1048576]", "7", "1048576", true},
+        {"[1048577,7]", "7", "1048577", false},
+        {"[7,1048577]", "7", "1048577", false},
+        {"[-1,7]", "-1", "7", false},
+        {"[7,-1]", "-1", "7", false},
+        {"[30,8]", "30", "7", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_open(&f);
+        char spec[2048], label[128], text[2048];
+        snprintf(
+            spec, sizeof spec,
+            "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{\"attention_mask\":null,\"bias\":null,\"block_"
+            "tables\":"
+            "null,\"causal\":false,\"cum_seqlens_k\":null,\"cum_seqlens_q\":null,\"dropout_prob\":0.0,\"dropout_seed\":"
+            "null,"
+            "\"key\":" KEYS ",\"kv_segment_ids\":null,\"logits_dtype\":{\"__callable_obj__\":\"jax._src.numpy.scalar_"
+            "types._ScalarMeta\"},"
+            "\"logits_soft_cap\":null,\"normalize_output\":true,\"platform\":\"xla\",\"precision\":\"Precision."
+            "DEFAULT\","
+            "\"q_segment_ids\":null,\"query\":" QUERY
+            ",\"sliding_window\":%s,\"softmax_aux\":null,\"softmax_scale\":null,\"value\":" KEYS "},\"method\":null}",
+            cases[i].window);
+        make_label(label, "flash_attention@v2", spec);
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%a: tensor<2x16x8x64xbf16>, %%b: tensor<2x48x2x64xbf16>) -> "
+            "tensor<2x16x8x64xbf16> {\n"
+            "  %%0 = call @inner(%%a, %%b, %%b) : (tensor<2x16x8x64xbf16>, tensor<2x48x2x64xbf16>, "
+            "tensor<2x48x2x64xbf16>) "
+            "-> tensor<2x16x8x64xbf16> loc(\"jit(f)/%s/jit(inner)\")\n"
+            "  return %%0 : tensor<2x16x8x64xbf16>\n}\n"
+            "func.func private @inner(%%a: tensor<2x16x8x64xbf16>, %%b: tensor<2x48x2x64xbf16>, "
+            "%%c: tensor<2x48x2x64xbf16>) -> tensor<2x16x8x64xbf16> {\n"
+            "  %%c_0 = stablehlo.constant dense<%s> : tensor<i32>\n"
+            "  %%c_1 = stablehlo.constant dense<%s> : tensor<i32>\n"
+            "  return %%a : tensor<2x16x8x64xbf16>\n}\n",
+            label, cases[i].left, cases[i].right);
+        hone_program *program = fixture_read(&f, text);
+        const hone_operation *o = only(program);
+        if (o->matched != (cases[i].proved ? HONE_MATCH_PROVED : HONE_MATCH_OPERANDS))
+            fail_msg("%s: %s", cases[i].window, hone_match_name(o->matched));
+        if (cases[i].proved) assert_non_null(strstr(o->reason, "sliding_window"));
+        hone_program_release(&program);
+        fixture_close(&f);
+    }
+}
+
 // The function of a call takes its arguments in the order in which it uses them; what it gives tells which is which.
 static void arguments_in_another_order_are_sorted_by_what_the_call_gives(void **state)
 {
@@ -358,6 +532,10 @@ int main(void)
         cmocka_unit_test(an_algorithm_without_kernels_cannot_be_tuned),
         cmocka_unit_test(labels_that_disagree_with_their_operands_are_told),
         cmocka_unit_test(a_gradient_is_counted_forwards),
+        cmocka_unit_test(a_gradient_that_stands_first_is_counted_forwards_too),
+        cmocka_unit_test(the_place_that_shows_more_of_an_operation_is_believed),
+        cmocka_unit_test(an_operation_that_is_known_is_looked_for_once),
+        cmocka_unit_test(a_window_of_two_sides_is_proved_by_the_constants_that_it_has),
         cmocka_unit_test(arguments_in_another_order_are_sorted_by_what_the_call_gives),
         cmocka_unit_test(types_of_both_dialects_are_read),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
