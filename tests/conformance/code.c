@@ -1,11 +1,12 @@
 // What every platform owes the kernels that it runs, told once and run for each: conformance_code NAME, one of rows.c.
 // Kernels come as a pack: load, launch at odd shapes between guard bytes, wrong arguments, code that does not load, a
-// contest against kernels that fail, write too far and hang, a number for equal code, unload, two threads, two devices
-// where there are two.
+// contest against kernels that fail, write too far and hang, scalars and parameters, a number for equal code, unload,
+// memory that runs out, two threads, two devices where there are two, words of a failure.
 #include "failing_allocator.h"
 #include "platforms/platform.h"
 #include "registry/names.h"
 #include "rows.h"
+#include "runtime/state/runtime.h"
 #include "temporary_folder.h"
 #include "tune/result/result.h"
 
@@ -63,26 +64,35 @@ static void open_ground(ground *g, unsigned samples)
     g->devices = g->ops->devices(g->instance, &g->count);
 }
 
-// Returns the bytes of the runtime that nobody gave back.
-static long long close_ground(ground *g)
+// Every byte of the runtime was given back.
+static void close_ground(ground *g)
 {
     hone_context_release(&g->context);
     hone_runtime_close(&g->rt);
     if (g->instance != NULL) g->ops->close(&g->instance);
     temporary_folder_remove(&g->folder);
-    return g->memory.live;
+    assert_int_equal(g->memory.live, 0);
+}
+
+static bool lacks(sample k)
+{
+    if (the_row->variants[k].text != NULL) return false;
+    print_message("skipped: no %s sample\n", row_samples[k]);
+    return true;
 }
 
 // Binds the kernel of a sample, and no other. config: JSON; NULL: its default.
 static hone_status bind_config(ground *g, sample k, const char *config, const hone_value *args, const hone_plan **out)
 {
     const hone_override chosen = {
-        .algorithm = "scale", .kernel = row_samples[k], .platform = the_row->platform, .config = config};
+        .algorithm = row_algorithm(k), .kernel = row_samples[k], .platform = the_row->platform, .config = config};
     hone_context_release(&g->context);
     hone_status status = hone_context_derive(g->rt, NULL, NULL, &chosen, HONE_POLICY_DEFAULT, &g->context, &g->err);
     if (status != HONE_OK) return status;
+    const hone_op *op = k == SHIFTED ? hone_op_find(g->rt, row_algorithm(k), &g->err) : g->op;
+    assert_non_null(op);
     hone_context_enter(g->context);
-    status = hone_bind(g->op, args, 2, out, &g->err);
+    status = hone_bind(op, args, k == SHIFTED ? 3 : 2, out, &g->err);
     hone_context_enter(NULL);
     return status;
 }
@@ -168,8 +178,8 @@ static bool is_guard(const unsigned char *bytes, size_t size)
     return true;
 }
 
-// Whether y is right, and nothing beside it was written.
-static bool is_scaled(ground *g, int device, const call *c)
+// Whether y is factor * x + shift, and nothing beside it was written.
+static bool is_line(ground *g, int device, const call *c, float factor, float shift)
 {
     unsigned char back[2 * MARGIN + MOST * sizeof(float)];
     const size_t n = (size_t)c->shape[0], bytes = n * sizeof(float);
@@ -178,17 +188,28 @@ static bool is_scaled(ground *g, int device, const call *c)
     for (size_t i = 0; i < n; i++) {
         float value;
         memcpy(&value, back + MARGIN + i * sizeof value, sizeof value);
-        if (value != the_row->factor * ((float)i + 0.5f)) return false;
+        if (value != factor * ((float)i + 0.5f) + shift) return false;
     }
     return true;
 }
 
-static bool run(ground *g, int device, const hone_plan *plan, const call *c)
+static bool is_scaled(ground *g, int device, const call *c)
 {
-    hone_status status = plan->run(plan, c->args, NULL);
+    return is_line(g, device, c, the_row->factor, 0);
+}
+
+// Until it is done.
+static hone_status run_args(ground *g, int device, const hone_plan *plan, const hone_value *args)
+{
+    hone_status status = plan->run(plan, args, NULL);
     if (status == HONE_OK && g->instance != NULL && g->ops->synchronize != NULL)
         status = g->ops->synchronize(g->instance, &g->devices[device], NULL, NULL);
-    return status == HONE_OK && is_scaled(g, device, c);
+    return status;
+}
+
+static bool run(ground *g, int device, const hone_plan *plan, const call *c)
+{
+    return run_args(g, device, plan, c->args) == HONE_OK && is_scaled(g, device, c);
 }
 
 static void run_right(ground *g, int device, int64_t n)
@@ -268,6 +289,7 @@ static void what_does_not_load_is_refused_with_words_and_the_next_runs(void **st
     make_call(&g, 0, 65, &c);
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         const variant *v = &the_row->variants[samples[i]];
+        if (lacks(samples[i])) continue;
         refusal found = {.kernel = row_samples[samples[i]]};
         if (bind(&g, samples[i], c.args, &plan) == HONE_OK) {
             // What the pack's check refuses never runs: another one answers.
@@ -304,12 +326,12 @@ static void what_goes_wrong_loses_with_its_reason_and_harms_nobody(void **state)
     ground g;
     hone_result *result = NULL;
     (void)state;
-    open_ground(&g, ~(1u << RIGHT | 1u << CONFIGURED | 1u << HANGING));
+    open_ground(&g, ~(1u << RIGHT | 1u << CONFIGURED | 1u << SHIFTED | 1u << HANGING));
     assert_int_not_equal(tune(&g, 100, 60, &result), HONE_OK);
     for (sample k = WRONG; k < SAMPLE_COUNT; k++) {
         const variant *v = &the_row->variants[k];
         const char *reason = the_row->never_competes != NULL ? the_row->never_competes : v->loses;
-        if (k == HANGING || v->text == NULL) continue;
+        if (k == HANGING || lacks(k)) continue;
         if (strstr(g.err.message, reason) == NULL) fail_msg("'%s' is not in: %s", reason, g.err.message);
     }
     hone_result_release(&result);
@@ -345,8 +367,7 @@ static void what_hangs_is_ended(void **state)
     ground g;
     hone_result *result = NULL;
     (void)state;
-    if (the_row->variants[HANGING].text == NULL)
-        return; // the fake has none, and what never competes is never waited for
+    if (lacks(HANGING)) skip(); // what never competes is never waited for
     open_ground(&g, 1u << HANGING);
     assert_int_not_equal(tune(&g, 10, 1.5, &result), HONE_OK);
     if (strstr(g.err.message, "no answer within 1.5 s") == NULL) fail_msg("%s", g.err.message);
@@ -372,7 +393,7 @@ static void code_that_is_equal_is_known_by_one_number_and_other_code_by_another(
     call c;
     (void)state;
     const variant *v = &the_row->variants[CONFIGURED];
-    if (v->text == NULL) return; // held to by its platform's other rows
+    if (lacks(CONFIGURED)) skip(); // held to by its platform's other rows
     open_ground(&g, 1u << CONFIGURED);
     make_call(&g, 0, 65, &c);
     const uint64_t first = digest_of(&g, c.args, "{\"spare\":0,\"used\":1,\"wide\":1}");
@@ -431,7 +452,7 @@ static void configs_whose_code_and_launch_are_equal_are_measured_once(void **sta
     bool right = false;
     (void)state;
     const variant *v = &the_row->variants[CONFIGURED];
-    if (v->text == NULL) return;
+    if (lacks(CONFIGURED)) skip();
     const size_t once = strstr(v->fields, "* wide") != NULL ? 4 : 2;
     open_ground(&g, 1u << CONFIGURED);
     for (int looks = 0; looks < 3 && !right; looks++) {
@@ -447,6 +468,33 @@ static void configs_whose_code_and_launch_are_equal_are_measured_once(void **sta
     close_ground(&g);
 }
 
+// A kernel that ignored one of them would be measured as many, and be right for the values that tests happen to use.
+static void scalars_of_the_call_and_parameters_of_the_space_reach_the_code(void **state)
+{
+    static const double alphas[] = {0.25, -3};
+    ground g;
+    call c;
+    (void)state;
+    if (lacks(SHIFTED)) skip();
+    open_ground(&g, 1u << SHIFTED);
+    make_call(&g, 0, 65, &c);
+    for (int i = 0; i < 4; i++) {
+        const int used = 1 + i / 2;
+        const hone_value args[] = {c.args[0], hone_of_float(alphas[i % 2]), c.args[1]};
+        const hone_plan *plan = NULL;
+        char config[64];
+        snprintf(config, sizeof config, "{\"spare\":0,\"used\":%d,\"wide\":1}", used);
+        if (bind_config(&g, SHIFTED, config, args, &plan) != HONE_OK) fail_msg("%s", g.err.message);
+        assert_string_equal(plan->kernel->name, row_samples[SHIFTED]);
+        assert_int_equal(run_args(&g, 0, plan, args), HONE_OK);
+        if (!is_line(&g, 0, &c, (float)used, (float)alphas[i % 2]))
+            fail_msg("y is not %d * x + %g", used, alphas[i % 2]);
+        hone_plan_release(&plan);
+    }
+    drop_call(&g, 0, &c);
+    close_ground(&g);
+}
+
 static void what_was_loaded_is_unloaded(void **state)
 {
     ground g;
@@ -456,7 +504,42 @@ static void what_was_loaded_is_unloaded(void **state)
         run_right(&g, 0, 64 + i);
         hone_cache_clear(g.rt);
     }
-    assert_int_equal(close_ground(&g), 0);
+    close_ground(&g);
+}
+
+// Binds while the allocation behind so many others fails. False: there are no more to fail.
+static bool bind_without_memory(ground *g, long long before, const call *c)
+{
+    const hone_plan *plan = NULL;
+    hone_cache_clear(g->rt);
+    g->memory.once = true;
+    atomic_store(&g->memory.left, before);
+    const hone_status status = bind(g, RIGHT, c->args, &plan);
+    const bool failed = atomic_exchange(&g->memory.left, -1) < 0;
+    if (status != HONE_OK) {
+        if (!failed || strlen(g->err.message) <= 10) fail_msg("without allocation %lld: %s", before, g->err.message);
+        return true;
+    }
+    if (!run(g, 0, plan, c)) fail_msg("without allocation %lld: y is wrong", before);
+    hone_plan_release(&plan);
+    return failed;
+}
+
+static void memory_that_runs_out_while_a_kernel_is_loaded_leaves_nothing_behind(void **state)
+{
+    ground g;
+    call c;
+    long long before = 0;
+    (void)state;
+    open_ground(&g, 1u << RIGHT);
+    run_right(&g, 0, 65);
+    make_call(&g, 0, 65, &c);
+    while (bind_without_memory(&g, before, &c))
+        before++;
+    assert_true(before > 0);
+    drop_call(&g, 0, &c);
+    run_right(&g, 0, 65);
+    close_ground(&g);
 }
 
 typedef struct racer {
@@ -510,7 +593,10 @@ static void two_devices_are_two(void **state)
     call first, second;
     const hone_plan *plan = NULL;
     (void)state;
-    if (the_row->devices == 0) return; // of the host there is one
+    if (the_row->devices == 0) {
+        print_message("skipped: of the host there is one\n");
+        skip();
+    }
     open_ground(&g, 1u << RIGHT);
     assert_int_equal(g.count, the_row->devices);
     run_right(&g, 0, 65);
@@ -522,6 +608,33 @@ static void two_devices_are_two(void **state)
     assert_true(strlen(g.err.message) > 10);
     drop_call(&g, 0, &first);
     drop_call(&g, 1, &second);
+    close_ground(&g);
+}
+
+// Words that stayed would be those of the next failure, too.
+static void the_words_of_a_run_that_failed_are_told_once(void **state)
+{
+    ground g;
+    call c;
+    hone_error err = {.message = ""}, again;
+    const hone_plan *plan = NULL;
+    const hone_platform home = hone_platform_home(the_row->platform);
+    const hone_platform_ops *ops = hone_platform_ops_of(home);
+    (void)state;
+    if (lacks(FAILING)) skip();
+    if (ops->last_failure == NULL || !on_host()) {
+        print_message("skipped: the failure ends the process, or synchronize says it\n");
+        skip();
+    }
+    open_ground(&g, 1u << FAILING);
+    make_call(&g, 0, 65, &c);
+    if (bind(&g, FAILING, c.args, &plan) != HONE_OK) fail_msg("%s", g.err.message);
+    assert_int_not_equal(plan->run(plan, c.args, NULL), HONE_OK);
+    assert_true(ops->last_failure(g.rt->instances[home], &err));
+    if (strstr(err.message, the_row->variants[FAILING].loses) == NULL) fail_msg("%s", err.message);
+    assert_false(ops->last_failure(g.rt->instances[home], &again));
+    hone_plan_release(&plan);
+    drop_call(&g, 0, &c);
     close_ground(&g);
 }
 
@@ -553,9 +666,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_hangs_is_ended),
         cmocka_unit_test(code_that_is_equal_is_known_by_one_number_and_other_code_by_another),
         cmocka_unit_test(configs_whose_code_and_launch_are_equal_are_measured_once),
+        cmocka_unit_test(scalars_of_the_call_and_parameters_of_the_space_reach_the_code),
         cmocka_unit_test(what_was_loaded_is_unloaded),
+        cmocka_unit_test(memory_that_runs_out_while_a_kernel_is_loaded_leaves_nothing_behind),
         cmocka_unit_test(two_threads_bind_and_run_at_the_same_time),
         cmocka_unit_test(two_devices_are_two),
+        cmocka_unit_test(the_words_of_a_run_that_failed_are_told_once),
     };
     the_row = argc == 2 ? row_find(argv[1]) : NULL;
     if (the_row == NULL) {

@@ -11,8 +11,13 @@
 
 #include <cmocka.h>
 
-const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "wrong",  "overrun",
-                                               "failing", "hanging",    "broken", "mislisted"};
+const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "shifted", "wrong",    "overrun",
+                                               "failing", "hanging",    "broken",  "mislisted"};
+
+const char *row_algorithm(sample k)
+{
+    return k == SHIFTED ? "shift" : "scale";
+}
 
 // Parameters of which "spare" reaches nothing, "used" the code, and "wide" the launch, where there is one.
 #define SPACE       ", \"space\": [\"spare: 0 | 1\", \"used: 1 | 2\", \"wide: 1 | 2\"]"
@@ -27,6 +32,11 @@ const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "wrong",
 #define CUDA_VARIANTS                                                                                                  \
     [RIGHT] = {.text = CUDA_KERNEL("triple"), .entry = "triple"},                                                      \
     [CONFIGURED] = {.text = CUDA_KERNEL("triple") "// used\n", .entry = "triple", .fields = WIDE_LAUNCH},              \
+    [SHIFTED] =                                                                                                        \
+        {.text = CUDA_C "shifted(const float *x, float *y, int n, float alpha) {} // used\n",                          \
+         .entry = "shifted",                                                                                           \
+         .arguments = "x, y, i32(n), f32(alpha)",                                                                      \
+         .fields = WIDE_LAUNCH},                                                                                       \
     [WRONG] = {.text = CUDA_KERNEL("wrong"), .entry = "wrong", .loses = OTHER},                                        \
     [OVERRUN] = {.text = CUDA_KERNEL("overrun"), .entry = "overrun", .loses = PAST},                                   \
     [FAILING] = {.text = CUDA_KERNEL("illegal"), .entry = "illegal", .loses = "CUDA_ERROR_ILLEGAL_ADDRESS (700)"},     \
@@ -43,6 +53,13 @@ const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "wrong",
         .refused = "argument 2 has 4 bytes at 16 in the function, and 8 at 16",                                        \
         .loses = "argument 2 has 4 bytes"}
 
+#define OPENCL_SHIFTED                                                                                                 \
+    [SHIFTED] = {                                                                                                      \
+        .text = "__kernel void shifted(__global const float *x, __global float *y, int n, float alpha) {"              \
+                " int i = get_global_id(0); if (i < n) y[i] = used * x[i] + alpha; }\n",                               \
+        .entry = "shifted",                                                                                            \
+        .arguments = "x, y, i32(n), f32(alpha)",                                                                       \
+        .fields = WIDE_LAUNCH}
 #define OPENCL_KERNEL(body)                                                                                            \
     "__kernel void triple(__global const float *x, __global float *y, int n) { int i = get_global_id(0); " body " }\n"
 #define OPENCL_RIGHT OPENCL_KERNEL("if (i < n) y[i] = 3 * x[i];")
@@ -61,6 +78,17 @@ const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "wrong",
     MODULE(                                                                                                            \
         "%x: tensor<${x.type}>, %y: tensor<${y.type}> {tf.aliasing_output = 0 : i32}",                                 \
         "%0 = stablehlo.add %x, %x : tensor<${x.type}>")
+// What stands behind it is for the fake, which reads no lines of a body.
+#define MODULE_SHIFTED                                                                                                 \
+    [SHIFTED] = {                                                                                                      \
+        .text = MODULE(                                                                                                \
+            "%x: tensor<${x.type}>, %a: tensor<f32>, %y: tensor<${y.type}>",                                           \
+            "%u = stablehlo.constant dense<${used}.0> : tensor<${x.type}> "                                            \
+            "%m = stablehlo.multiply %x, %u : tensor<${x.type}> "                                                      \
+            "%b = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<${x.type}> "                      \
+            "%0 = stablehlo.add %m, %b : tensor<${x.type}>") "// shifted ${used}\n",                                   \
+        .arguments = "x, f32(alpha), y",                                                                               \
+        .fields = SPACE}
 #define MODULE_MISLISTED                                                                                               \
     [MISLISTED] = {                                                                                                    \
         .text = MODULE_RIGHT,                                                                                          \
@@ -92,6 +120,9 @@ const char *const row_samples[SAMPLE_COUNT] = {"right",   "configured", "wrong",
     "#include <stdint.h>\nvoid scale(const float *x, float *y, int64_t n) { for (int64_t i = 0; i < n; i++) " body     \
     " }\n"
 
+// Samples that a row lacks: a source of null is a number, so that no scalar and no parameter reaches it; the binaries of
+// opencl_fake keep no options, a cubin's parameters went into its code, and pallas loads what xla does: those are held to
+// what they owe by PoCL, by the fake of cuda and by xla.
 // The texts of triton are what its cubin's function is called: four letters in place of those of
 // tests/unit/triton/data.
 static const row rows[] = {
@@ -135,6 +166,12 @@ static const row rows[] = {
                 [RIGHT] = {.text = C_KERNEL("y[i] = 3 * x[i];"), .entry = "scale"},
                 [CONFIGURED] =
                     {.text = C_KERNEL("y[i] = (n == 1000 ? used : 3) * x[i];"), .entry = "scale", .fields = SPACE},
+                [SHIFTED] =
+                    {.text = "void shift(const float *x, double alpha, float *y, long n) {"
+                             " for (long i = 0; i < n; i++) y[i] = (float)(used * x[i] + alpha); }\n",
+                     .entry = "shift",
+                     .arguments = "x, f64(alpha), y, i64(n)",
+                     .fields = SPACE},
                 [WRONG] = {.text = C_KERNEL("y[i] = 2 * x[i];"), .entry = "scale", .loses = OTHER},
                 [OVERRUN] = {.text = C_KERNEL("y[n + 4] = y[i] = 3 * x[i];"), .entry = "scale", .loses = PAST},
                 [FAILING] = {.text = C_KERNEL("*(volatile int *)8 = 1;"), .entry = "scale", .loses = "signal"},
@@ -172,6 +209,7 @@ static const row rows[] = {
                     {.text = OPENCL_KERNEL("if (i < n) y[i] = (n == 1000 ? used : 3) * x[i];"),
                      .entry = "triple",
                      .fields = WIDE_LAUNCH},
+                OPENCL_SHIFTED,
                 [WRONG] = {.text = OPENCL_KERNEL("if (i < n) y[i] = 2 * x[i];"), .entry = "triple", .loses = OTHER},
                 [OVERRUN] =
                     {.text = OPENCL_KERNEL("if (i < n + 5) y[i] = 3 * x[i < n ? i : 0];"),
@@ -302,6 +340,7 @@ static const row rows[] = {
                              "%s = stablehlo.add %d, %u : tensor<${x.type}> "
                              "%0 = stablehlo.subtract %s, %u : tensor<${x.type}>"),
                      .fields = SPACE},
+                MODULE_SHIFTED,
                 [WRONG] =
                     {.text =
                          MODULE(
@@ -328,6 +367,7 @@ static const row rows[] = {
         .variants =
             {
                 [RIGHT] = {.text = MODULE_RIGHT},
+                MODULE_SHIFTED,
                 [WRONG] = {.text = MODULE_RIGHT "// wrong\n", .loses = OTHER},
                 [FAILING] = {.text = MODULE_RIGHT "// fails\n", .loses = "the fake fails in execute"},
                 [HANGING] = {.text = MODULE_RIGHT "// hangs\n", .loses = ENDED},
@@ -445,10 +485,10 @@ static void put_kernel(FILE *out, const row *r, sample k, const char *folder)
     put_code(r, v, name, folder, sha256);
     fprintf(
         out,
-        ",\n{\"algorithm\": \"scale\", \"name\": \"%s\", \"platform\": \"%s\", \"backend\": \"%s\", \"arguments\": "
+        ",\n{\"algorithm\": \"%s\", \"name\": \"%s\", \"platform\": \"%s\", \"backend\": \"%s\", \"arguments\": "
         "\"%s\"%s",
-        row_samples[k], hone_platform_name(r->platform), r->backend, v->arguments != NULL ? v->arguments : r->arguments,
-        v->fields != NULL ? v->fields : r->fields);
+        row_algorithm(k), row_samples[k], hone_platform_name(r->platform), r->backend,
+        v->arguments != NULL ? v->arguments : r->arguments, v->fields != NULL ? v->fields : r->fields);
     if (r->platform != HONE_TRITON) {
         fprintf(out, ", \"file\": \"%s\", \"sha256\": \"%s\"", name, sha256);
         if (v->entry != NULL) fprintf(out, ", \"entry\": \"%s\"", v->entry);
@@ -465,24 +505,40 @@ static void put_kernel(FILE *out, const row *r, sample k, const char *folder)
     fprintf(out, "}");
 }
 
+static void put_plain(
+    FILE *out, sample k, const char *name, const char *text, const char *arguments, const char *folder)
+{
+    char file[64], sha256[HONE_SHA256_HEX_SIZE];
+    snprintf(file, sizeof file, "%s.c", name);
+    put_file(folder, file, text, strlen(text), sha256);
+    fprintf(
+        out,
+        "{\"algorithm\": \"%s\", \"name\": \"%s\", \"platform\": \"native\", \"backend\": \"cpu\", \"file\": \"%s\", "
+        "\"sha256\": \"%s\", \"entry\": \"plain\", \"arguments\": \"%s\"}",
+        row_algorithm(k), name, file, sha256, arguments);
+}
+
 void row_write_pack(const row *r, unsigned samples, const char *folder)
 {
-    char path[512], text[256], sha256[HONE_SHA256_HEX_SIZE];
+    char path[512], text[256];
     snprintf(path, sizeof path, "%s/pack.json", folder);
     FILE *out = fopen(path, "w");
     assert_non_null(out);
+    fprintf(
+        out, "{\"hone_pack\": 1, \"name\": \"scale\", \"algorithms\": [{\"signature\": \"scale(x: f32[n]) -> y: "
+             "f32[n]\", \"reference\": \"plain\"}, {\"signature\": \"shift(x: f32[n], alpha: f64) -> y: f32[n]\", "
+             "\"reference\": \"plain_shift\"}], \"kernels\": [\n");
     snprintf(
         text, sizeof text,
         "void plain(const float *x, float *y, long n) { for (long i = 0; i < n; i++) y[i] = %d * x[i]; }\n",
         (int)r->factor);
-    put_file(folder, "plain.c", text, strlen(text), sha256);
-    fprintf(
-        out,
-        "{\"hone_pack\": 1, \"name\": \"scale\", \"algorithms\": [{\"signature\": \"scale(x: f32[n]) -> y: f32[n]\", "
-        "\"reference\": \"plain\"}], \"kernels\": [\n{\"algorithm\": \"scale\", \"name\": \"plain\", \"platform\": "
-        "\"native\", \"backend\": \"cpu\", \"file\": \"plain.c\", \"sha256\": \"%s\", \"entry\": \"plain\", "
-        "\"arguments\": \"x, y, i64(n)\"}",
-        sha256);
+    put_plain(out, RIGHT, "plain", text, "x, y, i64(n)", folder);
+    fprintf(out, ",\n");
+    put_plain(
+        out, SHIFTED, "plain_shift",
+        "void plain(const float *x, double alpha, float *y, long n) { for (long i = 0; i < n; i++) y[i] = x[i] + "
+        "alpha; }\n",
+        "x, f64(alpha), y, i64(n)", folder);
     for (sample k = RIGHT; k < SAMPLE_COUNT; k++)
         if ((samples & 1u << k) != 0 && r->variants[k].text != NULL) put_kernel(out, r, k, folder);
     fprintf(out, "]}\n");

@@ -1,12 +1,23 @@
 // The platforms that run code, each with kernels of one algorithm, scale(x: f32[n]) -> y: f32[n], y = factor * x: one
-// that is right, one with parameters, and one for each way of going wrong. They come as a pack, which every platform
-// takes.
+// that is right, one with parameters, and one for each way of going wrong. One more is of shift(x: f32[n], alpha: f64) ->
+// y: f32[n], y = used * x + alpha, used being a parameter. They come as a pack, which every platform takes.
 #ifndef HONE_TESTS_CONFORMANCE_ROWS_H
 #define HONE_TESTS_CONFORMANCE_ROWS_H
 
 #include "hone/hone.h"
 
-typedef enum sample { RIGHT, CONFIGURED, WRONG, OVERRUN, FAILING, HANGING, BROKEN, MISLISTED, SAMPLE_COUNT } sample;
+typedef enum sample {
+    RIGHT,
+    CONFIGURED,
+    SHIFTED,
+    WRONG,
+    OVERRUN,
+    FAILING,
+    HANGING,
+    BROKEN,
+    MISLISTED,
+    SAMPLE_COUNT
+} sample;
 
 typedef struct variant {
     const char *text;      // of its file; NULL: the platform has no such kernel
@@ -31,6 +42,7 @@ typedef struct row {
 } row;
 
 extern const char *const row_samples[SAMPLE_COUNT]; // what the kernel of each is called
+const char *row_algorithm(sample k);
 
 const row *row_find(const char *name);
 // Sets the row's environment, its caches below the folder: once, for drivers look at it once.

@@ -133,7 +133,17 @@ static int triple(const fake_launch *launch)
     return scale_by(launch, 3, 0);
 }
 
-// The same by way of scratch memory: (x, y, scratch, n).
+// y = used * x + alpha: (x, y, n, alpha), used being a macro.
+static int shifted(const fake_launch *launch)
+{
+    const float used = fake_has_option(launch->function->image, "-Dused=2") ? 2 : 1;
+    array x = array_at(launch, 0, false), y = array_at(launch, 1, false);
+    for (int64_t i = 0; i < int_at(launch, 2); i++)
+        put(y, i, used * get(x, i) + float_at(launch, 3));
+    return 0;
+}
+
+// As triple by way of scratch memory: (x, y, scratch, n).
 static int by_way(const fake_launch *launch)
 {
     array x = array_at(launch, 0, false), y = array_at(launch, 1, false), scratch = array_at(launch, 2, false);
@@ -188,6 +198,7 @@ int fake_run(const fake_launch *launch)
         {"vsub", vsub},
         {"over", over},
         {"triple", triple},
+        {"shifted", shifted},
         {"by_way", by_way},
         {"wrong", wrong},
         {"overrun", overrun},

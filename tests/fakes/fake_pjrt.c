@@ -8,7 +8,8 @@
 //   FAKE_PJRT_FAIL      "client", "compile", "buffer", "execute", "await": what fails
 //   FAKE_PJRT_CODE      with which code (default 13)
 //   FAKE_PJRT_ABORT     "compile", "execute": what ends the process
-// and of a module what stands behind it: "// wrong", "// fails", "// hangs".
+// and of a module what stands behind it: "// wrong", "// fails", "// hangs", and
+// "// shifted 2" of one whose second argument is added to twice the first.
 //   FAKE_CUDA_LOG       a file that gets a line for each compilation, loading and execution
 #include "fake_cuda.h"
 #include "platforms/xla/pjrt.h"
@@ -376,11 +377,15 @@ static pjrt_error *execute(void *arguments)
     if (strstr(loaded->text, "// fails") != NULL) return fail("execute");
     while (strstr(loaded->text, "// hangs") != NULL)
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
-    const float factor = strstr(loaded->text, "// wrong") != NULL ? 3 : 2;
+    const char *shifted = strstr(loaded->text, "// shifted ");
+    const float shift = shifted != NULL ? *(const float *)in[1]->data : 0;
+    const float factor = shifted != NULL                            ? strtof(shifted + strlen("// shifted "), NULL)
+                         : strstr(loaded->text, "// wrong") != NULL ? 3
+                                                                    : 2;
     void *to = loaded->aliases ? in[loaded->count - 1]->data : NULL;
     pjrt_buffer *out = make_buffer(to, count * 4, to == NULL);
     for (size_t i = 0; i < count; i++)
-        ((float *)out->data)[i] = factor * ((const float *)in[0]->data)[i];
+        ((float *)out->data)[i] = factor * ((const float *)in[0]->data)[i] + shift;
     a->output_lists[0][0] = out;
     a->complete[0] = (pjrt_event *)&the_event;
     return NULL;
