@@ -1,4 +1,5 @@
 // Buckets: one answer for a growing length.
+#include "call/bound.h"
 #include "calls.h"
 
 static void check_bucket(hone_signature *signature, const char *text, bool upper, const char *wanted)
@@ -30,6 +31,29 @@ static void dims_round_up_to_a_power_of_two(void **state)
     check_bucket(signature, "f(f32[3,0,5], f32[3,0,5])", true, NULL);
     check_bucket(signature, "f(f32[3,3,5], f32[3,3,5])", true, "f(f32[3,4,5], f32[3,4,5])");
     hone_signature_release(&signature);
+}
+
+static void a_length_is_rounded_up_as_far_as_64_bits_hold_its_power(void **state)
+{
+    (void)state;
+    static const int64_t known[][2] = {
+        {INT64_MIN, INT64_MIN},
+        {-5, -5},
+        {0, 0},
+        {1, 1},
+        {2, 2},
+        {3, 4},
+        {4, 4},
+        {5, 8},
+        {(INT64_C(1) << 40) - 1, INT64_C(1) << 40},
+        {INT64_C(1) << 40, INT64_C(1) << 40},
+        {(INT64_C(1) << 40) + 1, INT64_C(1) << 41},
+        {(INT64_C(1) << 61) + 1, INT64_C(1) << 62},
+        {INT64_C(1) << 62, INT64_C(1) << 62},
+        {(INT64_C(1) << 62) + 1, (INT64_C(1) << 62) + 1}, // there is none
+        {INT64_MAX, INT64_MAX}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_int_equal(hone_round_up_pow2(known[i][0]), known[i][1]);
 }
 
 static void every_length_of_a_bucket_has_its_key(void **state)
@@ -85,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dims_round_up_to_a_power_of_two),
+        cmocka_unit_test(a_length_is_rounded_up_as_far_as_64_bits_hold_its_power),
         cmocka_unit_test(every_length_of_a_bucket_has_its_key),
         cmocka_unit_test(layout_and_alignment_stay),
         cmocka_unit_test(nothing_bucketed_means_no_bucket),

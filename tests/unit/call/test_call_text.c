@@ -45,6 +45,61 @@ static void floats_are_told_apart_by_their_bits(void **state)
     hone_signature_release(&signature);
 }
 
+static void numbers_are_read_as_far_as_their_types_hold_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *printed; // NULL: refused; "": the default, which is not printed
+    } cases[] = {
+        {"i=9223372036854775807", "i=9223372036854775807"},
+        {"i=9223372036854775808", NULL},
+        {"i=-9223372036854775807", "i=-9223372036854775807"},
+        {"i=-9223372036854775808", "i=-9223372036854775808"},
+        {"i=-9223372036854775809", NULL},
+        {"i=-92233720368547758080", NULL},
+        {"i=- 5", "i=-5"},
+        {"i=5.0", NULL},
+        {"i=inf", NULL},
+        {"i=true", NULL},
+        {"i=\"5\"", NULL},
+        {"d=-9223372036854775808.0", "d=-9.223372036854776e+18"},
+        {"d=9007199254740992", "d=9007199254740992.0"}, // a float holds whole numbers up to 2^53
+        {"d=-9007199254740992", "d=-9007199254740992.0"},
+        {"d=9007199254740993", NULL},
+        {"d=-9007199254740993", NULL},
+        {"d=1e308", "d=1e+308"},
+        {"d=inf", "d=inf"},
+        {"d=-inf", "d=-inf"},
+        {"d=nan", "d=nan"},
+        {"d=true", NULL},
+        {"b=false", ""},
+        {"b=true", "b=true"},
+        {"b=1", NULL},
+        {"s=word", "s=\"word\""},
+        {"s=5", NULL},
+        {"i=none", ""},
+        {"o=none", ""},
+        {"o=0", "o=0"},
+    };
+    hone_signature *signature = signature_of(
+        "f(x: f32[n], *, i: i64 = 0, d: f64 = 0.5, b: bool = false, s: str = \"\", o: i64? = none) -> y: f32[n]");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128], wanted[128] = "f(f32[4])";
+        snprintf(text, sizeof text, "f(f32[4], %s)", cases[i].given);
+        if (cases[i].printed != NULL && cases[i].printed[0] != '\0')
+            snprintf(wanted, sizeof wanted, "f(f32[4], %s)", cases[i].printed);
+        hone_call *call = NULL;
+        hone_error err = {0};
+        const hone_status status = hone_call_parse(hone_allocator_system(), signature, text, &call, &err);
+        if (status != (cases[i].printed != NULL ? HONE_OK : HONE_INVALID_ARGUMENT))
+            fail_msg("%s: %s", text, err.message);
+        if (status != HONE_OK) continue;
+        assert_string_equal(hone_call_text(call), wanted);
+        hone_call_release(&call);
+    }
+    hone_signature_release(&signature);
+}
+
 static void layout_is_written_only_where_it_is_not_ordinary(void **state)
 {
     (void)state;
@@ -151,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_of_writing_a_call_prints_as_one),
         cmocka_unit_test(floats_are_told_apart_by_their_bits),
+        cmocka_unit_test(numbers_are_read_as_far_as_their_types_hold_them),
         cmocka_unit_test(layout_is_written_only_where_it_is_not_ordinary),
         cmocka_unit_test(an_alignment_is_a_power_of_two_up_to_a_gigabyte),
         cmocka_unit_test(wrong_text_says_where_and_what_was_expected),

@@ -487,6 +487,49 @@ static void types_of_both_dialects_are_read(void **state)
         assert_false(hone_array_read(hone_view_of(none[i]), &array));
 }
 
+// Which operand a tensor is: the first with its dims, else in HLO the first with as many elements.
+static void a_tensor_is_found_among_operands_by_its_dims(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *types[3];
+        int64_t dims[3];
+        int32_t ndim;
+        uint32_t batches;
+        int place;
+    } cases[] = {
+        {{"f32[2,3]{1,0}", "f32[4]{0}"}, {2, 3}, 2, 0, 0},
+        {{"f32[4]{0}", "f32[2,3]{1,0}", "f32[2,3]{1,0}"}, {2, 3}, 2, 0, 1},
+        {{"f32[4]{0}", "f32[3,2]{1,0}"}, {2, 3}, 2, 0, HONE_OPERANDS_RESHAPED + 1},
+        {{"f32[6]{0}", "f32[3,2]{1,0}", "f32[2,3]{1,0}"}, {2, 3}, 2, 0, 2}, // before any that was reshaped
+        {{"f32[6]{0}", "f32[3,2]{1,0}"}, {2, 3}, 2, 0, HONE_OPERANDS_RESHAPED},
+        {{"tensor<6xf32>", "tensor<3x2xf32>"}, {2, 3}, 2, 0, HONE_OPERANDS_NONE}, // MLIR's reshapes are its own
+        {{"tensor<6xf32>", "tensor<2x3xf32>"}, {2, 3}, 2, 0, 1},
+        {{"tensor<5x2x3xf32>"}, {2, 3}, 2, 0, HONE_OPERANDS_NONE},
+        {{"tensor<5x2x3xf32>"}, {2, 3}, 2, 1, 0},
+        {{"tensor<2x5x3xf32>"}, {2, 3}, 2, 1, 0},
+        {{"tensor<2x3x5xf32>"}, {2, 3}, 2, 1, 0},
+        {{"tensor<5x2x7x3xf32>"}, {2, 3}, 2, 1, HONE_OPERANDS_NONE},
+        {{"tensor<5x2x7x3xf32>"}, {2, 3}, 2, 2, 0},
+        {{"tensor<3x2xf32>"}, {2, 3}, 2, 1, HONE_OPERANDS_NONE},
+        {{"tensor<2xf32>"}, {2, 3}, 2, 1, HONE_OPERANDS_NONE},
+        {{"tensor<f32>"}, {0}, 0, 0, 0},
+        {{"(f32[2,3])", "", "f32[2,3]"}, {2, 3}, 2, 0, 2}, // what is no array is passed over
+        {{"f32[99999999999,99999999999]", "f32[6]"}, {2, 3}, 2, 0, HONE_OPERANDS_RESHAPED + 1},
+        {{NULL}, {2, 3}, 2, 0, HONE_OPERANDS_NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hone_operands operands = {.count = 0};
+        for (int k = 0; k < 3 && cases[i].types[k] != NULL; k++)
+            operands.types[operands.count++] = hone_view_of(cases[i].types[k]);
+        int64_t dims[3];
+        memcpy(dims, cases[i].dims, sizeof dims);
+        const hone_tensor tensor = {.ndim = cases[i].ndim, .shape = dims};
+        int place = hone_operands_find(&operands, &tensor, cases[i].batches);
+        if (place != cases[i].place) fail_msg("case %zu: %d", i, place);
+    }
+}
+
 static void arguments_that_vmap_did_not_map_keep_their_dims(void **state)
 {
     (void)state;
@@ -538,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_window_of_two_sides_is_proved_by_the_constants_that_it_has),
         cmocka_unit_test(arguments_in_another_order_are_sorted_by_what_the_call_gives),
         cmocka_unit_test(types_of_both_dialects_are_read),
+        cmocka_unit_test(a_tensor_is_found_among_operands_by_its_dims),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
         cmocka_unit_test(a_program_without_labels_says_so),
     };

@@ -138,6 +138,20 @@ static void an_unknown_name_is_answered_with_those_there_are(void **state)
     assert_int_equal(add_algorithm(f, "gemm@v2(x: f32[n]) -> y: f32[n]"), HONE_OK);
     assert_int_equal(hone_registry_fail_unknown(f->registry, "nope", &f->err), HONE_NOT_FOUND);
     assert_says(f, "there are: fa, gemm@v2");
+    assert_int_equal(add_algorithm(f, "gemm(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    assert_int_equal(add_algorithm(f, "zeta(x: f32[n]) -> y: f32[n]"), HONE_OK);
+    assert_int_equal(hone_registry_fail_unknown(f->registry, NULL, &f->err), HONE_NOT_FOUND);
+    assert_says(f, "no algorithm named ''; there are: fa, gemm@v1, gemm@v2, zeta"); // the version where there are two
+    assert_non_null(strrchr(f->err.message, 'z'));
+    assert_string_equal(strrchr(f->err.message, 'z'), "zeta");
+    for (int i = 0; i < 200; i++) {
+        char signature[64];
+        snprintf(signature, sizeof signature, "algorithm_%d(x: f32[n]) -> y: f32[n]", i);
+        assert_int_equal(add_algorithm(f, signature), HONE_OK);
+    }
+    assert_int_equal(hone_registry_fail_unknown(f->registry, "nope", &f->err), HONE_NOT_FOUND);
+    assert_says(f, "there are: algorithm_0, algorithm_1, algorithm_10, ");
+    assert_true(strlen(f->err.message) < sizeof f->err.message);
 }
 
 static void the_same_algorithm_twice_is_fine_and_another_one_of_its_name_is_not(void **state)

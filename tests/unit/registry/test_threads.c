@@ -64,6 +64,14 @@ static void readers_go_on_while_kernels_are_registered_and_replaced(void **state
     for (int i = 0; i < READERS; i++)
         pthread_join(readers[i], NULL);
     assert_int_equal(atomic_load(&r.wrong), 0);
+    // Whoever was inside has been counted out again: what is replaced now goes at once.
+    long long live[8];
+    for (int i = 0; i < 8; i++) {
+        const hone_kernel kernel = a_kernel("fa", "k", HONE_NATIVE, HONE_CPU, 0);
+        assert_int_equal(hone_registry_add_kernels(r.f->registry, &kernel, 1, true, false, NULL), HONE_OK);
+        live[i] = r.f->memory.live;
+    }
+    assert_int_equal(live[7], live[3]);
 }
 
 static void *register_a_block(void *ctx)
