@@ -230,7 +230,7 @@ static void read_late_region(hone_stablehlo_reader *r)
     hone_cursor inside = r->c;
     while (head.at < inside.at && *head.at != '(')
         head.at++;
-    if (head.at == inside.at || r->frame_count == 0) return;
+    if (head.at == inside.at) return;
     r->c = head;
     read_parameters(r, top(r)->body);
     r->c = inside;

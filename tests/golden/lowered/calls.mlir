@@ -8,14 +8,14 @@ module @m {
       %2 = stablehlo.compare  LT, %iterArg, %c_1,  SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1> loc("jit(f)/while/cond/lt")
       stablehlo.return %2 : tensor<i1> loc("jit(f)/while")
     } do {
-      %2 = func.call @body(%iterArg_0) : (tensor<8x16xf32>) -> tensor<8x16xf32> loc("jit(f)/while/body/call")
+      %2 = func.call @b(%iterArg_0) : (tensor<8x16xf32>) -> tensor<8x16xf32> loc("jit(f)/while/body/call")
       %c_1 = stablehlo.constant dense<1> : tensor<i32> loc("jit(f)/while/body")
       %3 = stablehlo.add %iterArg, %c_1 : tensor<i32> loc("jit(f)/while/body/add")
       stablehlo.return %3, %2 : tensor<i32>, tensor<8x16xf32> loc("jit(f)/while")
     } loc("jit(f)/while")
     return %1#1 : tensor<8x16xf32> loc("jit(f)")
   } loc("jit(f)")
-  func.func private @body(%arg0: tensor<8x16xf32> loc("x")) -> tensor<8x16xf32> {
+  func.func private @b(%arg0: tensor<8x16xf32> loc("x")) -> tensor<8x16xf32> {
     %0 = stablehlo.sine %arg0 : tensor<8x16xf32> loc("jit(f)/ejkernel_ops#x@v0:0123456789abcdef/sin")
     return %0 : tensor<8x16xf32> loc("jit(f)")
   } loc("jit(f)")

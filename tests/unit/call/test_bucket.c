@@ -84,6 +84,15 @@ static void layout_and_alignment_stay(void **state)
     hone_signature_release(&signature);
 }
 
+static void a_dim_of_what_was_not_given_stays_as_it_is(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("f(k: f32[n ~pow2], v: f32[m + n], w: f32[m]?) -> y: f32[n]");
+    check_bucket(signature, "f(f32[5], f32[9])", true, "f(f32[8], f32[9])");
+    check_bucket(signature, "f(f32[5], f32[9], f32[4])", true, "f(f32[8], f32[12], f32[4])");
+    hone_signature_release(&signature);
+}
+
 static void nothing_bucketed_means_no_bucket(void **state)
 {
     (void)state;
@@ -112,6 +121,7 @@ int main(void)
         cmocka_unit_test(a_length_is_rounded_up_as_far_as_64_bits_hold_its_power),
         cmocka_unit_test(every_length_of_a_bucket_has_its_key),
         cmocka_unit_test(layout_and_alignment_stay),
+        cmocka_unit_test(a_dim_of_what_was_not_given_stays_as_it_is),
         cmocka_unit_test(nothing_bucketed_means_no_bucket),
         cmocka_unit_test(a_bucket_that_breaks_a_condition_is_refused),
     };
