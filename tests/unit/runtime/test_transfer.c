@@ -22,7 +22,7 @@ static const char *here(const ground *g)
     return hone_runtime_devices(g->f->rt, &count)[0]->fingerprint;
 }
 
-static void put(ground *g, content c)
+static void put_as(ground *g, content c, bool with_text)
 {
     hone_store *store = NULL;
     hone_error err;
@@ -30,7 +30,7 @@ static void put(ground *g, content c)
     assert_int_equal(hone_store_open(hone_allocator_system(), g->url, &store, &err), HONE_OK);
     const hone_store_decision row = {
         .key = {c.device != NULL ? c.device : here(g), "scale", "1", hone_call_key(call), hone_call_spec(call)},
-        .call = hone_call_text(call),
+        .call = with_text ? hone_call_text(call) : NULL,
         .kernel = c.kernel,
         .platform = "native",
         .config = c.config,
@@ -44,6 +44,11 @@ static void put(ground *g, content c)
     if (hone_store_put(store, &row, &err) != HONE_OK) fail_msg("%s", err.message);
     hone_store_close(&store);
     hone_call_release(&call);
+}
+
+static void put(ground *g, content c)
+{
+    put_as(g, c, true);
 }
 
 static void assert_explained(ground *g, int64_t rows, const char *words)
@@ -141,8 +146,24 @@ static void what_is_too_far_is_not_asked(void **state)
     static saying said;
     said.size = 0;
     assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_saying, &said, &g->f->err), HONE_OK);
-    assert_non_null(strstr(said.data, "is too far (17, at most 12)"));
+    assert_non_null(strstr(said.data, "that is known, scale(f32[1,32]), is too far (17, at most 12)"));
     hone_call_release(&call);
+}
+
+static void a_call_whose_text_nobody_kept_is_named_by_its_key(void **state)
+{
+    ground *g = *state;
+    char words[128];
+    hone_call *known = describe_scale(g->f, 1, 32);
+    put_as(g, (content){THERE, 1, 32, "fast", FAST_4, NULL, HONE_WARM}, false);
+    snprintf(words, sizeof words, "that is known, %s, is too far (", hone_call_key(known));
+    static saying said;
+    said.size = 0;
+    hone_call *call = describe_scale(g->f, 256, 1);
+    assert_int_equal(hone_explain(g->f->op, call, HONE_TEXT, collect_saying, &said, &g->f->err), HONE_OK);
+    assert_non_null(strstr(said.data, words));
+    hone_call_release(&call);
+    hone_call_release(&known);
 }
 
 static void only_the_policy_heuristic_asks(void **state)
@@ -252,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_device_answers_too, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(what_cannot_run_the_call_is_passed_over, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(what_is_too_far_is_not_asked, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_call_whose_text_nobody_kept_is_named_by_its_key, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(only_the_policy_heuristic_asks, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(regimes_are_not_mixed, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(threads_decide_while_others_put, open_ground, close_ground),
