@@ -274,7 +274,7 @@ static void whatever_differs_in_the_code_makes_another_revision(void **state)
     const char *revisions[COUNT];
     assert_int_equal(add_algorithm(f, "fa(x: f32[n]) -> y: f32[n]"), HONE_OK);
     for (int i = 0; i < COUNT; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "k%d", i);
         hone_kernel kernel = a_kernel("fa", name, HONE_OPENCL, HONE_GPU, 100 - i);
         kernel.run = NULL;

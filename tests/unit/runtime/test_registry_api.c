@@ -75,7 +75,7 @@ static void many_names_fit_into_the_memory_that_was_asked_for(void **state)
     assert_int_equal(hone_registry_algorithms(f->rt, &names, &count, &f->err), HONE_OK);
     assert_int_equal(count, COUNT + 1);
     for (int i = 0; i < COUNT; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "copy_%02d", i);
         assert_string_equal(names[i], name);
     }
