@@ -200,6 +200,43 @@ static void a_generator_that_does_not_fit_is_refused(void **state)
     }
 }
 
+// Numbers of at most 53 bits are exact on their way.
+static void a_bound_must_be_one_that_the_dtype_holds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dtype;
+        int64_t low, high;
+    } known[] = {
+        {"i4", -8, 7},
+        {"u4", 0, 15},
+        {"i8", -128, 127},
+        {"u8", 0, 255},
+        {"i16", -32768, 32767},
+        {"u16", 0, 65535},
+        {"i32", INT32_MIN, INT32_MAX},
+        {"u32", 0, UINT32_MAX},
+        {"i64", -(INT64_C(1) << 52), (INT64_C(1) << 52) - 1},
+        {"u64", 0, (INT64_C(1) << 53) - 1},
+        {"bool", 0, 1},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const int64_t constants[] = {known[i].low - 1, known[i].low, known[i].high, known[i].high + 1};
+        for (int k = 0; k < 4; k++) {
+            static double values[MOST];
+            char text[96], call[96];
+            int64_t count;
+            hone_error err = {0};
+            snprintf(text, sizeof text, "f(x: %s[n] ~ uniform(k, k), k: i64) -> y: f32[n]", known[i].dtype);
+            snprintf(call, sizeof call, "f(%s[3], %lld)", known[i].dtype, (long long)constants[k]);
+            const hone_status status = make(text, call, 1, values, &count, &err);
+            if (status != (k == 0 || k == 3 ? HONE_INVALID_ARGUMENT : HONE_OK)) fail_msg("%s: %s", call, err.message);
+            for (int64_t at = 0; status == HONE_OK && at < count; at++)
+                assert_true(values[at] == (double)constants[k]);
+        }
+    }
+}
+
 static void an_empty_tensor_needs_no_data(void **state)
 {
     (void)state;
@@ -219,6 +256,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_gives_the_same_bytes_everywhere),
         cmocka_unit_test(only_the_elements_of_a_view_are_written),
         cmocka_unit_test(a_generator_that_does_not_fit_is_refused),
+        cmocka_unit_test(a_bound_must_be_one_that_the_dtype_holds),
         cmocka_unit_test(an_empty_tensor_needs_no_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -549,6 +549,40 @@ static void arguments_that_vmap_did_not_map_keep_their_dims(void **state)
     fixture_close(&f);
 }
 
+// One of as many dims as there may be, the first of which vmap put in.
+static void an_array_of_the_most_dims_may_be_batched(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_error err = {0};
+    hone_algorithm deep = {
+        .struct_size = sizeof deep,
+        .signature = "deep(x: f32[a, b, c, d, e, f, g], *, k: i64 = 1) -> y: f32[a, b, c, d, e, f, g]"};
+    assert_int_equal(hone_registry_add_algorithm(f.registry, &deep, true, &err), HONE_OK);
+    const hone_algorithm_entry *entry = hone_registry_find(f.registry, "deep", NULL);
+    for (int axis = 0; axis < 4; axis++) {
+        hone_call *call = NULL;
+        assert_int_equal(
+            hone_call_parse(f.allocator, entry->signature, "deep(f32[1,2,3,4,5,6,7])", &call, &err), HONE_OK);
+        char dims[128] = "", text[1024];
+        for (int i = 0; i < 8; i++)
+            snprintf(dims + strlen(dims), 16, "%dx", i == axis ? 9 : i < axis ? i + 1 : i);
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%arg0: tensor<%sf32>) -> tensor<%sf32> {\n"
+            "  %%0 = stablehlo.sine %%arg0 : tensor<%sf32> loc(\"jit(f)/vmap(hone#deep.v1:%s)/sin\")\n"
+            "  return %%0 : tensor<%sf32>\n}\n",
+            dims, dims, dims, hone_call_key(call), dims);
+        hone_program *program = fixture_read(&f, text);
+        assert_int_equal(only(program)->matched, HONE_MATCH_PROVED);
+        assert_string_equal(only(program)->call, "deep(f32[1,2,3,4,5,6,7])");
+        hone_program_release(&program);
+        hone_call_release(&call);
+    }
+    fixture_close(&f);
+}
+
 static void a_program_without_labels_says_so(void **state)
 {
     (void)state;
@@ -583,6 +617,7 @@ int main(void)
         cmocka_unit_test(types_of_both_dialects_are_read),
         cmocka_unit_test(a_tensor_is_found_among_operands_by_its_dims),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
+        cmocka_unit_test(an_array_of_the_most_dims_may_be_batched),
         cmocka_unit_test(a_program_without_labels_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
