@@ -504,6 +504,37 @@ static void scopes_around_a_label_tell_batches_and_gradients(void **state)
     }
 }
 
+// A path is read back from its label so far and no further, and so many labels of it.
+static void a_path_is_read_as_far_as_any_program_needs(void **state)
+{
+    (void)state;
+    enum { FAR = 4096, ROOM = 3 * FAR, MOST = 64 };
+    static char path[ROOM], text[ROOM + 512];
+    for (int way = 0; way < 4; way++) {
+        if (way < 2) { // "vmap(" begins as far away as is read, or one byte further
+            strcpy(path, "vmap(");
+            memset(path + 5, 'a', (size_t)(FAR - 5 + way));
+            path[FAR + way - 1] = '/';
+            strcpy(path + FAR + way, LABEL "/sin");
+        } else { // as many labels as are read, or one more
+            path[0] = '\0';
+            for (int i = 0; i < MOST + way - 2; i++)
+                snprintf(path + strlen(path), 64, "ejkernel_ops#x%d@v0:0123456789abcdef/", i);
+        }
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  %%0 = stablehlo.sine %%arg0 : tensor<4xf32> loc(\"%s\")\n"
+            "  return %%0 : tensor<4xf32>\n}\n",
+            path);
+        subject s;
+        open_subject(&s, text, false);
+        assert_int_equal(s.finds.count, way < 2 ? 1 : MOST);
+        if (way < 2) assert_int_equal(s.finds.items[0].label->vmaps, way == 0);
+        close_subject(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_loops_trips_are_read_from_its_configuration),
         cmocka_unit_test(backward_parts_without_a_key_go_with_their_call),
         cmocka_unit_test(scopes_around_a_label_tell_batches_and_gradients),
+        cmocka_unit_test(a_path_is_read_as_far_as_any_program_needs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
