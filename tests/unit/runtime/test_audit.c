@@ -76,6 +76,29 @@ static void the_sum_has_the_share_that_flipped_and_the_middle_drift(void **state
     assert_int_equal(sum.past, 2);
 }
 
+// Of an even count the lower of the two in the middle: a drift that was measured.
+static void the_middle_drift_is_one_of_those_measured_however_many_there_are(void **state)
+{
+    static const double drifts[] = {0.5, -0.2, 0.1, 0.1, -0.3, 0.9}, middles[] = {0.5, -0.2, 0.1, 0.1, 0.1, 0.1};
+    enum { COUNT = sizeof drifts / sizeof drifts[0] };
+    hone_audit_item items[COUNT + 1] = {0}; // the last was not measured
+    (void)state;
+    for (size_t count = 1; count <= COUNT; count++) {
+        memset(items, 0, sizeof items);
+        for (size_t i = 0; i < count; i++)
+            items[i].audited = (hone_audited){.served = true, .time_ns = 1, .drift = drifts[i], .passed = true};
+        const hone_audit audit = {.items = items, .count = count + 1};
+        hone_audit_summary sum;
+        hone_audit_sum(&audit, &sum);
+        assert_int_equal(sum.measured, count);
+        if (sum.median_drift != middles[count - 1]) fail_msg("of %zu: %g", count, sum.median_drift);
+    }
+    const hone_audit none = {.items = &items[COUNT], .count = 1};
+    hone_audit_summary sum;
+    hone_audit_sum(&none, &sum);
+    assert_true(sum.measured == 0 && sum.median_drift == 0 && sum.flip_rate == 0);
+}
+
 // Ending early ---------------------------------------------------------------------------------------------------------
 
 static volatile int is_cancelled;
@@ -154,6 +177,7 @@ int main(void)
         cmocka_unit_test(only_a_regret_that_is_surely_past_the_threshold_fails),
         cmocka_unit_test(drift_fails_in_an_environment_that_has_changed_alone_and_when_it_is_sure),
         cmocka_unit_test(the_sum_has_the_share_that_flipped_and_the_middle_drift),
+        cmocka_unit_test(the_middle_drift_is_one_of_those_measured_however_many_there_are),
         cmocka_unit_test_setup_teardown(
             an_audit_that_is_cancelled_hands_back_what_it_has_measured_and_one_that_fails_nothing, open_ground,
             close_ground),

@@ -182,6 +182,71 @@ static void an_inout_result_may_be_its_parameter_exactly_and_nothing_near_it(voi
     assert_int_equal(hone_run(op, args, 2, NULL, &f->err), HONE_OK);
 }
 
+static hone_status add_one_by_strides(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    const int64_t from = x->strides != NULL ? x->strides[0] : 1, to = y->strides != NULL ? y->strides[0] : 1;
+    for (int64_t i = 0; i < x->shape[0]; i++)
+        ((float *)hone_tensor_data(y))[i * to] = ((const float *)hone_tensor_data(x))[i * from] + 1;
+    return HONE_OK;
+}
+
+// Each call is made three times: the first makes the plan, and the others hit it.
+static void an_inout_result_of_another_layout_is_apart_from_its_parameter_or_refused(void **state)
+{
+    static int64_t shape[] = {16}, two[] = {2}, three[] = {3};
+    static const struct {
+        int64_t *x, *y;
+        bool may_equal;
+    } rows[] = {{NULL, NULL, true}, {NULL, two, false}, {two, NULL, false}, {two, two, true}, {two, three, false}};
+    fixture *f = *state;
+    const hone_op *op = register_one(f, "step(x: f32[n]) -> inout y: f32[n]", "step", add_one_by_strides);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _Alignas(64) float memory[64] = {0}, apart[64] = {0};
+        hone_tensor x = hone_tensor_of(memory, HONE_F32, 1, shape), y = hone_tensor_of(apart, HONE_F32, 1, shape);
+        x.strides = rows[i].x;
+        y.strides = rows[i].y;
+        hone_value args[] = {hone_of_tensor(&x), hone_of_tensor(&y)};
+        for (int run_number = 0; run_number < 3; run_number++)
+            assert_int_equal(hone_run(op, args, 2, NULL, &f->err), HONE_OK);
+        const int64_t step = rows[i].y != NULL ? rows[i].y[0] : 1;
+        assert_true(apart[0] == 1 && apart[15 * step] == 1);
+        if (step > 1) assert_true(apart[1] == 0);
+        y.data = memory;
+        for (int run_number = 0; run_number < 3; run_number++)
+            assert_int_equal(hone_run(op, args, 2, NULL, &f->err), rows[i].may_equal ? HONE_OK : HONE_INVALID_ARGUMENT);
+        assert_true(memory[0] == (rows[i].may_equal ? 3.0F : 0.0F));
+    }
+}
+
+static hone_status add_number(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    if (args[0].tag != HONE_VALUE_FLOAT) return HONE_INVALID_ARGUMENT;
+    *(float *)hone_tensor_data(args[2].as.tensor) =
+        (float)(args[0].as.f64 + (double)*(const float *)hone_tensor_data(args[1].as.tensor));
+    return HONE_OK;
+}
+
+static void a_number_that_stands_first_reaches_the_kernel_as_a_float_too(void **state)
+{
+    fixture *f = *state;
+    const hone_op *op = register_one(f, "shift(by: f64, x: f32[n]) -> y: f32[n]", "shift", add_number);
+    int64_t shape[] = {1};
+    float from[16] = {1}, to[16] = {0};
+    hone_tensor x = hone_tensor_of(from, HONE_F32, 1, shape), y = hone_tensor_of(to, HONE_F32, 1, shape);
+    for (int i = 0; i < 4; i++) {
+        const hone_value args[] = {
+            i % 2 == 0 ? hone_of_int(4) : hone_of_float(4), hone_of_tensor(&x), hone_of_tensor(&y)};
+        to[0] = 0;
+        if (hone_run(op, args, 3, NULL, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+        assert_true(to[0] == 5);
+    }
+}
+
 static double last_ignored;
 static int64_t last_bucketed;
 
@@ -467,6 +532,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_result_just_behind_its_parameter_is_fine, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(
             an_inout_result_may_be_its_parameter_exactly_and_nothing_near_it, setup_runtime, teardown_runtime),
+        cmocka_unit_test_setup_teardown(
+            an_inout_result_of_another_layout_is_apart_from_its_parameter_or_refused, setup_runtime, teardown_runtime),
+        cmocka_unit_test_setup_teardown(
+            a_number_that_stands_first_reaches_the_kernel_as_a_float_too, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(
             ignored_and_bucketed_scalars_reach_the_kernel_as_given_on_every_hit, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(
