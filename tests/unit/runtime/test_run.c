@@ -1,6 +1,7 @@
 // hone_run: what it takes, what it refuses, and which calls share a plan.
 #include "fixture.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -229,6 +230,31 @@ static hone_status add_number(const hone_plan *plan, const hone_value *args, con
     *(float *)hone_tensor_data(args[2].as.tensor) =
         (float)(args[0].as.f64 + (double)*(const float *)hone_tensor_data(args[1].as.tensor));
     return HONE_OK;
+}
+
+static void *run_nothing_first(void *ctx)
+{
+    fixture *f = ctx;
+    hone_error err;
+    example e;
+    make_example(&e, 4, 4);
+    // The thread's first call is checked by other code than those that follow.
+    assert_int_equal(hone_run(f->op, NULL, 3, NULL, &err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "scale: the arguments are NULL"));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hone_run(NULL, e.args, 3, NULL, &err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, "the operation is NULL"));
+        assert_int_equal(hone_run(NULL, NULL, 0, NULL, NULL), HONE_INVALID_ARGUMENT);
+        assert_int_equal(hone_run(f->op, e.args, 3, NULL, &err), HONE_OK);
+    }
+    return NULL;
+}
+
+static void a_call_of_no_operation_is_refused_first_and_later(void **state)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_nothing_first, *state), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 static void a_number_that_stands_first_reaches_the_kernel_as_a_float_too(void **state)
@@ -514,6 +540,8 @@ static void an_algorithm_is_found_in_any_case_and_an_unknown_one_lists_those_the
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_call_of_no_operation_is_refused_first_and_later, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(
             the_first_call_and_a_hit_give_the_same_result_by_one_plan, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(another_shape_gets_another_plan, setup_runtime, teardown_runtime),
