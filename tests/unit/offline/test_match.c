@@ -549,6 +549,47 @@ static void arguments_that_vmap_did_not_map_keep_their_dims(void **state)
     fixture_close(&f);
 }
 
+// What optimisation tore off a call reads the same arrays as the rest of it, and fewer.
+static void a_torn_off_part_of_an_operation_is_none_of_its_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *part, *whole;
+        size_t operations;
+    } cases[] = {
+        {"HloModule m, is_scheduled=true", "f32[1,8,2,16]", "f32[1,24,2,16]", 1},
+        {"HloModule m", "f32[1,8,2,16]", "f32[1,24,2,16]", 2}, // nothing is torn off there
+        {"HloModule m, is_scheduled=true", "f32[1,9,2,16]", "f32[1,24,2,16]", 2},
+        {"HloModule m, is_scheduled=true", "bf16[1,8,2,16]", "f32[1,24,2,16]", 2},
+        {"HloModule m, is_scheduled=true", "f32[1,8,2,32]", "f32[1,24,2,16]", 2},
+        {"HloModule m, is_scheduled=true", "f32[1,24,2,16]", "f32[1,24,2,16]", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_open(&f);
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            "%s\nENTRY main {\n"
+            "  p = %s{3,2,1,0} parameter(0)\n"
+            "  q = f32[1,8,2,16]{3,2,1,0} parameter(1)\n"
+            "  k = %s{3,2,1,0} parameter(2)\n"
+            "  a = %s{3,2,1,0} sine(p), metadata={op_name=\"jit(f)/ejkernel_ops#attention\"}\n"
+            "  b = f32[1,8,2,16]{3,2,1,0} custom-call(q, k), custom_call_target=\"x\", "
+            "metadata={op_name=\"jit(f)/ejkernel_ops#attention\"}\n"
+            "  ROOT t = (f32[4]{0}, f32[4]{0}) tuple(a, b)\n}\n",
+            cases[i].head, cases[i].part, cases[i].whole, cases[i].part);
+        hone_program *program = fixture_read(&f, text);
+        if (hone_program_operations(program) != cases[i].operations) {
+            for (size_t k = 0; k < hone_program_operations(program); k++)
+                print_message("%s\n", hone_program_operation(program, k)->call);
+            fail_msg("%s of %s", cases[i].part, cases[i].whole);
+        }
+        hone_program_release(&program);
+        fixture_close(&f);
+    }
+}
+
 // One of as many dims as there may be, the first of which vmap put in.
 static void an_array_of_the_most_dims_may_be_batched(void **state)
 {
@@ -617,6 +658,7 @@ int main(void)
         cmocka_unit_test(types_of_both_dialects_are_read),
         cmocka_unit_test(a_tensor_is_found_among_operands_by_its_dims),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
+        cmocka_unit_test(a_torn_off_part_of_an_operation_is_none_of_its_own),
         cmocka_unit_test(an_array_of_the_most_dims_may_be_batched),
         cmocka_unit_test(a_program_without_labels_says_so),
     };
