@@ -68,13 +68,14 @@ static int teardown(void **state)
 
 typedef struct seen {
     size_t count, failed;
-    char reasons[8][1000];
+    char reasons[8][1000], folders[8][TEMPORARY_PATH_SIZE];
 } seen;
 
 static void see(void *ctx, const hone_pack_entry *entry)
 {
     seen *all = ctx;
     if (entry->status == HONE_OK) return;
+    snprintf(all->folders[all->failed % 8], sizeof all->folders[0], "%s", entry->folder);
     snprintf(all->reasons[all->failed++ % 8], sizeof all->reasons[0], "%s", entry->reason);
     all->count++;
 }
@@ -128,15 +129,24 @@ static void packs_of_the_path_come_with_the_first_look_up(void **state)
     seen all = {0};
     snprintf(below, sizeof below, "%s/below", f->folder.path);
     mkdir(below, 0777);
-    snprintf(path, sizeof path, "%s/b", below);
-    write_pack(path, "{");
+    // What has no pack.json is no pack, and the others come in the order of their names.
+    static const char *const names[] = {"c", "a", "b"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", below, names[i]);
+        if (strcmp(names[i], "a") == 0)
+            mkdir(path, 0777);
+        else
+            write_pack(path, "{");
+    }
     snprintf(path, sizeof path, ":%s:%s:/nowhere", f->folder.path, below);
     setenv("HONE_PACK_PATH", path, 1);
     assert_int_equal(open_runtime(f, (hone_allocator){0}), HONE_OK);
     assert_non_null(hone_op_find(f->rt, "twice", &f->err));
     assert_int_equal(hone_pack_list(f->rt, see, &all, &f->err), HONE_OK);
-    assert_int_equal(all.failed, 5);
-    assert_non_null(strstr(all.reasons[4], "/nowhere is no folder with a pack.json"));
+    assert_int_equal(all.failed, 6);
+    assert_non_null(strstr(all.folders[3], "/below/b"));
+    assert_non_null(strstr(all.folders[4], "/below/c"));
+    assert_non_null(strstr(all.reasons[5], "/nowhere is no folder with a pack.json"));
 }
 
 static void checking_registers_nothing(void **state)
