@@ -8,8 +8,10 @@
 #include "call/call.h"
 #include "failing_allocator.h"
 #include "tune/worker/buffers.h"
+#include "tune/worker/variants.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const hone_site host = {.ops = NULL};
@@ -224,6 +226,34 @@ static void seasoned_inputs_hold_the_numbers_that_kernels_forget(void **state)
     assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
 }
 
+// Bits are compared byte by byte, and where nothing was kept there is nothing to be equal to.
+static void a_result_of_other_bits_is_refused_with_the_first_byte_that_differs(void **state)
+{
+    static const size_t places[] = {0, 1, 37, 59};
+    fixture *f = *state;
+    hone_variants variants;
+    char words[64];
+    assert_int_equal(make(f, "op(f32[3,5])"), HONE_OK);
+    fill(f);
+    unsigned char *y = bytes_of(f, "y");
+    memset(y, 1, 60);
+    hone_variants_init(&variants, f->arena.allocator);
+    assert_int_equal(hone_variants_make(&variants, HONE_VARIANT_ORIGINAL, &f->buffers, f->call, 5, &f->err), HONE_OK);
+    assert_int_equal(hone_variants_compare_bits(&variants, &f->buffers, &f->err), HONE_OK);
+    assert_int_equal(hone_variants_keep_bits(&variants, &f->buffers, &f->err), HONE_OK);
+    assert_int_equal(hone_variants_compare_bits(&variants, &f->buffers, &f->err), HONE_OK);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        memset(y, 1, 60);
+        memset(y + places[i], 2, 60 - places[i]);
+        assert_int_equal(hone_variants_compare_bits(&variants, &f->buffers, &f->err), HONE_KERNEL_FAILED);
+        snprintf(words, sizeof words, "y differs from the default's in its bits, first in byte %zu of 60", places[i]);
+        if (strstr(f->err.message, words) == NULL) fail_msg("%s not in %s", words, f->err.message);
+    }
+    memset(y, 1, 60);
+    assert_int_equal(hone_variants_compare_bits(&variants, &f->buffers, &f->err), HONE_OK);
+    hone_variants_deinit(&variants);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     fixture *f = *state;
@@ -254,6 +284,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(holes_of_a_strided_result_are_watched, setup, teardown),
         cmocka_unit_test_setup_teardown(cold_sets_are_copies_and_are_checked_too, setup, teardown),
         cmocka_unit_test_setup_teardown(seasoned_inputs_hold_the_numbers_that_kernels_forget, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_result_of_other_bits_is_refused_with_the_first_byte_that_differs, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
