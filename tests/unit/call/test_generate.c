@@ -93,6 +93,22 @@ static void uniform_takes_both_bounds_and_reads_dims(void **state)
         assert_true(values[i] >= -0.5 && values[i] <= 2);
 }
 
+static void uniform_floats_fill_their_whole_range(void **state)
+{
+    (void)state;
+    static double values[MOST];
+    const int64_t count = made("f(x: f64[n] ~ uniform(-1, 3)) -> y: f64[n]", "f(f64[4096])", 1, values);
+    double least = 3, largest = -1, sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        assert_true(values[i] >= -1 && values[i] <= 3);
+        least = values[i] < least ? values[i] : least;
+        largest = values[i] > largest ? values[i] : largest;
+        sum += values[i];
+    }
+    assert_true(least < -0.98 && largest > 2.98);
+    assert_true(sum / (double)count > 0.9 && sum / (double)count < 1.1);
+}
+
 static void a_permutation_has_each_number_once(void **state)
 {
     (void)state;
@@ -250,6 +266,7 @@ int main(void)
         cmocka_unit_test(floats_are_nearly_normal_by_default),
         cmocka_unit_test(integers_are_small_and_bools_are_fair_by_default),
         cmocka_unit_test(uniform_takes_both_bounds_and_reads_dims),
+        cmocka_unit_test(uniform_floats_fill_their_whole_range),
         cmocka_unit_test(a_permutation_has_each_number_once),
         cmocka_unit_test(segments_sum_up_and_offsets_run_up_to_the_total),
         cmocka_unit_test(constants_are_constant),

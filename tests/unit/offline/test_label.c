@@ -152,6 +152,9 @@ static void escapes_are_undone(void **state)
         hone_unescape_mlir(&arena, hone_view_of("a\\22b\\5Cc\\\\d\\\"e\\C3\\A4"), &size), "a\"b\\c\\d\"e\xc3\xa4");
     assert_int_equal(size, 11);
     assert_string_equal(
+        hone_unescape_mlir(&arena, hone_view_of("\\20\\0Ab\\F0\\9f\\5"), &size), " \nb\xf0\x9f"
+                                                                                 "5");
+    assert_string_equal(
         hone_unescape_hlo(&arena, hone_view_of("a\\\"b\\'c\\\\d\\ne\\303\\244\\t"), &size), "a\"b'c\\d\ne\xc3\xa4\t");
     assert_string_equal(
         hone_unescape_hlo(&arena, hone_view_of("\\1012\\7.\\08"), &size), "A2\a.\0008"); // three digits at most

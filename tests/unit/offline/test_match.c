@@ -530,6 +530,55 @@ static void a_tensor_is_found_among_operands_by_its_dims(void **state)
     }
 }
 
+static void the_arguments_of_a_call_may_all_be_without_batches(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"e1782c2c165c8739", "0123456789abcdef"}; // the call's, and of none
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        fixture_open(&f);
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "module @m {\n"
+            "  func.func public @main(%%arg0: tensor<4x8xf32>, %%arg1: tensor<8x16xf32>) -> tensor<4x16xf32> {\n"
+            "    %%0 = call @inner(%%arg0, %%arg1) : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32> "
+            "loc(\"jit(f)/vmap(hone#matmul.v1:%s)/jit(inner)\")\n"
+            "    return %%0 : tensor<4x16xf32>\n  }\n"
+            "  func.func private @inner(%%arg0: tensor<4x8xf32>, %%arg1: tensor<8x16xf32>) -> tensor<4x16xf32> {\n"
+            "    return %%arg0 : tensor<4x8xf32>\n  }\n}\n",
+            keys[i]);
+        hone_program *program = fixture_read(&f, text);
+        const hone_operation *o = only(program);
+        assert_int_equal(o->matched, i == 0 ? HONE_MATCH_PROVED : HONE_MATCH_OPERANDS);
+        assert_string_equal(o->call, "matmul(f32[4,8], f32[8,16])");
+        hone_program_release(&program);
+        fixture_close(&f);
+    }
+}
+
+// Whose optional arrays a call's further operands are is not guessed where no key tells.
+static void operands_alone_give_no_optional_arrays(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_program *program = fixture_read(
+        &f, "func.func public @main(%q: tensor<1x8x2x16xf32>, %m: tensor<1x2x8x8xi1>) -> tensor<1x8x2x16xf32> {\n"
+            "  %0 = call @inner(%q, %q, %q, %m) : (tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, "
+            "tensor<1x2x8x8xi1>) -> tensor<1x8x2x16xf32> "
+            "loc(\"jit(f)/ejkernel_ops#flash_attention@v2:0123456789abcdef/jit(inner)\")\n"
+            "  return %0 : tensor<1x8x2x16xf32>\n}\n"
+            "func.func private @inner(%q: tensor<1x8x2x16xf32>, %k: tensor<1x8x2x16xf32>, %v: tensor<1x8x2x16xf32>, "
+            "%m: tensor<1x2x8x8xi1>) -> tensor<1x8x2x16xf32> {\n"
+            "  return %q : tensor<1x8x2x16xf32>\n}\n");
+    const hone_operation *o = only(program);
+    assert_int_equal(o->matched, HONE_MATCH_OPERANDS);
+    assert_string_equal(o->call, "flash_attention(f32[1,8,2,16], f32[1,8,2,16], f32[1,8,2,16])");
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
 static void arguments_that_vmap_did_not_map_keep_their_dims(void **state)
 {
     (void)state;
@@ -657,6 +706,8 @@ int main(void)
         cmocka_unit_test(arguments_in_another_order_are_sorted_by_what_the_call_gives),
         cmocka_unit_test(types_of_both_dialects_are_read),
         cmocka_unit_test(a_tensor_is_found_among_operands_by_its_dims),
+        cmocka_unit_test(the_arguments_of_a_call_may_all_be_without_batches),
+        cmocka_unit_test(operands_alone_give_no_optional_arrays),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
         cmocka_unit_test(a_torn_off_part_of_an_operation_is_none_of_its_own),
         cmocka_unit_test(an_array_of_the_most_dims_may_be_batched),

@@ -404,6 +404,21 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
     assert_string_equal(kernel_names(f, "fa", names), longest);
 }
 
+static void a_pack_of_one_variant_for_all_configs_has_it_for_each(void **state)
+{
+    (void)state;
+    hone_pack_variant variants[2] = {{.config = {.count = 1, .values = {8}}}, {.config = {.count = 1, .values = {16}}}};
+    hone_pack_kernel kernel = {.variants = variants, .variant_count = 2, .is_listed = true};
+    const int64_t configs[] = {8, 16, 32};
+    assert_ptr_equal(hone_pack_variant_of(&kernel, &configs[0]), &variants[0]);
+    assert_ptr_equal(hone_pack_variant_of(&kernel, &configs[1]), &variants[1]);
+    assert_null(hone_pack_variant_of(&kernel, &configs[2]));
+    kernel.is_listed = false;
+    assert_ptr_equal(hone_pack_variant_of(&kernel, &configs[2]), &variants[0]);
+    kernel.variant_count = 0;
+    assert_null(hone_pack_variant_of(&kernel, &configs[0]));
+}
+
 static void files_of_code_are_told_by_how_their_names_end(void **state)
 {
     (void)state;
@@ -763,6 +778,7 @@ int main(void)
         registry_test(equal_names_for_other_hardware_are_no_duplicates),
         registry_test(kernels_are_registered_all_or_none),
         registry_test(a_wrong_kernel_is_refused_with_words_and_leaves_nothing),
+        registry_test(a_pack_of_one_variant_for_all_configs_has_it_for_each),
         registry_test(files_of_code_are_told_by_how_their_names_end),
         registry_test(a_newer_struct_is_taken_as_long_as_its_new_fields_are_zero),
         registry_test(a_struct_size_that_was_never_set_is_refused),
