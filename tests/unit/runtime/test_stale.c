@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <time.h>
 
 static hone_store *open_store(ground *g)
 {
@@ -231,6 +232,23 @@ static void a_failure_that_stands_says_when_it_is_tried_again(void **state)
     assert_non_null(strstr(explain(g, HONE_JSON), "\"believed\":true"));
 }
 
+static void failures_that_stand_and_those_that_do_not_are_told_apart(void **state)
+{
+    ground *g = *state;
+    char today[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    assert_true(strftime(today, sizeof today, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc)) > 0);
+    put_failure(g, HONE_FAILURE_CRASH, "{\"unroll\":1,\"layout\":\"row\"}", "1", today);
+    const char *said = explain(g, HONE_TEXT);
+    assert_non_null(strstr(said, "failed: 1 crash, not tried again before 2"));
+    assert_null(strstr(said, "may be tried again"));
+    put_failure(g, HONE_FAILURE_CRASH, "{\"unroll\":2,\"layout\":\"row\"}", "0", "2026-01-01T00:00:00Z");
+    said = explain(g, HONE_TEXT);
+    assert_non_null(strstr(said, "failed: 1 crash, not tried again before 2"));
+    assert_non_null(strstr(said, "; 1 may be tried again (of another time, revision or environment)"));
+}
+
 static void assert_said(hone_runtime *rt, bool expected)
 {
     hone_result *result = NULL;
@@ -282,6 +300,8 @@ int main(void)
             close_ground),
         cmocka_unit_test_setup_teardown(explain_shows_what_failed_and_until_when, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(who_tuned_is_said_only_where_that_is_asked_for, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            failures_that_stand_and_those_that_do_not_are_told_apart, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_failure_that_stands_says_when_it_is_tried_again, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_stale", tests, NULL, NULL);
