@@ -40,7 +40,8 @@ hone_status hone_run(
 {
     hone_thread *self = &hone_thread_self;
     hone_epoch_slot *slot = self->slot;
-    if (slot == NULL || op == NULL || count > op->count) return hone_run_slowly(op, args, count, execution, err);
+    if (slot == NULL || op == NULL || args == NULL || count > op->count)
+        return hone_run_slowly(op, args, count, execution, err);
     uint64_t head = op->head | count << 24 | (uint64_t)self->context_number << 32;
     uint64_t before = hone_epoch_enter(slot);
     hone_plan_entry *entry = look_at_last(self, op, head, args, count);

@@ -245,6 +245,7 @@ static void *run_nothing_first(void *ctx)
         assert_int_equal(hone_run(NULL, e.args, 3, NULL, &err), HONE_INVALID_ARGUMENT);
         assert_non_null(strstr(err.message, "the operation is NULL"));
         assert_int_equal(hone_run(NULL, NULL, 0, NULL, NULL), HONE_INVALID_ARGUMENT);
+        assert_int_equal(hone_run(f->op, NULL, 3, NULL, &err), HONE_INVALID_ARGUMENT);
         assert_int_equal(hone_run(f->op, e.args, 3, NULL, &err), HONE_OK);
     }
     return NULL;
