@@ -207,8 +207,12 @@ static void print_totals(const json_t *evidence)
     const json_t *kernel;
     json_array_foreach(json_object_get(evidence, "kernels"), i, kernel) rejected += rejected_count(kernel);
     printf(
-        "  %d measured, %u rejected, %.1f s\n", (int)number(evidence, "measured"), rejected,
-        number(evidence, "seconds"));
+        "  %d measured, %u rejected, %.1f s", (int)number(evidence, "measured"), rejected, number(evidence, "seconds"));
+    if (number(evidence, "run_seconds") > 0)
+        printf(
+            ": prepare %.1f, verify %.1f, run %.1f, wait %.1f", number(evidence, "prepare_seconds"),
+            number(evidence, "verify_seconds"), number(evidence, "run_seconds"), number(evidence, "wait_seconds"));
+    printf("\n");
 }
 
 // Kernels that were tried stand in the table; the others below it, each reason once.

@@ -74,9 +74,16 @@ typedef struct hone_evidence {
     uint32_t measured;                     // candidates that were timed
     uint32_t rejected[HONE_FAILURE_COUNT]; // candidates that fell out, by kind
     double seconds;                        // the contest took
-    double load;                           // load average at the start
-    uint32_t throttled;                    // times that heat or power slowed a core during the contest
-    double stolen;                         // share of the contest's time that the host kept from this machine
+    // Of them: preparing (processes, inputs, the reference, kernels), verifying, runs that were measured or warmed up, and
+    // the rest: waiting until threads rest, pauses, deciding what is next. 0: not known.
+    double prepare_seconds, verify_seconds, run_seconds, wait_seconds;
+    double load;        // load average at the start
+    uint32_t throttled; // times that heat or power slowed a core during the contest
+    double stolen;      // share of the contest's time that the host kept from this machine
+    double disturbed;   // share of the contest's samples that other work on the machine disturbed
+    // Why the contest left open which is the fastest, and what would settle it ("7 of 9 kernels were never tried, 38 % of
+    // the samples were disturbed; try --seconds 30"); "" when it did not.
+    char undecided[200];
     uint64_t seed;
     bool isolated; // candidates ran in a worker process
     char hone_version[16];

@@ -176,6 +176,15 @@ static void text_ratios(const hone_decision *decision, hone_buffer *out)
         hone_buffer_format(out, "; %.2fx the default", evidence->default_time_ns / evidence->time_ns);
 }
 
+// Where a contest's seconds went.
+static void text_spent(const hone_evidence *evidence, hone_buffer *out)
+{
+    if (!(evidence->run_seconds > 0)) return;
+    hone_buffer_format(
+        out, "  of these preparing %.1f s, verifying %.1f s, runs %.1f s, waiting %.1f s\n", evidence->prepare_seconds,
+        evidence->verify_seconds, evidence->run_seconds, evidence->wait_seconds);
+}
+
 static void text_evidence(const hone_decision *decision, hone_buffer *out)
 {
     const hone_evidence *evidence = &decision->evidence;
@@ -202,6 +211,7 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
         out, "  tuned %s%s%s by hone %s in %.1f s, %u measured%s\n", evidence->started,
         evidence->who[0] != '\0' ? " for " : "", evidence->who, evidence->hone_version, evidence->seconds,
         evidence->measured, evidence->isolated ? "" : ", not isolated");
+    text_spent(evidence, out);
 }
 
 static void text_answer(const explanation *e, hone_buffer *out)

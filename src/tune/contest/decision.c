@@ -109,7 +109,7 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->regime = state->question.options.regime;
     evidence->tolerance = 1; // errors are told in units of what is allowed
     evidence->max_error = winner->trial.max_error;
-    evidence->seconds = hone_trials_elapsed_seconds(&state->trials);
+    hone_trials_fill_spent(&state->trials, evidence);
     evidence->seed = state->question.options.seed;
     evidence->isolated = state->trials.sandbox.kind != HONE_SANDBOX_HERE;
     snprintf(

@@ -71,7 +71,7 @@ static void put_evaluation(const hone_field *field, const hone_candidate *candid
     hone_json_field(out, "kernel", ref->kernel.name);
     hone_buffer_format(out, ",\"config\":%s", fits ? config : "{}");
     put_number(out, "at", candidate->at_seconds);
-    if (candidate->trial.prepare_ns > 0) put_number(out, "prepare_ns", candidate->trial.prepare_ns);
+    if (candidate->trial.spent.prepare_ns > 0) put_number(out, "prepare_ns", candidate->trial.spent.prepare_ns);
     put_times(out, candidate);
     put_failure(out, &candidate->trial);
     put_flag(out, "default", candidate->is_default);

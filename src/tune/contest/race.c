@@ -262,7 +262,7 @@ static hone_status try_new(
 
 static void note_costs(hone_spending *spending, hone_contestant *contestant, const hone_trial *trial, double spent_ns)
 {
-    if (trial->prepare_ns > contestant->prepare_ns) contestant->prepare_ns = trial->prepare_ns;
+    if (trial->spent.prepare_ns > contestant->prepare_ns) contestant->prepare_ns = trial->spent.prepare_ns;
     spending->measured++;
     spending->measuring_ns += spent_ns;
     contestant->measured++;

@@ -106,11 +106,9 @@ static hone_outcome ask_open(hone_trials *trials, const hone_limits *limits)
     return ask(trials, HONE_MESSAGE_OPEN, limits);
 }
 
-hone_status hone_trials_open(hone_trials *trials, hone_error *err)
+static hone_status open_call(hone_trials *trials, hone_error *err)
 {
     const hone_limits limits = {limit_ns(open_seconds), limit_ns(open_seconds)};
-    if (trials->was_opened && hone_sandbox_is_warm(&trials->sandbox)) return HONE_OK;
-    trials->was_opened = false;
     hone_status status = hone_sandbox_start(&trials->sandbox, err);
     if (status != HONE_OK) return status;
     hone_outcome outcome = ask_open(trials, &limits);
@@ -123,6 +121,16 @@ hone_status hone_trials_open(hone_trials *trials, hone_error *err)
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "the reference", open_seconds, err);
     status = read_opened(trials, err);
     trials->was_opened = status == HONE_OK;
+    return status;
+}
+
+hone_status hone_trials_open(hone_trials *trials, hone_error *err)
+{
+    if (trials->was_opened && hone_sandbox_is_warm(&trials->sandbox)) return HONE_OK;
+    trials->was_opened = false;
+    const uint64_t start = hone_trials_now(trials);
+    hone_status status = open_call(trials, err);
+    trials->spent.prepare_ns += (double)(hone_trials_now(trials) - start);
     return status;
 }
 
@@ -267,7 +275,9 @@ static hone_status prepare_here(
         hone_message_put_config(message, &configs[i]);
     double seconds = candidate_seconds(trials->question, kernel, 0), left = seconds_left(trials) + grace_seconds;
     uint64_t limit = limit_ns(left < seconds ? left : seconds);
+    const uint64_t start = hone_trials_now(trials);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_PREPARE, &(hone_limits){limit, limit});
+    trials->spent.prepare_ns += (double)(hone_trials_now(trials) - start);
     *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED;
     if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
         return fail_outcome(&outcome, "preparing", seconds, err);
@@ -372,6 +382,24 @@ void hone_trials_pause(hone_trials *trials, uint64_t ns)
     trials->measurer->pause(trials, ns);
 }
 
+static void add_spent(hone_spent *all, const hone_spent *one)
+{
+    all->prepare_ns += one->prepare_ns;
+    all->verify_ns += one->verify_ns;
+    all->run_ns += one->run_ns;
+}
+
+void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence)
+{
+    const hone_spent *spent = &trials->spent;
+    evidence->seconds = hone_trials_elapsed_seconds(trials);
+    evidence->prepare_seconds = spent->prepare_ns * 1e-9;
+    evidence->verify_seconds = spent->verify_ns * 1e-9;
+    evidence->run_seconds = spent->run_ns * 1e-9;
+    double known = evidence->prepare_seconds + evidence->verify_seconds + evidence->run_seconds;
+    evidence->wait_seconds = evidence->seconds > known ? evidence->seconds - known : 0;
+}
+
 hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_trial *out, bool *out_cut, hone_error *err)
 {
     hone_assert(what->kernel != NULL && what->config != NULL && what->best_ns >= 0);
@@ -381,6 +409,7 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
     *out_cut = false;
     hone_status status = trials->measurer->attempt(trials, what, &stopping, out, out_cut, err);
     if (status == HONE_OK && !*out_cut && !out->same) hone_noise_add(&trials->noise, out);
+    add_spent(&trials->spent, &out->spent);
     return status;
 }
 
@@ -389,5 +418,7 @@ hone_status hone_trials_run_rounds(
 {
     hone_assert(block->count > 0 && block->count <= HONE_MAX_TOGETHER && block->rounds <= HONE_MAX_ROUNDS);
     memset(out, 0, sizeof *out);
-    return trials->measurer->run_rounds(trials, block, out, err);
+    hone_status status = trials->measurer->run_rounds(trials, block, out, err);
+    add_spent(&trials->spent, &out->spent);
+    return status;
 }

@@ -22,6 +22,7 @@ typedef struct hone_trials {
     bool was_opened;
     hone_buffer message, answer;
     hone_noise noise; // of samples, so far
+    hone_spent spent; // since the contest began; prepare_ns with what opening took
     uint64_t started_ns, race_until_ns, end_ns;
 } hone_trials;
 
@@ -78,6 +79,8 @@ uint64_t hone_trials_now(const hone_trials *trials);
 // Since the contest began.
 double hone_trials_elapsed_seconds(const hone_trials *trials);
 void hone_trials_pause(hone_trials *trials, uint64_t ns);
+// Where the contest's seconds went so far.
+void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence);
 // Starts the sandbox and opens the call when that is not so already.
 hone_status hone_trials_open(hone_trials *trials, hone_error *err);
 // Tries one candidate. HONE_OK also when it was rejected: the trial says so.

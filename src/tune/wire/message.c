@@ -52,6 +52,20 @@ static hone_failure get_failure(hone_wire_reader *reader)
     return (hone_failure)failure;
 }
 
+static void put_spent(hone_buffer *out, const hone_spent *spent)
+{
+    hone_wire_put_f64(out, spent->prepare_ns);
+    hone_wire_put_f64(out, spent->verify_ns);
+    hone_wire_put_f64(out, spent->run_ns);
+}
+
+static void get_spent(hone_wire_reader *reader, hone_spent *out)
+{
+    out->prepare_ns = hone_wire_get_f64(reader);
+    out->verify_ns = hone_wire_get_f64(reader);
+    out->run_ns = hone_wire_get_f64(reader);
+}
+
 void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
 {
     hone_wire_put_u8(out, (uint8_t)trial->failure);
@@ -67,7 +81,7 @@ void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
     hone_wire_put_u8(out, trial->spoiled);
     hone_wire_put_u8(out, trial->same);
     hone_wire_put_u64(out, trial->digest);
-    hone_wire_put_f64(out, trial->prepare_ns);
+    put_spent(out, &trial->spent);
     hone_wire_put_u8(out, trial->retired);
     hone_wire_put_text(out, trial->reason);
 }
@@ -88,7 +102,7 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
     out->spoiled = hone_wire_get_u8(reader) != 0;
     out->same = hone_wire_get_u8(reader) != 0;
     out->digest = hone_wire_get_u64(reader);
-    out->prepare_ns = hone_wire_get_f64(reader);
+    get_spent(reader, &out->spent);
     out->retired = hone_wire_get_u8(reader) != 0;
     get_words(reader, out->reason, sizeof out->reason);
 }
@@ -102,6 +116,7 @@ void hone_message_put_rounds(hone_buffer *out, const hone_rounds_answer *answer)
     hone_wire_put_u32(out, answer->count);
     hone_wire_put_u32(out, answer->rounds);
     hone_wire_put_u8(out, answer->spoiled);
+    put_spent(out, &answer->spent);
     hone_wire_put_text(out, answer->reason);
     for (uint32_t i = 0; i < answer->count; i++) {
         hone_wire_put_f64(out, answer->max_error[i]);
@@ -119,6 +134,7 @@ void hone_message_get_rounds(hone_wire_reader *reader, hone_rounds_answer *out)
     out->count = hone_wire_get_u32(reader);
     out->rounds = hone_wire_get_u32(reader);
     out->spoiled = hone_wire_get_u8(reader) != 0;
+    get_spent(reader, &out->spent);
     get_words(reader, out->reason, sizeof out->reason);
     if (out->count > HONE_MAX_TOGETHER || out->rounds > HONE_MAX_ROUNDS || out->failed > HONE_MAX_TOGETHER)
         reader->failed = true;

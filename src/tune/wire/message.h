@@ -40,6 +40,12 @@ typedef struct hone_opened {
     char message[HONE_REASON_SIZE * 2];
 } hone_opened;
 
+// Where a worker's time went.
+typedef struct hone_spent {
+    double prepare_ns, verify_ns;
+    double run_ns; // runs that were measured or warmed up
+} hone_spent;
+
 // What an answer to TRY says.
 typedef struct hone_trial {
     hone_failure failure;
@@ -55,7 +61,7 @@ typedef struct hone_trial {
     bool spoiled; // the worker is not to be used any more
     bool same;    // the digest was among those that the tuner knew: nothing was run
     uint64_t digest;
-    double prepare_ns; // what preparing took
+    hone_spent spent;
     char reason[HONE_REASON_SIZE];
 } hone_trial;
 
@@ -73,6 +79,7 @@ typedef struct hone_rounds_answer {
     bool retired;
     uint32_t count, rounds;
     bool spoiled; // as a trial's
+    hone_spent spent;
     double max_error[HONE_MAX_TOGETHER];
     double samples[HONE_MAX_TOGETHER][HONE_MAX_ROUNDS];
     double waited[HONE_MAX_TOGETHER][HONE_MAX_ROUNDS]; // as hone_sample's

@@ -63,7 +63,7 @@ static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_e
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_failure_of(status);
 }
 
-hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
+static hone_failure sample(hone_runner *runner, double *out_ns, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_status status = HONE_OK;
@@ -84,6 +84,13 @@ hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error 
     *out_ns = (double)(hone_os_now_ns() - start) / runner->batch;
     session->next_set = set;
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_runner_fail(runner, status, err);
+}
+
+hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    hone_failure failure = sample(runner, out_ns, err);
+    if (failure == HONE_FAILURE_NONE) runner->run_ns += *out_ns * runner->batch;
+    return failure;
 }
 
 // With a flood, a sample must not come back to data that it has itself brought into the cache.

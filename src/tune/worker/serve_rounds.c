@@ -34,32 +34,36 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
 
-// Every finalist in turn; *out_failed is the one that failed.
-static hone_failure verify_all(finals *f, double *max_error, uint32_t *out_failed, hone_error *err)
+// Every finalist in turn; out->failed is the one that failed.
+static hone_failure verify_all(finals *f, hone_rounds_answer *out, hone_error *err)
 {
-    for (uint32_t i = 0; i < f->asked.count; i++) {
+    const uint64_t start = hone_os_now_ns();
+    hone_failure failure = HONE_FAILURE_NONE;
+    for (uint32_t i = 0; i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         double error = 0;
-        *out_failed = i;
-        hone_failure failure =
-            hone_runner_verify_often(&f->runners[i], FINALS_VERIFIED, finals_verified_ns, &error, err);
+        out->failed = i;
+        failure = hone_runner_verify_often(&f->runners[i], FINALS_VERIFIED, finals_verified_ns, &error, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(&f->runners[i], &error, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_side_effects_compare(&f->session->effects, err);
-        if (error > max_error[i]) max_error[i] = error;
-        if (failure != HONE_FAILURE_NONE) return failure;
+        if (error > out->max_error[i]) out->max_error[i] = error;
     }
-    return HONE_FAILURE_NONE;
+    out->spent.verify_ns += (double)(hone_os_now_ns() - start);
+    return failure;
 }
 
-static hone_failure prepare_all(finals *f, uint32_t *out_failed, hone_error *err)
+static hone_failure prepare_all(finals *f, hone_spent *spent, uint32_t *out_failed, hone_error *err)
 {
-    for (uint32_t i = 0; i < f->asked.count; i++) {
+    const uint64_t start = hone_os_now_ns();
+    hone_failure failure = HONE_FAILURE_NONE;
+    for (uint32_t i = 0; i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         *out_failed = i;
-        hone_failure failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
-        if (failure != HONE_FAILURE_NONE) return failure;
+        failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
+        if (failure != HONE_FAILURE_NONE) break;
         hone_side_effects_prepared(&f->session->effects);
         hone_session_pass_phase(f->session);
     }
-    return HONE_FAILURE_NONE;
+    spent->prepare_ns += (double)(hone_os_now_ns() - start);
+    return failure;
 }
 
 static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
@@ -81,15 +85,17 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     hone_side_effects_begin(&f->session->effects);
     for (uint32_t i = 0; i < f->asked.count; i++)
         runners[i] = &f->runners[i];
-    hone_failure failure = prepare_all(f, &out->failed, err);
-    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
+    hone_failure failure = prepare_all(f, &out->spent, &out->failed, err);
+    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out, err);
     if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
     hone_session_pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE) failure = hone_measure_rounds(runners, &f->asked, out, err);
     hone_session_pass_phase(f->session);
-    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out->max_error, &out->failed, err);
-    for (uint32_t i = 0; i < f->asked.count; i++)
+    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out, err);
+    for (uint32_t i = 0; i < f->asked.count; i++) {
+        out->spent.run_ns += f->runners[i].run_ns;
         hone_runner_deinit(&f->runners[i]);
+    }
     // What is left behind in the end is nobody's in particular, when there are several.
     hone_error why = {0};
     hone_failure left = hone_session_look_after(f->session, failure, &why);

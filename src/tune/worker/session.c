@@ -266,6 +266,11 @@ void hone_session_pass_phase(const hone_session *session)
     if (session->note != NULL) session->note(session->note_ctx);
 }
 
+static double since(uint64_t start)
+{
+    return (double)(hone_os_now_ns() - start);
+}
+
 static hone_failure verify_first(hone_runner *runner, double *max_error, hone_error *err)
 {
     hone_failure failure = hone_runner_verify(runner, max_error, err);
@@ -295,15 +300,21 @@ hone_failure hone_session_look_after(hone_session *session, hone_failure failure
 // than the best. Who is resumed with such a time wins only by the finals, which look at everything.
 static hone_failure measure(hone_runner *runner, const hone_stopping *stopping, hone_trial *out, hone_error *err)
 {
+    hone_spent *spent = &out->spent;
+    uint64_t start = hone_os_now_ns();
     hone_failure failure = verify_first(runner, &out->max_error, err);
+    spent->verify_ns = since(start);
     if (failure != HONE_FAILURE_NONE) return failure;
     hone_session_pass_phase(runner->session);
     failure = hone_measure_candidate(runner, stopping, out, err);
     hone_session_pass_phase(runner->session);
     if (failure == HONE_FAILURE_NONE) failure = hone_pursue_leak(runner, stopping, out->time_ns, err);
+    spent->run_ns = runner->run_ns;
+    start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
-    if (failure != HONE_FAILURE_NONE || out->dropped) return failure;
-    return verify_last(runner, &out->max_error, err);
+    if (failure == HONE_FAILURE_NONE && !out->dropped) failure = verify_last(runner, &out->max_error, err);
+    spent->verify_ns += since(start);
+    return failure;
 }
 
 // What one TRY asks.
@@ -328,7 +339,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     hone_side_effects_begin(&session->effects);
     uint64_t start = hone_os_now_ns();
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
-    out->prepare_ns = (double)(hone_os_now_ns() - start);
+    out->spent.prepare_ns = since(start);
     hone_side_effects_prepared(&session->effects);
     hone_session_pass_phase(session);
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);

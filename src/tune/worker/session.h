@@ -77,6 +77,7 @@ typedef struct hone_runner {
     hone_execution execution;
     uint32_t batch;   // runs a sample
     double verify_ns; // what the last verified run took
+    double run_ns;    // what all samples took, those to warm up counted in
 } hone_runner;
 
 // How a run failed that came back with this.

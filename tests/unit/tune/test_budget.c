@@ -52,12 +52,12 @@ static hone_status attempt(
     ground *g = trials->measurer_ctx;
     (void)stopping;
     (void)err;
-    out->prepare_ns = compile(g, what->kernel, what->config);
+    out->spent.prepare_ns = compile(g, what->kernel, what->config);
     // As on a machine: what is not ready in time is stopped, unless nothing works yet.
-    *out_cut = what->first_seconds > 0 && what->may_be_cut && out->prepare_ns > 1e9 * what->first_seconds;
+    *out_cut = what->first_seconds > 0 && what->may_be_cut && out->spent.prepare_ns > 1e9 * what->first_seconds;
     if (*out_cut) g->clock_ns += 1e9 * what->first_seconds;
     if (*out_cut) return HONE_OK;
-    g->clock_ns += out->prepare_ns + g->run_ns[index_of(g, what->kernel)];
+    g->clock_ns += out->spent.prepare_ns + g->run_ns[index_of(g, what->kernel)];
     // Nothing that a model could learn: there is always something to gain. As long as the least is the same for both,
     // nobody is hopeless.
     out->time_ns = out->low_ns = out->high_ns =

@@ -88,12 +88,13 @@ static void answers_arrive_with_the_flags_that_they_were_sent_with(void **state)
             .refused = flag == 2,
             .spoiled = flag == 3,
             .same = flag == 4,
-            .prepare_ns = 5,
+            .spent = {5, 6, 8},
             .reason = "why"};
         hone_trial read;
         sent->retired = flag == 0;
         sent->spoiled = flag == 1;
         sent->failed = 2;
+        sent->spent.verify_ns = 9;
         hone_message_put_trial(&out, &trial);
         hone_message_put_rounds(&out, sent);
         hone_arena arena = {.allocator = hone_allocator_system()};
@@ -102,8 +103,10 @@ static void answers_arrive_with_the_flags_that_they_were_sent_with(void **state)
         hone_message_get_rounds(&reader, come);
         assert_false(reader.failed);
         assert_int_equal(read.failure, HONE_FAILURE_CRASH);
-        assert_true(read.time_ns == 2 && read.low_ns == 1 && read.high_ns == 3 && read.prepare_ns == 5);
+        assert_true(read.time_ns == 2 && read.low_ns == 1 && read.high_ns == 3 && read.spent.prepare_ns == 5);
         assert_int_equal(read.digest, 7);
+        assert_true(read.spent.verify_ns == 6 && read.spent.run_ns == 8);
+        assert_true(come->spent.verify_ns == 9);
         assert_int_equal(read.dropped, flag == 0);
         assert_int_equal(read.retired, flag == 1);
         assert_int_equal(read.refused, flag == 2);
