@@ -122,21 +122,25 @@ void cli_check_load(hone_cli *cli, cli_check *out)
 // Contests ------------------------------------------------------------------------------------------------------------
 
 typedef struct disturbed {
-    size_t decisions, count;
-    char first[200]; // call of the first that was disturbed
+    size_t decisions, count, undecided;
+    char first[200];      // call of the first that was disturbed
+    char first_open[200]; // and of the first that is undecided
 } disturbed;
+
+static void keep_call(const hone_store_decision *row, char out[200])
+{
+    snprintf(out, 200, "%s", row->call != NULL ? row->call : row->key.key);
+}
 
 static bool count_disturbed(void *ctx, const hone_store_decision *row)
 {
     disturbed *found = ctx;
     hone_evidence evidence;
     found->decisions++;
-    if (row->evidence == NULL ||
-        hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL) != HONE_OK ||
-        (evidence.throttled == 0 && evidence.stolen <= much_stolen))
+    if (row->evidence == NULL || hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL) != HONE_OK)
         return true;
-    if (found->count++ == 0)
-        snprintf(found->first, sizeof found->first, "%s", row->call != NULL ? row->call : row->key.key);
+    if (evidence.undecided[0] != '\0' && found->undecided++ == 0) keep_call(row, found->first_open);
+    if ((evidence.throttled > 0 || evidence.stolen > much_stolen) && found->count++ == 0) keep_call(row, found->first);
     return true;
 }
 
@@ -157,7 +161,16 @@ void cli_check_contests(hone_cli *cli, cli_check *out)
         "%zu of %zu stored choices were measured while a core was slowed or the host took more than %.0f %% of the "
         "time",
         found.count, found.decisions, 100 * much_stolen);
-    if (found.count == 0) return;
-    snprintf(out->detail + used, sizeof out->detail - used, ": %s%s", found.first, found.count > 1 ? ", ..." : "");
-    out->advice = "hone tune --audit looks whether they are right";
+    if (found.count > 0) {
+        used += (size_t)snprintf(
+            out->detail + used, sizeof out->detail - used, ": %s%s", found.first, found.count > 1 ? ", ..." : "");
+        out->advice = "hone tune --audit looks whether they are right";
+    }
+    if (found.undecided == 0) return;
+    snprintf(
+        out->detail + used, sizeof out->detail - used, "; %zu left open which is the fastest: %s%s", found.undecided,
+        found.first_open, found.undecided > 1 ? ", ..." : "");
+    if (out->advice == NULL)
+        out->advice =
+            "hone explain CALL says why; hone tune --recorded takes recorded ones up again, with more seconds";
 }

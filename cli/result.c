@@ -215,6 +215,13 @@ static void print_totals(const json_t *evidence)
     printf("\n");
 }
 
+// Which is the fastest was left open: why, and what would settle it.
+static void print_undecided(const json_t *evidence)
+{
+    const char *why = text(evidence, "undecided");
+    if (why[0] != '\0') printf("  undecided: %s\n", why);
+}
+
 // Kernels that were tried stand in the table; the others below it, each reason once.
 static bool competed(const json_t *kernel)
 {
@@ -239,7 +246,7 @@ static void print_absent(const json_t *kernels)
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         const char *reason = text(json_array_get(kernels, i), "reason");
         if (!is_first_absent(kernels, i, reason)) continue;
-        const char *between = "  not competing: ";
+        const char *between = reason[0] != '\0' ? "  not competing: " : "  never tried: ";
         for (size_t j = i; j < json_array_size(kernels); j++) {
             if (!is_absent_for(kernels, j, reason)) continue;
             printf("%s%s", between, text(json_array_get(kernels, j), "kernel"));
@@ -300,11 +307,13 @@ static void print_entry(hone_cli *cli, const json_t *entry)
     if (is_decided_already(entry)) {
         print_decided(entry, evidence);
         if (text(evidence, "verified_against")[0] != '\0') print_gains(cli, entry, evidence);
+        print_undecided(evidence);
         return;
     }
     print_contest(cli, entry, json_object_get(evidence, "kernels"));
     print_gains(cli, entry, evidence);
     print_totals(evidence);
+    print_undecided(evidence);
 }
 
 // What was not measured, and how it would be.

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "base/hash.h"
+#include "tune/tuner.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,17 +32,30 @@ typedef struct listing {
     size_t count;
 } listing;
 
+// Whether its contest left open which is the fastest.
+static bool is_undecided(const hone_store_decision *row)
+{
+    hone_evidence evidence;
+    return row->evidence != NULL &&
+           hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL) == HONE_OK &&
+           evidence.undecided[0] != '\0';
+}
+
 static bool list_row(void *ctx, const hone_store_decision *row)
 {
     listing *list = ctx;
-    char time[32];
+    char time[32], source[80];
     list->count++;
     if (list->table == NULL)
         cli_print_json(entry_of(row));
-    else
+    else {
+        snprintf(
+            source, sizeof source, "%.50s%s", row->source != NULL ? row->source : "",
+            is_undecided(row) ? ", undecided" : "");
         cli_table_row(
-            list->table, row->key.algorithm, row->key.key, row->kernel, cli_time_text(row->time_ns, time), row->source,
+            list->table, row->key.algorithm, row->key.key, row->kernel, cli_time_text(row->time_ns, time), source,
             row->config, row->call);
+    }
     return !cli_cancel;
 }
 

@@ -13,7 +13,11 @@ from hone.contexts import Context, overlay_change
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """Kernel and config of one call, with what they rest on. Times are nanoseconds of one run; 0 means not known."""
+    """Kernel and config of one call, with what they rest on. Times are nanoseconds of one run; 0 means not known.
+
+    ``disturbed`` is the share of the contest's samples that other work on the machine disturbed. ``undecided`` says why
+    the contest left open which is the fastest, and what would settle it; it is empty where the contest did not.
+    """
 
     call: str | None
     algorithm: str
@@ -37,6 +41,9 @@ class Decision:
     default_time_ns: float
     max_error: float
     measured: int
+    samples: int
+    disturbed: float
+    undecided: str
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Decision:

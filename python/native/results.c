@@ -13,7 +13,7 @@ PyObject *native_decision(const hone_decision *decision, const char *call)
 {
     const hone_evidence *evidence = &decision->evidence;
     return Py_BuildValue(
-        "{s:N,s:s,s:s,s:s,s:s,s:s,s:s,s:N,s:s,s:N,s:N,s:N,s:d,s:d,s:d,s:s,s:d,s:d,s:d,s:d,s:d,s:I}", "call",
+        "{s:N,s:s,s:s,s:s,s:s,s:s,s:s,s:N,s:s,s:N,s:N,s:N,s:d,s:d,s:d,s:s,s:d,s:d,s:d,s:d,s:d,s:I,s:I,s:d,s:s}", "call",
         native_text(call), "algorithm", decision->algorithm, "version", decision->version, "key", decision->key,
         "kernel", decision->kernel, "platform", hone_platform_name(decision->platform), "backend",
         hone_backend_name(decision->backend), "config", config_of(decision), "source",
@@ -21,7 +21,8 @@ PyObject *native_decision(const hone_decision *decision, const char *call)
         PyBool_FromLong(decision->bucketed), "system", PyBool_FromLong(decision->system), "time_ns", evidence->time_ns,
         "low_ns", evidence->low_ns, "high_ns", evidence->high_ns, "runner_up", evidence->runner_up, "ratio",
         evidence->ratio, "ratio_low", evidence->ratio_low, "ratio_high", evidence->ratio_high, "default_time_ns",
-        evidence->default_time_ns, "max_error", evidence->max_error, "measured", evidence->measured);
+        evidence->default_time_ns, "max_error", evidence->max_error, "measured", evidence->measured, "samples",
+        evidence->samples, "disturbed", evidence->disturbed, "undecided", evidence->undecided);
 }
 
 PyObject *native_result_new(native_runtime *runtime, hone_result *result)

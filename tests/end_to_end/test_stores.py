@@ -90,6 +90,20 @@ class Put(StoreTest):
         self.assertFalse(answer["verified"])
         self.assertEqual(answer["evidence"]["time_ns"], 1234.5)
 
+    def test_what_a_contest_left_open_is_told_wherever_its_choice_is_shown(self):
+        why = "7 of 9 kernels were never tried; try --seconds 30"
+        self.put(self.document(evidence={"time_ns": 99.5, "undecided": why}))
+        self.put(self.document(NORM_NEAR))
+        self.assertEqual(self.hone("explain", NORM, "--json").json["evidence"]["undecided"], why)
+        self.assertIn(f"  undecided: {why}\n", self.hone("explain", NORM).out)
+        self.assertEqual(self.hone("store", "get", NORM, "--json").json["evidence"]["undecided"], why)
+        listed = {row.split("  ")[-1]: row for row in self.hone("store", "list").out.splitlines()}
+        self.assertIn("autotune, undecided ", listed[NORM])
+        self.assertNotIn("undecided", listed[NORM_NEAR])
+        (row,) = [row for row in self.hone("doctor", "--json", code=None).json["checks"] if row["name"] == "contests"]
+        self.assertIn(f"1 left open which is the fastest: {NORM}", row["detail"])
+        self.assertIn("--recorded", row["advice"])
+
     def test_a_newer_put_replaces_the_older(self):
         self.put(self.document())
         self.put(self.document(evidence={"time_ns": 99.5}))

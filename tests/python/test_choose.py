@@ -285,6 +285,15 @@ class Stores(HoneTest):
         with self.assertRaisesRegex(ValueError, "closed"):
             len(store)
 
+    def test_a_decision_says_what_its_contest_left_open(self):
+        document = json.loads(self.result.to_json())
+        document["entries"][0]["evidence"].update({"undecided": "1 of 2 kernels was never tried", "disturbed": 0.25})
+        decision, = hone.Result.from_json(json.dumps(document))
+        self.assertEqual((decision.undecided, decision.disturbed), ("1 of 2 kernels was never tried", 0.25))
+        self.assertEqual(decision.samples, document["entries"][0]["evidence"]["samples"])
+        del document["entries"][0]["evidence"]["undecided"]
+        self.assertEqual(hone.Result.from_json(json.dumps(document))[0].undecided, "")
+
     def test_documents_and_stores_go_into_stores(self):
         path = self.folder / "bundle.json"
         path.write_text(self.opened.export(measurements=True))

@@ -212,6 +212,7 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
         evidence->who[0] != '\0' ? " for " : "", evidence->who, evidence->hone_version, evidence->seconds,
         evidence->measured, evidence->isolated ? "" : ", not isolated");
     text_spent(evidence, out);
+    if (evidence->undecided[0] != '\0') hone_buffer_format(out, "  undecided: %s\n", evidence->undecided);
 }
 
 static void text_answer(const explanation *e, hone_buffer *out)

@@ -146,6 +146,38 @@ static void what_was_never_measured_is_not_called_slower(void **state)
     hone_call_release(&call);
 }
 
+static void what_a_contest_left_open_is_told_with_its_evidence(void **state)
+{
+    fixture *f = *state;
+    static const char why[] = "1 of 2 kernels was never tried; try --seconds 30";
+    size_t count;
+    hone_call *call = describe_scale(f, 4, 4);
+    hone_store_decision row = {
+        .key =
+            {hone_runtime_devices(f->rt, &count)[0]->fingerprint, "scale", "1", hone_call_key(call),
+             hone_call_spec(call)},
+        .kernel = "plain",
+        .platform = "native",
+        .config = "{}",
+        .source = "autotune",
+        .verified = true,
+        .time_ns = 5000,
+        .evidence = "{\"time_ns\":5000,\"seconds\":2}"};
+    assert_int_equal(hone_store_put(hone_runtime_store(f->rt), &row, &f->err), HONE_OK);
+    assert_null(strstr(explain_text(f, 4, 4), "undecided"));
+    hone_call_release(&call);
+    call = describe_scale(f, 4, 6);
+    row.key.key = hone_call_key(call);
+    row.key.spec = hone_call_spec(call);
+    row.evidence = "{\"time_ns\":5000,\"undecided\":\"1 of 2 kernels was never tried; try --seconds 30\"}";
+    assert_int_equal(hone_store_put(hone_runtime_store(f->rt), &row, &f->err), HONE_OK);
+    assert_contains(explain_text(f, 4, 6), "\n  undecided: 1 of 2 kernels was never tried; try --seconds 30\n");
+    json_t *document = explain_json(f, 4, 6);
+    assert_string_equal(string_of(json_object_get(document, "evidence"), "undecided"), why);
+    json_decref(document);
+    hone_call_release(&call);
+}
+
 static void the_json_has_the_fields_that_scripts_rely_on(void **state)
 {
     fixture *f = *state;
@@ -354,6 +386,7 @@ int main(void)
         WITH_RUNTIME(the_json_has_the_fields_that_scripts_rely_on),
         WITH_STORE(a_stored_call_has_an_entry_and_others_have_none),
         WITH_STORE(what_was_never_measured_is_not_called_slower),
+        WITH_STORE(what_a_contest_left_open_is_told_with_its_evidence),
         WITH_RUNTIME(a_kernel_that_cannot_run_says_why_whatever_it_says),
         WITH_STORE(a_miss_shows_the_nearest_stored_calls_with_the_fields_that_differ),
         WITH_STORE(scalars_and_dtypes_that_differ_are_named_too),

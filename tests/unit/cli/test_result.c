@@ -1,0 +1,168 @@
+// The tables of results: what they say of what was measured, and of what was not.
+#include "hone/hone.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+// What the tables ask of the rest of the command: a machine without peaks and without libraries.
+#include "../../../cli/result.c"
+
+volatile int cli_cancel;
+
+void cli_no_memory(void)
+{
+    abort();
+}
+
+int cli_exit_code(hone_status status)
+{
+    return status == HONE_OK ? EXIT_DONE : EXIT_WORLD;
+}
+
+int cli_fail(const hone_error *err)
+{
+    fail_msg("%s", err->message);
+    return EXIT_WORLD;
+}
+
+double cli_peak(hone_cli *cli, bool arithmetic, double seen)
+{
+    (void)cli, (void)arithmetic, (void)seen;
+    return 0;
+}
+
+const char *cli_peak_lacks(bool arithmetic)
+{
+    (void)arithmetic;
+    return "";
+}
+
+bool cli_library_is_below(hone_cli *cli, const char *kernel)
+{
+    (void)cli, (void)kernel;
+    return false;
+}
+
+void cli_print_libraries(hone_cli *cli)
+{
+    (void)cli;
+}
+
+char *cli_time_text(double nanoseconds, char out[32])
+{
+    snprintf(out, 32, nanoseconds > 0 ? "%.0f ns" : "", nanoseconds);
+    return out;
+}
+
+// The tables of a document, as they are printed.
+static void print_document(const char *document, char *out, size_t size)
+{
+    hone_cli cli = {.count = 0};
+    hone_result *result = NULL;
+    hone_error err;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stdout);
+    const int kept = dup(STDOUT_FILENO);
+    if (hone_runtime_open(NULL, &cli.rt, &err) != HONE_OK ||
+        hone_result_parse(cli.rt, document, strlen(document), &result, &err) != HONE_OK)
+        fail_msg("%s", err.message);
+    assert_true(kept >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    const int code = cli_print_result(&cli, result);
+    fflush(stdout);
+    assert_true(dup2(kept, STDOUT_FILENO) >= 0);
+    close(kept);
+    assert_int_equal(code, EXIT_DONE);
+    rewind(file);
+    out[fread(out, 1, size - 1, file)] = '\0';
+    fclose(file);
+    hone_result_release(&result);
+    hone_runtime_close(&cli.rt);
+}
+
+static void assert_says(const char *whole, const char *part)
+{
+    if (strstr(whole, part) == NULL) fail_msg("'%s' not in:\n%s", part, whole);
+}
+
+// An entry's head, with what its evidence says beside the time.
+#define DOCUMENT(evidence)                                                                                             \
+    "{\"hone_result\":1,\"device\":\"cpu|here\",\"entries\":[{\"algorithm\":\"rms_norm\",\"version\":\"1\","           \
+    "\"key\":\"0123456789abcdef\",\"call\":\"rms_norm(f32[4,256], f32[256])\",\"kernel\":\"quick\","                   \
+    "\"platform\":\"native\",\"config\":{},\"source\":\"autotune\",\"evidence\":{\"time_ns\":100,\"low_ns\":90,"       \
+    "\"high_ns\":110,\"samples\":1,\"verified_against\":\"reference\"," evidence "}}]}"
+#define QUICK                                                                                                          \
+    "{\"kernel\":\"quick\",\"platform\":\"native\",\"config\":{},\"time_ns\":100,\"low_ns\":100,\"high_ns\":100,"      \
+    "\"samples\":1,\"tried\":1}"
+#define NEVER                                                                                                          \
+    "{\"kernel\":\"never\",\"platform\":\"native\",\"config\":null,\"time_ns\":null,\"tried\":0,\"rejected\":{}}"
+#define WHY "1 of 2 kernels was never tried, 38 % of the samples were disturbed; try --seconds 30"
+
+static void what_a_contest_left_open_stands_below_its_table(void **state)
+{
+    (void)state;
+    char text[4096];
+    print_document(DOCUMENT("\"undecided\":\"" WHY "\",\"kernels\":[" QUICK "," NEVER "]"), text, sizeof text);
+    assert_says(text, "\n  undecided: " WHY "\n");
+    assert_true(strstr(text, "undecided") > strstr(text, "measured, "));
+}
+
+static void what_an_earlier_contest_left_open_is_told_too(void **state)
+{
+    (void)state;
+    char text[4096];
+    print_document(DOCUMENT("\"undecided\":\"" WHY "\""), text, sizeof text);
+    assert_says(text, "decided already");
+    assert_says(text, "\n  undecided: " WHY "\n");
+}
+
+static void what_is_decided_is_not_called_undecided(void **state)
+{
+    (void)state;
+    char text[4096];
+    print_document(DOCUMENT("\"kernels\":[" QUICK "]"), text, sizeof text);
+    assert_null(strstr(text, "undecided"));
+}
+
+static void a_kernel_that_was_never_tried_has_no_time_and_no_ratio(void **state)
+{
+    (void)state;
+    char text[4096];
+    print_document(DOCUMENT("\"runner_up\":\"never\",\"kernels\":[" QUICK "," NEVER "]"), text, sizeof text);
+    assert_says(text, "  never tried: never: the time or the evaluations were spent before its turn\n");
+    assert_says(text, "; never was not measured enough for a ratio (0 samples)");
+    assert_null(strstr(text, "x never"));
+    assert_null(strstr(text, "slower"));
+}
+
+static void one_sample_has_no_spread(void **state)
+{
+    (void)state;
+    char text[4096];
+    print_document(DOCUMENT("\"kernels\":[" QUICK "]"), text, sizeof text);
+    const char *row = strstr(text, "\n* quick");
+    assert_non_null(row);
+    const char *dash = strstr(row, " -  "), *end = strchr(row + 1, '\n');
+    assert_true(dash != NULL && dash < end);
+    assert_null(strstr(text, "0.0 %"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_contest_left_open_stands_below_its_table),
+        cmocka_unit_test(what_an_earlier_contest_left_open_is_told_too),
+        cmocka_unit_test(what_is_decided_is_not_called_undecided),
+        cmocka_unit_test(a_kernel_that_was_never_tried_has_no_time_and_no_ratio),
+        cmocka_unit_test(one_sample_has_no_spread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
