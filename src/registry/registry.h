@@ -7,10 +7,12 @@
 #include "hone/space.h"
 #include "registry/platform.h"
 
+#include <stdatomic.h>
+
 typedef struct hone_registry hone_registry;
 typedef struct hone_algorithm_entry hone_algorithm_entry;
 
-// One registered kernel. Immutable. It lives while it is registered; when it was replaced, until the readers that may
+// One registered kernel. Immutable but for `left_out`. It lives while it is registered; when it was replaced, until the readers that may
 // have seen it have left and the last that retained it has released it.
 struct hone_kernel_ref {
     hone_kernel kernel; // copied; its strings belong to the registry, and its revision is never NULL
@@ -23,6 +25,7 @@ struct hone_kernel_ref {
     hone_registry *registry;
     struct hone_registry_batch *batch; // that it was registered with, and is freed with; NULL: it is no registry's
     void *owner;                       // the runtime; for hone_kernel_run
+    atomic_bool left_out;              // the log was told that contests cannot take it
 };
 
 // Whether two revisions name the same code. NULL: the one that a kernel has which says none, "1".

@@ -2,6 +2,10 @@
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
+#include "base/log.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
 
 static const char where[] = "tune.choose_sandbox";
 
@@ -19,14 +23,50 @@ static bool any_hosts(const hone_question *question, const hone_field *field)
     return false;
 }
 
+// Once for each registered kernel: the program calls on, and would never learn why its kernel is not chosen.
+static bool is_first_time(const hone_kernel_ref *ref)
+{
+    return !atomic_exchange((atomic_bool *)(uintptr_t)&ref->left_out, true);
+}
+
+// A mistake of the program's, which it can mend: the log is told at once. kernel: index of a contestant.
+static void leave_out(const hone_question *question, hone_field *field, size_t kernel, const char *reason)
+{
+    const hone_kernel_ref *ref = field->contestants[kernel].ref;
+    if (!ref->builtin && is_first_time(ref))
+        hone_log_write(
+            question->environment->log, HONE_LOG_WARNING, "kernel %s is left out of the contest for %s: it %s",
+            ref->kernel.name, question->title, reason);
+    hone_field_exclude(field, kernel, reason);
+}
+
 static void exclude_hosts(const hone_question *question, hone_field *field)
 {
     for (size_t i = 0; i < field->count; i++)
         if (field->contestants[i].space != NULL && is_hosts(question, &field->contestants[i]))
-            hone_field_exclude(
-                field, i,
+            leave_out(
+                question, field, i,
                 "is a function of this program, which has threads and cannot isolate it: open the runtime with "
                 "HONE_RUNTIME_ZYGOTE while there is one thread, or consent with HONE_ISOLATION_IN_PROCESS");
+}
+
+// The zygote was forked when the runtime opened, and has no memory that was made since.
+static void exclude_loose(const hone_question *question, hone_field *field)
+{
+    for (size_t i = 0; i < field->count; i++) {
+        const hone_contestant *contestant = &field->contestants[i];
+        const hone_kernel *kernel = &contestant->ref->kernel;
+        const bool is_sent = contestant->space != NULL && !contestant->ref->builtin && !hone_message_is_content(kernel);
+        const char *what = is_sent ? hone_message_loose_part(kernel) : NULL;
+        char reason[256];
+        if (what == NULL) continue;
+        snprintf(
+            reason, sizeof reason,
+            "has a %s into memory that the isolating process never saw: let it point to static data of the program or "
+            "a library, or tune with HONE_ISOLATION_IN_PROCESS",
+            what);
+        leave_out(question, field, i, reason);
+    }
 }
 
 // The sandboxes that could serve this contest, best first.
@@ -64,6 +104,7 @@ hone_status hone_contest_choose_sandbox(
         hone_status status = hone_sandbox_init(&trials->sandbox, question->environment, kinds[i], &why);
         trials->has_sandbox = true;
         if (status == HONE_OK) status = hone_trials_open(trials, &why);
+        if (status == HONE_OK && kinds[i] == HONE_SANDBOX_ZYGOTE) exclude_loose(question, field);
         if (status == HONE_OK) return HONE_OK;
         // Of sandboxes that cannot serve, what the best of them lacks is worth saying.
         if (i == 0 || !may_another_serve(status)) first = why;

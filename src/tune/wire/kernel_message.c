@@ -136,6 +136,23 @@ bool hone_message_is_content(const hone_kernel *kernel)
            kernel->digest == NULL;
 }
 
+const char *hone_message_loose_part(const hone_kernel *kernel)
+{
+    char path[PATH_SIZE];
+    const struct {
+        uintptr_t address;
+        const char *what;
+    } parts[] = {
+        {(uintptr_t)kernel->user, "user pointer"},        {(uintptr_t)kernel->supports, "supports function"},
+        {(uintptr_t)kernel->prepare, "prepare function"}, {(uintptr_t)kernel->release, "release function"},
+        {(uintptr_t)kernel->run, "run function"},         {(uintptr_t)kernel->digest, "digest function"},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].address != 0 && !hone_os_object_path((const void *)parts[i].address, path, sizeof path))
+            return parts[i].what;
+    return NULL;
+}
+
 // The texts of a hone_code, in one order for both ends. A file was read when the kernel was registered.
 static const size_t code_texts[] = {
     offsetof(hone_code, source),    offsetof(hone_code, entry),     offsetof(hone_code, arguments),

@@ -120,7 +120,10 @@ void hone_message_put_kernel(hone_buffer *out, const hone_kernel_ref *kernel, bo
 
 // Whether a kernel is told by texts alone: it has code, and no function of this process.
 bool hone_message_is_content(const hone_kernel *kernel);
-// The same of an algorithm with its reference.
+// What of a kernel that goes by value lies in no library and not in the program ("user pointer"): in a process that was
+// forked before it was made it means nothing. NULL: nothing does.
+const char *hone_message_loose_part(const hone_kernel *kernel);
+// hone_message_is_content of an algorithm with its reference.
 bool hone_message_is_told(const hone_algorithm_entry *entry);
 
 // How a reader takes addresses: as they are, or (strict: in a zygote's child, forked long ago) only when they lie in

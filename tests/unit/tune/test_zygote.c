@@ -113,6 +113,44 @@ static void the_zygote_outlives_a_cancelled_contest(void **state)
     with_a_thread(tune_cancelled, *state);
 }
 
+// The warnings that the log heard, one after the other.
+typedef struct heard {
+    int count;
+    char text[2000];
+} heard;
+
+static void hear(void *ctx, int level, const char *message)
+{
+    heard *all = ctx;
+    if (level != HONE_LOG_WARNING) return;
+    all->count++;
+    strncat(all->text, message, sizeof all->text - strlen(all->text) - 1);
+}
+
+static void listen_to(ground *g, heard *all)
+{
+    *all = (heard){.count = 0};
+    g->log = (hone_log){hear, all, HONE_LOG_WARNING};
+}
+
+static void tune_unisolated(ground *g)
+{
+    heard all;
+    listen_to(g, &all);
+    assert_int_equal(ground_tune(g, "none"), HONE_NOT_FOUND);
+    assert_int_equal(all.count, 1);
+    assert_non_null(
+        strstr(all.text, "kernel good is left out of the contest for scale_none(f32[1000]): it is a function"));
+    assert_non_null(strstr(all.text, "HONE_RUNTIME_ZYGOTE"));
+    assert_int_equal(ground_tune(g, "none"), HONE_NOT_FOUND);
+    assert_int_equal(all.count, 1);
+}
+
+static void a_kernel_that_cannot_be_isolated_is_told_to_the_log_once(void **state)
+{
+    with_a_thread(tune_unisolated, *state);
+}
+
 static void tune_refused(ground *g)
 {
     assert_int_equal(ground_tune(g, "none"), HONE_NOT_FOUND);
@@ -161,10 +199,18 @@ static void tune_user(ground *g)
     kernel[1].user = heap;
     assert_int_equal(hone_registry_add_algorithm(g->registry, &algorithm, false, &g->err), HONE_OK);
     assert_int_equal(hone_registry_add_kernels(g->registry, kernel, 2, false, false, &g->err), HONE_OK);
-    assert_int_equal(ground_tune_text(g, "late(f32[100])"), HONE_OK);
-    assert_winner(g, "good");
-    assert_int_equal(ground_row(g, "bound")->tried, 0);
-    assert_non_null(strstr(ground_row(g, "bound")->reason, "user pointer"));
+    heard all;
+    listen_to(g, &all);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ground_tune_text(g, "late(f32[100])"), HONE_OK);
+        assert_winner(g, "good");
+        assert_int_equal(ground_row(g, "bound")->tried, 0);
+        assert_non_null(strstr(ground_row(g, "bound")->reason, "user pointer"));
+    }
+    assert_int_equal(all.count, 1);
+    assert_non_null(
+        strstr(all.text, "kernel bound is left out of the contest for late(f32[100]): it has a user pointer"));
+    assert_non_null(strstr(all.text, "HONE_ISOLATION_IN_PROCESS"));
 }
 
 static void a_kernel_bound_to_memory_that_the_zygote_never_saw_does_not_compete(void **state)
@@ -181,6 +227,8 @@ int main(void)
             the_zygote_isolates_functions_of_a_host_with_threads, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(the_zygote_stops_a_child_that_hangs, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(the_zygote_outlives_a_cancelled_contest, setup_with_zygote, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_kernel_that_cannot_be_isolated_is_told_to_the_log_once, ground_setup_hosts, ground_teardown),
         cmocka_unit_test_setup_teardown(without_isolation_consent_is_asked_for, ground_setup_hosts, ground_teardown),
         cmocka_unit_test_setup_teardown(a_zygote_is_not_started_beside_threads, ground_setup_hosts, ground_teardown),
         cmocka_unit_test_setup_teardown(
