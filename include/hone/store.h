@@ -57,6 +57,9 @@ typedef struct hone_store_measurement {
     const char *reason;      // of a failure; may be NULL
     const char *environment; // JSON object: what it was measured with (docs/fingerprints.md); NULL: not known
     const char *measured;    // when, UTC, "2026-11-20T12:34:56Z"; NULL: not known
+    // Times of single samples in the order they were taken, as many as were kept: a JSON list of numbers, "[99.5,101]".
+    // NULL: none were. Not of a failure.
+    const char *samples_ns;
 } hone_store_measurement;
 
 typedef struct hone_store_invocation {

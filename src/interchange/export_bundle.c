@@ -30,6 +30,15 @@ static void put_object(hone_buffer *out, const char *name, const char *text)
     if (hone_is_object(text)) hone_buffer_format(out, ",\"%s\":%s", name, text);
 }
 
+// Left out where what stands in the store is none.
+static void put_list(hone_buffer *out, const char *name, const char *text)
+{
+    hone_view list;
+    if (text != NULL && hone_json_text_check(hone_view_of(text), HONE_JSON_STRICT, &list, NULL) == HONE_OK &&
+        hone_json_is_array(list))
+        hone_buffer_format(out, ",\"%s\":%s", name, text);
+}
+
 static void next_entry(hone_exporter *w)
 {
     hone_buffer_text(&w->text, w->count++ > 0 ? ",\n" : "\n");
@@ -130,6 +139,7 @@ static bool put_measured(void *ctx, const hone_store_key *key, const hone_store_
         put_number(out, "high_ns", m->high_ns);
         put_number(out, "max_error", m->max_error);
         hone_buffer_format(out, ",\"samples\":%u", m->samples);
+        put_list(out, "samples_ns", m->samples_ns);
     } else {
         put_member(out, "failure", hone_failure_name(m->failure));
         put_member(out, "reason", m->reason);

@@ -26,7 +26,7 @@ static hone_store_measurement copy_measurement(hone_importer *importer, const ho
 {
     hone_store_measurement copy = *measurement;
     const char **const texts[] = {
-        &copy.kernel, &copy.config, &copy.revision, &copy.reason, &copy.environment, &copy.measured,
+        &copy.kernel, &copy.config, &copy.revision, &copy.reason, &copy.environment, &copy.measured, &copy.samples_ns,
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         *texts[i] = hone_importer_copy(importer, *texts[i]);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json_text.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,6 +87,24 @@ static hone_status check_time(double time, const char *name, const char *where, 
         err, HONE_INVALID_ARGUMENT, where, "%s is %g: a finite number, not negative, is asked for", name, time);
 }
 
+// A JSON list of times, or NULL.
+static hone_status check_samples(const char *samples, const char *where, hone_error *err)
+{
+    hone_view list, key, item;
+    double time;
+    if (samples == NULL) return HONE_OK;
+    bool ok = hone_json_text_check(hone_view_of(samples), HONE_JSON_STRICT, &list, NULL) == HONE_OK &&
+              hone_json_is_array(list);
+    if (ok)
+        for (hone_json_walk walk = hone_json_walk_of(list); ok && hone_json_walk_next(&walk, &key, &item);)
+            ok = hone_json_is_number(item) && hone_number_parse(item.data, item.size, &time) && isfinite(time) &&
+                 time >= 0;
+    if (ok) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where,
+        "measurement.samples_ns is '%.60s': a JSON list of finite numbers, none negative, is asked for", samples);
+}
+
 hone_status hone_check_regime(hone_regime regime, const char *where, hone_error *err)
 {
     if (regime >= HONE_WARM && regime <= HONE_COLD_STABLE) return HONE_OK;
@@ -138,6 +157,7 @@ hone_status hone_check_measurement(const hone_store_measurement *measurement, ho
         {"measurement.reason", measurement->reason, HONE_CHECK_TEXT_OR_NULL},
         {"measurement.environment", measurement->environment, HONE_CHECK_TEXT_OR_NULL},
         {"measurement.measured", measurement->measured, HONE_CHECK_NAME_OR_NULL},
+        {"measurement.samples_ns", measurement->samples_ns, HONE_CHECK_TEXT_OR_NULL},
     };
     hone_status status = hone_check_texts(texts, sizeof texts / sizeof *texts, put_measurement_where, err);
     if (status == HONE_OK) status = check_config(measurement->config, "measurement.config", put_measurement_where, err);
@@ -147,7 +167,9 @@ hone_status hone_check_measurement(const hone_store_measurement *measurement, ho
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, put_measurement_where, "measurement.failure is %d: a hone_failure is asked for",
             (int)measurement->failure);
-    return measurement->failure == HONE_FAILURE_NONE ? check_times(measurement, put_measurement_where, err) : HONE_OK;
+    if (measurement->failure != HONE_FAILURE_NONE) return HONE_OK;
+    status = check_times(measurement, put_measurement_where, err);
+    return status == HONE_OK ? check_samples(measurement->samples_ns, put_measurement_where, err) : status;
 }
 
 hone_status hone_check_invocation(const hone_store_invocation *invocation, hone_error *err)

@@ -19,7 +19,7 @@
 
 // The schema of the records that this hone writes; SQLite files have one of their own (store/sqlite/connection.h). A
 // store with a newer one is refused and left as it was.
-enum { HONE_STORE_SCHEMA = 3 };
+enum { HONE_STORE_SCHEMA = 4 };
 
 typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *decision);
 typedef bool hone_store_visit_measured(void *ctx, const hone_store_measured *measured);

@@ -70,6 +70,7 @@ static const column measurement_columns[] = {
     {"samples", FIELD_U32, offsetof(hone_store_measured, measurement.samples)},
     {"max_error", FIELD_REAL, offsetof(hone_store_measured, measurement.max_error)},
     MADE_COLUMNS,
+    {"samples_ns", FIELD_TEXT, offsetof(hone_store_measured, measurement.samples_ns)},
 };
 
 static const column failure_columns[] = {
@@ -131,11 +132,12 @@ enum {
     FOREIGN_COUNT = sizeof foreign_columns / sizeof *foreign_columns,
     QUARANTINE_COUNT = sizeof quarantine_columns / sizeof *quarantine_columns
 };
-_Static_assert((int)DECISION_COUNT <= (int)HONE_ROW_CELLS, "the widest record fits a row");
+_Static_assert((int)DECISION_COUNT <= (int)HONE_ROW_CELLS, "a decision fits a row");
+_Static_assert((int)MEASUREMENT_COUNT <= (int)HONE_ROW_CELLS, "a measurement fits a row");
 
 const hone_row_shape hone_row_decision = {"decision", decision_columns, DECISION_COUNT, 5, 0};
 const hone_row_shape hone_row_measurement = {
-    "measurement", measurement_columns, MEASUREMENT_COUNT, 8, MEASUREMENT_COUNT - 2};
+    "measurement", measurement_columns, MEASUREMENT_COUNT, 8, MEASUREMENT_COUNT - 3};
 const hone_row_shape hone_row_failure = {"failure", failure_columns, FAILURE_COUNT, 8, FAILURE_COUNT - 2};
 const hone_row_shape hone_row_invocation = {"invocation", invocation_columns, INVOCATION_COUNT, 5, 0};
 const hone_row_shape hone_row_alias = {"alias", alias_columns, ALIAS_COUNT, 3, 0};

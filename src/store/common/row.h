@@ -18,7 +18,7 @@ typedef struct hone_cell {
     } as;
 } hone_cell;
 
-enum { HONE_ROW_CELLS = 16 };
+enum { HONE_ROW_CELLS = 17 };
 
 typedef struct hone_row {
     size_t count;

@@ -69,7 +69,7 @@ typedef enum hone_sql {
 enum { HONE_CONNECTION_PATIENCE_MS = 5000 };
 
 // The schema that is written, and the first ones that have these tables, and decisions under numbers (place.h).
-enum { HONE_SQL_SCHEMA = 4, HONE_SQL_FOREIGN_SCHEMA = 2, HONE_SQL_QUARANTINE_SCHEMA = 2, HONE_SQL_PLACE_SCHEMA = 4 };
+enum { HONE_SQL_SCHEMA = 5, HONE_SQL_FOREIGN_SCHEMA = 2, HONE_SQL_QUARANTINE_SCHEMA = 2, HONE_SQL_PLACE_SCHEMA = 4 };
 
 typedef struct hone_connection {
     hone_allocator allocator;

@@ -175,8 +175,9 @@ static hone_status write_schema(hone_connection *connection, int from, hone_erro
     for (int version = from + 1; status == HONE_OK && version <= HONE_SQL_SCHEMA; version++)
         status = make_tables(connection, version, is_new, err);
     connection->schema = HONE_SQL_SCHEMA;
-    if (status == HONE_OK && !is_new) status = copy_decisions(connection, err);
-    if (status == HONE_OK && !is_new) status = drop_old_decisions(connection, err);
+    const bool moves = !is_new && from < HONE_SQL_PLACE_SCHEMA;
+    if (status == HONE_OK && moves) status = copy_decisions(connection, err);
+    if (status == HONE_OK && moves) status = drop_old_decisions(connection, err);
     return status == HONE_OK ? write_version(connection, is_new, err) : status;
 }
 

@@ -64,7 +64,10 @@ static const char schema_4[] =
     " config TEXT NOT NULL, source TEXT, revision TEXT, verified INTEGER NOT NULL, time_ns REAL NOT NULL,"
     " evidence TEXT, environment TEXT, checksum INTEGER NOT NULL);";
 
-static const char *const schemas[] = {NULL, schema_1, schema_2, schema_3, schema_4};
+// As in schema 3: NULL in records of before.
+static const char schema_5[] = "ALTER TABLE measurement ADD COLUMN samples_ns TEXT;";
+
+static const char *const schemas[] = {NULL, schema_1, schema_2, schema_3, schema_4, schema_5};
 _Static_assert(sizeof schemas / sizeof *schemas == HONE_SQL_SCHEMA + 1, "a step to each schema");
 
 const char *hone_sql_schema(int version)
@@ -73,7 +76,8 @@ const char *hone_sql_schema(int version)
 }
 
 // What ALTER TABLE has put into the text of a table, behind its last column.
-static const char *const added[] = {"", ", environment TEXT, measured TEXT"};
+static const char *const added[] = {
+    "", ", environment TEXT, measured TEXT", ", environment TEXT, measured TEXT, samples_ns TEXT"};
 
 static bool begins(const char *text, const char *with)
 {

@@ -27,20 +27,22 @@
 #define MEASURED_KEY             " AND regime = ?6 AND kernel = ?7 AND config = ?8"
 #define ORPHANED                 " WHERE call NOT IN (SELECT id FROM measured_call)"
 #define MEASURED_ORDER           " ORDER BY c.device, c.algorithm, c.version, c.key, c.spec, m.regime, m.kernel, m.config"
-// since_3: the columns that came with schema 3, or NULLs.
+// since: the columns that came with schema 3, and of measurements with 5, or NULLs.
+#define SINCE_5  "m.environment, m.measured, m.samples_ns"
+#define BEFORE_5 "m.environment, m.measured, NULL"
 #define SINCE_3  "m.environment, m.measured"
 #define BEFORE_3 "NULL, NULL"
-#define MEASUREMENT_SCAN(since_3)                                                                                      \
-    "SELECT " CALL_COLUMNS "m.time_ns, m.low_ns, m.high_ns, m.samples, m.max_error, " since_3 ", m.checksum"           \
+#define MEASUREMENT_SCAN(since)                                                                                        \
+    "SELECT " CALL_COLUMNS "m.time_ns, m.low_ns, m.high_ns, m.samples, m.max_error, " since ", m.checksum"             \
     " FROM measured_call c JOIN measurement m ON m.call = c.id WHERE c.id IN"
-#define FAILURE_SCAN(since_3)                                                                                          \
-    "SELECT " CALL_COLUMNS "m.failure, m.reason, " since_3 ", m.checksum"                                              \
+#define FAILURE_SCAN(since)                                                                                            \
+    "SELECT " CALL_COLUMNS "m.failure, m.reason, " since ", m.checksum"                                                \
     " FROM measured_call c JOIN failure m ON m.call = c.id WHERE c.id IN"
-#define MEASUREMENT_ORPHANS(since_3)                                                                                   \
+#define MEASUREMENT_ORPHANS(since)                                                                                     \
     "SELECT NULL, NULL, NULL, NULL, NULL, regime, kernel, config, revision, time_ns, low_ns, high_ns, samples,"        \
-    " max_error, " since_3 ", checksum FROM measurement m" ORPHANED
-#define FAILURE_ORPHANS(since_3)                                                                                       \
-    "SELECT NULL, NULL, NULL, NULL, NULL, regime, kernel, config, revision, failure, reason, " since_3                 \
+    " max_error, " since ", checksum FROM measurement m" ORPHANED
+#define FAILURE_ORPHANS(since)                                                                                         \
+    "SELECT NULL, NULL, NULL, NULL, NULL, regime, kernel, config, revision, failure, reason, " since                   \
     ", checksum FROM failure m" ORPHANED
 #define ALIAS_COLUMNS "scheme, operation, foreign_key, foreign_spec, device, algorithm, version, key, spec, checksum"
 
@@ -76,10 +78,10 @@ static const char *const texts[HONE_SQL_COUNT] = {
 
     [HONE_SQL_MEASUREMENT_PUT] =
         "INSERT OR REPLACE INTO measurement(call, regime, kernel, config, revision, time_ns, low_ns, high_ns, samples,"
-        " max_error, environment, measured, checksum) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " max_error, environment, measured, samples_ns, checksum) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [HONE_SQL_MEASUREMENT_DROP] = "DELETE FROM measurement WHERE call = ? AND regime = ? AND kernel = ? AND config = ?",
-    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN(SINCE_3) ANY_CALLS MEASURED_ORDER,
-    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN(SINCE_3) CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN(SINCE_5) ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN(SINCE_5) CALLS MEASURED_ORDER,
     [HONE_SQL_MEASUREMENT_REMOVE] = "DELETE FROM measurement WHERE call IN" CALLS,
 
     [HONE_SQL_FAILURE_PUT] =
@@ -139,7 +141,7 @@ static const char *const texts[HONE_SQL_COUNT] = {
     [HONE_SQL_QUARANTINE_CLEAR] = "DELETE FROM quarantine",
     // Their call's number is damaged, there or here. No column of its stands beside them, which no checksum agrees
     // with.
-    [HONE_SQL_MEASUREMENT_ORPHANS] = MEASUREMENT_ORPHANS(SINCE_3),
+    [HONE_SQL_MEASUREMENT_ORPHANS] = MEASUREMENT_ORPHANS(SINCE_5),
     [HONE_SQL_MEASUREMENT_ORPHANS_DROP] = "DELETE FROM measurement" ORPHANED,
     [HONE_SQL_FAILURE_ORPHANS] = FAILURE_ORPHANS(SINCE_3),
     [HONE_SQL_FAILURE_ORPHANS_DROP] = "DELETE FROM failure" ORPHANED,
@@ -147,17 +149,22 @@ static const char *const texts[HONE_SQL_COUNT] = {
 };
 
 // An older file that cannot be written is read as it is.
+static const char *const texts_before_5[HONE_SQL_COUNT] = {
+    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN(BEFORE_5) ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN(BEFORE_5) CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_ORPHANS] = MEASUREMENT_ORPHANS(BEFORE_5),
+};
 static const char *const texts_before_4[HONE_SQL_COUNT] = {
     [HONE_SQL_DECISION_GET] = DECISION_FROM("NULL") " WHERE" CALL_KEY " AND regime = ?5",
     [HONE_SQL_DECISION_SCAN] = DECISION_FROM("NULL") DECISION_FILTER_BEFORE_4 DECISION_ORDER,
     [HONE_SQL_DECISION_SCAN_ANY] = DECISION_FROM("NULL") DECISION_FILTER_BEFORE_4,
 };
 static const char *const texts_before_3[HONE_SQL_COUNT] = {
-    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN(BEFORE_3) ANY_CALLS MEASURED_ORDER,
-    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN(BEFORE_3) CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN] = MEASUREMENT_SCAN(BEFORE_3 ", NULL") ANY_CALLS MEASURED_ORDER,
+    [HONE_SQL_MEASUREMENT_SCAN_CALL] = MEASUREMENT_SCAN(BEFORE_3 ", NULL") CALLS MEASURED_ORDER,
     [HONE_SQL_FAILURE_SCAN] = FAILURE_SCAN(BEFORE_3) ANY_CALLS MEASURED_ORDER,
     [HONE_SQL_FAILURE_SCAN_CALL] = FAILURE_SCAN(BEFORE_3) CALLS MEASURED_ORDER,
-    [HONE_SQL_MEASUREMENT_ORPHANS] = MEASUREMENT_ORPHANS(BEFORE_3),
+    [HONE_SQL_MEASUREMENT_ORPHANS] = MEASUREMENT_ORPHANS(BEFORE_3 ", NULL"),
     [HONE_SQL_FAILURE_ORPHANS] = FAILURE_ORPHANS(BEFORE_3),
 };
 
@@ -165,5 +172,6 @@ const char *hone_sql_text(hone_sql id, int schema)
 {
     if (schema > 0 && schema < 3 && texts_before_3[id] != NULL) return texts_before_3[id];
     if (schema > 0 && schema < HONE_SQL_PLACE_SCHEMA && texts_before_4[id] != NULL) return texts_before_4[id];
+    if (schema > 0 && schema < 5 && texts_before_5[id] != NULL) return texts_before_5[id];
     return texts[id];
 }

@@ -2,16 +2,21 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "registry/failure_kinds.h"
 #include "store/ops.h"
 #include "tune/contest/failures.h"
 #include "tune/result/environment.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char where[] = "tune.known";
+
+enum { SAMPLES_SIZE = HONE_NUMBER_SIZE * HONE_KEPT_SAMPLES + 2 }; // of the list as text
 
 typedef struct loader {
     hone_known *known;
@@ -56,6 +61,23 @@ static bool applies(const loader *load, hone_contestant *contestant, const hone_
            measurement->regime == load->question->options.regime && is_of_today(load, contestant, measurement);
 }
 
+// The samples that were kept, so that a contest that goes on judges by all of them. What is no list of times was not
+// written by hone, and counts as none.
+static void read_samples(const char *text, hone_trial *out)
+{
+    hone_view list, key, item;
+    if (text == NULL || hone_json_text_check(hone_view_of(text), HONE_JSON_STRICT, &list, NULL) != HONE_OK) return;
+    hone_json_walk walk = hone_json_walk_of(list);
+    while (out->kept < HONE_KEPT_SAMPLES && out->kept < out->samples && hone_json_walk_next(&walk, &key, &item)) {
+        double *time_ns = &out->kept_ns[out->kept];
+        if (!hone_json_is_number(item) || !hone_number_parse(item.data, item.size, time_ns) || !(*time_ns > 0)) {
+            out->kept = 0;
+            return;
+        }
+        out->kept++;
+    }
+}
+
 static bool read_trial(const hone_store_measurement *measurement, hone_trial *out)
 {
     memset(out, 0, sizeof *out);
@@ -67,6 +89,7 @@ static bool read_trial(const hone_store_measurement *measurement, hone_trial *ou
     out->samples = measurement->samples;
     hone_words_copy(out->reason, sizeof out->reason, measurement->reason != NULL ? measurement->reason : "");
     if (out->failure != HONE_FAILURE_NONE) return true;
+    read_samples(measurement->samples_ns, out);
     return measurement->max_error >= 0 && measurement->time_ns > 0 && measurement->samples > 0;
 }
 
@@ -162,7 +185,7 @@ static bool note_failure(void *ctx, const hone_store_measurement *measurement)
     failure->revision = keep_text(list, measurement->revision);
     failure->reason = keep_text(list, measurement->reason);
     failure->environment = keep_text(list, measurement->environment);
-    failure->measured = NULL;
+    failure->measured = failure->samples_ns = NULL;
     return !list->failed;
 }
 
@@ -309,6 +332,20 @@ const hone_resumed *hone_known_find(const hone_known *known, uint32_t kernel, co
     return NULL;
 }
 
+// To a thousandth of a nanosecond: more is noise. NULL where none were kept.
+static const char *write_samples(const hone_trial *trial, char out[SAMPLES_SIZE])
+{
+    char number[HONE_NUMBER_SIZE];
+    size_t used = 0;
+    if (trial->failure != HONE_FAILURE_NONE || trial->kept == 0) return NULL;
+    for (uint32_t i = 0; i < trial->kept; i++)
+        used += (size_t)snprintf(
+            out + used, SAMPLES_SIZE - used, "%c%s", i == 0 ? '[' : ',',
+            hone_number_print(round(trial->kept_ns[i] * 1e3) * 1e-3, number));
+    snprintf(out + used, SAMPLES_SIZE - used, "]");
+    return out;
+}
+
 void hone_known_store(
     hone_known *known, const hone_question *question, hone_field *field, const hone_candidate *candidate)
 {
@@ -321,7 +358,7 @@ void hone_known_store(
     if (trial->failure != HONE_FAILURE_NONE && to->failed != NULL)
         to->failed(to->failed_ctx, ref, config, question->title, trial->failure, trial->reason);
     if (to->store == NULL) return;
-    char measured[24];
+    char measured[24], samples[SAMPLES_SIZE];
     hone_os_format_utc(hone_os_now_utc(), measured);
     const char *environment = environment_of(question, &field->contestants[candidate->kernel]);
     const hone_store_measurement measurement = {
@@ -338,6 +375,7 @@ void hone_known_store(
         .reason = trial->reason[0] ? trial->reason : NULL,
         .environment = environment[0] ? environment : NULL,
         .measured = measured,
+        .samples_ns = write_samples(trial, samples),
     };
     hone_error why = {0};
     if (hone_store_put_measurement(to->store, &question->key, &measurement, &why) == HONE_OK) return;

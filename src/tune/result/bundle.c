@@ -42,6 +42,13 @@ static bool get_object(
     return hone_json_is_object(member);
 }
 
+static bool get_array(const hone_bundle *bundle, hone_view entry, const char *name, const char **out)
+{
+    hone_view member = hone_json_member(entry, name);
+    *out = hone_json_is_array(member) ? hone_texts_compact(bundle->texts, member) : NULL;
+    return is_missing(member) || hone_json_is_array(member);
+}
+
 static bool get_real(hone_view entry, const char *name, double fallback, double *out)
 {
     hone_view member = hone_json_member(entry, name);
@@ -150,7 +157,7 @@ static const char *get_times(const hone_bundle *bundle, hone_view entry, hone_st
               get_object(bundle, entry, "environment", NULL, &m->environment) &&
               get_real(entry, "time_ns", 0, &m->time_ns) && get_real(entry, "low_ns", 0, &m->low_ns) &&
               get_real(entry, "high_ns", 0, &m->high_ns) && get_real(entry, "max_error", -1, &m->max_error) &&
-              get_real(entry, "samples", 0, &samples);
+              get_real(entry, "samples", 0, &samples) && get_array(bundle, entry, "samples_ns", &m->samples_ns);
     if (!ok || !(samples >= 0 && samples <= UINT32_MAX)) return "a field of the wrong kind";
     m->samples = (uint32_t)samples;
     return m->time_ns < 0 || m->low_ns < 0 || m->high_ns < 0 ? "a time below 0" : NULL;

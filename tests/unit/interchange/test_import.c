@@ -169,7 +169,8 @@ static void fill(exchange *e, hone_store *store)
         .high_ns = 3,
         .samples = 7,
         .max_error = -1,
-        .measured = "2026-11-20T12:34:56Z"};
+        .measured = "2026-11-20T12:34:56Z",
+        .samples_ns = "[0.1,0.05,3]"};
     assert_int_equal(hone_store_put_measurement(store, &put.key, &measurement, &e->err), HONE_OK);
     measurement.kernel = "plain";
     measurement.config = "{}";
@@ -265,10 +266,12 @@ static void counts_and_times_of_a_measurement_have_bounds(void **state)
         const char *field;
         bool taken;
     } rows[] = {
-        {"\"samples\":0", true},           {"\"samples\":4294967295", true}, {"\"samples\":4294967296", false},
-        {"\"samples\":-1", false},         {"\"samples\":\"7\"", false},     {"\"time_ns\":0", true},
-        {"\"time_ns\":-1", false},         {"\"low_ns\":-0.5", false},       {"\"high_ns\":-2", false},
-        {"\"max_error\":\"none\"", false}, {"\"config\":[]", false},         {"\"environment\":3", false},
+        {"\"samples\":0", true},           {"\"samples\":4294967295", true},  {"\"samples\":4294967296", false},
+        {"\"samples\":-1", false},         {"\"samples\":\"7\"", false},      {"\"time_ns\":0", true},
+        {"\"time_ns\":-1", false},         {"\"low_ns\":-0.5", false},        {"\"high_ns\":-2", false},
+        {"\"max_error\":\"none\"", false}, {"\"config\":[]", false},          {"\"environment\":3", false},
+        {"\"samples_ns\":[1, 2.5]", true}, {"\"samples_ns\":null", true},     {"\"samples_ns\":[-1]", false},
+        {"\"samples_ns\":[\"1\"]", false}, {"\"samples_ns\":\"[1]\"", false},
     };
     exchange *e = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

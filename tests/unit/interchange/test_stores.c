@@ -16,6 +16,13 @@ static hone_store_measurement measurement_of(const char *kernel, uint32_t sample
         .max_error = -1};
 }
 
+static bool has_samples(void *ctx, const hone_store_measurement *measurement)
+{
+    assert_non_null(measurement->samples_ns);
+    assert_string_equal(measurement->samples_ns, ctx);
+    return true;
+}
+
 static void merging_keeps_the_better_and_loses_nothing(void **state)
 {
     exchange *e = *state;
@@ -29,6 +36,7 @@ static void merging_keeps_the_better_and_loses_nothing(void **state)
     put.key.device = "cpu|only";
     assert_int_equal(hone_store_put(e->other, &put, &e->err), HONE_OK);
     hone_store_measurement measurement = measurement_of("fast", 9);
+    measurement.samples_ns = "[1,2,3]";
     assert_int_equal(hone_store_put_measurement(e->other, &put.key, &measurement, &e->err), HONE_OK);
     const hone_store_foreign foreign = {
         .scheme = "ejkernel", .operation = "op@v1", .foreign_key = "k", .text = "{}", .origin = "op.json"};
@@ -40,6 +48,8 @@ static void merging_keeps_the_better_and_loses_nothing(void **state)
     assert_int_equal(e->report.measurements, 1);
     assert_int_equal(count_of(e, e->store).decisions, 2);
     assert_int_equal(count_of(e, e->store).measurements, 1);
+    assert_int_equal(
+        hone_store_measurements(e->store, &put.key, has_samples, (void *)(uintptr_t) "[1,2,3]", &e->err), HONE_OK);
     // The other way the better one stays.
     assert_int_equal(hone_store_put(e->store, &worse, &e->err), HONE_OK);
     assert_int_equal(hone_store_merge_from(e->other, e->store, &options, &e->report, &e->err), HONE_OK);

@@ -583,6 +583,7 @@ static void compare_measurement(const hone_store_measurement *found, const hone_
     assert_true(found->max_error == put->max_error);
     assert_text(found->environment, put->environment);
     assert_text(found->measured, put->measured);
+    assert_text(found->samples_ns, put->samples_ns);
     assert_int_equal(found->failure, HONE_FAILURE_NONE);
     assert_null(found->reason);
 }
@@ -606,6 +607,28 @@ static void a_measurement_comes_back_field_by_field(void **state)
     measurement.measured = "2026-11-20T12:34:56Z";
     put_measurement(f, &measurement);
     assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    measurement.samples_ns = "[99.5,101,100]";
+    put_measurement(f, &measurement);
+    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    measurement.measured = measurement.environment = NULL; // what came with an earlier schema may lack
+    put_measurement(f, &measurement);
+    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+}
+
+static void samples_that_are_no_list_of_times_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const char *const wrong[] = {"", "100", "{}", "[100", "[\"a\"]", "[null]", "[-1]", "[1e999]", "[1,]"};
+    const hone_store_key key = sample_key();
+    hone_store_measurement measurement = sample_measurement();
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        measurement.samples_ns = wrong[i];
+        assert_int_equal(hone_store_put_measurement(f->store, &key, &measurement, &f->err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(f->err.message, "samples_ns"));
+    }
+    assert_measurements(f, "");
+    measurement.samples_ns = "[]";
+    put_measurement(f, &measurement);
 }
 
 static void a_failure_takes_the_place_of_its_measurement_and_gives_it_back(void **state)
@@ -948,7 +971,7 @@ static void stat_counts_every_kind_of_record(void **state)
     assert_int_equal(stat.invocations, 1);
     assert_int_equal(stat.aliases, 1);
     assert_int_equal(stat.foreigns, 1);
-    assert_int_equal(stat.schema, strncmp(f->url, "sqlite:", 7) == 0 ? 4 : 3); // a file has one of its own
+    assert_int_equal(stat.schema, strncmp(f->url, "sqlite:", 7) == 0 ? 5 : 4); // a file has one of its own
 }
 
 // Setting aside -------------------------------------------------------------------------------------------------------
@@ -1418,6 +1441,7 @@ int main(int count, char **arguments)
         STORE_TEST(every_config_of_every_kernel_and_regime_is_kept),
         STORE_TEST(a_repeated_measurement_replaces),
         STORE_TEST(a_measurement_comes_back_field_by_field),
+        STORE_TEST(samples_that_are_no_list_of_times_are_refused),
         STORE_TEST(a_failure_takes_the_place_of_its_measurement_and_gives_it_back),
         STORE_TEST(measurements_of_another_spec_are_not_given),
         STORE_TEST(measurements_of_all_keys_come_in_their_order_then_failures),

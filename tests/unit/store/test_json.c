@@ -217,7 +217,7 @@ static void what_another_process_wrote_is_seen_at_once(void **state)
 static void a_file_of_each_schema_is_read(void **state)
 {
     fixture *f = *state;
-    static const char *const files[] = {"schema_3.json"};
+    static const char *const files[] = {"schema_3.json", "schema_4.json"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char golden[TEMPORARY_PATH_SIZE];
         hone_store_stat stat;

@@ -81,6 +81,7 @@ static void put_measurements(fixture *f, hone_store *store)
         key.key = text;
         hone_store_measurement put = sample_measurement();
         put.time_ns = i + 0.5;
+        put.samples_ns = "[0.5,1.5]";
         assert_int_equal(hone_store_put_measurement(store, &key, &put, &f->err), HONE_OK);
         put.kernel = "broken";
         put.failure = HONE_FAILURE_CRASH;
@@ -246,7 +247,9 @@ static void check_decisions(fixture *f, hone_store *store, size_t page)
 static bool count_measurement(void *ctx, const hone_store_measurement *measurement)
 {
     int *count = ctx;
-    *count += measurement->failure == HONE_FAILURE_NONE ? 1 : 100;
+    const bool passed = measurement->failure == HONE_FAILURE_NONE;
+    *count += passed ? 1 : 100;
+    assert_true(passed == (measurement->samples_ns != NULL));
     return true;
 }
 

@@ -1,7 +1,10 @@
 // The store's part: each measurement is written at once, and a contest goes on where an earlier one stopped.
 #include "arena.h"
 
+#include "tune/wire/message.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int setup(void **state)
@@ -70,6 +73,76 @@ static void each_measurement_and_each_failure_is_stored(void **state)
     assert_int_equal(s.passed, 1);
     assert_int_equal(s.failed, 1);
     assert_int_equal(s.failure, HONE_FAILURE_WRONG);
+}
+
+static void put_sampled(ground *g, const char *samples)
+{
+    hone_call *call = NULL;
+    hone_store_key key = key_of(g, "wrong", &call);
+    const hone_store_measurement measurement = {
+        .kernel = "good",
+        .config = "{}",
+        .revision = "1",
+        .time_ns = 7001,
+        .low_ns = 7000,
+        .high_ns = 7002,
+        .samples = 3,
+        .samples_ns = samples};
+    assert_int_equal(hone_store_put_measurement(g->environment.store, &key, &measurement, &g->err), HONE_OK);
+    hone_call_release(&call);
+}
+
+// What was sampled stands in the history of a contest.
+static void a_contest_goes_on_with_the_samples_of_the_one_before(void **state)
+{
+    ground *g = *state;
+    put_sampled(g, "[7000.25,7002,7001,9e9,1]"); // of which its samples say that there were three
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    assert_non_null(strstr(g->contest.history, "\"runs_ns\":[7000.25,7002.0,7001.0"));
+    assert_null(strstr(g->contest.history, "9000000000"));
+}
+
+static void a_measurement_of_before_its_samples_were_kept_has_none(void **state)
+{
+    ground *g = *state;
+    static const char *const none[] = {NULL, "[]", "[7000,0]"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        put_sampled(g, none[i]);
+        assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+        assert_winner(g, "good");
+        assert_null(strstr(g->contest.history, "\"runs_ns\":[700"));
+    }
+}
+
+// How many samples stand in the store; each is a time.
+static bool count_samples(void *ctx, const hone_store_measurement *measurement)
+{
+    uint32_t *count = ctx;
+    if (measurement->failure != HONE_FAILURE_NONE) {
+        assert_null(measurement->samples_ns);
+        return true;
+    }
+    assert_non_null(measurement->samples_ns);
+    for (const char *at = measurement->samples_ns; at[0] != ']'; ++*count) {
+        char *end;
+        assert_true(at[0] == '[' || at[0] == ',');
+        assert_true(strtod(at + 1, &end) > 0);
+        at = end;
+    }
+    assert_true(*count > 0 && *count <= measurement->samples);
+    return true;
+}
+
+static void each_measurement_is_stored_with_its_samples(void **state)
+{
+    ground *g = *state;
+    hone_call *call = NULL;
+    uint32_t count = 0;
+    assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
+    hone_store_key key = key_of(g, "wrong", &call);
+    assert_int_equal(hone_store_measurements(g->environment.store, &key, count_samples, &count, &g->err), HONE_OK);
+    assert_true(count > 0 && count <= HONE_KEPT_SAMPLES);
+    hone_call_release(&call);
 }
 
 // Measured anew, the slow configs would take their time again; resumed, only the finals run.
@@ -295,6 +368,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_measurement_and_each_failure_is_stored, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_second_contest_measures_nothing_twice, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_contest_goes_on_with_the_samples_of_the_one_before, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_measurement_of_before_its_samples_were_kept_has_none, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(each_measurement_is_stored_with_its_samples, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(an_interrupted_contest_resumes, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_stored_failure_is_believed_unless_fresh_is_asked_for, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
