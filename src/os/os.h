@@ -133,6 +133,8 @@ hone_status hone_library_open_file(
 // version.
 // Loads nothing. False: there is none.
 bool hone_library_find(const char *soname, char *out, size_t size);
+// Path, without links, of a library that this process has loaded and whose file's name begins so. False: there is none.
+bool hone_library_loaded(const char *beginning, char *out, size_t size);
 void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
 void hone_library_close(const hone_allocator *allocator, hone_library **library);
 
@@ -218,6 +220,9 @@ typedef struct hone_process {
 // Starts program with arguments (NULL-ended, first is the program's name); the child finds its end as file descriptor
 // 3.
 hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err);
+// Processes that are started from now on have the variable too, where this one's own environment lacks it: what one
+// process knows and another has to know. Of one name the last value counts.
+hone_status hone_process_hand_on(const char *name, const char *value);
 // Runs a program to its end, found as a shell finds it, and appends what it prints, at most limit bytes.
 //   arguments    NULL-ended, the program first
 //   out_exit     its exit code; 127: it was not found

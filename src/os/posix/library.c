@@ -229,3 +229,24 @@ bool hone_library_find(const char *soname, char *out, size_t size)
     hone_buffer_deinit(&cache);
     return found;
 }
+
+typedef struct loaded_search {
+    const char *beginning;
+    char *out;
+    size_t size;
+} loaded_search;
+
+static int look_at_loaded(struct dl_phdr_info *object, size_t info_size, void *ctx)
+{
+    const loaded_search *search = ctx;
+    const char *slash = object->dlpi_name != NULL ? strrchr(object->dlpi_name, '/') : NULL;
+    (void)info_size;
+    if (slash == NULL || strncmp(slash + 1, search->beginning, strlen(search->beginning)) != 0) return 0;
+    return resolve(object->dlpi_name, search->out, search->size);
+}
+
+bool hone_library_loaded(const char *beginning, char *out, size_t size)
+{
+    loaded_search search = {beginning, out, size};
+    return dl_iterate_phdr(look_at_loaded, &search) != 0;
+}

@@ -16,7 +16,9 @@
 #include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -63,21 +65,88 @@ static int fill_attributes(posix_spawnattr_t *attributes)
     return code == 0 ? posix_spawnattr_setflags(attributes, flags) : code;
 }
 
+// What hone_process_hand_on was told, the newest first. Threads that start processes go through it without a lock, so
+// nothing is ever taken out.
+typedef struct handed_variable {
+    struct handed_variable *next;
+    size_t name_size;
+    char entry[]; // NAME=VALUE
+} handed_variable;
+
+static _Atomic(handed_variable *) handed;
+
+static bool is_handed(const char *entry, size_t name_size)
+{
+    const handed_variable *variable = atomic_load(&handed);
+    while (variable != NULL &&
+           (variable->name_size != name_size || strncmp(variable->entry, entry, name_size + 1) != 0))
+        variable = variable->next;
+    return variable != NULL && strcmp(variable->entry, entry) == 0;
+}
+
+hone_status hone_process_hand_on(const char *name, const char *value)
+{
+    const size_t name_size = strlen(name), size = name_size + 1 + strlen(value) + 1;
+    handed_variable *variable = calloc(1, sizeof *variable + size);
+    if (variable == NULL) return HONE_OUT_OF_MEMORY;
+    variable->name_size = name_size;
+    snprintf(variable->entry, size, "%s=%s", name, value);
+    if (is_handed(variable->entry, name_size)) {
+        free(variable);
+        return HONE_OK;
+    }
+    variable->next = atomic_load(&handed);
+    while (!atomic_compare_exchange_weak(&handed, &variable->next, variable))
+        ;
+    return HONE_OK;
+}
+
+static bool has_name(char *const *entries, const handed_variable *variable)
+{
+    for (; *entries != NULL; entries++)
+        if (strncmp(*entries, variable->entry, variable->name_size + 1) == 0) return true;
+    return false;
+}
+
+// This process's environment and what is handed on, each name once: of two, programs take the first or the last. NULL:
+// no memory.
+static char **environment_of_child(void)
+{
+    size_t count = 0, own = 0;
+    while (environ != NULL && environ[own] != NULL)
+        own++;
+    handed_variable *first = atomic_load(&handed);
+    for (const handed_variable *variable = first; variable != NULL; variable = variable->next)
+        count++;
+    char **entries = calloc(own + count + 1, sizeof *entries);
+    if (entries == NULL) return NULL;
+    if (own > 0) memcpy(entries, environ, own * sizeof *entries);
+    for (; first != NULL; first = first->next)
+        if (!has_name(entries, first)) entries[own++] = first->entry;
+    return entries;
+}
+
 static int spawn(const char *program, const char *const *arguments, int child_fd, pid_t *out_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    int code = posix_spawn_file_actions_init(&actions);
-    if (code != 0) return code;
+    char **environment = environment_of_child();
+    int code = environment != NULL ? posix_spawn_file_actions_init(&actions) : ENOMEM;
+    if (code != 0) {
+        free(environment);
+        return code;
+    }
     code = posix_spawnattr_init(&attributes);
     if (code == 0) {
         code = fill_actions(&actions, child_fd);
         if (code == 0) code = fill_attributes(&attributes);
         // posix_spawn takes char *const[] for history's sake; it does not write into them.
-        if (code == 0) code = posix_spawn(out_pid, program, &actions, &attributes, (char *const *)arguments, environ);
+        if (code == 0)
+            code = posix_spawn(out_pid, program, &actions, &attributes, (char *const *)arguments, environment);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
+    free(environment);
     return code;
 }
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,6 +66,45 @@ static void a_spawned_child_answers_on_descriptor_3(void **state)
     assert_int_equal(code, 4);
     assert_int_equal(child.fd, -1);
     hone_process_kill(&child, &number, &code); // nobody is there any more
+}
+
+// What a child sees of a variable.
+static void seen_by_child(const char *name, char *out, size_t size)
+{
+    char script[64];
+    snprintf(script, sizeof script, "echo ${%s-nothing}", name);
+    const char *const arguments[] = {"sh", "-c", script, NULL};
+    hone_buffer text;
+    int code = -1;
+    hone_buffer_init(&text, hone_allocator_system());
+    const uint64_t deadline = hone_os_now_ns() + 300 * second_ns;
+    assert_int_equal(hone_process_run(arguments, deadline, 256, &text, &code, NULL), HONE_OK);
+    assert_int_equal(code, 0);
+    snprintf(out, size, "%.*s", (int)strcspn(hone_buffer_string(&text), "\n"), hone_buffer_string(&text));
+    hone_buffer_deinit(&text);
+}
+
+static void what_is_handed_on_is_in_later_children_and_not_here(void **state)
+{
+    static const char name[] = "HONE_TEST_HANDED", longer[] = "HONE_TEST_HANDED_TOO";
+    char seen[64];
+    (void)state;
+    seen_by_child(name, seen, sizeof seen);
+    assert_string_equal(seen, "nothing");
+    static const char *const values[] = {"first", "second", "first", "first"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        assert_int_equal(hone_process_hand_on(name, values[i]), HONE_OK);
+        assert_int_equal(hone_process_hand_on(longer, "other"), HONE_OK);
+        seen_by_child(name, seen, sizeof seen);
+        assert_string_equal(seen, values[i]);
+        assert_null(getenv(name));
+    }
+    seen_by_child(longer, seen, sizeof seen);
+    assert_string_equal(seen, "other");
+    setenv(name, "own", 1);
+    seen_by_child(name, seen, sizeof seen);
+    unsetenv(name);
+    assert_string_equal(seen, "own");
 }
 
 static void a_program_that_is_not_there_is_a_failure(void **state)
@@ -173,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spawned_child_answers_on_descriptor_3),
+        cmocka_unit_test(what_is_handed_on_is_in_later_children_and_not_here),
         cmocka_unit_test(a_program_that_is_not_there_is_a_failure),
         cmocka_unit_test(a_forked_child_runs_the_body),
         cmocka_unit_test(waiting_ends_at_the_deadline),
