@@ -34,6 +34,8 @@ static const struct {
     {"HONE_NVRTC", "the file to open in place of the libnvrtc that is found"},
     {"HONE_CUBLASLT", "the file to open in place of the libcublasLt that is found"},
     {"HONE_PJRT_PLUGIN", "PJRT plugins, cpu=PATH,cuda=PATH; unset: those of Python packages"},
+    {"HONE_NUMPY_OPENBLAS", "numpy's OpenBLAS, or its folder numpy.libs; unset: that of Python, or of its packages"},
+    {"HONE_SCIPY_OPENBLAS", "scipy's OpenBLAS, or its folder scipy.libs; likewise"},
     {"HONE_OPENCL", "path of OpenCL's loader; unset: libOpenCL.so.1"},
     {"HONE_REQUIRE", "for the tests: names of what must not be skipped, or all"},
 };

@@ -24,7 +24,7 @@ static const char *text(const json_t *object, const char *name)
 // Kernels that are somebody else's library: what a choice is measured against.
 static bool is_library(const char *kernel)
 {
-    static const char *const prefixes[] = {"openblas", "onednn", "libxsmm"};
+    static const char *const prefixes[] = {"openblas", "numpy_openblas", "scipy_openblas", "onednn", "libxsmm"};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (strncmp(kernel, prefixes[i], strlen(prefixes[i])) == 0) return true;
     return false;

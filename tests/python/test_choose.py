@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import contextvars
+import ctypes
 import json
 import os
 import pathlib
@@ -141,6 +142,18 @@ class Tune(HoneTest):
         document = json.loads(hone.explain(NORM, json=True))
         self.assertEqual(document["source"], "memory")
         self.assertIn(result[0].kernel, hone.explain("rms_norm", x, w))
+
+    def test_the_openblas_of_the_imported_numpy_competes_and_keeps_its_threads(self):
+        # Nothing names it, and the worker, which measures, has imported nothing.
+        file, = (pathlib.Path(numpy.__file__).parent.parent / "numpy.libs").glob("libscipy_openblas64_-*.so")
+        threads = ctypes.CDLL(str(file)).scipy_openblas_get_num_threads64_
+        x, before = numpy.ones((48, 48), numpy.float32), threads()
+        with hone.tune("matmul", x, x, kernel="numpy_openblas", store=False, **QUICK) as result:
+            self.assertEqual([decision.kernel for decision in result], ["numpy_openblas"])
+            self.assertTrue((hone.run("matmul", x, x) == x @ x).all())
+        with hone.override("matmul", "numpy_openblas", {"threads": 1 + (before == 1)}):
+            self.assertTrue((hone.run("matmul", x, x) == x @ x).all())
+        self.assertEqual(threads(), before)
 
     def test_options_and_scalars_are_told_apart(self):
         x, w = arrays()

@@ -72,7 +72,8 @@ bool hone_composed_supports(const hone_kernel *kernel, const hone_call *call, ho
         return false;
     }
     hone_matmul scores = score_product(&problem, choice->transposes_key), out = value_product(&problem);
-    return choice->rival->supports(&scores, why) && choice->rival->supports(&out, why);
+    const hone_rival *rival = choice->rival;
+    return rival->supports(rival, &scores, why) && rival->supports(rival, &out, why);
 }
 
 bool hone_composed_heuristic(
@@ -124,8 +125,8 @@ hone_status hone_composed_prepare(const hone_plan *plan, void **out_state, size_
     int32_t threads = in_library ? (int32_t)plan->config[COMPOSED_THREADS] : 1;
     hone_matmul scores = score_product(&problem, choice->transposes_key), out = value_product(&problem);
     made->weigh = best_weigh(plan->device);
-    hone_status status = choice->rival->create(&scores, threads, &made->scores, err);
-    if (status == HONE_OK) status = choice->rival->create(&out, threads, &made->out, err);
+    hone_status status = choice->rival->create(choice->rival, &scores, threads, &made->scores, err);
+    if (status == HONE_OK) status = choice->rival->create(choice->rival, &out, threads, &made->out, err);
     if (status != HONE_OK) {
         hone_composed_release(plan->kernel, made);
         return status;

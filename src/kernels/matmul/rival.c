@@ -6,7 +6,7 @@ bool hone_rival_kernel_supports(const hone_kernel *kernel, const hone_call *call
 {
     const hone_rival *rival = kernel->user;
     hone_matmul product = hone_matmul_of_call(call);
-    return hone_matmul_rows_are_dense(call, why) && rival->supports(&product, why);
+    return hone_matmul_rows_are_dense(call, why) && rival->supports(rival, &product, why);
 }
 
 bool hone_rival_kernel_heuristic(
@@ -26,7 +26,7 @@ hone_status hone_rival_kernel_prepare(
     hone_matmul product = hone_matmul_of_call(plan->call);
     int32_t threads = plan->kernel->space != NULL ? (int32_t)plan->config[0] : 1;
     *out_scratch_bytes = 0;
-    return rival->create(&product, threads, out_state, err);
+    return rival->create(rival, &product, threads, out_state, err);
 }
 
 void hone_rival_kernel_release(const hone_kernel *kernel, void *state)

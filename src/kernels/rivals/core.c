@@ -94,9 +94,36 @@ hone_isa_level hone_isa_of_onednn(int isa, const char **out_name)
     return HONE_ISA_UNKNOWN;
 }
 
-hone_status hone_openblas_open(const hone_allocator *allocator, hone_library **out, hone_error *err)
+static const hone_packaged_library of_numpy = {"HONE_NUMPY_OPENBLAS", "numpy", "numpy.libs", "libscipy_openblas64_-"},
+                                   of_scipy = {"HONE_SCIPY_OPENBLAS", "scipy", "scipy.libs", "libscipy_openblas-"};
+
+const hone_openblas hone_openblas_builds[HONE_OPENBLAS_BUILDS] = {
+    [HONE_OPENBLAS_OF_SYSTEM] = {"openblas", "", "", INT32_MAX, NULL},
+    [HONE_OPENBLAS_OF_NUMPY] = {"numpy_openblas", "scipy_", "64_", INT64_MAX, &of_numpy},
+    [HONE_OPENBLAS_OF_SCIPY] = {"scipy_openblas", "scipy_", "", INT32_MAX, &of_scipy},
+};
+
+bool hone_openblas_is_here(const hone_openblas *build, hone_error *why)
+{
+    char path[4096];
+    return build->packaged != NULL ? hone_rival_find_packaged(build->packaged, path, sizeof path, why)
+                                   : hone_rival_is_here(HONE_OPENBLAS_SONAME, HONE_OPENBLAS_PACKAGE, why);
+}
+
+static hone_status open_packaged(
+    const hone_packaged_library *packaged, const hone_allocator *allocator, hone_library **out, hone_error *err)
+{
+    char path[4096];
+    const char *const names[] = {path, NULL};
+    if (!hone_rival_find_packaged(packaged, path, sizeof path, err)) return HONE_UNAVAILABLE;
+    return hone_library_open(allocator, names, out, err);
+}
+
+hone_status hone_openblas_open(
+    const hone_openblas *build, const hone_allocator *allocator, hone_library **out, hone_error *err)
 {
     static const char *const names[] = {HONE_OPENBLAS_SONAME, NULL};
+    if (build->packaged != NULL) return open_packaged(build->packaged, allocator, out, err);
     const char *named = getenv(coretype);
     hone_os_cpu cpu;
     hone_os_cpu_read(&cpu);
@@ -104,21 +131,28 @@ hone_status hone_openblas_open(const hone_allocator *allocator, hone_library **o
     return hone_library_open_under(allocator, names, coretype, core, out, err);
 }
 
+bool hone_openblas_function(const hone_openblas *build, hone_library *library, const char *name, void *out_function)
+{
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s%s%s", build->prefix, name, build->suffix);
+    return hone_rival_function(library, whole, out_function);
+}
+
 // What they are -------------------------------------------------------------------------------------------------------
 
-static bool read_openblas(hone_rival_facts *out)
+static bool read_openblas(const hone_openblas *build, hone_rival_facts *out)
 {
     const hone_allocator allocator = hone_allocator_system();
     hone_library *library = NULL; // never closed: it has started threads
     char *(*config)(void), *(*core)(void);
     int (*threads)(void);
-    if (hone_openblas_open(&allocator, &library, NULL) != HONE_OK) return false;
-    *out = (hone_rival_facts){.name = "openblas", .version = "?", .core = "?", .level = HONE_ISA_UNKNOWN};
-    if (hone_rival_function(library, "openblas_get_config", &config))
+    if (hone_openblas_open(build, &allocator, &library, NULL) != HONE_OK) return false;
+    *out = (hone_rival_facts){.name = build->name, .version = "?", .core = "?", .level = HONE_ISA_UNKNOWN};
+    if (hone_openblas_function(build, library, "openblas_get_config", &config))
         (void)sscanf(config(), "OpenBLAS %31s", out->version);
-    if (hone_rival_function(library, "openblas_get_corename", &core))
+    if (hone_openblas_function(build, library, "openblas_get_corename", &core))
         snprintf(out->core, sizeof out->core, "%s", core());
-    if (hone_rival_function(library, "openblas_get_num_threads", &threads)) out->threads = threads();
+    if (hone_openblas_function(build, library, "openblas_get_num_threads", &threads)) out->threads = threads();
     out->level = hone_isa_of_core(out->core);
     return true;
 }
@@ -151,7 +185,8 @@ static bool read_onednn(hone_rival_facts *out)
 size_t hone_rival_facts_read(hone_rival_facts out[HONE_RIVAL_FACTS])
 {
     size_t count = 0;
-    count += read_openblas(&out[count]);
+    for (size_t i = 0; i < HONE_OPENBLAS_BUILDS; i++)
+        count += read_openblas(&hone_openblas_builds[i], &out[count]);
     count += read_onednn(&out[count]);
     return count;
 }

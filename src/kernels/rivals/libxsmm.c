@@ -6,6 +6,8 @@
 #include "kernels/rivals/rivals.h"
 #include "os/os.h"
 
+#include <limits.h>
+
 static const char where[] = "rivals.libxsmm";
 
 // Beyond this libxsmm itself hands over to a BLAS: nothing is blocked for the caches.
@@ -21,13 +23,14 @@ static bool fits(const hone_matmul *product, hone_error *why)
 {
     double terms = (double)product->m * (double)product->n * (double)product->k;
     if (product->dtype == HONE_F32 && !product->transpose_b && terms <= most_terms)
-        return hone_rival_can_count(product, "libxsmm", why);
+        return hone_rival_can_count(product, "libxsmm", INT_MAX, why);
     hone_fail(why, HONE_UNSUPPORTED, where, "libxsmm multiplies f32 with b in [k, n] up to 512 x 512 x 512 here");
     return false;
 }
 
-static bool supports(const hone_matmul *product, hone_error *why)
+static bool supports(const hone_rival *rival, const hone_matmul *product, hone_error *why)
 {
+    (void)rival;
     char path[4096];
     if (hone_rival_is_beside(HONE_LIBXSMM_FILE, path, sizeof path)) return fits(product, why);
     hone_fail(
@@ -70,9 +73,10 @@ static hone_status find(libxsmm_product *own, const hone_matmul *product, hone_e
                                : hone_fail(err, HONE_UNSUPPORTED, where, "libxsmm makes no kernel for these sizes");
 }
 
-static hone_status create(const hone_matmul *product, int32_t threads, void **out, hone_error *err)
+static hone_status create(
+    const hone_rival *rival, const hone_matmul *product, int32_t threads, void **out, hone_error *err)
 {
-    (void)threads;
+    (void)rival, (void)threads;
     hone_allocator allocator = hone_allocator_system();
     libxsmm_product *own = hone_alloc(&allocator, sizeof *own);
     if (own == NULL) return hone_fail_memory(err, where);
@@ -92,4 +96,4 @@ static hone_status run(void *state, const void *a, const void *b, void *c, int32
     return HONE_OK;
 }
 
-const hone_rival hone_rival_libxsmm = {"libxsmm", supports, create, run, destroy};
+const hone_rival hone_rival_libxsmm = {"libxsmm", supports, create, run, destroy, NULL};

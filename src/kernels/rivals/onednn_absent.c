@@ -2,8 +2,9 @@
 #include "base/error.h"
 #include "kernels/rivals/rivals.h"
 
-static bool supports(const hone_matmul *product, hone_error *why)
+static bool supports(const hone_rival *rival, const hone_matmul *product, hone_error *why)
 {
+    (void)rival;
     (void)product;
     hone_fail(
         why, HONE_UNAVAILABLE, "rivals.onednn",
@@ -11,10 +12,11 @@ static bool supports(const hone_matmul *product, hone_error *why)
     return false;
 }
 
-static hone_status create(const hone_matmul *product, int32_t threads, void **out, hone_error *err)
+static hone_status create(
+    const hone_rival *rival, const hone_matmul *product, int32_t threads, void **out, hone_error *err)
 {
     (void)threads, (void)out;
-    supports(product, err);
+    supports(rival, product, err);
     return HONE_UNAVAILABLE;
 }
 
@@ -29,4 +31,4 @@ static void destroy(void *product)
     (void)product;
 }
 
-const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy};
+const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL};

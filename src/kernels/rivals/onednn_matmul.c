@@ -4,12 +4,15 @@
 #include "kernels/rivals/onednn.h"
 #include "kernels/rivals/rivals.h"
 
+#include <limits.h>
+
 static const char where[] = "rivals.onednn";
 
-static bool supports(const hone_matmul *product, hone_error *why)
+static bool supports(const hone_rival *rival, const hone_matmul *product, hone_error *why)
 {
+    (void)rival;
     if (!hone_onednn_is_here(why)) return false;
-    if (product->dtype != HONE_F16) return hone_rival_can_count(product, "onednn", why);
+    if (product->dtype != HONE_F16) return hone_rival_can_count(product, "onednn", INT_MAX, why);
     hone_fail(why, HONE_UNSUPPORTED, where, "oneDNN 2.6 multiplies f32 and bf16 on a CPU");
     return false;
 }
@@ -39,8 +42,10 @@ static bool describe_product(const hone_onednn *onednn, const hone_matmul *produ
            describe(onednn, &operands[2], m, n, product->c_stride, false, dtype);
 }
 
-static hone_status create(const hone_matmul *product, int32_t threads, void **out, hone_error *err)
+static hone_status create(
+    const hone_rival *rival, const hone_matmul *product, int32_t threads, void **out, hone_error *err)
 {
+    (void)rival;
     static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
     hone_onednn onednn;
     dnnl_memory_desc_t operands[3];
@@ -69,4 +74,4 @@ static void destroy(void *state)
     hone_onednn_primitive_destroy(state);
 }
 
-const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy};
+const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL};

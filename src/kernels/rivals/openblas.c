@@ -1,36 +1,68 @@
-// OpenBLAS's single precision product, and its matrix-vector product where there is one row.
+// The single precision product of OpenBLAS's builds, and their matrix-vector product where there is one row.
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/rivals/core.h"
 #include "kernels/rivals/loading.h"
 #include "kernels/rivals/rivals.h"
+#include "os/mutex.h"
 #include "os/os.h"
 
-static const char soname[] = HONE_OPENBLAS_SONAME, package[] = "libopenblas0-pthread", where[] = "rivals.openblas";
+static const char where[] = "rivals.openblas";
 
 // CBLAS's numbers.
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
 
+// With integers of 32 bits and of 64. Which of them a build has its functions take is said by its `most`.
 typedef void sgemm_function(
     int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
 typedef void sgemv_function(int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+typedef void sgemm64_function(
+    int,
+    int,
+    int,
+    int64_t,
+    int64_t,
+    int64_t,
+    float,
+    const float *,
+    int64_t,
+    const float *,
+    int64_t,
+    float,
+    float *,
+    int64_t);
+typedef void sgemv64_function(
+    int, int, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t, float, float *, int64_t);
 
 typedef struct openblas_product {
+    const hone_openblas *build;
     hone_library *library;
-    sgemm_function *sgemm;
-    sgemv_function *sgemv;
+    union {
+        sgemm_function *narrow;
+        sgemm64_function *wide;
+    } sgemm;
+    union {
+        sgemv_function *narrow;
+        sgemv64_function *wide;
+    } sgemv;
     int (*get_threads)(void);
     void (*set_threads)(int);
-    int m, n, k, a_stride, b_stride, c_stride;
+    int64_t m, n, k, a_stride, b_stride, c_stride;
     bool transpose_b;
     int threads;
 } openblas_product;
 
-static bool supports(const hone_matmul *product, hone_error *why)
+static bool is_wide(const openblas_product *own)
 {
-    if (!hone_rival_is_here(soname, package, why)) return false;
-    if (product->dtype == HONE_F32) return hone_rival_can_count(product, "openblas", why);
-    hone_fail(why, HONE_UNSUPPORTED, where, "openblas multiplies f32 here");
+    return own->build->most > INT32_MAX;
+}
+
+static bool supports(const hone_rival *rival, const hone_matmul *product, hone_error *why)
+{
+    const hone_openblas *build = rival->build;
+    if (!hone_openblas_is_here(build, why)) return false;
+    if (product->dtype == HONE_F32) return hone_rival_can_count(product, rival->name, build->most, why);
+    hone_fail(why, HONE_UNSUPPORTED, where, "%s multiplies f32 here", rival->name);
     return false;
 }
 
@@ -44,32 +76,41 @@ static void destroy(void *state)
 
 static hone_status find(openblas_product *own, hone_error *err)
 {
+    const hone_openblas *build = own->build;
     hone_allocator allocator = hone_allocator_system();
-    hone_status status = hone_openblas_open(&allocator, &own->library, err);
+    hone_status status = hone_openblas_open(build, &allocator, &own->library, err);
     if (status != HONE_OK) return status;
-    if (hone_rival_function(own->library, "cblas_sgemm", &own->sgemm) &&
-        hone_rival_function(own->library, "cblas_sgemv", &own->sgemv) &&
-        hone_rival_function(own->library, "openblas_get_num_threads", &own->get_threads) &&
-        hone_rival_function(own->library, "openblas_set_num_threads", &own->set_threads))
+    if (hone_openblas_function(build, own->library, "cblas_sgemm", &own->sgemm) &&
+        hone_openblas_function(build, own->library, "cblas_sgemv", &own->sgemv) &&
+        hone_openblas_function(build, own->library, "openblas_get_num_threads", &own->get_threads) &&
+        hone_openblas_function(build, own->library, "openblas_set_num_threads", &own->set_threads))
         return HONE_OK;
-    return hone_fail(err, HONE_UNAVAILABLE, where, "%s has no cblas interface: install %s (Debian)", soname, package);
+    if (build->packaged == NULL)
+        return hone_fail(
+            err, HONE_UNAVAILABLE, where, "%s has no cblas interface: install %s (Debian)", HONE_OPENBLAS_SONAME,
+            HONE_OPENBLAS_PACKAGE);
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "the library has no %scblas_sgemm%s: is it the %s*.so of PyPI's %s?",
+        build->prefix, build->suffix, build->packaged->beginning, build->packaged->package);
 }
 
 // A leading dimension that BLAS accepts, also for a matrix of one row, whose stride says nothing.
-static int leading(int64_t stride, int64_t columns)
+static int64_t leading(int64_t stride, int64_t columns)
 {
-    return (int)(stride > columns ? stride : columns);
+    return stride > columns ? stride : columns;
 }
 
-static hone_status create(const hone_matmul *product, int32_t threads, void **out, hone_error *err)
+static hone_status create(
+    const hone_rival *rival, const hone_matmul *product, int32_t threads, void **out, hone_error *err)
 {
     hone_allocator allocator = hone_allocator_system();
     openblas_product *own = hone_alloc(&allocator, sizeof *own);
     if (own == NULL) return hone_fail_memory(err, where);
     *own = (openblas_product){
-        .m = (int)product->m,
-        .n = (int)product->n,
-        .k = (int)product->k,
+        .build = rival->build,
+        .m = product->m,
+        .n = product->n,
+        .k = product->k,
         .a_stride = leading(product->a_stride, product->k),
         .b_stride = leading(product->b_stride, product->transpose_b ? product->k : product->n),
         .c_stride = leading(product->c_stride, product->n),
@@ -84,21 +125,79 @@ static hone_status create(const hone_matmul *product, int32_t threads, void **ou
     return status;
 }
 
+static void multiply_row(const openblas_product *own, const void *a, const void *b, void *c)
+{
+    const int form = own->transpose_b ? PLAIN : TRANSPOSED;
+    const int64_t rows = own->transpose_b ? own->n : own->k, columns = own->transpose_b ? own->k : own->n;
+    if (is_wide(own))
+        own->sgemv.wide(ROW_MAJOR, form, rows, columns, 1, b, own->b_stride, a, 1, 0, c, 1);
+    else
+        own->sgemv.narrow(ROW_MAJOR, form, (int)rows, (int)columns, 1, b, (int)own->b_stride, a, 1, 0, c, 1);
+}
+
+static void multiply(const openblas_product *own, const void *a, const void *b, void *c)
+{
+    const int form = own->transpose_b ? TRANSPOSED : PLAIN;
+    if (is_wide(own))
+        own->sgemm.wide(
+            ROW_MAJOR, PLAIN, form, own->m, own->n, own->k, 1, a, own->a_stride, b, own->b_stride, 0, c, own->c_stride);
+    else
+        own->sgemm.narrow(
+            ROW_MAJOR, PLAIN, form, (int)own->m, (int)own->n, (int)own->k, 1, a, (int)own->a_stride, b,
+            (int)own->b_stride, 0, c, (int)own->c_stride);
+}
+
 // The count of threads is the process's: two products with different ones may run with either, and are right with both.
+// Where Python uses the library too, its own count is put back when the last of these runs is over: numpy's products
+// would go on with hone's.
+typedef struct lent_threads {
+    hone_mutex mutex;
+    uint32_t runs; // that have changed it
+    int own;       // as it was before the first of them
+} lent_threads;
+
+static lent_threads lent[HONE_OPENBLAS_BUILDS] = {
+    [HONE_OPENBLAS_OF_NUMPY] = {.mutex = {.mutex = PTHREAD_MUTEX_INITIALIZER}},
+    [HONE_OPENBLAS_OF_SCIPY] = {.mutex = {.mutex = PTHREAD_MUTEX_INITIALIZER}},
+};
+
+// NULL: there is nothing to put back.
+static lent_threads *take_threads(const openblas_product *own, int wanted)
+{
+    if (own->get_threads() == wanted) return NULL;
+    if (own->build->packaged == NULL) {
+        own->set_threads(wanted);
+        return NULL;
+    }
+    lent_threads *taken = &lent[own->build - hone_openblas_builds];
+    hone_mutex_lock(&taken->mutex);
+    if (taken->runs++ == 0) taken->own = own->get_threads();
+    own->set_threads(wanted);
+    hone_mutex_unlock(&taken->mutex);
+    return taken;
+}
+
+static void give_threads(const openblas_product *own, lent_threads *taken)
+{
+    if (taken == NULL) return;
+    hone_mutex_lock(&taken->mutex);
+    if (--taken->runs == 0) own->set_threads(taken->own);
+    hone_mutex_unlock(&taken->mutex);
+}
+
 static hone_status run(void *state, const void *a, const void *b, void *c, int32_t threads)
 {
     const openblas_product *own = state;
-    int wanted = threads > 0 && threads < own->threads ? threads : own->threads;
-    if (own->get_threads() != wanted) own->set_threads(wanted);
-    if (own->m == 1) {
-        int rows = own->transpose_b ? own->n : own->k, columns = own->transpose_b ? own->k : own->n;
-        own->sgemv(ROW_MAJOR, own->transpose_b ? PLAIN : TRANSPOSED, rows, columns, 1, b, own->b_stride, a, 1, 0, c, 1);
-    } else {
-        int form = own->transpose_b ? TRANSPOSED : PLAIN;
-        own->sgemm(
-            ROW_MAJOR, PLAIN, form, own->m, own->n, own->k, 1, a, own->a_stride, b, own->b_stride, 0, c, own->c_stride);
-    }
+    lent_threads *taken = take_threads(own, threads > 0 && threads < own->threads ? threads : own->threads);
+    if (own->m == 1)
+        multiply_row(own, a, b, c);
+    else
+        multiply(own, a, b, c);
+    give_threads(own, taken);
     return HONE_OK;
 }
 
-const hone_rival hone_rival_openblas = {"openblas", supports, create, run, destroy};
+#define OPENBLAS(of) supports, create, run, destroy, &hone_openblas_builds[HONE_OPENBLAS_OF_##of]
+const hone_rival hone_rival_openblas = {"openblas", OPENBLAS(SYSTEM)};
+const hone_rival hone_rival_numpy_openblas = {"numpy_openblas", OPENBLAS(NUMPY)};
+const hone_rival hone_rival_scipy_openblas = {"scipy_openblas", OPENBLAS(SCIPY)};

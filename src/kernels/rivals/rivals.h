@@ -8,22 +8,28 @@
 // What the loader knows the libraries by.
 #define HONE_OPENBLAS_SONAME "libopenblas.so.0"
 #define HONE_ONEDNN_SONAME   "libdnnl.so.2"
+// What Debian calls it.
+#define HONE_OPENBLAS_PACKAGE "libopenblas0-pthread"
 
 // One library. A product made by `create` is immutable; any number of threads may run it at the same time.
-typedef struct hone_rival {
+typedef struct hone_rival hone_rival;
+struct hone_rival {
     const char *name;
     // Is the library here, and can it do this? If not, why says so, and which package brings it. Loads nothing.
-    bool (*supports)(const hone_matmul *product, hone_error *why);
+    bool (*supports)(const hone_rival *rival, const hone_matmul *product, hone_error *why);
     // Loads the library and makes ready what a product of these sizes, strides and dtype needs; its pointers mean
     // nothing.
     // threads is the most that it may use. Returns: HONE_OK, HONE_UNAVAILABLE, HONE_UNSUPPORTED, HONE_OUT_OF_MEMORY.
-    hone_status (*create)(const hone_matmul *product, int32_t threads, void **out, hone_error *err);
+    hone_status (*create)(
+        const hone_rival *rival, const hone_matmul *product, int32_t threads, void **out, hone_error *err);
     // c = a b. threads: fewer than it was made for may be asked; 0 means as many.
     // Returns: HONE_OK, HONE_OUT_OF_MEMORY, HONE_KERNEL_FAILED.
     hone_status (*run)(void *product, const void *a, const void *b, void *c, int32_t threads);
     void (*destroy)(void *product); // NULL is fine
-} hone_rival;
+    const void *build;              // of OpenBLAS: which (core.h)
+};
 
-extern const hone_rival hone_rival_openblas, hone_rival_onednn, hone_rival_libxsmm;
+extern const hone_rival hone_rival_openblas, hone_rival_numpy_openblas, hone_rival_scipy_openblas;
+extern const hone_rival hone_rival_onednn, hone_rival_libxsmm;
 
 #endif

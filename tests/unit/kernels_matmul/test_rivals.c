@@ -1,7 +1,10 @@
 // Other libraries' products as kernels of matmul. Apart from the other kernels, since a leak checker cannot look
 // through the threads that these libraries start.
 #include "harness.h"
+#include "kernels/rivals/core.h"
+#include "kernels/rivals/rivals.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +39,7 @@ static void every_library_leaves_what_it_cannot_to_others(void **state)
 
 static void a_library_that_says_it_can_does(void **state)
 {
-    static const char *const names[] = {"openblas", "onednn", "libxsmm"};
+    static const char *const names[] = {"openblas", "numpy_openblas", "scipy_openblas", "onednn", "libxsmm"};
     const test_machine *machine = *state;
     test_product product;
     product_init(&product, machine->signature, (product_case){33, 64, 48, HONE_F32, false, 3});
@@ -53,6 +56,79 @@ static void a_library_that_says_it_can_does(void **state)
     product_deinit(&product);
 }
 
+typedef struct counted {
+    const hone_rival *rival;
+    void *product;
+    int32_t threads;
+} counted;
+
+static void *run_often(void *argument)
+{
+    enum { RUNS = 1000 };
+    static const float a[64], b[64];
+    const counted *own = argument;
+    float c[64];
+    for (int i = 0; i < RUNS; i++)
+        if (own->rival->run(own->product, a, b, c, own->threads) != HONE_OK) return argument;
+    return NULL;
+}
+
+// Two threads run with counts that are not the library's own, which is as it was when both are done.
+static void run_with_counts(const hone_rival *rival, const hone_matmul *product)
+{
+    enum { THREADS = 2 };
+    counted runs[THREADS] = {{rival, NULL, 1}, {rival, NULL, 3}};
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(rival->create(rival, product, runs[i].threads, &runs[i].product, NULL), HONE_OK);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_often, &runs[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *failed = NULL;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+        rival->destroy(runs[i].product);
+    }
+}
+
+// Rounds, since which run meets which is chance.
+static void keep_count(const hone_rival *rival)
+{
+    enum { ROUNDS = 20, OWN = 2 };
+    const hone_allocator allocator = hone_allocator_system();
+    const hone_matmul product = {
+        .m = 8, .n = 8, .k = 8, .a_stride = 8, .b_stride = 8, .c_stride = 8, .dtype = HONE_F32};
+    hone_library *library = NULL;
+    int (*get)(void);
+    void (*set)(int);
+    assert_int_equal(hone_openblas_open(rival->build, &allocator, &library, NULL), HONE_OK);
+    assert_true(hone_openblas_function(rival->build, library, "openblas_get_num_threads", &get));
+    assert_true(hone_openblas_function(rival->build, library, "openblas_set_num_threads", &set));
+    set(OWN);
+    for (int i = 0; i < ROUNDS; i++) {
+        run_with_counts(rival, &product);
+        assert_int_equal(get(), OWN);
+    }
+    hone_library_close(&allocator, &library);
+}
+
+static void a_library_that_python_uses_too_keeps_its_count_of_threads(void **state)
+{
+    static const hone_rival *const rivals[] = {&hone_rival_numpy_openblas, &hone_rival_scipy_openblas};
+    size_t count = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++) {
+        hone_error why;
+        if (!hone_openblas_is_here(rivals[i]->build, &why)) {
+            print_message("%s: %s\n", rivals[i]->name, why.message);
+            continue;
+        }
+        keep_count(rivals[i]);
+        count++;
+    }
+    if (count == 0) skip();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -60,6 +136,7 @@ int main(void)
         cmocka_unit_test(every_library_multiplies_bf16),
         cmocka_unit_test(every_library_leaves_what_it_cannot_to_others),
         cmocka_unit_test(a_library_that_says_it_can_does),
+        cmocka_unit_test(a_library_that_python_uses_too_keeps_its_count_of_threads),
     };
     return cmocka_run_group_tests(tests, machine_set_up, machine_tear_down);
 }

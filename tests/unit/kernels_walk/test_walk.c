@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "kernels/rivals/core.h"
 #include "os/os.h"
 #include "platforms/platform.h"
 #include "registry/names.h"
@@ -241,14 +242,25 @@ static bool lacks_hardware(const subject *s, hone_error *why)
     return (kernel->needs & w->device.features) != kernel->needs;
 }
 
+// Of a kernel whose library comes with a package of Python.
+static const hone_openblas *packaged_openblas(const hone_kernel *kernel)
+{
+    for (size_t i = 0; i < HONE_OPENBLAS_BUILDS; i++)
+        if (hone_openblas_builds[i].packaged != NULL && strcmp(hone_openblas_builds[i].name, kernel->name) == 0)
+            return &hone_openblas_builds[i];
+    return NULL;
+}
+
 static bool lacks_library(const subject *s, hone_error *why)
 {
+    const hone_openblas *packaged = packaged_openblas(&s->ref->kernel);
     const char *library = s->ref->kernel.library;
     char path[1024];
     if (!s->walk->here) {
         *why = s->walk->why;
         return true;
     }
+    if (packaged != NULL) return !hone_openblas_is_here(packaged, why);
     hone_fail(
         why, HONE_UNAVAILABLE, where, "it needs %s, which scripts/setup installs",
         library != NULL ? library : "libxsmm");
