@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LEAST_SAMPLES = 5 }; // of a ratio: with fewer nothing is said to be faster
+
 typedef struct duel {
     hone_cli *cli;
     const hone_op *op;
@@ -160,9 +162,11 @@ static void print_table(const duel *d)
     cli_table_row(table, " ", "kernel", "time", "over fastest", "95 %", "samples", "disturbed", "config");
     for (size_t i = 0; i < d->count; i++) {
         const hone_compared *one = &d->results[i];
-        char time[32], ratio[32], interval[64], samples[16], disturbed[16], config[256];
-        snprintf(ratio, sizeof ratio, "%.3fx", one->ratio);
-        snprintf(interval, sizeof interval, "%.3f to %.3f", one->low, one->high);
+        char time[32], ratio[32] = "-", interval[64] = "too few samples", samples[16], disturbed[16], config[256];
+        if (one->samples >= LEAST_SAMPLES) {
+            snprintf(ratio, sizeof ratio, "%.3fx", one->ratio);
+            snprintf(interval, sizeof interval, "%.3f to %.3f", one->low, one->high);
+        }
         snprintf(samples, sizeof samples, "%u", one->samples);
         snprintf(disturbed, sizeof disturbed, "%u", one->disturbed);
         hone_config_text(d->choices[i].kernel->space, &d->choices[i].config, config, sizeof config);

@@ -138,7 +138,7 @@ static const json_t *best_library(hone_cli *cli, const json_t *kernels)
 
 static void print_samples(const char *what, double samples)
 {
-    printf("; %s was not measured enough for a ratio (%.0f sample%s)", what, samples, samples == 1 ? "" : "s");
+    printf("; too few samples to compare with %s (%.0f)", what, samples);
 }
 
 // The interval of a ratio lies inside that of the least of one over the most of the other.

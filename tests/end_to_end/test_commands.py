@@ -316,7 +316,7 @@ class Ratios(CommandTest):
         evidence = document["entries"][0]["evidence"]
         evidence.update(time_ns=100.0, low_ns=90.0, high_ns=110.0, default_time_ns=300.0, runner_up="rival", ratio=1.5,
                         ratio_low=1.4, ratio_high=1.6)
-        for samples, said in ((9, "9 samples, warm; rival was not measured enough for a ratio\n"),
+        for samples, said in ((9, "9 samples, warm; too few samples to compare with rival; too few samples to compare with the default\n"),
                               (10, "10 samples, warm; 1.50x rival (95 % 1.40 to 1.60); 3.00x the default\n")):
             evidence.update(samples=samples, rounds=samples)
             self.hone("store", "put", input=json.dumps(document))

@@ -171,8 +171,10 @@ static void text_ratios(const hone_decision *decision, hone_buffer *out)
         hone_buffer_format(
             out, "; %.2fx %s (95 %% %.2f to %.2f)", evidence->ratio, second, evidence->ratio_low, evidence->ratio_high);
     else if (second[0] != '\0')
-        hone_buffer_format(out, "; %s was not measured enough for a ratio", second);
-    if (evidence->default_time_ns > 0 && evidence->samples >= LEAST_SAMPLES)
+        hone_buffer_format(out, "; too few samples to compare with %s", second);
+    if (evidence->default_time_ns > 0 && evidence->samples < LEAST_SAMPLES)
+        hone_buffer_text(out, "; too few samples to compare with the default");
+    else if (evidence->default_time_ns > 0)
         hone_buffer_format(out, "; %.2fx the default", evidence->default_time_ns / evidence->time_ns);
 }
 

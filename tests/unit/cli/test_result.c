@@ -104,6 +104,9 @@ static void assert_says(const char *whole, const char *part)
     "\"samples\":1,\"tried\":1}"
 #define NEVER                                                                                                          \
     "{\"kernel\":\"never\",\"platform\":\"native\",\"config\":null,\"time_ns\":null,\"tried\":0,\"rejected\":{}}"
+#define LIBRARY(name, samples)                                                                                         \
+    "{\"kernel\":\"" name "\",\"platform\":\"native\",\"config\":{},\"time_ns\":200,\"low_ns\":190,\"high_ns\":210,"   \
+    "\"samples\":" samples ",\"tried\":1}"
 #define WHY "1 of 2 kernels was never tried, 38 % of the samples were disturbed; try --seconds 30"
 
 static void what_a_contest_left_open_stands_below_its_table(void **state)
@@ -138,9 +141,32 @@ static void a_kernel_that_was_never_tried_has_no_time_and_no_ratio(void **state)
     char text[4096];
     print_document(DOCUMENT("\"runner_up\":\"never\",\"kernels\":[" QUICK "," NEVER "]"), text, sizeof text);
     assert_says(text, "  never tried: never: the time or the evaluations were spent before its turn\n");
-    assert_says(text, "; never was not measured enough for a ratio (0 samples)");
+    assert_says(text, "; too few samples to compare with never (0)");
     assert_null(strstr(text, "x never"));
     assert_null(strstr(text, "slower"));
+}
+
+static void the_best_library_is_compared_where_both_sides_have_ten_samples(void **state)
+{
+    static const struct {
+        const char *samples; // of the choice; a later field of a name counts
+        const char *library, *says;
+    } cases[] = {
+        {"10", LIBRARY("numpy_openblas", "9"),
+         "; too few samples to compare with the best library (numpy_openblas) (9);"},
+        {"9", LIBRARY("onednn", "10"), "; too few samples to compare with the best library (onednn) (9);"},
+        {"10", LIBRARY("scipy_openblas", "10"), "; 2.00x the best library (scipy_openblas) (1.73 to 2.33);"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char document[2048], text[4096];
+        snprintf(
+            document, sizeof document, DOCUMENT("\"samples\":%s,\"kernels\":[" QUICK ",%s]"), cases[i].samples,
+            cases[i].library);
+        print_document(document, text, sizeof text);
+        assert_says(text, cases[i].says);
+        assert_int_equal(strstr(text, "x the best library") != NULL, i == 2);
+    }
 }
 
 static void one_sample_has_no_spread(void **state)
@@ -162,6 +188,7 @@ int main(void)
         cmocka_unit_test(what_an_earlier_contest_left_open_is_told_too),
         cmocka_unit_test(what_is_decided_is_not_called_undecided),
         cmocka_unit_test(a_kernel_that_was_never_tried_has_no_time_and_no_ratio),
+        cmocka_unit_test(the_best_library_is_compared_where_both_sides_have_ten_samples),
         cmocka_unit_test(one_sample_has_no_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
