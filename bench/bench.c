@@ -41,6 +41,8 @@ void bench_interval(const double *sorted, size_t count, double *low, double *hig
     *high = sorted[last];
 }
 
+enum { LEAST_ROUNDS = 5 }; // with fewer nothing is said to be faster
+
 // Both sides, one after the other.
 typedef struct bench_round {
     double hone_ns, peer_ns, ratio;
@@ -97,6 +99,11 @@ static int compare(
     bench_side hone, bench_side peer, const uint64_t counts[2], uint64_t apart_ns, int count, bench_row *out)
 {
     int failed = 0;
+    if (count < LEAST_ROUNDS) {
+        fprintf(
+            stderr, "bench: too few samples to compare: %d rounds, and at least %d are needed\n", count, LEAST_ROUNDS);
+        return 1;
+    }
     bench_round *rounds = calloc((size_t)count, sizeof *rounds);
     if (rounds == NULL) return 1;
     (void)time_side(hone, counts[0], &failed);

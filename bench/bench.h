@@ -20,7 +20,7 @@ typedef struct bench_row {
 
 uint64_t bench_now_ns(void);
 // Finds a count for which each side takes about `round_ns`, then times both in turn, the order changing each
-// round. count 0: found for each side; else fixed. rounds is odd. Returns nonzero when a side failed.
+// round. count 0: found for each side; else fixed. rounds is odd, and at least 5. Returns nonzero when a side failed.
 int bench_compare(bench_side hone, bench_side peer, uint64_t count, double round_ns, int rounds, bench_row *out);
 // The same for sides with threads of their own, or data that fills the caches: waits apart_ns before each side (threads
 // of OpenBLAS and OpenMP spin for a while when their work is done), then runs it an eighth of its count untimed.
