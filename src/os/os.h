@@ -192,6 +192,20 @@ typedef struct hone_os_holdings {
 } hone_os_holdings;
 void hone_os_holdings_read(hone_os_holdings *out);
 
+// Memory that is not to be written: a write is noted and goes on. Of one thread's use, in a process of its own.
+// Begins with a handler of SIGSEGV. What a library sets in its place later has the faults, those of guards too.
+bool hone_os_guard_begin(void);
+typedef struct hone_os_guard {
+    char *from;  // whole pages
+    size_t size; // 0: nothing is guarded
+    int place;
+} hone_os_guard;
+// Guards the whole pages inside a block; *guard is zero before. False: it cannot, and nothing has changed.
+bool hone_os_guard_close(hone_os_guard *guard, char *block, size_t size);
+bool hone_os_guard_was_written(const hone_os_guard *guard);
+// The block may be written and freed again. False: the system has no memory for it, and the guard stays.
+bool hone_os_guard_open(hone_os_guard *guard);
+
 // Threads -------------------------------------------------------------------------------------------------------------
 typedef struct hone_pool hone_pool;
 // A pool that works together with the caller: threads counts the caller. Threads start at the first parallel_for.
@@ -205,6 +219,8 @@ void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t in
 // The same with at most limit threads at work.
 void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+// Workers that spin go to sleep now, so that nothing runs beside what comes next. Of who runs the pool's jobs.
+void hone_pool_rest(hone_pool *pool);
 
 // Processes -----------------------------------------------------------------------------------------------------------
 int hone_os_process_id(void);

@@ -65,6 +65,7 @@ struct hone_pool {
     _Atomic int32_t sleepers;
     _Atomic bool waiting; // the caller sleeps until the last worker has left
     _Atomic bool stop;
+    _Atomic bool resting; // who looks for tickets goes to sleep
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
     worker *workers;
@@ -141,7 +142,7 @@ static void await_tickets(worker *self)
             if (worth_waking(pool)) return;
             hone_os_pause();
         }
-    } while (hone_os_now_ns() < end);
+    } while (hone_os_now_ns() < end && !atomic_load_explicit(&pool->resting, memory_order_relaxed));
     sleep_until_woken(self);
 }
 
@@ -169,12 +170,16 @@ static void *worker_main(void *ctx)
     return NULL;
 }
 
-// Starts the workers at the first job, without the host's signals, which are for the host's own threads. A
-// system that gives fewer threads than asked for leaves a smaller pool.
+// Starts the workers at the first job, without the host's signals, which are for the host's own threads: all but those
+// that a worker's own instruction raises, which end the process where they are blocked. A system that gives fewer
+// threads than asked for leaves a smaller pool.
 static void start_workers(hone_pool *pool)
 {
+    static const int own_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     sigset_t all, before;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof own_signals / sizeof own_signals[0]; i++)
+        sigdelset(&all, own_signals[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool->started < pool->threads - 1 && !pool->starts_failed) {
         worker *next = &pool->workers[pool->started];
@@ -259,6 +264,7 @@ static void make_ready(hone_pool *pool)
     atomic_store(&pool->left, 0);
     atomic_store(&pool->sleepers, 0);
     atomic_store(&pool->waiting, false);
+    atomic_store(&pool->resting, false);
     for (int32_t i = 0; i < pool->threads; i++)
         pool->workers[i] = (worker){.pool = pool};
     atomic_flag_clear(&pool->taken);
@@ -294,6 +300,18 @@ void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t in
 {
     hone_pool *self = pool;
     hone_pool_run_limited(self, self->threads, count, body, ctx);
+}
+
+// A worker that has counted itself among the sleepers is awake for some microseconds more.
+void hone_pool_rest(hone_pool *pool)
+{
+    if (pool == NULL || !is_of_this_process(pool) || atomic_flag_test_and_set(&pool->taken)) return;
+    const uint64_t end = hone_os_now_ns() + WORKER_SPIN_NS;
+    atomic_store(&pool->resting, true);
+    while (atomic_load(&pool->sleepers) < pool->started && hone_os_now_ns() < end)
+        hone_os_pause();
+    atomic_store(&pool->resting, false);
+    atomic_flag_clear(&pool->taken);
 }
 
 int32_t hone_pool_threads(const hone_pool *pool)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -356,6 +357,71 @@ static void a_folder_of_ones_own_is_no_link_and_nobody_elses(void **state)
     temporary_folder_remove(&parent);
 }
 
+enum { BLOCK = 5 * 4096 };
+
+// How a process ended that wrote to an address: 0, or the signal that ended it.
+static int signal_of_write(volatile char *address, const volatile char *what)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        *address = *what;
+        _exit(0);
+    }
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    return WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code);
+}
+
+static void a_write_to_guarded_memory_is_noted_and_goes_on(void **state)
+{
+    (void)state;
+    hone_os_guard guard = {NULL, 0, 0}, other = {NULL, 0, 0}, none = {NULL, 0, 0};
+    volatile char *block = aligned_alloc(4096, BLOCK), *second = aligned_alloc(4096, BLOCK);
+    assert_true(block != NULL && second != NULL);
+    memset((char *)block, 1, BLOCK);
+    memset((char *)second, 1, BLOCK);
+    assert_true(hone_os_guard_begin());
+    assert_false(hone_os_guard_was_written(&none));
+    assert_true(hone_os_guard_open(&none));
+    assert_false(hone_os_guard_close(&none, (char *)block + 1, 4096)); // it holds no page
+    for (int round = 0; round < 2; round++) {
+        assert_true(hone_os_guard_close(&guard, (char *)block + 1, BLOCK - 1));
+        assert_true(hone_os_guard_close(&other, (char *)second, BLOCK));
+        assert_true(guard.from == (char *)block + 4096 && guard.size == BLOCK - 4096);
+        block[1] = 2; // before the first whole page
+        assert_int_equal(block[BLOCK - 1], round == 0 ? 1 : 3);
+        assert_false(hone_os_guard_was_written(&guard));
+        block[BLOCK - 1] = 3;
+        block[4096] = 4;
+        assert_true(block[BLOCK - 1] == 3 && block[4096] == 4);
+        assert_true(hone_os_guard_was_written(&guard));
+        assert_false(hone_os_guard_was_written(&other));
+        assert_true(hone_os_guard_open(&guard) && hone_os_guard_open(&other));
+        assert_false(hone_os_guard_was_written(&guard));
+    }
+    free((void *)block);
+    free((void *)second);
+}
+
+static void what_faults_elsewhere_ends_the_process_as_before(void **state)
+{
+    (void)state;
+    static const char byte = 1;
+    hone_os_guard guard = {NULL, 0, 0};
+    signal(SIGSEGV, SIG_DFL);
+    char *block = aligned_alloc(4096, BLOCK);
+    char *closed = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(block != NULL && closed != MAP_FAILED && hone_os_guard_begin());
+    assert_true(hone_os_guard_close(&guard, block, BLOCK));
+    assert_int_equal(signal_of_write(block, &byte), 0);
+    assert_int_equal(signal_of_write(closed, &byte), SIGSEGV);
+    assert_true(hone_os_guard_open(&guard));
+    assert_int_equal(signal_of_write(block, &byte), 0);
+    munmap(closed, 4096);
+    free(block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +437,8 @@ int main(void)
         cmocka_unit_test(the_cpu_says_what_it_is),
         cmocka_unit_test(a_folder_whose_owner_was_killed_goes_and_one_in_use_stays),
         cmocka_unit_test(a_folder_of_ones_own_is_no_link_and_nobody_elses),
+        cmocka_unit_test(a_write_to_guarded_memory_is_noted_and_goes_on),
+        cmocka_unit_test(what_faults_elsewhere_ends_the_process_as_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

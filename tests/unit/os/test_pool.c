@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -245,6 +246,54 @@ static void a_thread_that_spins_is_seen_and_one_that_sleeps_is_not(void **state)
     hone_pool_destroy(&pool);
 }
 
+// A worker that was told to rest between two looks is woken for the next job, and rest is nobody's concern who has none.
+static void a_pool_that_rests_works_on(void **state)
+{
+    (void)state;
+    hone_pool_rest(NULL);
+    hone_pool *pool = make_pool(4), *fresh = make_pool(2);
+    tally t = {.pool = pool};
+    hone_pool_rest(fresh);
+    for (int i = 1; i <= 300; i++) {
+        hone_pool_run(pool, 64, mark, &t);
+        hone_pool_rest(pool);
+        assert_all_seen(&t, 64, i);
+    }
+    hone_pool_destroy(&fresh);
+    hone_pool_destroy(&pool);
+}
+
+typedef struct guarded {
+    volatile char *block;
+    _Atomic int inside;
+} guarded;
+
+// Two threads at once, one of which is no caller's.
+static void write_page(void *ctx, int64_t index)
+{
+    guarded *g = ctx;
+    atomic_fetch_add(&g->inside, 1);
+    while (atomic_load(&g->inside) < 2)
+        sched_yield();
+    g->block[index * 4096] = 2;
+}
+
+static void a_workers_write_to_guarded_memory_is_noted_too(void **state)
+{
+    (void)state;
+    hone_os_guard guards[2] = {{NULL, 0, 0}};
+    guarded g = {.block = aligned_alloc(4096, 2 * 4096)};
+    hone_pool *pool = make_pool(2);
+    assert_true(g.block != NULL && hone_os_guard_begin());
+    for (int i = 0; i < 2; i++)
+        assert_true(hone_os_guard_close(&guards[i], (char *)g.block + i * 4096, 4096));
+    hone_pool_run(pool, 2, write_page, &g);
+    for (int i = 0; i < 2; i++)
+        assert_true(hone_os_guard_was_written(&guards[i]) && hone_os_guard_open(&guards[i]));
+    hone_pool_destroy(&pool);
+    free((void *)g.block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +302,8 @@ int main(void)
         cmocka_unit_test(woken_workers_may_use_the_processors_that_they_could_before),
         cmocka_unit_test(a_limit_is_kept),
         cmocka_unit_test(a_body_may_call_back_in),
+        cmocka_unit_test(a_pool_that_rests_works_on),
+        cmocka_unit_test(a_workers_write_to_guarded_memory_is_noted_too),
         cmocka_unit_test(several_threads_may_call_at_once),
         cmocka_unit_test(what_bodies_write_is_seen_after_the_run),
         cmocka_unit_test(a_pool_that_never_ran_has_no_threads),

@@ -1,0 +1,92 @@
+// Pages that nobody may write, and a handler that notes a write to them. The write then goes on, on pages that are open:
+// whoever asks afterwards is told, and the process lives. What faults elsewhere does what it did before the handler.
+//
+// A handler has no argument, hence the table. Only the thread that owns the guards writes places in it; handlers, on
+// any thread, read them.
+#include "os/os.h"
+
+#include "base/assert.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MOST_GUARDS = 256 };
+
+static struct place {
+    _Atomic uintptr_t from; // 0: the place is free
+    _Atomic size_t size;
+    atomic_bool written;
+} places[MOST_GUARDS];
+
+static struct sigaction before; // what faults elsewhere get
+
+static struct place *find(uintptr_t address)
+{
+    for (int i = 0; i < MOST_GUARDS; i++) {
+        uintptr_t from = atomic_load(&places[i].from);
+        if (from != 0 && address >= from && address - from < atomic_load(&places[i].size)) return &places[i];
+    }
+    return NULL;
+}
+
+static void note_write(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    bool is_fault = info->si_code > 0; // else it was sent
+    struct place *place = is_fault ? find((uintptr_t)info->si_addr) : NULL;
+    if (place != NULL && mprotect((void *)place->from, place->size, PROT_READ | PROT_WRITE) == 0) {
+        atomic_store(&place->written, true);
+        return;
+    }
+    sigaction(SIGSEGV, &before, NULL); // the instruction faults again
+    if (!is_fault) raise(number);
+}
+
+bool hone_os_guard_begin(void)
+{
+    struct sigaction action = {.sa_sigaction = note_write, .sa_flags = SA_SIGINFO | SA_ONSTACK}, now;
+    if (sigaction(SIGSEGV, NULL, &now) != 0) return false;
+    if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == note_write) return true;
+    before = now;
+    sigemptyset(&action.sa_mask);
+    return sigaction(SIGSEGV, &action, NULL) == 0;
+}
+
+bool hone_os_guard_close(hone_os_guard *guard, char *block, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = ((uintptr_t)block + page - 1) & ~(page - 1), to = ((uintptr_t)block + size) & ~(page - 1);
+    hone_assert(guard->size == 0);
+    int free_place = 0;
+    while (free_place < MOST_GUARDS && atomic_load(&places[free_place].from) != 0)
+        free_place++;
+    if (free_place == MOST_GUARDS || to <= from) return false;
+    struct place *place = &places[free_place];
+    atomic_store(&place->written, false);
+    atomic_store(&place->size, to - from);
+    atomic_store(&place->from, from);
+    if (mprotect((void *)from, to - from, PROT_READ) != 0) {
+        atomic_store(&place->from, 0);
+        return false;
+    }
+    *guard = (hone_os_guard){(char *)from, to - from, free_place};
+    return true;
+}
+
+bool hone_os_guard_was_written(const hone_os_guard *guard)
+{
+    return guard->size > 0 && atomic_load(&places[guard->place].written);
+}
+
+bool hone_os_guard_open(hone_os_guard *guard)
+{
+    if (guard->size == 0) return true;
+    if (mprotect(guard->from, guard->size, PROT_READ | PROT_WRITE) != 0) return false;
+    atomic_store(&places[guard->place].from, 0);
+    *guard = (hone_os_guard){NULL, 0, 0};
+    return true;
+}
