@@ -39,7 +39,7 @@ static hone_status compare(const hone_op *op, const cli_inputs *ours, const cli_
         (void)hone_verify_largest(&reference->tensors[i], &largest, NULL);
         out->yardstick = hone_verify_yardstick(&op->algorithm->algorithm.tolerance, ours->tensors[i].dtype, largest);
         hone_status status = hone_verify_compare(
-            parameter->name, &ours->tensors[i], &reference->tensors[i], &out->yardstick, &error, &err);
+            NULL, parameter->name, &ours->tensors[i], &reference->tensors[i], &out->yardstick, &error, &err);
         out->max_error = error > out->max_error ? error : out->max_error;
         if (status == HONE_OK) continue;
         snprintf(out->wrong, sizeof out->wrong, "%.390s", err.message);

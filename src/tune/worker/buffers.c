@@ -1,9 +1,9 @@
 #include "tune/worker/buffers.h"
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "call/call.h"
 #include "tune/rule/statistics.h"
+#include "tune/worker/bulk.h"
 
 #include <math.h>
 #include <string.h>
@@ -115,7 +115,8 @@ hone_status hone_buffers_fetch(const hone_buffers *buffers, size_t set, hone_err
 
 void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced)
 {
-    hone_free(allocator, fenced->block);
+    // What cannot be opened again is no memory to give back.
+    if (hone_os_guard_open(&fenced->guard)) hone_free(allocator, fenced->block);
     hone_free(allocator, fenced->holes);
     memset(fenced, 0, sizeof *fenced);
 }
@@ -255,6 +256,33 @@ void hone_buffers_deinit(hone_buffers *buffers)
 
 // Data ----------------------------------------------------------------------------------------------------------------
 
+void hone_buffers_work_with(hone_buffers *buffers, hone_pool *pool, bool guards)
+{
+    buffers->pool = pool;
+    buffers->guards = guards && hone_site_is_host(buffers->site) && hone_os_guard_begin();
+}
+
+hone_status hone_buffers_open_input(hone_fenced *fenced, hone_error *err)
+{
+    return hone_os_guard_open(&fenced->guard) ? HONE_OK : hone_fail_memory(err, where);
+}
+
+// A guard's pages hold the whole span: the edges of the block around them are as wide as a page of this size.
+static bool close_guard(const hone_buffers *buffers, hone_fenced *fenced)
+{
+    if (!buffers->guards || !hone_os_guard_close(&fenced->guard, fenced->block, fenced->size)) return false;
+    const hone_os_guard *guard = &fenced->guard;
+    if (guard->from <= fenced->low && guard->from + guard->size >= fenced->low + fenced->span) return true;
+    (void)hone_os_guard_open(&fenced->guard);
+    return false;
+}
+
+void hone_buffers_close_input(const hone_buffers *buffers, hone_fenced *fenced)
+{
+    fenced->checksum = 0;
+    if (!close_guard(buffers, fenced)) fenced->checksum = hone_bulk_hash(buffers->pool, fenced->block, fenced->size);
+}
+
 static hone_status generate_dense(
     const hone_buffers *buffers, const hone_call *call, size_t index, const hone_tensor *tensor, hone_error *err)
 {
@@ -299,12 +327,14 @@ static hone_status generate_strided(
 static hone_status fill_input(
     const hone_buffers *buffers, const hone_call *call, size_t index, hone_fenced *fenced, hone_error *err)
 {
+    hone_status status = hone_buffers_open_input(fenced, err);
+    if (status != HONE_OK) return status;
     memset(fenced->block, GUARD_BYTE, fenced->size);
     bool dense = hone_tensor_is_row_major(&fenced->tensor);
-    hone_status status = dense ? generate_dense(buffers, call, index, &fenced->tensor, err)
-                               : generate_strided(buffers, call, index, fenced, err);
+    status = dense ? generate_dense(buffers, call, index, &fenced->tensor, err)
+                   : generate_strided(buffers, call, index, fenced, err);
     if (status != HONE_OK) return status;
-    fenced->checksum = hone_hash64(fenced->block, fenced->size);
+    hone_buffers_close_input(buffers, fenced);
     return hone_buffers_send(buffers, fenced, err);
 }
 
@@ -330,12 +360,23 @@ bool hone_buffers_is_result(const hone_buffers *buffers, size_t index)
     return buffers->sets[0].fenced[index].block != NULL && is_result(buffers, index);
 }
 
+uint64_t hone_buffers_checksum(const hone_buffers *buffers, size_t index)
+{
+    const hone_fenced *fenced = &buffers->sets[0].fenced[index];
+    return hone_bulk_hash(buffers->pool, fenced->block, fenced->size);
+}
+
 hone_status hone_buffers_set_input(
     const hone_buffers *buffers, size_t index, const char *span, uint64_t checksum, hone_error *err)
 {
     hone_fenced *fenced = &buffers->sets[0].fenced[index];
-    memcpy(fenced->low, span, fenced->span);
-    fenced->checksum = checksum;
+    hone_status status = hone_buffers_open_input(fenced, err);
+    if (status != HONE_OK) return status;
+    hone_bulk_copy(buffers->pool, fenced->low, span, fenced->span);
+    if (checksum != 0)
+        fenced->checksum = checksum;
+    else
+        hone_buffers_close_input(buffers, fenced);
     return hone_buffers_send(buffers, fenced, err);
 }
 
@@ -379,8 +420,10 @@ hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone
         const hone_dtype_id id = real_id(fenced->tensor.dtype);
         if (!hone_buffers_is_input(buffers, i) || id == HONE_DTYPE_COUNT) continue;
         season_walk walk = {fenced->tensor.data, id, seed + i};
+        status = hone_buffers_open_input(fenced, err);
+        if (status != HONE_OK) return status;
         each_element(&fenced->tensor, season_element, &walk);
-        fenced->checksum = hone_hash64(fenced->block, fenced->size);
+        hone_buffers_close_input(buffers, fenced);
         status = hone_buffers_send(buffers, fenced, err);
     }
     return status;
@@ -393,10 +436,12 @@ static hone_status copy_inputs(hone_buffers *buffers, size_t set, hone_error *er
         const hone_fenced *from = &buffers->sets[0].fenced[i];
         hone_fenced *to = &buffers->sets[set].fenced[i];
         if (from->block == NULL || is_result(buffers, i)) continue;
+        hone_status status = hone_buffers_open_input(to, err);
+        if (status != HONE_OK) return status;
         memset(to->block, GUARD_BYTE, to->size);
         memcpy(to->low, from->low, from->span);
-        to->checksum = hone_hash64(to->block, to->size);
-        hone_status status = hone_buffers_send(buffers, to, err);
+        hone_buffers_close_input(buffers, to);
+        status = hone_buffers_send(buffers, to, err);
         if (status != HONE_OK) return status;
     }
     return hone_buffers_poison(buffers, set, err);
@@ -445,8 +490,10 @@ hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *e
     for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
         hone_fenced *fenced = &buffers->sets[set].fenced[i];
         if (fenced->block == NULL || !is_result(buffers, i)) continue;
-        memset(fenced->block, GUARD_BYTE, fenced->size);
-        memset(fenced->low, POISON_BYTE, fenced->span);
+        const char *end = fenced->low + fenced->span;
+        memset(fenced->block, GUARD_BYTE, (size_t)(fenced->low - fenced->block));
+        hone_bulk_fill(buffers->pool, fenced->low, POISON_BYTE, fenced->span);
+        memset(fenced->low + fenced->span, GUARD_BYTE, (size_t)(fenced->block + fenced->size - end));
         status = poison_device(buffers, fenced, err);
     }
     return status;
@@ -454,9 +501,10 @@ hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *e
 
 // Checks --------------------------------------------------------------------------------------------------------------
 
-// The first byte in [from, to) that is not `byte`; NULL when all are.
+// The first byte in [from, to) that is not `byte`; NULL when all are: then they equal themselves, moved by one.
 static const char *first_other(const char *from, const char *to, unsigned char byte)
 {
+    if (from < to && (unsigned char)*from == byte && memcmp(from, from + 1, (size_t)(to - from) - 1) == 0) return NULL;
     for (; from < to; from++)
         if ((unsigned char)*from != byte) return from;
     return NULL;
@@ -472,11 +520,17 @@ static hone_status fail_guard(
         before ? "before the start of" : "past the end of", parameter->name);
 }
 
+// The first byte around a span that is not as it was.
+static const char *touched_fence(const hone_fenced *fenced)
+{
+    const char *touched = first_other(fenced->block, fenced->low, GUARD_BYTE);
+    if (touched != NULL) return touched;
+    return first_other(fenced->low + fenced->span, fenced->block + fenced->size, GUARD_BYTE);
+}
+
 static hone_status check_result(const hone_parameter *parameter, const hone_fenced *fenced, hone_error *err)
 {
-    const char *end = fenced->low + fenced->span;
-    const char *touched = first_other(fenced->block, fenced->low, GUARD_BYTE);
-    if (touched == NULL) touched = first_other(end, fenced->block + fenced->size, GUARD_BYTE);
+    const char *touched = touched_fence(fenced);
     if (touched != NULL) return fail_guard(parameter, fenced, touched, err);
     for (size_t i = 0; fenced->holes != NULL && i < fenced->span; i++)
         if (fenced->holes[i] && (unsigned char)fenced->low[i] != POISON_BYTE)
@@ -485,12 +539,18 @@ static hone_status check_result(const hone_parameter *parameter, const hone_fenc
     return HONE_OK;
 }
 
-static hone_status check_input(const hone_parameter *parameter, const hone_fenced *fenced, hone_error *err)
+// A guard sees also what was written and put back, and, as it is open while hone itself writes, not all of the fence.
+static bool is_intact(const hone_buffers *buffers, const hone_fenced *fenced)
 {
-    if (hone_hash64(fenced->block, fenced->size) == fenced->checksum) return HONE_OK;
-    const char *end = fenced->low + fenced->span;
-    const char *touched = first_other(fenced->block, fenced->low, GUARD_BYTE);
-    if (touched == NULL) touched = first_other(end, fenced->block + fenced->size, GUARD_BYTE);
+    if (fenced->guard.size > 0) return !hone_os_guard_was_written(&fenced->guard) && touched_fence(fenced) == NULL;
+    return hone_bulk_hash(buffers->pool, fenced->block, fenced->size) == fenced->checksum;
+}
+
+static hone_status check_input(
+    const hone_buffers *buffers, const hone_parameter *parameter, const hone_fenced *fenced, hone_error *err)
+{
+    if (is_intact(buffers, fenced)) return HONE_OK;
+    const char *touched = touched_fence(fenced);
     if (touched != NULL) return fail_guard(parameter, fenced, touched, err);
     return hone_fail(err, HONE_KERNEL_FAILED, where, "wrote into %s, an input", parameter->name);
 }
@@ -502,7 +562,7 @@ hone_status hone_buffers_check(const hone_buffers *buffers, size_t set, hone_err
         const hone_fenced *fenced = &buffers->sets[set].fenced[i];
         if (fenced->block == NULL) continue;
         hone_status status =
-            is_result(buffers, i) ? check_result(parameter, fenced, err) : check_input(parameter, fenced, err);
+            is_result(buffers, i) ? check_result(parameter, fenced, err) : check_input(buffers, parameter, fenced, err);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;

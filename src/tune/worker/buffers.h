@@ -5,6 +5,7 @@
 #define HONE_TUNE_WORKER_BUFFERS_H
 
 #include "hone/kernel.h"
+#include "os/os.h"
 #include "tune/wire/message.h"
 #include "tune/worker/site.h"
 
@@ -22,7 +23,8 @@ typedef struct hone_fenced {
     void *device_block; // NULL: there is none
     size_t device_skip; // where in it the block's copy begins
     int64_t strides[HONE_MAX_RANK];
-    uint64_t checksum; // of the whole block, for inputs
+    hone_os_guard guard; // of an input
+    uint64_t checksum;   // of the whole block, of an input without guard
 } hone_fenced;
 
 typedef struct hone_buffer_set {
@@ -35,6 +37,8 @@ typedef struct hone_buffers {
     const hone_signature *signature;
     const hone_algorithm *algorithm;
     const hone_site *site; // where kernels find the data
+    hone_pool *pool;       // for large pieces; NULL: none
+    bool guards;           // inputs that a kernel writes are seen by the system, in a process of the session's own
     uint64_t seed;
     size_t count; // values
     size_t set_count;
@@ -53,14 +57,21 @@ hone_status hone_buffers_create(
     size_t count,
     hone_error *err);
 void hone_buffers_deinit(hone_buffers *buffers);
+// Memory is filled, copied and hashed by the pool's threads from here on. guards: inputs are read-only between
+// hone_buffers_close_input and hone_buffers_open_input, and none is hashed; for data of the host.
+void hone_buffers_work_with(hone_buffers *buffers, hone_pool *pool, bool guards);
 // Makes the inputs of the first set; call was bound to its values.
 hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err);
 bool hone_buffers_is_input(const hone_buffers *buffers, size_t index);  // a tensor that is read
 bool hone_buffers_is_result(const hone_buffers *buffers, size_t index); // a tensor that is written
 // Other bytes for an input of the first set: its whole span.
-//   checksum  of its block with these bytes
+//   checksum  of its block with these bytes; 0: it gets a guard, or else its checksum is taken
 hone_status hone_buffers_set_input(
     const hone_buffers *buffers, size_t index, const char *span, uint64_t checksum, hone_error *err);
+uint64_t hone_buffers_checksum(const hone_buffers *buffers, size_t index); // of an input's block as it is
+// Around writes to an input that are meant: what was written before it was closed is not told.
+hone_status hone_buffers_open_input(hone_fenced *fenced, hone_error *err);
+void hone_buffers_close_input(const hone_buffers *buffers, hone_fenced *fenced);
 // Puts NaN, infinities, zeros of both signs and subnormal numbers among the floating-point inputs of the first set.
 hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Adds copies of the first set until all together reach size bytes (at least two sets, at most HONE_MAX_SETS).

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "platforms/platform.h"
 #include "tune/rule/statistics.h"
+#include "tune/worker/bulk.h"
 #include "tune/worker/verify.h"
 
 #include <string.h>
@@ -290,7 +291,7 @@ static hone_status check_result(
         double error = 0;
         const hone_tensor *came_part = view_of(reference, value, part, came, &a);
         const hone_tensor *right_part = view_of(reference, value, part, right, &b);
-        status = hone_verify_compare(name, came_part, right_part, &yardstick, &error, err);
+        status = hone_verify_compare(reference->pool, name, came_part, right_part, &yardstick, &error, err);
         if (error > *max_error) *max_error = error;
         if (status != HONE_OK && !is_whole(reference))
             hone_fail_prefix(
@@ -300,8 +301,38 @@ static hone_status check_result(
     return status;
 }
 
+static const hone_right_result *find_right(const hone_reference *reference, uint32_t value, uint64_t digest)
+{
+    for (int i = 0; i < HONE_KEPT_RIGHT; i++) {
+        const hone_right_result *right = &reference->right[value][i];
+        if (right->there && right->digest == digest) return right;
+    }
+    return NULL;
+}
+
+// A digest of all bytes is read at half the cost of a comparison, and says as much where one came out well.
+static hone_status check_bytes(
+    hone_reference *reference,
+    uint32_t value,
+    const hone_fenced *came,
+    const hone_tolerance *tolerance,
+    double *max_error,
+    hone_error *err)
+{
+    const uint64_t digest = hone_bulk_hash(reference->pool, came->low, came->span);
+    const hone_right_result *known = find_right(reference, value, digest);
+    double error = known != NULL ? known->error : 0;
+    hone_status status = HONE_OK;
+    if (known == NULL) status = check_result(reference, value, &came->tensor, tolerance, &error, err);
+    if (error > *max_error) *max_error = error;
+    if (known != NULL || status != HONE_OK) return status;
+    reference->right[value][reference->next_right[value]++ % HONE_KEPT_RIGHT] =
+        (hone_right_result){digest, error, true};
+    return HONE_OK;
+}
+
 hone_status hone_reference_check(
-    const hone_reference *reference,
+    hone_reference *reference,
     const hone_buffers *buffers,
     size_t set,
     const hone_tolerance *tolerance,
@@ -311,8 +342,7 @@ hone_status hone_reference_check(
     *out_max_error = 0;
     for (uint32_t i = 0; i < buffers->count; i++) {
         if (reference->results[i].block == NULL) continue;
-        hone_status status =
-            check_result(reference, i, &buffers->sets[set].fenced[i].tensor, tolerance, out_max_error, err);
+        hone_status status = check_bytes(reference, i, &buffers->sets[set].fenced[i], tolerance, out_max_error, err);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;

@@ -6,7 +6,14 @@
 #include "tune/worker/buffers.h"
 #include "tune/worker/partition.h"
 
-enum { HONE_MAX_PARTS = 256 };
+enum { HONE_MAX_PARTS = 256, HONE_KEPT_RIGHT = 4 };
+
+// Bytes of a result that were compared and are right. Others with the same bits need no comparison.
+typedef struct hone_right_result {
+    uint64_t digest;
+    double error; // 0 or more
+    bool there;
+} hone_right_result;
 
 typedef struct hone_reference {
     hone_allocator allocator;
@@ -15,8 +22,10 @@ typedef struct hone_reference {
     const hone_signature *signature;
     const hone_device_info *device;
     hone_pool *pool;
-    hone_fenced results[HONE_MAX_VALUES]; // block NULL where a value is no result
-    double largest[HONE_MAX_VALUES];      // max |reference|
+    hone_fenced results[HONE_MAX_VALUES];                      // block NULL where a value is no result
+    double largest[HONE_MAX_VALUES];                           // max |reference|
+    hone_right_result right[HONE_MAX_VALUES][HONE_KEPT_RIGHT]; // the last ones
+    uint32_t next_right[HONE_MAX_VALUES];
     hone_parting parting;
     uint64_t parts[HONE_MAX_PARTS]; // those that were computed
     uint32_t part_count;
@@ -37,9 +46,10 @@ hone_status hone_reference_compute(
     uint64_t seed,
     hone_error *err);
 void hone_reference_deinit(hone_reference *reference);
-// Compares one set's results. Returns: HONE_OK; HONE_KERNEL_FAILED with the first element that is wrong.
+// Compares one set's results, by one tolerance all along. Returns: HONE_OK; HONE_KERNEL_FAILED with the first element
+// that is wrong.
 hone_status hone_reference_check(
-    const hone_reference *reference,
+    hone_reference *reference,
     const hone_buffers *buffers,
     size_t set,
     const hone_tolerance *tolerance,

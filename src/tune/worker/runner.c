@@ -123,6 +123,15 @@ static hone_status run_whole(const hone_runner *runner, const hone_value *values
     return status != HONE_OK ? status : waited;
 }
 
+static hone_status run_to_verify(hone_runner *runner, const hone_value *values, hone_error *err)
+{
+    uint64_t start = hone_os_now_ns();
+    hone_status status = run_whole(runner, values, err);
+    runner->verify_ns = (double)(hone_os_now_ns() - start);
+    runner->verified_ns += runner->verify_ns;
+    return status;
+}
+
 hone_failure hone_runner_fail(const hone_runner *runner, hone_status status, hone_error *err)
 {
     (void)!fail_status(runner, status, err);
@@ -160,7 +169,7 @@ static hone_failure judge(
         hone_fail(err, status, where, "%s", why->message);
         return hone_failure_of(status);
     }
-    const hone_reference *reference = hone_session_reference(session);
+    hone_reference *reference = hone_session_reference(session);
     if (reference != NULL &&
         hone_reference_check(reference, &session->buffers, 0, &session->tolerance, out_max_error, err) != HONE_OK)
         return HONE_FAILURE_WRONG;
@@ -181,9 +190,7 @@ hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone
     hone_error why = {.message = ""};
     hone_session *session = runner->session;
     if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
-    uint64_t start = hone_os_now_ns();
-    hone_status status = run_whole(runner, session->buffers.sets[0].values, &why);
-    runner->verify_ns = (double)(hone_os_now_ns() - start);
+    hone_status status = run_to_verify(runner, session->buffers.sets[0].values, &why);
     return judge(runner, status, &why, out_max_error, err);
 }
 
@@ -249,22 +256,24 @@ static hone_failure run_in_place(
     size_t span = fenced[host].span;
     hone_value values[HONE_MAX_VALUES];
     hone_error why = {.message = ""};
+    const uint64_t checksum = fenced[host].checksum;
     char *saved = hone_alloc(&session->allocator, span);
     if (saved == NULL) {
         hone_fail_memory(err, where);
         return HONE_FAILURE_RUN;
     }
-    hone_status placed = hone_buffers_poison(buffers, 0, err);
+    hone_status placed = hone_buffers_open_input(&fenced[host], err);
+    if (placed == HONE_OK) placed = hone_buffers_poison(buffers, 0, err);
     memcpy(saved, fenced[host].low, span);
     memcpy(values, buffers->sets[0].values, buffers->count * sizeof values[0]);
     values[result] = values[host];
-    hone_status status = placed == HONE_OK ? run_whole(runner, values, &why) : placed;
+    hone_status status = placed == HONE_OK ? run_to_verify(runner, values, &why) : placed;
     if (placed == HONE_OK && !hone_site_is_lost(&session->site))
         placed = hone_buffers_take(buffers, &fenced[result], &fenced[host], err);
-    memcpy(fenced[host].low, saved, span);
+    hone_status back = HONE_OK;
+    if (!hone_site_is_lost(&session->site)) back = hone_buffers_set_input(buffers, host, saved, checksum, err);
+    if (placed == HONE_OK) placed = back;
     hone_free(&session->allocator, saved);
-    if (placed == HONE_OK && !hone_site_is_lost(&session->site))
-        placed = hone_buffers_send(buffers, &fenced[host], err);
     return placed == HONE_OK ? judge(runner, status, &why, out_max_error, err) : HONE_FAILURE_RUN;
 }
 

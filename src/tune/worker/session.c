@@ -51,6 +51,17 @@ void hone_session_deinit(hone_session *session)
     hone_pack_shelf_empty(&session->packs);
 }
 
+// With a host, whose threads and handlers are not the session's.
+static bool is_shared(const hone_session *session)
+{
+    return session->given_pool != NULL || session->note == NULL;
+}
+
+static hone_pool *pool_of(const hone_session *session)
+{
+    return session->given_pool != NULL ? session->given_pool : session->own_pool;
+}
+
 // Open ----------------------------------------------------------------------------------------------------------------
 
 static hone_status take_pool(hone_session *session, hone_error *err)
@@ -109,12 +120,12 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
     if (status != HONE_OK) return status;
     return hone_reference_compute(
         &session->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
-        &session->device, session->given_pool != NULL ? session->given_pool : session->own_pool, session->seed, err);
+        &session->device, pool_of(session), session->seed, err);
 }
 
-const hone_reference *hone_session_reference(const hone_session *session)
+hone_reference *hone_session_reference(hone_session *session)
 {
-    const hone_variant *variant = &session->variants.variants[session->variants.loaded];
+    hone_variant *variant = &session->variants.variants[session->variants.loaded];
     if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return &session->reference;
     return variant->has_reference ? &variant->reference : NULL;
 }
@@ -135,7 +146,7 @@ static void add_reference(hone_session *session)
     hone_variant *variant = &session->variants.variants[HONE_VARIANT_OTHER];
     hone_status status = hone_reference_compute(
         &variant->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
-        &session->device, session->given_pool != NULL ? session->given_pool : session->own_pool, session->seed, NULL);
+        &session->device, pool_of(session), session->seed, NULL);
     variant->has_reference = status == HONE_OK;
     if (!session->stable) variant->there = variant->has_reference;
 }
@@ -210,6 +221,7 @@ static hone_status open_call(hone_session *session, const char *key, hone_error 
             &session->buffers, session->allocator, session->signature, &session->algorithm, &session->site,
             session->values, session->count, err);
     if (status != HONE_OK) return status;
+    hone_buffers_work_with(&session->buffers, pool_of(session), !is_shared(session));
     status = make_data(session, key, err);
     if (status != HONE_OK) {
         hone_buffers_deinit(&session->buffers);
@@ -252,8 +264,7 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     }
     if (status == HONE_OK) status = hone_wire_check(reader, &err);
     if (status == HONE_OK) status = open_call(session, key, &err);
-    bool shared = session->given_pool != NULL || session->note == NULL;
-    hone_side_effects_init(&session->effects, shared, session->site.instance != NULL);
+    hone_side_effects_init(&session->effects, is_shared(session), session->site.instance != NULL);
     err.status = status;
     fill_opened(session, &err, &opened);
     hone_message_put_opened(answer, &opened);
@@ -300,20 +311,19 @@ hone_failure hone_session_look_after(hone_session *session, hone_failure failure
 // than the best. Who is resumed with such a time wins only by the finals, which look at everything.
 static hone_failure measure(hone_runner *runner, const hone_stopping *stopping, hone_trial *out, hone_error *err)
 {
-    hone_spent *spent = &out->spent;
     uint64_t start = hone_os_now_ns();
     hone_failure failure = verify_first(runner, &out->max_error, err);
-    spent->verify_ns = since(start);
+    hone_pool_rest(runner->session->own_pool); // its threads would spin beside the first runs that are timed
+    out->spent.verify_ns = since(start);
     if (failure != HONE_FAILURE_NONE) return failure;
     hone_session_pass_phase(runner->session);
     failure = hone_measure_candidate(runner, stopping, out, err);
     hone_session_pass_phase(runner->session);
     if (failure == HONE_FAILURE_NONE) failure = hone_pursue_leak(runner, stopping, out->time_ns, err);
-    spent->run_ns = runner->run_ns;
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     if (failure == HONE_FAILURE_NONE && !out->dropped) failure = verify_last(runner, &out->max_error, err);
-    spent->verify_ns += since(start);
+    out->spent.verify_ns += since(start);
     return failure;
 }
 
@@ -345,6 +355,9 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
     if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, &q->stopping, out, err);
+    // A run is the candidate's, whatever it is for: verifying is what stands around it.
+    out->spent.verify_ns -= runner.verified_ns;
+    out->spent.run_ns = runner.run_ns + runner.verified_ns;
     hone_runner_deinit(&runner);
     return hone_session_look_after(session, failure, err);
 }

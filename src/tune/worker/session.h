@@ -63,7 +63,7 @@ void hone_session_pass_phase(const hone_session *session);
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
 
 // Of the values that are loaded; NULL: there is none, only bits are compared.
-const hone_reference *hone_session_reference(const hone_session *session);
+hone_reference *hone_session_reference(hone_session *session);
 
 // One candidate, prepared.
 typedef struct hone_runner {
@@ -75,9 +75,10 @@ typedef struct hone_runner {
     hone_platform_instance *instance; // that it is prepared with; NULL: none
     char *scratch_block;
     hone_execution execution;
-    uint32_t batch;   // runs a sample
-    double verify_ns; // what the last verified run took
-    double run_ns;    // what all samples took, those to warm up counted in
+    uint32_t batch;     // runs a sample
+    double verify_ns;   // what the last verified run took
+    double verified_ns; // what all of them took
+    double run_ns;      // what all samples took, those to warm up counted in
 } hone_runner;
 
 // How a run failed that came back with this.

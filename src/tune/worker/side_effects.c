@@ -15,7 +15,8 @@
 // another. What leaks takes such pieces first, and does not grow meanwhile.
 enum { SUSPECT_INTERVALS = 2 };
 
-static const uint64_t look_ns = 500 * 1000;
+// Between two looks: a pool that was told to rest sleeps after some us, a library's threads after a while.
+static const uint64_t first_look_ns = 20 * 1000, look_ns = 500 * 1000;
 // Some libraries let their threads spin for 200 ms after their work. This is time on a processor: on a busy machine a
 // thread that is about to sleep may wait longer than that for its turn.
 static const uint64_t rest_ns = 250 * 1000 * 1000, most_rest_ns = UINT64_C(5) * 1000 * 1000 * 1000;
@@ -142,8 +143,9 @@ static hone_failure compare_pool(hone_pool *pool, hone_error *err)
 static hone_failure await_rest(hone_error *err)
 {
     const uint64_t until = hone_os_now_ns() + most_rest_ns, spent = hone_os_others_ns();
-    uint64_t allowed = 0;
-    for (int running; (running = hone_os_others_run()) > 0; hone_os_sleep_ns(look_ns)) {
+    uint64_t allowed = 0, pause = first_look_ns;
+    for (int running; (running = hone_os_others_run()) > 0; hone_os_sleep_ns(pause)) {
+        if (pause < look_ns) pause *= 2;
         if (allowed < rest_ns * (uint64_t)running) allowed = rest_ns * (uint64_t)running;
         if (hone_os_others_ns() <= spent + allowed && hone_os_now_ns() <= until) continue;
         hone_fail(err, HONE_KERNEL_FAILED, where, "leaves a thread behind that goes on running");
@@ -158,6 +160,7 @@ hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, 
     hone_os_thread_mode_restore(&effects->mode);
     if (failure == HONE_FAILURE_NONE) failure = find_leak(effects, err);
     if (failure == HONE_FAILURE_NONE && !effects->shared) failure = compare_pool(pool, err);
+    if (!effects->shared) hone_pool_rest(pool);
     if (failure == HONE_FAILURE_NONE && !effects->shared && !effects->driven) failure = await_rest(err);
     return failure;
 }

@@ -17,7 +17,7 @@ typedef enum hone_variant_kind {
 typedef struct hone_variant {
     bool there;
     char *inputs[HONE_MAX_VALUES];       // copies of the spans; NULL: no input
-    uint64_t checksums[HONE_MAX_VALUES]; // of the blocks with these inputs
+    uint64_t checksums[HONE_MAX_VALUES]; // of the blocks with these inputs; 0 where a guard stands for it
     hone_reference reference;            // OTHER only
     bool has_reference;
     char *bits[HONE_MAX_VALUES]; // the default's results; NULL: none are asked for

@@ -5,6 +5,7 @@
 #include "tune/worker/verify_block.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,25 +99,49 @@ static inline double load(hone_dtype_id id, const void *data, int64_t offset)
     return hone_element_load(id, data, offset);
 }
 
-bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t *out_index)
+// Reals [from, to) of a row. *out_nan is that of the first NaN, where false comes.
+static bool largest_of_reals(
+    const hone_tensor *tensor, const row_walk *walk, int64_t from, int64_t to, double *largest, int64_t *out_nan)
 {
     const hone_dtype_id id = real_id(tensor->dtype);
-    const int64_t width = reals(tensor->dtype), size = row_size(tensor);
-    const int64_t rows = size > 0 ? hone_tensor_elements(tensor) / size : 0;
+    const int64_t width = reals(tensor->dtype), stride = row_stride(walk, tensor);
     const void *data = hone_tensor_data(tensor);
+    for (int64_t i = from; i < to; i++) {
+        double value = fabs(load(id, data, (walk->offset + i / width * stride) * width + i % width));
+        if (isnan(value)) {
+            *out_nan = i;
+            return false;
+        }
+        if (value > *largest && isfinite(value)) *largest = value;
+    }
+    return true;
+}
+
+// A row; one whose elements lie side by side is looked at by vectors first.
+static bool largest_of_row(
+    const hone_tensor *tensor, const row_walk *walk, int64_t count, double *largest, int64_t *out_nan)
+{
+    const hone_dtype_id id = real_id(tensor->dtype);
+    if (row_stride(walk, tensor) == 1 && hone_verify_block_takes(id)) {
+        const char *row = (const char *)hone_tensor_data(tensor) + walk->offset * (tensor->dtype.bits / 8);
+        if (hone_verify_block_largest(id, row, (size_t)count, largest)) return true;
+    }
+    return largest_of_reals(tensor, walk, 0, count, largest, out_nan);
+}
+
+bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t *out_index)
+{
+    const int64_t width = reals(tensor->dtype), elements = hone_tensor_elements(tensor);
+    const int64_t size = hone_tensor_is_row_major(tensor) ? elements : row_size(tensor);
+    const int64_t rows = size > 0 ? elements / size : 0;
     double largest = 0;
     row_walk walk;
     walk_start(&walk, tensor);
-    const int64_t stride = row_stride(&walk, tensor);
     for (int64_t row = 0; row < rows; row++, walk_next(&walk, tensor)) {
-        for (int64_t i = 0; i < size * width; i++) {
-            double value = fabs(load(id, data, (walk.offset + i / width * stride) * width + i % width));
-            if (isnan(value)) {
-                if (out_index != NULL) *out_index = row * size + i / width;
-                return false;
-            }
-            if (value > largest && isfinite(value)) largest = value;
-        }
+        int64_t nan = 0;
+        if (largest_of_row(tensor, &walk, size * width, &largest, &nan)) continue;
+        if (out_index != NULL) *out_index = row * size + nan / width;
+        return false;
     }
     *out_largest = largest;
     return true;
@@ -177,17 +202,17 @@ static bool is_blocked(const comparison *c, const row_walk *a, const row_walk *b
            hone_verify_block_takes(real_id(c->out->dtype));
 }
 
-// A row whose elements lie side by side. The largest error so far is the bound of the quick look: a block within it can
+// Some of a row whose elements lie side by side, reals [from, to). The largest error so far is the bound of the quick look: a block within it can
 // neither be wrong nor raise it, and few blocks raise it.
-static void compare_blocks(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t count)
+static void compare_blocks(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t from, int64_t to)
 {
     const hone_dtype_id id = real_id(c->out->dtype);
     const int64_t width = reals(c->out->dtype);
     const size_t bytes = c->out->dtype.bits / 8u / (size_t)width;
     const char *a_data = (const char *)hone_tensor_data(c->out) + (size_t)(a->offset * width) * bytes;
     const char *b_data = (const char *)hone_tensor_data(c->reference) + (size_t)(b->offset * width) * bytes;
-    for (int64_t i = 0; i < count; i += HONE_VERIFY_BLOCK) {
-        int64_t end = i + HONE_VERIFY_BLOCK < count ? i + HONE_VERIFY_BLOCK : count;
+    for (int64_t i = from; i < to; i += HONE_VERIFY_BLOCK) {
+        int64_t end = i + HONE_VERIFY_BLOCK < to ? i + HONE_VERIFY_BLOCK : to;
         size_t skip = (size_t)i * bytes;
         if (c->max_error < INFINITY &&
             hone_verify_block_within(id, a_data + skip, b_data + skip, (size_t)(end - i), c->yardstick, c->max_error))
@@ -201,7 +226,7 @@ static void compare_row(comparison *c, int64_t first, const row_walk *a, const r
 {
     const int64_t count = size * reals(c->out->dtype);
     if (is_blocked(c, a, b))
-        compare_blocks(c, first, a, b, count);
+        compare_blocks(c, first, a, b, 0, count);
     else
         compare_reals(c, first, a, b, 0, count);
 }
@@ -219,7 +244,60 @@ void hone_verify_format_index(const hone_tensor *tensor, int64_t index, char *ou
     if (used < size) snprintf(out + used, size - used, "]");
 }
 
+// All of one dense row, in pieces.
+enum { LEAST_PIECE = 128 * HONE_VERIFY_BLOCK, MOST_PIECES = 16 };
+
+typedef struct pieces {
+    const row_walk *out_walk, *reference_walk;
+    int64_t count, size; // reals; of a piece
+    comparison each[MOST_PIECES];
+    _Atomic double max_error; // what the pieces that are done have found
+} pieces;
+
+static void compare_piece(void *ctx, int64_t index)
+{
+    pieces *all = ctx;
+    comparison *c = &all->each[index];
+    const int64_t from = index * all->size, rest = all->count - from;
+    const double before = atomic_load_explicit(&all->max_error, memory_order_relaxed);
+    c->max_error = fmin(before, 1); // of other pieces; more would hide what is wrong here
+    compare_blocks(c, 0, all->out_walk, all->reference_walk, from, from + (rest < all->size ? rest : all->size));
+    double seen = before;
+    while (c->max_error > seen && !atomic_compare_exchange_weak(&all->max_error, &seen, c->max_error))
+        ;
+}
+
+static void compare_in_pieces(hone_pool *pool, comparison *c, const row_walk *a, const row_walk *b, int64_t count)
+{
+    pieces all = {.out_walk = a, .reference_walk = b, .count = count};
+    const int64_t blocks = (count + HONE_VERIFY_BLOCK - 1) / HONE_VERIFY_BLOCK;
+    all.size = (blocks + MOST_PIECES - 1) / MOST_PIECES * HONE_VERIFY_BLOCK;
+    if (all.size < LEAST_PIECE) all.size = LEAST_PIECE;
+    const int64_t number = (count + all.size - 1) / all.size;
+    for (int64_t i = 0; i < number; i++)
+        all.each[i] = *c;
+    hone_pool_run(pool, number, compare_piece, &all);
+    c->max_error = atomic_load(&all.max_error);
+    for (int64_t i = number - 1; i >= 0; i--)
+        if (all.each[i].wrong >= 0) {
+            c->wrong = all.each[i].wrong;
+            c->came = all.each[i].came;
+            c->expected = all.each[i].expected;
+        }
+}
+
+static void compare_rows(comparison *c, row_walk *a, row_walk *b, int64_t size)
+{
+    const int64_t elements = hone_tensor_elements(c->out), rows = size > 0 ? elements / size : 0;
+    for (int64_t row = 0; row < rows; row++) {
+        compare_row(c, row * size, a, b, size);
+        walk_next(a, c->out);
+        walk_next(b, c->reference);
+    }
+}
+
 hone_status hone_verify_compare(
+    hone_pool *pool,
     const char *name,
     const hone_tensor *out,
     const hone_tensor *reference,
@@ -231,16 +309,14 @@ hone_status hone_verify_compare(
     row_walk a, b;
     walk_start(&a, out);
     walk_start(&b, reference);
-    const int64_t elements = hone_tensor_elements(out);
+    const int64_t elements = hone_tensor_elements(out), count = elements * reals(out->dtype);
     // Without gaps all of it is one row.
     const bool dense = row_stride(&a, out) == 1 && row_stride(&b, reference) == 1 && hone_tensor_is_row_major(out) &&
                        hone_tensor_is_row_major(reference);
-    const int64_t size = dense ? elements : row_size(out), rows = size > 0 ? elements / size : 0;
-    for (int64_t row = 0; row < rows; row++) {
-        compare_row(&c, row * size, &a, &b, size);
-        walk_next(&a, out);
-        walk_next(&b, reference);
-    }
+    if (pool != NULL && dense && is_blocked(&c, &a, &b) && count > LEAST_PIECE)
+        compare_in_pieces(pool, &c, &a, &b, count);
+    else
+        compare_rows(&c, &a, &b, dense ? elements : row_size(out));
     *out_max_error = c.max_error;
     if (c.wrong < 0) return HONE_OK;
     char at[128];

@@ -3,6 +3,7 @@
 #define HONE_TUNE_WORKER_VERIFY_H
 
 #include "hone/kernel.h"
+#include "os/os.h"
 
 // Results may be compared in parts; how large the reference is, is known over all of them.
 typedef struct hone_yardstick {
@@ -17,10 +18,12 @@ bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t
 hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype dtype, double largest);
 
 // Compares two tensors of equal dtype and shape (strides may differ). A NaN never passes.
+//   pool           large ones are compared by its threads; NULL: by this one
 //   name           of the result, for the message
 //   out_max_error  largest |out - reference| over what is allowed: more than 1 is wrong; written always
 // Returns: HONE_OK; HONE_KERNEL_FAILED naming the first element that is wrong.
 hone_status hone_verify_compare(
+    hone_pool *pool,
     const char *name,
     const hone_tensor *out,
     const hone_tensor *reference,

@@ -21,5 +21,7 @@ bool hone_verify_block_within(
     size_t count,
     const hone_yardstick *yardstick,
     double most);
+// Raises *out_largest to the largest finite |element|; false when one is NaN.
+bool hone_verify_block_largest(hone_dtype_id id, const void *data, size_t count, double *out_largest);
 
 #endif

@@ -254,6 +254,100 @@ static void a_result_of_other_bits_is_refused_with_the_first_byte_that_differs(v
     hone_variants_deinit(&variants);
 }
 
+// A guard sees each write, also of what was there already.
+static void guarded_inputs_are_watched_by_the_system(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(make(f, "op(f32[64,96], f32[96])"), HONE_OK);
+    hone_buffers_work_with(&f->buffers, NULL, true);
+    fill(f);
+    volatile unsigned char *x = bytes_of(f, "x"), *w = bytes_of(f, "w");
+    const hone_fenced *of_x = &f->buffers.sets[0].fenced[0];
+    assert_true(of_x->guard.size >= of_x->span);
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+    w[5] = w[5];
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(f->err.message, "w, an input"));
+    assert_int_equal(hone_buffers_restore(&f->buffers, f->call, &f->err), HONE_OK);
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+    x[64 * 96 * 4] = 1;
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(f->err.message, "1 byte past the end of x"));
+    assert_int_equal(hone_buffers_restore(&f->buffers, f->call, &f->err), HONE_OK);
+    of_x->block[0] = 1; // on a page that is not the block's alone
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(f->err.message, "before the start of x"));
+}
+
+// Variants come and go in guarded memory; what a kernel writes into one shows.
+static void a_variant_of_guarded_inputs_is_watched_too(void **state)
+{
+    fixture *f = *state;
+    hone_variants variants;
+    assert_int_equal(make(f, "op(f32[64,96])"), HONE_OK);
+    hone_buffers_work_with(&f->buffers, NULL, true);
+    fill(f);
+    hone_variants_init(&variants, f->arena.allocator);
+    float first = *(const float *)(const void *)bytes_of(f, "x");
+    for (int kind = HONE_VARIANT_ORIGINAL; kind <= HONE_VARIANT_OTHER; kind++)
+        assert_int_equal(
+            hone_variants_make(&variants, (hone_variant_kind)kind, &f->buffers, f->call, 5, &f->err), HONE_OK);
+    for (int round = 0; round < 2; round++)
+        for (int kind = HONE_VARIANT_ORIGINAL; kind <= HONE_VARIANT_OTHER; kind++) {
+            assert_int_equal(hone_variants_load(&variants, (hone_variant_kind)kind, &f->buffers, &f->err), HONE_OK);
+            float *x = (float *)(void *)bytes_of(f, "x");
+            assert_true((*x == first) == (kind == HONE_VARIANT_ORIGINAL));
+            assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+            if (round == 0) continue;
+            *(volatile float *)x = 77;
+            assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_KERNEL_FAILED);
+        }
+    hone_variants_deinit(&variants);
+}
+
+static hone_status answer_twice(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    const hone_tensor *x = args[0].as.tensor, *y = args[2].as.tensor;
+    for (int64_t i = 0; i < hone_tensor_elements(y); i++)
+        ((float *)y->data)[i] = 2 * ((const float *)x->data)[i];
+    return HONE_OK;
+}
+
+// Bits that were compared once are right again, with the error that they had; others are compared.
+static void results_of_known_bits_are_right_and_others_are_compared(void **state)
+{
+    fixture *f = *state;
+    hone_reference reference;
+    const hone_device_info device = {.threads = 1};
+    const hone_tolerance tolerance = {0, 0, 0}, loose = {1000, 0, 0};
+    double error = 0, again = 0;
+    assert_int_equal(make(f, "op(f32[8,5])"), HONE_OK);
+    fill(f);
+    f->algorithm.reference = answer_twice;
+    assert_int_equal(
+        hone_reference_compute(&reference, &f->algorithm, NULL, f->call, &f->buffers, &device, NULL, 5, &f->err),
+        HONE_OK);
+    float *y = (float *)(void *)bytes_of(f, "y");
+    const float *right = (const float *)(const void *)reference.results[2].low;
+    memcpy(y, right, 160);
+    y[7] = nextafterf(y[7], 1e9f);
+    for (int round = 0; round < 6; round++) { // more than there is room for
+        y[0] = nextafterf(y[0], 1e9f);
+        assert_int_equal(hone_reference_check(&reference, &f->buffers, 0, &tolerance, &error, &f->err), HONE_OK);
+        assert_int_equal(hone_reference_check(&reference, &f->buffers, 0, &loose, &again, &f->err), HONE_OK);
+        assert_true(error > 0 && again == error);
+    }
+    y[39] += 1;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(
+            hone_reference_check(&reference, &f->buffers, 0, &tolerance, &error, &f->err), HONE_KERNEL_FAILED);
+        assert_non_null(strstr(f->err.message, "y[7, 4]"));
+    }
+    hone_reference_deinit(&reference);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     fixture *f = *state;
@@ -286,6 +380,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(seasoned_inputs_hold_the_numbers_that_kernels_forget, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_result_of_other_bits_is_refused_with_the_first_byte_that_differs, setup, teardown),
+        cmocka_unit_test_setup_teardown(guarded_inputs_are_watched_by_the_system, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_variant_of_guarded_inputs_is_watched_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(results_of_known_bits_are_right_and_others_are_compared, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
+#include "call/call.h"
 #include "tune/worker/verify.h"
 #include "tune/worker/verify_block.h"
 
@@ -24,7 +26,7 @@ static hone_status compare(const hone_tensor *out, const hone_tensor *reference,
     double largest = 0;
     assert_true(hone_verify_largest(reference, &largest, NULL));
     hone_yardstick yardstick = hone_verify_yardstick(&defaults, reference->dtype, largest);
-    return hone_verify_compare("y", out, reference, &yardstick, error, err);
+    return hone_verify_compare(NULL, "y", out, reference, &yardstick, error, err);
 }
 
 static void roundings_pass_and_more_fails_with_the_place(void **state)
@@ -50,7 +52,7 @@ static double error_of(const hone_tensor *out, const hone_tensor *reference, hon
 {
     double error = 0;
     const hone_yardstick yardstick = {0, 0.25, 0.5};
-    (void)!hone_verify_compare("y", out, reference, &yardstick, &error, err);
+    (void)!hone_verify_compare(NULL, "y", out, reference, &yardstick, &error, err);
     return error;
 }
 
@@ -63,10 +65,12 @@ static void no_element_of_a_block_is_passed_over(void **state)
     static float right[MOST], out[MOST];
     static double wide_right[MOST], wide_out[MOST];
     static uint16_t short_right[MOST], short_out[MOST]; // bf16: 0x3f80 is 1, 0x4080 is 4
+    static uint16_t half_right[MOST], half_out[MOST];   // f16: 0x3c00 is 1, 0x4400 is 4
     for (int i = 0; i < MOST; i++) {
         right[i] = out[i] = 1;
         wide_right[i] = wide_out[i] = 1;
         short_right[i] = short_out[i] = 0x3f80;
+        half_right[i] = half_out[i] = 0x3c00;
     }
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         int64_t shape[1] = {counts[c]};
@@ -75,6 +79,8 @@ static void no_element_of_a_block_is_passed_over(void **state)
                     wo = hone_tensor_of(wide_out, HONE_F64, 1, shape);
         hone_tensor sr = hone_tensor_of(short_right, HONE_BF16, 1, shape),
                     so = hone_tensor_of(short_out, HONE_BF16, 1, shape);
+        hone_tensor hr = hone_tensor_of(half_right, HONE_F16, 1, shape),
+                    ho = hone_tensor_of(half_out, HONE_F16, 1, shape);
         hone_error err;
         for (int64_t at = 0; at<counts[c]; at += counts[c]> 40 ? 13 : 1) {
             char place[32];
@@ -82,10 +88,13 @@ static void no_element_of_a_block_is_passed_over(void **state)
             out[at] = 4;
             wide_out[at] = 4;
             short_out[at] = 0x4080;
+            half_out[at] = 0x4400;
             assert_true(error_of(&o, &r, &err) == 4); // |4 - 1| of .5 + .25
             assert_non_null(strstr(err.message, place));
             assert_true(error_of(&wo, &wr, &err) == 4);
             assert_true(error_of(&so, &sr, &err) == 4);
+            assert_non_null(strstr(err.message, place));
+            assert_true(error_of(&ho, &hr, &err) == 4);
             assert_non_null(strstr(err.message, place));
             out[at] = NAN;
             wide_out[at] = 1.375;
@@ -94,6 +103,7 @@ static void no_element_of_a_block_is_passed_over(void **state)
             out[at] = 1;
             wide_out[at] = 1;
             short_out[at] = 0x3f80;
+            half_out[at] = 0x3c00;
         }
     }
 }
@@ -115,6 +125,104 @@ static void the_worst_error_is_found_in_any_block(void **state)
     out[COUNT - 1] = nextafter(0.5, 1); // just beyond what is allowed
     assert_true(error_of(&o, &r, &err) > 1);
     assert_non_null(strstr(err.message, "y[2562]"));
+}
+
+// Each f16 that is a number, beside itself and beside its neighbour, read by vectors as one by one.
+static void every_f16_is_read_as_it_is(void **state)
+{
+    (void)state;
+    enum { COUNT = 0x10000 };
+    static uint16_t right[COUNT], next[COUNT];
+    int64_t shape[1] = {1}, all[1] = {COUNT};
+    const hone_yardstick exact = {0, 0, 0}, step = {0, 0, 0x1p-24};
+    double error;
+    for (int i = 0; i < COUNT; i++) {
+        right[i] = (i & 0x7fff) > 0x7c00 ? 0 : (uint16_t)i; // no NaN
+        next[i] = (right[i] & 0x7fff) < 0x400 ? right[i] ^ 1 : right[i];
+    }
+    hone_tensor r = hone_tensor_of(right, HONE_F16, 1, all), n = hone_tensor_of(next, HONE_F16, 1, all);
+    assert_int_equal(hone_verify_compare(NULL, "y", &r, &r, &exact, &error, NULL), HONE_OK);
+    assert_true(error == 0);
+    assert_int_equal(hone_verify_compare(NULL, "y", &n, &r, &step, &error, NULL), HONE_OK);
+    assert_true(error == 1); // subnormal numbers are one step apart
+    for (int i = 0; i < COUNT; i++) {
+        hone_tensor one = hone_tensor_of(&right[i], HONE_F16, 1, shape);
+        const double value = fabs(hone_element_load(HONE_F16, right, i));
+        const bool sure =
+            hone_verify_block_within(HONE_F16, &right[i], &(uint16_t){0}, 1, &step, value * 0x1p24 * 1.001 + 1);
+        assert_int_equal(sure, isfinite(value));
+        assert_false(
+            value > 0x1p-24 &&
+            hone_verify_block_within(HONE_F16, &right[i], &(uint16_t){0}, 1, &step, value * 0x1p24 * 0.999 - 0.5));
+        double largest = -1;
+        assert_true(hone_verify_largest(&one, &largest, NULL));
+        assert_true(largest == (isfinite(value) ? value : 0));
+    }
+}
+
+// The largest number and the first NaN, wherever they stand, in every format that is looked at by vectors.
+static void the_largest_and_the_first_nan_are_found_anywhere(void **state)
+{
+    (void)state;
+    enum { COUNT = 3 * HONE_VERIFY_BLOCK + 5 };
+    static const hone_dtype_id ids[] = {HONE_F32, HONE_F64, HONE_BF16, HONE_F16};
+    static double memory[COUNT];
+    int64_t shape[1] = {COUNT};
+    for (size_t d = 0; d < sizeof ids / sizeof ids[0]; d++) {
+        hone_tensor t = hone_tensor_of(memory, ids[d], 1, shape);
+        double largest = 0;
+        int64_t index = -1;
+        memset(memory, 0, sizeof memory);
+        for (int64_t at = 0; at < COUNT; at += 61) {
+            hone_element_store(ids[d], memory, at, -5);
+            hone_element_store(ids[d], memory, (at + 7) % COUNT, at % 2 == 0 ? INFINITY : -INFINITY);
+            assert_true(hone_verify_largest(&t, &largest, NULL));
+            assert_true(largest == 5);
+            hone_element_store(ids[d], memory, at, NAN);
+            hone_element_store(ids[d], memory, COUNT - 1, NAN);
+            assert_false(hone_verify_largest(&t, &largest, &index));
+            assert_int_equal(index, at);
+            hone_element_store(ids[d], memory, at, 0);
+            hone_element_store(ids[d], memory, COUNT - 1, 0);
+            hone_element_store(ids[d], memory, (at + 7) % COUNT, 2);
+        }
+    }
+}
+
+// By several threads the first wrong element is told, though a worse one was seen before, and the worst error.
+static void threads_find_the_first_wrong_element_and_the_worst_error(void **state)
+{
+    (void)state;
+    enum { COUNT = 1 << 18, PLACES = 5 };
+    static float right[COUNT], out[COUNT];
+    static const int64_t places[PLACES] = {0, 511, COUNT / 2 - 1, COUNT / 2, COUNT - 1};
+    hone_allocator allocator = hone_allocator_system();
+    hone_pool *pool = NULL;
+    int64_t shape[2] = {COUNT / 256, 256};
+    hone_tensor r = matrix(right, shape), o = matrix(out, shape);
+    const hone_yardstick yardstick = {0, 0, 1};
+    hone_error err;
+    double error;
+    assert_int_equal(hone_pool_create(&allocator, 3, &pool, &err), HONE_OK);
+    assert_int_equal(hone_verify_compare(pool, "y", &o, &r, &yardstick, &error, &err), HONE_OK);
+    assert_true(error == 0);
+    for (int first = 0; first < PLACES; first++)
+        for (int worst = first; worst < PLACES; worst++) {
+            char place[64], words[80];
+            out[places[first]] = 2;
+            out[places[worst]] = worst == first ? 2 : 3;
+            assert_int_equal(hone_verify_compare(pool, "y", &o, &r, &yardstick, &error, &err), HONE_KERNEL_FAILED);
+            assert_true(error == (worst == first ? 2 : 3));
+            hone_verify_format_index(&o, places[first], place, sizeof place);
+            snprintf(words, sizeof words, "y%s is 2", place);
+            assert_non_null(strstr(err.message, words));
+            out[places[first]] = out[places[worst]] = 0;
+        }
+    out[places[3]] = 0.75f;
+    assert_int_equal(hone_verify_compare(pool, "y", &o, &r, &yardstick, &error, &err), HONE_OK);
+    assert_true(error == 0.75);
+    out[places[3]] = 0;
+    hone_pool_destroy(&pool);
 }
 
 // One element a row: the strides of the rows are none of the elements'.
@@ -157,7 +265,7 @@ static void a_nan_is_wrong_even_where_the_reference_has_one(void **state)
     hone_tensor n = matrix(nan, shape);
     hone_yardstick yardstick = {0, 1, 1};
     double error;
-    assert_int_equal(hone_verify_compare("y", &n, &n, &yardstick, &error, NULL), HONE_KERNEL_FAILED);
+    assert_int_equal(hone_verify_compare(NULL, "y", &n, &n, &yardstick, &error, NULL), HONE_KERNEL_FAILED);
 }
 
 static void strides_are_followed_on_both_sides(void **state)
@@ -286,6 +394,9 @@ int main(void)
         cmocka_unit_test(roundings_pass_and_more_fails_with_the_place),
         cmocka_unit_test(no_element_of_a_block_is_passed_over),
         cmocka_unit_test(the_worst_error_is_found_in_any_block),
+        cmocka_unit_test(every_f16_is_read_as_it_is),
+        cmocka_unit_test(the_largest_and_the_first_nan_are_found_anywhere),
+        cmocka_unit_test(threads_find_the_first_wrong_element_and_the_worst_error),
         cmocka_unit_test(rows_of_one_element_are_read_where_they_are),
         cmocka_unit_test(nan_never_passes_and_infinity_only_as_itself),
         cmocka_unit_test(a_nan_is_wrong_even_where_the_reference_has_one),
