@@ -26,15 +26,17 @@ const cli_command cli_commands[] = {
      .summary = "find the fastest correct kernel and config for each call",
      .options = "json store seconds batch-seconds evals patience calls wait platform kernel cold stable "
                 "seed recorded fresh no-store in-process report t4 audit threshold update pack",
-     .help = "All kernels compete; every candidate runs in a worker process, is verified against the reference and\n"
-             "measured.\n"
-             "peak: share of what this machine can do, measured once a boot: multiply-adds on all threads, or reading\n"
-             "memory; \"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 %\n"
-             "interval; of fewer than six samples, of what they span; - of one.\n"
-             "--recorded tunes the recorded calls that have no verified answer, heaviest first.\n"
-             "--fresh measures also what the store has measured already, and forgets what failed.\n"
-             "--audit measures stored choices again, of the calls or all, beside their runners-up and the default:\n"
-             "exit 1 when one is past the threshold. Nothing is stored, unless --update tunes those anew.",
+     .help =
+         "All kernels compete; every candidate runs in a worker process, is verified against the reference and\n"
+         "measured.\n"
+         "peak: share of what this machine can do, measured once a boot: multiply-adds on all threads, or reading\n"
+         "memory; \"cache\" for data of less than twice the last cache. spread: half the width of the time's 95 %\n"
+         "interval; of fewer than six samples, of what they span; - of one.\n"
+         "--recorded tunes the recorded calls that have no verified answer, heaviest first; then those that were left\n"
+         "undecided, with twice the seconds each time, at most eight times --seconds.\n"
+         "--fresh measures also what the store has measured already, and forgets what failed.\n"
+         "--audit measures stored choices again, of the calls or all, beside their runners-up and the default:\n"
+         "exit 1 when one is past the threshold. Nothing is stored, unless --update tunes those anew.",
      .run = cli_tune},
     {.name = "offline",
      .arguments = "PROGRAM...",

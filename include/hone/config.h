@@ -74,6 +74,7 @@ typedef struct hone_evidence {
     uint32_t measured;                     // candidates that were timed
     uint32_t rejected[HONE_FAILURE_COUNT]; // candidates that fell out, by kind
     double seconds;                        // the contest took
+    double allowed_seconds;                // it might have taken
     // Of them: preparing (processes, inputs, the reference, kernels), verifying, runs that were measured or warmed up, and
     // the rest: waiting until threads rest, pauses, deciding what is next. 0: not known.
     double prepare_seconds, verify_seconds, run_seconds, wait_seconds;

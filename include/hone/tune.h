@@ -124,8 +124,11 @@ HONE_API HONE_MUST_CHECK hone_status hone_tune(
 // The same by call text.
 HONE_API HONE_MUST_CHECK hone_status hone_tune_text(
     hone_runtime *rt, const char *call, const hone_tune_options *options, hone_result **out_result, hone_error *err);
-// Tunes every recorded call of this device without a verified decision, heaviest first. One that fails stands
-// in the result with its reason and ends nothing.
+// Tunes every recorded call of this device without a verified decision, heaviest first; then, heaviest first, those
+// whose contest left open which is the fastest (hone_evidence.undecided): each goes on with the samples of that contest,
+// for twice the seconds that it was allowed, at least `seconds` and at most eight times as many, until it is decided or
+// left open at the most. Not with fresh, keep_existing, platform or kernel. One that fails stands in the result with its
+// reason and ends nothing.
 HONE_API HONE_MUST_CHECK hone_status
 hone_tune_recorded(hone_runtime *rt, const hone_tune_options *options, hone_result **out_result, hone_error *err);
 

@@ -42,6 +42,9 @@ typedef struct hone_tune_environment {
     void *measuring_ctx;
 } hone_tune_environment;
 
+// What a contest may take where options.seconds is 0.
+enum { HONE_TUNE_SECONDS = 30 };
+
 // Whether a kernel is among those that the options let compete: HONE_OK, or HONE_UNSUPPORTED with which were asked for.
 hone_status hone_tune_asks_for(
     const hone_tune_options *options, const char *kernel, hone_platform platform, hone_error *err);

@@ -43,6 +43,9 @@ hone_status hone_runtime_tune_missing(
     hone_result *result,
     hone_outlook *outlook,
     hone_error *err);
+// The evidence of the answer that hone_runtime_tune_missing would leave as it is. False: there is none, and it tunes.
+bool hone_runtime_is_answered(
+    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_evidence *out);
 // Replaces NULL by the defaults; refuses what is out of range.
 hone_status hone_tune_options_read(
     const hone_runtime *rt, const hone_tune_options *given, hone_tune_options *out, hone_error *err);

@@ -5,8 +5,9 @@
 
 #include <math.h>
 
-static const double first_share = 0.5;  // of the budget, for the first slices
-static const double least_slice = 0.25; // of a slice: less is not worth a contest
+static const double first_share = 0.5;           // of the budget, for the first slices
+static const double least_slice = 0.25;          // of a slice: less is not worth a contest
+static const double growth = 2, most_growth = 8; // of the seconds of a call that was left open
 static const char where[] = "tune.batch";
 
 void hone_batch_init(
@@ -78,25 +79,40 @@ hone_batch_call *hone_batch_next(const hone_batch *batch)
     return best;
 }
 
-static hone_status give_slice(hone_batch *batch, hone_batch_call *call, double seconds, hone_error *err)
+// HONE_CANCELLED, HONE_OUT_OF_MEMORY; *out_done: it found an answer.
+static hone_status tune_again(
+    hone_batch *batch,
+    const hone_batch_call *call,
+    double seconds,
+    hone_outlook *outlook,
+    bool *out_done,
+    hone_error *err)
 {
     hone_tune_options options = batch->options;
     hone_error why = {.message = ""};
-    options.seconds = seconds;
-    call->outlook = (hone_outlook){0};
-    uint64_t start = hone_os_now_ns();
     hone_call *bucket = NULL;
+    options.seconds = seconds;
     hone_status status = hone_request_bucket(call->call, &bucket, &why);
     const hone_call *target = bucket != NULL ? bucket : call->call;
-    if (status == HONE_OK) status = hone_runtime_tune(call->op, target, &options, batch->result, &call->outlook, &why);
+    if (status == HONE_OK) status = hone_runtime_tune(call->op, target, &options, batch->result, outlook, &why);
     hone_call_release(&bucket);
-    call->spent_seconds += (double)(hone_os_now_ns() - start) * 1e-9;
+    *out_done = status == HONE_OK;
     if (status == HONE_CANCELLED || status == HONE_OUT_OF_MEMORY)
         return hone_fail(err, status, where, "%s", why.message);
     if (status != HONE_OK)
         hone_log_write(
             &batch->rt->log, HONE_LOG_INFO, "%s: a further slice failed: %s", hone_call_text(call->call), why.message);
     return HONE_OK;
+}
+
+static hone_status give_slice(hone_batch *batch, hone_batch_call *call, double seconds, hone_error *err)
+{
+    bool done;
+    call->outlook = (hone_outlook){0};
+    uint64_t start = hone_os_now_ns();
+    hone_status status = tune_again(batch, call, seconds, &call->outlook, &done, err);
+    call->spent_seconds += (double)(hone_os_now_ns() - start) * 1e-9;
+    return status;
 }
 
 hone_status hone_batch_spend_rest(hone_batch *batch, hone_error *err)
@@ -109,4 +125,37 @@ hone_status hone_batch_spend_rest(hone_batch *batch, hone_error *err)
         status = give_slice(batch, call, fmin(left, batch->slice_seconds), err);
     }
     return status;
+}
+
+// Contests left open ---------------------------------------------------------------------------------------------------
+
+// An answer of before allowed_seconds was written down says what its contest took.
+static double allowed_of(const hone_evidence *answer)
+{
+    return answer->allowed_seconds > 0 ? answer->allowed_seconds : answer->seconds;
+}
+
+bool hone_batch_is_open(const hone_batch *batch, const hone_evidence *answer, double *out_seconds)
+{
+    const hone_tune_options *options = &batch->options;
+    const double asked = options->seconds > 0 ? options->seconds : HONE_TUNE_SECONDS;
+    const double least = batch->slice_seconds > 0 ? batch->slice_seconds : asked;
+    const double before = allowed_of(answer), most = most_growth * asked;
+    // A contest between some of the kernels settles nothing.
+    const bool of_all = options->kernel == NULL && options->platform == NULL && !options->keep_existing;
+    *out_seconds = fmin(fmax(growth * before, least), most);
+    return answer->undecided[0] != '\0' && of_all && before < most;
+}
+
+hone_status hone_batch_take_up(
+    hone_batch *batch, const hone_op *op, const hone_call *call, double seconds, hone_error *err)
+{
+    const hone_batch_call open = {.op = op, .call = (hone_call *)(uintptr_t)call};
+    const double left = batch->until_ns > 0 ? seconds_left(batch) : seconds;
+    bool done = false;
+    hone_status status = HONE_OK;
+    if (left > least_slice * batch->slice_seconds)
+        status = tune_again(batch, &open, fmin(seconds, left), NULL, &done, err);
+    if (status != HONE_OK || done) return status;
+    return hone_runtime_tune_missing(op, call, &batch->options, batch->result, NULL, err);
 }

@@ -33,6 +33,14 @@ hone_status hone_batch_tune(hone_batch *batch, const hone_op *op, const hone_cal
 // largest.
 // NULL: none is worth one.
 hone_batch_call *hone_batch_next(const hone_batch *batch);
+// Whether the answer of a call was left open and is to be looked for again, with how many seconds: twice what the last
+// contest was allowed, at least what a call has now, at most eight times the options' seconds. One that was left open at
+// the most stays as it is.
+bool hone_batch_is_open(const hone_batch *batch, const hone_evidence *answer, double *out_seconds);
+// Tunes such a call once more, with the samples of the contest before; within the budget, where there is one for all.
+// Where the budget is spent, or the contest fails, the answer that is there goes into the result.
+hone_status hone_batch_take_up(
+    hone_batch *batch, const hone_op *op, const hone_call *call, double seconds, hone_error *err);
 // Spends what is left. A contest that fails now leaves the answer of its first slice.
 hone_status hone_batch_spend_rest(hone_batch *batch, hone_error *err);
 

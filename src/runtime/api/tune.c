@@ -132,6 +132,51 @@ hone_status hone_tune(
     return hone_tune_finish(result, status, out_result);
 }
 
+typedef struct answered {
+    hone_evidence *evidence;
+    bool verified;
+} answered;
+
+static void read_answer(void *ctx, const hone_store_decision *row)
+{
+    answered *answer = ctx;
+    answer->verified = row->verified && row->evidence != NULL &&
+                       hone_evidence_parse(row->evidence, strlen(row->evidence), answer->evidence, NULL) == HONE_OK;
+}
+
+// What the user's store has under another regime than that which answers.
+static bool is_stored(const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_evidence *out)
+{
+    hone_request request;
+    hone_error why;
+    answered answer = {out, false};
+    hone_store *store = hone_runtime_store(op->rt);
+    hone_status status = hone_request_init(&request, op, call, NULL, &why);
+    if (status == HONE_OK && store != NULL) {
+        const hone_store_key key = hone_request_key(&request, call);
+        status = hone_store_get(store, &key, options->regime, read_answer, &answer, &why);
+    }
+    hone_request_deinit(&request);
+    return status == HONE_OK && answer.verified;
+}
+
+bool hone_runtime_is_answered(
+    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_evidence *out)
+{
+    hone_call *bucket = NULL;
+    hone_decision decision;
+    hone_error why;
+    bool is_there = false;
+    if (options->fresh || hone_request_bucket(call, &bucket, &why) != HONE_OK) return false;
+    const hone_call *target = bucket != NULL ? bucket : call;
+    if (hone_runtime_is_decided(op, target, &decision, NULL)) {
+        *out = decision.evidence;
+        is_there = decision.evidence.regime == options->regime || is_stored(op, target, options, out);
+    }
+    hone_call_release(&bucket);
+    return is_there;
+}
+
 hone_status hone_runtime_tune_missing(
     const hone_op *op,
     const hone_call *call,

@@ -1,4 +1,5 @@
-// hone_tune_recorded: the calls of a record, from the most to the least frequent.
+// hone_tune_recorded: the calls of a record, from the most to the least frequent; first those that have no answer, then
+// those whose contest left open which is the fastest.
 #include "base/error.h"
 #include "runtime/api/batch.h"
 #include "tune/result/result.h"
@@ -13,6 +14,7 @@ typedef struct queue_item {
     char *spec;
     char *key;
     double count;
+    double again_seconds; // its answer was left open, and it is tuned again with so many; 0: it is not
 } queue_item;
 
 typedef struct queue {
@@ -81,13 +83,26 @@ static hone_status find_recorded(
     return hone_fail(err, HONE_NOT_FOUND, where, "the record holds neither call nor spec");
 }
 
-static hone_status tune_item(hone_batch *batch, const queue_item *item, hone_error *err)
+// The first time, an answer that was left open waits until all calls that have none have had their turn.
+static hone_status tune_found(
+    hone_batch *batch, queue_item *item, const hone_op *op, const hone_call *call, hone_error *why)
+{
+    hone_evidence answer;
+    double seconds = 0;
+    if (item->again_seconds > 0) return hone_batch_take_up(batch, op, call, item->again_seconds, why);
+    if (!hone_runtime_is_answered(op, call, &batch->options, &answer) || !hone_batch_is_open(batch, &answer, &seconds))
+        return hone_batch_tune(batch, op, call, item->count, why);
+    item->again_seconds = seconds;
+    return HONE_OK;
+}
+
+static hone_status tune_item(hone_batch *batch, queue_item *item, hone_error *err)
 {
     const hone_op *op = NULL;
     hone_call *call = NULL;
     hone_error why = {.message = ""};
     hone_status status = find_recorded(batch->rt, item, &op, &call, &why);
-    if (status == HONE_OK) status = hone_batch_tune(batch, op, call, item->count, &why);
+    if (status == HONE_OK) status = tune_found(batch, item, op, call, &why);
     if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY) {
         hone_result_note_status(batch->result, status);
         status = hone_result_add_failure(
@@ -119,6 +134,8 @@ hone_status hone_tune_recorded(
     for (size_t i = 0; i < calls.count && status == HONE_OK; i++)
         status = tune_item(&batch, &calls.items[i], err);
     if (status == HONE_OK) status = hone_batch_spend_rest(&batch, err);
+    for (size_t i = 0; i < calls.count && status == HONE_OK; i++)
+        if (calls.items[i].again_seconds > 0) status = tune_item(&batch, &calls.items[i], err);
     hone_batch_deinit(&batch);
     free_queue(&calls);
     return hone_tune_finish(result, status, out_result);

@@ -56,6 +56,8 @@ hone_status hone_runtime_contest(
     hone_thread_self.depth++;
     status = hone_contest_run(&request, &contest, err);
     hone_thread_self.depth--;
+    const double seconds = permit->options->seconds;
+    contest.decision.evidence.allowed_seconds = seconds > 0 ? seconds : HONE_TUNE_SECONDS;
     if (outlook != NULL) *outlook = (hone_outlook){contest.decision.evidence.time_ns, contest.expected_gain};
     if (contest.decision.kernel[0] != '\0') {
         hone_error why = {.message = ""};

@@ -52,6 +52,7 @@ static const field fields[] = {
     FIELD(measured, FIELD_COUNT, false),
     FIELD(rejected, FIELD_REJECTED, false),
     FIELD(seconds, FIELD_NUMBER, false),
+    FIELD(allowed_seconds, FIELD_NUMBER, false),
     FIELD(prepare_seconds, FIELD_NUMBER, false),
     FIELD(verify_seconds, FIELD_NUMBER, false),
     FIELD(run_seconds, FIELD_NUMBER, false),

@@ -56,11 +56,69 @@ static void who_has_nothing_to_gain_or_has_had_its_share_gets_no_more(void **sta
     assert_null(hone_batch_next(&batch));
 }
 
+static hone_batch batch_for(double seconds)
+{
+    return (hone_batch){.options = {.struct_size = sizeof(hone_tune_options), .seconds = seconds}};
+}
+
+// What an open answer is given; 0: it stays.
+static double given(const hone_batch *batch, double allowed, double took)
+{
+    const hone_evidence answer = {.undecided = "2 of 9 kernels", .allowed_seconds = allowed, .seconds = took};
+    double seconds = -1;
+    return hone_batch_is_open(batch, &answer, &seconds) ? seconds : 0;
+}
+
+static void what_was_left_open_gets_twice_as_much_up_to_eight_times_what_is_asked(void **state)
+{
+    (void)state;
+    const hone_batch ten = batch_for(10), usual = batch_for(0);
+    assert_true(given(&ten, 10, 3) == 20);
+    assert_true(given(&ten, 20, 3) == 40);
+    assert_true(given(&ten, 60, 3) == 80);
+    assert_true(given(&ten, 80, 3) == 0); // it had the most
+    assert_true(given(&ten, 100, 3) == 0);
+    assert_true(given(&ten, 2, 2) == 10);
+    assert_true(given(&ten, 0, 7) == 14); // of before allowed_seconds was written down
+    assert_true(given(&usual, 30, 30) == 60);
+    assert_true(given(&usual, 240, 30) == 0);
+    const hone_evidence decided = {.allowed_seconds = 1};
+    double seconds;
+    assert_false(hone_batch_is_open(&ten, &decided, &seconds));
+}
+
+static void what_is_asked_of_some_kernels_or_of_no_answer_again_takes_nothing_up(void **state)
+{
+    (void)state;
+    hone_batch batch = batch_for(10);
+    batch.options.kernel = "fast";
+    assert_true(given(&batch, 10, 3) == 0);
+    batch = batch_for(10);
+    batch.options.platform = "native";
+    assert_true(given(&batch, 10, 3) == 0);
+    batch = batch_for(10);
+    batch.options.keep_existing = true;
+    assert_true(given(&batch, 10, 3) == 0);
+}
+
+static void with_a_budget_for_all_a_slice_is_the_least(void **state)
+{
+    (void)state;
+    hone_batch batch = batch_for(10);
+    batch.slice_seconds = 0.5;
+    assert_true(given(&batch, 0.125, 1) == 0.5);
+    assert_true(given(&batch, 0.5, 1) == 1);
+    assert_true(given(&batch, 50, 1) == 80);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_slice_goes_where_count_times_time_times_gain_is_largest),
         cmocka_unit_test(what_a_slice_has_found_moves_the_next),
+        cmocka_unit_test(what_was_left_open_gets_twice_as_much_up_to_eight_times_what_is_asked),
+        cmocka_unit_test(what_is_asked_of_some_kernels_or_of_no_answer_again_takes_nothing_up),
+        cmocka_unit_test(with_a_budget_for_all_a_slice_is_the_least),
         cmocka_unit_test(who_has_nothing_to_gain_or_has_had_its_share_gets_no_more),
     };
     return cmocka_run_group_tests_name("runtime_batch", tests, NULL, NULL);

@@ -142,6 +142,130 @@ static void what_is_to_be_checked_again_is_tuned_with_the_recorded(void **state)
     hone_result_release(&result);
 }
 
+// Contests left open ---------------------------------------------------------------------------------------------------
+
+// An answer of scale on rows x cols whose contest left open which is the fastest.
+static void put_open(ground *g, int64_t rows, int64_t cols, hone_regime regime, const char *evidence)
+{
+    hone_store *store = open_store(g);
+    hone_call *call = describe_scale(g->f, rows, cols);
+    const hone_store_decision row = {
+        .key = key_of(g, call),
+        .call = hone_call_text(call),
+        .kernel = "plain",
+        .platform = "native",
+        .config = "{}",
+        .source = "autotune",
+        .revision = "1",
+        .verified = true,
+        .regime = regime,
+        .time_ns = 1234,
+        .evidence = evidence,
+        .environment = "{}",
+    };
+    assert_int_equal(hone_store_put(store, &row, &g->f->err), HONE_OK);
+    hone_call_release(&call);
+    hone_store_close(&store);
+    hone_cache_clear(g->f->rt);
+}
+
+static void record(ground *g, int64_t rows, int64_t cols, uint64_t count)
+{
+    hone_store *store = open_store(g);
+    hone_call *call = describe_scale(g->f, rows, cols);
+    const hone_store_invocation invocation = {
+        .key = key_of(g, call), .call = hone_call_text(call), .count = count, .first = 1e9, .last = 1e9 + 1};
+    assert_int_equal(hone_store_add_invocations(store, &invocation, 1, &g->f->err), HONE_OK);
+    hone_call_release(&call);
+    hone_store_close(&store);
+}
+
+// The calls that were measured, each once, in their order.
+typedef struct order {
+    char calls[200], last[60];
+} order;
+
+static void note_order(void *ctx, const hone_progress *progress)
+{
+    order *all = ctx;
+    if (strcmp(all->last, progress->call) == 0) return;
+    snprintf(all->last, sizeof all->last, "%s", progress->call);
+    strcat(strcat(all->calls, progress->call), " ");
+}
+
+static hone_result *tune_the_recorded(ground *g, hone_regime regime, order *seen)
+{
+    *seen = (order){.calls = ""};
+    const hone_tune_options options = {
+        .struct_size = sizeof options,
+        .isolation = HONE_ISOLATION_IN_PROCESS,
+        .evaluations = 3,
+        .seconds = 0.25,
+        .regime = regime,
+        .progress = note_order,
+        .progress_ctx = seen};
+    hone_result *result = NULL;
+    if (hone_tune_recorded(g->f->rt, &options, &result, &g->f->err) != HONE_OK) fail_msg("%s", g->f->err.message);
+    return result;
+}
+
+static const hone_evidence *evidence_of(const hone_result *result, const char *call)
+{
+    for (size_t i = 0; i < hone_result_size(result); i++)
+        if (strcmp(hone_result_call(result, i), call) == 0) return &hone_result_decision(result, i)->evidence;
+    fail_msg("no %s in the result", call);
+    return NULL;
+}
+
+#define OPEN(seconds) "{\"time_ns\":1234,\"samples\":3,\"undecided\":\"1 of 2 kernels was never tried\"," seconds "}"
+
+static void what_was_left_open_is_tuned_again_after_what_has_no_answer(void **state)
+{
+    ground *g = *state;
+    order seen;
+    put_open(g, 4, 4, HONE_WARM, OPEN("\"seconds\":0.5"));
+    record(g, 4, 4, 1000);
+    record(g, 4, 5, 1);
+    hone_result *result = tune_the_recorded(g, HONE_WARM, &seen);
+    assert_string_equal(seen.calls, "scale(f32[4,5]) scale(f32[4,4]) ");
+    assert_int_equal(hone_result_size(result), 2);
+    assert_true(evidence_of(result, "scale(f32[4,5])")->allowed_seconds == 0.25);
+    assert_true(evidence_of(result, "scale(f32[4,4])")->allowed_seconds == 1);
+    assert_true(evidence_of(result, "scale(f32[4,4])")->measured > 0);
+    hone_result_release(&result);
+    assert_true(decide_scale(g->f, 4, 4).evidence.allowed_seconds == 1); // it is stored
+}
+
+static void what_was_left_open_at_the_most_is_left_alone(void **state)
+{
+    ground *g = *state;
+    order seen;
+    put_open(g, 4, 4, HONE_WARM, OPEN("\"seconds\":0.1,\"allowed_seconds\":2"));
+    record(g, 4, 4, 1);
+    hone_result *result = tune_the_recorded(g, HONE_WARM, &seen);
+    assert_string_equal(seen.calls, "");
+    assert_true(evidence_of(result, "scale(f32[4,4])")->time_ns == 1234);
+    assert_string_equal(evidence_of(result, "scale(f32[4,4])")->undecided, "1 of 2 kernels was never tried");
+    hone_result_release(&result);
+}
+
+// A warm answer stands before the cold one that is asked for.
+static void what_was_left_open_under_a_regime_is_tuned_again_under_it(void **state)
+{
+    ground *g = *state;
+    order seen;
+    put_open(g, 4, 4, HONE_WARM, "{\"time_ns\":1234,\"samples\":3}");
+    put_open(g, 4, 4, HONE_COLD, OPEN("\"seconds\":0.5"));
+    record(g, 4, 4, 1);
+    hone_result *result = tune_the_recorded(g, HONE_WARM, &seen);
+    assert_string_equal(seen.calls, "");
+    hone_result_release(&result);
+    result = tune_the_recorded(g, HONE_COLD, &seen);
+    assert_string_equal(seen.calls, "scale(f32[4,4]) ");
+    assert_true(evidence_of(result, "scale(f32[4,4])")->allowed_seconds == 1);
+    hone_result_release(&result);
+}
+
 static void a_changed_kernel_makes_its_own_answers_stale_and_no_others(void **state)
 {
     ground *g = *state;
@@ -292,6 +416,11 @@ int main(void)
             an_answer_of_another_environment_is_served_noted_and_explained, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(
             what_is_to_be_checked_again_is_tuned_with_the_recorded, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            what_was_left_open_is_tuned_again_after_what_has_no_answer, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(what_was_left_open_at_the_most_is_left_alone, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            what_was_left_open_under_a_regime_is_tuned_again_under_it, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(
             a_changed_kernel_makes_its_own_answers_stale_and_no_others, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(an_environment_that_says_nothing_changes_nothing, open_ground, close_ground),

@@ -35,6 +35,7 @@ static hone_evidence full(void)
         .load = 0.5,
         .throttled = 3,
         .stolen = 0.125,
+        .allowed_seconds = 30,
         .disturbed = 0.375,
         .undecided = "1 of 2 kernels was never tried; try --seconds 60",
         .seed = 12345678901u,
