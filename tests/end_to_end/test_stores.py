@@ -104,6 +104,27 @@ class Put(StoreTest):
         self.assertIn(f"1 left open which is the fastest: {NORM}", row["detail"])
         self.assertIn("--recorded", row["advice"])
 
+    def test_what_a_contest_left_open_is_tuned_again_with_the_recorded(self):
+        open_ended = {"time_ns": 99.5, "verified_against": "reference", "seconds": 0.75,
+                      "undecided": "7 of 9 kernels were never tried; try --seconds 30"}
+        document = self.document(evidence=open_ended)
+        self.put(document)
+        (entry,) = document["entries"]
+        row = {name: entry[name] for name in ("algorithm", "version", "key", "spec", "call")}
+        row.update({"count": 9, "first": "2026-11-20T12:34:56Z", "last": "2026-11-20T12:34:56Z"})
+        record = {"hone_record": 1, "device": document["device"], "invocations": [row]}
+        self.hone("record", "import", "-", input=json.dumps(record))
+        out = self.hone("tune", "--recorded", "--evals", "6", "--seconds", "1").out
+        self.assertNotIn("decided already", out)
+        stored = self.hone("store", "get", NORM, "--json").json["evidence"]
+        self.assertEqual(stored["allowed_seconds"], 1.5)
+        # What was open with the most seconds stays, and says so.
+        document["entries"][0]["evidence"]["allowed_seconds"] = 8
+        self.put(document)
+        out = self.hone("tune", "--recorded", "--evals", "6", "--seconds", "1").out
+        self.assertIn("decided already", out)
+        self.assertIn(f"  undecided: {open_ended['undecided']}\n", out)
+
     def test_a_newer_put_replaces_the_older(self):
         self.put(self.document())
         self.put(self.document(evidence={"time_ns": 99.5}))

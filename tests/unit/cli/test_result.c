@@ -58,7 +58,8 @@ void cli_print_libraries(hone_cli *cli)
 
 char *cli_time_text(double nanoseconds, char out[32])
 {
-    snprintf(out, 32, nanoseconds > 0 ? "%.0f ns" : "", nanoseconds);
+    out[0] = '\0';
+    if (nanoseconds > 0) snprintf(out, 32, "%.0f ns", nanoseconds);
     return out;
 }
 
