@@ -221,6 +221,8 @@ void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 // Workers that spin go to sleep now, so that nothing runs beside what comes next. Of who runs the pool's jobs.
 void hone_pool_rest(hone_pool *pool);
+// Whether a body has ever left a worker in another floating-point mode than the pool was made in.
+bool hone_pool_changed_mode(const hone_pool *pool);
 
 // Processes -----------------------------------------------------------------------------------------------------------
 int hone_os_process_id(void);

@@ -66,6 +66,8 @@ struct hone_pool {
     _Atomic bool waiting; // the caller sleeps until the last worker has left
     _Atomic bool stop;
     _Atomic bool resting; // who looks for tickets goes to sleep
+    uint64_t float_mode;  // of who made the pool
+    _Atomic bool mode_changed;
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
     worker *workers;
@@ -165,6 +167,7 @@ static void *worker_main(void *ctx)
             continue;
         }
         work(pool);
+        if (hone_os_float_mode() != pool->float_mode) atomic_store(&pool->mode_changed, true);
         leave_job(pool);
     }
     return NULL;
@@ -314,6 +317,11 @@ void hone_pool_rest(hone_pool *pool)
     atomic_flag_clear(&pool->taken);
 }
 
+bool hone_pool_changed_mode(const hone_pool *pool)
+{
+    return atomic_load(&pool->mode_changed);
+}
+
 int32_t hone_pool_threads(const hone_pool *pool)
 {
     return pool->threads;
@@ -333,6 +341,7 @@ hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, h
     pool->allocator = *allocator;
     pool->threads = threads;
     pool->workers = workers;
+    pool->float_mode = hone_os_float_mode();
     hone_fork_count_begin();
     atomic_store(&pool->generation, hone_fork_generation());
     make_ready(pool);

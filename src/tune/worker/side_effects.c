@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "os/limits.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 // The method: what the process holds (heap, mapped memory, descriptors, threads) is read between equal pieces of a
@@ -20,7 +19,6 @@ static const uint64_t first_look_ns = 20 * 1000, look_ns = 500 * 1000;
 // Some libraries let their threads spin for 200 ms after their work. This is time on a processor: on a busy machine a
 // thread that is about to sleep may wait longer than that for its turn.
 static const uint64_t rest_ns = 250 * 1000 * 1000, most_rest_ns = UINT64_C(5) * 1000 * 1000 * 1000;
-static const uint64_t meeting_ns = 2 * 1000 * 1000;
 static const uint64_t bloated_bytes = 256u << 20;
 
 static const char where[] = "tune.side_effects";
@@ -113,29 +111,9 @@ static hone_failure find_leak(const hone_side_effects *effects, hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
-// All threads of a pool at once, each in a body of its own: who has one waits for the others.
-typedef struct meeting {
-    uint64_t expected, until_ns;
-    int32_t threads;
-    atomic_int arrived, others;
-} meeting;
-
-static void meet(void *ctx, int64_t index)
+static hone_failure compare_pool(const hone_pool *pool, hone_error *err)
 {
-    (void)index;
-    meeting *m = ctx;
-    if (hone_os_float_mode() != m->expected) atomic_fetch_add(&m->others, 1);
-    atomic_fetch_add(&m->arrived, 1);
-    while (atomic_load(&m->arrived) < m->threads && hone_os_now_ns() < m->until_ns)
-        ;
-}
-
-static hone_failure compare_pool(hone_pool *pool, hone_error *err)
-{
-    meeting m = {hone_os_float_mode(), hone_os_now_ns() + meeting_ns, pool != NULL ? hone_pool_threads(pool) : 1, 0, 0};
-    if (m.threads < 2) return HONE_FAILURE_NONE;
-    hone_pool_run(pool, m.threads, meet, &m);
-    if (atomic_load(&m.others) == 0) return HONE_FAILURE_NONE;
+    if (pool == NULL || !hone_pool_changed_mode(pool)) return HONE_FAILURE_NONE;
     hone_fail(err, HONE_KERNEL_FAILED, where, "changes the floating-point mode of a thread that it was lent");
     return HONE_FAILURE_TRACES;
 }

@@ -3,6 +3,7 @@
 #include "failing_allocator.h"
 #include "os/os.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -263,6 +264,37 @@ static void a_pool_that_rests_works_on(void **state)
     hone_pool_destroy(&pool);
 }
 
+typedef struct lent {
+    pthread_t caller;
+    bool puts_back;
+    _Atomic int inside;
+} lent;
+
+static void round_upward(void *ctx, int64_t index)
+{
+    (void)index;
+    lent *l = ctx;
+    atomic_fetch_add(&l->inside, 1);
+    while (atomic_load(&l->inside) < 2)
+        sched_yield();
+    if (pthread_equal(pthread_self(), l->caller)) return;
+    fesetround(FE_UPWARD);
+    if (l->puts_back) fesetround(FE_TONEAREST);
+}
+
+static void a_worker_that_is_left_in_another_mode_is_told(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(2);
+    for (int puts_back = 1; puts_back >= 0; puts_back--) {
+        lent l = {.caller = pthread_self(), .puts_back = puts_back};
+        assert_false(hone_pool_changed_mode(pool));
+        hone_pool_run(pool, 2, round_upward, &l);
+    }
+    assert_true(hone_pool_changed_mode(pool));
+    hone_pool_destroy(&pool);
+}
+
 typedef struct guarded {
     volatile char *block;
     _Atomic int inside;
@@ -303,6 +335,7 @@ int main(void)
         cmocka_unit_test(a_limit_is_kept),
         cmocka_unit_test(a_body_may_call_back_in),
         cmocka_unit_test(a_pool_that_rests_works_on),
+        cmocka_unit_test(a_worker_that_is_left_in_another_mode_is_told),
         cmocka_unit_test(a_workers_write_to_guarded_memory_is_noted_too),
         cmocka_unit_test(several_threads_may_call_at_once),
         cmocka_unit_test(what_bodies_write_is_seen_after_the_run),
