@@ -24,8 +24,10 @@ typedef struct hone_os_waits {
 } hone_os_waits;
 
 typedef struct hone_os_waits_reading {
-    uint64_t delay_ns;    // of all threads together; they were ready and had no processor. Of waits that are over
-    uint32_t waiting;     // threads beside the calling one that wait now; what they waited is not in delay_ns yet
+    // Of each thread: how long it was ready and had no processor, in waits that are over. 0: it has ended.
+    uint64_t delays_ns[HONE_OS_WAITS_THREADS];
+    int count;
+    uint32_t waiting;     // threads beside the calling one that wait now; what they waited is not in delays_ns yet
     uint64_t preemptions; // of all threads of this process
     bool delay_known;
     int32_t processor; // of the calling thread; -1: not known
@@ -39,7 +41,8 @@ void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading 
 // HONE_OS_STOLEN when the host took time since the beginning, exact to the system's tick; else 0.
 unsigned hone_os_waits_end(hone_os_waits *waits);
 // What disturbed the time between two readings that lie elapsed_ns apart: of HONE_OS_WAITED, PREEMPTED and MIGRATED.
-//   out_waited_ns  how long threads waited; 0 where that is not known
+//   out_waited_ns  how long the thread waited that waited longest: where threads share the work evenly, by so much it
+//                  took longer; 0 where that is not known
 unsigned hone_os_waits_between(
     const hone_os_waits_reading *before, const hone_os_waits_reading *after, double elapsed_ns, double *out_waited_ns);
 

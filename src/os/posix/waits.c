@@ -60,12 +60,9 @@ void hone_os_waits_read(const hone_os_waits *waits, hone_os_waits_reading *out)
     struct rusage usage;
     *out = (hone_os_waits_reading){.processor = sched_getcpu()};
     if (getrusage(RUSAGE_SELF, &usage) == 0) out->preemptions = (uint64_t)usage.ru_nivcsw;
-    for (int i = 0; i < waits->count; i++) {
-        uint64_t delay_ns;
-        if (!read_delay(waits->files[i], &delay_ns)) continue;
-        out->delay_ns += delay_ns;
-        out->delay_known = true;
-    }
+    out->count = waits->count;
+    for (int i = 0; i < waits->count; i++)
+        if (read_delay(waits->files[i], &out->delays_ns[i])) out->delay_known = true;
 }
 
 // The clock of a thread's processor time, as pthread_getcpuclockid makes it of the thread's number (clock_getcpuclockid
@@ -109,13 +106,23 @@ unsigned hone_os_waits_end(hone_os_waits *waits)
     return waits->stolen_ticks >= 0 && stolen_ticks > waits->stolen_ticks ? HONE_OS_STOLEN : 0;
 }
 
+// A thread that has ended takes what it waited along.
+static double longest_wait(const hone_os_waits_reading *before, const hone_os_waits_reading *after)
+{
+    uint64_t longest = 0;
+    for (int i = 0; i < before->count && i < after->count; i++) {
+        const uint64_t from = before->delays_ns[i], to = after->delays_ns[i];
+        if (to > from && to - from > longest) longest = to - from;
+    }
+    return (double)longest;
+}
+
 unsigned hone_os_waits_between(
     const hone_os_waits_reading *before, const hone_os_waits_reading *after, double elapsed_ns, double *out_waited_ns)
 {
     unsigned marks = 0;
     bool known = before->delay_known && after->delay_known;
-    // A thread that has ended takes what it waited along.
-    *out_waited_ns = known && after->delay_ns > before->delay_ns ? (double)(after->delay_ns - before->delay_ns) : 0;
+    *out_waited_ns = known ? longest_wait(before, after) : 0;
     if (*out_waited_ns > least_share * elapsed_ns || after->waiting > 0) marks |= HONE_OS_WAITED;
     if (!known && after->preemptions > before->preemptions) marks |= HONE_OS_PREEMPTED;
     if (before->processor >= 0 && after->processor != before->processor) marks |= HONE_OS_MIGRATED;

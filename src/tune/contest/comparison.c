@@ -222,26 +222,6 @@ static hone_status run_rounds(comparison *c, hone_error *err)
 
 // What it came to -----------------------------------------------------------------------------------------------------
 
-// The undisturbed first, then by what they waited.
-static int by_disturbance(const void *a, const void *b)
-{
-    const hone_sample *x = a, *y = b;
-    if ((x->marks != 0) != (y->marks != 0)) return x->marks != 0 ? 1 : -1;
-    return (x->waited > y->waited) - (x->waited < y->waited);
-}
-
-// Sorts the samples.
-static void count_samples(entrant *e, uint32_t rounds)
-{
-    uint32_t count = 0;
-    qsort(e->samples, rounds, sizeof e->samples[0], by_disturbance);
-    while (count < rounds && (e->samples[count].marks == 0 || count < LEAST_UNDISTURBED)) {
-        e->counted[count] = e->samples[count].time_ns;
-        count++;
-    }
-    e->counted_count = count;
-}
-
 static void fill_times(const comparison *c, uint32_t index)
 {
     entrant *e = &c->entrants[index];
@@ -253,7 +233,7 @@ static void fill_times(const comparison *c, uint32_t index)
     for (uint32_t i = 0; i < c->rounds; i++)
         out->disturbed += e->samples[i].marks != 0;
     out->samples = c->rounds;
-    count_samples(e, c->rounds);
+    e->counted_count = hone_count_samples(e->samples, c->rounds, LEAST_UNDISTURBED, e->counted);
     hone_interval time = hone_median(e->counted, e->counted_count);
     out->time_ns = time.middle;
     out->low_ns = time.low;

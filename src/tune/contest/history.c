@@ -33,6 +33,14 @@ static void put_numbers(hone_buffer *out, const char *name, const double *values
     hone_buffer_char(out, ']');
 }
 
+static void put_marks(hone_buffer *out, const uint8_t *marks, uint32_t count)
+{
+    hone_buffer_text(out, ",\"marks\":[");
+    for (uint32_t i = 0; i < count; i++)
+        hone_buffer_format(out, "%s%u", i > 0 ? "," : "", marks[i]);
+    hone_buffer_char(out, ']');
+}
+
 static void put_flag(hone_buffer *out, const char *name, bool value)
 {
     if (value) hone_buffer_format(out, ",\"%s\":true", name);
@@ -47,7 +55,11 @@ static void put_times(hone_buffer *out, const hone_candidate *candidate)
     put_number(out, "low_ns", trial->low_ns);
     put_number(out, "high_ns", trial->high_ns);
     hone_buffer_format(out, ",\"samples\":%u", trial->samples);
-    if (trial->kept > 0) put_numbers(out, "runs_ns", trial->kept_ns, trial->kept);
+    if (trial->kept == 0) return;
+    put_numbers(out, "runs_ns", trial->kept_ns, trial->kept);
+    if (trial->disturbed == 0) return;
+    put_numbers(out, "waited", trial->kept_waited, trial->kept);
+    put_marks(out, trial->kept_marks, trial->kept);
 }
 
 static void put_failure(hone_buffer *out, const hone_trial *trial)

@@ -23,6 +23,8 @@ enum { RESAMPLES = 1000, MAX_SAMPLES = 256 };
 
 // Chosen by hand; docs/benchmarks.md has the wrong picks of bench_ab with it.
 static const double fence_deviations = 5;
+// Of two threads that share their work as they come, one that has no processor at all leaves the other twice the work.
+static const double least_corrected = 0.5;
 
 static int compare(const void *a, const void *b)
 {
@@ -65,6 +67,31 @@ double hone_center(double *samples, size_t count)
     }
     return inside > 0 ? sum / (double)inside : middle;
 }
+
+// Which samples count -------------------------------------------------------------------------------------------------
+
+double hone_sample_corrected(const hone_sample *sample)
+{
+    return sample->marks == 0 ? sample->time_ns : sample->time_ns * fmax(1 - sample->waited, least_corrected);
+}
+
+static int by_disturbance(const void *a, const void *b)
+{
+    const hone_sample *x = a, *y = b;
+    if ((x->marks != 0) != (y->marks != 0)) return x->marks != 0 ? 1 : -1;
+    return (x->waited > y->waited) - (x->waited < y->waited);
+}
+
+uint32_t hone_count_samples(hone_sample *samples, uint32_t count, uint32_t least, double *out_times)
+{
+    uint32_t counted = 0;
+    qsort(samples, count, sizeof *samples, by_disturbance);
+    for (; counted < count && (samples[counted].marks == 0 || counted < least); counted++)
+        out_times[counted] = hone_sample_corrected(&samples[counted]);
+    return counted;
+}
+
+// Ratios --------------------------------------------------------------------------------------------------------------
 
 static double resampled_median(const double *samples, size_t count, uint64_t *seed)
 {

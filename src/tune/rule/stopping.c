@@ -6,6 +6,9 @@
 //
 //     dropped when  min(samples) > best * (1 + d * noise),   d = 2.33, and twice that for one sample
 //
+// where only undisturbed samples count. Of a candidate that had none it needs four times the best, with what it waited
+// for a processor taken off: it may be measured on a machine that never leaves it alone.
+//
 // noise is the standard deviation of samples, relative, as the contest has seen it so far in candidates with several;
 // 2.33 deviations leave out one of a hundred. Least times are compared, not medians: what disturbs a sample on a shared
 // machine makes it longer. Until noise is known, fixed factors stand in its place.
@@ -21,7 +24,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_SAMPLES = 5, MOST_SAMPLES = 15, LONG_SAMPLES = 2, LEAST_ROUNDS = 3, LEAST_NOISES = 4 };
+enum {
+    LEAST_SAMPLES = 5,
+    LEAST_UNDISTURBED = 3, // of them
+    MOST_DISTURBED = 8,    // samples of a candidate that is hardly ever left alone
+    MOST_SAMPLES = HONE_KEPT_SAMPLES,
+    LONG_SAMPLES = 2,
+    LEAST_ROUNDS = 3,
+    LEAST_NOISES = 4
+};
 
 // Factors and times were chosen by hand, and kept while bench_ab and scripts/racing held.
 static const double enough_ns = 2e6;    // with LEAST_SAMPLES
@@ -44,7 +55,8 @@ enum { DEPTHS = sizeof depths / sizeof depths[0] };
 
 void hone_noise_add(hone_noise *noise, const hone_trial *trial)
 {
-    if (trial->failure != HONE_FAILURE_NONE || trial->samples < 2 || !(trial->low_ns > 0)) return;
+    bool disturbed = trial->disturbed > 0 && trial->disturbed == trial->taken;
+    if (trial->failure != HONE_FAILURE_NONE || disturbed || trial->samples < 2 || !(trial->low_ns > 0)) return;
     noise->sum += (trial->time_ns / trial->low_ns - 1) / depths[trial->samples < DEPTHS ? trial->samples : DEPTHS - 1];
     noise->count++;
 }
@@ -55,10 +67,10 @@ double hone_noise_level(const hone_noise *noise)
     return fmax(noise->sum / noise->count, least_noise);
 }
 
-hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, double warm_ns)
+hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, const hone_sample *warm)
 {
-    return stopping->best_ns > 0 && warm_ns > hopeless_warm * stopping->best_ns ? HONE_STOPPING_BEATEN
-                                                                                : HONE_STOPPING_GOES_ON;
+    bool is_beaten = stopping->best_ns > 0 && hone_sample_corrected(warm) > hopeless_warm * stopping->best_ns;
+    return is_beaten ? HONE_STOPPING_BEATEN : HONE_STOPPING_GOES_ON;
 }
 
 // What a candidate's least may be above the best and the candidate still win.
@@ -70,37 +82,63 @@ static double allowance(const hone_stopping *stopping, uint32_t count)
     return fmin(most, 1 + (count == 1 ? first_deviations : deviations) * stopping->noise);
 }
 
-static double least_of(const double *samples, uint32_t count)
+// *out_undisturbed: so many samples nothing disturbed; the least is of them, and of all, corrected, where there is none.
+static double least_of(const hone_sample *samples, uint32_t count, uint32_t *out_undisturbed)
 {
-    double least = samples[0];
-    for (uint32_t i = 1; i < count; i++)
-        least = fmin(least, samples[i]);
-    return least;
+    double least = INFINITY, corrected = INFINITY;
+    *out_undisturbed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        corrected = fmin(corrected, hone_sample_corrected(&samples[i]));
+        if (samples[i].marks != 0) continue;
+        least = fmin(least, samples[i].time_ns);
+        ++*out_undisturbed;
+    }
+    return *out_undisturbed > 0 ? least : corrected;
+}
+
+static bool is_enough(uint32_t count, uint32_t undisturbed, double spent_ns, bool is_long)
+{
+    if (count >= MOST_SAMPLES) return true;
+    if (count < (is_long ? LONG_SAMPLES : LEAST_SAMPLES) || spent_ns < enough_ns) return false;
+    return is_long || undisturbed >= LEAST_UNDISTURBED || count >= MOST_DISTURBED;
 }
 
 hone_stopping_verdict hone_stopping_judge(
-    const hone_stopping *stopping, const double *samples, uint32_t count, double spent_ns, bool is_long)
+    const hone_stopping *stopping, const hone_sample *samples, uint32_t count, double spent_ns, bool is_long)
 {
-    bool has_best = stopping->best_ns > 0;
+    uint32_t undisturbed;
     hone_assert(count > 0 && count <= MOST_SAMPLES && spent_ns >= 0);
-    if (has_best && least_of(samples, count) > allowance(stopping, count) * stopping->best_ns)
-        return HONE_STOPPING_BEATEN;
-    uint32_t least = is_long ? LONG_SAMPLES : LEAST_SAMPLES;
-    bool enough = count >= MOST_SAMPLES || (count >= least && spent_ns >= enough_ns);
-    return enough ? HONE_STOPPING_ENOUGH : HONE_STOPPING_GOES_ON;
+    double least = least_of(samples, count, &undisturbed);
+    double bound = undisturbed > 0 ? allowance(stopping, undisturbed) : hopeless_warm;
+    if (stopping->best_ns > 0 && least > bound * stopping->best_ns) return HONE_STOPPING_BEATEN;
+    return is_enough(count, undisturbed, spent_ns, is_long) ? HONE_STOPPING_ENOUGH : HONE_STOPPING_GOES_ON;
 }
 
-static void fill_trial(hone_trial *out, double *samples, uint32_t count, bool dropped)
+static void keep_samples(hone_trial *out, const hone_sample *samples, uint32_t count)
 {
-    hone_assert(count > 0 && count <= MOST_SAMPLES);
-    out->kept = count < HONE_KEPT_SAMPLES ? count : HONE_KEPT_SAMPLES;
-    memcpy(out->kept_ns, samples, out->kept * sizeof samples[0]);
-    hone_interval interval = hone_median(samples, count);
-    out->time_ns = interval.middle;
-    out->low_ns = interval.low;
-    out->high_ns = interval.high;
-    out->samples = count;
-    out->dropped = dropped;
+    out->taken = out->kept = count;
+    out->disturbed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        out->kept_ns[i] = samples[i].time_ns;
+        out->kept_waited[i] = samples[i].waited;
+        out->kept_marks[i] = (uint8_t)samples[i].marks;
+        out->disturbed += samples[i].marks != 0;
+    }
+}
+
+void hone_trial_weigh(hone_trial *trial)
+{
+    hone_sample samples[HONE_KEPT_SAMPLES];
+    double times[HONE_KEPT_SAMPLES];
+    hone_assert(trial->kept > 0 && trial->kept <= HONE_KEPT_SAMPLES);
+    for (uint32_t i = 0; i < trial->kept; i++)
+        samples[i] = (hone_sample){trial->kept_ns[i], trial->kept_waited[i], trial->kept_marks[i]};
+    const uint32_t least = trial->disturbed < trial->taken ? 1 : LEAST_UNDISTURBED;
+    trial->samples = hone_count_samples(samples, trial->kept, least, times);
+    hone_interval interval = hone_median(times, trial->samples);
+    trial->time_ns = interval.middle;
+    trial->low_ns = interval.low;
+    trial->high_ns = interval.high;
 }
 
 static bool may_be_disturbed(const hone_stopping *stopping, uint32_t count, double spent_ns)
@@ -111,13 +149,15 @@ static bool may_be_disturbed(const hone_stopping *stopping, uint32_t count, doub
 hone_failure hone_stopping_run(
     const hone_stopping *stopping, const hone_sampler *sampler, hone_trial *out, hone_error *err)
 {
-    double samples[MOST_SAMPLES], total_ns = 0;
+    hone_sample samples[MOST_SAMPLES] = {{0}};
+    double total_ns = 0;
     uint64_t start = sampler->now_ns(sampler->ctx);
     hone_failure failure = sampler->warm(sampler->ctx, &samples[0], err);
     if (failure != HONE_FAILURE_NONE) return failure;
-    bool is_long = samples[0] > hone_long_run_ns;
-    hone_stopping_verdict verdict = hone_stopping_judge_warm(stopping, samples[0]);
-    if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, 0, samples[0])) verdict = HONE_STOPPING_GOES_ON;
+    const double warm_ns = samples[0].time_ns;
+    bool is_long = warm_ns > hone_long_run_ns;
+    hone_stopping_verdict verdict = hone_stopping_judge_warm(stopping, &samples[0]);
+    if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, 0, warm_ns)) verdict = HONE_STOPPING_GOES_ON;
     uint32_t count = verdict == HONE_STOPPING_BEATEN ? 1 : 0;
     while (verdict == HONE_STOPPING_GOES_ON) {
         double spent_ns = 0;
@@ -130,7 +170,9 @@ hone_failure hone_stopping_run(
             verdict = HONE_STOPPING_GOES_ON;
         if ((double)(sampler->now_ns(sampler->ctx) - start) > stopping->limit_ns) break;
     }
-    fill_trial(out, samples, count, verdict == HONE_STOPPING_BEATEN);
+    keep_samples(out, samples, count);
+    hone_trial_weigh(out);
+    out->dropped = verdict == HONE_STOPPING_BEATEN;
     return HONE_FAILURE_NONE;
 }
 

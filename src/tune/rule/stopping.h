@@ -1,7 +1,8 @@
 // How long a candidate is measured: a pure rule, the same for a kernel that runs and for one that was recorded.
 //
 // One run is thrown away. Then samples are taken until their least, with as much taken off as noise can have put on it,
-// is still above the best, or until there are enough.
+// is still above the best, or until there are enough. Samples that other work on the machine disturbed do not say that
+// a candidate is slow, unless it is many times as slow.
 #ifndef HONE_TUNE_RULE_STOPPING_H
 #define HONE_TUNE_RULE_STOPPING_H
 
@@ -13,6 +14,8 @@ typedef struct hone_noise {
     uint32_t count;
 } hone_noise;
 
+// Says in a trial's times what its kept samples say; at least one is kept.
+void hone_trial_weigh(hone_trial *trial);
 // Takes note of a candidate that has several samples.
 void hone_noise_add(hone_noise *noise, const hone_trial *trial);
 // 0: too little is known.
@@ -28,19 +31,19 @@ typedef enum hone_stopping_verdict {
 } hone_stopping_verdict;
 
 // After the run that is thrown away.
-hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, double warm_ns);
+hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, const hone_sample *warm);
 // After `count` samples, the runs of which took spent_ns together.
 //   is_long  a run takes so long that it is warm after its first and hardly disturbed
 hone_stopping_verdict hone_stopping_judge(
-    const hone_stopping *stopping, const double *samples, uint32_t count, double spent_ns, bool is_long);
+    const hone_stopping *stopping, const hone_sample *samples, uint32_t count, double spent_ns, bool is_long);
 
 // Who measures one candidate. Each returns HONE_FAILURE_NONE, or how it failed with words in err.
 typedef struct hone_sampler {
     void *ctx;
     // The run that is thrown away.
-    hone_failure (*warm)(void *ctx, double *out_ns, hone_error *err);
-    // *out_ns: of one run; *out_spent_ns: of all runs of the sample.
-    hone_failure (*sample)(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err);
+    hone_failure (*warm)(void *ctx, hone_sample *out, hone_error *err);
+    // *out_spent_ns: what all runs of the sample took, those counted in that were disturbed and taken again.
+    hone_failure (*sample)(void *ctx, hone_sample *out, double *out_spent_ns, hone_error *err);
     uint64_t (*now_ns)(void *ctx);
 } hone_sampler;
 

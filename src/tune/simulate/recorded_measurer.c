@@ -58,15 +58,17 @@ static hone_failure take(run *r, double *out_ns, hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
-static hone_failure warm(void *ctx, double *out_ns, hone_error *err)
+static hone_failure warm(void *ctx, hone_sample *out, hone_error *err)
 {
-    return take(ctx, out_ns, err);
+    *out = (hone_sample){0};
+    return take(ctx, &out->time_ns, err);
 }
 
-static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err)
+static hone_failure sample(void *ctx, hone_sample *out, double *out_spent_ns, hone_error *err)
 {
-    hone_failure failure = take(ctx, out_ns, err);
-    *out_spent_ns = *out_ns;
+    *out = (hone_sample){0};
+    hone_failure failure = take(ctx, &out->time_ns, err);
+    *out_spent_ns = out->time_ns;
     return failure;
 }
 

@@ -74,8 +74,12 @@ void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
     hone_wire_put_f64(out, trial->low_ns);
     hone_wire_put_f64(out, trial->high_ns);
     hone_wire_put_u32(out, trial->samples);
+    hone_wire_put_u32(out, trial->taken);
+    hone_wire_put_u32(out, trial->disturbed);
     hone_wire_put_u32(out, trial->kept);
     hone_wire_put(out, trial->kept_ns, trial->kept * sizeof trial->kept_ns[0]);
+    hone_wire_put(out, trial->kept_waited, trial->kept * sizeof trial->kept_waited[0]);
+    hone_wire_put(out, trial->kept_marks, trial->kept * sizeof trial->kept_marks[0]);
     hone_wire_put_u8(out, trial->dropped);
     hone_wire_put_u8(out, trial->refused);
     hone_wire_put_u8(out, trial->spoiled);
@@ -94,9 +98,15 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
     out->low_ns = hone_wire_get_f64(reader);
     out->high_ns = hone_wire_get_f64(reader);
     out->samples = hone_wire_get_u32(reader);
+    out->taken = hone_wire_get_u32(reader);
+    out->disturbed = hone_wire_get_u32(reader);
     out->kept = hone_wire_get_u32(reader);
     if (out->kept > HONE_KEPT_SAMPLES) reader->failed = true;
-    if (!reader->failed) hone_wire_get(reader, out->kept_ns, out->kept * sizeof out->kept_ns[0]);
+    if (!reader->failed) {
+        hone_wire_get(reader, out->kept_ns, out->kept * sizeof out->kept_ns[0]);
+        hone_wire_get(reader, out->kept_waited, out->kept * sizeof out->kept_waited[0]);
+        hone_wire_get(reader, out->kept_marks, out->kept * sizeof out->kept_marks[0]);
+    }
     out->dropped = hone_wire_get_u8(reader) != 0;
     out->refused = hone_wire_get_u8(reader) != 0;
     out->spoiled = hone_wire_get_u8(reader) != 0;

@@ -46,14 +46,23 @@ typedef struct hone_spent {
     double run_ns; // runs that were measured or warmed up
 } hone_spent;
 
+// One sample.
+typedef struct hone_sample {
+    double time_ns; // of one run
+    double waited;  // for a processor, by the thread that waited longest, over what the sample took; 0: not known
+    unsigned marks; // what disturbed it (hone_os_disturber); 0: nothing did
+} hone_sample;
+
 // What an answer to TRY says.
 typedef struct hone_trial {
     hone_failure failure;
-    double max_error; // in units of the tolerance
-    double time_ns, low_ns, high_ns;
-    uint32_t samples;
-    uint32_t kept; // of the samples, in the order they were taken
-    double kept_ns[HONE_KEPT_SAMPLES];
+    double max_error;                // in units of the tolerance
+    double time_ns, low_ns, high_ns; // by the samples that count (rule/statistics.h)
+    uint32_t samples;                // that count
+    uint32_t taken, disturbed;       // samples, and how many of them other work on the machine disturbed
+    uint32_t kept;                   // of the samples, in the order they were taken
+    double kept_ns[HONE_KEPT_SAMPLES], kept_waited[HONE_KEPT_SAMPLES];
+    uint8_t kept_marks[HONE_KEPT_SAMPLES];
     bool dropped; // it was clearly slower than the best: fewer samples than others got
     bool retired; // the process cannot use its device any more: another has to go on
     bool
@@ -64,13 +73,6 @@ typedef struct hone_trial {
     hone_spent spent;
     char reason[HONE_REASON_SIZE];
 } hone_trial;
-
-// One sample in a round.
-typedef struct hone_sample {
-    double time_ns; // of one run
-    double waited;  // for a processor, by all its threads together, over what the sample took; 0 where it is not known
-    unsigned marks; // what disturbed it (hone_os_disturber); 0: nothing did
-} hone_sample;
 
 // What an answer to ROUNDS says.
 typedef struct hone_rounds_answer {

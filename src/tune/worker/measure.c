@@ -5,25 +5,28 @@
 #include "base/assert.h"
 #include "base/error.h"
 
+enum { RACE_RETAKES = 2 }; // of a disturbed sample
+
 // What a device's driver holds more of from run to run is not the candidate's.
 static void look(const hone_runner *runner)
 {
     if (runner->session->site.instance == NULL) hone_side_effects_look(&runner->session->effects, runner->batch);
 }
 
-static hone_failure warm(void *ctx, double *out_ns, hone_error *err)
+static hone_failure warm(void *ctx, hone_sample *out, hone_error *err)
 {
     const hone_runner *runner = ctx;
-    hone_failure failure = hone_runner_warm(ctx, out_ns, err);
+    hone_failure failure = hone_runner_warm_marked(ctx, out, err);
     look(runner);
     return failure;
 }
 
-static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err)
+static hone_failure sample(void *ctx, hone_sample *out, double *out_spent_ns, hone_error *err)
 {
-    const hone_runner *runner = ctx;
-    hone_failure failure = hone_runner_sample(ctx, out_ns, err);
-    *out_spent_ns = *out_ns * runner->batch;
+    hone_runner *runner = ctx;
+    const double before_ns = runner->run_ns;
+    hone_failure failure = hone_runner_sample_in_race(runner, RACE_RETAKES, out, err);
+    *out_spent_ns = runner->run_ns - before_ns;
     look(runner);
     return failure;
 }

@@ -33,8 +33,9 @@ typedef struct hone_session {
     size_t next_set; // that a run takes
     char *flood; // of the host; cold, when all sets together fit the last-level cache: read through before each sample
     size_t flood_size;
-    bool floods;   // the same, in the memory of the site
-    bool restless; // threads of this process go on for good: nobody waits for them any more
+    bool floods;      // the same, in the memory of the site
+    bool restless;    // threads of this process go on for good: nobody waits for them any more
+    double disturbed; // share of the latest samples that were disturbed
     hone_variants variants;
     hone_side_effects effects;
     bool stable;  // results must have the bits of those of `standard`
@@ -75,10 +76,11 @@ typedef struct hone_runner {
     hone_platform_instance *instance; // that it is prepared with; NULL: none
     char *scratch_block;
     hone_execution execution;
-    uint32_t batch;     // runs a sample
-    double verify_ns;   // what the last verified run took
-    double verified_ns; // what all of them took
-    double run_ns;      // what all samples took, those to warm up counted in
+    uint32_t batch;           // runs a sample
+    double verify_ns;         // what the last verified run took
+    double verified_ns;       // what all of them took
+    double run_ns;            // what all samples took, those to warm up counted in
+    uint32_t retaken, mended; // disturbed samples that were taken again, and those of them that no longer were
 } hone_runner;
 
 // How a run failed that came back with this.
@@ -106,10 +108,14 @@ hone_failure hone_runner_run(hone_runner *runner, hone_error *err);
 hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err);
 // Warms up and chooses the batch. *out_ns is what the last warm run took.
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
+// The same, with what disturbed it.
+hone_failure hone_runner_warm_marked(hone_runner *runner, hone_sample *out, hone_error *err);
 // One sample: nanoseconds a run.
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err);
-// A sample after other candidates ran: their threads have come to rest, and this one is warm again. Says what disturbed
-// it; one that was is taken again up to `retakes` times, and the least disturbed one stands.
+// A sample right after others of this candidate, which is warm. Says what disturbed it; one that was is taken again up
+// to `retakes` times, as one in a round, and the least disturbed one stands.
+hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
+// The same after other candidates ran: their threads have come to rest, and this one is made warm again.
 hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
 // Nothing was written that must not be, in any of the sets.
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);

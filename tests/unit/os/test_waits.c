@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-static const hone_os_waits_reading quiet = {.delay_ns = 5000, .preemptions = 7, .delay_known = true, .processor = 1};
+static const hone_os_waits_reading quiet = {
+    .delays_ns = {5000, 70000}, .count = 2, .preemptions = 7, .delay_known = true, .processor = 1};
 
 static unsigned marks_of(hone_os_waits_reading after, double elapsed_ns)
 {
@@ -25,22 +26,24 @@ static void what_waits_less_than_a_hundredth_is_not_disturbed(void **state)
 {
     (void)state;
     hone_os_waits_reading after = quiet;
-    after.delay_ns += 9900;
+    after.delays_ns[0] += 9900;
+    after.delays_ns[1] += 9900;
     after.preemptions++;
     assert_int_equal(marks_of(after, 1e6), 0);
-    after.delay_ns += 200;
+    after.delays_ns[1] += 200;
     assert_int_equal(marks_of(after, 1e6), HONE_OS_WAITED);
 }
 
-static void waits_are_told_in_nanoseconds_and_never_negative(void **state)
+static void the_longest_wait_of_a_thread_is_told_and_never_negative(void **state)
 {
     (void)state;
     double waited_ns;
     hone_os_waits_reading after = quiet;
-    after.delay_ns += 300;
+    after.delays_ns[0] += 300;
+    after.delays_ns[1] += 200;
     hone_os_waits_between(&quiet, &after, 100, &waited_ns);
     assert_true(waited_ns == 300);
-    after.delay_ns = 1000; // a thread has ended
+    after.delays_ns[0] = after.delays_ns[1] = 1000; // threads have ended
     assert_int_equal(hone_os_waits_between(&quiet, &after, 100, &waited_ns), 0);
     assert_true(waited_ns == 0);
 }
@@ -152,7 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_waits_less_than_a_hundredth_is_not_disturbed),
-        cmocka_unit_test(waits_are_told_in_nanoseconds_and_never_negative),
+        cmocka_unit_test(the_longest_wait_of_a_thread_is_told_and_never_negative),
         cmocka_unit_test(a_thread_that_still_waits_disturbs),
         cmocka_unit_test(preemptions_count_where_waits_are_not_known),
         cmocka_unit_test(another_processor_is_a_migration),

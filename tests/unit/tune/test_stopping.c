@@ -13,8 +13,9 @@
 // A script of samples; the clock goes on by what they take, unless it stands still.
 typedef struct script {
     const double *samples;
+    const double *waited; // what is above 0 is disturbed; NULL: nothing is
     uint32_t count, taken;
-    double warm_ns, clock_ns;
+    double warm_ns, warm_waited, clock_ns;
     bool stands_still;
     uint32_t fails_at; // 0: never
 } script;
@@ -27,22 +28,26 @@ static double take_next(script *s)
     return ns;
 }
 
-static hone_failure warm(void *ctx, double *out_ns, hone_error *err)
+static hone_failure warm(void *ctx, hone_sample *out, hone_error *err)
 {
-    script *s = ctx;
+    const script *s = ctx;
     (void)err;
-    *out_ns = s->warm_ns;
+    *out = (hone_sample){s->warm_ns, s->warm_waited, s->warm_waited > 0};
     return HONE_FAILURE_NONE;
 }
 
-static hone_failure sample(void *ctx, double *out_ns, double *out_spent_ns, hone_error *err)
+static hone_failure sample(void *ctx, hone_sample *out, double *out_spent_ns, hone_error *err)
 {
     script *s = ctx;
     if (s->fails_at > 0 && s->taken + 1 == s->fails_at) {
         hone_fail(err, HONE_KERNEL_FAILED, "test", "no more");
         return HONE_FAILURE_RUN;
     }
-    *out_ns = *out_spent_ns = take_next(s);
+    uint32_t at = s->taken % s->count;
+    *out = (hone_sample){0};
+    if (s->waited != NULL) out->waited = s->waited[at];
+    out->marks = out->waited > 0;
+    out->time_ns = *out_spent_ns = take_next(s);
     return HONE_FAILURE_NONE;
 }
 
@@ -128,17 +133,17 @@ static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
                   {0.01, 2, 1.0233}, {0.9, 1, 2},  {0.9, 2, 1.15}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         const hone_stopping stopping = {1 * ms, bounds[i].noise, 1e12};
-        double samples[9];
+        hone_sample samples[9] = {{0}};
         for (int over = 0; over < 2; over++) {
             for (int k = 0; k < 9; k++)
-                samples[k] = (bounds[i].bound + (over ? 1e-5 : -1e-5)) * ms;
+                samples[k].time_ns = (bounds[i].bound + (over ? 1e-5 : -1e-5)) * ms;
             assert_int_equal(
                 hone_stopping_judge(&stopping, samples, bounds[i].count, 0, false),
                 over ? HONE_STOPPING_BEATEN : HONE_STOPPING_GOES_ON);
         }
     }
     const hone_stopping alone = {0, 0, 1e12}, beside = {1 * ms, 0, 1e12};
-    double samples[15] = {0};
+    hone_sample samples[15] = {{0}};
     assert_int_equal(hone_stopping_judge(&alone, samples, 4, 2 * ms, false), HONE_STOPPING_GOES_ON);
     assert_int_equal(hone_stopping_judge(&alone, samples, 5, 1.999 * ms, false), HONE_STOPPING_GOES_ON);
     assert_int_equal(hone_stopping_judge(&alone, samples, 5, 2 * ms, false), HONE_STOPPING_ENOUGH);
@@ -146,9 +151,9 @@ static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
     assert_int_equal(hone_stopping_judge(&alone, samples, 15, 1 * ms, false), HONE_STOPPING_ENOUGH);
     assert_int_equal(hone_stopping_judge(&alone, samples, 1, 900 * ms, true), HONE_STOPPING_GOES_ON);
     assert_int_equal(hone_stopping_judge(&alone, samples, 2, 900 * ms, true), HONE_STOPPING_ENOUGH);
-    assert_int_equal(hone_stopping_judge_warm(&beside, 4 * ms), HONE_STOPPING_GOES_ON);
-    assert_int_equal(hone_stopping_judge_warm(&beside, 4.001 * ms), HONE_STOPPING_BEATEN);
-    assert_int_equal(hone_stopping_judge_warm(&alone, 900 * ms), HONE_STOPPING_GOES_ON);
+    assert_int_equal(hone_stopping_judge_warm(&beside, &(hone_sample){4 * ms, 0, 0}), HONE_STOPPING_GOES_ON);
+    assert_int_equal(hone_stopping_judge_warm(&beside, &(hone_sample){4.001 * ms, 0, 0}), HONE_STOPPING_BEATEN);
+    assert_int_equal(hone_stopping_judge_warm(&alone, &(hone_sample){900 * ms, 0, 0}), HONE_STOPPING_GOES_ON);
 }
 
 static void a_sample_more_is_taken_where_half_a_nanosecond_is_missing(void **state)
@@ -214,6 +219,42 @@ static void a_sample_that_fails_is_the_candidates_failure(void **state)
 static hone_trial trial_of(double time_ns, double low_ns, uint32_t samples)
 {
     return (hone_trial){.time_ns = time_ns, .low_ns = low_ns, .samples = samples};
+}
+
+// What others do to a machine makes samples long, so that a long one that was disturbed says nothing.
+static void disturbed_samples_neither_drop_a_candidate_nor_count_beside_others(void **state)
+{
+    (void)state;
+    const double times[] = {3 * ms, 3 * ms, 0.9 * ms, 0.95 * ms, 3 * ms, 1 * ms};
+    const double waited[] = {0.7, 0.7, 0, 0, 0.7, 0};
+    script s = {.samples = times, .waited = waited, .count = 6, .warm_ns = 7 * ms, .warm_waited = 0.9};
+    hone_trial trial = race(&s, 1 * ms, 0.01, 1e12);
+    assert_false(trial.dropped);
+    assert_int_equal(trial.taken, 6); // until three were undisturbed
+    assert_int_equal(trial.disturbed, 3);
+    assert_int_equal(trial.samples, 3);
+    assert_true(trial.time_ns == 0.95 * ms && trial.low_ns == 0.9 * ms && trial.high_ns == 1 * ms);
+}
+
+// With what it waited taken off, at most half.
+static void a_candidate_that_is_never_left_alone_is_known_by_what_waited_least(void **state)
+{
+    (void)state;
+    const double times[] = {2 * ms, 2 * ms, 2 * ms, 9 * ms};
+    const double waited[] = {0.5, 0.25, 0.5, 0.9};
+    script s = {.samples = times, .waited = waited, .count = 4, .warm_ns = 1 * ms};
+    hone_trial trial = race(&s, 1 * ms, 0.01, 1e12);
+    assert_false(trial.dropped);
+    assert_int_equal(trial.taken, 8);
+    assert_int_equal(trial.disturbed, 8);
+    assert_int_equal(trial.samples, 3);
+    assert_true(trial.time_ns == 1.5 * ms && trial.low_ns == 1 * ms);
+    hone_noise noise = {0};
+    hone_noise_add(&noise, &trial);
+    assert_int_equal(noise.count, 0);
+    const double slow[] = {8.2 * ms};
+    s = (script){.samples = slow, .waited = waited, .count = 1, .warm_ns = 1 * ms};
+    assert_true(race(&s, 1 * ms, 0.01, 1e12).dropped);
 }
 
 static void noise_is_what_samples_differ_by(void **state)
@@ -285,6 +326,8 @@ int main(void)
         cmocka_unit_test(the_limit_ends_it_with_what_there_is),
         cmocka_unit_test(a_clock_that_stands_still_ends_too),
         cmocka_unit_test(a_sample_that_fails_is_the_candidates_failure),
+        cmocka_unit_test(disturbed_samples_neither_drop_a_candidate_nor_count_beside_others),
+        cmocka_unit_test(a_candidate_that_is_never_left_alone_is_known_by_what_waited_least),
         cmocka_unit_test(noise_is_what_samples_differ_by),
         cmocka_unit_test(rounds_give_everybody_one_sample_each_in_random_order),
         cmocka_unit_test(rounds_end_late_with_three_and_at_a_failure_with_who_failed),
