@@ -21,7 +21,8 @@ enum {
     BEST_COUNT = 4, // of all kernels, by what is stored
     BLOCK_ROUNDS = 8,
     LEAST_BLOCKS = 2,
-    MOST_BLOCKS = 5
+    MOST_BLOCKS = 5,
+    RETAKES = 2 // of a disturbed sample
 };
 
 // Chosen by hand, as the finals' (finals.c).
@@ -203,6 +204,8 @@ static hone_status ask(
         .rounds = BLOCK_ROUNDS,
         .seed = options->seed + block + 1,
         .seconds = options->seconds / MOST_BLOCKS,
+        .retakes = RETAKES,
+        .verifies = true,
     };
     for (uint32_t i = 0; i < count; i++) {
         asked.finalists[i] = &a->entrants[first + i];

@@ -166,6 +166,7 @@ static hone_status ask(
         .seed = state->question.options.seed + number + 1,
         .seconds = fmax(seconds_left(c), LEAST_ROUNDS * round_seconds(c)),
         .retakes = RETAKES,
+        .verifies = true,
     };
     for (uint32_t i = 0; i < count; i++) {
         block.finalists[i] = &c->entrants[first + i].candidate;

@@ -13,7 +13,7 @@ enum { DEFAULT_EVALUATIONS = 500, LEAST_PATIENCE = 30 };
 
 static const double default_seconds = 30, default_candidate_seconds = 10;
 // The rest of the time belongs to the finals.
-static const double race_share = 0.85, least_race_share = 0.5;
+static const double race_share = 0.7, least_race_share = 0.5;
 static const char where[] = "tune.contest";
 
 // Options -------------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ static hone_status prepare(hone_contest_state *state, hone_error *err)
 static void store_finals(hone_contest_state *state, const hone_finals *finals)
 {
     for (uint32_t i = 0; i < finals->count; i++)
-        hone_known_store(&state->known, &state->question, &state->field, finals->finalists[i]);
+        hone_known_store(&state->known, &state->question, &state->field, finals->finalists[i].candidate);
 }
 
 static hone_status run_finals(hone_contest_state *state, hone_error *err)
@@ -152,8 +152,10 @@ static hone_status run_finals(hone_contest_state *state, hone_error *err)
     if (status == HONE_OK) {
         hone_contest_adopt_finals(finals);
         store_finals(state, finals);
-        hone_contest_choose(state, finals->finalists[finals->winner]);
-        hone_contest_fill_runner_up(&state->question, &state->field, finals, &state->out->decision.evidence);
+        hone_contest_choose(state, finals->finalists[finals->winner].candidate);
+        hone_evidence *evidence = &state->out->decision.evidence;
+        hone_contest_fill_runner_up(&state->question, &state->field, finals, evidence);
+        hone_finals_say_undecided(state, finals, evidence->undecided, sizeof evidence->undecided);
         status = hone_contest_keep_history(state, finals, err);
     }
     hone_free(&state->question.environment->allocator, finals);
@@ -167,6 +169,8 @@ static void settle_cancelled(hone_contest_state *state)
     const hone_candidate *best = hone_standings_best(&state->standings);
     if (best == NULL) return;
     hone_contest_choose(state, best);
+    char *undecided = state->out->decision.evidence.undecided;
+    snprintf(undecided, sizeof state->out->decision.evidence.undecided, "it was cancelled before the finals");
     (void)!hone_contest_keep_history(state, NULL, NULL);
 }
 
@@ -223,7 +227,6 @@ static hone_status contend(hone_contest_state *state, hone_error *err)
     if (status == HONE_OK) status = hone_contest_race(state, err);
     if (hone_budget_has_evaluations(&budget)) state->out->expected_gain = hone_budget_expected_gain(&budget);
     if (status == HONE_OK && state->standings.best < 0) status = fail_nobody(state, err);
-    if (status == HONE_OK) status = hone_contest_remeasure(state, err);
     if (status == HONE_OK) status = run_finals(state, err);
     if (status == HONE_CANCELLED) settle_cancelled(state);
     if (!state->out->decision.kernel[0]) hone_contest_fill_counts(&state->standings, &state->out->decision.evidence);

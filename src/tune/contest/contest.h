@@ -1,6 +1,6 @@
 // One contest from the inside: its stations in order, and what each hands on.
 //
-//     call -> candidates -> trials -> race -> remeasuring -> finals -> decision
+//     call -> candidates -> trials -> race -> finals -> decision
 //
 // Each part of the state has one writer: the station whose header declares it. A station that needs several parts takes
 // the state; the functions below it take the parts that they read and make.
@@ -12,9 +12,9 @@
 //     trial        a candidate prepared, verified and sampled once; what came of it
 //     measurer     who answers trials: this machine, or a recorded space
 //     race         candidates are tried one after the other
-//     remeasuring  the first in rank are tried once more
 //     rounds       several candidates are sampled in random order, again and again
 //     finals       the best few, in rounds
+//     disturbed    a sample during which a thread waited for a processor, was moved, or the host took time (os/waits.h)
 //     stopping     the rule that says when a candidate has enough samples (rule/stopping.h)
 //     sandbox      the process that candidates run in: spawned, forked, the zygote's child, or this one
 //     zygote       a process that was forked while there was one thread, and forks sandboxes
@@ -27,6 +27,7 @@
 #include "os/conditions.h"
 #include "tune/contest/budget.h"
 #include "tune/contest/known.h"
+#include "tune/rule/statistics.h"
 
 // How much slower the machine is now than at the beginning. The race writes it.
 typedef struct hone_drift {
@@ -41,7 +42,7 @@ typedef struct hone_contest_state {
     hone_field field;         // field.c
     hone_known known;         // known.c
     hone_trials trials;       // trial.c
-    hone_standings standings; // race.c, remeasure.c, finals.c
+    hone_standings standings; // race.c, finals.c
     hone_spending spending;   // race.c
     hone_drift drift;         // race.c
     hone_contest *out;        // decision.c, history.c
@@ -75,20 +76,51 @@ void hone_contest_reject(
 // and HONE_CANCELLED.
 hone_status hone_contest_next_config(
     hone_trials *trials, hone_contestant *contestant, size_t evaluations_left, hone_config *out, hone_error *err);
-// remeasure.c: the first in rank are measured anew, when runs are short and there is time.
-hone_status hone_contest_remeasure(hone_contest_state *state, hone_error *err);
+
+enum { HONE_MOST_FINAL_ROUNDS = 256 };
+
+// One finalist with its samples, one of each round that it took part in: the first `rounds` of the finals.
+typedef struct hone_finalist {
+    hone_candidate *candidate;
+    uint32_t rounds;
+    bool out; // certainly slower: it takes part no more
+    hone_sample samples[HONE_MOST_FINAL_ROUNDS];
+} hone_finalist;
 
 // What the finals found.
 typedef struct hone_finals {
     uint32_t count; // finalists
-    hone_candidate *finalists[HONE_MAX_FINALISTS];
+    hone_finalist finalists[HONE_MAX_TOGETHER];
     uint32_t rounds;
-    double samples[HONE_MAX_FINALISTS][HONE_MAX_ROUNDS];
-    uint32_t winner; // index of a finalist
+    uint32_t winner;  // index of a finalist
+    double disturbed; // share of the contest's samples when they began
 } hone_finals;
 
 // finals.c: HONE_NOT_FOUND when nobody is left.
 hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out, hone_error *err);
+
+// finalists.c: the finalists, in the order in which they keep their places; out->count is 0 when nobody is left.
+//   seconds  that there are for the finals
+void hone_finals_choose_finalists(
+    const hone_standings *standings, const hone_incumbent *incumbent, double seconds, hone_finals *out);
+// Takes the last ones out until so many rounds fit into the seconds; two stay.
+void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds);
+// What a round of those that still take part takes.
+double hone_finals_round_seconds(const hone_finals *finals);
+// Whether the candidate is what the store answers with today.
+bool hone_incumbent_is(const hone_incumbent *incumbent, const hone_candidate *candidate);
+
+// verdict.c: the ratio of the times of finalist b over finalist a.
+hone_interval hone_finals_ratio(const hone_finals *finals, uint32_t a, uint32_t b, uint64_t seed);
+// The times of one that count, at most HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES. Returns how many.
+uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times);
+// Marks who is certainly slower as out. Whether all others that still take part are certainly slower than the fastest,
+// or so near that it does not matter.
+bool hone_finals_settle(hone_finals *finals, uint64_t seed);
+// The index of the finalist that wins; there was a round.
+uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_finals *finals);
+// Why it is left open who is the fastest, as hone_evidence.undecided; "" when it is not.
+void hone_finals_say_undecided(const hone_contest_state *state, const hone_finals *finals, char *out, size_t size);
 
 // decision.c: what it came to.
 void hone_contest_fill_rows(const hone_contest_state *state);

@@ -75,14 +75,14 @@ void hone_contest_fill_rows(const hone_contest_state *state)
 void hone_contest_adopt_finals(hone_finals *finals)
 {
     for (uint32_t i = 0; i < finals->count; i++) {
-        double copy[HONE_MAX_ROUNDS];
-        memcpy(copy, finals->samples[i], finals->rounds * sizeof copy[0]);
-        hone_interval interval = hone_median(copy, finals->rounds);
-        hone_candidate *candidate = finals->finalists[i];
+        double times[HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES];
+        const uint32_t count = hone_finalist_times(&finals->finalists[i], times);
+        hone_interval interval = hone_median(times, count);
+        hone_candidate *candidate = finals->finalists[i].candidate;
         candidate->trial.time_ns = candidate->rank_ns = interval.middle;
         candidate->trial.low_ns = interval.low;
         candidate->trial.high_ns = interval.high;
-        candidate->trial.samples = finals->rounds;
+        candidate->trial.samples = count;
         candidate->timed_in_finals = true;
     }
 }
@@ -111,6 +111,7 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->max_error = winner->trial.max_error;
     hone_trials_fill_spent(&state->trials, evidence);
     evidence->seed = state->question.options.seed;
+    evidence->disturbed = hone_trials_disturbed(&state->trials);
     evidence->isolated = state->trials.sandbox.kind != HONE_SANDBOX_HERE;
     snprintf(
         evidence->verified_against, sizeof evidence->verified_against, "%s",
@@ -151,14 +152,14 @@ void hone_contest_fill_runner_up(
     const hone_candidate *second = NULL;
     uint32_t index = 0;
     for (uint32_t i = 0; i < finals->count; i++) {
-        if (i == finals->winner || (second != NULL && finals->finalists[i]->rank_ns >= second->rank_ns)) continue;
-        second = finals->finalists[i];
+        const hone_candidate *candidate = finals->finalists[i].candidate;
+        if (i == finals->winner || (second != NULL && candidate->rank_ns >= second->rank_ns)) continue;
+        second = candidate;
         index = i;
     }
     evidence->rounds = finals->rounds;
     if (second == NULL) return;
-    hone_interval ratio =
-        hone_ratio(finals->samples[finals->winner], finals->samples[index], finals->rounds, question->options.seed);
+    hone_interval ratio = hone_finals_ratio(finals, finals->winner, index, question->options.seed);
     snprintf(
         evidence->runner_up, sizeof evidence->runner_up, "%s", field->contestants[second->kernel].ref->kernel.name);
     evidence->ratio = ratio.middle;

@@ -30,6 +30,7 @@ typedef struct hone_contestant {
     double measuring_ns;  // that took, preparing included
     uint32_t lost_in_row; // crashes and time-outs since the last that answered
     bool put_aside;
+    bool is_refused;   // the worker cannot take it at all: it does not compete
     double best_ns;    // rank_ns of its best candidate; 0: none
     char *environment; // what its measurements are made with; NULL: not asked yet
 } hone_contestant;

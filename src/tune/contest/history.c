@@ -1,9 +1,10 @@
 // What a contest tried, in its order, as one JSON object: what reports draw and T4 results list.
 //
-// {"seconds":S,"evaluations":[E...],"finals":{"winner":I,"finalists":[{"evaluation":I,"samples_ns":[...]}...]}}
+// {"seconds":S,"evaluations":[E...],"finals":{"winner":I,"finalists":[{"evaluation":I,"samples_ns":[...],"waited":[...],
+// "marks":[...]}...]}}
 // E is {"kernel","config","at" (seconds),"raced_ns" (its time in the race),"time_ns","low_ns","high_ns","samples" (as
-// they came to stand: after remeasuring, or the finals),"runs_ns" (what the last of race and remeasuring
-// sampled),"max_error", or "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's,
+// they came to stand: after the finals, for those that were in them),"runs_ns" (what the race sampled; "waited" and
+// "marks" where other work disturbed some of it: message.h),"max_error", or "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's,
 // whose times stand) when true}.
 // What is not known is left out.
 #include "tune/contest/contest.h"
@@ -93,13 +94,31 @@ static void put_evaluation(const hone_field *field, const hone_candidate *candid
     hone_buffer_char(out, '}');
 }
 
+static void put_finalist(hone_buffer *out, const hone_finalist *finalist)
+{
+    double times[HONE_MOST_FINAL_ROUNDS] = {0}, waited[HONE_MOST_FINAL_ROUNDS] = {0};
+    uint8_t marks[HONE_MOST_FINAL_ROUNDS] = {0};
+    bool disturbed = false;
+    for (uint32_t r = 0; r < finalist->rounds; r++) {
+        times[r] = finalist->samples[r].time_ns;
+        waited[r] = finalist->samples[r].waited;
+        marks[r] = (uint8_t)finalist->samples[r].marks;
+        disturbed = disturbed || marks[r] != 0;
+    }
+    put_numbers(out, "samples_ns", times, finalist->rounds);
+    if (!disturbed) return;
+    put_numbers(out, "waited", waited, finalist->rounds);
+    put_marks(out, marks, finalist->rounds);
+}
+
 static void put_finals(const hone_standings *standings, const hone_finals *finals, hone_buffer *out)
 {
     hone_buffer_format(out, ",\"finals\":{\"winner\":%u,\"finalists\":[", finals->winner);
     for (uint32_t i = 0; i < finals->count; i++) {
-        size_t index = (size_t)(finals->finalists[i] - standings->candidates);
+        const hone_finalist *finalist = &finals->finalists[i];
+        size_t index = (size_t)(finalist->candidate - standings->candidates);
         hone_buffer_format(out, "%s{\"evaluation\":%zu", i > 0 ? "," : "", index);
-        put_numbers(out, "samples_ns", finals->samples[i], finals->rounds);
+        put_finalist(out, finalist);
         hone_buffer_char(out, '}');
     }
     hone_buffer_text(out, "]}");

@@ -203,7 +203,7 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
 static void refuse(hone_field *field, uint32_t kernel, const hone_trial *trial)
 {
     hone_contest_kernel *row = &field->rows[kernel];
-    field->contestants[kernel].put_aside = true;
+    field->contestants[kernel].put_aside = field->contestants[kernel].is_refused = true;
     hone_words_copy(row->reason, sizeof row->reason, trial->reason);
 }
 

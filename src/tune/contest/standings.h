@@ -17,15 +17,13 @@ typedef struct hone_candidate {
     bool resumed;         // from the store
     double rank_ns;       // least time with the machine's drift taken out: what candidates are compared by
     bool out;             // it was rejected, then or later
-    bool remeasured;      // measured a second time, before the finals
     bool timed_in_finals; // its time is that of the finals
 } hone_candidate;
 
 typedef struct hone_standings {
     hone_candidate *candidates;
     size_t count, capacity;
-    int64_t best;    // index of the best candidate that is still in; -1: none
-    bool remeasured; // there was remeasuring: who was not in it is no finalist
+    int64_t best; // index of the best candidate that is still in; -1: none
 } hone_standings;
 
 // The best candidate that is still in; NULL: there is none.

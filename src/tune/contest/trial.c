@@ -317,6 +317,7 @@ static void put_block(hone_trials *trials, const hone_block *block)
     hone_wire_put_u64(message, block->seed);
     hone_wire_put_f64(message, block->seconds);
     hone_wire_put_u32(message, block->retakes);
+    hone_wire_put_u8(message, block->verifies);
 }
 
 static hone_status run_rounds_here(
@@ -389,6 +390,19 @@ static void add_spent(hone_spent *all, const hone_spent *one)
     all->run_ns += one->run_ns;
 }
 
+double hone_trials_disturbed(const hone_trials *trials)
+{
+    return trials->taken > 0 ? (double)trials->disturbed / (double)trials->taken : 0;
+}
+
+static void count_rounds(hone_trials *trials, const hone_rounds_answer *answer)
+{
+    for (uint32_t i = 0; i < answer->count; i++)
+        for (uint32_t r = 0; r < answer->rounds; r++)
+            trials->disturbed += answer->marks[i][r] != 0;
+    trials->taken += (uint64_t)answer->count * answer->rounds;
+}
+
 void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence)
 {
     const hone_spent *spent = &trials->spent;
@@ -410,6 +424,8 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
     hone_status status = trials->measurer->attempt(trials, what, &stopping, out, out_cut, err);
     if (status == HONE_OK && !*out_cut && !out->same) hone_noise_add(&trials->noise, out);
     add_spent(&trials->spent, &out->spent);
+    trials->taken += out->taken;
+    trials->disturbed += out->disturbed;
     return status;
 }
 
@@ -419,6 +435,7 @@ hone_status hone_trials_run_rounds(
     hone_assert(block->count > 0 && block->count <= HONE_MAX_TOGETHER && block->rounds <= HONE_MAX_ROUNDS);
     memset(out, 0, sizeof *out);
     hone_status status = trials->measurer->run_rounds(trials, block, out, err);
+    count_rounds(trials, out);
     add_spent(&trials->spent, &out->spent);
     return status;
 }

@@ -21,8 +21,9 @@ typedef struct hone_trials {
     hone_opened opened;
     bool was_opened;
     hone_buffer message, answer;
-    hone_noise noise; // of samples, so far
-    hone_spent spent; // since the contest began; prepare_ns with what opening took
+    hone_noise noise;          // of samples, so far
+    uint64_t taken, disturbed; // samples, and those that other work on the machine disturbed
+    hone_spent spent;          // since the contest began; prepare_ns with what opening took
     uint64_t started_ns, race_until_ns, end_ns;
 } hone_trials;
 
@@ -45,6 +46,7 @@ typedef struct hone_block {
     uint64_t seed;
     double seconds;   // it stops early after these
     uint32_t retakes; // how often a disturbed sample may be taken again
+    bool verifies;    // everything is looked at before and after the rounds; false: one run before them
 } hone_block;
 
 struct hone_measurer {
@@ -79,6 +81,8 @@ uint64_t hone_trials_now(const hone_trials *trials);
 // Since the contest began.
 double hone_trials_elapsed_seconds(const hone_trials *trials);
 void hone_trials_pause(hone_trials *trials, uint64_t ns);
+// The share of samples that other work on the machine disturbed.
+double hone_trials_disturbed(const hone_trials *trials);
 // Where the contest's seconds went so far.
 void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence);
 // Starts the sandbox and opens the call when that is not so already.

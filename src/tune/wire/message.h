@@ -76,7 +76,7 @@ typedef struct hone_trial {
 
 // What an answer to ROUNDS says.
 typedef struct hone_rounds_answer {
-    hone_failure failure; // of finalist `failed`; then there are no samples
+    hone_failure failure; // of finalist `failed`, or, when that is `count` or more, of nobody knows whom: no samples
     uint32_t failed;
     bool retired;
     uint32_t count, rounds;

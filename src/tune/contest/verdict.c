@@ -1,0 +1,254 @@
+// What the finals' samples say: who is certainly slower, who wins, and what they leave open.
+//
+// Two finalists are compared by the rounds in which nothing disturbed either of them; where those are rare, by all
+// their samples that were left alone, those of the race too (rule/statistics.c). The fastest wins, with two exceptions:
+// a tie goes to what answers today, else by an order that knows no times, so that a tie always ends the same; and what
+// the store answers with stays until another is certainly faster, as does the default where little was tried.
+#include "tune/contest/contest.h"
+
+#include "base/assert.h"
+#include "tune/rule/statistics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LEAST_PAIRS = 5,  // undisturbed rounds that a ratio is known by
+    SURE_ROUNDS = 10, // after which any certain ratio counts
+    MOST_TIMES = HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES
+};
+
+static const double told_share = 0.1; // of disturbed samples
+static const double clearly = 1.1;    // slower, and certain after a single block
+// Chosen by hand, wider at first: with these scripts/racing has less regret (docs/benchmarks.md).
+static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
+
+// Ratios --------------------------------------------------------------------------------------------------------------
+
+// What two have to say about each other.
+typedef struct pairs {
+    uint32_t count;
+    double a[HONE_MOST_FINAL_ROUNDS], b[HONE_MOST_FINAL_ROUNDS];
+} pairs;
+
+// Rounds in which nothing disturbed either of the two.
+static void find_pairs(const hone_finalist *a, const hone_finalist *b, pairs *out)
+{
+    const uint32_t end = a->rounds < b->rounds ? a->rounds : b->rounds;
+    out->count = 0;
+    for (uint32_t r = 0; r < end; r++) {
+        if (a->samples[r].marks != 0 || b->samples[r].marks != 0) continue;
+        out->a[out->count] = a->samples[r].time_ns;
+        out->b[out->count++] = b->samples[r].time_ns;
+    }
+}
+
+// All samples of one that count, those of the race and of the finals.
+static uint32_t count_all(const hone_finalist *finalist, double *out_times)
+{
+    hone_sample samples[MOST_TIMES];
+    const hone_trial *raced = &finalist->candidate->trial;
+    memcpy(samples, finalist->samples, finalist->rounds * sizeof samples[0]);
+    for (uint32_t i = 0; i < raced->kept; i++)
+        samples[finalist->rounds + i] = (hone_sample){raced->kept_ns[i], raced->kept_waited[i], raced->kept_marks[i]};
+    uint32_t count = hone_count_samples(samples, finalist->rounds + raced->kept, LEAST_PAIRS, out_times);
+    return count < HONE_MOST_FINAL_ROUNDS ? count : HONE_MOST_FINAL_ROUNDS;
+}
+
+hone_interval hone_finals_ratio(const hone_finals *finals, uint32_t a, uint32_t b, uint64_t seed)
+{
+    pairs p;
+    const hone_finalist *one = &finals->finalists[a], *other = &finals->finalists[b];
+    find_pairs(one, other, &p);
+    if (p.count >= LEAST_PAIRS) return hone_ratio(p.a, p.b, p.count, seed);
+    double a_ns[MOST_TIMES], b_ns[MOST_TIMES];
+    const uint32_t a_count = count_all(one, a_ns), b_count = count_all(other, b_ns);
+    return hone_median_ratio(a_ns, a_count, b_ns, b_count, seed);
+}
+
+uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times)
+{
+    hone_sample samples[HONE_MOST_FINAL_ROUNDS];
+    memcpy(samples, finalist->samples, finalist->rounds * sizeof samples[0]);
+    uint32_t count = hone_count_samples(samples, finalist->rounds, LEAST_PAIRS, out_times);
+    return count >= LEAST_PAIRS ? count : count_all(finalist, out_times);
+}
+
+// The fastest of those that still take part: nobody is faster than it in the rounds of both.
+static uint32_t fastest(const hone_finals *finals)
+{
+    uint32_t best = finals->count;
+    double best_ns = INFINITY;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        double times[MOST_TIMES];
+        if (finals->finalists[i].out) continue;
+        uint32_t count = hone_finalist_times(&finals->finalists[i], times);
+        double time_ns = hone_center(times, count);
+        if (best < finals->count && time_ns >= best_ns) continue;
+        best = i;
+        best_ns = time_ns;
+    }
+    hone_assert(best < finals->count);
+    return best;
+}
+
+// Who is certainly slower takes part no more. Says whether of those that still do all others are so near the fastest
+// that it does not matter.
+bool hone_finals_settle(hone_finals *finals, uint64_t seed)
+{
+    bool certain = true;
+    uint32_t best = fastest(finals);
+    for (uint32_t i = 0; i < finals->count; i++) {
+        hone_finalist *other = &finals->finalists[i];
+        if (i == best || other->out) continue;
+        hone_interval ratio = hone_finals_ratio(finals, best, i, seed);
+        other->out = ratio.low > 1 && (ratio.middle > clearly || other->rounds >= SURE_ROUNDS);
+        certain = certain && (ratio.low > 1 || ratio.high <= near_enough);
+    }
+    return certain;
+}
+
+// Who wins ------------------------------------------------------------------------------------------------------------
+
+static uint32_t differing(const hone_field *field, const hone_candidate *candidate)
+{
+    const hone_config *standard = &field->contestants[candidate->kernel].default_config;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < candidate->config.count; i++)
+        count += candidate->config.values[i] != standard->values[i];
+    return count;
+}
+
+// Simpler: nearer to its kernel's default, of a kernel that stands earlier in the registry, of smaller values. A total
+// order, so that a tie always ends the same.
+static bool is_simpler(const hone_field *field, const hone_candidate *a, const hone_candidate *b)
+{
+    uint32_t a_differs = differing(field, a), b_differs = differing(field, b);
+    if (a_differs != b_differs) return a_differs < b_differs;
+    if (a->kernel != b->kernel) return a->kernel < b->kernel;
+    for (uint32_t i = 0; i < a->config.count; i++)
+        if (a->config.values[i] != b->config.values[i]) return a->config.values[i] < b->config.values[i];
+    return false;
+}
+
+static void count_kernels(const hone_field *field, uint32_t *out_competing, uint32_t *out_untried)
+{
+    *out_competing = *out_untried = 0;
+    for (size_t i = 0; i < field->count; i++) {
+        const hone_contestant *contestant = &field->contestants[i];
+        if (contestant->space == NULL || contestant->is_refused) continue;
+        ++*out_competing;
+        *out_untried += contestant->tried == 0;
+    }
+}
+
+static bool is_tried_little(const hone_field *field)
+{
+    uint32_t competing, untried;
+    count_kernels(field, &competing, &untried);
+    return 2 * untried > competing;
+}
+
+// What answers without this contest: the store's choice, else the default; -1: neither takes part.
+static int64_t find_standing(const hone_contest_state *state, const hone_finals *finals)
+{
+    int64_t standing = -1;
+    const hone_candidate *standard = hone_standings_default(&state->standings);
+    for (uint32_t i = 0; i < finals->count; i++) {
+        const hone_candidate *candidate = finals->finalists[i].candidate;
+        if (hone_incumbent_is(&state->known.incumbent, candidate)) return i;
+        if (candidate == standard) standing = i;
+    }
+    return standing;
+}
+
+// Whether what answers today stays, of which the fastest is faster by this ratio.
+static bool stays(const hone_contest_state *state, const hone_candidate *standing, const hone_interval *ratio)
+{
+    bool undecided = ratio->low <= 1;
+    if (ratio->middle <= tie || (undecided && ratio->middle <= undecided_tie)) return true;
+    return undecided && (hone_incumbent_is(&state->known.incumbent, standing) || is_tried_little(&state->field));
+}
+
+uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_finals *finals)
+{
+    const uint64_t seed = state->question.options.seed;
+    hone_assert(finals->count > 0 && finals->rounds > 0);
+    uint32_t best = fastest(finals), winner = best;
+    int64_t standing = find_standing(state, finals);
+    if (standing >= 0 && (uint32_t)standing != best) {
+        hone_interval ratio = hone_finals_ratio(finals, best, (uint32_t)standing, seed);
+        if (stays(state, finals->finalists[standing].candidate, &ratio)) return (uint32_t)standing;
+    }
+    if (standing == best) return best;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        if (i == best || finals->finalists[i].out) continue;
+        hone_interval ratio = hone_finals_ratio(finals, best, i, seed);
+        bool tied = ratio.middle <= tie || (ratio.low <= 1 && ratio.middle <= undecided_tie);
+        if (tied && is_simpler(&state->field, finals->finalists[i].candidate, finals->finalists[winner].candidate))
+            winner = i;
+    }
+    return winner;
+}
+
+// What is open --------------------------------------------------------------------------------------------------------
+
+// Another finalist that may be the fastest as well; its index, or -1.
+static int64_t find_equal(const hone_finals *finals, uint64_t seed, hone_interval *out_ratio)
+{
+    for (uint32_t i = 0; i < finals->count; i++) {
+        if (i == finals->winner || finals->finalists[i].out) continue;
+        *out_ratio = hone_finals_ratio(finals, finals->winner, i, seed);
+        if (out_ratio->low <= 1 && out_ratio->high > near_enough) return i;
+    }
+    return -1;
+}
+
+// Words one after the other, as far as there is room.
+typedef struct words {
+    char *out;
+    size_t size, used;
+} words;
+
+static void append(words *to, const char *text)
+{
+    int length = snprintf(to->out + to->used, to->size - to->used, "%s%s", to->used > 0 ? ", " : "", text);
+    if (length > 0 && to->used + (size_t)length < to->size) to->used += (size_t)length;
+    to->out[to->used] = '\0';
+}
+
+// More seconds than this contest had, and no fewer than the default.
+static double enough_seconds(double seconds)
+{
+    return fmax(30, ceil(2 * seconds));
+}
+
+void hone_finals_say_undecided(const hone_contest_state *state, const hone_finals *finals, char *out, size_t size)
+{
+    words to = {out, size - sizeof "; try --seconds 30000000", 0};
+    char text[160];
+    uint32_t competing, untried;
+    hone_interval ratio;
+    const double disturbed = hone_trials_disturbed(&state->trials);
+    count_kernels(&state->field, &competing, &untried);
+    int64_t equal = find_equal(finals, state->question.options.seed, &ratio);
+    out[0] = '\0';
+    if (untried == 0 && equal < 0) return;
+    if (untried > 0) {
+        snprintf(text, sizeof text, "%u of %u kernels were never tried", untried, competing);
+        append(&to, text);
+    }
+    if (equal >= 0) {
+        const hone_candidate *other = finals->finalists[equal].candidate;
+        snprintf(
+            text, sizeof text, "%s takes %.3g (%.3g to %.3g) times as long",
+            state->field.contestants[other->kernel].ref->kernel.name, ratio.middle, ratio.low, ratio.high);
+        append(&to, text);
+    }
+    if (disturbed >= told_share) {
+        snprintf(text, sizeof text, "%.0f %% of the samples were disturbed", 100 * disturbed);
+        append(&to, text);
+    }
+    snprintf(out + to.used, size - to.used, "; try --seconds %.0f", enough_seconds(state->question.options.seconds));
+}
