@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    BEST_COUNT = 4, // next in rank, of any kernels, before the kernels' best, and as many after them
+    BEST_COUNT = 5, // next in rank, of any kernels, before the kernels' best, and as many after them
     LEAST_ROUNDS = 5,
     LEAST_FINALISTS = 2
 };
@@ -39,6 +39,14 @@ bool hone_incumbent_is(const hone_incumbent *incumbent, const hone_candidate *ca
 {
     return incumbent->is_there && candidate->kernel == incumbent->kernel &&
            hone_config_equal(&candidate->config, &incumbent->config);
+}
+
+// What answers today.
+static void admit_standing(hone_finals *out, hone_candidate *candidate)
+{
+    admit(out, candidate);
+    for (uint32_t i = 0; i < out->count; i++)
+        if (out->finalists[i].candidate == candidate) out->finalists[i].keeps_place = true;
 }
 
 static hone_candidate *find_incumbent(const hone_standings *standings, const hone_incumbent *incumbent)
@@ -82,8 +90,8 @@ void hone_finals_choose_finalists(
     memset(out, 0, sizeof *out);
     admit(out, hone_standings_next_best(standings, is_finalist, out, false));
     if (out->count == 0) return;
-    admit(out, find_incumbent(standings, incumbent));
-    admit(out, hone_standings_default(standings));
+    admit_standing(out, find_incumbent(standings, incumbent));
+    admit_standing(out, hone_standings_default(standings));
     admit_best(standings, out, out->count + BEST_COUNT, hopeless);
     admit_kernels(standings, seconds, out);
     admit_best(standings, out, out->count + BEST_COUNT, hopeless);

@@ -15,6 +15,7 @@
 
 enum {
     LEAST_PAIRS = 5,  // undisturbed rounds that a ratio is known by
+    MOST_LASTING = 4, // finalists beyond the first block
     SURE_ROUNDS = 10, // after which any certain ratio counts
     MOST_TIMES = HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES
 };
@@ -75,26 +76,50 @@ uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times)
     return count >= LEAST_PAIRS ? count : count_all(finalist, out_times);
 }
 
-// The fastest of those that still take part: nobody is faster than it in the rounds of both.
-static uint32_t fastest(const hone_finals *finals)
+// What each takes; INFINITY: it takes part no more.
+static void find_centers(const hone_finals *finals, double *out_ns)
 {
-    uint32_t best = finals->count;
-    double best_ns = INFINITY;
     for (uint32_t i = 0; i < finals->count; i++) {
         double times[MOST_TIMES];
+        out_ns[i] = INFINITY;
         if (finals->finalists[i].out) continue;
         uint32_t count = hone_finalist_times(&finals->finalists[i], times);
-        double time_ns = hone_center(times, count);
-        if (best < finals->count && time_ns >= best_ns) continue;
-        best = i;
-        best_ns = time_ns;
+        out_ns[i] = hone_center(times, count);
     }
-    hone_assert(best < finals->count);
+}
+
+// The fastest of those that still take part.
+static uint32_t fastest(const hone_finals *finals)
+{
+    uint32_t best = 0;
+    double centers_ns[HONE_MAX_TOGETHER];
+    find_centers(finals, centers_ns);
+    for (uint32_t i = 1; i < finals->count; i++)
+        if (centers_ns[i] < centers_ns[best]) best = i;
+    hone_assert(!finals->finalists[best].out);
     return best;
 }
 
-// Who is certainly slower takes part no more. Says whether of those that still do all others are so near the fastest
-// that it does not matter.
+static uint32_t count_faster(const double *centers_ns, uint32_t count, uint32_t than)
+{
+    uint32_t faster = 0;
+    for (uint32_t i = 0; i < count; i++)
+        faster += centers_ns[i] < centers_ns[than];
+    return faster;
+}
+
+// The first block says who the fastest few are, and the time that is left is theirs.
+static void thin_out(hone_finals *finals)
+{
+    double centers_ns[HONE_MAX_TOGETHER];
+    find_centers(finals, centers_ns);
+    for (uint32_t i = 0; i < finals->count; i++) {
+        hone_finalist *finalist = &finals->finalists[i];
+        finalist->out =
+            finalist->out || (!finalist->keeps_place && count_faster(centers_ns, finals->count, i) >= MOST_LASTING);
+    }
+}
+
 bool hone_finals_settle(hone_finals *finals, uint64_t seed)
 {
     bool certain = true;
@@ -106,6 +131,7 @@ bool hone_finals_settle(hone_finals *finals, uint64_t seed)
         other->out = ratio.low > 1 && (ratio.middle > clearly || other->rounds >= SURE_ROUNDS);
         certain = certain && (ratio.low > 1 || ratio.high <= near_enough);
     }
+    thin_out(finals);
     return certain;
 }
 

@@ -129,13 +129,13 @@ static hone_status run(finals_ground *g)
 static const hone_candidate *winner_of(finals_ground *g)
 {
     if (run(g) != HONE_OK) fail_msg("%s", g->err.message);
-    return g->finals.finalists[g->finals.winner];
+    return g->finals.finalists[g->finals.winner].candidate;
 }
 
 static bool takes_part(const finals_ground *g, const hone_candidate *candidate)
 {
     for (uint32_t i = 0; i < g->finals.count; i++)
-        if (g->finals.finalists[i] == candidate) return true;
+        if (g->finals.finalists[i].candidate == candidate) return true;
     return false;
 }
 
