@@ -128,7 +128,8 @@ bool hone_finals_settle(hone_finals *finals, uint64_t seed)
         hone_finalist *other = &finals->finalists[i];
         if (i == best || other->out) continue;
         hone_interval ratio = hone_finals_ratio(finals, best, i, seed);
-        other->out = ratio.low > 1 && (ratio.middle > clearly || other->rounds >= SURE_ROUNDS);
+        bool slower = ratio.low > 1 && ratio.middle > near_enough; // what ties may win by being simpler
+        other->out = slower && (ratio.middle > clearly || other->rounds >= SURE_ROUNDS);
         certain = certain && (ratio.low > 1 || ratio.high <= near_enough);
     }
     thin_out(finals);
