@@ -24,7 +24,7 @@ enum {
 
 // All of these were chosen by hand.
 static const double most_finals_share = 0.5;
-static const double defaults_share = 0.5; // of the race, for all defaults together
+static const double defaults_share = 0.6; // of the race, for all defaults together
 static const double least_first_seconds = 5;
 static const double hopeless_factor = 2.0;  // over the best, and
 static const double hopeless_chance = 1e-3; // to beat it with one config more
