@@ -26,7 +26,7 @@ CIRCLES = {
     "runtime/links": ([3], "the chain, its link that tunes, and what keeps a contest's answer unless the chain has a better"),
     "runtime/plans": ([2], "a call and the slow way that it falls back to"),
     "store/sqlite": ([7], "a connection, which is opened, salvaged and opened again"),
-    "tune/contest": ([4], "a contest, its race and its finals, which reject candidates and ask whether it was cancelled"),
+    "tune/contest": ([3], "a contest, its race and its finals, which reject candidates and ask whether it was cancelled"),
     "tune/worker": ([6], "a session and the questions that it answers"),
 }
 

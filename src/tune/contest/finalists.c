@@ -62,6 +62,7 @@ static void admit_best(const hone_standings *standings, hone_finals *out, uint32
 {
     hone_candidate *candidate;
     const double first_ns = out->finalists[0].candidate->rank_ns;
+    if (most > HONE_MAX_TOGETHER) most = HONE_MAX_TOGETHER;
     while (out->count < most && (candidate = hone_standings_next_best(standings, is_finalist, out, false)) != NULL) {
         if (out->count >= LEAST_FINALISTS && candidate->rank_ns > reach * first_ns) return;
         admit(out, candidate);

@@ -9,6 +9,7 @@
 #include "store/ops.h"
 #include "tune/contest/failures.h"
 #include "tune/result/environment.h"
+#include "tune/rule/stopping.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -332,16 +333,19 @@ const hone_resumed *hone_known_find(const hone_known *known, uint32_t kernel, co
     return NULL;
 }
 
-// To a thousandth of a nanosecond: more is noise. NULL where none were kept.
+// Those that count, to a thousandth of a nanosecond: more is noise. NULL where none were kept, or none was left alone.
 static const char *write_samples(const hone_trial *trial, char out[SAMPLES_SIZE])
 {
     char number[HONE_NUMBER_SIZE];
     size_t used = 0;
-    if (trial->failure != HONE_FAILURE_NONE || trial->kept == 0) return NULL;
-    for (uint32_t i = 0; i < trial->kept; i++)
+    double times[HONE_KEPT_SAMPLES];
+    const bool is_alone = trial->disturbed == 0 || trial->disturbed < trial->taken;
+    if (trial->failure != HONE_FAILURE_NONE || trial->kept == 0 || !is_alone) return NULL;
+    const uint32_t count = hone_trial_times(trial, times);
+    for (uint32_t i = 0; i < count; i++)
         used += (size_t)snprintf(
             out + used, SAMPLES_SIZE - used, "%c%s", i == 0 ? '[' : ',',
-            hone_number_print(round(trial->kept_ns[i] * 1e3) * 1e-3, number));
+            hone_number_print(round(times[i] * 1e3) * 1e-3, number));
     snprintf(out + used, SAMPLES_SIZE - used, "]");
     return out;
 }

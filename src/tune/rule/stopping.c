@@ -126,15 +126,21 @@ static void keep_samples(hone_trial *out, const hone_sample *samples, uint32_t c
     }
 }
 
-void hone_trial_weigh(hone_trial *trial)
+uint32_t hone_trial_times(const hone_trial *trial, double *out_times)
 {
     hone_sample samples[HONE_KEPT_SAMPLES];
-    double times[HONE_KEPT_SAMPLES];
-    hone_assert(trial->kept > 0 && trial->kept <= HONE_KEPT_SAMPLES);
+    hone_assert(trial->kept <= HONE_KEPT_SAMPLES);
     for (uint32_t i = 0; i < trial->kept; i++)
         samples[i] = (hone_sample){trial->kept_ns[i], trial->kept_waited[i], trial->kept_marks[i]};
     const uint32_t least = trial->disturbed < trial->taken ? 1 : LEAST_UNDISTURBED;
-    trial->samples = hone_count_samples(samples, trial->kept, least, times);
+    return hone_count_samples(samples, trial->kept, least, out_times);
+}
+
+void hone_trial_weigh(hone_trial *trial)
+{
+    double times[HONE_KEPT_SAMPLES];
+    hone_assert(trial->kept > 0);
+    trial->samples = hone_trial_times(trial, times);
     hone_interval interval = hone_median(times, trial->samples);
     trial->time_ns = interval.middle;
     trial->low_ns = interval.low;
