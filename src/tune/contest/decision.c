@@ -93,7 +93,7 @@ void hone_contest_fill_counts(const hone_standings *standings, hone_evidence *ev
         const hone_candidate *candidate = &standings->candidates[i];
         if (candidate->out)
             evidence->rejected[candidate->trial.failure]++;
-        else
+        else if (!candidate->trial.same)
             evidence->measured++;
     }
     const hone_candidate *standard = hone_standings_default(standings);

@@ -128,7 +128,7 @@ static hone_status enter(
     candidate->at_seconds = hone_trials_elapsed_seconds(&state->trials);
     candidate->out = trial->failure != HONE_FAILURE_NONE;
     contestant->tried++;
-    state->field.rows[kernel].tried++;
+    state->field.rows[kernel].tried += !trial->same;
     if (!candidate->out) {
         note_passed(state, candidate);
         return HONE_OK;
