@@ -28,7 +28,9 @@ class Report(CommandTest):
         for row in trail["evaluations"]:
             self.assertTrue(row.get("failure") or row["raced_ns"] > 0, row)
         finalists = trail["finals"]["finalists"]
-        self.assertTrue(all(len(row["samples_ns"]) == evidence["rounds"] for row in finalists))
+        rounds = [len(row["samples_ns"]) for row in finalists]  # who is certainly slower leaves early
+        self.assertEqual(max(rounds), evidence["rounds"])
+        self.assertGreater(min(rounds), 0)
         winner = trail["evaluations"][finalists[trail["finals"]["winner"]]["evaluation"]]
         self.assertEqual((winner["kernel"], winner["config"]), (entry["kernel"], entry["config"]))
         self.assertNotRegex(page.replace("http://www.w3.org/2000/svg", ""), r"https?://")

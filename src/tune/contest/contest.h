@@ -115,8 +115,8 @@ bool hone_incumbent_is(const hone_incumbent *incumbent, const hone_candidate *ca
 hone_interval hone_finals_ratio(const hone_finals *finals, uint32_t a, uint32_t b, uint64_t seed);
 // The times of one that count, at most HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES. Returns how many.
 uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times);
-// Marks who is certainly slower as out, and all but the fastest few. Whether all others that still take part are
-// certainly slower than the fastest, or so near that it does not matter.
+// Marks who is certainly slower as out, and beyond the fastest few who can hardly be faster. Whether all others that
+// still take part are certainly slower than the fastest or so near that it does not matter, and the race said the same.
 bool hone_finals_settle(hone_finals *finals, uint64_t seed);
 // The index of the finalist that wins; there was a round.
 uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_finals *finals);

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "tune/rule/statistics.h"
+#include "tune/rule/stopping.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,13 +16,15 @@
 
 enum {
     LEAST_PAIRS = 5,  // undisturbed rounds that a ratio is known by
-    MOST_LASTING = 4, // finalists beyond the first block
+    MOST_LASTING = 4, // finalists beyond the first block, unless others may well be faster
     SURE_ROUNDS = 10, // after which any certain ratio counts
     MOST_TIMES = HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES
 };
 
 static const double told_share = 0.1; // of disturbed samples
 static const double clearly = 1.1;    // slower, and certain after a single block
+static const double hardly = 0.97;    // of the fastest: one beyond the first few stays if it may be so much faster
+static const double unsteady = 1.1;   // between how much slower two have become since the race
 // Chosen by hand, wider at first: with these scripts/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 
@@ -108,32 +111,53 @@ static uint32_t count_faster(const double *centers_ns, uint32_t count, uint32_t 
     return faster;
 }
 
-// The first block says who the fastest few are, and the time that is left is theirs.
-static void thin_out(hone_finals *finals)
+// How much slower one was in the finals than in the race; 0: the race has no samples of it that count.
+static double change_of(const hone_finalist *finalist)
 {
-    double centers_ns[HONE_MAX_TOGETHER];
-    find_centers(finals, centers_ns);
+    double raced[HONE_KEPT_SAMPLES], times[MOST_TIMES];
+    const hone_trial *trial = &finalist->candidate->trial;
+    if (trial->kept == 0 || (trial->disturbed > 0 && trial->disturbed == trial->taken)) return 0;
+    uint32_t raced_count = hone_trial_times(trial, raced), count = hone_finalist_times(finalist, times);
+    return hone_median(times, count).middle / hone_median(raced, raced_count).middle;
+}
+
+// Whether the order depends on something that has changed since the race, which has made some slower and not others: a
+// virtual machine whose processors share a core of the host at times, say. Then samples of a short time agree with each
+// other, and prove nothing.
+static bool is_unsteady(const hone_finals *finals)
+{
+    double least = INFINITY, most = 0;
     for (uint32_t i = 0; i < finals->count; i++) {
-        hone_finalist *finalist = &finals->finalists[i];
-        finalist->out =
-            finalist->out || (!finalist->keeps_place && count_faster(centers_ns, finals->count, i) >= MOST_LASTING);
+        double change = finals->finalists[i].out ? 0 : change_of(&finals->finalists[i]);
+        if (change <= 0) continue;
+        least = fmin(least, change);
+        most = fmax(most, change);
     }
+    return most > unsteady * least;
+}
+
+// Who takes part no more: who is certainly slower, and beyond the first few who can hardly be faster.
+static bool is_out(const hone_finalist *finalist, const hone_interval *ratio, uint32_t faster)
+{
+    bool slower = ratio->low > 1 && ratio->middle > near_enough; // what ties may win by being simpler
+    if (slower && (ratio->middle > clearly || finalist->rounds >= SURE_ROUNDS)) return true;
+    return !finalist->keeps_place && faster >= MOST_LASTING && ratio->low > hardly;
 }
 
 bool hone_finals_settle(hone_finals *finals, uint64_t seed)
 {
+    double centers_ns[HONE_MAX_TOGETHER];
     bool certain = true;
-    uint32_t best = fastest(finals);
+    find_centers(finals, centers_ns);
+    const uint32_t best = fastest(finals);
     for (uint32_t i = 0; i < finals->count; i++) {
         hone_finalist *other = &finals->finalists[i];
         if (i == best || other->out) continue;
         hone_interval ratio = hone_finals_ratio(finals, best, i, seed);
-        bool slower = ratio.low > 1 && ratio.middle > near_enough; // what ties may win by being simpler
-        other->out = slower && (ratio.middle > clearly || other->rounds >= SURE_ROUNDS);
-        certain = certain && (ratio.low > 1 || ratio.high <= near_enough);
+        other->out = is_out(other, &ratio, count_faster(centers_ns, finals->count, i));
+        certain = certain && (other->out || ratio.low > 1 || ratio.high <= near_enough);
     }
-    thin_out(finals);
-    return certain;
+    return certain && !is_unsteady(finals);
 }
 
 // Who wins ------------------------------------------------------------------------------------------------------------

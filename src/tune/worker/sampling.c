@@ -117,13 +117,17 @@ static uint32_t batch_for(const hone_session *session, double run_ns)
 }
 
 // Threads that a library lets spin after its work, some 5 ms those of OpenMP, 30 ms those of OpenBLAS, would take a
-// processor from whoever runs next.
+// processor from whoever runs next. hone's own are sent to sleep, and are looked for soon.
 static void settle(hone_session *session)
 {
-    enum { LOOK_NS = 500 * 1000, MOST_LOOKS = 100 };
-    for (int look = 0; !session->restless && hone_os_others_run() > 0; look++) {
-        session->restless = look == MOST_LOOKS;
-        hone_os_sleep_ns(LOOK_NS);
+    enum { FIRST_LOOK_NS = 20 * 1000, MOST_LOOK_NS = 500 * 1000, MOST_NS = 50 * 1000 * 1000 };
+    uint64_t look_ns = FIRST_LOOK_NS, spent_ns = 0;
+    if (session->own_pool != NULL) hone_pool_rest(session->own_pool);
+    while (!session->restless && hone_os_others_run() > 0) {
+        session->restless = spent_ns > MOST_NS;
+        hone_os_sleep_ns(look_ns);
+        spent_ns += look_ns;
+        look_ns = look_ns * 2 < MOST_LOOK_NS ? look_ns * 2 : MOST_LOOK_NS;
     }
 }
 

@@ -109,7 +109,8 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     hone_session_pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE) failure = f->verifies ? verify_all(f, out, err) : check_all(f, out, err);
     for (uint32_t i = 0; i < f->asked.count; i++) {
-        out->spent.run_ns += f->runners[i].run_ns;
+        out->spent.run_ns += f->runners[i].run_ns + f->runners[i].verified_ns;
+        out->spent.verify_ns -= f->runners[i].verified_ns;
         hone_runner_deinit(&f->runners[i]);
     }
     // What is left behind in the end is nobody's in particular, when there are several.

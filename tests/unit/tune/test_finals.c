@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { MOST = 24, KERNELS = 10, BLOCKS = 200 };
+enum { MOST = 24, KERNELS = 14, BLOCKS = 200 };
 
 // What the measurer answers a block with.
 typedef enum answer { TIMES, LOST, FALLS_OUT, RUNS_OUT_OF_MEMORY } answer;
@@ -475,6 +475,37 @@ static void samples_that_were_disturbed_do_not_decide(void **state)
     }
 }
 
+// The race said that both take the same, and now one is slower: what made it so may end, so that all of the time is used.
+static void an_order_that_came_after_the_race_is_looked_at_to_the_end(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    for (int changes = 0; changes < 2; changes++) {
+        begin(&g);
+        for (int64_t i = 0; i < 2; i++) {
+            hone_candidate *candidate = add(&g, 0, 1000, 1 + i, 0);
+            candidate->trial.kept = 1;
+            candidate->trial.kept_ns[0] = i == 0 || changes == 0 ? 1000 : 800;
+        }
+        (void)winner_of(&g);
+        assert_int_equal(blocks_of(&g), changes != 0 ? 9 : 2);
+    }
+}
+
+// More than four last where the first block cannot tell them apart.
+static void who_may_well_be_faster_lasts(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    for (int64_t i = 0; i < 6; i++) {
+        add(&g, 0, 1000 + (double)i, 1 + i, 0);
+        g.swing[i] = i < 4 ? 0 : 0.2;
+    }
+    (void)winner_of(&g);
+    assert_int_equal(g.blocks[1].count, 6);
+}
+
 static void the_greatest_error_of_all_blocks_is_kept(void **state)
 {
     static finals_ground g;
@@ -650,6 +681,8 @@ int main(void)
         cmocka_unit_test(long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_alone),
         cmocka_unit_test(short_runs_have_what_surrounds_them_counted),
         cmocka_unit_test(samples_that_were_disturbed_do_not_decide),
+        cmocka_unit_test(an_order_that_came_after_the_race_is_looked_at_to_the_end),
+        cmocka_unit_test(who_may_well_be_faster_lasts),
         cmocka_unit_test(the_greatest_error_of_all_blocks_is_kept),
         cmocka_unit_test(who_falls_out_is_named_and_the_others_begin_anew),
         cmocka_unit_test(what_several_may_have_done_is_looked_for_in_each_alone),
