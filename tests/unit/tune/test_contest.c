@@ -382,7 +382,7 @@ static void configs_that_come_to_one_code_are_measured_once(void **state)
 {
     ground *g = *state;
     assert_int_equal(ground_tune_text(g, "clipped(f32[64])"), HONE_OK);
-    assert_int_equal(ground_row(g, "clipped")->tried, 2); // those of one code count once
+    assert_int_equal(ground_row(g, "clipped")->tried, 2);                      // those of one code count once
     assert_int_equal(ground_row(g, "clipped")->rejected[HONE_FAILURE_RUN], 0); // to run one of them would have failed
     assert_int_equal(ground_tune_text(g, "clipped(f32[300])"), HONE_OK);
     assert_int_equal(ground_row(g, "clipped")->rejected[HONE_FAILURE_RUN], 1);
