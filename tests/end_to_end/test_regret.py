@@ -8,6 +8,8 @@ import unittest
 from support import COMMAND, DATA, NORM, CommandTest
 
 REGRET = str(DATA.parent / "lab" / "regret")
+REPLAY = str(DATA.parent / "lab" / "replay")
+RECORDED = str(DATA.parent / "bench" / "contests" / "regret-4s.jsonl.gz")
 COLUMNS = "| | contests | bad | > 20 % | worst | mean regret | slower than not tuning by > 5 points |"
 
 
@@ -31,6 +33,36 @@ class Regret(CommandTest):
             self.assertGreaterEqual(row["default_ratio"], 1)
             self.assertIsInstance(row["evidence"], dict)
         self.assertEqual(min(row["ratio"] for row in contests) == 1 or contests[0]["default_ratio"] == 1, True)
+
+    def replay(self, *files):
+        return subprocess.run([sys.executable, "-B", REPLAY, *files], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=120)
+
+    def test_samples_of_contests_are_recorded_and_replayed(self):
+        done = self.regret("--runs", "1", "--seconds", "1", "--duel", "0.5", "--samples", "--out", "out.jsonl", NORM)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in (self.folder / "out.jsonl").read_text().splitlines()]
+        (contest,) = [row for row in rows if "duel" not in row]
+        finalists = contest["finalists"]
+        self.assertGreater(len(finalists), 1)
+        self.assertTrue(all(finalist["samples"]["samples_ns"] for finalist in finalists))
+        self.assertEqual(min(finalist["ratio"] for finalist in finalists if finalist["ratio"]), 1)
+        done = self.replay("out.jsonl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("1 contests, "), done.stdout)
+
+    def test_the_recorded_contests_say_what_the_decision_page_says(self):
+        page = (DATA.parent / "docs" / "decisions" / "busy-machines.md").read_text()
+        rows = [line for line in self.replay(RECORDED).stdout.splitlines() if line.startswith("| ")]
+        self.assertGreater(len(rows), 5)
+        for row in rows:
+            self.assertIn(row, page)
+
+    def test_nothing_recorded_is_nothing_to_replay(self):
+        (self.folder / "empty.jsonl").write_text("")
+        done = self.replay("empty.jsonl")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("record some with lab/regret --samples", done.stderr)
 
     def test_what_cannot_be_tuned_is_told(self):
         done = self.regret("--runs", "1", "nothing(f32[3])")
