@@ -2,9 +2,6 @@
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
-#include "base/log.h"
-
-#include <stdatomic.h>
 #include <stdio.h>
 
 static const char where[] = "tune.choose_sandbox";
@@ -23,20 +20,12 @@ static bool any_hosts(const hone_question *question, const hone_field *field)
     return false;
 }
 
-// Once for each registered kernel: the program calls on, and would never learn why its kernel is not chosen.
-static bool is_first_time(const hone_kernel_ref *ref)
-{
-    return !atomic_exchange((atomic_bool *)(uintptr_t)&ref->left_out, true);
-}
-
 // A mistake of the program's, which it can mend: the log is told at once. kernel: index of a contestant.
 static void leave_out(const hone_question *question, hone_field *field, size_t kernel, const char *reason)
 {
-    const hone_kernel_ref *ref = field->contestants[kernel].ref;
-    if (!ref->builtin && is_first_time(ref))
-        hone_log_write(
-            question->environment->log, HONE_LOG_WARNING, "kernel %s is left out of the contest for %s: it %s",
-            ref->kernel.name, question->title, reason);
+    char words[400];
+    snprintf(words, sizeof words, "it %s", reason);
+    hone_field_warn_left_out(field, question, kernel, words);
     hone_field_exclude(field, kernel, reason);
 }
 

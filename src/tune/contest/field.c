@@ -5,9 +5,11 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "platforms/platform.h"
 #include "tune/contest/known.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static const char where[] = "tune.candidates";
@@ -38,6 +40,16 @@ void hone_field_exclude(hone_field *field, size_t kernel, const char *reason)
     hone_words_copy(row->reason, sizeof row->reason, reason);
     hone_search_destroy(&field->contestants[kernel].search);
     hone_bound_space_release(&field->contestants[kernel].space);
+}
+
+void hone_field_warn_left_out(const hone_field *field, const hone_question *question, size_t kernel, const char *reason)
+{
+    hone_assert(kernel < field->count);
+    const hone_kernel_ref *ref = field->contestants[kernel].ref;
+    if (ref->builtin || atomic_exchange((atomic_bool *)(uintptr_t)&ref->left_out, true)) return;
+    hone_log_write(
+        question->environment->log, HONE_LOG_WARNING, "kernel %s is left out of the contest for %s: %s",
+        ref->kernel.name, question->title, reason);
 }
 
 void hone_field_note_failure(hone_field *field, uint32_t kernel, hone_failure failure, const char *reason)

@@ -55,6 +55,10 @@ bool hone_field_has_anybody(const hone_field *field);
 const hone_contestant *hone_field_default(const hone_field *field);
 // Takes a kernel out of the contest, with the reason in its row.
 void hone_field_exclude(hone_field *field, size_t kernel, const char *reason);
+// Logs a warning that a kernel of the program's takes no part, once for each registered kernel: the program calls on, and
+// would never learn why its kernel is not chosen.
+void hone_field_warn_left_out(
+    const hone_field *field, const hone_question *question, size_t kernel, const char *reason);
 // Counts a failure in the kernel's row, with its reason.
 void hone_field_note_failure(hone_field *field, uint32_t kernel, hone_failure failure, const char *reason);
 // Gives each kernel the configs that near calls in the stores are known by (priors.c).

@@ -200,8 +200,9 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
 
 // The worker cannot take this kernel at all, which is no failure of the kernel's. It is not stored: it ends with the
 // installation.
-static void refuse(hone_field *field, uint32_t kernel, const hone_trial *trial)
+static void refuse(hone_field *field, const hone_question *question, uint32_t kernel, const hone_trial *trial)
 {
+    hone_field_warn_left_out(field, question, kernel, trial->reason);
     hone_contest_kernel *row = &field->rows[kernel];
     field->contestants[kernel].put_aside = field->contestants[kernel].is_refused = true;
     hone_words_copy(row->reason, sizeof row->reason, trial->reason);
@@ -279,7 +280,7 @@ static hone_status measure(hone_contest_state *state, const entry *tried, hone_e
     hone_status status = try_new(state, tried, &trial, &cut, err);
     if (status != HONE_OK || cut) return status;
     if (trial.refused) {
-        refuse(&state->field, tried->kernel, &trial);
+        refuse(&state->field, &state->question, tried->kernel, &trial);
         return HONE_OK;
     }
     status = enter(state, tried, &trial, false, err);
