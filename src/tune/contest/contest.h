@@ -116,8 +116,12 @@ hone_interval hone_finals_ratio(const hone_finals *finals, uint32_t a, uint32_t 
 // The times of one that count, at most HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES. Returns how many.
 uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times);
 // Marks who is certainly slower as out, and beyond the fastest few who can hardly be faster. Whether all others that
-// still take part are certainly slower than the fastest or so near that it does not matter, and the race said the same.
+// still take part are certainly slower than the fastest or so near that it does not matter.
 bool hone_finals_settle(hone_finals *finals, uint64_t seed);
+// Whether the order depends on something that has changed since the race, which has made some slower and not others: a
+// virtual machine whose processors share a core of the host at times, say. Then samples of a short time agree with each
+// other, and prove nothing.
+bool hone_finals_are_unsteady(const hone_finals *finals);
 // The index of the finalist that wins; there was a round.
 uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_finals *finals);
 // Why it is left open who is the fastest, as hone_evidence.undecided; "" when it is not.

@@ -10,7 +10,8 @@
 // have the rest of the time. Blocks stand apart in time because what disturbs a machine lasts longer than a round.
 //
 // It ends when every other finalist is certainly slower than the fastest (the 95 % interval of the ratio lies above 1)
-// or so near that it does not matter (below 1.005), after at least two blocks. A winner among ties is chosen by a total
+// or so near that it does not matter (below 1.005), after at least two blocks. Where the order is not the race's the
+// blocks are spread over all of the time. A winner among ties is chosen by a total
 // order that knows no times, so that a tie always ends the same, and what answers today stays where it ties.
 //
 // Looking after each block makes it likelier than 5 % that one of the looks errs.
@@ -154,6 +155,14 @@ static hone_status run_block(
     return HONE_OK;
 }
 
+// The blocks that may come, over all of the time that is left: what changes by the second is in some of them.
+static uint64_t spread_ns(const hone_trials *trials, const hone_finals *finals)
+{
+    const uint64_t now = hone_trials_now(trials), left = now < trials->end_ns ? trials->end_ns - now : 0;
+    const uint64_t pause = left / (2 + (HONE_MOST_FINAL_ROUNDS - finals->rounds) / MOST_BLOCK_ROUNDS);
+    return pause > pause_ns ? pause : pause_ns;
+}
+
 static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
     hone_trials *trials = &state->trials;
@@ -161,10 +170,9 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
         hone_status status = run_block(state, finals, b, out, err);
         if (status != HONE_OK || *out != ATTEMPT_DONE) return status;
         bool certain = hone_finals_settle(finals, state->question.options.seed);
-        bool late = hone_trials_now(trials) >= trials->end_ns;
-        if (late || (b + 1 >= LEAST_BLOCKS && certain)) break;
-        if (hone_question_is_cancelled(&state->question)) break; // what is known stands
-        hone_trials_pause(trials, pause_ns);
+        bool late = hone_trials_now(trials) >= trials->end_ns, unsteady = hone_finals_are_unsteady(finals);
+        if (late || (b + 1 >= LEAST_BLOCKS && certain && !unsteady)) break;
+        hone_trials_pause(trials, unsteady ? spread_ns(trials, finals) : pause_ns);
     }
     return HONE_OK;
 }

@@ -121,10 +121,7 @@ static double change_of(const hone_finalist *finalist)
     return hone_median(times, count).middle / hone_median(raced, raced_count).middle;
 }
 
-// Whether the order depends on something that has changed since the race, which has made some slower and not others: a
-// virtual machine whose processors share a core of the host at times, say. Then samples of a short time agree with each
-// other, and prove nothing.
-static bool is_unsteady(const hone_finals *finals)
+bool hone_finals_are_unsteady(const hone_finals *finals)
 {
     double least = INFINITY, most = 0;
     for (uint32_t i = 0; i < finals->count; i++) {
@@ -157,7 +154,7 @@ bool hone_finals_settle(hone_finals *finals, uint64_t seed)
         other->out = is_out(other, &ratio, count_faster(centers_ns, finals->count, i));
         certain = certain && (other->out || ratio.low > 1 || ratio.high <= near_enough);
     }
-    return certain && !is_unsteady(finals);
+    return certain;
 }
 
 // Who wins ------------------------------------------------------------------------------------------------------------

@@ -489,6 +489,8 @@ static void an_order_that_came_after_the_race_is_looked_at_to_the_end(void **sta
         }
         (void)winner_of(&g);
         assert_int_equal(blocks_of(&g), changes != 0 ? 9 : 2);
+        assert_int_equal(g.paused_ns > 5000000000, changes != 0); // over most of the ten seconds
+        assert_in_range(g.paused_ns, 0, g.state.trials.end_ns);
     }
 }
 
