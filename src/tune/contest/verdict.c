@@ -288,9 +288,11 @@ void hone_finals_say_undecided(const hone_contest_state *state, const hone_final
         append(&to, text);
     }
     if (equal >= 0) {
-        const hone_candidate *other = finals->finalists[equal].candidate;
+        const hone_candidate *other = finals->finalists[equal].candidate,
+                             *winner = finals->finalists[finals->winner].candidate;
         snprintf(
-            text, sizeof text, "%s takes %.3g (%.3g to %.3g) times as long",
+            text, sizeof text, "%s%s takes %.3g (%.3g to %.3g) times as long",
+            other->kernel == winner->kernel ? "another config of " : "",
             state->field.contestants[other->kernel].ref->kernel.name, ratio.middle, ratio.low, ratio.high);
         append(&to, text);
     }
