@@ -522,6 +522,51 @@ static void the_greatest_error_of_all_blocks_is_kept(void **state)
     assert_true(g.candidates[1].trial.max_error >= 0.5 && g.candidates[1].trial.max_error < 0.6);
 }
 
+// What is open --------------------------------------------------------------------------------------------------------
+
+static const char *undecided(finals_ground *g)
+{
+    static char words[200];
+    (void)winner_of(g);
+    g->state.trials.taken = 100;
+    g->state.trials.disturbed = 38;
+    hone_finals_say_undecided(&g->state, &g->finals, words, sizeof words);
+    return words;
+}
+
+static void what_is_left_open_is_said_with_what_would_settle_it(void **state)
+{
+    static finals_ground g;
+    static char there;
+    (void)state;
+    for (int open = 0; open < 2; open++) {
+        begin(&g);
+        g.refs[0].kernel.name = "one";
+        g.refs[1].kernel.name = "two";
+        add(&g, 0, 1000, 1, 0);
+        add(&g, 1, open != 0 ? 1010 : 1100, 1, 0);
+        g.swing[1] = open != 0 ? 0.12 : 0;
+        for (int i = 0; i < 3; i++) {
+            g.contestants[i].space = (hone_bound_space *)(uintptr_t)&there;
+            g.contestants[i].tried = i < 2;
+        }
+        g.contestants[2].is_refused = open == 0;
+        const char *words = undecided(&g);
+        if (open == 0) {
+            assert_string_equal(words, "");
+            continue;
+        }
+        assert_ptr_equal(strstr(words, "1 of 3 kernels were never tried, two takes 1.0"), words);
+        assert_non_null(strstr(words, " times as long, 38 % of the samples were disturbed; try --seconds 30"));
+    }
+    begin(&g);
+    g.refs[0].kernel.name = "one";
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 0, 1010, 2, 0);
+    g.swing[1] = 0.12;
+    assert_non_null(strstr(undecided(&g), "another config of one takes 1.0"));
+}
+
 // Who falls out -------------------------------------------------------------------------------------------------------
 
 static void who_falls_out_is_named_and_the_others_begin_anew(void **state)
@@ -686,6 +731,7 @@ int main(void)
         cmocka_unit_test(an_order_that_came_after_the_race_is_looked_at_to_the_end),
         cmocka_unit_test(who_may_well_be_faster_lasts),
         cmocka_unit_test(the_greatest_error_of_all_blocks_is_kept),
+        cmocka_unit_test(what_is_left_open_is_said_with_what_would_settle_it),
         cmocka_unit_test(who_falls_out_is_named_and_the_others_begin_anew),
         cmocka_unit_test(what_several_may_have_done_is_looked_for_in_each_alone),
         cmocka_unit_test(a_winner_that_does_not_stand_is_no_winner),
