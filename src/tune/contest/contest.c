@@ -64,13 +64,21 @@ static void describe_row(const hone_contest_kernel *row, hone_buffer *out)
     if (row->reason[0]) hone_buffer_format(out, ": %s", row->reason);
 }
 
-// Nobody won: says why of each kernel.
+// Nobody won: says why of each kernel that was asked for. Words about the others would take the room of these.
 static hone_status fail_nobody(const hone_contest_state *state, hone_error *err)
 {
     hone_buffer words;
     hone_buffer_init(&words, state->question.environment->allocator);
-    for (size_t i = 0; i < state->field.count; i++)
-        describe_row(&state->field.rows[i], &words);
+    uint32_t others = 0;
+    hone_error why = {.message = ""};
+    for (size_t i = 0; i < state->field.count; i++) {
+        const hone_kernel *kernel = &state->field.rows[i].kernel->kernel;
+        if (hone_tune_asks_for(&state->question.options, kernel->name, kernel->platform, &why) == HONE_OK)
+            describe_row(&state->field.rows[i], &words);
+        else
+            others++;
+    }
+    if (others > 0) hone_buffer_format(&words, "; %u others: %s", others, why.message);
     const char *text = hone_buffer_string(&words);
     hone_status status = hone_fail(
         err, HONE_NOT_FOUND, where, "no kernel passed for %s%s", state->question.title,
