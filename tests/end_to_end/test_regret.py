@@ -1,6 +1,7 @@
 """lab/regret: what the picks of contests cost over the best of them."""
 
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -63,6 +64,18 @@ class Regret(CommandTest):
         done = self.replay("empty.jsonl")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("record some with lab/regret --samples", done.stderr)
+
+    def test_a_neighbour_works_until_the_last_call_and_is_killed(self):
+        command = "echo $$ >pid; echo at work; exec sleep 600"
+        done = self.regret("--runs", "1", "--seconds", "0.5", "--duel", "0.2", "--neighbour", command, NORM)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines()[-1], "1 of 1 picks alike")
+        self.assertRaises(ProcessLookupError, os.kill, int((self.folder / "pid").read_text()), 0)
+        done = self.regret("--runs", "1", "--neighbour", "true", NORM)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ended before it printed a line", done.stderr)
+        done = self.regret("--runs", "1", "--neighbour", "echo at work", NORM)
+        self.assertEqual(done.returncode, 1)
 
     def test_what_cannot_be_tuned_is_told(self):
         done = self.regret("--runs", "1", "nothing(f32[3])")
