@@ -24,10 +24,10 @@ enum {
 
 // All of these were chosen by hand.
 static const double most_finals_share = 0.5;
-static const double defaults_share = 0.6; // of the race, for all defaults together
-static const double least_first_seconds = 5;
-static const double hopeless_factor = 2.0;  // over the best, and
-static const double hopeless_chance = 1e-3; // to beat it with one config more
+static const double defaults_share = 0.6;                              // of the race, for all defaults together
+static const double least_first_seconds = 5, least_first_share = 0.25; // of the contest
+static const double hopeless_factor = 2.0;                             // over the best, and
+static const double hopeless_chance = 1e-3;                            // to beat it with one config more
 static const char where[] = "tune.budget";
 
 // How long ------------------------------------------------------------------------------------------------------------
@@ -69,7 +69,8 @@ double hone_budget_first_seconds(const hone_budget *budget, size_t index)
     double race = (double)(budget->trials->race_until_ns - budget->trials->started_ns) * 1e-9;
     double elapsed = (double)(hone_trials_now(budget->trials) - budget->trials->started_ns) * 1e-9;
     double part = (double)count_defaults(budget, index + 1) / (double)count_defaults(budget, budget->field->count);
-    return fmax(defaults_share * race * part - elapsed, least_first_seconds);
+    const double least = fmin(least_first_seconds, least_first_share * budget->question->options.seconds);
+    return fmax(defaults_share * race * part - elapsed, least);
 }
 
 // Which kernel --------------------------------------------------------------------------------------------------------

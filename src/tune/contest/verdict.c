@@ -3,7 +3,8 @@
 // Two finalists are compared by the rounds in which nothing disturbed either of them; where those are rare, by all
 // their samples that were left alone, those of the race too (rule/statistics.c). The fastest wins, with two exceptions:
 // a tie goes to what answers today, else by an order that knows no times, so that a tie always ends the same; and what
-// the store answers with stays until another is certainly faster, as does the default where little was tried.
+// the store answers with stays until another is certainly faster, as does the default where little was tried or little
+// is to be gained.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -26,6 +27,8 @@ static const double clearly = 1.1;    // slower, and certain after a single bloc
 static const double hardly = 0.97;    // of the fastest: one beyond the first few stays if it may be so much faster
 static const double unsteady = 1.1;   // between how much slower two have become since the race
 // Chosen by hand, wider at first: with these scripts/racing has less regret (docs/benchmarks.md).
+// What an undecided contest must promise before it leaves the default (docs/decisions/busy-machines.md).
+static const double worth_leaving = 1.05;
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 
 // Ratios --------------------------------------------------------------------------------------------------------------
@@ -216,7 +219,9 @@ static bool stays(const hone_contest_state *state, const hone_candidate *standin
 {
     bool undecided = ratio->low <= 1;
     if (ratio->middle <= tie || (undecided && ratio->middle <= undecided_tie)) return true;
-    return undecided && (hone_incumbent_is(&state->known.incumbent, standing) || is_tried_little(&state->field));
+    if (!undecided) return false;
+    return hone_incumbent_is(&state->known.incumbent, standing) || is_tried_little(&state->field) ||
+           ratio->middle <= worth_leaving;
 }
 
 uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_finals *finals)

@@ -278,10 +278,10 @@ static void the_fastest_wins_unless_a_simpler_one_ties(void **state)
         double first_ns, default_ns, swing;
         bool default_wins;
     } rows[] = {
-        {1000, 1100, 0, false},   {1000, 1003, 0, false}, // certainly slower, if by little
-        {1000, 1002, 0, true},                            // a tie
-        {1000, 1004, 0.08, true},                         // not certain
-        {1000, 1012, 0.1, false},                         // nor this, and too much to give away
+        {1000, 1100, 0, false},   {1000, 1003, 0, false},  // certainly slower, if by little
+        {1000, 1002, 0, true},                             // a tie
+        {1000, 1004, 0.08, true},                          // not certain
+        {1000, 1100, 0.9, false}, {1000, 1030, 0.3, true}, // nor this, and too much to give away
         {1000, 900, 0, true},
     };
     static finals_ground g;
