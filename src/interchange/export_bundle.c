@@ -30,7 +30,7 @@ static void put_object(hone_buffer *out, const char *name, const char *text)
     if (hone_is_object(text)) hone_buffer_format(out, ",\"%s\":%s", name, text);
 }
 
-// Left out where what stands in the store is none.
+// Writes a list as it stands in the store. Text that is not a JSON list is left out.
 static void put_list(hone_buffer *out, const char *name, const char *text)
 {
     hone_view list;

@@ -133,7 +133,8 @@ hone_status hone_library_open_file(
 // version.
 // Loads nothing. False: there is none.
 bool hone_library_find(const char *soname, char *out, size_t size);
-// Path, without links, of a library that this process has loaded and whose file's name begins so. False: there is none.
+// Finds a library that this process has loaded, by the beginning of its file name, and writes its path with links
+// resolved. Returns false when no such library is loaded.
 bool hone_library_loaded(const char *beginning, char *out, size_t size);
 void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
 void hone_library_close(const hone_allocator *allocator, hone_library **library);

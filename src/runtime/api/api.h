@@ -43,7 +43,8 @@ hone_status hone_runtime_tune_missing(
     hone_result *result,
     hone_outlook *outlook,
     hone_error *err);
-// The evidence of the answer that hone_runtime_tune_missing would leave as it is. False: there is none, and it tunes.
+// Whether hone_runtime_tune_missing would keep the stored answer; *out is that answer's evidence. Returns false when
+// there is no answer and it would tune.
 bool hone_runtime_is_answered(
     const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_evidence *out);
 // Replaces NULL by the defaults; refuses what is out of range.

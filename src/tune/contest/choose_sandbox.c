@@ -2,6 +2,7 @@
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
+
 #include <stdio.h>
 
 static const char where[] = "tune.choose_sandbox";

@@ -11,7 +11,7 @@
 
 enum { DEFAULT_EVALUATIONS = 500, LEAST_PATIENCE = 30 };
 
-static const double default_seconds = 30, default_candidate_seconds = 10;
+static const double default_candidate_seconds = 10;
 // The rest of the time belongs to the finals.
 static const double race_share = 0.7, least_race_share = 0.5;
 static const char where[] = "tune.contest";
@@ -24,7 +24,7 @@ static void fill_options(hone_question *question, const hone_tune_options *optio
     if (options != NULL) *to = *options;
     question->patience_given = to->patience > 0;
     if (to->evaluations == 0) to->evaluations = DEFAULT_EVALUATIONS;
-    if (!(to->seconds > 0)) to->seconds = default_seconds;
+    if (!(to->seconds > 0)) to->seconds = HONE_TUNE_SECONDS;
     question->candidate_seconds_given = to->candidate_seconds > 0;
     if (!question->candidate_seconds_given) to->candidate_seconds = default_candidate_seconds;
     if (to->patience == 0) {

@@ -84,7 +84,6 @@ static void admit_kernels(const hone_standings *standings, double seconds, hone_
     }
 }
 
-// In the order in which they give up their places when there is little time.
 void hone_finals_choose_finalists(
     const hone_standings *standings, const hone_incumbent *incumbent, double seconds, hone_finals *out)
 {

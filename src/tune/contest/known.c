@@ -339,8 +339,7 @@ static const char *write_samples(const hone_trial *trial, char out[SAMPLES_SIZE]
     char number[HONE_NUMBER_SIZE];
     size_t used = 0;
     double times[HONE_KEPT_SAMPLES];
-    const bool is_alone = trial->disturbed == 0 || trial->disturbed < trial->taken;
-    if (trial->failure != HONE_FAILURE_NONE || trial->kept == 0 || !is_alone) return NULL;
+    if (trial->failure != HONE_FAILURE_NONE || trial->kept == 0 || !hone_trial_was_left_alone(trial)) return NULL;
     const uint32_t count = hone_trial_times(trial, times);
     for (uint32_t i = 0; i < count; i++)
         used += (size_t)snprintf(

@@ -26,9 +26,9 @@ static const double told_share = 0.1; // of disturbed samples
 static const double clearly = 1.1;    // slower, and certain after a single block
 static const double hardly = 0.97;    // of the fastest: one beyond the first few stays if it may be so much faster
 static const double unsteady = 1.1;   // between how much slower two have become since the race
-// Chosen by hand, wider at first: with these scripts/racing has less regret (docs/benchmarks.md).
 // What an undecided contest must promise before it leaves the default (docs/decisions/busy-machines.md).
 static const double worth_leaving = 1.05;
+// Chosen by hand, wider at first: with these scripts/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 
 // Ratios --------------------------------------------------------------------------------------------------------------
@@ -94,16 +94,21 @@ static void find_centers(const hone_finals *finals, double *out_ns)
     }
 }
 
+static uint32_t least_of(const double *centers_ns, uint32_t count)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (centers_ns[i] < centers_ns[best]) best = i;
+    hone_assert(isfinite(centers_ns[best])); // somebody still takes part
+    return best;
+}
+
 // The fastest of those that still take part.
 static uint32_t fastest(const hone_finals *finals)
 {
-    uint32_t best = 0;
     double centers_ns[HONE_MAX_TOGETHER];
     find_centers(finals, centers_ns);
-    for (uint32_t i = 1; i < finals->count; i++)
-        if (centers_ns[i] < centers_ns[best]) best = i;
-    hone_assert(!finals->finalists[best].out);
-    return best;
+    return least_of(centers_ns, finals->count);
 }
 
 static uint32_t count_faster(const double *centers_ns, uint32_t count, uint32_t than)
@@ -119,7 +124,7 @@ static double change_of(const hone_finalist *finalist)
 {
     double raced[HONE_KEPT_SAMPLES], times[MOST_TIMES];
     const hone_trial *trial = &finalist->candidate->trial;
-    if (trial->kept == 0 || (trial->disturbed > 0 && trial->disturbed == trial->taken)) return 0;
+    if (trial->kept == 0 || !hone_trial_was_left_alone(trial)) return 0;
     uint32_t raced_count = hone_trial_times(trial, raced), count = hone_finalist_times(finalist, times);
     return hone_median(times, count).middle / hone_median(raced, raced_count).middle;
 }
@@ -149,7 +154,7 @@ bool hone_finals_settle(hone_finals *finals, uint64_t seed)
     double centers_ns[HONE_MAX_TOGETHER];
     bool certain = true;
     find_centers(finals, centers_ns);
-    const uint32_t best = fastest(finals);
+    const uint32_t best = least_of(centers_ns, finals->count);
     for (uint32_t i = 0; i < finals->count; i++) {
         hone_finalist *other = &finals->finalists[i];
         if (i == best || other->out) continue;

@@ -55,8 +55,9 @@ enum { DEPTHS = sizeof depths / sizeof depths[0] };
 
 void hone_noise_add(hone_noise *noise, const hone_trial *trial)
 {
-    bool disturbed = trial->disturbed > 0 && trial->disturbed == trial->taken;
-    if (trial->failure != HONE_FAILURE_NONE || disturbed || trial->samples < 2 || !(trial->low_ns > 0)) return;
+    if (trial->failure != HONE_FAILURE_NONE || !hone_trial_was_left_alone(trial) || trial->samples < 2 ||
+        !(trial->low_ns > 0))
+        return;
     noise->sum += (trial->time_ns / trial->low_ns - 1) / depths[trial->samples < DEPTHS ? trial->samples : DEPTHS - 1];
     noise->count++;
 }
@@ -82,7 +83,8 @@ static double allowance(const hone_stopping *stopping, uint32_t count)
     return fmin(most, 1 + (count == 1 ? first_deviations : deviations) * stopping->noise);
 }
 
-// *out_undisturbed: so many samples nothing disturbed; the least is of them, and of all, corrected, where there is none.
+// The least time of the undisturbed samples; of all samples, corrected, when every one was disturbed.
+// *out_undisturbed: how many samples were not disturbed.
 static double least_of(const hone_sample *samples, uint32_t count, uint32_t *out_undisturbed)
 {
     double least = INFINITY, corrected = INFINITY;
@@ -126,13 +128,19 @@ static void keep_samples(hone_trial *out, const hone_sample *samples, uint32_t c
     }
 }
 
+// What an earlier contest kept was left alone, and is not among the taken.
+bool hone_trial_was_left_alone(const hone_trial *trial)
+{
+    return trial->disturbed == 0 || trial->disturbed < trial->taken;
+}
+
 uint32_t hone_trial_times(const hone_trial *trial, double *out_times)
 {
     hone_sample samples[HONE_KEPT_SAMPLES];
     hone_assert(trial->kept <= HONE_KEPT_SAMPLES);
     for (uint32_t i = 0; i < trial->kept; i++)
         samples[i] = (hone_sample){trial->kept_ns[i], trial->kept_waited[i], trial->kept_marks[i]};
-    const uint32_t least = trial->disturbed < trial->taken ? 1 : LEAST_UNDISTURBED;
+    const uint32_t least = hone_trial_was_left_alone(trial) ? 1 : LEAST_UNDISTURBED;
     return hone_count_samples(samples, trial->kept, least, out_times);
 }
 

@@ -131,22 +131,29 @@ static void settle(hone_session *session)
     }
 }
 
-// One sample between two looks at what the threads of this process waited for. A device's clock does not see that.
-static hone_failure sample_marked(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err)
+// What says how long one run took: hone_runner_sample, hone_runner_warm.
+typedef hone_failure timed_runs(hone_runner *runner, double *out_ns, hone_error *err);
+
+// Runs between two looks at what the threads of this process waited for. waits NULL: nobody looks.
+static hone_failure run_marked(
+    hone_runner *runner, timed_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
     hone_os_waits_reading before, after;
-    if (runner->session->site.instance != NULL) {
-        *out = (hone_sample){0};
-        return hone_runner_sample(runner, &out->time_ns, err);
-    }
+    *out = (hone_sample){0};
+    if (waits == NULL) return runs(runner, &out->time_ns, err);
     hone_os_waits_read(waits, &before);
-    hone_failure failure = hone_runner_sample(runner, &out->time_ns, err);
+    hone_failure failure = runs(runner, &out->time_ns, err);
     if (failure != HONE_FAILURE_NONE) return failure;
     hone_os_waits_read_after(waits, &after);
     double spent_ns = out->time_ns * runner->batch, waited_ns;
     out->marks = hone_os_waits_between(&before, &after, spent_ns, &waited_ns);
     out->waited = spent_ns > 0 ? waited_ns / spent_ns : 0;
     return HONE_FAILURE_NONE;
+}
+
+static hone_failure sample_marked(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err)
+{
+    return run_marked(runner, hone_runner_sample, waits, out, err);
 }
 
 static int by_time(const void *a, const void *b)
@@ -176,26 +183,18 @@ static hone_failure sample_warm(hone_runner *runner, const hone_os_waits *waits,
     return HONE_FAILURE_NONE;
 }
 
-// The host's steal is counted in ticks of 10 ms: it is read around all that belongs to the sample.
-static hone_failure sample_once(hone_runner *runner, hone_sample *out, hone_error *err)
-{
-    hone_os_waits waits;
-    settle(runner->session);
-    hone_os_waits_begin(&waits);
-    hone_failure failure = sample_warm(runner, &waits, out, err);
-    unsigned stolen = hone_os_waits_end(&waits);
-    if (failure == HONE_FAILURE_NONE && runner->session->site.instance == NULL) out->marks |= stolen;
-    return failure;
-}
+typedef hone_failure watched_runs(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err);
 
-// A sample while the candidate is warm and its threads are awake.
-static hone_failure sample_now(hone_runner *runner, hone_sample *out, hone_error *err)
+// The host's steal is counted in ticks of 10 ms: it is read around all that belongs to the sample. A device's clock sees
+// nothing of what the host's threads wait for.
+static hone_failure watch(hone_runner *runner, watched_runs *runs, hone_sample *out, hone_error *err)
 {
     hone_os_waits waits;
+    if (runner->session->site.instance != NULL) return runs(runner, NULL, out, err);
     hone_os_waits_begin(&waits);
-    hone_failure failure = sample_marked(runner, &waits, out, err);
+    hone_failure failure = runs(runner, &waits, out, err);
     unsigned stolen = hone_os_waits_end(&waits);
-    if (failure == HONE_FAILURE_NONE && runner->session->site.instance == NULL) out->marks |= stolen;
+    if (failure == HONE_FAILURE_NONE) out->marks |= stolen;
     return failure;
 }
 
@@ -211,12 +210,21 @@ static bool is_busy(const hone_session *session)
     return session->disturbed > busy_share;
 }
 
-// A thread that has just used its share of a processor is the first to lose it. One that slept is owed some, and its
-// next milliseconds are its own.
-static hone_failure sample_rested(hone_runner *runner, hone_sample *out, hone_error *err)
+// A sample while the candidate is warm and its threads are awake.
+static hone_failure sample_now(hone_runner *runner, hone_sample *out, hone_error *err)
 {
-    hone_os_sleep_ns(rest_ns);
-    hone_failure failure = sample_once(runner, out, err);
+    hone_failure failure = watch(runner, sample_marked, out, err);
+    if (failure == HONE_FAILURE_NONE) note_disturbance(runner->session, out);
+    return failure;
+}
+
+// One after its threads have come to rest, and where it rests itself: a thread that has just used its share of a
+// processor is the first to lose it. One that slept is owed some, and its next milliseconds are its own.
+static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample *out, hone_error *err)
+{
+    if (rests) hone_os_sleep_ns(rest_ns);
+    settle(runner->session);
+    hone_failure failure = watch(runner, sample_warm, out, err);
     if (failure == HONE_FAILURE_NONE) note_disturbance(runner->session, out);
     return failure;
 }
@@ -239,7 +247,7 @@ static hone_failure take_again(hone_runner *runner, uint32_t retakes, hone_sampl
     for (uint32_t i = 0; i < retakes && failure == HONE_FAILURE_NONE && out->marks != 0; i++) {
         hone_sample again;
         if (is_futile(runner)) break;
-        failure = sample_rested(runner, &again, err);
+        failure = sample_settled(runner, true, &again, err);
         if (failure != HONE_FAILURE_NONE) break;
         runner->retaken++;
         runner->mended += again.marks == 0;
@@ -251,18 +259,14 @@ static hone_failure take_again(hone_runner *runner, uint32_t retakes, hone_sampl
 hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err)
 {
     bool rests = is_busy(runner->session) && !is_futile(runner);
-    hone_failure failure = rests ? sample_rested(runner, out, err) : sample_now(runner, out, err);
-    if (failure == HONE_FAILURE_NONE && !rests) note_disturbance(runner->session, out);
+    hone_failure failure = rests ? sample_settled(runner, true, out, err) : sample_now(runner, out, err);
     return failure == HONE_FAILURE_NONE ? take_again(runner, retakes, out, err) : failure;
 }
 
 hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err)
 {
-    if (is_busy(runner->session)) hone_os_sleep_ns(rest_ns);
-    hone_failure failure = sample_once(runner, out, err);
-    if (failure != HONE_FAILURE_NONE) return failure;
-    note_disturbance(runner->session, out);
-    return take_again(runner, retakes, out, err);
+    hone_failure failure = sample_settled(runner, is_busy(runner->session), out, err);
+    return failure == HONE_FAILURE_NONE ? take_again(runner, retakes, out, err) : failure;
 }
 
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err)
@@ -291,19 +295,14 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
 
 // What it waited may have come in any of the runs: all is taken for the last one's, which is then not believed to be
 // slow.
+static hone_failure warm_marked(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err)
+{
+    hone_failure failure = run_marked(runner, hone_runner_warm, waits, out, err);
+    out->waited = fmin(out->waited, 1);
+    return failure;
+}
+
 hone_failure hone_runner_warm_marked(hone_runner *runner, hone_sample *out, hone_error *err)
 {
-    hone_os_waits waits;
-    hone_os_waits_reading before, after;
-    double waited_ns;
-    *out = (hone_sample){0};
-    if (runner->session->site.instance != NULL) return hone_runner_warm(runner, &out->time_ns, err);
-    hone_os_waits_begin(&waits);
-    hone_os_waits_read(&waits, &before);
-    hone_failure failure = hone_runner_warm(runner, &out->time_ns, err);
-    hone_os_waits_read_after(&waits, &after);
-    out->marks = hone_os_waits_between(&before, &after, out->time_ns * runner->batch, &waited_ns);
-    out->waited = out->time_ns > 0 ? fmin(waited_ns / (out->time_ns * runner->batch), 1) : 0;
-    out->marks |= hone_os_waits_end(&waits);
-    return failure;
+    return watch(runner, warm_marked, out, err);
 }

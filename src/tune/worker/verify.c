@@ -202,8 +202,8 @@ static bool is_blocked(const comparison *c, const row_walk *a, const row_walk *b
            hone_verify_block_takes(real_id(c->out->dtype));
 }
 
-// Some of a row whose elements lie side by side, reals [from, to). The largest error so far is the bound of the quick look: a block within it can
-// neither be wrong nor raise it, and few blocks raise it.
+// Some of a row whose elements lie side by side, reals [from, to). The largest error so far is the bound of the quick
+// look: a block within it can neither be wrong nor raise it, and few blocks raise it.
 static void compare_blocks(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t from, int64_t to)
 {
     const hone_dtype_id id = real_id(c->out->dtype);
