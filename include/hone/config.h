@@ -54,11 +54,18 @@ typedef enum hone_failure {
     HONE_FAILURE_TIMEOUT,     // the time limit passed
     HONE_FAILURE_TRACES,      // it changed its process, or left something in it: a handler, a thread, a child, memory
     HONE_FAILURE_UNSTABLE,    // an output differs in its bits from the default's, where that was asked for
+    HONE_FAILURE_REPLAYED,    // it keeps answers: inputs it has seen take it far less time than new ones
+    HONE_FAILURE_STALE,       // a run that was timed left in an output what was there before
+    HONE_FAILURE_IMPOSSIBLE,  // its time is below what moving its bytes or doing its operations takes on the device
+    HONE_FAILURE_HIDDEN,      // it worked on after it had returned, or changed what its time is taken with
+    HONE_FAILURE_UNALIGNED,   // it fails on arrays that are aligned no better than its call allows
+    HONE_FAILURE_RACY,        // it is right alone and wrong in two threads at once
+    HONE_FAILURE_PARTIAL,     // some of an output was never written
     HONE_FAILURE_COUNT
 } hone_failure;
 
-// "unsupported", "prepare", "run", "wrong", "bounds", "crash", "timeout", "traces", "unstable"; "none".
-// Static.
+// "unsupported", "prepare", "run", "wrong", "bounds", "crash", "timeout", "traces", "unstable", "replayed", "stale",
+// "impossible", "hidden", "unaligned", "racy", "partial"; "none". Static.
 HONE_API const char *hone_failure_name(hone_failure failure);
 
 // What a decision rests on. Zero means not known. Times are nanoseconds of one run.

@@ -20,6 +20,13 @@ static const hone_failure_kind kinds[] = {
         {"timeout", .days = 1, .retry = HONE_RETRY_AFTER_SHORT_LIMIT, .is_harm = true, .is_lost = true},
     [HONE_FAILURE_TRACES] = {"traces", .days = 30, .retry = HONE_RETRY_ALWAYS, .is_harm = true},
     [HONE_FAILURE_UNSTABLE] = {"unstable", .days = 180},
+    [HONE_FAILURE_REPLAYED] = {"replayed", .days = 180, .retry = HONE_RETRY_ALWAYS, .is_wrong = true, .is_harm = true},
+    [HONE_FAILURE_STALE] = {"stale", .days = 180, .retry = HONE_RETRY_ALWAYS, .is_wrong = true, .is_harm = true},
+    [HONE_FAILURE_IMPOSSIBLE] = {"impossible", .days = 30, .retry = HONE_RETRY_ALWAYS, .is_harm = true},
+    [HONE_FAILURE_HIDDEN] = {"hidden", .days = 180, .retry = HONE_RETRY_ALWAYS, .is_wrong = true, .is_harm = true},
+    [HONE_FAILURE_UNALIGNED] = {"unaligned", .days = 180, .is_harm = true},
+    [HONE_FAILURE_RACY] = {"racy", .days = 180, .is_wrong = true, .is_harm = true},
+    [HONE_FAILURE_PARTIAL] = {"partial", .days = 180, .is_wrong = true, .is_harm = true},
 };
 static_assert(sizeof kinds / sizeof kinds[0] == HONE_FAILURE_COUNT, "every kind of failure has a row");
 

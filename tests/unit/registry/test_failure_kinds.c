@@ -45,6 +45,13 @@ static void what_follows_from_a_kind_is_in_its_row(void **state)
         {HONE_FAILURE_TIMEOUT, false, true, true, HONE_RETRY_AFTER_SHORT_LIMIT},
         {HONE_FAILURE_TRACES, false, true, false, HONE_RETRY_ALWAYS},
         {HONE_FAILURE_UNSTABLE, false, false, false, HONE_RETRY_NEVER},
+        {HONE_FAILURE_REPLAYED, true, true, false, HONE_RETRY_ALWAYS},
+        {HONE_FAILURE_STALE, true, true, false, HONE_RETRY_ALWAYS},
+        {HONE_FAILURE_IMPOSSIBLE, false, true, false, HONE_RETRY_ALWAYS},
+        {HONE_FAILURE_HIDDEN, true, true, false, HONE_RETRY_ALWAYS},
+        {HONE_FAILURE_UNALIGNED, false, true, false, HONE_RETRY_NEVER},
+        {HONE_FAILURE_RACY, true, true, false, HONE_RETRY_NEVER},
+        {HONE_FAILURE_PARTIAL, true, true, false, HONE_RETRY_NEVER},
     };
     assert_int_equal(sizeof expected / sizeof expected[0], HONE_FAILURE_COUNT);
     for (size_t i = 0; i < HONE_FAILURE_COUNT; i++) {
@@ -62,10 +69,12 @@ static void a_stored_failure_is_believed_for_as_long_as_the_manual_says(void **s
         hone_failure failure;
         int days;
     } expected[] = {
-        {HONE_FAILURE_NONE, 0},       {HONE_FAILURE_UNSUPPORTED, 180}, {HONE_FAILURE_PREPARE, 7},
-        {HONE_FAILURE_RUN, 30},       {HONE_FAILURE_WRONG, 180},       {HONE_FAILURE_BOUNDS, 180},
-        {HONE_FAILURE_CRASH, 30},     {HONE_FAILURE_TIMEOUT, 1},       {HONE_FAILURE_TRACES, 30},
-        {HONE_FAILURE_UNSTABLE, 180},
+        {HONE_FAILURE_NONE, 0},        {HONE_FAILURE_UNSUPPORTED, 180}, {HONE_FAILURE_PREPARE, 7},
+        {HONE_FAILURE_RUN, 30},        {HONE_FAILURE_WRONG, 180},       {HONE_FAILURE_BOUNDS, 180},
+        {HONE_FAILURE_CRASH, 30},      {HONE_FAILURE_TIMEOUT, 1},       {HONE_FAILURE_TRACES, 30},
+        {HONE_FAILURE_UNSTABLE, 180},  {HONE_FAILURE_REPLAYED, 180},    {HONE_FAILURE_STALE, 180},
+        {HONE_FAILURE_IMPOSSIBLE, 30}, {HONE_FAILURE_HIDDEN, 180},      {HONE_FAILURE_UNALIGNED, 180},
+        {HONE_FAILURE_RACY, 180},      {HONE_FAILURE_PARTIAL, 180},
     };
     assert_int_equal(sizeof expected / sizeof expected[0], HONE_FAILURE_COUNT);
     for (size_t i = 0; i < HONE_FAILURE_COUNT; i++)
