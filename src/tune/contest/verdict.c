@@ -235,7 +235,8 @@ uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_f
     hone_assert(finals->count > 0 && finals->rounds > 0);
     uint32_t best = fastest(finals), winner = best;
     int64_t standing = find_standing(state, finals);
-    if (standing >= 0 && (uint32_t)standing != best) {
+    // One that is out was certainly slower than somebody; how it stands to the present best its few rounds may not say.
+    if (standing >= 0 && (uint32_t)standing != best && !finals->finalists[standing].out) {
         hone_interval ratio = hone_finals_ratio(finals, best, (uint32_t)standing, seed);
         if (stays(state, finals->finalists[standing].candidate, &ratio)) return (uint32_t)standing;
     }
