@@ -8,58 +8,54 @@
 
 static const char where[] = "call.generate";
 
-// xoshiro256**, seeded by splitmix64 (Blackman and Vigna, public domain algorithms).
+// Numbers by their place: number i of a stream is splitmix64's i-th (Steele, Lea and Flood, Fast splittable
+// pseudorandom number generators, OOPSLA 2014), which needs none before it. So any thread makes any block of a tensor.
 typedef struct random_state {
-    uint64_t s[4];
+    uint64_t stream, drawn;
 } random_state;
 
-static uint64_t splitmix(uint64_t *state)
+static inline uint64_t number_at(uint64_t stream, uint64_t i)
 {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = stream + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
 }
 
-static uint64_t rotate(uint64_t x, int k)
-{
-    return (x << k) | (x >> (64 - k));
-}
-
 static uint64_t draw(random_state *r)
 {
-    const uint64_t result = rotate(r->s[1] * 5, 7) * 9, t = r->s[1] << 17;
-    r->s[2] ^= r->s[0];
-    r->s[3] ^= r->s[1];
-    r->s[1] ^= r->s[2];
-    r->s[0] ^= r->s[3];
-    r->s[2] ^= t;
-    r->s[3] = rotate(r->s[3], 45);
-    return result;
+    return number_at(r->stream, r->drawn++);
 }
 
 // [0, 1)
-static double draw_unit(random_state *r)
+static inline double unit_of(uint64_t bits)
 {
-    return (double)(draw(r) >> 11) * 0x1p-53;
+    return (double)(bits >> 11) * 0x1p-53;
 }
 
 // Nearly normal(0, 1): the sum of four uniforms. One draw an element, no logarithm; never beyond 3.5.
-static double draw_normal(random_state *r)
+static inline double normal_of(uint64_t bits)
 {
-    const uint64_t bits = draw(r);
     const uint64_t sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
-    return ((double)sum - 2.0 * 65535.0) * (1.7320508075688772 / 65536.0);
+    return (double)((int32_t)sum - 2 * 65535) * (1.7320508075688772 / 65536.0);
 }
 
 // [low, high]; low <= high. The bias of the remainder is below 2^-32 for every range that fits a tensor's index.
-static int64_t draw_integer(random_state *r, int64_t low, int64_t high)
+static int64_t integer_of(uint64_t bits, int64_t low, int64_t high)
 {
     const uint64_t span = (uint64_t)high - (uint64_t)low + 1;
-    return (int64_t)((uint64_t)low + (span == 0 ? draw(r) : draw(r) % span));
+    return (int64_t)((uint64_t)low + (span == 0 ? bits : bits % span));
 }
 
-// What a generator fills: elements in row-major order, wherever they lie.
+static int64_t draw_integer(random_state *r, int64_t low, int64_t high)
+{
+    return integer_of(draw(r), low, high);
+}
+
+// Reals that are made at once, and the pieces that threads take of them.
+enum { BLOCK = 1024, PIECE_BLOCKS = 64 };
+
+// What a generator fills: elements in row-major order, wherever they lie. A complex one is two reals.
 typedef struct filling {
     const hone_call *call;
     hone_error *err;
@@ -67,12 +63,14 @@ typedef struct filling {
     const hone_dtype_info *dtype;
     const hone_tensor *tensor;
     int64_t strides[HONE_MAX_RANK];
-    int64_t rows, row_length;
+    int64_t reals, row_length;
     hone_scalar args[HONE_MAX_GENERATOR_ARGS];
     random_state random;
     int64_t state, total; // of the row at hand, for generators that remember
     int64_t *order;       // of permutation
-    double (*next)(struct filling *f, int64_t row, int64_t column);
+    // One of the two: reals [first, first + count), by their places alone; or one after the other.
+    void (*block)(const struct filling *f, int64_t first, int64_t count, double *out);
+    double (*next)(struct filling *f, int64_t column);
 } filling;
 
 static bool is_complex(const hone_dtype_info *dtype)
@@ -85,32 +83,129 @@ static bool is_float(const hone_dtype_info *dtype)
     return is_complex(dtype) || (dtype->id >= HONE_F8_E4M3FN && dtype->id <= HONE_F64);
 }
 
-static void store_element(filling *f, int64_t at, int64_t row, int64_t column)
+static int64_t width_of(const hone_dtype_info *dtype)
 {
-    void *data = hone_tensor_data(f->tensor);
-    if (!is_complex(f->dtype)) {
-        hone_element_store(f->dtype->id, data, at, f->next(f, row, column));
-        return;
-    }
-    const hone_dtype_id part = f->dtype->id == HONE_C64 ? HONE_F32 : HONE_F64;
-    hone_element_store(part, data, 2 * at, f->next(f, row, column));
-    hone_element_store(part, data, 2 * at + 1, f->next(f, row, column));
+    return is_complex(dtype) ? 2 : 1;
 }
 
-static void fill(filling *f)
+static hone_dtype_id real_of(const hone_dtype_info *dtype)
 {
-    int64_t index[HONE_MAX_RANK] = {0};
-    const int32_t outer = f->tensor->ndim > 0 ? f->tensor->ndim - 1 : 0;
-    const int64_t step = f->tensor->ndim > 0 ? f->strides[outer] : 0;
-    for (int64_t row = 0; row < f->rows; row++) {
-        int64_t at = 0;
-        for (int32_t i = 0; i < outer; i++)
-            at += index[i] * f->strides[i];
-        for (int64_t column = 0; column < f->row_length; column++, at += step)
-            store_element(f, at, row, column);
-        for (int32_t i = outer - 1; i >= 0 && ++index[i] == f->tensor->shape[i]; i--)
-            index[i] = 0;
+    return dtype->id == HONE_C64 ? HONE_F32 : dtype->id == HONE_C128 ? HONE_F64 : dtype->id;
+}
+
+// Where real number `first` of a tensor with strides lies, in reals; index becomes its element's.
+static int64_t place_of(const filling *f, int64_t first, int64_t *index)
+{
+    const int64_t width = width_of(f->dtype);
+    int64_t element = first / width, at = 0;
+    for (int32_t axis = f->tensor->ndim - 1; axis >= 0; axis--) {
+        index[axis] = element % f->tensor->shape[axis];
+        element /= f->tensor->shape[axis];
+        at += index[axis] * f->strides[axis];
     }
+    return at;
+}
+
+static int64_t step(const filling *f, int64_t at, int64_t *index)
+{
+    for (int32_t axis = f->tensor->ndim - 1; axis >= 0; axis--) {
+        at += f->strides[axis];
+        if (++index[axis] < f->tensor->shape[axis]) return at;
+        at -= f->strides[axis] * index[axis];
+        index[axis] = 0;
+    }
+    return at;
+}
+
+// What is stored as 16 bits is a float first, wherever it is stored.
+static double narrow(hone_dtype_id id, double value)
+{
+    return id == HONE_F16 || id == HONE_BF16 ? (double)(float)value : value;
+}
+
+static void store_apart(const filling *f, int64_t first, int64_t count, const double *reals)
+{
+    const hone_dtype_id id = real_of(f->dtype);
+    const int64_t width = width_of(f->dtype);
+    int64_t index[HONE_MAX_RANK];
+    int64_t at = place_of(f, first, index);
+    for (int64_t i = 0; i < count; i += width, at = step(f, at, index))
+        for (int64_t part = 0; part < width; part++)
+            hone_element_store(id, hone_tensor_data(f->tensor), at * width + part, narrow(id, reals[i + part]));
+}
+
+// Finite floats to the nearest bf16: half of what is cut off is added to the bits.
+static inline uint16_t bf16_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// The same to f16, whose subnormal numbers are the last bits of sums with one half.
+static inline uint16_t f16_of(float value)
+{
+    uint32_t bits, small_bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000;
+    bits &= 0x7fffffff;
+    float small;
+    memcpy(&small, &bits, sizeof small);
+    small += 0.5f;
+    memcpy(&small_bits, &small, sizeof small_bits);
+    const uint32_t normal = (bits + 0xfff + (bits >> 13 & 1) - 0x38000000) >> 13;
+    const uint32_t code = bits < 0x38800000 ? small_bits - 0x3f000000 : bits < 0x47800000 ? normal : 0x7c00;
+    return (uint16_t)(sign | code);
+}
+
+// The dtypes of most inputs have loops of their own.
+static void store_dense(const filling *f, int64_t first, int64_t count, const double *reals)
+{
+    const hone_dtype_id id = real_of(f->dtype);
+    char *data = hone_tensor_data(f->tensor);
+    for (int64_t i = 0; i < count && id == HONE_F32; i++)
+        memcpy(data + (first + i) * 4, &(float){(float)reals[i]}, 4);
+    for (int64_t i = 0; i < count && id == HONE_BF16; i++)
+        memcpy(data + (first + i) * 2, &(uint16_t){bf16_of((float)reals[i])}, 2);
+    for (int64_t i = 0; i < count && id == HONE_F16; i++)
+        memcpy(data + (first + i) * 2, &(uint16_t){f16_of((float)reals[i])}, 2);
+    if (id == HONE_F32 || id == HONE_BF16 || id == HONE_F16) return;
+    for (int64_t i = 0; i < count; i++)
+        hone_element_store(id, data, first + i, reals[i]);
+}
+
+static void make_block(filling *f, int64_t first)
+{
+    const int64_t rest = f->reals - first, count = rest < BLOCK ? rest : BLOCK;
+    double reals[BLOCK];
+    if (f->block != NULL)
+        f->block(f, first, count, reals);
+    else
+        for (int64_t i = 0; i < count; i++)
+            reals[i] = f->next(f, (first + i) / width_of(f->dtype) % f->row_length);
+    if (hone_tensor_is_row_major(f->tensor))
+        store_dense(f, first, count, reals);
+    else
+        store_apart(f, first, count, reals);
+}
+
+static void make_piece(void *ctx, int64_t index)
+{
+    filling *f = ctx;
+    const int64_t from = index * PIECE_BLOCKS * BLOCK, to = from + PIECE_BLOCKS * BLOCK;
+    for (int64_t first = from; first < to && first < f->reals; first += BLOCK)
+        make_block(f, first);
+}
+
+static void fill(filling *f, hone_pool *pool)
+{
+    const int64_t pieces = (f->reals + PIECE_BLOCKS * BLOCK - 1) / (PIECE_BLOCKS * BLOCK);
+    // Elements of a view may share a byte across blocks; those that remember come one after the other.
+    if (pool != NULL && f->block != NULL && hone_tensor_is_row_major(f->tensor))
+        hone_pool_run(pool, pieces, make_piece, f);
+    else
+        for (int64_t i = 0; i < pieces; i++)
+            make_piece(f, i);
 }
 
 static hone_status wrong(filling *f, const char *words)
@@ -142,18 +237,23 @@ static bool is_integer(const hone_scalar *scalar)
 
 // ---- the generators: open checks the arguments, next gives elements
 
-static double next_uniform(filling *f, int64_t row, int64_t column)
+static void block_of_integers(const filling *f, int64_t first, int64_t count, double *out)
 {
-    (void)row;
-    (void)column;
-    if (!is_float(f->dtype)) return (double)draw_integer(&f->random, f->args[0].as.i64, f->args[1].as.i64);
-    const double low = number(&f->args[0]), high = number(&f->args[1]);
-    return low + (high - low) * draw_unit(&f->random);
+    const int64_t low = f->args[0].as.i64, high = f->args[1].as.i64;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (double)integer_of(number_at(f->random.stream, (uint64_t)(first + i)), low, high);
+}
+
+static void block_of_uniforms(const filling *f, int64_t first, int64_t count, double *out)
+{
+    const double low = number(&f->args[0]), range = number(&f->args[1]) - low;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = low + range * unit_of(number_at(f->random.stream, (uint64_t)(first + i)));
 }
 
 static hone_status open_uniform(filling *f)
 {
-    f->next = next_uniform;
+    f->block = is_float(f->dtype) ? block_of_uniforms : block_of_integers;
     if (!(number(&f->args[0]) <= number(&f->args[1]))) return wrong(f, "uniform(lo, hi) with lo > hi");
     if (is_float(f->dtype)) return HONE_OK;
     if (!is_integer(&f->args[0]) || !is_integer(&f->args[1]))
@@ -162,23 +262,22 @@ static hone_status open_uniform(filling *f)
     return fits ? HONE_OK : wrong(f, "uniform reaches beyond what the dtype holds");
 }
 
-static double next_normal(filling *f, int64_t row, int64_t column)
+static void block_of_normals(const filling *f, int64_t first, int64_t count, double *out)
 {
-    (void)row;
-    (void)column;
-    return number(&f->args[0]) + number(&f->args[1]) * draw_normal(&f->random);
+    const double mean = number(&f->args[0]), deviation = number(&f->args[1]);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = mean + deviation * normal_of(number_at(f->random.stream, (uint64_t)(first + i)));
 }
 
 static hone_status open_normal(filling *f)
 {
-    f->next = next_normal;
+    f->block = block_of_normals;
     return number(&f->args[1]) >= 0 ? HONE_OK : wrong(f, "normal(mean, sd) with a negative sd");
 }
 
-static double next_permutation(filling *f, int64_t row, int64_t column)
+static double next_permutation(filling *f, int64_t column)
 {
     // A permutation of 0..n-1 over the whole tensor, in row-major order; a new one after every n elements.
-    (void)row;
     (void)column;
     const int64_t n = f->args[0].as.i64, at = f->state++ % n;
     const int64_t other = draw_integer(&f->random, at, n - 1);
@@ -208,18 +307,16 @@ static int64_t next_share(filling *f, int64_t parts_left)
     return draw_integer(&f->random, 0, twice); // never more than what is left: there are two parts or more
 }
 
-static double next_segment(filling *f, int64_t row, int64_t column)
+static double next_segment(filling *f, int64_t column)
 {
-    (void)row;
     if (column == 0) f->state = 0;
     const int64_t share = next_share(f, f->row_length - column);
     f->state += share;
     return (double)share;
 }
 
-static double next_offset(filling *f, int64_t row, int64_t column)
+static double next_offset(filling *f, int64_t column)
 {
-    (void)row;
     if (column == 0)
         f->state = 0;
     else
@@ -246,23 +343,23 @@ static hone_status open_offsets(filling *f)
     return open_total(f);
 }
 
-static double next_constant(filling *f, int64_t row, int64_t column)
+static void block_of_constants(const filling *f, int64_t first, int64_t count, double *out)
 {
-    (void)row;
-    (void)column;
-    return (double)f->total;
+    (void)first;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (double)f->total;
 }
 
 static hone_status open_ones(filling *f)
 {
-    f->next = next_constant;
+    f->block = block_of_constants;
     f->total = 1;
     return HONE_OK;
 }
 
 static hone_status open_zeros(filling *f)
 {
-    f->next = next_constant;
+    f->block = block_of_constants;
     return HONE_OK;
 }
 
@@ -324,7 +421,7 @@ static hone_status open_generator(filling *f, const hone_generator_call *generat
 }
 
 hone_status hone_generate(
-    const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed, hone_error *err)
+    const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed, hone_pool *pool, hone_error *err)
 {
     if (hone_call_tensor(call, index) == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: value %zu is no tensor", call->signature->name, index);
@@ -337,13 +434,11 @@ hone_status hone_generate(
             err, HONE_INVALID_ARGUMENT, where, "%s: no sound tensor for %s", call->signature->name, f.name);
     if (elements == 0) return HONE_OK;
     f.row_length = tensor->ndim > 0 ? tensor->shape[tensor->ndim - 1] : 1;
-    f.rows = elements / f.row_length;
+    f.reals = elements * width_of(f.dtype);
     hone_tensor_strides(tensor, f.strides);
-    uint64_t state = seed ^ (index + 1) * UINT64_C(0xd1342543de82ef95);
-    for (int i = 0; i < 4; i++)
-        f.random.s[i] = splitmix(&state);
+    f.random.stream = number_at(seed ^ (index + 1) * UINT64_C(0xd1342543de82ef95), 0);
     hone_status status = open_generator(&f, p->generator);
-    if (status == HONE_OK) fill(&f);
+    if (status == HONE_OK) fill(&f, pool);
     hone_free(&call->arena.allocator, f.order);
     return status;
 }

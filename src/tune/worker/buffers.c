@@ -288,7 +288,7 @@ static hone_status generate_dense(
 {
     const hone_algorithm *algorithm = buffers->algorithm;
     if (algorithm->make_input != NULL && algorithm->make_input(call, index, tensor, buffers->seed)) return HONE_OK;
-    return hone_generate(call, index, tensor, buffers->seed, err);
+    return hone_generate(call, index, tensor, buffers->seed, buffers->pool, err);
 }
 
 typedef struct scatter_walk {
