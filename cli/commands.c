@@ -175,7 +175,7 @@ const cli_option cli_option_rows[] = {
     {"cold", CLI_FLAG, AT(cold), "", "measure with the data flushed out of the caches"},
     {"stable", CLI_FLAG, AT(stable), "",
      "only what gives the very bits of the default may win, so that results do not change"},
-    {"seed", CLI_NUMBER, AT(seed), " N", "of inputs and sampling (default 0)"},
+    {"seed", CLI_NUMBER, AT(seed), " N", "of inputs and sampling (default: tune draws one, others take 0)"},
     {"recorded", CLI_FLAG, AT(recorded), "", "the recorded calls, heaviest first"},
     {"report", CLI_TEXT, AT(report), " FILE",
      "write a page to look at in a browser: every config, parameters, the finals"},

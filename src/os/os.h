@@ -8,6 +8,8 @@
 uint64_t hone_os_now_ns(void);                         // monotonic
 double hone_os_now_utc(void);                          // seconds since 1970
 void hone_os_format_utc(double seconds, char out[24]); // "2026-11-20T12:34:56Z"
+// Of the system's randomness, so that nobody knows it before: 1 to 2^52, which every reader of JSON keeps as it is.
+uint64_t hone_os_random_seed(void);
 bool hone_os_parse_utc(const char *text, double *out); // exactly that; false for anything else
 double hone_os_load(void);                             // load average of the last minute; negative when not known
 void hone_os_sleep_ns(uint64_t nanoseconds);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 static const uint64_t second_ns = 1000000000u;
@@ -18,6 +19,16 @@ static uint64_t read_clock(clockid_t clock)
 uint64_t hone_os_now_ns(void)
 {
     return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t hone_os_random_seed(void)
+{
+    enum { UNUSED_BITS = 64 - 52 };
+    uint64_t bits = 0;
+    // A system without randomness has a clock, which a candidate could read, too.
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != (ssize_t)sizeof bits)
+        bits = hone_os_now_ns() * UINT64_C(0x9e3779b97f4a7c15);
+    return (bits >> UNUSED_BITS) + 1;
 }
 
 uint64_t hone_os_others_ns(void)

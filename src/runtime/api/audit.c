@@ -220,7 +220,7 @@ static hone_status look_again(
 {
     hone_tune_options options = *given;
     hone_status status = HONE_OK;
-    options.seed = ~given->seed;
+    options.seed = given->seed != 0 ? ~given->seed : 0;
     for (size_t i = 0; i < audit->count && status == HONE_OK; i++) {
         const hone_audited *audited = &audit->items[i].audited;
         if (!audited->passed && audited->failure == HONE_FAILURE_NONE) status = look(rt, audit, i, &options, err);

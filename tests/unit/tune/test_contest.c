@@ -21,6 +21,22 @@ static void a_good_kernel_wins_and_is_verified(void **state)
     assert_int_equal(strlen(evidence->started), 20);
 }
 
+static void a_contest_without_a_seed_draws_another_each_time(void **state)
+{
+    ground *g = *state;
+    uint64_t drawn[2];
+    g->options.seed = 0;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ground_tune(g, "none"), HONE_OK);
+        drawn[i] = g->contest.decision.evidence.seed;
+        assert_true(drawn[i] > 0);
+    }
+    assert_true(drawn[0] != drawn[1]);
+    g->options.seed = 77;
+    assert_int_equal(ground_tune(g, "none"), HONE_OK);
+    assert_true(g->contest.decision.evidence.seed == 77);
+}
+
 static void the_reference_has_a_row_and_never_wins(void **state)
 {
     ground *g = *state;
@@ -482,6 +498,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_good_kernel_wins_and_is_verified, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_contest_without_a_seed_draws_another_each_time, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_reference_has_a_row_and_never_wins, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             the_history_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),
