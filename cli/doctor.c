@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include "os/os.h"
+#include "runtime/state/runtime.h"
 #include "tune/isolate/sandbox.h"
 
 #include <math.h>
@@ -49,6 +50,17 @@ static void check_worker(hone_cli *cli, cli_check *out)
     hone_workers_destroy(&pool);
 }
 
+static void check_disturbance(hone_cli *cli, const hone_device_info *device, cli_check *out)
+{
+    hone_error why = {.message = ""};
+    const size_t used = strlen(out->detail);
+    if (hone_runtime_sees_disturbance(cli->rt, device, &why) == HONE_OK) return;
+    snprintf(
+        out->detail + used, sizeof out->detail - used, "; on %s:%d nobody sees what disturbs samples: %.200s",
+        hone_platform_name(device->platform), (int)device->device.id, why.message);
+    out->advice = "have contests on such a device alone: what others do there is in their times and not told";
+}
+
 static void check_platforms(hone_cli *cli, cli_check *out)
 {
     size_t count = 0;
@@ -58,6 +70,8 @@ static void check_platforms(hone_cli *cli, cli_check *out)
         out->detail, sizeof out->detail, "%zu device%s, the first is %.200s", count, count == 1 ? "" : "s",
         count > 0 ? devices[0]->fingerprint : "-");
     out->advice = out->ok ? NULL : "HONE_PLATFORMS leaves none";
+    for (size_t i = 0; i < count; i++)
+        check_disturbance(cli, devices[i], out);
 }
 
 // What somebody set is his decision: it is told, and no fault.

@@ -31,6 +31,7 @@ static const struct {
     {"HONE_TVM_FFI", "the file to open in place of the libtvm_ffi.so that is found, for exports of the CuTe DSL"},
     {"HONE_CUTE_DSL_RUNTIME", "the file to open in place of the libcute_dsl_runtime.so that is found, likewise"},
     {"HONE_CUDA_DRIVER", "the file to open in place of libcuda.so.1"},
+    {"HONE_NVML", "the file to open in place of libnvidia-ml.so.1"},
     {"HONE_NVRTC", "the file to open in place of the libnvrtc that is found"},
     {"HONE_CUBLASLT", "the file to open in place of the libcublasLt that is found"},
     {"HONE_PJRT_PLUGIN", "PJRT plugins, cpu=PATH,cuda=PATH; unset: those of Python packages"},

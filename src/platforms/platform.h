@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "hone/kernel.h"
+#include "os/waits.h"
 #include "pack/pack.h"
 #include "registry/origin.h"
 #include "registry/platform.h"
@@ -35,6 +36,14 @@ typedef struct hone_timed_runs {
         flood; // memory of the device that is overwritten first, so that the caches hold nothing else; NULL: as they are
     size_t flood_bytes;
 } hone_timed_runs;
+
+// What moves times on a device from outside. The bits follow those of hone_os_disturber: samples have both.
+typedef enum hone_device_disturber {
+    HONE_DEVICE_SLOWED = HONE_OS_STOLEN << 1,        // its clock is more than 3 % below the highest that was seen
+    HONE_DEVICE_THROTTLED = HONE_DEVICE_SLOWED << 1, // heat or power holds its clock back
+    HONE_DEVICE_SHARED = HONE_DEVICE_THROTTLED << 1, // another process computes on it
+    HONE_DEVICE_ANY = HONE_DEVICE_SLOWED | HONE_DEVICE_THROTTLED | HONE_DEVICE_SHARED
+} hone_device_disturber;
 
 struct hone_argument; // platforms/shared/launch.h
 
@@ -93,6 +102,12 @@ typedef struct hone_platform_ops {
     bool (*is_capturing)(hone_platform_instance *instance, const hone_device_info *device, void *stream);
     // How long runs take on the device, all together, without what starting them costs. NULL: the clock of the host.
     hone_status (*time)(hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err);
+    // What has disturbed the device since this was asked before, and does now: bits of hone_device_disturber. Asked
+    // before and after each sample, it takes at most a few percent of the time; what it opens at the first time stays
+    // open. HONE_UNAVAILABLE with what is missing: nothing is known. NULL: nothing ever is.
+    //   out_marks  NULL: nobody asks; what was seen so far is forgotten
+    hone_status (*disturbed)(
+        hone_platform_instance *instance, const hone_device_info *device, unsigned *out_marks, hone_error *err);
     // Whether a failure has left the device unusable for this process: nothing will succeed any more. NULL: never.
     bool (*is_lost)(const hone_platform_instance *instance);
     // What runs a kernel that has code and no function of its own. NULL: there is no such kernel.

@@ -70,6 +70,7 @@ static void the_table_of_ops_is_whole(void **state)
     assert_non_null(ops->create_stream);
     assert_non_null(ops->is_capturing);
     assert_non_null(ops->time);
+    assert_non_null(ops->disturbed);
     assert_non_null(ops->is_lost);
     assert_non_null(ops->run);
     assert_non_null(ops->visits);
@@ -495,6 +496,21 @@ static void time_is_that_of_all_runs_and_of_none_that_failed(void **state)
     release(o->instance, &plan);
 }
 
+static void what_disturbs_a_device_is_told_in_bits_of_devices_alone_or_why_it_is_not_known(void **state)
+{
+    opened *o = *state;
+    hone_error err = {.message = ""};
+    unsigned marks = 0;
+    if (ops->disturbed == NULL) return;
+    hone_status began = ops->disturbed(o->instance, &o->devices[0], NULL, &err);
+    hone_status status = ops->disturbed(o->instance, &o->devices[0], &marks, &err);
+    assert_int_equal(status, began);
+    assert_int_equal(marks & ~(unsigned)HONE_DEVICE_ANY, 0);
+    if (status == HONE_OK) return;
+    assert_int_equal(status, HONE_UNAVAILABLE);
+    assert_true(strlen(err.message) > 0);
+}
+
 // Words ---------------------------------------------------------------------------------------------------------------
 
 static void a_platform_that_works_is_not_lost_and_has_no_failure_to_tell(void **state)
@@ -570,6 +586,7 @@ int main(int argc, char **argv)
         platform_test(bytes_go_where_they_are_sent_and_nowhere_else),
         platform_test(a_stream_is_made_waited_for_and_given_back_and_nothing_is_captured),
         platform_test(time_is_that_of_all_runs_and_of_none_that_failed),
+        platform_test(what_disturbs_a_device_is_told_in_bits_of_devices_alone_or_why_it_is_not_known),
         platform_test(a_platform_that_works_is_not_lost_and_has_no_failure_to_tell),
         platform_test(it_describes_itself_open_or_not),
         cmocka_unit_test(a_file_that_is_not_there_is_tried_and_refused_with_words),

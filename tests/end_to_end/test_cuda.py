@@ -58,6 +58,28 @@ class Cuda(CommandTest):
         self.assertFalse(platforms["cuda"]["available"])
         self.assertIn("needs an NVIDIA GPU and its driver", platforms["cuda"]["reason"])
 
+    def platforms_of_doctor(self, **changes):
+        checks = self.hone("doctor", "--json", code=None, env=self.gpu(**changes)).json["checks"]
+        return next(row for row in checks if row["name"] == "platforms")
+
+    def test_doctor_says_why_nobody_sees_what_disturbs_a_gpu(self):
+        missing = self.platforms_of_doctor(HONE_NVML="/nowhere/libnvidia-ml.so.1")
+        self.assertIn("on cuda:0 nobody sees what disturbs samples: /nowhere/libnvidia-ml.so.1", missing["detail"])
+        self.assertIn("alone", missing["advice"])
+        fake = str(FAKES / "fake_nvml.so")
+        self.assertIn("is divided by MIG", self.platforms_of_doctor(HONE_NVML=fake, FAKE_NVML_MIG="1")["detail"])
+        seen = self.platforms_of_doctor(HONE_NVML=fake)
+        self.assertNotIn("nobody", seen["detail"])
+        self.assertTrue(seen["ok"] and missing["ok"])
+
+    def test_undecided_contests_beside_a_neighbour_name_it(self):
+        env = self.gpu(HONE_NVML=str(FAKES / "fake_nvml.so"), FAKE_NVML_OTHER="90")
+        answer = self.hone("tune", CALL, "--json", "--seconds", "2", "--evals", "4", env=env)
+        evidence = answer.json["entries"][0]["evidence"]
+        self.assertGreater(evidence["disturbed"], 0.5)
+        if "undecided" in evidence:
+            self.assertIn("disturbed by other processes on the device", evidence["undecided"])
+
     def test_a_call_on_the_cpu_does_not_wake_the_driver(self):
         env = self.gpu(HONE_CUDA_DRIVER=str(FAKES / "fake_cuda_broken.so"))
         self.hone("run", "rms_norm(f32[4,256], f32[256])", env=env)

@@ -145,6 +145,13 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     }
 }
 
+EXPORT int cuDeviceGetPCIBusId(char *bus, int size, int device);
+int cuDeviceGetPCIBusId(char *bus, int size, int device)
+{
+    snprintf(bus, (size_t)size, "0000:%02d:00.0", device + 1);
+    return OK;
+}
+
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {

@@ -102,6 +102,7 @@ const hone_platform_ops hone_cuda_platform = {
     .destroy_stream = hone_cuda_destroy_stream,
     .is_capturing = hone_cuda_is_capturing,
     .time = hone_cuda_time,
+    .disturbed = hone_cuda_disturbed,
     .is_lost = cuda_is_lost,
     .run = hone_cuda_run,
     .wakes = true,

@@ -18,6 +18,7 @@ static const hone_library_function functions[] = {
     {"cuDeviceGetName", offsetof(cuda_driver, device_get_name), false},
     {"cuDeviceTotalMem_v2", offsetof(cuda_driver, device_total_memory), false},
     {"cuDeviceGetAttribute", offsetof(cuda_driver, device_get_attribute), false},
+    {"cuDeviceGetPCIBusId", offsetof(cuda_driver, device_get_bus), true},
     {"cuDevicePrimaryCtxRetain", offsetof(cuda_driver, primary_context_retain), false},
     {"cuDevicePrimaryCtxRelease_v2", offsetof(cuda_driver, primary_context_release), false},
     {"cuCtxSetCurrent", offsetof(cuda_driver, context_set_current), false},

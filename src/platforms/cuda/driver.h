@@ -92,6 +92,7 @@ typedef struct cuda_driver {
     cuda_result (*device_get_name)(char *name, int size, cuda_device device);
     cuda_result (*device_total_memory)(size_t *bytes, cuda_device device);
     cuda_result (*device_get_attribute)(int *value, int attribute, cuda_device device);
+    cuda_result (*device_get_bus)(char *bus, int size, cuda_device device);
     cuda_result (*primary_context_retain)(cuda_context **context, cuda_device device);
     cuda_result (*primary_context_release)(cuda_device device);
     cuda_result (*context_set_current)(cuda_context *context);

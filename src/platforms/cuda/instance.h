@@ -6,6 +6,7 @@
 #include "platforms/cuda/compiler.h"
 #include "platforms/cuda/cuda.h"
 #include "platforms/cuda/driver.h"
+#include "platforms/cuda/nvml.h"
 
 #include <stdatomic.h>
 
@@ -23,6 +24,7 @@ typedef struct hone_cuda_gpu {
     cuda_module *waiter;
     cuda_function *wait; // keeps the GPU busy while work is queued behind it
     bool waiter_tried;
+    hone_cuda_watch watch; // under the mutex
 } hone_cuda_gpu;
 
 enum { HONE_CUDA_WORDS_SIZE = 200 };
@@ -85,6 +87,8 @@ hone_status hone_cuda_synchronize(
 // timing.c
 hone_status hone_cuda_time(
     hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err);
+hone_status hone_cuda_disturbed(
+    hone_platform_instance *instance, const hone_device_info *device, unsigned *out_marks, hone_error *err);
 // Gives back what timing made on a GPU, whose context is this thread's.
 void hone_cuda_forget_timing(hone_platform_instance *instance, hone_cuda_gpu *gpu);
 

@@ -62,6 +62,7 @@ void hone_cuda_forget_timing(hone_platform_instance *instance, hone_cuda_gpu *gp
     if (gpu->waiter != NULL) (void)driver->module_unload(gpu->waiter);
     gpu->start = gpu->end = NULL;
     gpu->waiter = NULL;
+    hone_cuda_watch_end(&gpu->watch, &instance->allocator);
 }
 
 static cuda_result keep_busy(const cuda_driver *driver, const hone_cuda_gpu *gpu, const hone_timed_runs *runs)
@@ -146,6 +147,7 @@ static hone_status time_in_context(
     cuda_graph_exec *graph = capture(driver, gpu, runs);
     status = measure(instance, gpu, runs, graph, out_ns, err);
     if (graph != NULL) (void)driver->graph_exec_destroy(graph);
+    hone_cuda_watch_look(&gpu->watch); // before the GPU rests, and its clock with it
     if (status == HONE_OK) rest(*out_ns);
     return status;
 }
@@ -160,6 +162,25 @@ hone_status hone_cuda_time(
     if (status != HONE_OK) return status;
     hone_mutex_lock(&gpu->mutex);
     status = time_in_context(instance, gpu, runs, out_ns, err);
+    hone_mutex_unlock(&gpu->mutex);
+    hone_cuda_leave(instance, before);
+    return status;
+}
+
+hone_status hone_cuda_disturbed(
+    hone_platform_instance *instance, const hone_device_info *device, unsigned *out_marks, hone_error *err)
+{
+    hone_cuda_gpu *gpu = NULL;
+    cuda_context *before = NULL;
+    hone_status status = hone_cuda_gpu_of(instance, device, &gpu, err);
+    if (status == HONE_OK) status = hone_cuda_enter(instance, gpu, &before, err);
+    if (status != HONE_OK) return status;
+    hone_mutex_lock(&gpu->mutex);
+    hone_cuda_watch_begin(&gpu->watch, &instance->allocator, &instance->driver, gpu->device);
+    if (out_marks != NULL) hone_cuda_watch_look(&gpu->watch);
+    const unsigned marks = hone_cuda_watch_take(&gpu->watch);
+    if (out_marks != NULL) *out_marks = marks;
+    if (gpu->watch.reason[0] != '\0') status = hone_fail(err, HONE_UNAVAILABLE, "cuda.timing", "%s", gpu->watch.reason);
     hone_mutex_unlock(&gpu->mutex);
     hone_cuda_leave(instance, before);
     return status;

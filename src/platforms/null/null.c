@@ -189,6 +189,17 @@ static hone_status null_time(
     return status == HONE_OK ? HONE_OK : hone_fail(err, status, where, "a run that was timed failed");
 }
 
+// A platform of GPUs asks their driver for clocks and for other processes.
+static hone_status null_disturbed(
+    hone_platform_instance *instance, const hone_device_info *device, unsigned *out_marks, hone_error *err)
+{
+    (void)instance;
+    (void)device;
+    (void)err;
+    if (out_marks != NULL) *out_marks = 0;
+    return HONE_OK;
+}
+
 // On a GPU an illegal address ends the context, and with it every later call.
 static bool null_is_lost(const hone_platform_instance *instance)
 {
@@ -223,6 +234,7 @@ const hone_platform_ops hone_null_platform = {
     .destroy_stream = null_destroy_stream,
     .is_capturing = null_is_capturing,
     .time = null_time,
+    .disturbed = null_disturbed,
     .is_lost = null_is_lost,
     .run = hone_null_run,
     .visits = null_visits,

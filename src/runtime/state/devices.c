@@ -284,6 +284,15 @@ const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *ou
     return known ? rt->all.devices : NULL;
 }
 
+hone_status hone_runtime_sees_disturbance(hone_runtime *rt, const hone_device_info *device, hone_error *err)
+{
+    unsigned marks;
+    const hone_platform_ops *ops = ops_of(rt, device->platform);
+    if (device->backend == HONE_CPU) return HONE_OK; // the system says it
+    if (ops->disturbed != NULL) return ops->disturbed(rt->instances[device->platform], device, &marks, err);
+    return hone_fail(err, HONE_UNAVAILABLE, where, "platform %s does not say it", ops->facts.name);
+}
+
 bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason)
 {
     hone_error why;

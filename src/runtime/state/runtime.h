@@ -107,6 +107,8 @@ hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err);
 // The same for every platform: a driver of a GPU takes a tenth of a second to wake. What lists devices, or has the
 // registry choose a kernel, comes after it.
 hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err);
+// Whether contests on a device can tell what disturbs their samples; HONE_UNAVAILABLE with what is missing.
+hone_status hone_runtime_sees_disturbance(hone_runtime *rt, const hone_device_info *device, hone_error *err);
 // The device that tensors say they are on; *out NULL when there is none. Only a device that is not the CPU wakes
 // others.
 hone_status hone_runtime_find_device(

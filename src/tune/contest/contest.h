@@ -14,7 +14,8 @@
 //     race         candidates are tried one after the other
 //     rounds       several candidates are sampled in random order, again and again
 //     finals       the best few, in rounds
-//     disturbed    a sample during which a thread waited for a processor, was moved, or the host took time (os/waits.h)
+//     disturbed    a sample during which a thread waited for a processor, was moved, or the host took time (os/waits.h);
+//                  on a device one that its clock, heat, power or other processes slowed (platforms/platform.h)
 //     stopping     the rule that says when a candidate has enough samples (rule/stopping.h)
 //     sandbox      the process that candidates run in: spawned, forked, the zygote's child, or this one
 //     zygote       a process that was forked while there was one thread, and forks sandboxes

@@ -148,6 +148,12 @@ static double best_now(const hone_standings *standings, const hone_drift *drift)
     return best != NULL ? best->rank_ns * drift->factor : 0;
 }
 
+static bool is_best_shared(const hone_standings *standings)
+{
+    const hone_candidate *best = hone_standings_best(standings);
+    return best != NULL && hone_trial_shared_its_device(&best->trial);
+}
+
 // Little is noise, and would put those that were tried later before or behind the others; much is no drift either: one
 // of the two measurements was disturbed.
 static double believed_drift(const hone_noise *noise, double drift)
@@ -248,6 +254,7 @@ static hone_status try_new(
         .kernel = state->field.contestants[kernel].ref,
         .config = tried->config,
         .best_ns = best_now(&state->standings, &state->drift),
+        .is_shared = is_best_shared(&state->standings),
         .first_seconds = tried->first_seconds,
         .may_be_cut = state->standings.best >= 0,
     };

@@ -202,7 +202,7 @@ static hone_status ask_once(
     bool clamped = left < limit && what->may_be_cut;
     if (clamped) limit = left;
     // The race ends before it is ended.
-    const hone_stopping stopping = {by->best_ns, by->noise, limit * 1e9 / 2};
+    const hone_stopping stopping = {by->best_ns, by->noise, limit * 1e9 / 2, by->is_shared};
     const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
@@ -395,12 +395,18 @@ double hone_trials_disturbed(const hone_trials *trials)
     return trials->taken > 0 ? (double)trials->disturbed / (double)trials->taken : 0;
 }
 
+static void count_sample(hone_trials *trials, unsigned marks)
+{
+    trials->taken++;
+    trials->disturbed += marks != 0;
+    trials->marks |= marks;
+}
+
 static void count_rounds(hone_trials *trials, const hone_rounds_answer *answer)
 {
     for (uint32_t i = 0; i < answer->count; i++)
         for (uint32_t r = 0; r < answer->rounds; r++)
-            trials->disturbed += answer->marks[i][r] != 0;
-    trials->taken += (uint64_t)answer->count * answer->rounds;
+            count_sample(trials, answer->marks[i][r]);
 }
 
 void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence)
@@ -418,14 +424,14 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
 {
     hone_assert(what->kernel != NULL && what->config != NULL && what->best_ns >= 0);
     double limit = candidate_seconds(trials->question, what->kernel, what->best_ns);
-    const hone_stopping stopping = {what->best_ns, hone_noise_level(&trials->noise), limit * 1e9};
+    const hone_stopping stopping = {what->best_ns, hone_noise_level(&trials->noise), limit * 1e9, what->is_shared};
     memset(out, 0, sizeof *out);
     *out_cut = false;
     hone_status status = trials->measurer->attempt(trials, what, &stopping, out, out_cut, err);
     if (status == HONE_OK && !*out_cut && !out->same) hone_noise_add(&trials->noise, out);
     add_spent(&trials->spent, &out->spent);
-    trials->taken += out->taken;
-    trials->disturbed += out->disturbed;
+    for (uint32_t i = 0; i < out->taken; i++)
+        count_sample(trials, out->kept_marks[i]);
     return status;
 }
 

@@ -23,6 +23,7 @@ typedef struct hone_trials {
     hone_buffer message, answer;
     hone_noise noise;          // of samples, so far
     uint64_t taken, disturbed; // samples, and those that other work on the machine disturbed
+    unsigned marks;            // by what
     hone_spent spent;          // since the contest began; prepare_ns with what opening took
     uint64_t started_ns, race_until_ns, end_ns;
 } hone_trials;
@@ -32,6 +33,7 @@ typedef struct hone_try {
     const hone_kernel_ref *kernel;
     const hone_config *config;
     double best_ns;          // of those that have passed; 0: it is measured in full
+    bool is_shared;          // of that one: hone_stopping's
     double first_seconds;    // that it may take to be ready; 0: as long as the contest lasts
     bool may_be_cut;         // another has passed: the contest's end may cut this one short
     const uint64_t *digests; // of the kernel's binaries that need not be measured once more

@@ -1,6 +1,7 @@
 // What the finals' samples say: who is certainly slower, who wins, and what they leave open.
 //
-// Two finalists are compared by the rounds in which nothing disturbed either of them; where those are rare, by all
+// Two finalists are compared by the rounds in which nothing disturbed either of them; where those are rare, by those in
+// which a neighbour on their device disturbed both, else by all
 // their samples that were left alone, those of the race too (rule/statistics.c). The fastest wins, with two exceptions:
 // a tie goes to what answers today, else by an order that knows no times, so that a tie always ends the same; and what
 // the store answers with stays until another is certainly faster, as does the default where little was tried or little
@@ -8,6 +9,7 @@
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
+#include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 #include "tune/rule/stopping.h"
 
@@ -39,13 +41,14 @@ typedef struct pairs {
     double a[HONE_MOST_FINAL_ROUNDS], b[HONE_MOST_FINAL_ROUNDS];
 } pairs;
 
-// Rounds in which nothing disturbed either of the two.
-static void find_pairs(const hone_finalist *a, const hone_finalist *b, pairs *out)
+// Rounds in which only these things disturbed the two, and both alike.
+static void find_pairs(const hone_finalist *a, const hone_finalist *b, unsigned allowed, pairs *out)
 {
     const uint32_t end = a->rounds < b->rounds ? a->rounds : b->rounds;
     out->count = 0;
     for (uint32_t r = 0; r < end; r++) {
-        if (a->samples[r].marks != 0 || b->samples[r].marks != 0) continue;
+        const unsigned marks = a->samples[r].marks;
+        if ((marks & ~allowed) != 0 || marks != b->samples[r].marks) continue;
         out->a[out->count] = a->samples[r].time_ns;
         out->b[out->count++] = b->samples[r].time_ns;
     }
@@ -67,7 +70,8 @@ hone_interval hone_finals_ratio(const hone_finals *finals, uint32_t a, uint32_t 
 {
     pairs p;
     const hone_finalist *one = &finals->finalists[a], *other = &finals->finalists[b];
-    find_pairs(one, other, &p);
+    find_pairs(one, other, 0, &p);
+    if (p.count < LEAST_PAIRS) find_pairs(one, other, HONE_DEVICE_ANY, &p);
     if (p.count >= LEAST_PAIRS) return hone_ratio(p.a, p.b, p.count, seed);
     double a_ns[MOST_TIMES], b_ns[MOST_TIMES];
     const uint32_t a_count = count_all(one, a_ns), b_count = count_all(other, b_ns);
@@ -277,6 +281,14 @@ static void append(words *to, const char *text)
     to->out[to->used] = '\0';
 }
 
+// What a user can look for. On the host it is other work, without a word.
+static const char *cause_of(unsigned marks)
+{
+    if (marks & HONE_DEVICE_SHARED) return " by other processes on the device";
+    if (marks & HONE_DEVICE_THROTTLED) return " by heat or power that hold the device back";
+    return marks & HONE_DEVICE_SLOWED ? " by a lower clock of the device" : "";
+}
+
 // More seconds than this contest had, and no fewer than the default.
 static double enough_seconds(double seconds)
 {
@@ -308,7 +320,9 @@ void hone_finals_say_undecided(const hone_contest_state *state, const hone_final
         append(&to, text);
     }
     if (disturbed >= told_share) {
-        snprintf(text, sizeof text, "%.0f %% of the samples were disturbed", 100 * disturbed);
+        snprintf(
+            text, sizeof text, "%.0f %% of the samples were disturbed%s", 100 * disturbed,
+            cause_of(state->trials.marks));
         append(&to, text);
     }
     snprintf(out + to.used, size - to.used, "; try --seconds %.0f", enough_seconds(state->question.options.seconds));

@@ -14,6 +14,7 @@
 #include "tune/rule/statistics.h"
 
 #include "base/assert.h"
+#include "platforms/platform.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,11 +83,19 @@ static int by_disturbance(const void *a, const void *b)
     return (x->waited > y->waited) - (x->waited < y->waited);
 }
 
+// counted: samples before it that count.
+static bool counts(const hone_sample *sample, uint32_t counted, uint32_t least, bool is_alone)
+{
+    if (sample->marks == 0 || counted < least) return true;
+    return !is_alone && (sample->marks & HONE_DEVICE_ANY) != 0;
+}
+
 uint32_t hone_count_samples(hone_sample *samples, uint32_t count, uint32_t least, double *out_times)
 {
     uint32_t counted = 0;
     qsort(samples, count, sizeof *samples, by_disturbance);
-    for (; counted < count && (samples[counted].marks == 0 || counted < least); counted++)
+    const bool is_alone = least == 0 || (least <= count && samples[least - 1].marks == 0);
+    for (; counted < count && counts(&samples[counted], counted, least, is_alone); counted++)
         out_times[counted] = hone_sample_corrected(&samples[counted]);
     return counted;
 }

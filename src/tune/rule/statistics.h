@@ -14,7 +14,7 @@ typedef struct hone_interval {
 
 // Which samples count: those that nothing disturbed, and where they are fewer than `least`, beside them those that waited
 // least for a processor, with what they waited taken off (at most half: where threads share their work as they come,
-// one that waits costs less than it waited). Sorts the samples. Writes their times, count at most, and returns how many.
+// one that waits costs less than it waited). Of a device nobody knows how long a sample waited: all count then. Sorts the samples. Writes their times, count at most, and returns how many.
 uint32_t hone_count_samples(hone_sample *samples, uint32_t count, uint32_t least, double *out_times);
 // What one sample says: its time, and of a disturbed one what waiting has not put on it.
 double hone_sample_corrected(const hone_sample *sample);

@@ -7,7 +7,8 @@
 //     dropped when  min(samples) > best * (1 + d * noise),   d = 2.33, and twice that for one sample
 //
 // where only undisturbed samples count. Of a candidate that had none it needs four times the best, with what it waited
-// for a processor taken off: it may be measured on a machine that never leaves it alone.
+// for a processor taken off: it may be measured on a machine that never leaves it alone. Where the best had none either,
+// on a device that others use all the time, all samples count.
 //
 // noise is the standard deviation of samples, relative, as the contest has seen it so far in candidates with several;
 // 2.33 deviations leave out one of a hundred. Least times are compared, not medians: what disturbs a sample on a shared
@@ -19,6 +20,7 @@
 #include "tune/rule/stopping.h"
 
 #include "base/assert.h"
+#include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 
 #include <math.h>
@@ -111,7 +113,8 @@ hone_stopping_verdict hone_stopping_judge(
     uint32_t undisturbed;
     hone_assert(count > 0 && count <= MOST_SAMPLES && spent_ns >= 0);
     double least = least_of(samples, count, &undisturbed);
-    double bound = undisturbed > 0 ? allowance(stopping, undisturbed) : hopeless_warm;
+    const uint32_t compared = undisturbed > 0 || !stopping->is_shared ? undisturbed : count;
+    double bound = compared > 0 ? allowance(stopping, compared) : hopeless_warm;
     if (stopping->best_ns > 0 && least > bound * stopping->best_ns) return HONE_STOPPING_BEATEN;
     return is_enough(count, undisturbed, spent_ns, is_long) ? HONE_STOPPING_ENOUGH : HONE_STOPPING_GOES_ON;
 }
@@ -132,6 +135,13 @@ static void keep_samples(hone_trial *out, const hone_sample *samples, uint32_t c
 bool hone_trial_was_left_alone(const hone_trial *trial)
 {
     return trial->disturbed == 0 || trial->disturbed < trial->taken;
+}
+
+bool hone_trial_shared_its_device(const hone_trial *trial)
+{
+    for (uint32_t i = 0; i < trial->kept; i++)
+        if ((trial->kept_marks[i] & HONE_DEVICE_ANY) == 0) return false;
+    return trial->kept > 0;
 }
 
 uint32_t hone_trial_times(const hone_trial *trial, double *out_times)

@@ -16,6 +16,8 @@ typedef struct hone_noise {
 
 // Whether it has a sample that nothing disturbed.
 bool hone_trial_was_left_alone(const hone_trial *trial);
+// Whether the device was left alone in none of them. A neighbour that stays there slows all candidates alike.
+bool hone_trial_shared_its_device(const hone_trial *trial);
 // Times of its kept samples that count, at most HONE_KEPT_SAMPLES. Returns how many.
 uint32_t hone_trial_times(const hone_trial *trial, double *out_times);
 // Says in a trial's times what its kept samples say; at least one is kept.

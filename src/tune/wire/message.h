@@ -50,7 +50,7 @@ typedef struct hone_spent {
 typedef struct hone_sample {
     double time_ns; // of one run
     double waited;  // for a processor, by the thread that waited longest, over what the sample took; 0: not known
-    unsigned marks; // what disturbed it (hone_os_disturber); 0: nothing did
+    unsigned marks; // what disturbed it (hone_os_disturber, hone_device_disturber); 0: nothing did
 } hone_sample;
 
 // What an answer to TRY says.
@@ -152,6 +152,7 @@ typedef struct hone_stopping {
     double best_ns;  // 0: there is none, and a candidate is measured in full
     double noise;    // hone_noise_level
     double limit_ns; // after which no further sample begins
+    bool is_shared;  // the best's device was never left alone: samples that it was not left alone in compare with it
 } hone_stopping;
 
 void hone_message_put_stopping(hone_buffer *out, const hone_stopping *stopping);

@@ -28,6 +28,8 @@ static const double warm_again_ns = 200e3;
 // 100 % of samples of up to 3 ms were undisturbed, without it 22 to 76 %.
 static const uint64_t rest_ns = 1000000;
 static const double busy_share = 0.2; // of the latest samples that were disturbed
+// What a neighbour on a device disturbs all the time, no second sample mends.
+static const double shared_share = 0.9;
 // Runs that are longer warm themselves.
 static const double short_run_ns = 1e6;
 
@@ -185,12 +187,21 @@ static hone_failure sample_warm(hone_runner *runner, const hone_os_waits *waits,
 
 typedef hone_failure watched_runs(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err);
 
-// The host's steal is counted in ticks of 10 ms: it is read around all that belongs to the sample. A device's clock sees
-// nothing of what the host's threads wait for.
+// A device's clock sees nothing of what the host's threads wait for: its platform says what moved its times.
+static hone_failure watch_device(hone_runner *runner, watched_runs *runs, hone_sample *out, hone_error *err)
+{
+    const hone_site *site = &runner->session->site;
+    hone_site_forget_marks(site);
+    hone_failure failure = runs(runner, NULL, out, err);
+    if (failure == HONE_FAILURE_NONE) out->marks |= hone_site_marks(site);
+    return failure;
+}
+
+// The host's steal is counted in ticks of 10 ms: it is read around all that belongs to the sample.
 static hone_failure watch(hone_runner *runner, watched_runs *runs, hone_sample *out, hone_error *err)
 {
     hone_os_waits waits;
-    if (runner->session->site.instance != NULL) return runs(runner, NULL, out, err);
+    if (runner->session->site.instance != NULL) return watch_device(runner, runs, out, err);
     hone_os_waits_begin(&waits);
     hone_failure failure = runs(runner, &waits, out, err);
     unsigned stolen = hone_os_waits_end(&waits);
@@ -238,6 +249,8 @@ static bool is_less_disturbed(const hone_sample *a, const hone_sample *b)
 // Runs so long that every sample is disturbed are not taken again and again.
 static bool is_futile(const hone_runner *runner)
 {
+    const hone_session *session = runner->session;
+    if (session->site.instance != NULL && session->disturbed > shared_share) return true;
     return runner->retaken >= FUTILE_RETAKES && runner->mended == 0;
 }
 

@@ -66,7 +66,22 @@ hone_status hone_site_open(
     if (status == HONE_OK && site->ops->create_stream != NULL)
         status = site->ops->create_stream(site->instance, site->device, &site->stream, err);
     if (status != HONE_OK) hone_site_close(site);
+    if (status == HONE_OK) hone_site_forget_marks(site); // what it opens is no candidate's
     return status;
+}
+
+void hone_site_forget_marks(const hone_site *site)
+{
+    if (site->instance != NULL && site->ops->disturbed != NULL)
+        (void)site->ops->disturbed(site->instance, site->device, NULL, NULL);
+}
+
+unsigned hone_site_marks(const hone_site *site)
+{
+    unsigned marks = 0;
+    if (site->instance != NULL && site->ops->disturbed != NULL)
+        (void)site->ops->disturbed(site->instance, site->device, &marks, NULL);
+    return marks;
 }
 
 static const hone_platform_ops *visitor_ops(hone_platform platform)

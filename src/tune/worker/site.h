@@ -48,6 +48,9 @@ hone_status hone_site_copy(
 hone_status hone_site_fill(const hone_site *site, hone_place to, unsigned char byte, size_t size, hone_error *err);
 // Waits for the runs that were started. HONE_OK on the host.
 hone_status hone_site_wait(const hone_site *site, hone_error *err);
+// What disturbed the device since hone_site_forget_marks, as its platform tells; 0 on the host.
+unsigned hone_site_marks(const hone_site *site);
+void hone_site_forget_marks(const hone_site *site);
 // Overwrites the memory of the flood, and waits until that is done.
 hone_status hone_site_overwrite(const hone_site *site, hone_error *err);
 // Takes memory for the flood, which the caches then hold instead of data.

@@ -28,6 +28,7 @@ typedef struct finals_ground {
     double later_ns[MOST]; // what its rounds take from the third block on; 0: the same
     double max_error[MOST];
     uint32_t disturbs[MOST];       // every so manieth sample is disturbed, and ten times as long; 0: none is
+    bool is_shared;                // a neighbour on the device slows each round by another factor, all finalists alike
     bool kills[MOST];              // its process dies, whoever else is in it
     answer answers[BLOCKS], alone; // of blocks of several, in their order; of one, unless it kills
     uint32_t failed;               // who falls out
@@ -57,6 +58,10 @@ static void take_samples(const finals_ground *g, const hone_block *block, hone_r
             out->samples[i][r] *= 10;
             out->marks[i][r] = HONE_OS_WAITED;
             out->waited[i][r] = 0.1;
+        }
+        for (uint32_t r = 0; g->is_shared && r < block->rounds; r++) {
+            out->samples[i][r] *= 1 + 0.3 * (r % 7);
+            out->marks[i][r] = HONE_DEVICE_SHARED;
         }
     }
 }
@@ -493,6 +498,19 @@ static void samples_that_were_disturbed_do_not_decide(void **state)
     }
 }
 
+static void a_neighbour_that_disturbs_both_of_a_round_alike_leaves_it_to_compare_them(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    g.is_shared = true;
+    const hone_candidate *fast = add(&g, 0, 1000, 1, 0);
+    add(&g, 0, 1010, 2, 0);
+    assert_ptr_equal(winner_of(&g), fast);
+    const hone_interval ratio = hone_finals_ratio(&g.finals, 0, 1, 1);
+    assert_true(ratio.low > 1.009 && ratio.high < 1.011);
+}
+
 // The race said that both take the same, and now one is slower: what made it so may end, so that all of the time is used.
 static void an_order_that_came_after_the_race_is_looked_at_to_the_end(void **state)
 {
@@ -583,6 +601,8 @@ static void what_is_left_open_is_said_with_what_would_settle_it(void **state)
     add(&g, 0, 1010, 2, 0);
     g.swing[1] = 0.12;
     assert_non_null(strstr(undecided(&g), "another config of one takes 1.0"));
+    g.state.trials.marks = HONE_DEVICE_SHARED | HONE_DEVICE_SLOWED;
+    assert_non_null(strstr(undecided(&g), "of the samples were disturbed by other processes on the device;"));
 }
 
 // Who falls out -------------------------------------------------------------------------------------------------------
@@ -747,6 +767,7 @@ int main(void)
         cmocka_unit_test(long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_alone),
         cmocka_unit_test(short_runs_have_what_surrounds_them_counted),
         cmocka_unit_test(samples_that_were_disturbed_do_not_decide),
+        cmocka_unit_test(a_neighbour_that_disturbs_both_of_a_round_alike_leaves_it_to_compare_them),
         cmocka_unit_test(an_order_that_came_after_the_race_is_looked_at_to_the_end),
         cmocka_unit_test(who_may_well_be_faster_lasts),
         cmocka_unit_test(the_greatest_error_of_all_blocks_is_kept),

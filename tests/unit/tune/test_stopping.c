@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "platforms/platform.h"
 #include "tune/rule/stopping.h"
 
 #include <string.h>
@@ -14,9 +15,10 @@
 typedef struct script {
     const double *samples;
     const double *waited; // what is above 0 is disturbed; NULL: nothing is
+    unsigned marks;       // of all samples beside that
     uint32_t count, taken;
     double warm_ns, warm_waited, clock_ns;
-    bool stands_still;
+    bool stands_still, is_shared;
     uint32_t fails_at; // 0: never
 } script;
 
@@ -46,7 +48,7 @@ static hone_failure sample(void *ctx, hone_sample *out, double *out_spent_ns, ho
     uint32_t at = s->taken % s->count;
     *out = (hone_sample){0};
     if (s->waited != NULL) out->waited = s->waited[at];
-    out->marks = out->waited > 0;
+    out->marks = s->marks | (out->waited > 0);
     out->time_ns = *out_spent_ns = take_next(s);
     return HONE_FAILURE_NONE;
 }
@@ -67,7 +69,7 @@ static uint64_t now_ns(void *ctx)
 
 static hone_trial race(script *s, double best_ns, double noise, double limit_ns)
 {
-    const hone_stopping stopping = {best_ns, noise, limit_ns};
+    const hone_stopping stopping = {best_ns, noise, limit_ns, s->is_shared};
     const hone_sampler sampler = {s, warm, sample, now_ns};
     hone_trial trial = {0};
     hone_error err = {0};
@@ -132,7 +134,7 @@ static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
     } bounds[] = {{0, 1, 2},         {0, 2, 1.15}, {0, 9, 1.15},  {0.01, 1, 1.0466},
                   {0.01, 2, 1.0233}, {0.9, 1, 2},  {0.9, 2, 1.15}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        const hone_stopping stopping = {1 * ms, bounds[i].noise, 1e12};
+        const hone_stopping stopping = {1 * ms, bounds[i].noise, 1e12, false};
         hone_sample samples[9] = {{0}};
         for (int over = 0; over < 2; over++) {
             for (int k = 0; k < 9; k++)
@@ -142,7 +144,7 @@ static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
                 over ? HONE_STOPPING_BEATEN : HONE_STOPPING_GOES_ON);
         }
     }
-    const hone_stopping alone = {0, 0, 1e12}, beside = {1 * ms, 0, 1e12};
+    const hone_stopping alone = {0, 0, 1e12, false}, beside = {1 * ms, 0, 1e12, false};
     hone_sample samples[15] = {{0}};
     assert_int_equal(hone_stopping_judge(&alone, samples, 4, 2 * ms, false), HONE_STOPPING_GOES_ON);
     assert_int_equal(hone_stopping_judge(&alone, samples, 5, 1.999 * ms, false), HONE_STOPPING_GOES_ON);
@@ -208,7 +210,7 @@ static void a_sample_that_fails_is_the_candidates_failure(void **state)
     (void)state;
     const double times[] = {1 * ms};
     script s = {.samples = times, .count = 1, .warm_ns = 1 * ms, .fails_at = 3};
-    const hone_stopping stopping = {0, 0, 1e12};
+    const hone_stopping stopping = {0, 0, 1e12, false};
     const hone_sampler sampler = {&s, warm, sample, now_ns};
     hone_trial trial = {0};
     hone_error err = {0};
@@ -255,6 +257,25 @@ static void a_candidate_that_is_never_left_alone_is_known_by_what_waited_least(v
     const double slow[] = {8.2 * ms};
     s = (script){.samples = slow, .waited = waited, .count = 1, .warm_ns = 1 * ms};
     assert_true(race(&s, 1 * ms, 0.01, 1e12).dropped);
+}
+
+// A neighbour on its device says nothing against a candidate, unless it was there when the best was measured, too.
+static void where_the_best_shared_its_device_those_that_share_it_compare(void **state)
+{
+    (void)state;
+    const double times[] = {1.6 * ms, 1.5 * ms, 1.7 * ms};
+    script s = {.samples = times, .marks = HONE_DEVICE_SHARED, .count = 3, .warm_ns = 1 * ms};
+    hone_trial trial = race(&s, 1 * ms, 0.01, 1e12);
+    assert_false(trial.dropped);
+    assert_int_equal(trial.samples, trial.taken); // none of them waited less than another
+    assert_true(trial.time_ns == 1.6 * ms);
+    assert_true(hone_trial_shared_its_device(&trial));
+    s.is_shared = true;
+    trial = race(&s, 1 * ms, 0.01, 1e12);
+    assert_true(trial.dropped);
+    s = (script){.samples = times, .count = 3, .warm_ns = 1 * ms};
+    trial = race(&s, 2 * ms, 0.01, 1e12);
+    assert_false(hone_trial_shared_its_device(&trial));
 }
 
 static void noise_is_what_samples_differ_by(void **state)
@@ -326,6 +347,7 @@ int main(void)
         cmocka_unit_test(the_limit_ends_it_with_what_there_is),
         cmocka_unit_test(a_clock_that_stands_still_ends_too),
         cmocka_unit_test(a_sample_that_fails_is_the_candidates_failure),
+        cmocka_unit_test(where_the_best_shared_its_device_those_that_share_it_compare),
         cmocka_unit_test(disturbed_samples_neither_drop_a_candidate_nor_count_beside_others),
         cmocka_unit_test(a_candidate_that_is_never_left_alone_is_known_by_what_waited_least),
         cmocka_unit_test(noise_is_what_samples_differ_by),
