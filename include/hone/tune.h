@@ -39,7 +39,7 @@ typedef struct hone_tune_options {
     hone_isolation isolation;
     hone_regime regime;
     hone_tolerance tolerance; // all zero: the algorithm's
-    uint64_t seed; // of inputs and sampling; 0: the system's randomness for each contest. The evidence tells it
+    uint64_t seed;        // of inputs and sampling; 0: the system's randomness for each contest. The evidence tells it
     bool no_store;        // do not store decision and measurements
     bool fresh;           // measure also what the store has measured already
     bool keep_existing;   // a call that has a verified decision is left as it is

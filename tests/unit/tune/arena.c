@@ -36,7 +36,8 @@ static int setup(void **state, hone_status (*fill)(hone_registry *registry, hone
     g->log = (hone_log){say, NULL, HONE_LOG_WARNING};
     g->environment =
         (hone_tune_environment){.allocator = allocator, .log = &g->log, .registry = g->registry, .device = &cpu};
-    g->options = (hone_tune_options){.struct_size = sizeof g->options, .seconds = 300, .candidate_seconds = 60, .seed = 1};
+    g->options =
+        (hone_tune_options){.struct_size = sizeof g->options, .seconds = 300, .candidate_seconds = 60, .seed = 1};
     return hone_workers_create(&allocator, HONE_TEST_WORKER, &g->environment.workers, &g->err) == HONE_OK ? 0 : -1;
 }
 
