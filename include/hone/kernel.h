@@ -29,7 +29,7 @@ typedef struct hone_execution {
     void *pool;                      // its first argument
     // The host's memory of the device, in the order of the stream, in place of the driver's: for a run that needs some
     // beside its tensors and finds no scratch. NULL in both: there is none. `take` answers NULL when it has none left;
-    // what it gives is given back within the run, behind the launch.
+    // what it gives is given back within the run, behind the launch. On OpenCL it is a cl_mem of the run's context.
     void *(*take)(void *memory, size_t size);
     void (*give_back)(void *memory, void *taken, size_t size);
     void *memory; // their first argument

@@ -124,6 +124,10 @@ typedef struct hone_platform_ops {
     // What allocate gives is a handle and no address: a tensor's data is the handle, its byte_offset a multiple of this
     // many bytes. 0: it is an address.
     uint32_t view_align;
+    // A handle of size bytes of such memory, from an offset that is a multiple of view_align; given back as memory is.
+    // NULL: memory is an address.
+    hone_status (*view)(
+        hone_platform_instance *instance, void *memory, size_t offset, size_t size, void **out, hone_error *err);
     // What is wrong with a variant of a kernel of a pack, as far as its texts, facts and files tell without a device
     // (hone_pack_judge of pack/pack.h). NULL: the platform takes no packs.
     hone_status (*check)(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);

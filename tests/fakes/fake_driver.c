@@ -27,9 +27,11 @@ static char the_context;
 static int pending; // of a kernel that failed
 static size_t allocated;
 
+// A driver's memory is aligned as no malloc's is.
+enum { ALIGNMENT = 256 };
+
 typedef struct block {
-    size_t size;
-    char pad[56];
+    _Alignas(ALIGNMENT) size_t size;
 } block;
 
 typedef struct module {
@@ -213,7 +215,7 @@ static int allocate(unsigned long long *address, size_t size)
 {
     if (here() != OK) return here();
     if (allocated + size > (size_t)number("FAKE_CUDA_MEMORY", 1L << 30)) return OUT_OF_MEMORY;
-    block *b = aligned_alloc(64, (sizeof *b + size + 63) / 64 * 64);
+    block *b = aligned_alloc(ALIGNMENT, (sizeof *b + size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     if (b == NULL) return OUT_OF_MEMORY;
     b->size = size;
     allocated += size;

@@ -153,6 +153,14 @@ static int by_way(const fake_launch *launch)
     return 0;
 }
 
+// The same, and 49 bytes farther in scratch memory.
+static int past_scratch(const fake_launch *launch)
+{
+    array scratch = array_at(launch, 2, false);
+    memset((char *)scratch.data + sizeof(float) * (size_t)int_at(launch, 3), 0, 49);
+    return by_way(launch);
+}
+
 static int wrong(const fake_launch *launch)
 {
     return scale_by(launch, 2, 0);
@@ -200,6 +208,7 @@ int fake_run(const fake_launch *launch)
         {"triple", triple},
         {"shifted", shifted},
         {"by_way", by_way},
+        {"past_scratch", past_scratch},
         {"wrong", wrong},
         {"overrun", overrun},
         {"illegal", illegal},

@@ -1,13 +1,8 @@
 #include "platforms/cuda/borrowed.h"
 
-enum { ALIGNMENT = 256 }; // what the driver's own memory has
+#include "platforms/shared/launch.h"
 
-// A caller of an older header brings none.
-static bool host_lends(const hone_execution *execution)
-{
-    return execution != NULL && execution->struct_size >= offsetof(hone_execution, memory) + sizeof(void *) &&
-           execution->take != NULL && execution->give_back != NULL;
-}
+enum { ALIGNMENT = 256 }; // what the driver's own memory has
 
 static cuda_stream *stream_of(const hone_execution *execution)
 {
@@ -25,7 +20,7 @@ static void *take_from_host(const hone_execution *execution, size_t size)
 cuda_result hone_cuda_borrow(
     const cuda_driver *driver, const hone_execution *execution, size_t size, hone_cuda_borrowed *out)
 {
-    void *memory = host_lends(execution) ? take_from_host(execution, size) : NULL;
+    void *memory = hone_launch_is_lent(execution) ? take_from_host(execution, size) : NULL;
     *out = (hone_cuda_borrowed){(cuda_address)(uintptr_t)memory, size, memory != NULL};
     if (memory != NULL) return CUDA_SUCCESS;
     if (driver->allocate_async == NULL) return CUDA_OUT_OF_MEMORY;

@@ -58,6 +58,11 @@ hone_status hone_opencl_check(
 hone_status hone_opencl_allocate(
     hone_platform_instance *instance, const hone_device_info *info, size_t size, void **out, hone_error *err);
 void hone_opencl_deallocate(hone_platform_instance *instance, const hone_device_info *info, void *memory, size_t size);
+hone_status hone_opencl_view(
+    hone_platform_instance *instance, void *memory, size_t offset, size_t size, void **out, hone_error *err);
+// *out may be NULL where it fails.
+opencl_result hone_opencl_make_view(
+    const opencl_icd *icd, opencl_memory *memory, size_t offset, size_t size, opencl_memory **out);
 hone_status hone_opencl_copy(
     hone_platform_instance *instance,
     const hone_device_info *info,

@@ -50,6 +50,24 @@ void hone_opencl_deallocate(hone_platform_instance *instance, const hone_device_
     if (memory != NULL) (void)instance->icd.release_memory(memory);
 }
 
+opencl_result hone_opencl_make_view(
+    const opencl_icd *icd, opencl_memory *memory, size_t offset, size_t size, opencl_memory **out)
+{
+    opencl_result result = OPENCL_SUCCESS;
+    const opencl_region region = {offset, size > 0 ? size : 1};
+    *out = icd->create_view(memory, OPENCL_READ_WRITE, OPENCL_BUFFER_REGION, &region, &result);
+    return result;
+}
+
+hone_status hone_opencl_view(
+    hone_platform_instance *instance, void *memory, size_t offset, size_t size, void **out, hone_error *err)
+{
+    opencl_memory *view = NULL;
+    opencl_result result = hone_opencl_make_view(&instance->icd, memory, offset, size, &view);
+    *out = view;
+    return hone_opencl_check(instance, result, "clCreateSubBuffer", err);
+}
+
 // All are behind the runs that were started on the device's queue; a failure of one of those may be said here.
 static opencl_result copy(
     const opencl_icd *icd, const hone_opencl_device *device, hone_copy way, hone_place to, hone_place from, size_t size)

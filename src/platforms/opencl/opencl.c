@@ -104,6 +104,7 @@ const hone_platform_ops hone_opencl_platform = {
     .run = hone_opencl_run,
     .wakes = true,
     .view_align = OPENCL_VIEW_ALIGN,
+    .view = hone_opencl_view,
     .check = hone_opencl_check_pack,
     .last_failure = opencl_last_failure,
     .describe = opencl_describe,

@@ -85,11 +85,8 @@ static hone_status need_binding(hone_opencl_loaded *loaded, opencl_context *cont
 static opencl_result view_of(const opencl_icd *icd, const hone_tensor *tensor, opencl_memory **out)
 {
     int64_t bytes = 0, below = 0;
-    opencl_result result = OPENCL_SUCCESS;
     if (hone_tensor_span(tensor, &bytes, &below) != HONE_OK) return OPENCL_INVALID_MEMORY;
-    const opencl_region region = {tensor->byte_offset, bytes > 0 ? (size_t)bytes : 1};
-    *out = icd->create_view(tensor->data, OPENCL_READ_WRITE, OPENCL_BUFFER_REGION, &region, &result);
-    return result;
+    return hone_opencl_make_view(icd, tensor->data, tensor->byte_offset, (size_t)bytes, out);
 }
 
 static opencl_result set_tensor(
@@ -104,41 +101,63 @@ static opencl_result set_tensor(
     return icd->set_argument(kernel, index, sizeof memory, &memory);
 }
 
+// What one run has beside its tensors, given back behind the launch.
+typedef struct run_memory {
+    const hone_execution *execution; // may be NULL
+    opencl_memory *own[HONE_MAX_ARGUMENTS];
+    uint32_t count;
+    void *lent; // by the host; NULL: nothing
+} run_memory;
+
+static opencl_memory *take_from_host(const hone_opencl_loaded *loaded, run_memory *memory)
+{
+    const hone_execution *execution = memory->execution;
+    if (!hone_launch_is_lent(execution)) return NULL;
+    memory->lent = execution->take(execution->memory, loaded->scratch_bytes);
+    return memory->lent;
+}
+
 // A buffer for this run alone: the launch keeps it for as long as it needs it. Of no bytes: none.
 static opencl_result set_scratch(
-    const hone_opencl_loaded *loaded, const hone_opencl_binding *binding, uint32_t index, opencl_memory **out)
+    const hone_opencl_loaded *loaded, const hone_opencl_binding *binding, uint32_t index, run_memory *memory)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     opencl_result result = OPENCL_SUCCESS;
-    if (loaded->scratch_bytes > 0)
-        *out = icd->create_buffer(binding->context, OPENCL_READ_WRITE, loaded->scratch_bytes, NULL, &result);
-    return result == OPENCL_SUCCESS ? icd->set_argument(binding->kernel, index, sizeof *out, out) : result;
+    opencl_memory *scratch = loaded->scratch_bytes > 0 ? take_from_host(loaded, memory) : NULL;
+    if (loaded->scratch_bytes > 0 && scratch == NULL) {
+        scratch = icd->create_buffer(binding->context, OPENCL_READ_WRITE, loaded->scratch_bytes, NULL, &result);
+        if (scratch != NULL) memory->own[memory->count++] = scratch;
+    }
+    return result == OPENCL_SUCCESS ? icd->set_argument(binding->kernel, index, sizeof scratch, &scratch) : result;
 }
 
-// own: what is made for this run, to be released behind the launch.
 static opencl_result set_arguments(
-    const hone_opencl_loaded *loaded,
-    const hone_opencl_binding *binding,
-    const hone_value *args,
-    opencl_memory **own,
-    uint32_t *count)
+    const hone_opencl_loaded *loaded, const hone_opencl_binding *binding, const hone_value *args, run_memory *memory)
 {
     const opencl_icd *icd = &loaded->instance->icd;
     opencl_result result = OPENCL_SUCCESS;
     for (uint32_t i = 0; result == OPENCL_SUCCESS && i < loaded->count; i++) {
         const hone_argument *argument = &loaded->arguments[i];
-        own[*count] = NULL;
         if (argument->kind == HONE_ARGUMENT_TENSOR) {
-            result = set_tensor(icd, binding->kernel, i, args[argument->value].as.tensor, &own[*count]);
+            opencl_memory *view = NULL;
+            result = set_tensor(icd, binding->kernel, i, args[argument->value].as.tensor, &view);
+            if (view != NULL) memory->own[memory->count++] = view;
         } else if (argument->kind == HONE_ARGUMENT_SCRATCH) {
-            result = set_scratch(loaded, binding, i, &own[*count]);
+            result = set_scratch(loaded, binding, i, memory);
         } else if (argument->kind == HONE_ARGUMENT_SCALAR) {
             uint64_t bits = hone_argument_bits(argument->type, &args[argument->value]);
             result = icd->set_argument(binding->kernel, i, argument->size, &bits);
         }
-        *count += own[*count] != NULL;
     }
     return result;
+}
+
+static void give_back(const hone_opencl_loaded *loaded, const run_memory *memory)
+{
+    const hone_execution *execution = memory->execution;
+    for (uint32_t i = 0; i < memory->count; i++)
+        (void)loaded->instance->icd.release_memory(memory->own[i]);
+    if (memory->lent != NULL) execution->give_back(execution->memory, memory->lent, loaded->scratch_bytes);
 }
 
 static opencl_result launch(const hone_opencl_loaded *loaded, opencl_kernel *kernel, opencl_queue *queue)
@@ -154,17 +173,21 @@ static opencl_result launch(const hone_opencl_loaded *loaded, opencl_kernel *ker
 }
 
 static opencl_result start(
-    const hone_opencl_loaded *loaded, hone_opencl_binding *binding, const hone_value *args, opencl_queue *queue)
+    const hone_opencl_loaded *loaded,
+    hone_opencl_binding *binding,
+    const hone_value *args,
+    const hone_execution *execution,
+    opencl_queue *queue)
 {
-    const opencl_icd *icd = &loaded->instance->icd;
-    opencl_memory *own[HONE_MAX_ARGUMENTS];
-    uint32_t count = 0;
+    run_memory memory; // its list is long, and not cleared
+    memory.execution = execution;
+    memory.count = 0;
+    memory.lent = NULL;
     hone_mutex_lock(&binding->mutex);
-    opencl_result result = set_arguments(loaded, binding, args, own, &count);
+    opencl_result result = set_arguments(loaded, binding, args, &memory);
     if (result == OPENCL_SUCCESS) result = launch(loaded, binding->kernel, queue);
     hone_mutex_unlock(&binding->mutex);
-    for (uint32_t i = 0; i < count; i++)
-        (void)icd->release_memory(own[i]);
+    give_back(loaded, &memory);
     return result;
 }
 
@@ -182,7 +205,7 @@ hone_status hone_opencl_run(const hone_plan *plan, const hone_value *args, const
     const bool is_own = binding == &loaded->first;
     const bool waits = queue == NULL && !is_own; // nobody else could wait for that queue
     if (queue == NULL) queue = is_own ? loaded->device->queue : binding->queue;
-    result = start(loaded, binding, args, queue);
+    result = start(loaded, binding, args, execution, queue);
     if (result == OPENCL_SUCCESS && waits) result = icd->finish(queue);
     return result == OPENCL_SUCCESS ? HONE_OK : fail_launch(loaded->instance, result);
 }

@@ -103,6 +103,12 @@ hone_status hone_launch_pairs(
     void (*put)(void *ctx, hone_view name, const struct hone_scalar *value),
     void *ctx,
     hone_error *err);
+// Whether a run brings memory of the device to take from. A caller of an older header brings none.
+static inline bool hone_launch_is_lent(const hone_execution *execution)
+{
+    return execution != NULL && execution->struct_size >= offsetof(hone_execution, memory) + sizeof(void *) &&
+           execution->take != NULL && execution->give_back != NULL;
+}
 // A number for a launch of code with these arguments: where all three are equal, so is what runs.
 //   code  the code's own
 uint64_t hone_launch_digest(uint64_t code, const hone_launch *launch, const hone_argument *arguments, uint32_t count);

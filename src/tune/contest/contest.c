@@ -232,7 +232,8 @@ static void end_measuring(hone_contest_state *state)
 static hone_status contend(hone_contest_state *state, hone_error *err)
 {
     const hone_budget budget = hone_contest_budget(state);
-    hone_status status = hone_field_begin_searches(&state->field, &state->question, &state->known, err);
+    hone_status status = hone_contest_forget_other_code(state, err);
+    if (status == HONE_OK) status = hone_field_begin_searches(&state->field, &state->question, &state->known, err);
     if (status == HONE_OK) grant_race(&state->trials);
     if (status == HONE_OK) status = hone_contest_race(state, err);
     if (hone_budget_has_evaluations(&budget)) state->out->expected_gain = hone_budget_expected_gain(&budget);

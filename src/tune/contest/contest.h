@@ -41,7 +41,7 @@ typedef struct hone_drift {
 typedef struct hone_contest_state {
     hone_question question;   // contest.c, before anything else
     hone_field field;         // field.c
-    hone_known known;         // known.c
+    hone_known known;         // known.c, same_code.c
     hone_trials trials;       // trial.c
     hone_standings standings; // race.c, finals.c
     hone_spending spending;   // race.c
@@ -66,6 +66,9 @@ hone_status hone_contest_compete(hone_contest_state *state, hone_error *err);
 // choose_sandbox.c: where candidates run. HONE_OK also when nobody is left to compete.
 hone_status hone_contest_choose_sandbox(
     hone_trials *trials, hone_field *field, const hone_question *question, hone_error *err);
+
+// same_code.c: what was measured of code that is another today is no longer known. HONE_CANCELLED.
+hone_status hone_contest_forget_other_code(hone_contest_state *state, hone_error *err);
 
 // race.c: tries candidates until the budget is spent. HONE_CANCELLED with what was found so far.
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err);

@@ -49,7 +49,7 @@ static bool is_of_today(const loader *load, hone_contestant *contestant, const h
     if (load->known->any_environment) return true;
     // Texts first: thousands of measurements have the same.
     if (measurement->environment == NULL ||
-        strcmp(measurement->environment, environment_of(load->question, contestant)) == 0)
+        hone_environment_is(measurement->environment, environment_of(load->question, contestant)))
         return true;
     return hone_environment_compare(measurement->environment, device, kernel, difference) == HONE_STANDS;
 }
@@ -88,6 +88,7 @@ static bool read_trial(const hone_store_measurement *measurement, hone_trial *ou
     out->low_ns = measurement->low_ns;
     out->high_ns = measurement->high_ns;
     out->samples = measurement->samples;
+    out->digest = hone_environment_code(measurement->environment);
     hone_words_copy(out->reason, sizeof out->reason, measurement->reason != NULL ? measurement->reason : "");
     if (out->failure != HONE_FAILURE_NONE) return true;
     read_samples(measurement->samples_ns, out);
@@ -363,7 +364,10 @@ void hone_known_store(
     if (to->store == NULL) return;
     char measured[24], samples[SAMPLES_SIZE];
     hone_os_format_utc(hone_os_now_utc(), measured);
-    const char *environment = environment_of(question, &field->contestants[candidate->kernel]);
+    hone_buffer environment;
+    hone_buffer_init(&environment, to->allocator);
+    hone_buffer_text(&environment, environment_of(question, &field->contestants[candidate->kernel]));
+    if (environment.size > 0) hone_environment_add_code(&environment, trial->digest);
     const hone_store_measurement measurement = {
         .kernel = ref->kernel.name,
         .config = config,
@@ -376,13 +380,14 @@ void hone_known_store(
         .max_error = trial->failure == HONE_FAILURE_NONE ? trial->max_error : -1,
         .failure = trial->failure,
         .reason = trial->reason[0] ? trial->reason : NULL,
-        .environment = environment[0] ? environment : NULL,
+        .environment = environment.size > 0 && !environment.failed ? hone_buffer_string(&environment) : NULL,
         .measured = measured,
         .samples_ns = write_samples(trial, samples),
     };
     hone_error why = {0};
-    if (hone_store_put_measurement(to->store, &question->key, &measurement, &why) == HONE_OK) return;
-    if (!known->store_warned)
+    const bool stored = hone_store_put_measurement(to->store, &question->key, &measurement, &why) == HONE_OK;
+    hone_buffer_deinit(&environment);
+    if (!stored && !known->store_warned)
         hone_log_write(to->log, HONE_LOG_WARNING, "a measurement was not stored: %s", why.message);
-    known->store_warned = true;
+    known->store_warned = known->store_warned || !stored;
 }

@@ -230,10 +230,10 @@ static hone_status list_digests(
     return HONE_OK;
 }
 
-// The binary is that of another config, whose measurement stands for both.
+// Where the binary is that of another config, that one's measurement stands for both.
 static void take_twins_trial(const hone_standings *standings, uint32_t kernel, hone_trial *trial)
 {
-    for (size_t i = 0; i < standings->count && trial->same; i++) {
+    for (size_t i = 0; i < standings->count && trial->digest != 0; i++) {
         const hone_candidate *candidate = &standings->candidates[i];
         if (candidate->kernel != kernel || candidate->out || candidate->trial.same ||
             candidate->trial.digest != trial->digest)
@@ -263,7 +263,7 @@ static hone_status try_new(
     if (!hone_standings_have(&state->standings, kernel, tried->config))
         status = list_digests(&state->standings, allocator, kernel, &what, err);
     if (status == HONE_OK) status = hone_trials_try(&state->trials, &what, out, out_cut, err);
-    if (status == HONE_OK) take_twins_trial(&state->standings, kernel, out);
+    if (status == HONE_OK && out->same) take_twins_trial(&state->standings, kernel, out);
     hone_free(allocator, (void *)(uintptr_t)what.digests);
     return status;
 }
@@ -350,7 +350,9 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
         status = begin_step(state, next->kernel, err);
         bool is_default = contestant->has_default && hone_config_equal(&next->config, &contestant->default_config);
         const entry resumed = {next->kernel, &next->config, is_default, 0};
-        if (status == HONE_OK) status = enter(state, &resumed, &next->trial, true, err);
+        hone_trial trial = next->trial;
+        if (trial.failure == HONE_FAILURE_NONE) take_twins_trial(&state->standings, next->kernel, &trial);
+        if (status == HONE_OK) status = enter(state, &resumed, &trial, true, err);
     }
     return status;
 }

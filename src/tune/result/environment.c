@@ -1,11 +1,13 @@
 #include "tune/result/environment.h"
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "hone/status.h"
 #include "os/conditions.h"
 #include "os/os.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Facts ---------------------------------------------------------------------------------------------------------------
@@ -179,6 +181,7 @@ const hone_environment_fact hone_environment_facts[] = {
     {"flags", "environment", HONE_CHECK_AGAIN, read_flags},
     {"library", "environment", HONE_CHECK_AGAIN, read_library},
     {"driver", "environment", HONE_CHECK_AGAIN, read_driver},
+    {"code", "environment", HONE_CHECK_AGAIN, NULL},
     {"device", "environment", HONE_STANDS, read_device},
     {"os", "environment", HONE_STANDS, read_os},
     {"os_release", "environment", HONE_STANDS, read_os_release},
@@ -223,6 +226,30 @@ void hone_environment_json(const hone_device_info *device, const hone_kernel *ke
 void hone_environment_counted_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out)
 {
     write_facts(device, kernel, HONE_CHECK_AGAIN, out);
+}
+
+static const char code_member[] = "\"code\":\"";
+
+void hone_environment_add_code(hone_buffer *text, uint64_t digest)
+{
+    hone_assert(text->failed || (text->size > 2 && text->data[text->size - 1] == '}'));
+    if (text->failed || digest == 0) return;
+    text->size--;
+    hone_buffer_format(text, ",%s%016llx\"}", code_member, (unsigned long long)digest);
+}
+
+uint64_t hone_environment_code(const char *stored)
+{
+    const char *at = stored != NULL ? strstr(stored, code_member) : NULL;
+    return at != NULL ? strtoull(at + strlen(code_member), NULL, 16) : 0;
+}
+
+bool hone_environment_is(const char *stored, const char *counted)
+{
+    const size_t size = strlen(counted);
+    if (size == 0 || strncmp(stored, counted, size - 1) != 0) return false;
+    const char *rest = stored + size - 1;
+    return strcmp(rest, "}") == 0 || (rest[0] == ',' && strncmp(rest + 1, code_member, strlen(code_member)) == 0);
 }
 
 // Comparing -----------------------------------------------------------------------------------------------------------

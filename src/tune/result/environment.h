@@ -33,6 +33,11 @@ const char *hone_standing_name(hone_standing standing);
 void hone_environment_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out);
 // Only the facts that count, beside a measurement or failure.
 void hone_environment_counted_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out);
+// Puts the digest of the code that ran into such a text, as its last fact; 0: it is not known, and left out.
+void hone_environment_add_code(hone_buffer *text, uint64_t digest);
+uint64_t hone_environment_code(const char *stored); // stored may be NULL
+// Whether a stored text says the same as one of hone_environment_counted_json, code aside.
+bool hone_environment_is(const char *stored, const char *counted);
 // The first fact that counts and differs between a stored environment (NULL: not known) and now. A fact that one of the
 // two does not have says nothing.
 // Returns HONE_STANDS when there is none; else out says which: "compiler was gcc 12, is gcc 13".

@@ -158,7 +158,7 @@ static const size_t code_texts[] = {
     offsetof(hone_code, source),    offsetof(hone_code, entry),     offsetof(hone_code, arguments),
     offsetof(hone_code, grid),      offsetof(hone_code, block),     offsetof(hone_code, cluster),
     offsetof(hone_code, shared),    offsetof(hone_code, constants), offsetof(hone_code, options),
-    offsetof(hone_code, condition), offsetof(hone_code, target)};
+    offsetof(hone_code, condition), offsetof(hone_code, target),    offsetof(hone_code, scratch)};
 enum { CODE_TEXTS = sizeof code_texts / sizeof *code_texts };
 
 static void put_code(hone_buffer *out, const hone_code *code)

@@ -14,30 +14,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { SCRATCH_ALIGN = 64 };
-
 static const char where[] = "tune.run";
 
 hone_failure hone_failure_of(hone_status status)
 {
     return status == HONE_UNSUPPORTED ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_RUN;
-}
-
-static hone_failure take_scratch(hone_runner *runner, hone_error *err)
-{
-    size_t size = runner->plan.scratch_bytes;
-    if (size == 0) return HONE_FAILURE_NONE;
-    if (size > SIZE_MAX - SCRATCH_ALIGN ||
-        (runner->scratch_block = hone_alloc(&runner->session->allocator, size + SCRATCH_ALIGN)) == NULL) {
-        hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
-        return HONE_FAILURE_PREPARE;
-    }
-    uintptr_t address = (uintptr_t)runner->scratch_block;
-    size_t skip = (SCRATCH_ALIGN - address % SCRATCH_ALIGN) % SCRATCH_ALIGN;
-    runner->execution.struct_size = sizeof runner->execution;
-    runner->execution.scratch = runner->scratch_block + skip;
-    runner->execution.scratch_bytes = size;
-    return HONE_FAILURE_NONE;
 }
 
 hone_failure hone_runner_init(
@@ -79,7 +60,9 @@ hone_failure hone_runner_init(
         return status == HONE_UNSUPPORTED ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_PREPARE;
     }
     runner->prepared = true;
-    return take_scratch(runner, err);
+    status = hone_guarded_scratch_init(
+        &runner->scratch, &session->allocator, &session->site, runner->plan.scratch_bytes, &runner->execution, err);
+    return status == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_PREPARE;
 }
 
 uint64_t hone_runner_digest(const hone_runner *runner)
@@ -90,7 +73,7 @@ uint64_t hone_runner_digest(const hone_runner *runner)
 void hone_runner_deinit(hone_runner *runner)
 {
     if (runner->prepared) hone_platform_release(runner->instance, &runner->kernel, runner->plan.state);
-    if (runner->session != NULL) hone_free(&runner->session->allocator, runner->scratch_block);
+    hone_guarded_scratch_deinit(&runner->scratch);
     memset(runner, 0, sizeof *runner);
 }
 
@@ -138,12 +121,21 @@ hone_failure hone_runner_fail(const hone_runner *runner, hone_status status, hon
     return hone_failure_of(status);
 }
 
+// What is not written shows.
+static hone_status poison(const hone_runner *runner, hone_error *err)
+{
+    hone_buffers *buffers = &runner->session->buffers;
+    hone_status status = hone_buffers_poison(buffers, 0, err);
+    return status == HONE_OK ? hone_guarded_scratch_poison(&runner->scratch, buffers->pool, err) : status;
+}
+
 // A check that fails leaves the data in doubt, so it is made anew for whoever comes next.
 static hone_failure check_set(hone_runner *runner, size_t set, hone_error *err)
 {
     hone_session *session = runner->session;
     if (hone_buffers_fetch(&session->buffers, set, err) != HONE_OK) return HONE_FAILURE_RUN;
-    if (hone_buffers_check(&session->buffers, set, err) == HONE_OK) return HONE_FAILURE_NONE;
+    if (hone_buffers_check(&session->buffers, set, err) == HONE_OK)
+        return hone_guarded_scratch_check(&runner->scratch, err);
     if (hone_buffers_restore(&session->buffers, session->call, NULL) != HONE_OK)
         hone_fail(err, HONE_KERNEL_FAILED, where, "wrote where it must not, and the inputs cannot be made again");
     return HONE_FAILURE_BOUNDS;
@@ -180,7 +172,7 @@ static hone_failure judge(
 hone_failure hone_runner_run(hone_runner *runner, hone_error *err)
 {
     hone_session *session = runner->session;
-    if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    if (poison(runner, err) != HONE_OK) return HONE_FAILURE_RUN;
     hone_status status = run_whole(runner, session->buffers.sets[0].values, err);
     return status == HONE_OK ? check_set(runner, 0, err) : hone_failure_of(status);
 }
@@ -189,7 +181,7 @@ hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone
 {
     hone_error why = {.message = ""};
     hone_session *session = runner->session;
-    if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    if (poison(runner, err) != HONE_OK) return HONE_FAILURE_RUN;
     hone_status status = run_to_verify(runner, session->buffers.sets[0].values, &why);
     return judge(runner, status, &why, out_max_error, err);
 }
@@ -263,7 +255,7 @@ static hone_failure run_in_place(
         return HONE_FAILURE_RUN;
     }
     hone_status placed = hone_buffers_open_input(&fenced[host], err);
-    if (placed == HONE_OK) placed = hone_buffers_poison(buffers, 0, err);
+    if (placed == HONE_OK) placed = poison(runner, err);
     memcpy(saved, fenced[host].low, span);
     memcpy(values, buffers->sets[0].values, buffers->count * sizeof values[0]);
     values[result] = values[host];

@@ -5,6 +5,7 @@
 #define HONE_TUNE_WORKER_SESSION_H
 
 #include "tune/rule/stopping.h"
+#include "tune/worker/scratch.h"
 #include "tune/worker/side_effects.h"
 #include "tune/worker/variants.h"
 
@@ -74,7 +75,7 @@ typedef struct hone_runner {
     hone_plan plan;
     bool prepared;
     hone_platform_instance *instance; // that it is prepared with; NULL: none
-    char *scratch_block;
+    hone_guarded_scratch scratch;
     hone_execution execution;
     uint32_t batch;           // runs a sample
     double verify_ns;         // what the last verified run took

@@ -17,6 +17,21 @@ static void add(hone_runtime *rt, const char *entry, const char *source)
     if (hone_register_kernels(rt, &kernel, 1, &err) != HONE_OK) fail_msg("%s", err.message);
 }
 
+// As add, with scratch memory for x's elements.
+static void add_past_scratch(hone_runtime *rt)
+{
+    hone_error err;
+    const hone_code code = {
+        HONE_CODE,
+        .source = "extern \"C\" __global__ void past_scratch(const float *x, float *y, float *s, int n) {"
+                  "for (int i = 0; i < 49; i++) ((char *)(s + n))[i] = 0; }",
+        .entry = "past_scratch", .arguments = "x, y, scratch, i32(x.size)", .scratch = "4 * x.size"};
+    const hone_kernel kernel = {HONE_KERNEL,           .algorithm = "rms_norm", .name = "past_scratch",
+                                .platform = HONE_CUDA, .backend = HONE_GPU,     .priority = 1,
+                                .code = &code};
+    if (hone_register_kernels(rt, &kernel, 1, &err) != HONE_OK) fail_msg("%s", err.message);
+}
+
 static bool on_gpu(void)
 {
     return getenv("HONE_TEST_GPU") != NULL;
@@ -42,6 +57,7 @@ static void only_what_is_right_wins(void **state)
     hone_runtime *rt = open_runtime();
     add(rt, "wrong", SOURCE("wrong", "for (int i = 0; i < n; i++) y[i] = 2 * x[i];"));
     add(rt, "overrun", SOURCE("overrun", "for (int i = 0; i < n + 5; i++) y[i] = 3;"));
+    add_past_scratch(rt);
     add(rt, "illegal", SOURCE("illegal", "*(volatile int *)16 = n;"));
     add(rt, "hang", SOURCE("hang", "for (long long from = clock64(); clock64() - from < 20000000000ll;) {}"));
     if (hone_tune_text(rt, CALL, &quick, &result, &err) != HONE_OK) fail_msg("%s", err.message);
@@ -49,7 +65,8 @@ static void only_what_is_right_wins(void **state)
     assert_int_equal(hone_result_json(result, &json, &err), HONE_OK);
     assert_non_null(strstr(json, "\"kernel\":\"cuda\""));
     static const char *const reasons[] = {
-        "past the end of y", "CUDA_ERROR_ILLEGAL_ADDRESS (700)", "no answer within", "the reference says"};
+        "past the end of y", "wrote 49 bytes past the end of its scratch on the device of 1024 bytes",
+        "CUDA_ERROR_ILLEGAL_ADDRESS (700)", "no answer within", "the reference says"};
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (strstr(json, reasons[i]) == NULL) fail_msg("'%s' is not in %s", reasons[i], json);
     hone_text_free(json);

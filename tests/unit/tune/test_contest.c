@@ -111,6 +111,9 @@ static const fall falls[] = {
     {"leave", HONE_FAILURE_CRASH, "exit code 7"},
     {"crashing", HONE_FAILURE_CRASH, "signal"},
     {"greedy", HONE_FAILURE_PREPARE, "scratch"},
+    {"past_scratch", HONE_FAILURE_BOUNDS, "wrote 49 bytes past the end of its scratch of 1000 bytes"},
+    {"before_scratch", HONE_FAILURE_BOUNDS, "wrote 3 bytes before the start of its scratch of 1000 bytes"},
+    {"hopeful", HONE_FAILURE_WRONG, "y[0]"},
     {"tiring", HONE_FAILURE_WRONG, "y[0]"},
 };
 

@@ -1,0 +1,171 @@
+#include "tune/worker/scratch.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "tune/worker/bulk.h"
+
+#include <string.h>
+
+// The guard on a device is as wide as what views begin at multiples of (hone_platform_ops.view_align).
+enum { GUARD_SIZE = 4096, ALIGNMENT = 64, GUARD_BYTE = 0xd7, POISON_BYTE = 0xff };
+
+static const char where[] = "tune.scratch";
+
+// The device's ------------------------------------------------------------------------------------------------------
+
+static void let_go(hone_guarded_scratch *scratch)
+{
+    const hone_site *site = scratch->site;
+    if (site != NULL && site->ops->view != NULL) hone_site_free(site, scratch->inner, scratch->taken_size);
+    if (site != NULL) hone_site_free(site, scratch->memory, scratch->taken_size + 2 * GUARD_SIZE);
+    scratch->memory = scratch->inner = NULL;
+    scratch->taken_size = 0;
+}
+
+static hone_status fill(const hone_guarded_scratch *scratch, hone_error *err)
+{
+    const size_t size = scratch->taken_size;
+    hone_status status = hone_site_fill(scratch->site, (hone_place){scratch->memory, 0}, GUARD_BYTE, GUARD_SIZE, err);
+    if (status == HONE_OK)
+        status = hone_site_fill(scratch->site, (hone_place){scratch->memory, GUARD_SIZE}, POISON_BYTE, size, err);
+    if (status != HONE_OK) return status;
+    return hone_site_fill(scratch->site, (hone_place){scratch->memory, GUARD_SIZE + size}, GUARD_BYTE, GUARD_SIZE, err);
+}
+
+static hone_status make(hone_guarded_scratch *scratch, size_t size)
+{
+    const hone_site *site = scratch->site;
+    hone_assert(site->ops->view_align <= GUARD_SIZE);
+    if (size > SIZE_MAX - 2 * GUARD_SIZE) return HONE_OUT_OF_MEMORY;
+    hone_status status =
+        site->ops->allocate(site->instance, site->device, size + 2 * GUARD_SIZE, &scratch->memory, NULL);
+    if (status != HONE_OK) return status;
+    scratch->taken_size = size;
+    if (site->ops->view != NULL)
+        status = site->ops->view(site->instance, scratch->memory, GUARD_SIZE, size, &scratch->inner, NULL);
+    else
+        scratch->inner = (char *)scratch->memory + GUARD_SIZE;
+    return status == HONE_OK ? fill(scratch, NULL) : status;
+}
+
+// Memory of its own may not be made while the stream is captured.
+static bool is_captured(const hone_site *site)
+{
+    return site->ops->is_capturing != NULL && site->ops->is_capturing(site->instance, site->device, site->stream);
+}
+
+// A run that finds none here has the driver's, without guards.
+static void *take(void *memory, size_t size)
+{
+    hone_guarded_scratch *scratch = memory;
+    if (size == 0 || atomic_exchange(&scratch->taken, true)) return NULL;
+    if (size != scratch->taken_size && !is_captured(scratch->site)) {
+        let_go(scratch);
+        if (make(scratch, size) != HONE_OK) let_go(scratch);
+    }
+    if (size == scratch->taken_size) return scratch->inner;
+    atomic_store(&scratch->taken, false);
+    return NULL;
+}
+
+// Behind the launch; the next run of the candidate comes later on the same stream.
+static void give_back(void *memory, void *taken, size_t size)
+{
+    hone_guarded_scratch *scratch = memory;
+    hone_assert(taken == scratch->inner && size == scratch->taken_size);
+    (void)taken;
+    (void)size;
+    atomic_store(&scratch->taken, false);
+}
+
+// Both ----------------------------------------------------------------------------------------------------------------
+
+static hone_status take_host(hone_guarded_scratch *scratch, size_t size, hone_execution *execution, hone_error *err)
+{
+    if (size <= SIZE_MAX - 2 * GUARD_SIZE - ALIGNMENT)
+        scratch->block = hone_alloc(&scratch->allocator, size + 2 * GUARD_SIZE + ALIGNMENT);
+    if (scratch->block == NULL)
+        return hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
+    const uintptr_t first = (uintptr_t)scratch->block + GUARD_SIZE;
+    scratch->data = scratch->block + GUARD_SIZE + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
+    scratch->size = size;
+    execution->scratch = scratch->data;
+    execution->scratch_bytes = size;
+    return hone_guarded_scratch_poison(scratch, NULL, err);
+}
+
+hone_status hone_guarded_scratch_init(
+    hone_guarded_scratch *scratch,
+    const hone_allocator *allocator,
+    const hone_site *site,
+    size_t size,
+    hone_execution *execution,
+    hone_error *err)
+{
+    memset(scratch, 0, sizeof *scratch);
+    scratch->allocator = *allocator;
+    scratch->site = hone_site_is_host(site) ? NULL : site;
+    if (scratch->site != NULL || size > 0) execution->struct_size = sizeof *execution;
+    if (scratch->site != NULL) {
+        execution->take = take;
+        execution->give_back = give_back;
+        execution->memory = scratch;
+    }
+    return size > 0 ? take_host(scratch, size, execution, err) : HONE_OK;
+}
+
+void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch)
+{
+    let_go(scratch);
+    if (scratch->block != NULL) hone_free(&scratch->allocator, scratch->block);
+    memset(scratch, 0, sizeof *scratch);
+}
+
+hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hone_pool *pool, hone_error *err)
+{
+    if (scratch->block != NULL) {
+        memset(scratch->data - GUARD_SIZE, GUARD_BYTE, GUARD_SIZE);
+        hone_bulk_fill(pool, scratch->data, POISON_BYTE, scratch->size);
+        memset(scratch->data + scratch->size, GUARD_BYTE, GUARD_SIZE);
+    }
+    return scratch->memory != NULL ? fill(scratch, err) : HONE_OK;
+}
+
+// How far into the guard that begins at guard, and goes on in steps of `step`, the farthest byte lies that was written.
+static size_t reach_of(const char *guard, ptrdiff_t step)
+{
+    for (ptrdiff_t far = GUARD_SIZE; far > 0; far--)
+        if ((unsigned char)guard[(far - 1) * step] != GUARD_BYTE) return (size_t)far;
+    return 0;
+}
+
+static hone_failure check_guards(const char *below, const char *above, size_t size, const char *whose, hone_error *err)
+{
+    const size_t before = reach_of(below + GUARD_SIZE - 1, -1), past = reach_of(above, 1);
+    const size_t far = past > 0 ? past : before;
+    if (far == 0) return HONE_FAILURE_NONE;
+    hone_fail(
+        err, HONE_KERNEL_FAILED, where, "wrote %zu byte%s %s its scratch%s of %zu byte%s", far, far == 1 ? "" : "s",
+        past > 0 ? "past the end of" : "before the start of", whose, size, size == 1 ? "" : "s");
+    return HONE_FAILURE_BOUNDS;
+}
+
+static hone_failure check_device(const hone_guarded_scratch *scratch, hone_error *err)
+{
+    char below[GUARD_SIZE], above[GUARD_SIZE];
+    const hone_place first = {scratch->memory, 0}, last = {scratch->memory, GUARD_SIZE + scratch->taken_size};
+    hone_status status = hone_site_copy(scratch->site, HONE_COPY_OUT, (hone_place){below, 0}, first, sizeof below, err);
+    if (status == HONE_OK)
+        status = hone_site_copy(scratch->site, HONE_COPY_OUT, (hone_place){above, 0}, last, sizeof above, err);
+    if (status != HONE_OK) return HONE_FAILURE_RUN;
+    return check_guards(below, above, scratch->taken_size, " on the device", err);
+}
+
+hone_failure hone_guarded_scratch_check(const hone_guarded_scratch *scratch, hone_error *err)
+{
+    hone_failure failure = HONE_FAILURE_NONE;
+    if (scratch->block != NULL)
+        failure = check_guards(scratch->data - GUARD_SIZE, scratch->data + scratch->size, scratch->size, "", err);
+    return failure == HONE_FAILURE_NONE && scratch->memory != NULL ? check_device(scratch, err) : failure;
+}

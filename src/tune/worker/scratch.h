@@ -1,0 +1,42 @@
+// Scratch memory of one candidate, between guard bytes: the host's, and on a device what its runs take there.
+//
+// Between runs it is nobody's, so a verified run finds it full of a pattern: who counts on zeros, or on what the run
+// before it left, is wrong there as it will be wrong in a program.
+#ifndef HONE_TUNE_WORKER_SCRATCH_H
+#define HONE_TUNE_WORKER_SCRATCH_H
+
+#include "hone/kernel.h"
+#include "os/os.h"
+#include "tune/worker/site.h"
+
+#include <stdatomic.h>
+
+// Zeroed: there is none.
+typedef struct hone_guarded_scratch {
+    hone_allocator allocator;
+    const hone_site *site;
+    char *block, *data; // of the host; NULL: it asks for none
+    size_t size;
+    // Of the device: what a run takes, there from the first run that took some. NULL: no run did.
+    void *memory; // guard, bytes, guard
+    void *inner;  // what a run gets: an address, or the handle of a view
+    size_t taken_size;
+    atomic_bool taken; // a run has it
+} hone_guarded_scratch;
+
+// size bytes of the host, and on a site with memory of its own what gives the runs theirs: both go into `execution`.
+// The site stays where it is. Deinitialised in any case.
+hone_status hone_guarded_scratch_init(
+    hone_guarded_scratch *scratch,
+    const hone_allocator *allocator,
+    const hone_site *site,
+    size_t size,
+    hone_execution *execution,
+    hone_error *err);
+void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch);
+// Before a run that is verified.
+hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hone_pool *pool, hone_error *err);
+// HONE_FAILURE_NONE when the guards are as they were; else HONE_FAILURE_BOUNDS with what was written.
+hone_failure hone_guarded_scratch_check(const hone_guarded_scratch *scratch, hone_error *err);
+
+#endif
