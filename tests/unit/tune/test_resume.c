@@ -363,6 +363,38 @@ static void an_existing_decision_is_kept_when_that_is_asked_for(void **state)
     assert_int_equal(look(g, "delayed").passed, 6);
 }
 
+static uint32_t resumed_of(const ground *g)
+{
+    uint32_t count = 0;
+    for (const char *at = g->contest.history; (at = strstr(at, "\"resumed\":true")) != NULL; at++)
+        count++;
+    return count;
+}
+
+static void tune_clipped(ground *g, const char *code)
+{
+    hone_allocator allocator = hone_allocator_system();
+    setenv("SUBJECT_CODE", code, 1);
+    hone_workers_destroy(&g->environment.workers);
+    assert_int_equal(hone_workers_create(&allocator, HONE_TEST_WORKER, &g->environment.workers, &g->err), HONE_OK);
+    assert_int_equal(ground_tune_text(g, "clipped(f32[64])"), HONE_OK);
+    unsetenv("SUBJECT_CODE");
+}
+
+// Its revision is what it was: only the digest of what runs tells.
+static void what_was_measured_of_other_code_is_measured_again(void **state)
+{
+    ground *g = *state;
+    tune_clipped(g, "0");
+    assert_int_equal(resumed_of(g), 0);
+    tune_clipped(g, "0");
+    assert_int_equal(resumed_of(g), 5); // two binaries, of which three configs have the one
+    tune_clipped(g, "1000");
+    assert_int_equal(resumed_of(g), 0);
+    tune_clipped(g, "1000");
+    assert_int_equal(resumed_of(g), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_measurement_that_never_was_is_corrected_by_the_finals, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(fresh_measurements_are_stored_like_others, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(what_was_measured_of_other_code_is_measured_again, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(an_existing_decision_is_kept_when_that_is_asked_for, setup, ground_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
