@@ -2,6 +2,8 @@
 #include "pack/reading.h"
 
 #include "base/error.h"
+#include "os/os.h"
+#include "pack/includes.h"
 #include "registry/names.h"
 
 #include <stdlib.h>
@@ -168,6 +170,51 @@ static hone_status read_revision(const hone_pack_reading *r, const json_t *objec
     return kernel->revision != NULL ? HONE_OK : hone_pack_fail_memory(r);
 }
 
+static bool is_source(const char *name)
+{
+    static const char *const ends[] = {".c", ".h", ".cu", ".cuh", ".cl", ".cc", ".cpp", ".hpp", ".inc"};
+    const char *end = strrchr(name, '.');
+    for (size_t i = 0; end != NULL && i < sizeof ends / sizeof *ends; i++)
+        if (strcmp(end, ends[i]) == 0) return true;
+    return false;
+}
+
+// What a source includes from the pack's own folder, listed or not.
+static hone_status read_headers(const hone_pack_reading *r, const hone_pack_file *file, hone_buffer *out)
+{
+    char folder[4096];
+    hone_error why = {.message = ""};
+    hone_buffer text;
+    hone_buffer_init(&text, out->allocator);
+    hone_status status = hone_pack_read_file(file, &text, &why);
+    if (status == HONE_OK && hone_os_folder_of(file->path, folder, sizeof folder))
+        hone_includes_digest_within(hone_buffer_string(&text), folder, r->pack->folder, out);
+    hone_buffer_deinit(&text);
+    if (status == HONE_OUT_OF_MEMORY || out->failed) return hone_pack_fail_memory(r);
+    return status == HONE_OK ? HONE_OK : hone_pack_fail(r, status, "file", "%s", why.message);
+}
+
+// A kernel whose header changes is another kernel.
+static hone_status add_headers_to_revision(
+    const hone_pack_reading *r, hone_kernel *kernel, const hone_pack_kernel *details)
+{
+    char key[HONE_KEY_SIZE];
+    hone_buffer all;
+    hone_buffer_init(&all, r->pack->allocator);
+    hone_buffer_format(&all, "%s\n", kernel->revision);
+    const size_t bare = all.size;
+    hone_status status = all.failed ? hone_pack_fail_memory(r) : HONE_OK;
+    for (size_t i = 0; i < details->file_count && status == HONE_OK; i++)
+        if (is_source(details->files[i].name)) status = read_headers(r, &details->files[i], &all);
+    if (status == HONE_OK && all.size > bare) {
+        hone_hash_key(hone_buffer_string(&all), all.size, key);
+        kernel->revision = hone_arena_text(&r->pack->arena, key, strlen(key));
+        if (kernel->revision == NULL) status = hone_pack_fail_memory(r);
+    }
+    hone_buffer_deinit(&all);
+    return status;
+}
+
 static hone_status read_numbers(const hone_pack_reading *r, const json_t *object, hone_kernel *kernel, hone_code *code)
 {
     int64_t priority = 0, align = 0;
@@ -211,6 +258,7 @@ static hone_status read_body(
     if (status == HONE_OK) status = hone_pack_read_variants(r, object, details, code, &list);
     details->files = list.files;
     details->file_count = list.count;
+    if (status == HONE_OK) status = add_headers_to_revision(r, kernel, details);
     return status == HONE_OK ? ask_judge(r, details) : status;
 }
 

@@ -63,7 +63,8 @@ hone_status hone_pack_shelf_find(
     if (*out != NULL) return HONE_OK;
     return hone_fail(
         err, HONE_INCOMPATIBLE, where,
-        "%.300s: pack.json was changed: there is no kernel %s of revision %s in it any more", folder, name, revision);
+        "%.300s: pack.json or a header was changed: there is no kernel %s of revision %s in it any more", folder, name,
+        revision);
 }
 
 void hone_pack_shelf_empty(hone_pack_shelf *shelf)

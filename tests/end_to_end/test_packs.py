@@ -159,6 +159,23 @@ class Packs(CommandTest):
         answer = self.pack_hone("explain", "--pack", str(self.pack), CALL, "--json").json
         self.assertNotEqual(answer["source"], "store")
 
+    def test_a_changed_header_that_is_not_listed_makes_stale_what_was_measured_too(self):
+        inner = self.pack / "inside" / "step.h"
+        inner.parent.mkdir()
+        inner.write_text("#define STEP(a, x, y) ((a) * (x) + (y))\n")
+        (self.pack / "outer.h").write_text('#include "inside/step.h"\n')
+        self.replace("blocked.c", "alpha * x[i] + y[i]", "STEP(alpha, x[i], y[i])")
+        source = self.pack / "blocked.c"
+        self.replace("blocked.c", source.read_text(), '#include "outer.h"\n' + source.read_text())
+        explain = ["explain", "--pack", str(self.pack), CALL, "--json"]
+        self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK)
+        self.assertEqual(self.pack_hone(*explain).json["source"], "store")
+        moved = self.folder / "moved"
+        shutil.copytree(self.pack, moved)
+        self.assertEqual(self.pack_hone("explain", "--pack", str(moved), CALL, "--json").json["source"], "store")
+        inner.write_text("#define STEP(a, x, y) (2 * (a) * (x) + (y))\n")
+        self.assertNotEqual(self.pack_hone(*explain).json["source"], "store")
+
     def test_list_says_where_a_kernel_is_from(self):
         rows = self.pack_hone("list", "saxpy", "--pack", str(self.pack), "--json").json["algorithms"][0]["kernels"]
         self.assertEqual({row["pack"] for row in rows}, {str(self.pack.resolve())})

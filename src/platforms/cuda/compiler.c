@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "os/functions.h"
+#include "pack/includes.h"
 #include "platforms/cuda/toolkit.h"
 #include "platforms/shared/compiled.h"
-#include "platforms/shared/includes.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "pack/includes.h"
 #include "platforms/shared/compiled.h"
-#include "platforms/shared/includes.h"
 
 #include <string.h>
 
