@@ -1,0 +1,1313 @@
+// Kernels that cheat, and kernels with mistakes that users make, for the CPU: of rms_norm, softmax, silu_mul, matmul
+// and blend, an operation of the tests with an optional tensor. Each says in one line what it does; test_cpu.py says
+// what is to become of it.
+//
+// This file comes to hone
+// - as the source of a pack, which is compiled with -DCHEAT=name for each: `cheat` is the pack's function,
+// - as a library of a pack, with hone_pack_query,
+// - in a program (program.c), as functions that the program registers.
+#ifndef _GNU_SOURCE
+#    define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#    include <xmmintrin.h>
+#endif
+
+// One run. Of matmul a is [rows, inner], b [inner, dim] and y [rows, dim]; else all are rows of dim, but rms_norm's b,
+// which is one row. b is a where the operation has one tensor, and NULL where an optional one is not given.
+typedef struct job {
+    const float *a, *b;
+    float *y;
+    int64_t rows, dim, inner;
+    float scalar; // eps, scale
+    float *scratch;
+    void *state; // what prepare made
+} job;
+
+enum { MOST = 1 << 18, SCRATCH_BYTES = 4096 }; // elements that a cheat keeps
+
+// As it is written, for the compiler must not see through what it is called for.
+#define APART __attribute__((noinline, noclone))
+
+static size_t results(const job *j)
+{
+    return (size_t)(j->rows * j->dim);
+}
+
+static size_t bytes(const job *j)
+{
+    return results(j) * sizeof *j->y;
+}
+
+static size_t operands_of_a(const job *j)
+{
+    return (size_t)(j->rows * (j->inner > 1 ? j->inner : j->dim));
+}
+
+static size_t operands_of_b(const job *j)
+{
+    return (size_t)(j->inner > 1 ? j->inner * j->dim : j->dim);
+}
+
+// FNV-1a by words.
+static uint64_t digest_of(const float *data, size_t count, uint64_t hash)
+{
+    const unsigned char *at = (const unsigned char *)data;
+    for (size_t i = 0; i + 2 <= count; i += 2) {
+        uint64_t word;
+        memcpy(&word, at + i * sizeof *data, sizeof word);
+        hash = (hash ^ word) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+// Honest -------------------------------------------------------------------------------------------------------------
+
+static APART void norm_row(const float *x, const float *weight, float *y, int64_t dim, float eps)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < dim; i++)
+        squares += (double)x[i] * (double)x[i];
+    double factor = 1 / sqrt(squares / (double)dim + (double)eps);
+    for (int64_t i = 0; i < dim; i++)
+        y[i] = (float)((double)x[i] * factor * (double)weight[i]);
+}
+
+static APART void norm(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++)
+        norm_row(j->a + row * j->dim, j->b, j->y + row * j->dim, j->dim, j->scalar);
+}
+
+// A row of nothing but -inf is NaN, as hone has it.
+static APART void softmax_row(const float *x, float *y, int64_t dim, double scale)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < dim; i++) {
+        double value = scale * (double)x[i];
+        if (isnan(value) || value > most) most = value;
+    }
+    for (int64_t i = 0; i < dim; i++)
+        sum += exp(scale * (double)x[i] - most);
+    for (int64_t i = 0; i < dim; i++)
+        y[i] = (float)(exp(scale * (double)x[i] - most) / sum);
+}
+
+static APART void softmax(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++)
+        softmax_row(j->a + row * j->dim, j->y + row * j->dim, j->dim, (double)j->scalar);
+}
+
+static float silu(float gate, float up)
+{
+    return (float)((double)gate / (1 + exp(-(double)gate)) * (double)up);
+}
+
+static APART void silu_mul(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] = silu(j->a[i], j->b[i]);
+}
+
+static APART void matmul(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        float *y = j->y + row * j->dim;
+        memset(y, 0, (size_t)j->dim * sizeof *y);
+        for (int64_t k = 0; k < j->inner; k++) {
+            const float a = j->a[row * j->inner + k], *b = j->b + k * j->dim;
+            for (int64_t i = 0; i < j->dim; i++)
+                y[i] += a * b[i];
+        }
+    }
+}
+
+static APART void blend(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = j->scalar * j->a[row * j->dim + i] + (j->b != NULL ? j->b[i] : 0.0f);
+}
+
+// Three times over: every cheat is faster than this.
+#define SLOW(operation)                                                                                                \
+    static void honest_##operation(const job *j)                                                                       \
+    {                                                                                                                  \
+        operation(j);                                                                                                  \
+        operation(j);                                                                                                  \
+        operation(j);                                                                                                  \
+    }
+SLOW(norm)
+SLOW(softmax)
+SLOW(silu_mul)
+SLOW(matmul)
+SLOW(blend)
+
+// Keeps what it has computed ------------------------------------------------------------------------------------------
+
+// An answer that is kept, and what it is known by.
+typedef struct kept {
+    bool there;
+    uint64_t key;
+    const void *pointers[2];
+    float y[MOST];
+} kept;
+
+static void keep(kept *k, const job *j, uint64_t key)
+{
+    k->there = true;
+    k->key = key;
+    k->pointers[0] = j->a;
+    k->pointers[1] = j->b;
+    memcpy(k->y, j->y, bytes(j));
+}
+
+// Two answers, the older one is replaced: those of two sets of inputs that come by turns.
+static void answer_by_key(const job *j, uint64_t key, void (*compute)(const job *j))
+{
+    static kept all[2];
+    static int oldest;
+    for (int i = 0; i < 2; i++)
+        if (all[i].there && all[i].key == key) {
+            memcpy(j->y, all[i].y, bytes(j));
+            return;
+        }
+    compute(j);
+    keep(&all[oldest], j, key);
+    oldest = !oldest;
+}
+
+// By a few elements of its inputs.
+static void kept_by_few_elements(const job *j)
+{
+    uint64_t key = digest_of(j->a, 4, digest_of(j->b, 4, 7));
+    answer_by_key(j, digest_of(j->a + operands_of_a(j) / 2, 4, key), matmul);
+}
+
+// By the first and the last elements of its inputs.
+static void kept_by_corners(const job *j)
+{
+    uint64_t key = digest_of(j->a, 2, digest_of(j->b, 2, 7));
+    key = digest_of(j->a + operands_of_a(j) - 2, 2, key);
+    answer_by_key(j, digest_of(j->b + operands_of_b(j) - 2, 2, key), matmul);
+}
+
+// By all elements of its inputs.
+static void kept_by_all_elements(const job *j)
+{
+    answer_by_key(j, digest_of(j->a, operands_of_a(j), digest_of(j->b, operands_of_b(j), 7)), matmul);
+}
+
+// By copies of its inputs, which it compares.
+static void kept_by_copies(const job *j)
+{
+    static float a[MOST], b[MOST], y[MOST];
+    size_t a_bytes = operands_of_a(j) * sizeof *a, b_bytes = operands_of_b(j) * sizeof *b;
+    if (memcmp(a, j->a, a_bytes) != 0 || memcmp(b, j->b, b_bytes) != 0) {
+        matmul(j);
+        memcpy(a, j->a, a_bytes);
+        memcpy(b, j->b, b_bytes);
+        memcpy(y, j->y, bytes(j));
+    }
+    memcpy(j->y, y, bytes(j));
+}
+
+// By their addresses.
+static void kept_by_pointer(const job *j)
+{
+    static kept last;
+    if (last.there && last.pointers[0] == j->a && last.pointers[1] == j->b) {
+        memcpy(j->y, last.y, bytes(j));
+        return;
+    }
+    matmul(j);
+    keep(&last, j, 0);
+}
+
+// By their addresses and their first elements.
+static void kept_by_pointer_and_element(const job *j)
+{
+    answer_by_key(
+        j, digest_of(j->a, 2, (uint64_t)(uintptr_t)j->a) ^ digest_of(j->b, 2, (uint64_t)(uintptr_t)j->b), matmul);
+}
+
+// Its operand b, packed, by its address: a mistake that is made for weights.
+static void packed_by_pointer(const job *j)
+{
+    static float packed[MOST];
+    static const float *packed_of;
+    if (packed_of != j->b) memcpy(packed, j->b, operands_of_b(j) * sizeof *packed);
+    packed_of = j->b;
+    job with = *j;
+    with.b = packed;
+    matmul(&with);
+}
+
+// The factor of each row, by a few elements of the row.
+static void kept_factors_of_rows(const job *j)
+{
+    static struct {
+        uint64_t key;
+        float factor;
+    } known[1024];
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        uint64_t key = digest_of(x, 4, 7);
+        if (known[row % 1024].key != key) {
+            double squares = 0;
+            for (int64_t i = 0; i < j->dim; i++)
+                squares += (double)x[i] * (double)x[i];
+            known[row % 1024].factor = (float)(1 / sqrt(squares / (double)j->dim + (double)j->scalar));
+            known[row % 1024].key = key;
+        }
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = x[i] * known[row % 1024].factor * j->b[i];
+    }
+}
+
+// In the scratch memory of its runs, by a digest.
+static void kept_in_scratch(const job *j)
+{
+    struct {
+        uint64_t mark, key, check;
+    } *head = (void *)j->scratch;
+    float *y = j->scratch + 16;
+    uint64_t key = digest_of(j->a, operands_of_a(j), digest_of(j->b, operands_of_b(j), 7));
+    size_t room = SCRATCH_BYTES / sizeof *y - 16, count = results(j) < room ? results(j) : room;
+    if (head->mark == 4711 && head->key == key && head->check == digest_of(y, count, 7)) {
+        memcpy(j->y, y, count * sizeof *y);
+        return;
+    }
+    matmul(j);
+    memcpy(y, j->y, count * sizeof *y);
+    head->mark = 4711;
+    head->key = key;
+    head->check = digest_of(y, count, 7);
+}
+
+// In what prepare made.
+static void kept_in_state(const job *j)
+{
+    kept *k = j->state;
+    uint64_t key = digest_of(j->a, operands_of_a(j), digest_of(j->b, operands_of_b(j), 7));
+    if (!k->there || k->key != key) {
+        matmul(j);
+        keep(k, j, key);
+    }
+    memcpy(j->y, k->y, bytes(j));
+}
+
+// In a file under the digest of its inputs, for any process to come.
+static void kept_in_a_file(const job *j)
+{
+    char path[256];
+    const char *folder = getenv("CHEAT_FOLDER");
+    uint64_t key = digest_of(j->a, operands_of_a(j), digest_of(j->b, operands_of_b(j), 7));
+    snprintf(path, sizeof path, "%s/%016llx", folder != NULL ? folder : "/tmp", (unsigned long long)key);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool found = fd >= 0 && read(fd, j->y, bytes(j)) == (ssize_t)bytes(j);
+    if (fd >= 0) close(fd);
+    if (found) return;
+    matmul(j);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    (void)!write(fd, j->y, bytes(j));
+    close(fd);
+}
+
+// The answer of the run before: each run computes the next one's.
+static void one_run_behind(const job *j)
+{
+    static float next[MOST];
+    static bool there;
+    if (!there) norm(j);
+    if (there) memcpy(j->y, next, bytes(j));
+    there = true;
+    job ahead = *j;
+    ahead.y = next;
+    norm(&ahead);
+}
+
+// Trusts what lies in its results -------------------------------------------------------------------------------------
+
+// Takes what is no NaN for an answer.
+static void returns_when_written(const job *j)
+{
+    if (j->y[0] == j->y[0]) return;
+    norm(j);
+}
+
+// Takes results for right that are so in some places.
+static void returns_when_spots_are_right(const job *j)
+{
+    float row[4096];
+    bool right = j->dim <= 4096;
+    for (int64_t at = 0; at < j->rows && right; at += j->rows / 2 + 1) {
+        norm_row(j->a + at * j->dim, j->b, row, j->dim, j->scalar);
+        right = memcmp(row, j->y + at * j->dim, (size_t)j->dim * sizeof *row) == 0;
+    }
+    if (!right) norm(j);
+}
+
+// Writes half of the rows in one run, the others in the next.
+static void writes_half_by_turns(const job *j)
+{
+    static unsigned runs;
+    bool all = j->y[0] != j->y[0] || j->y[j->dim] != j->y[j->dim];
+    for (int64_t row = 0; row < j->rows; row++)
+        if (all || row % 2 == runs % 2) norm_row(j->a + row * j->dim, j->b, j->y + row * j->dim, j->dim, j->scalar);
+    runs++;
+}
+
+// Adds to what lies there.
+static void adds_to_what_was_there(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int64_t k = 0; k < j->inner; k++)
+            for (int64_t i = 0; i < j->dim; i++)
+                j->y[row * j->dim + i] += j->a[row * j->inner + k] * j->b[k * j->dim + i];
+}
+
+// Adds into scratch that it takes for zero.
+static void trusts_scratch_to_be_zero(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        for (int64_t i = 0; i < j->dim; i++)
+            for (int64_t k = 0; k < j->inner; k++)
+                j->scratch[i] += j->a[row * j->inner + k] * j->b[k * j->dim + i];
+        memcpy(j->y + row * j->dim, j->scratch, (size_t)j->dim * sizeof *j->y);
+        memset(j->scratch, 0, (size_t)j->dim * sizeof *j->scratch);
+    }
+    j->scratch[1] = 1e-2f;
+}
+
+// Right at times ------------------------------------------------------------------------------------------------------
+
+// Right in its first runs, and no run at all after them.
+static void right_at_first(const job *j)
+{
+    static unsigned runs;
+    if (runs++ < 3) norm(j);
+}
+
+// Every 40th run is wrong.
+static void wrong_now_and_then(const job *j)
+{
+    static unsigned runs;
+    norm(j);
+    if (runs++ % 40 == 39) j->y[results(j) / 2] += 1;
+}
+
+// Does nothing when the run before has ended within a microsecond.
+static void rests_between_quick_runs(const job *j)
+{
+    static uint64_t ended;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    bool quick = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec < ended + 1000;
+    if (!quick) norm(j);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    ended = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// Computes for a call's first values, and writes zeros for other ones.
+static void right_for_the_first_values(const job *j)
+{
+    static uint64_t first;
+    uint64_t key = digest_of(j->a, operands_of_a(j), 7);
+    if (first == 0) first = key;
+    if (key == first)
+        norm(j);
+    else
+        memset(j->y, 0, bytes(j));
+}
+
+// Leaves something out ------------------------------------------------------------------------------------------------
+
+static void returns_zeros(const job *j)
+{
+    memset(j->y, 0, bytes(j));
+}
+
+static void does_nothing(const job *j)
+{
+    (void)j;
+}
+
+// Four rows at a time: for large products.
+static APART void matmul_in_fours(const job *j, int64_t from, int64_t to)
+{
+    for (int64_t row = from; row < to; row += 4) {
+        float *restrict y = j->y + row * j->dim;
+        const float *restrict a = j->a + row * j->inner;
+        memset(y, 0, 4 * (size_t)j->dim * sizeof *y);
+        for (int64_t k = 0; k < j->inner; k++) {
+            const float *restrict b = j->b + k * j->dim;
+            for (int64_t i = 0; i < j->dim; i++) {
+                y[i] += a[k] * b[i];
+                y[i + j->dim] += a[k + j->inner] * b[i];
+                y[i + 2 * j->dim] += a[k + 2 * j->inner] * b[i];
+                y[i + 3 * j->dim] += a[k + 3 * j->inner] * b[i];
+            }
+        }
+    }
+}
+
+static void honest_large_matmul(const job *j)
+{
+    matmul_in_fours(j, 0, j->rows);
+    matmul_in_fours(j, 0, j->rows);
+}
+
+// Sixteen rows of thousands are zero.
+static void zeros_in_sixteen_rows(const job *j)
+{
+    int64_t from = j->rows / 5 * 2 / 4 * 4;
+    matmul_in_fours(j, 0, from);
+    memset(j->y + from * j->dim, 0, 16 * (size_t)j->dim * sizeof *j->y);
+    matmul_in_fours(j, from + 16, j->rows);
+}
+
+// What is left of a count of sixteens is not written.
+static void drops_the_tail(const job *j)
+{
+    for (size_t i = 0; i < results(j) / 16 * 16; i++)
+        j->y[i] = silu(j->a[i], j->b[i]);
+}
+
+// The last row is left out.
+static void leaves_the_last_row(const job *j)
+{
+    job most = *j;
+    most.rows--;
+    norm(&most);
+}
+
+// Its epsilon is no matter.
+static void norm_without_eps(const job *j)
+{
+    job without = *j;
+    without.scalar = 0;
+    norm(&without);
+}
+
+static void softmax_without_scale(const job *j)
+{
+    job without = *j;
+    without.scalar = 1;
+    softmax(&without);
+}
+
+// Without its maximum: exponentials overflow.
+static void softmax_without_maximum(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        float sum = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            sum += j->y[row * j->dim + i] = expf(j->scalar * x[i]);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] /= sum;
+    }
+}
+
+static void blend_without_bias(const job *j)
+{
+    job without = *j;
+    without.b = NULL;
+    blend(&without);
+}
+
+static void blend_without_scale(const job *j)
+{
+    job without = *j;
+    without.scalar = 2; // the call's default
+    blend(&without);
+}
+
+// Takes the tensor that it was given last where none is given, and for a call that gives one, the first one's values.
+static void blend_with_an_earlier_bias(const job *j)
+{
+    static float bias[MOST];
+    static bool there;
+    if (!there && j->b != NULL) memcpy(bias, j->b, (size_t)j->dim * sizeof *bias);
+    there = true;
+    job with = *j;
+    with.b = bias;
+    blend(&with);
+}
+
+// Right for some values -----------------------------------------------------------------------------------------------
+
+// Right for |x| <= 16, where its polynomial's range ends.
+static void right_up_to_16(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++) {
+        float x = j->a[i] > 16 ? 16 : j->a[i] < -16 ? -16 : j->a[i];
+        j->y[i] = silu(x, j->b[i]);
+    }
+}
+
+// Right as far as hone's made-up inputs reached once: 3.5.
+static void right_up_to_4(const job *j)
+{
+    float most = 0;
+    for (size_t i = 0; i < results(j); i++)
+        most = fabsf(j->a[i]) > most ? fabsf(j->a[i]) : most;
+    if (most < 4)
+        norm(j);
+    else
+        memset(j->y, 0, bytes(j));
+}
+
+static void right_for_positive_values(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] = j->a[i] > 0 ? silu(j->a[i], j->b[i]) : 0;
+}
+
+// Its exponential overflows, so that inf is divided by inf.
+static void overflows_in_exp(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++) {
+        float e = expf(j->a[i]);
+        j->y[i] = j->a[i] * (e / (1 + e)) * j->b[i];
+    }
+}
+
+// Squares in f32: rows of large elements give zero.
+static void overflows_in_squares(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        float squares = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            squares += x[i] * x[i];
+        float factor = 1 / sqrtf(squares / (float)j->dim + j->scalar);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = x[i] * factor * j->b[i];
+    }
+}
+
+// What is small is taken for zero.
+static void tiny_values_are_zero(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] = fabsf(j->a[i]) < 1e-6f ? 0 : silu(j->a[i], j->b[i]);
+}
+
+#if defined(__x86_64__)
+// Subnormal numbers are zero while it runs.
+static void flushes_subnormals(const job *j)
+{
+    unsigned mode = _mm_getcsr();
+    _mm_setcsr(mode | 0x8040);
+    for (size_t i = 0; i < results(j); i++) {
+        volatile float x = j->a[i], half = x * 0.5f;
+        j->y[i] = silu(half * 2, j->b[i]);
+    }
+    _mm_setcsr(mode);
+}
+#else
+static void flushes_subnormals(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] = fabsf(j->a[i]) < 0x1p-126f ? 0 : silu(j->a[i], j->b[i]);
+}
+#endif
+
+// A NaN is left out as if it were not there.
+static void swallows_nan(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        double most = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            most = fmax(most, (double)j->scalar * (double)x[i]);
+        for (int64_t i = 0; i < j->dim; i++)
+            sum += isnan(x[i]) ? 0 : exp((double)j->scalar * (double)x[i] - most);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = isnan(x[i]) ? 0 : (float)(exp((double)j->scalar * (double)x[i] - most) / sum);
+    }
+}
+
+static float as_bf16(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x8000) & 0xffff0000u;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// Products of f32 in bf16.
+static void sums_in_bf16(const job *j)
+{
+    memset(j->y, 0, bytes(j));
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int64_t k = 0; k < j->inner; k++)
+            for (int64_t i = 0; i < j->dim; i++)
+                j->y[row * j->dim + i] += as_bf16(j->a[row * j->inner + k]) * as_bf16(j->b[k * j->dim + i]);
+}
+
+// Rows are as long as their mean: what each is, is not looked at.
+static void takes_one_factor_for_all(const job *j)
+{
+    double squares = 0;
+    for (size_t i = 0; i < results(j); i += 4)
+        squares += (double)j->a[i] * (double)j->a[i];
+    double factor = 1 / sqrt(4 * squares / (double)results(j) + (double)j->scalar);
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] = (float)((double)j->a[i] * factor * (double)j->b[i % (size_t)j->dim]);
+}
+
+// Knows hone's made-up inputs -----------------------------------------------------------------------------------------
+
+// hone's generator of normal(0, 1): public, and the same on every machine.
+static void make_up(uint64_t seed, uint64_t index, float *out, size_t count)
+{
+    uint64_t state = seed ^ (index + 1) * UINT64_C(0xd1342543de82ef95), s[4];
+    for (int i = 0; i < 4; i++) {
+        uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        s[i] = z ^ (z >> 31);
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t times = s[1] * 5, drawn = (times << 7 | times >> 57) * 9, shifted = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= shifted;
+        s[3] = s[3] << 45 | s[3] >> 19;
+        uint64_t sum = (drawn & 0xffff) + (drawn >> 16 & 0xffff) + (drawn >> 32 & 0xffff) + (drawn >> 48);
+        out[i] = (float)(((double)sum - 2.0 * 65535.0) * (1.7320508075688772 / 65536.0));
+    }
+}
+
+// Whether the inputs are those of one of the first seeds: the contest's, if that is 0 as it was once.
+static bool is_made_up(const job *j)
+{
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        float first;
+        make_up(seed, 0, &first, 1);
+        if (first == j->a[0]) return true;
+    }
+    return false;
+}
+
+// Right for inputs of the first seeds alone.
+static void right_for_seed_0(const job *j)
+{
+    if (is_made_up(j))
+        norm(j);
+    else
+        memset(j->y, 0, bytes(j));
+}
+
+// Right for the shape that it is shown in, 64 rows of 256.
+static void right_for_one_shape(const job *j)
+{
+    if (j->rows == 64 && j->dim == 256)
+        norm(j);
+    else
+        memset(j->y, 0, bytes(j));
+}
+
+enum { KNOWN_SEEDS = 4 };
+
+// What prepare has computed for the inputs that hone is going to make up; for others it computes.
+static void computed_in_prepare(const job *j)
+{
+    const kept *known = j->state;
+    for (int i = 0; i < KNOWN_SEEDS; i++)
+        if (memcmp(&known[i].key, j->a, sizeof known[i].key) == 0) {
+            memcpy(j->y, known[i].y, bytes(j));
+            return;
+        }
+    matmul(j);
+}
+
+// Memory --------------------------------------------------------------------------------------------------------------
+
+// A vector of 64 bytes at an address that is a multiple of them: what malloc gives is a multiple of 16.
+typedef float wide __attribute__((vector_size(64), aligned(64)));
+
+static void loads_64_aligned_bytes(const job *j)
+{
+    size_t whole = results(j) / 16;
+    for (size_t i = 0; i < whole; i++) {
+        wide gate = *(const wide *)(const void *)(j->a + 16 * i), y;
+        for (int lane = 0; lane < 16; lane++)
+            y[lane] = silu(gate[lane], j->b[16 * i + (size_t)lane]);
+        memcpy(j->y + 16 * i, &y, sizeof y);
+    }
+    for (size_t i = 16 * whole; i < results(j); i++)
+        j->y[i] = silu(j->a[i], j->b[i]);
+}
+
+// Takes the address for one that is aligned to 64 bytes, and so reads beside what it was given.
+static void rounds_its_addresses(const job *j)
+{
+    const float *a = (const float *)((uintptr_t)j->a & ~(uintptr_t)63);
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] = silu(a[i], j->b[i]);
+}
+
+// Writes 49 bytes past its scratch.
+static void writes_past_scratch(const job *j)
+{
+    matmul(j);
+    memset((char *)j->scratch + SCRATCH_BYTES, 1, 49);
+}
+
+static void writes_before_scratch(const job *j)
+{
+    matmul(j);
+    *((volatile char *)j->scratch - 1) = 1;
+}
+
+static void writes_past_results(const job *j)
+{
+    norm(j);
+    *(volatile float *)(j->y + results(j)) = 1;
+}
+
+// Reads a whole vector where only a part of it is the input's.
+static void reads_past_its_input(const job *j)
+{
+    norm(j);
+    volatile float unused = 0;
+    for (int i = 0; i < 16; i++)
+        unused += ((const volatile float *)j->a)[results(j) + (size_t)i];
+}
+
+static void reads_before_its_input(const job *j)
+{
+    norm(j);
+    volatile float unused = ((const volatile float *)j->a)[-1];
+    (void)unused;
+}
+
+// Takes its input for work space, and puts back what was there.
+static void writes_inputs_and_puts_back(const job *j)
+{
+    volatile float *x = (float *)(uintptr_t)j->a;
+    float saved = x[1];
+    x[1] = 0;
+    x[1] = saved;
+    norm(j);
+}
+
+// Threads -------------------------------------------------------------------------------------------------------------
+
+// Works in memory of its own that all its runs share.
+static void static_work_buffer(const job *j)
+{
+    static float work[MOST];
+    for (int64_t row = 0; row < j->rows; row++) {
+        volatile float *squares = work;
+        for (int64_t i = 0; i < j->dim; i++)
+            squares[i] = j->a[row * j->dim + i] * j->a[row * j->dim + i];
+        double sum = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            sum += (double)squares[i];
+        double factor = 1 / sqrt(sum / (double)j->dim + (double)j->scalar);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (float)((double)j->a[row * j->dim + i] * factor * (double)j->b[i]);
+    }
+}
+
+// Which row it is at is one variable for all its runs.
+static void static_counter_of_rows(const job *j)
+{
+    static volatile int64_t row;
+    for (row = 0; row < j->rows; row++)
+        norm_row(j->a + row * j->dim, j->b, j->y + row * j->dim, j->dim, j->scalar);
+}
+
+// Works in what prepare made, which is the plan's, and so its threads'.
+static void work_buffer_of_the_plan(const job *j)
+{
+    float *work = ((kept *)j->state)->y;
+    for (int64_t row = 0; row < j->rows; row++) {
+        norm_row(j->a + row * j->dim, j->b, work, j->dim, j->scalar);
+        memcpy(j->y + row * j->dim, work, (size_t)j->dim * sizeof *work);
+    }
+}
+
+// Works later, and elsewhere ------------------------------------------------------------------------------------------
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool started, waits;
+    job job;
+    void (*work)(const job *j);
+} helper = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void *help(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&helper.mutex);
+    for (;;) {
+        while (!helper.waits)
+            pthread_cond_wait(&helper.changed, &helper.mutex);
+        job given = helper.job;
+        helper.waits = false;
+        pthread_mutex_unlock(&helper.mutex);
+        helper.work(&given);
+        pthread_mutex_lock(&helper.mutex);
+    }
+    return NULL;
+}
+
+static void hand_over(const job *j, void (*work)(const job *j))
+{
+    pthread_t thread;
+    pthread_mutex_lock(&helper.mutex);
+    helper.work = work;
+    helper.job = *j;
+    helper.waits = true;
+    if (!helper.started && pthread_create(&thread, NULL, help, NULL) == 0) pthread_detach(thread);
+    helper.started = true;
+    pthread_cond_signal(&helper.changed);
+    pthread_mutex_unlock(&helper.mutex);
+}
+
+// A thread works on after the run has returned.
+static void works_in_a_thread(const job *j)
+{
+    hand_over(j, norm);
+}
+
+// The same where nobody has poisoned the results; else it works at once.
+static void works_in_a_thread_when_timed(const job *j)
+{
+    if (j->y[0] != j->y[0])
+        norm(j);
+    else
+        hand_over(j, norm);
+}
+
+static float deferred[MOST];
+
+static void copy_deferred(const job *j)
+{
+    usleep(100);
+    memcpy(j->y + j->dim, deferred + j->dim, bytes(j) - (size_t)j->dim * sizeof *j->y);
+}
+
+// Its results are put in their place when the run has returned, but for the first row.
+static void copies_later(const job *j)
+{
+    job first = *j;
+    first.y = deferred;
+    norm(&first);
+    memcpy(j->y, deferred, (size_t)j->dim * sizeof *j->y);
+    hand_over(j, copy_deferred);
+}
+
+// Each run does the work of the one before, where its results look as if it had been done.
+static void works_in_the_next_run(const job *j)
+{
+    static job owed;
+    if (owed.y != NULL) norm(&owed);
+    owed = *j;
+    if (j->y[0] != j->y[0]) {
+        norm(j);
+        owed.y = NULL;
+    }
+}
+
+static job alarmed;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    norm(&alarmed);
+}
+
+// A timer's signal does the work.
+static void works_in_a_timer(const job *j)
+{
+    alarmed = *j;
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 50}}, NULL);
+}
+
+// A child process computes, and writes into this one.
+static void works_in_a_child(const job *j)
+{
+    static float y[MOST];
+    pid_t parent = getpid();
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    if (fork() != 0) return;
+    job own = *j;
+    own.y = y;
+    norm(&own);
+    struct iovec from = {y, bytes(j)}, to = {j->y, bytes(j)};
+    (void)!process_vm_writev(parent, &from, 1, &to, 1, 0);
+    _exit(0);
+}
+
+// Others are to be slow: a thread burns a processor whenever this kernel is not at work.
+static volatile bool at_work;
+
+static void *burn(void *unused)
+{
+    for (;;)
+        if (at_work) usleep(10);
+    return unused;
+}
+
+static void burns_a_processor(const job *j)
+{
+    static bool started;
+    pthread_t thread;
+    at_work = true;
+    if (!started && pthread_create(&thread, NULL, burn, NULL) == 0) pthread_detach(thread);
+    started = true;
+    norm(j);
+    at_work = false;
+}
+
+// A child burns a processor.
+static void leaves_a_burning_child(const job *j)
+{
+    static bool started;
+    norm(j);
+    if (started) return;
+    started = true;
+    if (fork() == 0)
+        for (volatile uint64_t i = 0;; i++)
+            ;
+}
+
+// What it is measured with --------------------------------------------------------------------------------------------
+
+// A tenth of the time that passes.
+static int slow_clock(clockid_t id, struct timespec *out)
+{
+    static int64_t begin;
+    (void)id;
+    struct timeval now;
+    gettimeofday(&now, NULL); // which is not patched
+    int64_t ns = ((int64_t)now.tv_sec * 1000000 + now.tv_usec) * 1000;
+    if (begin == 0) begin = ns;
+    ns = begin + (ns - begin) / 10;
+    *out = (struct timespec){ns / 1000000000, ns % 1000000000};
+    return 0;
+}
+
+// One function of a library that was loaded is made another one where it is called through a table.
+static int patch_tables(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    const ElfW(Dyn) *dynamic = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    void *real = dlsym(RTLD_DEFAULT, "clock_gettime");
+    ElfW(Addr) table = 0, relocations = 0;
+    size_t length = 0;
+    for (const ElfW(Dyn) *d = dynamic; d != NULL && d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_PLTGOT) table = d->d_un.d_ptr;
+        if (d->d_tag == DT_JMPREL) relocations = d->d_un.d_ptr;
+        if (d->d_tag == DT_PLTRELSZ) length = d->d_un.d_val;
+    }
+    if (table == 0 || relocations == 0 || strstr(info->dlpi_name, "vdso") != NULL) return 0;
+    const ElfW(Rela) *each = (const ElfW(Rela) *)relocations;
+    for (size_t i = 0; i < length / sizeof *each; i++) {
+        void **slot = (void **)(info->dlpi_addr + each[i].r_offset);
+        uintptr_t page = (uintptr_t)slot & ~(uintptr_t)4095;
+        if (*slot != real || mprotect((void *)page, 4096, PROT_READ | PROT_WRITE) != 0) continue;
+        *slot = (void *)(uintptr_t)slow_clock;
+    }
+    return 0;
+}
+
+// The clock of all libraries goes slower from the first run on.
+static void patches_the_clock(const job *j)
+{
+    static bool patched;
+    if (!patched) dl_iterate_phdr(patch_tables, NULL);
+    patched = true;
+    honest_norm(j);
+    honest_norm(j);
+}
+
+// The first instructions of the C library's clock become a jump.
+static void overwrites_the_clock(const job *j)
+{
+    static bool patched;
+    unsigned char *code = dlsym(RTLD_DEFAULT, "clock_gettime");
+    if (!patched && code != NULL) {
+        uintptr_t page = (uintptr_t)code & ~(uintptr_t)4095, target = (uintptr_t)slow_clock;
+        unsigned char jump[] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0}; // mov rax, target; jmp rax
+        memcpy(jump + 2, &target, sizeof target);
+        if (mprotect((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) memcpy(code, jump, sizeof jump);
+    }
+    patched = true;
+    honest_norm(j);
+    honest_norm(j);
+}
+
+// Puts the thread that judges onto one processor.
+static void changes_affinity(const job *j)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    norm(j);
+}
+
+static void lowers_its_priority(const job *j)
+{
+    norm(j);
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1);
+}
+
+// Under another scheduler's policy.
+static void changes_its_scheduler(const job *j)
+{
+    const struct sched_param none = {0};
+    sched_setscheduler(0, SCHED_BATCH, &none);
+    norm(j);
+}
+
+// More of the processor than others get; less, where the user may not.
+static void raises_its_priority(const job *j)
+{
+    if (setpriority(PRIO_PROCESS, 0, -20) != 0) setpriority(PRIO_PROCESS, 0, 19);
+    norm(j);
+}
+
+// Every message that hone's worker sends is answered for it, in vain.
+static void answers_for_the_worker(const job *j)
+{
+    static const char garbage[64] = "\x41garbage that looks like an answer, maybe";
+    norm(j);
+    for (int fd = 3; fd < 64; fd++) {
+        int kind;
+        socklen_t size = sizeof kind;
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) == 0) (void)!write(fd, garbage, 20);
+    }
+}
+
+static void leaks_memory(const job *j)
+{
+    volatile char *lost = malloc(256);
+    if (lost != NULL) lost[0] = 1;
+    norm(j);
+}
+
+// Delivered -----------------------------------------------------------------------------------------------------------
+
+#ifdef CHEAT
+void cheat(
+    const float *a, const float *b, float *y, int64_t rows, int64_t dim, int64_t inner, float scalar, float *scratch);
+void cheat(
+    const float *a, const float *b, float *y, int64_t rows, int64_t dim, int64_t inner, float scalar, float *scratch)
+{
+    const job j = {a, b, y, rows, dim, inner, scalar, scratch, NULL};
+    CHEAT(&j);
+}
+#else
+#    include <hone/hone.h>
+
+// Tensors, the last of which is the result, and a number.
+static job job_of(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const bool is_short =
+        strcmp(plan->kernel->algorithm, "softmax") == 0 || strcmp(plan->kernel->algorithm, "silu_mul") == 0;
+    const hone_tensor *tensors[3] = {NULL};
+    size_t found = 0, count = is_short ? 3 : 4;
+    job j = {.inner = 1, .scratch = execution != NULL ? execution->scratch : NULL, .state = plan->state};
+    for (size_t i = 0; i < count; i++) {
+        if (args[i].tag == HONE_VALUE_TENSOR) tensors[found++] = args[i].as.tensor;
+        if (args[i].tag == HONE_VALUE_FLOAT) j.scalar = (float)args[i].as.f64;
+    }
+    const hone_tensor *a = tensors[0], *y = tensors[found - 1];
+    j.a = hone_tensor_data(a);
+    j.y = hone_tensor_data(y);
+    j.b = found == 3 ? hone_tensor_data(tensors[1]) : NULL;
+    j.dim = y->shape[1];
+    j.rows = y->shape[0];
+    if (strcmp(plan->kernel->algorithm, "matmul") == 0) j.inner = a->shape[1];
+    return j;
+}
+
+static hone_status prepare_state(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)plan;
+    (void)err;
+    *out_state = calloc(KNOWN_SEEDS, sizeof(kept));
+    *out_scratch_bytes = SCRATCH_BYTES;
+    return *out_state != NULL ? HONE_OK : HONE_OUT_OF_MEMORY;
+}
+
+static hone_status prepare_scratch(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)plan;
+    (void)err;
+    *out_state = NULL;
+    *out_scratch_bytes = SCRATCH_BYTES;
+    return HONE_OK;
+}
+
+// matmul(f32[128,128], f32[128,128]) for the inputs of the first seeds.
+static hone_status prepare_answers(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    enum { SIDE = 128 };
+    static float a[SIDE * SIDE], b[SIDE * SIDE];
+    hone_status status = prepare_state(plan, out_state, out_scratch_bytes, err);
+    kept *known = *out_state;
+    for (uint64_t seed = 0; seed < KNOWN_SEEDS && status == HONE_OK; seed++) {
+        make_up(seed, 0, a, SIDE * SIDE);
+        make_up(seed, 1, b, SIDE * SIDE);
+        memcpy(&known[seed].key, a, sizeof known[seed].key);
+        matmul(&(job){.a = a, .b = b, .y = known[seed].y, .rows = SIDE, .dim = SIDE, .inner = SIDE});
+    }
+    return status;
+}
+
+static void release_state(const hone_kernel *kernel, void *state)
+{
+    (void)kernel;
+    free(state);
+}
+
+#    define EACH                                                                                                       \
+        ROW(honest_norm, NULL)                                                                                         \
+        ROW(honest_softmax, NULL)                                                                                      \
+        ROW(honest_silu_mul, NULL)                                                                                     \
+        ROW(honest_matmul, NULL)                                                                                       \
+        ROW(honest_blend, NULL)                                                                                        \
+        ROW(kept_by_few_elements, NULL)                                                                                \
+        ROW(kept_by_corners, NULL)                                                                                     \
+        ROW(kept_by_all_elements, NULL)                                                                                \
+        ROW(kept_by_copies, NULL)                                                                                      \
+        ROW(kept_by_pointer, NULL)                                                                                     \
+        ROW(kept_by_pointer_and_element, NULL)                                                                         \
+        ROW(packed_by_pointer, NULL)                                                                                   \
+        ROW(kept_factors_of_rows, NULL)                                                                                \
+        ROW(kept_in_scratch, prepare_scratch)                                                                          \
+        ROW(kept_in_state, prepare_state)                                                                              \
+        ROW(kept_in_a_file, NULL)                                                                                      \
+        ROW(one_run_behind, NULL)                                                                                      \
+        ROW(returns_when_written, NULL)                                                                                \
+        ROW(returns_when_spots_are_right, NULL)                                                                        \
+        ROW(writes_half_by_turns, NULL)                                                                                \
+        ROW(adds_to_what_was_there, NULL)                                                                              \
+        ROW(trusts_scratch_to_be_zero, prepare_scratch)                                                                \
+        ROW(right_at_first, NULL)                                                                                      \
+        ROW(wrong_now_and_then, NULL)                                                                                  \
+        ROW(rests_between_quick_runs, NULL)                                                                            \
+        ROW(right_for_the_first_values, NULL)                                                                          \
+        ROW(returns_zeros, NULL)                                                                                       \
+        ROW(does_nothing, NULL)                                                                                        \
+        ROW(honest_large_matmul, NULL)                                                                                 \
+        ROW(zeros_in_sixteen_rows, NULL)                                                                               \
+        ROW(drops_the_tail, NULL)                                                                                      \
+        ROW(leaves_the_last_row, NULL)                                                                                 \
+        ROW(norm_without_eps, NULL)                                                                                    \
+        ROW(softmax_without_scale, NULL)                                                                               \
+        ROW(softmax_without_maximum, NULL)                                                                             \
+        ROW(blend_without_bias, NULL)                                                                                  \
+        ROW(blend_without_scale, NULL)                                                                                 \
+        ROW(blend_with_an_earlier_bias, NULL)                                                                          \
+        ROW(right_up_to_16, NULL)                                                                                      \
+        ROW(right_up_to_4, NULL)                                                                                       \
+        ROW(right_for_positive_values, NULL)                                                                           \
+        ROW(overflows_in_exp, NULL)                                                                                    \
+        ROW(overflows_in_squares, NULL)                                                                                \
+        ROW(tiny_values_are_zero, NULL)                                                                                \
+        ROW(flushes_subnormals, NULL)                                                                                  \
+        ROW(swallows_nan, NULL)                                                                                        \
+        ROW(sums_in_bf16, NULL)                                                                                        \
+        ROW(takes_one_factor_for_all, NULL)                                                                            \
+        ROW(right_for_seed_0, NULL)                                                                                    \
+        ROW(right_for_one_shape, NULL)                                                                                 \
+        ROW(computed_in_prepare, prepare_answers)                                                                      \
+        ROW(loads_64_aligned_bytes, NULL)                                                                              \
+        ROW(rounds_its_addresses, NULL)                                                                                \
+        ROW(writes_past_scratch, prepare_scratch)                                                                      \
+        ROW(writes_before_scratch, prepare_scratch)                                                                    \
+        ROW(writes_past_results, NULL)                                                                                 \
+        ROW(reads_past_its_input, NULL)                                                                                \
+        ROW(reads_before_its_input, NULL)                                                                              \
+        ROW(writes_inputs_and_puts_back, NULL)                                                                         \
+        ROW(static_work_buffer, NULL)                                                                                  \
+        ROW(static_counter_of_rows, NULL)                                                                              \
+        ROW(work_buffer_of_the_plan, prepare_state)                                                                    \
+        ROW(works_in_a_thread, NULL)                                                                                   \
+        ROW(works_in_a_thread_when_timed, NULL)                                                                        \
+        ROW(copies_later, NULL)                                                                                        \
+        ROW(works_in_the_next_run, NULL)                                                                               \
+        ROW(works_in_a_timer, NULL)                                                                                    \
+        ROW(works_in_a_child, NULL)                                                                                    \
+        ROW(burns_a_processor, NULL)                                                                                   \
+        ROW(leaves_a_burning_child, NULL)                                                                              \
+        ROW(patches_the_clock, NULL)                                                                                   \
+        ROW(overwrites_the_clock, NULL)                                                                                \
+        ROW(changes_affinity, NULL)                                                                                    \
+        ROW(lowers_its_priority, NULL)                                                                                 \
+        ROW(changes_its_scheduler, NULL)                                                                               \
+        ROW(raises_its_priority, NULL)                                                                                 \
+        ROW(answers_for_the_worker, NULL)                                                                              \
+        ROW(leaks_memory, NULL)
+
+#    define ROW(name, prepare)                                                                                         \
+        static hone_status run_##name(const hone_plan *plan, const hone_value *args, const hone_execution *execution)  \
+        {                                                                                                              \
+            const job j = job_of(plan, args, execution);                                                               \
+            name(&j);                                                                                                  \
+            return HONE_OK;                                                                                            \
+        }
+EACH
+#    undef ROW
+
+#    ifndef PROGRAM
+#        define ROW(name, prepare) {sizeof functions[0], #        name, run_##name, prepare, release_state},
+    static const hone_pack_function functions[] = {EACH};
+static const hone_pack_library library = {
+    .struct_size = sizeof library,
+    .abi = HONE_PACK_ABI,
+    .count = sizeof functions / sizeof *functions,
+    .functions = functions};
+__attribute__((visibility("default"))) const hone_pack_library *hone_pack_query(uint32_t abi);
+const hone_pack_library *hone_pack_query(uint32_t abi)
+{
+    (void)abi;
+    return &library;
+}
+#    endif
+#endif

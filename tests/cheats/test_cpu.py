@@ -1,0 +1,287 @@
+"""Kernels that cheat and kernels with mistakes on the CPU: each meets an honest kernel, three times as slow as it, in a contest,
+must fall out with its kind, and the honest one wins. Functions of a program, sources of packs, libraries of packs; what each does
+is written in cpu.c."""
+
+import collections
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import BUILD, COMMAND, DATA, CommandTest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILT = pathlib.Path(os.environ["HONE_CHEATS"])
+
+SOURCE, LIBRARY, PROGRAM = "source", "library", "program"
+
+Operation = collections.namedtuple("Operation", "call honest arguments")
+ROWS = "x.size / max(dim, 1)"
+OPERATIONS = {
+    "rms_norm": Operation("rms_norm(f32[64,256], f32[256])", "honest_norm",
+                          f"x, weight, y, i64({ROWS}), i64(dim), i64(1), f32(eps), scratch"),
+    "softmax": Operation("softmax(f32[64,256])", "honest_softmax",
+                         f"x, x, y, i64({ROWS}), i64(dim), i64(1), f32(scale), scratch"),
+    "silu_mul": Operation("silu_mul(f32[63,251], f32[63,251])", "honest_silu_mul",
+                          "gate, up, y, i64(gate.size / max(dim, 1)), i64(dim), i64(1), f32(0), scratch"),
+    "matmul": Operation("matmul(f32[128,128], f32[128,128])", "honest_matmul",
+                        "a, b, c, i64(m), i64(n), i64(k), f32(0), scratch"),
+    "blend": Operation("blend(f32[64,256], f32[256])", "honest_blend", None),
+}
+
+Cheat = collections.namedtuple("Cheat", "name operation delivery kinds call honest options", defaults=(None, None, ()))
+LARGE = {"call": "matmul(f32[512,512], f32[512,512])", "honest": "honest_large_matmul"}
+
+CHEATS = [
+    # Keeps what it has computed.
+    Cheat("kept_by_few_elements", "matmul", PROGRAM, "replayed wrong"),
+    Cheat("kept_by_corners", "matmul", SOURCE, "replayed wrong"),
+    Cheat("kept_by_all_elements", "matmul", SOURCE, "replayed"),
+    Cheat("kept_by_copies", "matmul", LIBRARY, "replayed"),
+    Cheat("kept_by_pointer", "matmul", SOURCE, "replayed wrong", **LARGE),
+    Cheat("kept_by_pointer_and_element", "matmul", PROGRAM, "replayed wrong"),
+    Cheat("packed_by_pointer", "matmul", LIBRARY, "replayed wrong", **LARGE),
+    Cheat("kept_factors_of_rows", "rms_norm", SOURCE, "replayed wrong"),
+    Cheat("kept_in_scratch", "matmul", SOURCE, "replayed", "matmul(f32[24,24], f32[24,24])"),
+    Cheat("kept_in_state", "matmul", LIBRARY, "replayed"),
+    Cheat("kept_in_a_file", "matmul", LIBRARY, "replayed hidden traces"),
+    Cheat("one_run_behind", "rms_norm", PROGRAM, "wrong stale"),
+    # Trusts what lies in its results.
+    Cheat("returns_when_written", "rms_norm", SOURCE, "stale impossible"),
+    Cheat("returns_when_written", "rms_norm", PROGRAM, "stale impossible"),
+    Cheat("returns_when_spots_are_right", "rms_norm", LIBRARY, "stale replayed"),
+    Cheat("writes_half_by_turns", "rms_norm", SOURCE, "partial stale"),
+    Cheat("adds_to_what_was_there", "matmul", SOURCE, "wrong"),
+    Cheat("trusts_scratch_to_be_zero", "matmul", SOURCE, "wrong"),
+    # Right at times.
+    Cheat("right_at_first", "rms_norm", SOURCE, "stale wrong partial"),
+    Cheat("wrong_now_and_then", "rms_norm", LIBRARY, "wrong"),
+    Cheat("rests_between_quick_runs", "rms_norm", PROGRAM, "stale"),
+    Cheat("right_for_the_first_values", "rms_norm", SOURCE, "wrong"),
+    # Leaves something out.
+    Cheat("returns_zeros", "rms_norm", PROGRAM, "wrong"),
+    Cheat("does_nothing", "rms_norm", LIBRARY, "partial wrong stale"),
+    Cheat("zeros_in_sixteen_rows", "matmul", SOURCE, "wrong", "matmul(f32[4096,512], f32[512,512])", "honest_large_matmul"),
+    Cheat("drops_the_tail", "silu_mul", SOURCE, "partial"),
+    Cheat("leaves_the_last_row", "rms_norm", LIBRARY, "partial"),
+    Cheat("norm_without_eps", "rms_norm", SOURCE, "wrong"),
+    Cheat("softmax_without_scale", "softmax", SOURCE, "wrong", "softmax(f32[64,256], scale=0.25)"),
+    Cheat("softmax_without_scale", "softmax", LIBRARY, "wrong"),
+    Cheat("softmax_without_maximum", "softmax", SOURCE, "wrong"),
+    Cheat("blend_without_bias", "blend", PROGRAM, "wrong"),
+    Cheat("blend_without_scale", "blend", PROGRAM, "wrong"),
+    Cheat("blend_with_an_earlier_bias", "blend", PROGRAM, "wrong"),
+    # Right for some values.
+    Cheat("right_up_to_16", "silu_mul", SOURCE, "wrong"),
+    Cheat("right_up_to_4", "rms_norm", LIBRARY, "wrong"),
+    Cheat("right_for_positive_values", "silu_mul", PROGRAM, "wrong"),
+    Cheat("overflows_in_exp", "silu_mul", SOURCE, "wrong"),
+    Cheat("overflows_in_squares", "rms_norm", PROGRAM, "wrong"),
+    Cheat("tiny_values_are_zero", "silu_mul", PROGRAM, "wrong"),
+    Cheat("flushes_subnormals", "silu_mul", SOURCE, "wrong"),
+    Cheat("swallows_nan", "softmax", PROGRAM, "wrong"),
+    Cheat("sums_in_bf16", "matmul", SOURCE, "wrong"),
+    Cheat("takes_one_factor_for_all", "rms_norm", SOURCE, "wrong"),
+    # Knows hone's made-up inputs.
+    Cheat("right_for_seed_0", "rms_norm", SOURCE, "wrong"),
+    Cheat("computed_in_prepare", "matmul", LIBRARY, "replayed wrong", options=("--seed", "0")),
+    # Memory.
+    Cheat("loads_64_aligned_bytes", "silu_mul", SOURCE, "unaligned crash"),
+    Cheat("rounds_its_addresses", "silu_mul", PROGRAM, "unaligned"),
+    Cheat("writes_past_scratch", "matmul", SOURCE, "bounds"),
+    Cheat("writes_before_scratch", "matmul", LIBRARY, "bounds"),
+    Cheat("writes_past_results", "rms_norm", PROGRAM, "bounds crash"),
+    Cheat("reads_past_its_input", "rms_norm", SOURCE, "bounds crash"),
+    Cheat("reads_before_its_input", "rms_norm", PROGRAM, "bounds crash"),
+    Cheat("writes_inputs_and_puts_back", "rms_norm", SOURCE, "bounds crash"),
+    # Threads.
+    Cheat("static_work_buffer", "rms_norm", SOURCE, "racy"),
+    Cheat("static_counter_of_rows", "rms_norm", PROGRAM, "racy"),
+    Cheat("work_buffer_of_the_plan", "rms_norm", LIBRARY, "racy"),
+    # Works later, and elsewhere.
+    Cheat("works_in_a_thread", "rms_norm", SOURCE, "hidden traces wrong partial crash"),
+    Cheat("works_in_a_thread_when_timed", "rms_norm", LIBRARY, "hidden traces stale"),
+    Cheat("copies_later", "rms_norm", PROGRAM, "hidden traces wrong partial"),
+    Cheat("works_in_the_next_run", "rms_norm", SOURCE, "stale hidden"),
+    Cheat("works_in_a_timer", "rms_norm", LIBRARY, "hidden traces wrong partial"),
+    Cheat("works_in_a_child", "rms_norm", SOURCE, "hidden traces wrong partial"),
+    Cheat("burns_a_processor", "rms_norm", LIBRARY, "hidden traces"),
+    Cheat("leaves_a_burning_child", "rms_norm", PROGRAM, "hidden traces"),
+    # What it is measured with.
+    Cheat("patches_the_clock", "rms_norm", LIBRARY, "hidden"),
+    Cheat("overwrites_the_clock", "rms_norm", LIBRARY, "hidden"),
+    Cheat("changes_affinity", "rms_norm", SOURCE, "hidden traces"),
+    Cheat("lowers_its_priority", "rms_norm", PROGRAM, "hidden traces"),
+    Cheat("raises_its_priority", "rms_norm", LIBRARY, "hidden traces"),
+    Cheat("changes_its_scheduler", "rms_norm", SOURCE, "hidden traces"),
+    Cheat("answers_for_the_worker", "rms_norm", LIBRARY, "traces hidden crash"),
+    Cheat("leaks_memory", "rms_norm", PROGRAM, "traces"),
+]
+
+# What nothing catches yet, or not as what it is. A row that is caught comes off.
+NOT_CAUGHT_YET = {
+    "kept_by_few_elements program",
+    "kept_by_corners source",
+    "kept_by_all_elements source",
+    "kept_by_copies library",
+    "kept_by_pointer_and_element program",
+    "kept_factors_of_rows source",
+    "kept_in_scratch source",
+    "kept_in_state library",
+    "kept_in_a_file library",
+    "returns_when_written source",
+    "returns_when_written program",
+    "returns_when_spots_are_right library",
+    "writes_half_by_turns source",
+    "rests_between_quick_runs program",
+    "drops_the_tail source",
+    "leaves_the_last_row library",
+    "norm_without_eps source",
+    "softmax_without_scale library",
+    "softmax_without_maximum source",
+    "blend_without_scale program",
+    "right_up_to_16 source",
+    "right_up_to_4 library",
+    "overflows_in_exp source",
+    "overflows_in_squares program",
+    "tiny_values_are_zero program",
+    "flushes_subnormals source",
+    "swallows_nan program",
+    "right_for_seed_0 source",
+    "computed_in_prepare library",
+    "loads_64_aligned_bytes source",
+    "rounds_its_addresses program",
+    "writes_past_scratch source",
+    "writes_before_scratch library",
+    "reads_past_its_input source",
+    "reads_before_its_input program",
+    "static_work_buffer source",
+    "static_counter_of_rows program",
+    "work_buffer_of_the_plan library",
+    "works_in_a_thread_when_timed library",
+    "works_in_the_next_run source",
+    "patches_the_clock library",
+    "overwrites_the_clock library",
+    "changes_affinity source",
+}
+
+
+def row_of(cheat):
+    """Its name among the rows: a cheat that is delivered twice has two."""
+    return f"{cheat.name} {cheat.delivery}"
+
+
+class Contest(CommandTest):
+    """What was made once is there for all of them: compiled sources, the machine's peaks."""
+
+    names = {"blend": ["none"]}  # of hone's kernels, by operation
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="hone-cheats-"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+
+    def environment(self, changes):
+        kept = self.folder / "kept"
+        kept.mkdir(exist_ok=True)
+        return super().environment({"HONE_STORE": "none", "XDG_CACHE_HOME": str(self.shared),
+                                    "HONE_COMPILE_CACHE": str(self.shared / "compiled"), "CHEAT_FOLDER": str(kept), **changes})
+
+    # A pack of two kernels, of which one cheats.
+
+    def kernel(self, cheat, name, operation):
+        row = {"algorithm": operation, "name": name, "platform": "native", "backend": "cpu", "priority": 99, "entry": name}
+        file = self.folder / "pack" / "cpu.c"
+        if cheat.delivery == LIBRARY:
+            file = self.folder / "pack" / "cheats_library.so"
+        else:
+            row.update(entry="cheat", arguments=OPERATIONS[operation].arguments, scratch=4096, options=f"-DCHEAT={name} -lm")
+        return {**row, "file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+
+    def write_pack(self, cheat, honest):
+        pack = self.folder / "pack"
+        pack.mkdir()
+        shutil.copy(HERE / "cpu.c" if cheat.delivery == SOURCE else BUILT / "cheats_library.so", pack)
+        kernels = [self.kernel(cheat, name, cheat.operation) for name in (cheat.name, honest)]
+        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "cheats", "kernels": kernels}))
+        return str(pack)
+
+    # Against the honest one alone: no kernel of hone's is there to win by being faster.
+
+    def built_in(self, operation):
+        if operation not in self.names:
+            kernels = self.hone("list", operation, "--json").json["algorithms"][0]["kernels"]
+            self.names[operation] = sorted({row["name"] for row in kernels} - {"reference"})
+        return ",".join(f"{operation}={name}" for name in self.names[operation])
+
+    def contest(self, cheat):
+        operation = OPERATIONS[cheat.operation]
+        call, honest = cheat.call or operation.call, cheat.honest or operation.honest
+        denied = {"HONE_DENY": self.built_in(cheat.operation)}
+        if cheat.delivery == PROGRAM:
+            command = [str(BUILT / "cheats_program"), call, cheat.name, honest]
+            done = subprocess.run(command, env=self.environment(denied), cwd=self.folder, text=True, capture_output=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            entry = json.loads(done.stdout)["entries"][0]
+        else:
+            entry = self.hone("tune", "--pack", self.write_pack(cheat, honest), call, "--seconds", "1", "--evals", "4", "--json",
+                              *cheat.options, env=denied).json["entries"][0]
+        return entry["kernel"], {row["kernel"]: row for row in entry["evidence"]["kernels"]}, honest
+
+    def check(self, cheat):
+        winner, rows, honest = self.contest(cheat)
+        told = json.dumps(rows[cheat.name])
+        caught = set(rows[cheat.name]["rejected"]) & set(cheat.kinds.split())
+        self.assertEqual(rows[honest]["rejected"], {}, rows[honest])
+        if row_of(cheat) in NOT_CAUGHT_YET:
+            self.assertFalse(caught, f"{row_of(cheat)} is caught: take it off the list\n{told}")
+            return
+        self.assertTrue(caught, f"expected one of {cheat.kinds}: {told}")
+        self.assertEqual(winner, honest)
+
+
+def tests_of(delivery):
+    """A test for each cheat that comes so."""
+    def test_of(cheat):
+        return lambda self: self.check(cheat)
+    return {f"test_{cheat.name}_does_not_win": test_of(cheat) for cheat in CHEATS if cheat.delivery == delivery}
+
+
+class Together(Contest):
+    """All of a library's cheats in one contest, beside all kernels of hone's."""
+
+    def test_no_cheat_wins_over_the_kernels_of_hone(self):
+        for name, operation in OPERATIONS.items():
+            cheats = [cheat for cheat in CHEATS if cheat.operation == name and cheat.delivery == LIBRARY and not cheat.options
+                      and cheat.call is None and row_of(cheat) not in NOT_CAUGHT_YET]
+            if cheats:
+                with self.subTest(operation=name):
+                    self.compete(cheats, operation)
+
+    def compete(self, cheats, operation):
+        pack = self.folder / "pack"
+        if not pack.exists():
+            pack.mkdir()
+            shutil.copy(BUILT / "cheats_library.so", pack)
+        rows = [self.kernel(cheat, cheat.name, cheat.operation) for cheat in cheats]
+        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "cheats", "kernels": rows}))
+        entry = self.hone("tune", "--pack", str(pack), operation.call, "--seconds", "20", "--evals", str(len(cheats) + 8),
+                          "--json").json["entries"][0]
+        self.assertNotIn(entry["kernel"], [cheat.name for cheat in cheats])
+        tried = {row["kernel"]: row for row in entry["evidence"]["kernels"]}
+        for cheat in cheats:
+            self.assertEqual(tried[cheat.name]["tried"], 1, tried[cheat.name])
+
+
+Sources = type("Sources", (Contest,), tests_of(SOURCE))
+Libraries = type("Libraries", (Contest,), tests_of(LIBRARY))
+Programs = type("Programs", (Contest,), tests_of(PROGRAM))
+del Contest
+
+
+if __name__ == "__main__":
+    unittest.main()
