@@ -265,6 +265,13 @@ int cuMemcpyDtoD_v2(unsigned long long to, unsigned long long from, size_t size)
     return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
 }
 
+EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t size, void *stream);
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t size, void *stream)
+{
+    (void)stream;
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
+}
+
 EXPORT int cuMemsetD8_v2(unsigned long long memory, unsigned char byte, size_t size);
 int cuMemsetD8_v2(unsigned long long memory, unsigned char byte, size_t size)
 {
