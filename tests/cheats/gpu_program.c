@@ -150,7 +150,7 @@ static hone_status add_kernel(hone_runtime *rt, const char *name, hone_error *er
 int main(int count, char **arguments)
 {
     const hone_runtime_options how = {.struct_size = sizeof how, .flags = HONE_RUNTIME_ZYGOTE};
-    const hone_tune_options options = {.struct_size = sizeof options, .seconds = 5, .evaluations = 4};
+    const hone_tune_options options = {.struct_size = sizeof options, .seconds = 20, .evaluations = 4};
     const hone_algorithm algorithm = {
         .struct_size = sizeof algorithm, .signature = "copied(x: f32[n]) -> y: f32[n]", .reference = reference};
     hone_runtime *rt = NULL;

@@ -43,7 +43,7 @@ static hone_status add_kernel(hone_runtime *rt, const char *call, const char *na
 int main(int count, char **arguments)
 {
     const hone_runtime_options how = {.struct_size = sizeof how, .flags = HONE_RUNTIME_ZYGOTE};
-    const hone_tune_options options = {.struct_size = sizeof options, .seconds = 1, .evaluations = 4};
+    const hone_tune_options options = {.struct_size = sizeof options, .seconds = 20, .evaluations = 4};
     const hone_algorithm algorithm = {.struct_size = sizeof algorithm, .signature = SIGNATURE, .reference = run_blend};
     hone_runtime *rt = NULL;
     hone_result *result = NULL;

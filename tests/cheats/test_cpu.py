@@ -228,7 +228,7 @@ class Contest(CommandTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             entry = json.loads(done.stdout)["entries"][0]
         else:
-            entry = self.hone("tune", "--pack", self.write_pack(cheat, honest), call, "--seconds", "1", "--evals", "4", "--json",
+            entry = self.hone("tune", "--pack", self.write_pack(cheat, honest), call, "--seconds", "20", "--evals", "4", "--json",
                               *cheat.options, env=denied).json["entries"][0]
         return entry["kernel"], {row["kernel"]: row for row in entry["evidence"]["kernels"]}, honest
 

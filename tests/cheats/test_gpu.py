@@ -85,7 +85,7 @@ class Contest(CommandTest):
         operation = OPERATIONS[cheat.operation]
         pack = self.write_pack(cheat.operation, [cheat.name, operation.honest])
         call = (cheat.call or operation.call) + " @cuda:0"
-        entry = self.hone("tune", "--pack", pack, call, "--seconds", "5", "--evals", "4", "--json").json["entries"][0]
+        entry = self.hone("tune", "--pack", pack, call, "--seconds", "20", "--evals", "4", "--json").json["entries"][0]
         self.check(entry, cheat.name, cheat.kinds, operation.honest)
 
     def contest_of_functions(self, name, env):
