@@ -212,6 +212,7 @@ hone_status hone_field_begin_searches(
         hone_error why = {0};
         if (field->contestants[i].space == NULL) continue;
         hone_status status = begin_search(question, &field->contestants[i], &size, &why);
+        field->contestants[i].size = size;
         if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
         if (status != HONE_OK)
             hone_field_exclude(field, i, why.message);

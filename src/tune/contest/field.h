@@ -19,6 +19,7 @@ typedef struct hone_contestant {
     size_t config_count;
     const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
     size_t prior_count;
+    uint64_t size;                            // configs that its search may propose
     hone_search *search;                      // NULL: there is nothing but the default
     bool exhausted;                           // the search has come to its end
     double prepare_ns;                        // the longest that preparing a config took
