@@ -88,7 +88,8 @@ typedef struct hone_finalist {
     hone_candidate *candidate;
     uint32_t rounds;
     bool keeps_place; // what answers today: only certainty takes it out
-    bool out;         // certainly slower, or too many were faster: it takes part no more
+    bool out;         // certainly slower, or crowded out: it takes part no more
+    bool crowded_out; // not certainly slower, but several were faster
     hone_sample samples[HONE_MOST_FINAL_ROUNDS];
 } hone_finalist;
 

@@ -145,11 +145,15 @@ bool hone_finals_are_unsteady(const hone_finals *finals)
     return most > unsteady * least;
 }
 
-// Who takes part no more: who is certainly slower, and beyond the first few who can hardly be faster.
-static bool is_out(const hone_finalist *finalist, const hone_interval *ratio, uint32_t faster)
+static bool is_certainly_slower(const hone_finalist *finalist, const hone_interval *ratio)
 {
     bool slower = ratio->low > 1 && ratio->middle > near_enough; // what ties may win by being simpler
-    if (slower && (ratio->middle > clearly || finalist->rounds >= SURE_ROUNDS)) return true;
+    return slower && (ratio->middle > clearly || finalist->rounds >= SURE_ROUNDS);
+}
+
+// Beyond the first few, one that can hardly be faster.
+static bool is_crowded_out(const hone_finalist *finalist, const hone_interval *ratio, uint32_t faster)
+{
     return !finalist->keeps_place && faster >= MOST_LASTING && ratio->low > hardly;
 }
 
@@ -163,7 +167,9 @@ bool hone_finals_settle(hone_finals *finals, uint64_t seed)
         hone_finalist *other = &finals->finalists[i];
         if (i == best || other->out) continue;
         hone_interval ratio = hone_finals_ratio(finals, best, i, seed);
-        other->out = is_out(other, &ratio, count_faster(centers_ns, finals->count, i));
+        const bool slower = is_certainly_slower(other, &ratio);
+        other->crowded_out = !slower && is_crowded_out(other, &ratio, count_faster(centers_ns, finals->count, i));
+        other->out = slower || other->crowded_out;
         certain = certain && (other->out || ratio.low > 1 || ratio.high <= near_enough);
     }
     return certain;
@@ -257,13 +263,21 @@ uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_f
 
 // What is open --------------------------------------------------------------------------------------------------------
 
+// Whether another may be as fast as the winner, or faster. One that left when others were faster has few rounds: it
+// counts where by now it may be much faster.
+static bool is_equal(const hone_finalist *other, const hone_interval *ratio)
+{
+    if (other->out && !(other->crowded_out && ratio->low <= hardly)) return false;
+    return ratio->low <= 1 && ratio->high > near_enough;
+}
+
 // Another finalist that may be the fastest as well; its index, or -1.
 static int64_t find_equal(const hone_finals *finals, uint64_t seed, hone_interval *out_ratio)
 {
     for (uint32_t i = 0; i < finals->count; i++) {
-        if (i == finals->winner || finals->finalists[i].out) continue;
+        if (i == finals->winner) continue;
         *out_ratio = hone_finals_ratio(finals, finals->winner, i, seed);
-        if (out_ratio->low <= 1 && out_ratio->high > near_enough) return i;
+        if (is_equal(&finals->finalists[i], out_ratio)) return i;
     }
     return -1;
 }

@@ -605,6 +605,32 @@ static void what_is_left_open_is_said_with_what_would_settle_it(void **state)
     assert_non_null(strstr(undecided(&g), "of the samples were disturbed by other processes on the device;"));
 }
 
+// It left when five were faster; then the others became slower, and nobody has asked it since.
+static void one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_undecided(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    for (int slows = 0; slows < 2; slows++) {
+        begin(&g);
+        g.refs[0].kernel.name = "one";
+        for (int64_t i = 0; i < 5; i++)
+            add(&g, 0, 1000 * (1 + 0.02 * (double)i), 1 + i, 0);
+        add(&g, 0, 1090, 9, 0);
+        (void)winner_of(&g);
+        for (uint32_t i = 0; i < g.finals.count; i++) {
+            hone_finalist *finalist = &g.finals.finalists[i];
+            finalist->crowded_out = finalist->out = finalist->candidate == &g.candidates[5];
+            if (!finalist->out) continue;
+            finalist->rounds = 5;
+            for (uint32_t r = 0; r < 5; r++)
+                finalist->samples[r].time_ns = slows != 0 ? 900 + 50.0 * r : 1090;
+        }
+        char words[200];
+        hone_finals_say_undecided(&g.state, &g.finals, words, sizeof words);
+        assert_true((strstr(words, "another config of one takes 1") != NULL) == (slows != 0));
+    }
+}
+
 // Who falls out -------------------------------------------------------------------------------------------------------
 
 static void who_falls_out_is_named_and_the_others_begin_anew(void **state)
@@ -771,6 +797,7 @@ int main(void)
         cmocka_unit_test(an_order_that_came_after_the_race_is_looked_at_to_the_end),
         cmocka_unit_test(who_may_well_be_faster_lasts),
         cmocka_unit_test(the_greatest_error_of_all_blocks_is_kept),
+        cmocka_unit_test(one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_undecided),
         cmocka_unit_test(what_is_left_open_is_said_with_what_would_settle_it),
         cmocka_unit_test(who_falls_out_is_named_and_the_others_begin_anew),
         cmocka_unit_test(what_several_may_have_done_is_looked_for_in_each_alone),
