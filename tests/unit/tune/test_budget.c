@@ -136,7 +136,8 @@ static void enter(ground *g)
     for (int i = 0; i < KERNELS; i++) {
         state->out->kernels[i].kernel = &g->kernels[i];
         state->field.contestants[i] = (hone_contestant){.ref = &g->kernels[i], .has_default = true};
-        assert_int_equal(hone_space_bind(g->kernels[i].space, NULL, NULL, &state->field.contestants[i].space, NULL), HONE_OK);
+        assert_int_equal(
+            hone_space_bind(g->kernels[i].space, NULL, NULL, &state->field.contestants[i].space, NULL), HONE_OK);
         state->field.contestants[i].default_config = (hone_config){.count = 1};
     }
 }
