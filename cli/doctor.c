@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "runtime/state/runtime.h"
 #include "tune/isolate/sandbox.h"
+#include "tune/worker/confine.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -45,8 +46,15 @@ static void check_worker(hone_cli *cli, cli_check *out)
               hone_workers_program(pool, path, sizeof path, &err) == HONE_OK &&
               hone_workers_take(pool, &worker, &err) == HONE_OK;
     if (out->ok) hone_workers_give(pool, &worker);
-    snprintf(out->detail, sizeof out->detail, "%.390s", out->ok ? path : err.message);
-    out->advice = out->ok ? NULL : "install it beside the library (libexec/hone), or set HONE_WORKER to its path";
+    char confined[200];
+    hone_worker_tell_confinement(confined, sizeof confined);
+    if (out->ok)
+        snprintf(out->detail, sizeof out->detail, "%.390s, which %s", path, confined);
+    else
+        snprintf(out->detail, sizeof out->detail, "%.390s", err.message);
+    out->advice = !out->ok ? "install it beside the library (libexec/hone), or set HONE_WORKER to its path"
+                  : hone_worker_is_confined() ? NULL
+                                              : "tune kernels of authors whom you trust: SECURITY.md";
     hone_workers_destroy(&pool);
 }
 

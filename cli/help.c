@@ -23,6 +23,7 @@ static const struct {
     {"HONE_STORE_SYNC", "full: a put waits for the disk; unset: it survives a crash of the process"},
     {"HONE_STABLE", "1: only decisions that were tuned with --stable are served, and all tuning is stable"},
     {"HONE_WORKER", "the program that candidates run in; unset: hone-worker beside the library or command"},
+    {"HONE_WORKER_CONFINE", "off: workers keep the user's rights to write files and to reach the network; unset: on"},
     {"HONE_DEVICE_LOCKS",
      "folder of the locks by which processes take turns on a device, or none; unset: the user's own"},
     {"HONE_PROVENANCE", "1: what is tuned says by which user on which host"},

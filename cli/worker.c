@@ -9,6 +9,7 @@
 #include "platforms/platform.h"
 #include "registry/names.h"
 #include "tune/tuner.h"
+#include "tune/worker/confine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ static int query(const char *path, const char *sha256, const char *entry)
     const char *slash = strrchr(path, '/');
     hone_pack_file file = {.name = slash != NULL ? slash + 1 : path, .path = path};
     hone_error err;
+    hone_worker_give_up_rights();
     snprintf(file.sha256, sizeof file.sha256, "%s", sha256);
     if (host->try_file(&file, entry, &err) == HONE_OK) return HONE_PACK_QUERY_FOUND;
     printf("%s\n", err.message);

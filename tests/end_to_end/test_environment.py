@@ -75,7 +75,7 @@ class Environment(CommandTest):
     def test_a_wrong_value_is_named_with_what_was_expected(self):
         wrong = {"HONE_POLICY": ["sometimes", "heuristic"], "HONE_RECORD": ["yes", "0 or 1"],
                  "HONE_LOG": ["loud", "warning"], "HONE_FORCE": ["portable", "ALGORITHM=KERNEL"],
-                 "HONE_DENY": ["=", "KERNEL"], "HONE_PLATFORMS": ["abacus", "hone devices"]}
+                 "HONE_DENY": ["=", "KERNEL"], "HONE_WORKER_CONFINE": ["no", "on or off"], "HONE_PLATFORMS": ["abacus", "hone devices"]}
         for name, (value, says) in wrong.items():
             self.refused("devices", env={name: value}, says=[name, value, says])
 

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from support import BUILD, DATA, DONE, NO, USAGE, CommandTest
@@ -14,6 +15,45 @@ from support import BUILD, DATA, DONE, NO, USAGE, CommandTest
 EXAMPLE = DATA.parent / "examples" / "packs" / "saxpy"
 CALL = "saxpy(f32[4096], f32[4096])"
 QUICK = ["--seconds", "2", "--evals", "4"]
+
+# Notes the errno of each deed, 0: it was done.
+THIEF = """
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static void note(FILE *notes, const char *deed, int result)
+{
+    fprintf(notes, "%s %d\\n", deed, result < 0 ? errno : 0);
+    if (result > 2) close(result);
+}
+static void steal(void)
+{
+    static int done;
+    FILE *notes = done++ == 0 ? fopen("NOTES", "w") : 0;
+    if (!notes) return;
+    note(notes, "write", open("HOME/stolen", O_CREAT | O_WRONLY, 0600));
+    note(notes, "truncate", truncate("HOME/.ssh/id", 0));
+    note(notes, "remove", unlink("HOME/.ssh/id"));
+    note(notes, "folder", mkdir("HOME/folder", 0700));
+    note(notes, "store", open("HOME/.cache/hone/planted", O_CREAT | O_WRONLY, 0600));
+    note(notes, "read", open("HOME/.ssh/id", O_RDONLY));
+    note(notes, "socket", socket(AF_INET, SOCK_STREAM, 0));
+    note(notes, "socket6", socket(AF_INET6, SOCK_DGRAM, 0));
+    note(notes, "trace", (int)ptrace(PTRACE_TRACEME, 0, 0, 0));
+    note(notes, "keeper", kill(getppid(), 0));
+    char name[] = "/tmp/hone-thief-XXXXXX";
+    note(notes, "temporary", mkstemp(name));
+    unlink(name);
+    fclose(notes);
+}
+"""
 
 LIBRARY = """
 #include <hone/hone.h>
@@ -91,6 +131,45 @@ class Packs(CommandTest):
         rows = {row["name"]: row for row in answer.json["packs"][0]["kernels"]}
         self.assertTrue(rows[kernel]["refused"])
         return rows[kernel]["reason"]
+
+    # What a worker may do
+
+    def tune_thief(self, home, **env):
+        """Tunes a kernel that is right and does what it should not; what came of each deed, as its errno or 0."""
+        notes = self.folder / "notes"
+        self.replace("blocked.c", '#include "blocks.h"\n', '#include "blocks.h"\n' + THIEF.replace("HOME", str(home))
+                     .replace("NOTES", str(notes)))
+        self.replace("blocked.c", "{\n    for (int64_t from", "{\n    steal();\n    for (int64_t from")
+        self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, "--kernel", "blocked",
+                       env={"HOME": str(home), "XDG_CACHE_HOME": None, "HONE_COMPILE_CACHE": None, **env})
+        return dict(line.split() for line in notes.read_text().splitlines())
+
+    def home_outside_of_temporary_folders(self):
+        home = pathlib.Path(tempfile.mkdtemp(prefix="home-", dir=BUILD))
+        self.addCleanup(shutil.rmtree, home, ignore_errors=True)
+        (home / ".ssh").mkdir()
+        (home / ".ssh" / "id").write_text("secret")
+        return home
+
+    def test_a_candidate_writes_no_file_of_its_user_and_reaches_no_network(self):
+        home = self.home_outside_of_temporary_folders()
+        if "has no Landlock" in str(self.hone("doctor", "--json", code=None).json):
+            self.skipTest("this kernel has no Landlock")
+        came = self.tune_thief(home)
+        self.assertEqual({name for name, errno in came.items() if errno == "0"}, {"read", "temporary"})
+        self.assertEqual(sorted(path.name for path in home.iterdir()), [".cache", ".ssh"])
+        self.assertEqual((home / ".ssh" / "id").read_text(), "secret")
+        self.assertEqual([path.name for path in (home / ".cache").iterdir() if path.name != "pocl"], ["hone"])
+
+    def test_off_lifts_what_confines_workers_and_doctor_says_so(self):
+        home = self.home_outside_of_temporary_folders()
+        came = self.tune_thief(home, HONE_WORKER_CONFINE="off")
+        self.assertEqual((came["write"], came["socket"]), ("0", "0"))
+        self.assertTrue((home / "stolen").exists())
+        self.assertFalse((home / ".ssh" / "id").exists())
+        doctor = self.hone("doctor", "--json", code=None, env={"HONE_WORKER_CONFINE": "off"}).json["checks"]
+        worker = next(check for check in doctor if check["name"] == "worker")
+        self.assertIn("HONE_WORKER_CONFINE=off", worker["detail"])
 
     # A pack that is in order
 

@@ -63,10 +63,10 @@ class Xla(CommandTest):
         folder = self.folder / "cache"
         arguments = ["tune", "rms_norm(f32[16,256], f32[256])", "--platform", "xla", "--seconds", "60", "--evals", "20", "--fresh"]
         self.hone(*arguments, env=self.with_plugin())
-        compiled = sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir())
+        compiled = sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir() if path.is_file())
         self.assertEqual(len(compiled), 3)
         self.hone(*arguments, env=self.with_plugin())
-        self.assertEqual(sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir()), compiled)
+        self.assertEqual(sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir() if path.is_file()), compiled)
 
     def test_xla_competes_with_native_kernels_in_one_contest(self):
         kernels = self.kernels("rms_norm(f32[16,256], f32[256])")

@@ -31,6 +31,14 @@ static hone_status read_record(hone_runtime *rt, const char *value, hone_error *
     return HONE_OK;
 }
 
+// The workers read it: an empty one is none.
+static hone_status check_confine(hone_runtime *rt, const char *value, hone_error *err)
+{
+    (void)rt;
+    if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0) return HONE_OK;
+    return fail_value(err, "HONE_WORKER_CONFINE", value, "on or off");
+}
+
 static hone_status read_provenance(hone_runtime *rt, const char *value, hone_error *err)
 {
     if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) return fail_value(err, "HONE_PROVENANCE", value, "0 or 1");
@@ -179,6 +187,7 @@ static const struct {
 } variables[] = {
     {"HONE_POLICY", read_policy},
     {"HONE_RECORD", read_record},
+    {"HONE_WORKER_CONFINE", check_confine},
     {"HONE_LOG", read_log},
     {"HONE_FORCE", read_force},
     {"HONE_DENY", read_deny},

@@ -2,6 +2,7 @@
 #include "tune/worker/confine.h"
 
 #include "os/limits.h"
+#include "os/restrict.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -91,6 +92,132 @@ static void isolate(int fd)
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
+// What a worker may write ---------------------------------------------------------------------------------------------
+
+enum { PATH_SIZE = 1024, MOST_PATHS = 64 };
+
+typedef struct paths {
+    char text[MOST_PATHS][PATH_SIZE];
+    const char *list[MOST_PATHS];
+    size_t count;
+} paths;
+
+static const char *add_path(paths *all, const char *folder, const char *name)
+{
+    if (folder == NULL || folder[0] != '/' || all->count == MOST_PATHS) return NULL;
+    char *path = all->text[all->count];
+    const int size = snprintf(path, PATH_SIZE, "%s%s%s", folder, name[0] != '\0' ? "/" : "", name);
+    if (size <= 0 || size >= PATH_SIZE) return NULL;
+    return all->list[all->count++] = path;
+}
+
+// Where compilers and drivers keep what they have made, so that the next process need not. One whose owner is here is
+// made: what is not there when a worker starts cannot be allowed.
+static const struct {
+    const char *variable;           // names the folder
+    const char *of_cache, *of_home; // else it lies in the user's folder of caches, or at home
+    const char *owner;              // a file that tells that it may be needed; "": always, NULL: only what is there
+} kept[] = {
+    {"HONE_COMPILE_CACHE", "hone/compiled", NULL, ""},
+    {"POCL_CACHE_DIR", "pocl", NULL, "/etc/OpenCL/vendors/pocl.icd"},
+    {"CUDA_CACHE_PATH", NULL, ".nv", "/dev/nvidiactl"},
+    {"TRITON_CACHE_DIR", NULL, ".triton", NULL},
+    {"NEO_CACHE_DIR", "neo_compiler_cache", NULL, NULL},
+    {"AMD_COMGR_CACHE_DIR", "comgr", NULL, NULL},
+    {"MESA_SHADER_CACHE_DIR", "mesa_shader_cache", NULL, NULL},
+    {NULL, "mesa_shader_cache_db", NULL, NULL},
+    {"CCACHE_DIR", "ccache", NULL, NULL},
+    {NULL, NULL, ".ccache", NULL},
+};
+
+static void add_kept(paths *folders)
+{
+    char caches[PATH_SIZE] = "";
+    const char *named = hone_os_variable("XDG_CACHE_HOME"), *home = hone_os_variable("HOME");
+    if (named != NULL && named[0] == '/')
+        snprintf(caches, sizeof caches, "%s", named);
+    else if (home != NULL && home[0] == '/')
+        snprintf(caches, sizeof caches, "%s/.cache", home);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const char *given = kept[i].variable != NULL ? hone_os_variable(kept[i].variable) : NULL, *path;
+        const char *owner = kept[i].owner;
+        if (given != NULL && given[0] == '/')
+            path = add_path(folders, given, "");
+        else
+            path = kept[i].of_cache != NULL ? add_path(folders, caches, kept[i].of_cache)
+                                            : add_path(folders, home, kept[i].of_home);
+        if (path != NULL && owner != NULL && (owner[0] == '\0' || access(owner, F_OK) == 0))
+            (void)!hone_os_make_folders(path, NULL);
+    }
+}
+
+static bool add_gpu(void *ctx, const char *name)
+{
+    if (strncmp(name, "nvidia", strlen("nvidia")) == 0) (void)!add_path(ctx, "/dev", name);
+    return true;
+}
+
+static void add_devices(paths *devices)
+{
+    static const char *const names[] = {"null", "zero", "full", "random", "urandom", "tty", "dri", "kfd", "accel"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        (void)!add_path(devices, "/dev", names[i]);
+    (void)!hone_os_list_folder("/dev", add_gpu, devices, NULL);
+}
+
+static bool is_asked_for(void)
+{
+    const char *word = hone_os_variable("HONE_WORKER_CONFINE");
+    return word == NULL || strcmp(word, "off") != 0;
+}
+
+static bool gave_up; // rights, in this process
+
+void hone_worker_explain_refusal(char *reason, size_t size)
+{
+    const size_t used = strlen(reason);
+    if (!gave_up || (strstr(reason, "ermission denied") == NULL && strstr(reason, "not permitted") == NULL)) return;
+    snprintf(
+        reason + used, size - used,
+        " (a worker writes temporary files and caches alone, and has no network; HONE_WORKER_CONFINE=off lifts that)");
+}
+
+// Drivers of NVIDIA's talk to their own services.
+void hone_worker_give_up_rights(void)
+{
+    static paths folders, devices; // too large for a stack
+    static const char *const temporary[] = {"/tmp", "/var/tmp", "/dev/shm"};
+    if (!is_asked_for()) return;
+    folders.count = devices.count = 0;
+    for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
+        (void)!add_path(&folders, temporary[i], "");
+    (void)!add_path(&folders, hone_os_variable("TMPDIR"), "");
+    add_kept(&folders);
+    add_devices(&devices);
+    const hone_os_rights rights = {
+        folders.list, folders.count, devices.list, devices.count, access("/dev/nvidiactl", F_OK) == 0};
+    gave_up = hone_os_restrict(&rights) != 0;
+}
+
+void hone_worker_tell_confinement(char *out, size_t size)
+{
+    const unsigned can = hone_os_can_restrict();
+    const char *files = (can & HONE_OS_RESTRICTS_FILES) != 0 ? "writes temporary files and caches alone"
+                                                             : "writes what the user may: the kernel has no Landlock";
+    const char *calls = (can & HONE_OS_RESTRICTS_CALLS) != 0 ? "has no network" : "no seccomp filter holds it";
+    if (is_asked_for())
+        snprintf(out, size, "%s, %s", files, calls);
+    else
+        snprintf(out, size, "is not confined: HONE_WORKER_CONFINE=off");
+}
+
+bool hone_worker_is_confined(void)
+{
+    return is_asked_for() && hone_os_can_restrict() == (HONE_OS_RESTRICTS_FILES | HONE_OS_RESTRICTS_CALLS);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
 void hone_worker_confine(int fd)
 {
     forget_handlers();
@@ -99,6 +226,7 @@ void hone_worker_confine(int fd)
     hone_worker_bound_memory();
     // Where the machine runs out first, the system ends the worker rather than its host.
     write_text("/proc/self/oom_score_adj", "500");
+    hone_worker_give_up_rights();
 }
 
 void hone_zygote_confine(int fd)

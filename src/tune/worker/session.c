@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "platforms/platform.h"
+#include "tune/worker/confine.h"
 
 #include <math.h>
 #include <string.h>
@@ -386,7 +387,10 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
     if (trial.failure == HONE_FAILURE_UNSUPPORTED || trial.failure == HONE_FAILURE_PREPARE)
         trial.refused = trial.refused || err.status == HONE_UNAVAILABLE;
     trial.spoiled = session->spoiled;
-    if (trial.failure != HONE_FAILURE_NONE) hone_words_copy(trial.reason, sizeof trial.reason, err.message);
+    if (trial.failure != HONE_FAILURE_NONE) {
+        hone_words_copy(trial.reason, sizeof trial.reason, err.message);
+        hone_worker_explain_refusal(trial.reason, sizeof trial.reason);
+    }
     trial.retired = hone_site_is_lost(&session->site);
     hone_message_put_trial(answer, &trial);
 }
