@@ -35,7 +35,7 @@ static hone_status fill(
     const hone_algorithm *algorithm = &op->algorithm->algorithm;
     const hone_tensor *tensor = &inputs->tensors[index];
     if (algorithm->make_input != NULL && algorithm->make_input(call, index, tensor, seed)) return HONE_OK;
-    return hone_generate(call, index, tensor, seed, NULL, err);
+    return hone_generate(call, index, tensor, seed, 1, NULL, err);
 }
 
 // The device whose memory kernels of the call read, and its platform, which is open.

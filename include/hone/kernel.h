@@ -78,6 +78,15 @@ typedef struct hone_cost {
     double operations; // floating point
 } hone_cost;
 
+// What an operation gives a meaning beside ordinary numbers. Contests verify kernels on rows that hold it.
+typedef enum hone_special {
+    HONE_SPECIAL_SMALL = 1 << 0,          // zeros of both signs and subnormal numbers
+    HONE_SPECIAL_LOWEST = 1 << 1,         // the lowest number of the dtype in all of a row, as masks leave it
+    HONE_SPECIAL_MINUS_INFINITY = 1 << 2, // among finite elements
+    HONE_SPECIAL_INFINITY = 1 << 3,
+    HONE_SPECIAL_NAN = 1 << 4
+} hone_special;
+
 typedef struct hone_algorithm {
     size_t struct_size;
     const char *signature; // copied
@@ -96,6 +105,9 @@ typedef struct hone_algorithm {
     // In place of `reference`: the name of a kernel of this algorithm, registered before the first contest, that takes
     // tensors of the CPU and has no space. Static text, or that of a pack. NULL: there is none.
     const char *reference_kernel;
+    // hone_special bits: elements of the first array of floats for which results are what the reference gives, in each
+    // row of its last axis. 0: contests verify on ordinary, large and tiny numbers alone.
+    uint32_t special;
 } hone_algorithm;
 
 struct hone_kernel {

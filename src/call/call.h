@@ -74,10 +74,17 @@ bool hone_signature_has_buckets(const hone_signature *signature);
 // Fills tensor, which has the dtype and shape of the call's parameter at index and host memory of its own, with
 // data for tuning: the signature's generator, or without one normal(0, 1) for floats and complex numbers, small
 // uniform integers, fair bools. The same call, index and seed give the same data on every machine, with any pool.
-//   pool  makes large tensors by its threads; NULL: the calling thread alone
+//   scale  of floats: what their generator makes is multiplied by it
+//   pool   makes large tensors by its threads; NULL: the calling thread alone
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (a generator that does not fit: uniform(5, 1), permutation into too small a
 // dtype).
 HONE_MUST_CHECK hone_status hone_generate(
-    const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed, hone_pool *pool, hone_error *err);
+    const hone_call *call,
+    size_t index,
+    const hone_tensor *tensor,
+    uint64_t seed,
+    double scale,
+    hone_pool *pool,
+    hone_error *err);
 
 #endif

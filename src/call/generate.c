@@ -65,6 +65,7 @@ typedef struct filling {
     int64_t strides[HONE_MAX_RANK];
     int64_t reals, row_length;
     hone_scalar args[HONE_MAX_GENERATOR_ARGS];
+    double scale;
     random_state random;
     int64_t state, total; // of the row at hand, for generators that remember
     int64_t *order;       // of permutation
@@ -183,6 +184,8 @@ static void make_block(filling *f, int64_t first)
     else
         for (int64_t i = 0; i < count; i++)
             reals[i] = f->next(f, (first + i) / width_of(f->dtype) % f->row_length);
+    for (int64_t i = 0; i < count && f->scale != 1; i++)
+        reals[i] *= f->scale;
     if (hone_tensor_is_row_major(f->tensor))
         store_dense(f, first, count, reals);
     else
@@ -421,7 +424,13 @@ static hone_status open_generator(filling *f, const hone_generator_call *generat
 }
 
 hone_status hone_generate(
-    const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed, hone_pool *pool, hone_error *err)
+    const hone_call *call,
+    size_t index,
+    const hone_tensor *tensor,
+    uint64_t seed,
+    double scale,
+    hone_pool *pool,
+    hone_error *err)
 {
     if (hone_call_tensor(call, index) == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: value %zu is no tensor", call->signature->name, index);
@@ -435,6 +444,7 @@ hone_status hone_generate(
     if (elements == 0) return HONE_OK;
     f.row_length = tensor->ndim > 0 ? tensor->shape[tensor->ndim - 1] : 1;
     f.reals = elements * width_of(f.dtype);
+    f.scale = is_float(f.dtype) ? scale : 1;
     hone_tensor_strides(tensor, f.strides);
     f.random.stream = number_at(seed ^ (index + 1) * UINT64_C(0xd1342543de82ef95), 0);
     hone_status status = open_generator(&f, p->generator);

@@ -34,7 +34,7 @@ static void check_data(const hone_call *call, size_t index)
     char *memory = malloc(bytes > 0 ? (size_t)bytes : 1);
     hone_tensor copy = *tensor;
     copy.data = memory + below;
-    if (memory != NULL) (void)!hone_generate(call, index, &copy, 1, NULL, NULL);
+    if (memory != NULL) (void)!hone_generate(call, index, &copy, 1, 1, NULL, NULL);
     free(memory);
 }
 

@@ -47,6 +47,7 @@ static const hone_algorithm algorithm = {
     .tolerance = {.absolute = 2e-5, .scale = 1},
     .model = model,
     .independent = "batch heads:kv_heads",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_NAN,
 };
 
 static const hone_attention_choice avx512 = {.form = &form, .function = hone_attention_weights_avx512};

@@ -26,6 +26,7 @@ static const hone_algorithm algorithm = {
     .reference = hone_matmul_reference,
     .model = model,
     .independent = "m",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN,
 };
 
 // A tile is mr x nr sums in registers; mc x kc words of a are packed for the second cache, kc rows of b for the third.

@@ -45,6 +45,7 @@ static const hone_algorithm algorithm = {
     .tolerance = {.absolute = 2e-6, .scale = 1},
     .model = model,
     .independent = "batch hidden_dim",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_MINUS_INFINITY | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN,
 };
 
 #define NATIVE                                                                                                         \

@@ -52,6 +52,7 @@ static const hone_algorithm algorithm = {
     .tolerance = {.relative = 1e-5, .scale = 256},
     .model = model,
     .independent = "count",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_MINUS_INFINITY | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN,
 };
 
 #define NATIVE                                                                                                         \

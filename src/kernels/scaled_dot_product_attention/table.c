@@ -20,6 +20,7 @@ static const hone_algorithm algorithm = {
     .tolerance = {.absolute = 2e-5, .scale = 1},
     .model = model,
     .independent = "batch heads:kv_heads",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_NAN,
 };
 
 const hone_kernel_table hone_scaled_dot_product_attention_table = {

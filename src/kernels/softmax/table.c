@@ -68,6 +68,7 @@ static const hone_algorithm algorithm = {
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
     .independent = "...",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_LOWEST | HONE_SPECIAL_MINUS_INFINITY,
 };
 
 static const hone_kernel kernels[] = {

@@ -62,6 +62,7 @@ static const hone_algorithm algorithm = {
     .signature = "stencil(x: f32[depth, height, width], weights: f32[7]) -> y: f32[depth, height, width]",
     .reference = hone_stencil_reference,
     .tolerance = {.relative = 1e-5, .scale = 16},
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN,
     .model = model,
 };
 

@@ -72,6 +72,7 @@ void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *en
     hone_wire_put_text(out, algorithm->signature);
     hone_wire_put_text(out, algorithm->independent);
     hone_wire_put(out, &algorithm->tolerance, sizeof algorithm->tolerance);
+    hone_wire_put_u32(out, algorithm->special);
     put_address(out, (uintptr_t)algorithm->reference);
     put_address(out, (uintptr_t)algorithm->model);
     put_address(out, (uintptr_t)algorithm->make_input);
@@ -100,6 +101,7 @@ static void algorithm_by_value(hone_wire_reader *reader, bool strict, hone_algor
     out->signature = hone_wire_get_text(reader);
     out->independent = hone_wire_get_text(reader);
     hone_wire_get(reader, &out->tolerance, sizeof out->tolerance);
+    out->special = hone_wire_get_u32(reader);
     out->reference = (hone_run_function *)get_address(reader, strict, "algorithm's reference", err);
     out->model = (void (*)(const hone_call *, hone_cost *))get_address(reader, strict, "algorithm's model", err);
     out->make_input = (bool (*)(const hone_call *, size_t, const hone_tensor *, uint64_t))get_address(

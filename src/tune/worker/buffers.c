@@ -1,7 +1,9 @@
 #include "tune/worker/buffers.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "call/call.h"
+#include "call/signature.h"
 #include "tune/rule/statistics.h"
 #include "tune/worker/bulk.h"
 
@@ -174,6 +176,25 @@ static hone_status find_holes(const hone_allocator *allocator, hone_fenced *fenc
 
 // Sets ----------------------------------------------------------------------------------------------------------------
 
+static bool is_ordinary(const hone_generator_call *generator)
+{
+    return generator == NULL || strcmp(hone_generator_name(generator->kind), "normal") == 0;
+}
+
+// The first array of floats that is made as numbers around 0 usually are: others may mean probabilities or decays.
+static int find_varied(const hone_buffers *buffers)
+{
+    if (buffers->algorithm->make_input != NULL) return -1;
+    for (size_t i = 0; i < buffers->count; i++) {
+        const hone_fenced *fenced = &buffers->sets[0].fenced[i];
+        if (fenced->block == NULL || is_result(buffers, i)) continue;
+        if (!is_ordinary(buffers->signature->parameters[i].generator)) continue;
+        if (fenced->tensor.dtype.code == HONE_CODE_FLOAT || fenced->tensor.dtype.code == HONE_CODE_BFLOAT)
+            return (int)i;
+    }
+    return -1;
+}
+
 static hone_status check_tensor(const hone_buffers *buffers, size_t index, const hone_tensor *tensor, hone_error *err)
 {
     const hone_parameter *parameter = hone_signature_parameter(buffers->signature, index);
@@ -235,7 +256,11 @@ hone_status hone_buffers_create(
             err, HONE_INCOMPATIBLE, where, "%zu values came for a signature of %zu", count,
             hone_signature_count(signature));
     hone_status status = add_set(buffers, values, err);
-    if (status != HONE_OK) hone_buffers_deinit(buffers);
+    buffers->scale = 1;
+    if (status == HONE_OK)
+        buffers->varied = find_varied(buffers);
+    else
+        hone_buffers_deinit(buffers);
     return status;
 }
 
@@ -288,7 +313,8 @@ static hone_status generate_dense(
 {
     const hone_algorithm *algorithm = buffers->algorithm;
     if (algorithm->make_input != NULL && algorithm->make_input(call, index, tensor, buffers->seed)) return HONE_OK;
-    return hone_generate(call, index, tensor, buffers->seed, buffers->pool, err);
+    const double scale = (int)index == buffers->varied ? buffers->scale : 1;
+    return hone_generate(call, index, tensor, buffers->seed, scale, buffers->pool, err);
 }
 
 typedef struct scatter_walk {
@@ -427,6 +453,94 @@ hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone
         status = hone_buffers_send(buffers, fenced, err);
     }
     return status;
+}
+
+// A row's special elements. One that is lowest throughout is a row that was masked whole.
+typedef struct sprinkling {
+    char *data;
+    hone_dtype_id id;
+    int64_t step; // bytes from element to element of a row
+    int64_t count;
+    uint64_t random;
+    double lowest;
+} sprinkling;
+
+static void sprinkle_each(sprinkling *s, char *row, const double *values, uint32_t count, uint32_t one_in)
+{
+    for (int64_t i = 0; i < s->count; i++)
+        if (hone_random_below(&s->random, one_in) == 0)
+            hone_element_store(s->id, row + i * s->step, 0, values[hone_random_below(&s->random, count)]);
+}
+
+static void sprinkle_one(sprinkling *s, char *row, double value)
+{
+    const int64_t at = hone_random_below(&s->random, (uint32_t)(s->count < INT32_MAX ? s->count : INT32_MAX));
+    hone_element_store(s->id, row + at * s->step, 0, value);
+}
+
+static void sprinkle_row(sprinkling *s, char *row, uint32_t kind)
+{
+    static const double small[] = {0.0, -0.0, 0x1p-1074, -0x1p-149, 0x1p-140, -0x1p-130, 0x1p-24};
+    static const double masked[] = {-INFINITY};
+    if (kind == HONE_SPECIAL_SMALL) sprinkle_each(s, row, small, sizeof small / sizeof small[0], 3);
+    if (kind == HONE_SPECIAL_MINUS_INFINITY) sprinkle_each(s, row, masked, 1, 4);
+    if (kind == HONE_SPECIAL_LOWEST) sprinkle_each(s, row, &s->lowest, 1, 1);
+    if (kind == HONE_SPECIAL_INFINITY) sprinkle_one(s, row, INFINITY);
+    if (kind == HONE_SPECIAL_NAN) sprinkle_one(s, row, NAN);
+}
+
+static double lowest_of(hone_dtype_id id)
+{
+    return id == HONE_F16 ? -65504 : id == HONE_F64 ? -0x1.fffffffffffffp1023 : -0x1.fep127;
+}
+
+enum { KINDS = 5 };
+
+typedef struct row_chooser {
+    sprinkling *sprinkling;
+    uint32_t kinds[KINDS], count; // that the operation defines
+    uint32_t one_in;              // rows
+} row_chooser;
+
+static row_chooser choose_rows(sprinkling *s, uint32_t defined, int64_t rows)
+{
+    row_chooser chooser = {.sprinkling = s, .one_in = rows < 3 ? 1 : 3};
+    for (uint32_t i = 0; i < KINDS; i++)
+        if ((defined & 1u << i) != 0) chooser.kinds[chooser.count++] = 1u << i;
+    return chooser;
+}
+
+static void choose_row(void *ctx, int64_t offset, int64_t index)
+{
+    const row_chooser *chooser = ctx;
+    sprinkling *s = chooser->sprinkling;
+    (void)index;
+    if (chooser->count == 0 || hone_random_below(&s->random, chooser->one_in) != 0) return;
+    sprinkle_row(s, s->data + offset, chooser->kinds[hone_random_below(&s->random, chooser->count)]);
+}
+
+hone_status hone_buffers_sprinkle(const hone_buffers *buffers, uint32_t defined, uint64_t seed, hone_error *err)
+{
+    hone_assert(buffers->varied >= 0);
+    hone_fenced *fenced = &buffers->sets[0].fenced[buffers->varied];
+    const hone_dtype_id id = hone_dtype_find(fenced->tensor.dtype)->id;
+    int64_t strides[HONE_MAX_RANK];
+    hone_tensor_strides(&fenced->tensor, strides);
+    hone_tensor rows = fenced->tensor;
+    const int32_t last = rows.ndim - 1;
+    sprinkling s = {rows.data, id, 0, 1, seed, lowest_of(id)};
+    if (last >= 0) {
+        s.count = rows.shape[last];
+        s.step = strides[last] * (rows.dtype.bits / 8);
+        rows.ndim = last;
+        rows.strides = strides;
+    }
+    row_chooser chooser = choose_rows(&s, defined, hone_tensor_elements(&rows));
+    hone_status status = s.count > 0 ? hone_buffers_open_input(fenced, err) : HONE_OK;
+    if (status != HONE_OK || s.count == 0) return status;
+    each_element(&rows, choose_row, &chooser);
+    hone_buffers_close_input(buffers, fenced);
+    return hone_buffers_send(buffers, fenced, err);
 }
 
 // Alignment may place a copy elsewhere in its block, so spans are copied, not blocks.

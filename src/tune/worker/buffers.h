@@ -40,6 +40,8 @@ typedef struct hone_buffers {
     hone_pool *pool;       // for large pieces; NULL: none
     bool guards;           // inputs that a kernel writes are seen by the system, in a process of the session's own
     uint64_t seed;
+    int varied;   // the value whose magnitudes and special elements variants change; -1: there is none
+    double scale; // of its elements
     size_t count; // values
     size_t set_count;
     hone_buffer_set sets[HONE_MAX_SETS];
@@ -74,6 +76,9 @@ hone_status hone_buffers_open_input(hone_fenced *fenced, hone_error *err);
 void hone_buffers_close_input(const hone_buffers *buffers, hone_fenced *fenced);
 // Puts NaN, infinities, zeros of both signs and subnormal numbers among the floating-point inputs of the first set.
 hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err);
+// Puts what the operation defines beside ordinary numbers (hone_special) into some rows of the varied value, a kind in
+// each row, so that the other rows still say something.
+hone_status hone_buffers_sprinkle(const hone_buffers *buffers, uint32_t defined, uint64_t seed, hone_error *err);
 // Adds copies of the first set until all together reach size bytes (at least two sets, at most HONE_MAX_SETS).
 hone_status hone_buffers_rotate(hone_buffers *buffers, const hone_wire_value *values, size_t bytes, hone_error *err);
 size_t hone_buffers_bytes(const hone_buffers *buffers); // of one set

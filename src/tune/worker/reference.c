@@ -8,10 +8,9 @@
 
 #include <string.h>
 
-// More operations than this are computed in parts. A plain reference does about 1e9 a second.
-static const double whole_operations = 2e9;
-// Further parts are computed for so long.
-static const double parts_seconds = 1.5;
+// What a plain reference does in a second. More than its seconds take is computed in parts, further ones for this share.
+static const double operations_a_second = 1e9, parts_share = 0.75;
+const hone_reference_use hone_reference_ordinary = {.seconds = 2, .slack = 1};
 enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64 };
 
 static const char where[] = "tune.reference";
@@ -32,12 +31,28 @@ static hone_status make_results(hone_reference *reference, const hone_buffers *b
     return HONE_OK;
 }
 
+static hone_cost cost_of(const hone_algorithm *algorithm, const hone_call *call)
+{
+    hone_cost cost = {0, 0};
+    if (algorithm->model != NULL) algorithm->model(call, &cost);
+    return cost;
+}
+
+bool hone_reference_has_quick_parts(const hone_algorithm *algorithm, const hone_call *call, double seconds)
+{
+    const hone_cost cost = cost_of(algorithm, call);
+    hone_parting parting;
+    hone_parting_find(algorithm->independent, call, &parting);
+    return parting.count > 1 && cost.operations > seconds * operations_a_second &&
+           LEAST_PARTS * cost.operations / (double)parting.count <= LEAST_PARTS * seconds * operations_a_second;
+}
+
 // First and last, then at random: time may end the list early, and then what stands in front must serve. A part may be
 // drawn twice, which costs little where there are many.
 static void choose_parts(hone_reference *reference, const hone_call *call, uint64_t seed)
 {
-    hone_cost cost = {0, 0};
-    if (reference->algorithm->model != NULL) reference->algorithm->model(call, &cost);
+    const hone_cost cost = cost_of(reference->algorithm, call);
+    const double whole_operations = reference->use.seconds * operations_a_second;
     hone_parting *parting = &reference->parting;
     hone_parting_find(cost.operations > whole_operations ? reference->algorithm->independent : NULL, call, parting);
     reference->part_count = 0;
@@ -165,7 +180,7 @@ static hone_status compute(
     hone_reference *reference, const hone_call *call, const hone_buffers *buffers, hone_error *err)
 {
     if (is_whole(reference)) return compute_whole(reference, call, buffers, err);
-    uint64_t until = hone_os_now_ns() + (uint64_t)(parts_seconds * 1e9);
+    uint64_t until = hone_os_now_ns() + (uint64_t)(parts_share * reference->use.seconds * 1e9);
     uint32_t done = 0;
     hone_status status = HONE_OK;
     while (status == HONE_OK && done < reference->part_count && (done < LEAST_PARTS || hone_os_now_ns() < until))
@@ -218,9 +233,11 @@ static hone_status find_largest(hone_reference *reference, uint32_t value, hone_
 
 static hone_status measure_results(hone_reference *reference, hone_error *err)
 {
+    const double *given = reference->use.largest;
     for (uint32_t i = 0; i < HONE_MAX_VALUES; i++) {
         if (reference->results[i].block == NULL) continue;
-        hone_status status = find_largest(reference, i, err);
+        if (given != NULL) reference->largest[i] = given[i];
+        hone_status status = given != NULL ? HONE_OK : find_largest(reference, i, err);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;
@@ -234,10 +251,12 @@ hone_status hone_reference_compute(
     const hone_buffers *buffers,
     const hone_device_info *device,
     hone_pool *pool,
+    const hone_reference_use *use,
     uint64_t seed,
     hone_error *err)
 {
     memset(reference, 0, sizeof *reference);
+    reference->use = *use;
     reference->allocator = buffers->allocator;
     reference->algorithm = algorithm;
     reference->stand_in = stand_in;
@@ -268,7 +287,8 @@ static hone_status check_rest(
 {
     double largest;
     int64_t index = 0;
-    if (is_whole(reference) || hone_verify_largest(tensor, &largest, &index)) return HONE_OK;
+    if (is_whole(reference) || reference->use.largest != NULL || hone_verify_largest(tensor, &largest, &index))
+        return HONE_OK;
     char at[128];
     hone_verify_format_index(tensor, index, at, sizeof at);
     return hone_fail(err, HONE_KERNEL_FAILED, where, "%s%s is NaN", name, at);
@@ -285,6 +305,9 @@ static hone_status check_result(
     const char *name = hone_signature_parameter(reference->signature, value)->name;
     const hone_tensor *right = &reference->results[value].tensor;
     hone_yardstick yardstick = hone_verify_yardstick(tolerance, right->dtype, reference->largest[value]);
+    yardstick.takes_nan = reference->use.largest != NULL;
+    yardstick.base *= reference->use.slack;
+    yardstick.relative *= reference->use.slack;
     hone_status status = check_rest(reference, name, came, err);
     for (uint32_t part = 0; status == HONE_OK && part < views(reference); part++) {
         view a, b;

@@ -15,6 +15,13 @@ typedef struct hone_right_result {
     bool there;
 } hone_right_result;
 
+// What a reference is for.
+typedef struct hone_reference_use {
+    double seconds;        // about what its function may take: a call of more is computed in parts
+    double slack;          // results may be off by so many times the tolerance
+    const double *largest; // NULL: of its own results. Else [HONE_MAX_VALUES], and NaN is right where it gives NaN
+} hone_reference_use;
+
 typedef struct hone_reference {
     hone_allocator allocator;
     const hone_algorithm *algorithm;
@@ -30,9 +37,10 @@ typedef struct hone_reference {
     uint64_t parts[HONE_MAX_PARTS]; // those that were computed
     uint32_t part_count;
     double time_ns; // of the whole; 0: only parts were computed
+    hone_reference_use use;
 } hone_reference;
 
-// Computes the results of buffers' first set. A call of more operations than a second or two takes is computed in
+// Computes the results of buffers' first set. A call of more operations than its seconds take is computed in
 // parts, when its algorithm says how it falls apart. stand_in (NULL: there is none) computes in place of the
 // algorithm's function. device and pool are borrowed for the call.
 hone_status hone_reference_compute(
@@ -43,8 +51,12 @@ hone_status hone_reference_compute(
     const hone_buffers *buffers,
     const hone_device_info *device,
     hone_pool *pool,
+    const hone_reference_use *use,
     uint64_t seed,
     hone_error *err);
+extern const hone_reference_use hone_reference_ordinary;
+// Whether a reference of so many seconds would be computed in parts, and each of them quickly.
+bool hone_reference_has_quick_parts(const hone_algorithm *algorithm, const hone_call *call, double seconds);
 void hone_reference_deinit(hone_reference *reference);
 // Compares one set's results, by one tolerance all along. Returns: HONE_OK; HONE_KERNEL_FAILED with the first element
 // that is wrong.

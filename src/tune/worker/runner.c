@@ -198,6 +198,8 @@ hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_er
         else
             failure = hone_runner_verify(runner, &error, err);
         if (error > *out_max_error) *out_max_error = error;
+        if (failure != HONE_FAILURE_NONE)
+            hone_fail_prefix(err, HONE_KERNEL_FAILED, "on %s", hone_variant_words((hone_variant_kind)kind));
     }
     if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return failure;
     // An earlier failure is the one to tell.

@@ -121,7 +121,7 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
     if (status != HONE_OK) return status;
     return hone_reference_compute(
         &session->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
-        &session->device, pool_of(session), session->seed, err);
+        &session->device, pool_of(session), &hone_reference_ordinary, session->seed, err);
 }
 
 hone_reference *hone_session_reference(hone_session *session)
@@ -133,22 +133,41 @@ hone_reference *hone_session_reference(hone_session *session)
 
 // Other values --------------------------------------------------------------------------------------------------------
 
-// Further values are worth a second reference where that is quick.
+// Further values are worth further references where those are quick.
 static bool is_quick(const hone_session *session)
 {
     const double most_ns = 100e6;
     const size_t most_bytes = 64u << 20;
-    return session->reference.time_ns > 0 && session->reference.time_ns < most_ns &&
-           hone_buffers_bytes(&session->buffers) < most_bytes;
+    hone_reference_use use;
+    (void)hone_variant_use(HONE_VARIANT_OTHER, NULL, &use);
+    if (hone_buffers_bytes(&session->buffers) >= most_bytes) return false;
+    return (session->reference.time_ns > 0 && session->reference.time_ns < most_ns) ||
+           hone_reference_has_quick_parts(&session->algorithm, session->call, use.seconds);
 }
 
-static void add_reference(hone_session *session)
+// A result near the end of its dtype's range is infinite by one rounding, and finite by another.
+static bool stays_in_range(const hone_reference *reference)
 {
-    hone_variant *variant = &session->variants.variants[HONE_VARIANT_OTHER];
+    const double most_of_half = 0x1p14;
+    for (int i = 0; i < HONE_MAX_VALUES; i++) {
+        const hone_dtype dtype = reference->results[i].tensor.dtype;
+        const bool is_narrow = dtype.code != HONE_CODE_BFLOAT && dtype.bits <= 16;
+        if (reference->results[i].block != NULL && is_narrow && reference->largest[i] > most_of_half) return false;
+    }
+    return true;
+}
+
+// Where the reference gives NaN for large numbers, say, nothing is said of them.
+static void add_reference(hone_session *session, hone_variant_kind kind)
+{
+    hone_variant *variant = &session->variants.variants[kind];
+    hone_reference_use use;
+    if (!hone_variant_use(kind, session->reference.largest, &use)) return;
     hone_status status = hone_reference_compute(
         &variant->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
-        &session->device, pool_of(session), session->seed, NULL);
-    variant->has_reference = status == HONE_OK;
+        &session->device, pool_of(session), &use, session->seed + (uint64_t)kind, NULL);
+    variant->has_reference = status == HONE_OK && stays_in_range(&variant->reference);
+    if (status == HONE_OK && !variant->has_reference) hone_reference_deinit(&variant->reference);
     if (!session->stable) variant->there = variant->has_reference;
 }
 
@@ -190,10 +209,10 @@ static hone_status make_variants(hone_session *session, hone_error *err)
     if (!session->stable && !is_quick(session)) return HONE_OK;
     hone_status status = HONE_OK;
     for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
-        if (!hone_variant_is_asked((hone_variant_kind)kind, session->stable)) continue;
+        if (!hone_variant_is_asked((hone_variant_kind)kind, session->stable, &session->buffers)) continue;
         status =
             hone_variants_make(variants, (hone_variant_kind)kind, &session->buffers, session->call, session->seed, err);
-        if (status == HONE_OK && kind == HONE_VARIANT_OTHER && is_quick(session)) add_reference(session);
+        if (status == HONE_OK && is_quick(session)) add_reference(session, (hone_variant_kind)kind);
     }
     if (status == HONE_OK && session->stable) status = keep_standards(session, err);
     if (status != HONE_OK) return status;

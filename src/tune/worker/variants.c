@@ -35,23 +35,79 @@ static hone_status copy_span(hone_variants *variants, const hone_fenced *fenced,
     return HONE_OK;
 }
 
+static hone_status sprinkle(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    return hone_buffers_sprinkle(buffers, buffers->algorithm->special, seed, err);
+}
+
 // The kinds. To add one: a value of hone_variant_kind, its row, and what changes its values.
 static const struct {
     const char *words;
     bool is_filled; // with values of a seed of its own; else they are those that are there
     bool is_stable; // asked for in stable mode alone: the reference says nothing of it
+    bool is_varied; // asked for where there is a varied value
+    bool has_nan;
+    double scale, half_scale; // of the varied value, and where that is f16; 0: 1
+    // What computes with large numbers multiplies their rounding errors: a softmax of logits of a hundred those of their
+    // subtraction. What these inputs are to show, an overflow or a limit, is far off.
+    double slack;
     hone_status (*change)(
         const hone_buffers *buffers, uint64_t seed, hone_error *err); // what was filled; NULL: nothing
 } kinds[] = {
-    [HONE_VARIANT_ORIGINAL] = {"the first made-up inputs", false, false, NULL},
-    [HONE_VARIANT_OTHER] = {"the second made-up inputs", true, false, NULL},
-    [HONE_VARIANT_SPECIAL] = {"inputs with NaN, infinities and subnormal numbers", true, true, hone_buffers_season},
+    [HONE_VARIANT_ORIGINAL] = {.words = "the first made-up inputs", .slack = 1},
+    [HONE_VARIANT_OTHER] = {.words = "the second made-up inputs", .is_filled = true, .slack = 1},
+    // Normal numbers end at 3.5: 112 is beyond where exp leaves the range of f32 (88).
+    [HONE_VARIANT_LARGE] = {.words = "large inputs", .is_filled = true, .is_varied = true, .scale = 0x1p5, .slack = 64},
+    // Squares of about 2^-24, far below the 1e-6 that is added to them.
+    [HONE_VARIANT_TINY] =
+        {.words = "tiny inputs",
+         .is_filled = true,
+         .is_varied = true,
+         .scale = 0x1p-12,
+         .half_scale = 0x1p-8,
+         .slack = 4},
+    [HONE_VARIANT_DEFINED] =
+        {.words = "inputs with special values",
+         .is_filled = true,
+         .is_varied = true,
+         .has_nan = true,
+         .slack = 4,
+         .change = sprinkle},
+    [HONE_VARIANT_SPECIAL] =
+        {.words = "inputs with NaN, infinities and subnormal numbers",
+         .is_filled = true,
+         .is_stable = true,
+         .change = hone_buffers_season},
 };
 static_assert(sizeof kinds / sizeof kinds[0] == HONE_VARIANT_COUNT, "every kind has a row");
 
-bool hone_variant_is_asked(hone_variant_kind kind, bool stable)
+bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffers *buffers)
 {
+    if (kinds[kind].is_varied && buffers->varied < 0) return false;
+    // What a GPU's compilers make of NaN is their own.
+    if (kinds[kind].has_nan && (buffers->algorithm->special == 0 || !hone_site_is_host(buffers->site))) return false;
     return stable || !kinds[kind].is_stable;
+}
+
+bool hone_variant_use(hone_variant_kind kind, const double *largest, hone_reference_use *out)
+{
+    const double seconds = 0.1;
+    *out = (hone_reference_use){seconds, kinds[kind].slack, kinds[kind].has_nan ? largest : NULL};
+    return kind != HONE_VARIANT_ORIGINAL && !kinds[kind].is_stable;
+}
+
+const char *hone_variant_words(hone_variant_kind kind)
+{
+    return kinds[kind].words;
+}
+
+static double scale_of(hone_variant_kind kind, const hone_buffers *buffers)
+{
+    const double scale = kinds[kind].scale, half = kinds[kind].half_scale;
+    if (scale == 0) return 1;
+    const hone_dtype dtype = buffers->sets[0].fenced[buffers->varied].tensor.dtype;
+    const bool is_half = dtype.code == HONE_CODE_FLOAT && dtype.bits == 16;
+    return is_half && half != 0 ? half : scale;
 }
 
 static hone_status make_values(
@@ -59,7 +115,9 @@ static hone_status make_values(
 {
     if (!kinds[kind].is_filled) return HONE_OK;
     const uint64_t original = buffers->seed;
+    buffers->scale = scale_of(kind, buffers);
     hone_status status = hone_buffers_fill(buffers, call, seed + (uint64_t)kind, err);
+    buffers->scale = 1;
     if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, seed, err);
     buffers->seed = original; // what restoring makes
     return status;

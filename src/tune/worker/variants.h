@@ -5,11 +5,15 @@
 
 #include "tune/worker/reference.h"
 
-// ORIGINAL: what the reference was computed for and what is timed. OTHER: another seed. SPECIAL: NaN, infinities, zeros
-// of both signs and subnormal numbers among the values; the reference says nothing of them.
+// ORIGINAL: what the reference was computed for and what is timed. OTHER: another seed. LARGE, TINY: the varied value's
+// elements multiplied. DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special). SPECIAL:
+// NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says nothing of them.
 typedef enum hone_variant_kind {
     HONE_VARIANT_ORIGINAL,
     HONE_VARIANT_OTHER,
+    HONE_VARIANT_LARGE,
+    HONE_VARIANT_TINY,
+    HONE_VARIANT_DEFINED,
     HONE_VARIANT_SPECIAL,
     HONE_VARIANT_COUNT
 } hone_variant_kind;
@@ -18,7 +22,7 @@ typedef struct hone_variant {
     bool there;
     char *inputs[HONE_MAX_VALUES];       // copies of the spans; NULL: no input
     uint64_t checksums[HONE_MAX_VALUES]; // of the blocks with these inputs; 0 where a guard stands for it
-    hone_reference reference;            // OTHER only
+    hone_reference reference;
     bool has_reference;
     char *bits[HONE_MAX_VALUES]; // the default's results; NULL: none are asked for
 } hone_variant;
@@ -30,7 +34,10 @@ typedef struct hone_variants {
 } hone_variants;
 
 // Whether a session makes this kind.
-bool hone_variant_is_asked(hone_variant_kind kind, bool stable);
+bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffers *buffers);
+// How a reference of this kind's values is used: largest is that of the ordinary ones. False: it says nothing of them.
+bool hone_variant_use(hone_variant_kind kind, const double *largest, hone_reference_use *out);
+const char *hone_variant_words(hone_variant_kind kind); // "large inputs"
 void hone_variants_init(hone_variants *variants, hone_allocator allocator);
 void hone_variants_deinit(hone_variants *variants);
 // Makes values of a kind in the first set, keeps a copy, and leaves them loaded. ORIGINAL: those that are there.

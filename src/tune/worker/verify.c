@@ -39,9 +39,11 @@ hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype
     double eps = rule != NULL ? rule->eps : 0;
     if (given)
         return (hone_yardstick){
-            tolerance->absolute, tolerance->relative, tolerance->absolute + tolerance->scale * eps * largest};
-    if (rule == NULL) return (hone_yardstick){0, 0, 0};
-    return (hone_yardstick){0, rule->relative, rule->scale * eps * largest};
+            .absolute = tolerance->absolute,
+            .relative = tolerance->relative,
+            .base = tolerance->absolute + tolerance->scale * eps * largest};
+    if (rule == NULL) return (hone_yardstick){.base = 0};
+    return (hone_yardstick){.relative = rule->relative, .base = rule->scale * eps * largest};
 }
 
 // Rows ----------------------------------------------------------------------------------------------------------------
@@ -152,7 +154,7 @@ bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t
 // How far `out` is from `reference`, over what is allowed.
 static inline double error_of(double out, double reference, const hone_yardstick *yardstick)
 {
-    if (out == reference) return 0;
+    if (out == reference || (yardstick->takes_nan && isnan(out) && isnan(reference))) return 0;
     double difference = fabs(out - reference), allowed = yardstick->base + yardstick->relative * fabs(reference);
     if (isnan(difference) || isinf(difference)) return INFINITY;
     return allowed > 0 ? difference / allowed : INFINITY;

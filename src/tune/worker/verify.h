@@ -9,6 +9,7 @@
 typedef struct hone_yardstick {
     double absolute, relative; // of |reference|
     double base;               // allowed whatever the element
+    bool takes_nan;            // where the reference is NaN, and there alone, NaN is right
 } hone_yardstick;
 
 // The largest finite |element| of a tensor; false when it holds a NaN: *out_index (may be NULL) says where, in
@@ -17,7 +18,7 @@ bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t
 // What is allowed. tolerance all zero: the dtype's defaults (docs/tolerance.md). largest: max |reference|.
 hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype dtype, double largest);
 
-// Compares two tensors of equal dtype and shape (strides may differ). A NaN never passes.
+// Compares two tensors of equal dtype and shape (strides may differ). A NaN passes only where the yardstick says so.
 //   pool           large ones are compared by its threads; NULL: by this one
 //   name           of the result, for the message
 //   out_max_error  largest |out - reference| over what is allowed: more than 1 is wrong; written always

@@ -27,7 +27,7 @@ static hone_status whole_way(hone_allocator allocator, hone_error *err)
         int32_t room[7];
         hone_tensor tensor = *hone_call_tensor(call, 1);
         tensor.data = room;
-        status = hone_generate(call, 1, &tensor, 1, NULL, err);
+        status = hone_generate(call, 1, &tensor, 1, 1, NULL, err);
     }
     if (status == HONE_OK) assert_string_equal(hone_call_key(call), hone_call_key(again));
     hone_call_release(&bucket);

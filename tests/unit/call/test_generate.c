@@ -16,7 +16,7 @@ static hone_status make(
     memset(memory, 0xcc, sizeof memory);
     tensor.data = memory;
     *out_count = hone_tensor_elements(&tensor);
-    const hone_status status = hone_generate(call, 0, &tensor, seed, NULL, err);
+    const hone_status status = hone_generate(call, 0, &tensor, seed, 1, NULL, err);
     const hone_dtype_id dtype = hone_dtype_find(tensor.dtype)->id;
     for (int64_t i = 0; status == HONE_OK && i < *out_count; i++)
         out[i] = hone_element_load(dtype, memory, i);
@@ -185,13 +185,13 @@ static void any_pool_and_any_strides_give_the_same_elements(void **state)
     assert_int_equal(hone_pool_create(&allocator, 3, &pool, &err), HONE_OK);
     int64_t shape[] = {ROWS, COLUMNS}, strides[] = {1, ROWS + 1};
     hone_tensor tensor = hone_tensor_of(alone, HONE_F16, 2, shape);
-    assert_int_equal(hone_generate(call, 0, &tensor, 7, NULL, &err), HONE_OK);
+    assert_int_equal(hone_generate(call, 0, &tensor, 7, 1, NULL, &err), HONE_OK);
     tensor.data = pooled;
-    assert_int_equal(hone_generate(call, 0, &tensor, 7, pool, &err), HONE_OK);
+    assert_int_equal(hone_generate(call, 0, &tensor, 7, 1, pool, &err), HONE_OK);
     assert_memory_equal(alone, pooled, sizeof alone);
     tensor.data = apart;
     tensor.strides = strides;
-    assert_int_equal(hone_generate(call, 0, &tensor, 7, pool, &err), HONE_OK);
+    assert_int_equal(hone_generate(call, 0, &tensor, 7, 1, pool, &err), HONE_OK);
     for (int i = 0; i < ROWS * COLUMNS; i++)
         assert_int_equal(apart[i / COLUMNS + i % COLUMNS * (ROWS + 1)], alone[i]);
     hone_pool_destroy(&pool);
@@ -231,7 +231,7 @@ static void only_the_elements_of_a_view_are_written(void **state)
         memory[i] = 7;
     hone_tensor tensor = hone_tensor_of(memory + 20, HONE_F32, 2, shape);
     tensor.strides = strides;
-    assert_int_equal(hone_generate(call, 0, &tensor, 1, NULL, NULL), HONE_OK);
+    assert_int_equal(hone_generate(call, 0, &tensor, 1, 1, NULL, NULL), HONE_OK);
     int ones = 0;
     for (int i = 0; i < 64; i++)
         ones += memory[i] == 1.0f;

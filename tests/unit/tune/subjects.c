@@ -117,6 +117,42 @@ static hone_status run_lazy(const hone_plan *plan, const hone_value *args, const
     return HONE_OK;
 }
 
+// What a run makes of other elements than a limit allows.
+static hone_status scale_within(const hone_value *args, float least, float most)
+{
+    arguments a = read_arguments(args);
+    for (int64_t i = 0; i < a.size; i++) {
+        const float x = a.x[i] > most ? most : a.x[i] < -most ? -most : a.x[i];
+        a.y[i] = (float)(a.by * (double)(fabsf(x) < least ? 0 : x));
+    }
+    return HONE_OK;
+}
+
+static hone_status run_limited(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    return scale_within(args, 0, 16);
+}
+
+static hone_status run_flushing(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    return scale_within(args, 0x1p-12f, INFINITY);
+}
+
+static hone_status run_blind(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    arguments a = read_arguments(args);
+    for (int64_t i = 0; i < a.size; i++)
+        if (isnan(a.y[i])) a.y[i] = 0;
+    return HONE_OK;
+}
+
 // One byte past the end, through a volatile so that no sanitizer of the compiler's own sees it first.
 static hone_status run_overrun(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
@@ -295,6 +331,9 @@ static const subject subjects[] = {
     {"wrong", run_wrong, NULL, NULL, NULL},
     {"nan", run_nan, NULL, NULL, NULL},
     {"lazy", run_lazy, NULL, NULL, NULL},
+    {"limited", run_limited, NULL, NULL, NULL},
+    {"flushing", run_flushing, NULL, NULL, NULL},
+    {"blind", run_blind, NULL, NULL, NULL},
     {"overrun", run_overrun, NULL, NULL, NULL},
     {"underrun", run_underrun, NULL, NULL, NULL},
     {"writer", run_writer, NULL, NULL, NULL},
@@ -528,7 +567,12 @@ static hone_status register_subject(hone_registry *registry, const subject *s, b
     char signature[160], algorithm[64];
     snprintf(signature, sizeof signature, "scale_%s(x: f32[n], *, by: f64 = 2.0) -> y: f32[n]", s->name);
     snprintf(algorithm, sizeof algorithm, "scale_%s", s->name);
-    hone_algorithm of = {.struct_size = sizeof of, .signature = signature, .reference = run_good, .model = model};
+    hone_algorithm of = {
+        .struct_size = sizeof of,
+        .signature = signature,
+        .reference = run_good,
+        .model = model,
+        .special = HONE_SPECIAL_NAN};
     hone_kernel kernels[] = {
         {HONE_KERNEL, .algorithm = algorithm, .name = s->name, .platform = HONE_NATIVE, .backend = HONE_CPU,
          .priority = 9, .run = s->run, .prepare = s->prepare, .release = s->release, .space = s->space},

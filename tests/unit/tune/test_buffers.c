@@ -327,7 +327,8 @@ static void results_of_known_bits_are_right_and_others_are_compared(void **state
     fill(f);
     f->algorithm.reference = answer_twice;
     assert_int_equal(
-        hone_reference_compute(&reference, &f->algorithm, NULL, f->call, &f->buffers, &device, NULL, 5, &f->err),
+        hone_reference_compute(
+            &reference, &f->algorithm, NULL, f->call, &f->buffers, &device, NULL, &hone_reference_ordinary, 5, &f->err),
         HONE_OK);
     float *y = (float *)(void *)bytes_of(f, "y");
     const float *right = (const float *)(const void *)reference.results[2].low;

@@ -51,7 +51,7 @@ static void roundings_pass_and_more_fails_with_the_place(void **state)
 static double error_of(const hone_tensor *out, const hone_tensor *reference, hone_error *err)
 {
     double error = 0;
-    const hone_yardstick yardstick = {0, 0.25, 0.5};
+    const hone_yardstick yardstick = {.relative = 0.25, .base = 0.5};
     (void)!hone_verify_compare(NULL, "y", out, reference, &yardstick, &error, err);
     return error;
 }
@@ -134,7 +134,7 @@ static void every_f16_is_read_as_it_is(void **state)
     enum { COUNT = 0x10000 };
     static uint16_t right[COUNT], next[COUNT];
     int64_t shape[1] = {1}, all[1] = {COUNT};
-    const hone_yardstick exact = {0, 0, 0}, step = {0, 0, 0x1p-24};
+    const hone_yardstick exact = {.base = 0}, step = {.base = 0x1p-24};
     double error;
     for (int i = 0; i < COUNT; i++) {
         right[i] = (i & 0x7fff) > 0x7c00 ? 0 : (uint16_t)i; // no NaN
@@ -200,7 +200,7 @@ static void threads_find_the_first_wrong_element_and_the_worst_error(void **stat
     hone_pool *pool = NULL;
     int64_t shape[2] = {COUNT / 256, 256};
     hone_tensor r = matrix(right, shape), o = matrix(out, shape);
-    const hone_yardstick yardstick = {0, 0, 1};
+    const hone_yardstick yardstick = {.base = 1};
     hone_error err;
     double error;
     assert_int_equal(hone_pool_create(&allocator, 3, &pool, &err), HONE_OK);
@@ -263,7 +263,7 @@ static void a_nan_is_wrong_even_where_the_reference_has_one(void **state)
     int64_t shape[2] = {1, 1};
     float nan[1] = {NAN};
     hone_tensor n = matrix(nan, shape);
-    hone_yardstick yardstick = {0, 1, 1};
+    hone_yardstick yardstick = {.relative = 1, .base = 1};
     double error;
     assert_int_equal(hone_verify_compare(NULL, "y", &n, &n, &yardstick, &error, NULL), HONE_KERNEL_FAILED);
 }
