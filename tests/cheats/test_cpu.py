@@ -191,23 +191,24 @@ class Contest(CommandTest):
         return super().environment({"HONE_STORE": "none", "XDG_CACHE_HOME": str(self.shared),
                                     "HONE_COMPILE_CACHE": str(self.shared / "compiled"), "CHEAT_FOLDER": str(kept), **changes})
 
-    # A pack of two kernels, of which one cheats.
+    # A pack of cheats, and of honest kernels that are written as they are.
 
-    def kernel(self, cheat, name, operation):
-        row = {"algorithm": operation, "name": name, "platform": "native", "backend": "cpu", "priority": 99, "entry": name}
+    def kernel(self, cheat):
+        row = {"algorithm": cheat.operation, "name": cheat.name, "platform": "native", "backend": "cpu", "priority": 99,
+               "entry": cheat.name}
         file = self.folder / "pack" / "cpu.c"
         if cheat.delivery == LIBRARY:
             file = self.folder / "pack" / "cheats_library.so"
         else:
-            row.update(entry="cheat", arguments=OPERATIONS[operation].arguments, scratch=4096, options=f"-DCHEAT={name} -lm")
+            row.update(entry="cheat", arguments=OPERATIONS[cheat.operation].arguments, scratch=4096,
+                       options=f"-DCHEAT={cheat.name} -lm")
         return {**row, "file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
 
-    def write_pack(self, cheat, honest):
+    def write_pack(self, cheats):
         pack = self.folder / "pack"
-        pack.mkdir()
-        shutil.copy(HERE / "cpu.c" if cheat.delivery == SOURCE else BUILT / "cheats_library.so", pack)
-        kernels = [self.kernel(cheat, name, cheat.operation) for name in (cheat.name, honest)]
-        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "cheats", "kernels": kernels}))
+        pack.mkdir(exist_ok=True)
+        shutil.copy(HERE / "cpu.c" if cheats[0].delivery == SOURCE else BUILT / "cheats_library.so", pack)
+        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "cheats", "kernels": [self.kernel(cheat) for cheat in cheats]}))
         return str(pack)
 
     # Against the honest one alone: no kernel of hone's is there to win by being faster.
@@ -228,7 +229,7 @@ class Contest(CommandTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             entry = json.loads(done.stdout)["entries"][0]
         else:
-            entry = self.hone("tune", "--pack", self.write_pack(cheat, honest), call, "--seconds", "20", "--evals", "4", "--json",
+            entry = self.hone("tune", "--pack", self.write_pack([cheat, cheat._replace(name=honest)]), call, "--seconds", "20", "--evals", "4", "--json",
                               *cheat.options, env=denied).json["entries"][0]
         return entry["kernel"], {row["kernel"]: row for row in entry["evidence"]["kernels"]}, honest
 
@@ -265,18 +266,45 @@ class Together(Contest):
                     self.compete(cheats, operation)
 
     def compete(self, cheats, operation):
-        pack = self.folder / "pack"
-        if not pack.exists():
-            pack.mkdir()
-            shutil.copy(BUILT / "cheats_library.so", pack)
-        rows = [self.kernel(cheat, cheat.name, cheat.operation) for cheat in cheats]
-        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "cheats", "kernels": rows}))
-        entry = self.hone("tune", "--pack", str(pack), operation.call, "--seconds", "20", "--evals", str(len(cheats) + 8),
+        entry = self.hone("tune", "--pack", self.write_pack(cheats), operation.call, "--seconds", "20", "--evals", str(len(cheats) + 8),
                           "--json").json["entries"][0]
         self.assertNotIn(entry["kernel"], [cheat.name for cheat in cheats])
         tried = {row["kernel"]: row for row in entry["evidence"]["kernels"]}
         for cheat in cheats:
             self.assertEqual(tried[cheat.name]["tried"], 1, tried[cheat.name])
+
+
+class Answers(Contest):
+    """What nobody asked a contest about: kernels of the highest priority that are wrong for the call at hand."""
+
+    def answer(self, call, operation, names, tuned=None, delivery=SOURCE):
+        """The kernel that runs the call, whose result is verified; after a contest for `tuned`."""
+        cheats = [Cheat(name, operation, delivery, "") for name in names]
+        env = {"HONE_STORE": self.store, "HONE_DENY": self.built_in(operation), "HONE_PACK_PATH": self.write_pack(cheats)}
+        if tuned is not None:
+            self.hone("tune", tuned, "--seconds", "20", "--evals", "4", env=env)
+        answer = self.hone("run", call, "--json", env=env).json
+        self.assertTrue(answer["verified"], answer)
+        return answer["kernel"]
+
+    def test_a_kernel_that_no_contest_has_seen_answers_nothing_that_it_is_wrong_for(self):
+        self.assertNotEqual(self.answer("softmax(f32[64,256], scale=0.25)", "softmax", ["softmax_without_scale"]), "softmax_without_scale")
+        self.assertNotEqual(self.answer("rms_norm(f32[64,256], f32[256])", "rms_norm", ["returns_zeros"]), "returns_zeros")
+
+    def test_a_kernel_that_a_contest_rejected_does_not_answer_the_neighbours_of_its_call(self):
+        kernel = self.answer("rms_norm(f32[64,512], f32[512])", "rms_norm", ["returns_zeros", "honest_norm"],
+                             tuned="rms_norm(f32[64,256], f32[256])")
+        self.assertNotEqual(kernel, "returns_zeros")
+
+    def test_a_kernel_that_is_right_for_one_scale_does_not_answer_for_another(self):
+        kernel = self.answer("softmax(f32[64,256], scale=0.25)", "softmax", ["softmax_without_scale", "honest_softmax"],
+                             tuned="softmax(f32[64,256])")
+        self.assertNotEqual(kernel, "softmax_without_scale")
+
+    def test_a_kernel_that_is_right_for_one_shape_does_not_answer_for_another(self):
+        kernel = self.answer("rms_norm(f32[64,512], f32[512])", "rms_norm", ["right_for_one_shape", "honest_norm"],
+                             tuned="rms_norm(f32[64,256], f32[256])")
+        self.assertNotEqual(kernel, "right_for_one_shape")
 
 
 Sources = type("Sources", (Contest,), tests_of(SOURCE))
