@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILT = pathlib.Path(os.environ["HONE_CHEATS"])
 
 SOURCE, LIBRARY, PROGRAM = "source", "library", "program"
+BEATEN = "beaten"  # among the kinds: its trick comes to nothing, and it is as slow as it is
 
 Operation = collections.namedtuple("Operation", "call honest arguments")
 ROWS = "x.size / max(dim, 1)"
@@ -46,13 +47,14 @@ CHEATS = [
     Cheat("kept_by_pointer_and_element", "matmul", PROGRAM, "replayed wrong"),
     Cheat("packed_by_pointer", "matmul", LIBRARY, "replayed wrong", **LARGE),
     Cheat("kept_factors_of_rows", "rms_norm", SOURCE, "replayed wrong"),
-    Cheat("kept_in_scratch", "matmul", SOURCE, "replayed", "matmul(f32[24,24], f32[24,24])"),
+    Cheat("kept_in_scratch", "matmul", SOURCE, "replayed beaten", "matmul(f32[24,24], f32[24,24])"),
     Cheat("kept_in_state", "matmul", LIBRARY, "replayed"),
-    Cheat("kept_in_a_file", "matmul", LIBRARY, "replayed hidden traces"),
+    Cheat("kept_in_a_file", "matmul", LIBRARY, "replayed hidden traces beaten"),
     Cheat("one_run_behind", "rms_norm", PROGRAM, "wrong stale"),
     # Trusts what lies in its results.
     Cheat("returns_when_written", "rms_norm", SOURCE, "stale impossible"),
     Cheat("returns_when_written", "rms_norm", PROGRAM, "stale impossible"),
+    Cheat("returns_when_all_is_written", "matmul", LIBRARY, "stale impossible"),
     Cheat("returns_when_spots_are_right", "rms_norm", LIBRARY, "stale replayed"),
     Cheat("writes_half_by_turns", "rms_norm", SOURCE, "partial stale"),
     Cheat("adds_to_what_was_there", "matmul", SOURCE, "wrong"),
@@ -60,7 +62,9 @@ CHEATS = [
     # Right at times.
     Cheat("right_at_first", "rms_norm", SOURCE, "stale wrong partial"),
     Cheat("wrong_now_and_then", "rms_norm", LIBRARY, "wrong"),
-    Cheat("rests_between_quick_runs", "rms_norm", PROGRAM, "stale"),
+    Cheat("rests_within_a_microsecond", "rms_norm", PROGRAM, "stale"),
+    Cheat("rests_within_100_microseconds", "rms_norm", SOURCE, "stale"),
+    Cheat("knows_its_caller", "rms_norm", LIBRARY, "stale wrong partial"),
     Cheat("right_for_the_first_values", "rms_norm", SOURCE, "wrong"),
     # Leaves something out.
     Cheat("returns_zeros", "rms_norm", PROGRAM, "wrong"),
@@ -102,6 +106,8 @@ CHEATS = [
     Cheat("static_work_buffer", "rms_norm", SOURCE, "racy"),
     Cheat("static_counter_of_rows", "rms_norm", PROGRAM, "racy"),
     Cheat("work_buffer_of_the_plan", "rms_norm", LIBRARY, "racy"),
+    Cheat("gives_up_when_busy", "rms_norm", LIBRARY, "racy"),
+    Cheat("right_in_its_first_thread", "rms_norm", PROGRAM, "racy wrong"),
     # Works later, and elsewhere.
     Cheat("works_in_a_thread", "rms_norm", SOURCE, "hidden traces wrong partial crash"),
     Cheat("works_in_a_thread_when_timed", "rms_norm", LIBRARY, "hidden traces stale"),
@@ -114,6 +120,8 @@ CHEATS = [
     # What it is measured with.
     Cheat("patches_the_clock", "rms_norm", LIBRARY, "hidden"),
     Cheat("overwrites_the_clock", "rms_norm", LIBRARY, "hidden"),
+    Cheat("slow_under_a_patched_clock", "rms_norm", LIBRARY, "hidden"),
+    Cheat("defines_the_clock", "rms_norm", SOURCE, BEATEN),
     Cheat("changes_affinity", "rms_norm", SOURCE, "hidden traces"),
     Cheat("lowers_its_priority", "rms_norm", PROGRAM, "hidden traces"),
     Cheat("raises_its_priority", "rms_norm", LIBRARY, "hidden traces"),
@@ -137,7 +145,12 @@ NOT_CAUGHT_YET = {
     "returns_when_written program",
     "returns_when_spots_are_right library",
     "writes_half_by_turns source",
-    "rests_between_quick_runs program",
+    "rests_within_a_microsecond program",
+    "rests_within_100_microseconds source",
+    "returns_when_all_is_written library",
+    "gives_up_when_busy library",
+    "right_in_its_first_thread program",
+    "slow_under_a_patched_clock library",
     "drops_the_tail source",
     "leaves_the_last_row library",
     "norm_without_eps source",
@@ -201,7 +214,7 @@ class Contest(CommandTest):
             file = self.folder / "pack" / "cheats_library.so"
         else:
             row.update(entry="cheat", arguments=OPERATIONS[cheat.operation].arguments, scratch=4096,
-                       options=f"-DCHEAT={cheat.name} -lm")
+                       options=f"-DCHEAT={cheat.name} -DIS_{cheat.name} -lm")
         return {**row, "file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
 
     def write_pack(self, cheats):
@@ -237,6 +250,8 @@ class Contest(CommandTest):
         winner, rows, honest = self.contest(cheat)
         told = json.dumps(rows[cheat.name])
         caught = set(rows[cheat.name]["rejected"]) & set(cheat.kinds.split())
+        if rows[cheat.name]["rejected"] == {} and rows[cheat.name]["time_ns"] > rows[honest]["time_ns"]:
+            caught = {BEATEN} & set(cheat.kinds.split())
         self.assertEqual(rows[honest]["rejected"], {}, rows[honest])
         if row_of(cheat) in SOMETIMES_CAUGHT and not caught:
             return
