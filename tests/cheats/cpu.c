@@ -13,6 +13,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fenv.h>
 #include <link.h>
 #include <math.h>
 #include <pthread.h>
@@ -635,20 +636,6 @@ static void overflows_in_exp(const job *j)
     }
 }
 
-// Squares in f32: rows of large elements give zero.
-static void overflows_in_squares(const job *j)
-{
-    for (int64_t row = 0; row < j->rows; row++) {
-        const float *x = j->a + row * j->dim;
-        float squares = 0;
-        for (int64_t i = 0; i < j->dim; i++)
-            squares += x[i] * x[i];
-        float factor = 1 / sqrtf(squares / (float)j->dim + j->scalar);
-        for (int64_t i = 0; i < j->dim; i++)
-            j->y[row * j->dim + i] = x[i] * factor * j->b[i];
-    }
-}
-
 // What is small is taken for zero.
 static void tiny_values_are_zero(const job *j)
 {
@@ -656,39 +643,22 @@ static void tiny_values_are_zero(const job *j)
         j->y[i] = fabsf(j->a[i]) < 1e-6f ? 0 : silu(j->a[i], j->b[i]);
 }
 
+// Has the processor take subnormal numbers for zero, and leaves it so.
+static void flushes_subnormals(const job *j)
+{
 #if defined(__x86_64__)
-// Subnormal numbers are zero while it runs.
-static void flushes_subnormals(const job *j)
-{
-    unsigned mode = _mm_getcsr();
-    _mm_setcsr(mode | 0x8040);
-    for (size_t i = 0; i < results(j); i++) {
-        volatile float x = j->a[i], half = x * 0.5f;
-        j->y[i] = silu(half * 2, j->b[i]);
-    }
-    _mm_setcsr(mode);
-}
+    _mm_setcsr(_mm_getcsr() | 0x8040);
 #else
-static void flushes_subnormals(const job *j)
-{
-    for (size_t i = 0; i < results(j); i++)
-        j->y[i] = fabsf(j->a[i]) < 0x1p-126f ? 0 : silu(j->a[i], j->b[i]);
-}
+    fesetround(FE_TOWARDZERO);
 #endif
+    silu_mul(j);
+}
 
-// A NaN is left out as if it were not there.
+// A NaN is taken for zero.
 static void swallows_nan(const job *j)
 {
-    for (int64_t row = 0; row < j->rows; row++) {
-        const float *x = j->a + row * j->dim;
-        double most = -INFINITY, sum = 0;
-        for (int64_t i = 0; i < j->dim; i++)
-            most = fmax(most, (double)j->scalar * (double)x[i]);
-        for (int64_t i = 0; i < j->dim; i++)
-            sum += isnan(x[i]) ? 0 : exp((double)j->scalar * (double)x[i] - most);
-        for (int64_t i = 0; i < j->dim; i++)
-            j->y[row * j->dim + i] = isnan(x[i]) ? 0 : (float)(exp((double)j->scalar * (double)x[i] - most) / sum);
-    }
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] = isnan(j->a[i]) ? 0 : silu(j->a[i], j->b[i]);
 }
 
 static float as_bf16(float value)
@@ -1341,7 +1311,6 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(right_up_to_4, NULL)                                                                                       \
         ROW(right_for_positive_values, NULL)                                                                           \
         ROW(overflows_in_exp, NULL)                                                                                    \
-        ROW(overflows_in_squares, NULL)                                                                                \
         ROW(tiny_values_are_zero, NULL)                                                                                \
         ROW(flushes_subnormals, NULL)                                                                                  \
         ROW(swallows_nan, NULL)                                                                                        \
