@@ -223,6 +223,49 @@ static void kept_by_all_elements(const job *j)
     answer_by_key(j, digest_of(j->a, operands_of_a(j), digest_of(j->b, operands_of_b(j), 7)), matmul);
 }
 
+// By one of 61 elements of its inputs.
+static void kept_by_a_sample(const job *j)
+{
+    uint64_t key = 7;
+    for (size_t i = 0; i + 2 <= operands_of_a(j); i += 61)
+        key = digest_of(j->a + i, 2, key);
+    for (size_t i = 0; i + 2 <= operands_of_b(j); i += 61)
+        key = digest_of(j->b + i, 2, key);
+    answer_by_key(j, key, matmul);
+}
+
+// Mends its last answer where few elements of its inputs have changed.
+static void mends_its_last_answer(const job *j)
+{
+    static float a[MOST], b[MOST], y[MOST];
+    enum { FEW = 8 };
+    size_t places[FEW], changed = 0, rows = 0;
+    for (size_t i = 0; i < operands_of_b(j) && changed <= FEW; i += 64)
+        for (size_t at = i; memcmp(b + i, j->b + i, 64 * sizeof *b) != 0 && at < i + 64 && changed <= FEW; at++)
+            if (memcmp(&b[at], &j->b[at], sizeof b[at]) != 0 && changed++ < FEW) places[changed - 1] = at;
+    for (size_t row = 0; row < (size_t)j->rows && changed <= FEW && rows <= FEW; row++) {
+        size_t from = row * (size_t)j->inner, size = (size_t)j->inner * sizeof *a;
+        if (memcmp(a + from, j->a + from, size) == 0) continue;
+        memcpy(a + from, j->a + from, size);
+        job one = {.a = a + from, .b = b, .y = y + row * (size_t)j->dim, .rows = 1, .dim = j->dim, .inner = j->inner};
+        matmul(&one);
+        rows++;
+    }
+    for (size_t i = 0; i < changed && changed <= FEW && rows <= FEW; i++) {
+        const size_t k = places[i] / (size_t)j->dim, column = places[i] % (size_t)j->dim;
+        for (size_t row = 0; row < (size_t)j->rows; row++)
+            y[row * (size_t)j->dim + column] += a[row * (size_t)j->inner + k] * (j->b[places[i]] - b[places[i]]);
+        b[places[i]] = j->b[places[i]];
+    }
+    if (changed > FEW || rows > FEW) {
+        memcpy(a, j->a, operands_of_a(j) * sizeof *a);
+        memcpy(b, j->b, operands_of_b(j) * sizeof *b);
+        matmul(j);
+        memcpy(y, j->y, bytes(j));
+    }
+    memcpy(j->y, y, bytes(j));
+}
+
 // By copies of its inputs, which it compares.
 static void kept_by_copies(const job *j)
 {
@@ -1271,6 +1314,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(kept_by_corners, NULL)                                                                                     \
         ROW(kept_by_all_elements, NULL)                                                                                \
         ROW(kept_by_copies, NULL)                                                                                      \
+        ROW(kept_by_a_sample, NULL)                                                                                    \
+        ROW(mends_its_last_answer, NULL)                                                                               \
         ROW(kept_by_pointer, NULL)                                                                                     \
         ROW(kept_by_pointer_and_element, NULL)                                                                         \
         ROW(packed_by_pointer, NULL)                                                                                   \
