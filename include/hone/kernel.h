@@ -21,7 +21,7 @@ typedef void hone_parallel_for(void *pool, int64_t count, void (*body)(void *ctx
 // with hone's own pool beside it, the default stream, scratch memory that hone lends where the kernel asked for some.
 typedef struct hone_execution {
     size_t struct_size;
-    void *stream;  // CUstream and the like; borrowed
+    void *stream;  // CUstream, cl_command_queue; borrowed, in the order of which the run is started (docs/streams.md)
     void *scratch; // of the host, plan->scratch_bytes or more, aligned to 64, this run's until the function returns
     size_t scratch_bytes;
     int32_t threads;                 // the most that may work at the same time; 1 means the calling thread alone
@@ -35,7 +35,7 @@ typedef struct hone_execution {
     void *memory; // their first argument
 } hone_execution;
 
-// A kernel of a GPU is started on the stream, and may still run when its function returns.
+// A kernel of a GPU is started on the stream, and may still run when its function returns; one of XLA has ended.
 // A run's status: HONE_OK; HONE_UNSUPPORTED and HONE_KERNEL_FAILED put the kernel aside for the call's key,
 // and the next best runs.
 typedef hone_status hone_run_function(const hone_plan *plan, const hone_value *args, const hone_execution *execution);

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hone._arrays import family
 
+_LOG = logging.getLogger("hone")
+_told: set[type] = set()
 _LEGACY = 1  # the driver's number of the default stream that waits for others; 0 means it as well
 
 
@@ -56,6 +59,15 @@ def _current(families: set[str], device: int) -> int:
     return next(iter(found.values()), _LEGACY)
 
 
+def _tell_once(arrays: Sequence[Any]) -> None:
+    """That nothing is known of a stream, once for each type of array."""
+    for kind in {type(array) for array in arrays if family(array) not in _CURRENT} - _told:
+        _told.add(kind)
+        _LOG.info(
+            "%s.%s has no current stream to ask for: calls with such arrays on a GPU wait for their end; stream= names one",
+            kind.__module__, kind.__qualname__)
+
+
 def choose(given: Any, device: int, arrays: Sequence[Any]) -> tuple[int, bool]:
     """The stream of a call, and whether the call waits for its end.
 
@@ -70,10 +82,14 @@ def choose(given: Any, device: int, arrays: Sequence[Any]) -> tuple[int, bool]:
     families = {family(array) for array in arrays}
     if given is not None:
         _check_device(given, device)
-        return _number_of(given), "jax" in families
-    stream = _current(families, device)
-    if stream != _LEGACY:
+    stream = _number_of(given) if given is not None else _current(families, device)
+    if stream not in (0, _LEGACY):
         for array in arrays:
             if family(array) == "":
                 array.__dlpack__(stream=stream)  # the stream waits for what made it
-    return stream, not families <= set(_CURRENT)
+    if given is not None:
+        return stream, "jax" in families
+    waits = not families <= set(_CURRENT)
+    if waits:
+        _tell_once(arrays)
+    return stream, waits

@@ -698,6 +698,7 @@ EXPORT int cuStreamIsCapturing(void *stream, int *status);
 int cuStreamIsCapturing(void *stream, int *status)
 {
     long theirs = number("FAKE_CUDA_CAPTURED", 0);
+    if (stream == NULL && theirs && number("FAKE_CUDA_BLOCKING", 0)) return 906; // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
     *status = (theirs && (long)(intptr_t)stream == theirs) || (capturing && stream == capturing_stream);
     return here();
 }

@@ -345,6 +345,17 @@ static pjrt_error *buffer_from_host(void *arguments)
     return NULL;
 }
 
+// The fake GPU's memory is the host's.
+static pjrt_error *view_of_device_buffer(void *arguments)
+{
+    pjrt_view *a = arguments;
+    shape s = {.rank = a->dim_count};
+    if (a->on_delete == NULL) abort(); // as a real one does
+    memcpy(s.dims, a->dims, a->dim_count * sizeof s.dims[0]);
+    a->buffer = make_buffer(a->data, elements_of(&s) * 4, false);
+    return NULL;
+}
+
 static pjrt_error *buffer_destroy(void *arguments)
 {
     pjrt_buffer *buffer = ((pjrt_one *)arguments)->object;
@@ -419,7 +430,7 @@ const pjrt_api *GetPjrtApi(void)
     f[PJRT_CLIENT_ADDRESSABLE_DEVICES] = addressable_devices;
     f[PJRT_CLIENT_COMPILE] = compile;
     f[PJRT_CLIENT_BUFFER_FROM_HOST] = buffer_from_host;
-    f[PJRT_CLIENT_VIEW_OF_DEVICE_BUFFER] = nothing;
+    f[PJRT_CLIENT_VIEW_OF_DEVICE_BUFFER] = view_of_device_buffer;
     f[PJRT_DEVICE_DESCRIPTION] = device_description;
     f[PJRT_DEVICE_LOCAL_HARDWARE_ID] = device_id;
     f[PJRT_EXECUTABLE_OUTPUT_COUNT] = nothing;

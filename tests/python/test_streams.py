@@ -139,8 +139,21 @@ class WithoutCurrent(OnGpu):
         self.assertEqual(x.asked, [None, None, 0x70])
         self.assertEqual(self.waits(), ["0x70"])
         self.assertEqual(self.streams(), ["0x70"])
-        hone.run("rms_norm", x, w, y, stream=0x90)  # the order is the caller's
+        hone.run("rms_norm", x, w, y, stream=0x90)  # behind what made them; what comes after is the caller's
         self.assertEqual((self.waits(), self.streams()), ([], ["0x90"]))
+        self.assertEqual((x.asked[-1], w.asked[-1], y.asked[-1]), (0x90, 0x90, 0x90))
+
+    def test_that_a_stream_is_not_known_is_told_once(self):
+        class Silent(Array):
+            pass
+
+        x, w, y = Silent(X), Silent(W), Silent(X * 0)
+        with self.assertLogs("hone", "INFO") as logs:
+            hone.run("rms_norm", x, w, y)
+            hone.run("rms_norm", x, w, y)
+        told = [line for line in logs.output if "has no current stream" in line]
+        self.assertEqual(len(told), 1, logs.output)
+        self.assertIn("Silent", told[0])
 
 
 class Captured(OnGpu):

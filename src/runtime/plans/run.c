@@ -84,22 +84,36 @@ static const hone_tensor *first_tensor(const hone_value *args, size_t count)
     return NULL;
 }
 
-// What deciding and preparing ask of a device breaks a graph that is being captured: nothing of it begins.
+// hone cannot know which stream the caller's data are made on: it says once which one it takes.
+static void tell_no_stream(hone_runtime *rt, const hone_tensor *tensor)
+{
+    if (atomic_exchange(&rt->told_no_stream, true)) return;
+    hone_log_write(
+        &rt->log, HONE_LOG_INFO,
+        "a run on device type %d, id %d brings no stream: it is started on the default one, whose order with other "
+        "streams is the caller's (hone_execution.stream)",
+        (int)tensor->device.type, (int)tensor->device.id);
+}
+
+// What deciding and preparing ask of a device breaks a graph that is being captured: nothing of it begins. The default
+// stream is never captured itself, but work on it breaks the capture of one that waits for it.
 static hone_status check_stream(
     const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
 {
     const hone_tensor *tensor = first_tensor(args, count);
     bool captured = false;
     hone_error why;
-    if (execution == NULL || execution->stream == NULL || tensor == NULL) return HONE_OK;
-    if (hone_stream_is_captured(op->rt, tensor->device, execution->stream, &captured, &why) != HONE_OK || !captured)
+    if (tensor == NULL || tensor->device.type == HONE_DEVICE_CPU) return HONE_OK;
+    void *stream = execution != NULL ? execution->stream : NULL;
+    if (stream == NULL && tensor->device.type == HONE_DEVICE_CUDA) tell_no_stream(op->rt, tensor);
+    if (hone_stream_is_captured(op->rt, tensor->device, stream, &captured, &why) != HONE_OK || !captured)
         return HONE_OK; // what is wrong with the device is told by deciding
     return hone_fail(
         err, HONE_UNSUPPORTED, where,
-        "%s: its stream is being captured into a graph, and no kernel is ready for this call: the first call of a kind "
+        "%s: %s is being captured into a graph, and no kernel is ready for this call: the first call of a kind "
         "decides and loads code, which breaks a capture. Make the call once before the capture begins, or bind a plan "
         "then and call that",
-        op->algorithm->name);
+        op->algorithm->name, stream != NULL ? "its stream" : "a stream that the default one waits for");
 }
 
 // The first call of a thread: the table may have the answer.

@@ -71,6 +71,7 @@ struct hone_runtime {
     hone_rules force, deny;
     hone_plan_table plans;
     atomic_bool recording;
+    atomic_bool told_no_stream; // that runs on a device with streams bring none
     hone_recorder *recorder;
     hone_mutex mutex; // ops, cache, asides, wrongs, pool, workers
     hone_op *ops;

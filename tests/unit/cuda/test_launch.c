@@ -365,6 +365,55 @@ static void a_call_that_would_decide_inside_a_capture_is_refused(void **state)
     assert_non_null(strstr(fake_read(&l->fake), "on 0x2a\nlaunch triple"));
 }
 
+static void a_call_on_the_default_stream_breaks_no_capture_of_one_that_waits_for_it(void **state)
+{
+    launching *l = *state;
+    const hone_code code = plain();
+    assert_int_equal(put(l, &code), HONE_OK);
+    setenv("FAKE_CUDA_CAPTURED", "42", 1);
+    setenv("FAKE_CUDA_BLOCKING", "1", 1);
+    assert_int_equal(hone_run(l->op, l->args, 3, NULL, &l->err), HONE_UNSUPPORTED);
+    assert_non_null(strstr(l->err.message, "scale: a stream that the default one waits for is being captured"));
+    assert_null(strstr(fake_read(&l->fake), "launch"));
+    unsetenv("FAKE_CUDA_BLOCKING");
+    unsetenv("FAKE_CUDA_CAPTURED");
+    assert_int_equal(hone_run(l->op, l->args, 3, NULL, &l->err), HONE_OK);
+}
+
+static void hear(void *ctx, int level, const char *message)
+{
+    int *told = ctx;
+    *told += level == 2 && strstr(message, "brings no stream") != NULL;
+}
+
+static void a_run_that_brings_no_stream_is_told_of_once(void **state)
+{
+    launching *l = *state;
+    const hone_code code = plain();
+    const hone_execution given = on(0x2b);
+    int told = 0;
+    hone_runtime_options options = {
+        .struct_size = sizeof options,
+        .store = "none",
+        .flags = HONE_RUNTIME_NO_BUILTINS,
+        .log = hear,
+        .log_ctx = &told,
+        .log_level = 2};
+    hone_algorithm algorithm = {.struct_size = sizeof algorithm, .signature = SCALE, .reference = reference};
+    hone_runtime_close(&l->rt);
+    assert_int_equal(hone_runtime_open(&options, &l->rt, &l->err), HONE_OK);
+    assert_int_equal(hone_register_algorithm(l->rt, &algorithm, &l->err), HONE_OK);
+    l->op = hone_op_find(l->rt, "scale", &l->err);
+    assert_int_equal(put(l, &code), HONE_OK);
+    assert_int_equal(hone_run(l->op, l->args, 3, &given, &l->err), HONE_OK);
+    assert_int_equal(told, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(put(l, &code), HONE_OK); // its plans go: each run decides
+        assert_int_equal(hone_run(l->op, l->args, 3, NULL, &l->err), HONE_OK);
+    }
+    assert_int_equal(told, 1);
+}
+
 typedef struct first_call {
     launching *l;
     hone_status status;
@@ -437,6 +486,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_thread_whose_first_call_is_captured_runs_what_others_decided, setup, teardown),
         cmocka_unit_test_setup_teardown(code_that_a_graph_launches_is_never_unloaded, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_call_on_the_default_stream_breaks_no_capture_of_one_that_waits_for_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_brings_no_stream_is_told_of_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stream_can_be_asked_and_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_launch_has_grid_block_and_arguments_byte_for_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_comes_with_each_run, setup, teardown),

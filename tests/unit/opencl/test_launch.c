@@ -163,6 +163,55 @@ static void a_run_without_a_queue_is_done_when_it_returns(void **state)
     unsetenv("FAKE_OPENCL_FAULT");
 }
 
+static void a_run_on_the_callers_queue_is_started_and_not_waited_for(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    const hone_execution execution = {.struct_size = sizeof execution, .stream = l->queue};
+    assert_int_equal(bind(l, &code), HONE_OK);
+    setenv("FAKE_OPENCL_FAULT", "finish=-14", 1); // who waits, fails
+    assert_int_equal(l->plan->run(l->plan, l->args, &execution), HONE_OK);
+    unsetenv("FAKE_OPENCL_FAULT");
+    assert_tripled(l); // a read on the same queue comes behind it
+}
+
+typedef struct lent {
+    opencl_memory *memory;
+    int out;
+} lent;
+
+static void *lend(void *ctx, size_t size)
+{
+    lent *from = ctx;
+    assert_int_equal(size, 20);
+    from->out++;
+    return from->memory;
+}
+
+static void get_back(void *ctx, void *taken, size_t size)
+{
+    lent *from = ctx;
+    assert_ptr_equal(taken, from->memory);
+    assert_int_equal(size, 20);
+    from->out--;
+}
+
+static void memory_that_the_caller_lends_is_the_scratch_of_a_run(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    lent from = {.memory = l->out};
+    const hone_execution execution = {
+        .struct_size = sizeof execution, .stream = l->queue, .take = lend, .give_back = get_back, .memory = &from};
+    code.source = SOURCE("__global const float *x, __global float *y, int n, __global float *s");
+    code.arguments = "x, y, i32(n), scratch";
+    code.scratch = "4 * n";
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, &execution), HONE_OK);
+    assert_int_equal(from.out, 0);
+    assert_non_null(strstr(fake_read(&l->fake), " 05000000 buffer:0+1024\n")); // the whole buffer that was lent
+}
+
 static void a_context_that_is_new_takes_the_binary_once(void **state)
 {
     launching *l = *state;
@@ -439,6 +488,8 @@ int main(void)
         launch_test(a_context_that_is_new_takes_the_binary_once),
         launch_test(scalars_and_local_memory_reach_the_kernel),
         launch_test(scratch_memory_is_a_buffer_of_the_run),
+        launch_test(a_run_on_the_callers_queue_is_started_and_not_waited_for),
+        launch_test(memory_that_the_caller_lends_is_the_scratch_of_a_run),
         launch_test(macros_and_options_are_one_line),
         launch_test(what_was_compiled_is_not_compiled_again),
         launch_test(a_header_that_changed_is_compiled_again),

@@ -329,9 +329,44 @@ static void a_pack_that_was_changed_is_refused(void **state)
 
 #define on_fake(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+// On a GPU the plugin has streams of its own: the caller's is waited for before a run, and not captured.
+static void a_run_on_a_gpu_comes_behind_the_callers_stream_and_into_no_graph(void **state)
+{
+    ground *g = *state;
+    const hone_execution execution = {.struct_size = sizeof execution, .stream = (void *)0x2a};
+    const hone_kernel kernel = {HONE_KERNEL,          .algorithm = "twice", .name = "module",
+                                .platform = HONE_XLA, .backend = HONE_GPU,  .code = &donated};
+    hone_runtime_options options = {.struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_BUILTINS};
+    const hone_algorithm algorithm = {
+        .struct_size = sizeof algorithm, .signature = "twice(x: f32[n]) -> y: f32[n]", .reference = twice};
+    hone_runtime_close(&g->rt);
+    setenv("HONE_PJRT_PLUGIN", "cuda=" FAKE, 1);
+    setenv("FAKE_PJRT_PLATFORM", "cuda", 1);
+    setenv("HONE_CUDA_DRIVER", HONE_TEST_FAKES "/fake_cuda.so", 1);
+    assert_int_equal(hone_runtime_open(&options, &g->rt, &g->err), HONE_OK);
+    assert_int_equal(hone_register_algorithm(g->rt, &algorithm, &g->err), HONE_OK);
+    g->op = hone_op_find(g->rt, "twice", &g->err);
+    if (hone_register_kernels(g->rt, &kernel, 1, &g->err) != HONE_OK) fail_msg("%s", g->err.message);
+    g->x.device = g->y.device = (hone_device){HONE_DEVICE_CUDA, 0};
+    if (hone_run(g->op, g->args, 2, &execution, &g->err) != HONE_OK) fail_msg("%s", g->err.message);
+    assert_true(ground_is_right(g));
+    assert_int_equal(ground_count(g, "execute"), 1);
+    const char *wait = strstr(g->text, "wait for 0x2a"), *execute = strstr(g->text, "execute");
+    assert_true(wait != NULL && execute != NULL && wait < execute);
+    setenv("FAKE_CUDA_CAPTURED", "42", 1);
+    assert_int_equal(hone_run(g->op, g->args, 2, &execution, &g->err), HONE_UNAVAILABLE);
+    unsetenv("FAKE_CUDA_CAPTURED");
+    unsetenv("HONE_CUDA_DRIVER");
+    assert_int_equal(ground_count(g, "execute"), 1);
+    assert_int_equal(hone_run(g->op, g->args, 2, &execution, &g->err), HONE_OK); // it kept its place
+    assert_int_equal(ground_count(g, "execute"), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_run_on_a_gpu_comes_behind_the_callers_stream_and_into_no_graph, setup, teardown),
         on_fake(a_result_that_is_donated_is_written_in_its_place),
         on_fake(a_result_of_its_own_is_copied),
         on_fake(every_buffer_of_a_run_is_given_back),
