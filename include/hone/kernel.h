@@ -143,6 +143,9 @@ struct hone_kernel {
         *library; // soname of the library that it calls, "libopenblas.so.0": another version of it makes what was
                   // measured with this one worth a second look; NULL: none
     const hone_code *code; // for platforms that compile or load: run and prepare may then be NULL. Copied.
+    // Writes the path of the library's file, where the loader does not find it by its soname; loads nothing. False: it
+    // is not here. NULL: `library` says it.
+    bool (*find_library)(const hone_kernel *kernel, char *path, size_t size);
 };
 
 // First in an initialiser: {HONE_KERNEL, .algorithm = "rms_norm", ...}. C++17 calls hone_kernel_init.

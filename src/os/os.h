@@ -135,6 +135,10 @@ hone_status hone_library_open_file(
 // version.
 // Loads nothing. False: there is none.
 bool hone_library_find(const char *soname, char *out, size_t size);
+// What tells one build of a library from another, wherever its file lies: digits of the build id that the linker wrote,
+// else of a digest of the file's size and its two ends. False: there is no such file.
+enum { HONE_LIBRARY_BUILD_SIZE = 17 };
+bool hone_library_build(const char *path, char out[HONE_LIBRARY_BUILD_SIZE]);
 // Finds a library that this process has loaded, by the beginning of its file name, and writes its path with links
 // resolved. Returns false when no such library is loaded.
 bool hone_library_loaded(const char *beginning, char *out, size_t size);

@@ -40,6 +40,7 @@ bool hone_rival_kernel_heuristic(
 hone_status hone_rival_kernel_prepare(
     const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
 void hone_rival_kernel_release(const hone_kernel *kernel, void *state);
+bool hone_rival_kernel_find_library(const hone_kernel *kernel, char *path, size_t size);
 hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
 // cuda.c: the kernels of NVIDIA's GPUs.

@@ -1,12 +1,20 @@
 // The libraries as kernels of matmul.
 #include "kernels/matmul/kernels.h"
 #include "kernels/rivals/rivals.h"
+#include "os/os.h"
 
 bool hone_rival_kernel_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     const hone_rival *rival = kernel->user;
     hone_matmul product = hone_matmul_of_call(call);
     return hone_matmul_rows_are_dense(call, why) && rival->supports(rival, &product, why);
+}
+
+bool hone_rival_kernel_find_library(const hone_kernel *kernel, char *path, size_t size)
+{
+    const hone_rival *rival = kernel->user;
+    if (rival->find != NULL) return rival->find(rival, path, size);
+    return kernel->library != NULL && hone_library_find(kernel->library, path, size);
 }
 
 bool hone_rival_kernel_heuristic(

@@ -96,7 +96,7 @@ static const hone_decoding decoding_portable = {.set = &hone_decode_portable};
 
 #define RIVAL                                                                                                          \
     .supports = hone_rival_kernel_supports, .prepare = hone_rival_kernel_prepare,                                      \
-    .release = hone_rival_kernel_release, .run = hone_rival_kernel_run
+    .release = hone_rival_kernel_release, .run = hone_rival_kernel_run, .find_library = hone_rival_kernel_find_library
 
 static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx512_bf16_decode", .priority = 46, .needs = AVX512 | HONE_CPU_AVX512_BF16, .space = streams,
@@ -130,7 +130,7 @@ static const hone_kernel kernels[] = {
     {HONE_KERNEL, .algorithm = "matmul", .name = "cublaslt", .library = HONE_CUBLASLT_SONAME, .platform = HONE_CUDA,
      .backend = HONE_GPU, .priority = 70, .signature = hone_cublaslt_signature, .space = hone_cublaslt_space,
      .supports = hone_cublaslt_supports, .prepare = hone_cublaslt_prepare, .release = hone_cublaslt_release,
-     .run = hone_cublaslt_run, .digest = hone_cublaslt_digest},
+     .run = hone_cublaslt_run, .digest = hone_cublaslt_digest, .find_library = hone_cublaslt_find},
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_tensor_core", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 60, .signature = hone_tensor_core_signature, .space = hone_tensor_core_space,
      .code = &hone_tensor_core_code},

@@ -11,6 +11,7 @@
 extern const char hone_cublaslt_space[], hone_cublaslt_signature[];
 
 bool hone_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+bool hone_cublaslt_find(const hone_kernel *kernel, char *path, size_t size);
 hone_status hone_cublaslt_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
 void hone_cublaslt_release(const hone_kernel *kernel, void *state);
 hone_status hone_cublaslt_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);

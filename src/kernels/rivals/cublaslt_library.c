@@ -27,9 +27,16 @@ static const hone_library_function functions[] = {
     {"cublasLtMatmul", offsetof(cublaslt, multiply), false},
 };
 
+bool hone_cublaslt_find(const hone_kernel *kernel, char *path, size_t size)
+{
+    (void)kernel;
+    return hone_cuda_find_library(variable, files, path, size);
+}
+
 bool hone_cublaslt_is_here(hone_error *why)
 {
-    if (hone_cuda_has_library(variable, files)) return true;
+    char path[4096];
+    if (hone_cublaslt_find(NULL, path, sizeof path)) return true;
     hone_fail(
         why, HONE_UNAVAILABLE, where,
         "cuBLASLt is not installed: install the CUDA toolkit or PyPI's nvidia-cublas, or name it in %s", variable);

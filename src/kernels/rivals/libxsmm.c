@@ -96,4 +96,10 @@ static hone_status run(void *state, const void *a, const void *b, void *c, int32
     return HONE_OK;
 }
 
-const hone_rival hone_rival_libxsmm = {"libxsmm", supports, create, run, destroy, NULL};
+static bool find_file(const hone_rival *rival, char *path, size_t size)
+{
+    (void)rival;
+    return hone_rival_is_beside(HONE_LIBXSMM_FILE, path, size);
+}
+
+const hone_rival hone_rival_libxsmm = {"libxsmm", supports, create, run, destroy, NULL, find_file};

@@ -74,4 +74,4 @@ static void destroy(void *state)
     hone_onednn_primitive_destroy(state);
 }
 
-const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL};
+const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL};

@@ -197,7 +197,13 @@ static hone_status run(void *state, const void *a, const void *b, void *c, int32
     return HONE_OK;
 }
 
+static bool find_packaged(const hone_rival *rival, char *path, size_t size)
+{
+    const hone_openblas *build = rival->build;
+    return hone_rival_find_packaged(build->packaged, path, size, NULL);
+}
+
 #define OPENBLAS(of) supports, create, run, destroy, &hone_openblas_builds[HONE_OPENBLAS_OF_##of]
-const hone_rival hone_rival_openblas = {"openblas", OPENBLAS(SYSTEM)};
-const hone_rival hone_rival_numpy_openblas = {"numpy_openblas", OPENBLAS(NUMPY)};
-const hone_rival hone_rival_scipy_openblas = {"scipy_openblas", OPENBLAS(SCIPY)};
+const hone_rival hone_rival_openblas = {"openblas", OPENBLAS(SYSTEM), NULL};
+const hone_rival hone_rival_numpy_openblas = {"numpy_openblas", OPENBLAS(NUMPY), find_packaged};
+const hone_rival hone_rival_scipy_openblas = {"scipy_openblas", OPENBLAS(SCIPY), find_packaged};

@@ -27,6 +27,8 @@ struct hone_rival {
     hone_status (*run)(void *product, const void *a, const void *b, void *c, int32_t threads);
     void (*destroy)(void *product); // NULL is fine
     const void *build;              // of OpenBLAS: which (core.h)
+    // Writes the path of its file, where no loader finds it by a soname; loads nothing. NULL: a loader does.
+    bool (*find)(const hone_rival *rival, char *path, size_t size);
 };
 
 extern const hone_rival hone_rival_openblas, hone_rival_numpy_openblas, hone_rival_scipy_openblas;

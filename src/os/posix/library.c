@@ -1,16 +1,20 @@
 // Dynamic libraries. They stay mapped after a close (RTLD_NODELETE): a math library that has started threads
 // would take their code from under them.
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "os/os.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char where[] = "os.library.open", where_file[] = "os.library.open_file";
@@ -228,6 +232,75 @@ bool hone_library_find(const char *soname, char *out, size_t size)
                  search_cache(&cache, soname, out, size);
     hone_buffer_deinit(&cache);
     return found;
+}
+
+// Builds --------------------------------------------------------------------------------------------------------------
+
+// A note is its header, its name and its bytes, each a multiple of 4 long.
+static const unsigned char *find_build_id(const unsigned char *notes, size_t size, size_t *out_size)
+{
+    for (size_t at = 0; size - at >= sizeof(ElfW(Nhdr));) {
+        ElfW(Nhdr) head;
+        memcpy(&head, notes + at, sizeof head);
+        const size_t name = at + sizeof head, bytes = name + ((size_t)head.n_namesz + 3) / 4 * 4,
+                     end = bytes + ((size_t)head.n_descsz + 3) / 4 * 4;
+        if (end > size) return NULL;
+        *out_size = head.n_descsz;
+        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0)
+            return notes + bytes;
+        at = end;
+    }
+    return NULL;
+}
+
+static bool read_build_id(int file, uint64_t *out)
+{
+    enum { MOST_NOTES = 4096 };
+    unsigned char notes[MOST_NOTES];
+    ElfW(Ehdr) head;
+    ElfW(Phdr) part;
+    if (pread(file, &head, sizeof head, 0) != (ssize_t)sizeof head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_phentsize != sizeof part)
+        return false;
+    for (unsigned i = 0; i < head.e_phnum; i++) {
+        if (pread(file, &part, sizeof part, (off_t)(head.e_phoff + i * sizeof part)) != (ssize_t)sizeof part)
+            return false;
+        if (part.p_type != PT_NOTE || part.p_filesz > MOST_NOTES ||
+            pread(file, notes, part.p_filesz, (off_t)part.p_offset) != (ssize_t)part.p_filesz)
+            continue;
+        size_t size = 0;
+        const unsigned char *id = find_build_id(notes, part.p_filesz, &size);
+        if (id == NULL) continue;
+        *out = hone_hash64(id, size);
+        return true;
+    }
+    return false;
+}
+
+// Tables at both ends say where everything is: they differ between builds.
+static bool digest_ends(int file, uint64_t *out)
+{
+    enum { END = 1 << 14 };
+    unsigned char ends[2 * END + sizeof(int64_t)] = {0};
+    struct stat about;
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    const int64_t size = about.st_size;
+    memcpy(ends + 2 * END, &size, sizeof size);
+    (void)!pread(file, ends, END, 0);
+    (void)!pread(file, ends + END, END, (off_t)(size > END ? size - END : 0));
+    *out = hone_hash64(ends, sizeof ends);
+    return true;
+}
+
+bool hone_library_build(const char *path, char out[HONE_LIBRARY_BUILD_SIZE])
+{
+    uint64_t build = 0;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    const bool known = read_build_id(file, &build) || digest_ends(file, &build);
+    close(file);
+    if (known) snprintf(out, HONE_LIBRARY_BUILD_SIZE, "%016llx", (unsigned long long)build);
+    return known;
 }
 
 typedef struct loaded_search {

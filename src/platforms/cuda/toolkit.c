@@ -50,13 +50,15 @@ void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), voi
 
 enum { MAX_NAMES = 64 };
 
-// The names to try, in order; texts in the arena. Or whether one of the files is in a folder.
+// The names to try, in order; texts in the arena. Or the path of the first of the files that is in a folder.
 typedef struct names {
     const char *name[MAX_NAMES + 1];
     size_t count;
     hone_arena arena;
     const char *const *files;
-    bool only_look, found;
+    char *path; // NULL: names are wanted
+    size_t size;
+    bool found;
 } names;
 
 static void add_name(names *list, const char *path)
@@ -74,10 +76,10 @@ static bool add_folder(void *ctx, const char *folder)
             char path[PATH_SIZE];
             int size = snprintf(path, sizeof path, "%s/%s/%s", folder, parts[i], *file);
             if (size <= 0 || (size_t)size >= sizeof path || !hone_os_is_file(path)) continue;
-            list->found = true;
-            if (!list->only_look) add_name(list, path);
+            if (list->path == NULL) add_name(list, path);
+            if (list->path != NULL && !list->found) list->found = hone_os_real_path(path, list->path, list->size);
         }
-    return !(list->only_look && list->found);
+    return !list->found;
 }
 
 hone_status hone_cuda_open_library(
@@ -101,14 +103,13 @@ hone_status hone_cuda_open_library(
     return status;
 }
 
-bool hone_cuda_has_library(const char *variable, const char *const *files)
+bool hone_cuda_find_library(const char *variable, const char *const *files, char *path, size_t size)
 {
     const char *named = hone_os_variable(variable);
-    if (named != NULL && named[0] != '\0') return hone_os_is_file(named);
-    char path[PATH_SIZE];
+    if (named != NULL && named[0] != '\0') return hone_os_is_file(named) && hone_os_real_path(named, path, size);
     for (const char *const *file = files; *file != NULL; file++)
-        if (hone_library_find(*file, path, sizeof path)) return true;
-    names list = {.files = files, .only_look = true};
+        if (hone_library_find(*file, path, size)) return true;
+    names list = {.files = files, .path = path, .size = size};
     hone_cuda_toolkit_folders(add_folder, &list);
     return list.found;
 }

@@ -1,13 +1,16 @@
 // The environment: one table in the code and in the docs, and what a difference means.
 #include "base/json.h"
 #include "os/os.h"
+#include "temporary_folder.h"
 #include "tune/result/environment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -61,15 +64,58 @@ static void a_kernels_library_is_named_by_its_file(void **state)
     (void)state;
     const hone_kernel kernel = {HONE_KERNEL, .library = "libc.so.6"};
     const hone_kernel absent = {HONE_KERNEL, .library = "libhone-that-is-not-there.so.1"};
-    char path[4096];
+    char path[4096], build[HONE_LIBRARY_BUILD_SIZE], said[256];
     assert_true(hone_library_find("libc.so.6", path, sizeof path));
+    assert_true(hone_library_build(path, build));
+    snprintf(said, sizeof said, "%s %s", strrchr(path, '/') + 1, build);
     json_t *root = read_environment(&kernel, true);
-    assert_string_equal(fact_of(root, "library"), strrchr(path, '/') + 1);
+    assert_string_equal(fact_of(root, "library"), said);
     json_decref(root);
     root = read_environment(&absent, true);
     assert_null(fact_of(root, "library"));
     json_decref(root);
     assert_false(hone_library_find("libc.so.6", path, 3));
+}
+
+static char found_library[TEMPORARY_PATH_SIZE];
+
+static bool find_library(const hone_kernel *kernel, char *path, size_t size)
+{
+    (void)kernel;
+    return snprintf(path, size, "%s", found_library) > 0;
+}
+
+static void put_library(const temporary_folder *folder, const char *part, const char *bytes)
+{
+    char parent[TEMPORARY_PATH_SIZE];
+    snprintf(parent, sizeof parent, "%s/%s", folder->path, part);
+    (void)mkdir(parent, 0700);
+    snprintf(found_library, sizeof found_library, "%s/%s/libblas-1.so", folder->path, part);
+    FILE *file = fopen(found_library, "w");
+    assert_non_null(file);
+    assert_true(fputs(bytes, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+// As numpy's OpenBLAS, which no loader knows. The same file elsewhere is the same; another one of that name is not.
+static void another_file_of_a_library_that_is_found_at_run_time_is_told(void **state)
+{
+    (void)state;
+    const hone_kernel kernel = {HONE_KERNEL, .find_library = find_library};
+    temporary_folder folder;
+    char difference[HONE_DIFFERENCE_SIZE];
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    put_library(&folder, "here", "one build");
+    json_t *root = read_environment(&kernel, false);
+    char *stored = json_dumps(root, JSON_COMPACT);
+    put_library(&folder, "there", "one build");
+    assert_int_equal(hone_environment_compare(stored, &device, &kernel, difference), HONE_STANDS);
+    put_library(&folder, "there", "two build");
+    assert_int_equal(hone_environment_compare(stored, &device, &kernel, difference), HONE_CHECK_AGAIN);
+    assert_non_null(strstr(difference, "library was libblas-1.so "));
+    free(stored);
+    json_decref(root);
+    temporary_folder_remove(&folder);
 }
 
 static char *changed_environment(const char *name, const char *value)
@@ -143,6 +189,7 @@ int main(void)
         cmocka_unit_test(the_environment_is_an_object_of_texts),
         cmocka_unit_test(only_what_counts_stands_beside_measurements),
         cmocka_unit_test(a_kernels_library_is_named_by_its_file),
+        cmocka_unit_test(another_file_of_a_library_that_is_found_at_run_time_is_told),
         cmocka_unit_test(each_fact_that_differs_means_what_the_table_says),
         cmocka_unit_test(what_is_not_known_says_nothing),
         cmocka_unit_test(the_table_in_the_docs_is_the_one_in_the_code),
