@@ -77,8 +77,9 @@ typedef struct hone_evidence {
     double ratio, ratio_low, ratio_high;   // runner-up's time over the winner's, with its 95 % interval
     double default_time_ns;                // of the heuristic's or default config
     char verified_against[HONE_NAME_SIZE]; // "reference"; "" means unverified
-    double tolerance, max_error;           // error allowed and seen, in units of the tolerance rule
-    uint32_t measured;                     // candidates that were timed
+    char verified_by[64];        // what of the results was compared: "whole", "Freivalds' check + 36 of 4096 parts"
+    double tolerance, max_error; // error allowed and seen, in units of the tolerance rule
+    uint32_t measured;           // candidates that were timed
     uint32_t rejected[HONE_FAILURE_COUNT]; // candidates that fell out, by kind
     double seconds;                        // the contest took
     double allowed_seconds;                // it might have taken

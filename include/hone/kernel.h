@@ -78,6 +78,13 @@ typedef struct hone_cost {
     double operations; // floating point
 } hone_cost;
 
+// A call that is the product of two matrices: value `out`, [m, n], is value `a` times value `b`.
+typedef struct hone_product {
+    size_t a, b, out;
+    int32_t a_rows; // the axis of a that has m; the other one has k
+    int32_t b_rows; // the axis of b that has k
+} hone_product;
+
 // What an operation gives a meaning beside ordinary numbers. Contests verify kernels on rows that hold it.
 typedef enum hone_special {
     HONE_SPECIAL_SMALL = 1 << 0,          // zeros of both signs and subnormal numbers
@@ -108,6 +115,9 @@ typedef struct hone_algorithm {
     // hone_special bits: elements of the first array of floats for which results are what the reference gives, in each
     // row of its last axis. 0: contests verify on ordinary, large and tiny numbers alone.
     uint32_t special;
+    // Says that a call is a product, which is then verified whole also where the reference is computed in parts. NULL, or
+    // false: it is none.
+    bool (*product)(const hone_call *call, hone_product *out);
 } hone_algorithm;
 
 struct hone_kernel {

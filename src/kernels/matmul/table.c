@@ -18,6 +18,13 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = 2 * m * n * k;
 }
 
+static bool product(const hone_call *call, hone_product *out)
+{
+    const hone_matmul of = hone_matmul_of_call(call);
+    *out = (hone_product){.a = 0, .b = 1, .out = 2, .a_rows = 0, .b_rows = of.transpose_b ? 1 : 0};
+    return true;
+}
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
     .signature =
@@ -27,6 +34,7 @@ static const hone_algorithm algorithm = {
     .model = model,
     .independent = "m",
     .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN,
+    .product = product,
 };
 
 // A tile is mr x nr sums in registers; mc x kc words of a are packed for the second cache, kc rows of b for the third.

@@ -207,8 +207,8 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
     hone_buffer_char(out, '\n');
     if (evidence->verified_against[0] != '\0')
         hone_buffer_format(
-            out, "  verified against %s, error %.3g of what is allowed\n", evidence->verified_against,
-            evidence->max_error);
+            out, "  verified against %s%s%s, error %.3g of what is allowed\n", evidence->verified_against,
+            evidence->verified_by[0] != '\0' ? ": " : "", evidence->verified_by, evidence->max_error);
     hone_buffer_format(
         out, "  tuned %s%s%s by hone %s in %.1f s, %u measured%s\n", evidence->started,
         evidence->who[0] != '\0' ? " for " : "", evidence->who, evidence->hone_version, evidence->seconds,

@@ -116,6 +116,7 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     snprintf(
         evidence->verified_against, sizeof evidence->verified_against, "%s",
         state->question.options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");
+    snprintf(evidence->verified_by, sizeof evidence->verified_by, "%s", state->trials.opened.how);
     snprintf(evidence->hone_version, sizeof evidence->hone_version, "%s", hone_version());
     hone_contest_fill_counts(&state->standings, evidence);
 }

@@ -76,6 +76,7 @@ void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *en
     put_address(out, (uintptr_t)algorithm->reference);
     put_address(out, (uintptr_t)algorithm->model);
     put_address(out, (uintptr_t)algorithm->make_input);
+    put_address(out, (uintptr_t)algorithm->product);
 }
 
 static hone_status algorithm_by_name(
@@ -106,6 +107,7 @@ static void algorithm_by_value(hone_wire_reader *reader, bool strict, hone_algor
     out->model = (void (*)(const hone_call *, hone_cost *))get_address(reader, strict, "algorithm's model", err);
     out->make_input = (bool (*)(const hone_call *, size_t, const hone_tensor *, uint64_t))get_address(
         reader, strict, "algorithm's make_input", err);
+    out->product = (bool (*)(const hone_call *, hone_product *))get_address(reader, strict, "algorithm's product", err);
 }
 
 hone_status hone_message_get_algorithm(

@@ -33,6 +33,7 @@ void hone_message_put_opened(hone_buffer *out, const hone_opened *opened)
     hone_wire_put_f64(out, opened->reference_ns);
     hone_wire_put_u64(out, opened->parts);
     hone_wire_put_u64(out, opened->whole);
+    hone_wire_put_text(out, opened->how);
     hone_wire_put_text(out, opened->message);
 }
 
@@ -42,6 +43,7 @@ void hone_message_get_opened(hone_wire_reader *reader, hone_opened *out)
     out->reference_ns = hone_wire_get_f64(reader);
     out->parts = hone_wire_get_u64(reader);
     out->whole = hone_wire_get_u64(reader);
+    get_words(reader, out->how, sizeof out->how);
     get_words(reader, out->message, sizeof out->message);
 }
 

@@ -37,6 +37,7 @@ typedef struct hone_opened {
     hone_status status;
     double reference_ns;   // of the whole call; 0: only parts of it were computed
     uint64_t parts, whole; // parts that are verified, out of so many
+    char how[64];          // hone_reference_describe
     char message[HONE_REASON_SIZE * 2];
 } hone_opened;
 

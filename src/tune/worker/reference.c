@@ -4,8 +4,10 @@
 #include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 #include "tune/worker/bulk.h"
+#include "tune/worker/product.h"
 #include "tune/worker/verify.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // What a plain reference does in a second. More than its seconds take is computed in parts, further ones for this share.
@@ -264,6 +266,9 @@ hone_status hone_reference_compute(
     reference->device = device;
     reference->pool = pool;
     choose_parts(reference, call, seed);
+    // Beside an infinity every row is suspicious.
+    reference->is_product = !is_whole(reference) && use->largest == NULL && algorithm->product != NULL &&
+                            algorithm->product(call, &reference->product);
     hone_status status = make_results(reference, buffers, err);
     if (status == HONE_OK) status = compute(reference, call, buffers, err);
     if (status == HONE_OK) {
@@ -294,16 +299,43 @@ static hone_status check_rest(
     return hone_fail(err, HONE_KERNEL_FAILED, where, "%s%s is NaN", name, at);
 }
 
+void hone_reference_describe(const hone_reference *reference, char *out, size_t size)
+{
+    const unsigned long long whole = reference->parting.count;
+    if (is_whole(reference))
+        snprintf(out, size, "whole");
+    else
+        snprintf(
+            out, size, "%s%u of %llu parts", reference->is_product ? "Freivalds' check + " : "", reference->part_count,
+            whole);
+}
+
+static hone_status check_product(
+    const hone_reference *reference,
+    const hone_buffer_set *set,
+    uint32_t value,
+    const hone_yardstick *yardstick,
+    double *max_error,
+    hone_error *err)
+{
+    const hone_product *which = &reference->product;
+    if (!reference->is_product || which->out != value) return HONE_OK;
+    return hone_product_check(
+        reference->pool, hone_signature_parameter(reference->signature, value)->name, which,
+        &set->fenced[which->a].tensor, &set->fenced[which->b].tensor, &set->fenced[value].tensor, yardstick, max_error,
+        err);
+}
+
 static hone_status check_result(
     const hone_reference *reference,
+    const hone_buffer_set *set,
     uint32_t value,
-    const hone_tensor *came,
     const hone_tolerance *tolerance,
     double *max_error,
     hone_error *err)
 {
     const char *name = hone_signature_parameter(reference->signature, value)->name;
-    const hone_tensor *right = &reference->results[value].tensor;
+    const hone_tensor *came = &set->fenced[value].tensor, *right = &reference->results[value].tensor;
     hone_yardstick yardstick = hone_verify_yardstick(tolerance, right->dtype, reference->largest[value]);
     yardstick.takes_nan = reference->use.largest != NULL;
     yardstick.base *= reference->use.slack;
@@ -321,7 +353,7 @@ static hone_status check_result(
                 err, status, "part %llu of %llu", (unsigned long long)reference->parts[part],
                 (unsigned long long)reference->parting.count);
     }
-    return status;
+    return status == HONE_OK ? check_product(reference, set, value, &yardstick, max_error, err) : status;
 }
 
 static const hone_right_result *find_right(const hone_reference *reference, uint32_t value, uint64_t digest)
@@ -336,17 +368,18 @@ static const hone_right_result *find_right(const hone_reference *reference, uint
 // A digest of all bytes is read at half the cost of a comparison, and says as much where one came out well.
 static hone_status check_bytes(
     hone_reference *reference,
+    const hone_buffer_set *set,
     uint32_t value,
-    const hone_fenced *came,
     const hone_tolerance *tolerance,
     double *max_error,
     hone_error *err)
 {
+    const hone_fenced *came = &set->fenced[value];
     const uint64_t digest = hone_bulk_hash(reference->pool, came->low, came->span);
     const hone_right_result *known = find_right(reference, value, digest);
     double error = known != NULL ? known->error : 0;
     hone_status status = HONE_OK;
-    if (known == NULL) status = check_result(reference, value, &came->tensor, tolerance, &error, err);
+    if (known == NULL) status = check_result(reference, set, value, tolerance, &error, err);
     if (error > *max_error) *max_error = error;
     if (known != NULL || status != HONE_OK) return status;
     reference->right[value][reference->next_right[value]++ % HONE_KEPT_RIGHT] =
@@ -365,7 +398,7 @@ hone_status hone_reference_check(
     *out_max_error = 0;
     for (uint32_t i = 0; i < buffers->count; i++) {
         if (reference->results[i].block == NULL) continue;
-        hone_status status = check_bytes(reference, i, &buffers->sets[set].fenced[i], tolerance, out_max_error, err);
+        hone_status status = check_bytes(reference, &buffers->sets[set], i, tolerance, out_max_error, err);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;

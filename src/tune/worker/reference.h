@@ -38,6 +38,8 @@ typedef struct hone_reference {
     uint32_t part_count;
     double time_ns; // of the whole; 0: only parts were computed
     hone_reference_use use;
+    bool is_product; // computed in parts, and all of it is looked at as a product
+    hone_product product;
 } hone_reference;
 
 // Computes the results of buffers' first set. A call of more operations than its seconds take is computed in
@@ -54,6 +56,8 @@ hone_status hone_reference_compute(
     const hone_reference_use *use,
     uint64_t seed,
     hone_error *err);
+// "whole", or what of the results is compared, and how.
+void hone_reference_describe(const hone_reference *reference, char *out, size_t size);
 extern const hone_reference_use hone_reference_ordinary;
 // Whether a reference of so many seconds would be computed in parts, and each of them quickly.
 bool hone_reference_has_quick_parts(const hone_algorithm *algorithm, const hone_call *call, double seconds);

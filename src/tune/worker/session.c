@@ -259,6 +259,7 @@ static void fill_opened(const hone_session *session, const hone_error *err, hone
     hone_words_copy(out->message, sizeof out->message, err->status == HONE_OK ? "" : err->message);
     if (!session->open) return;
     out->reference_ns = session->reference.time_ns;
+    hone_reference_describe(&session->reference, out->how, sizeof out->how);
     out->whole = session->reference.parting.count;
     out->parts = session->reference.part_count > 0 ? session->reference.part_count : out->whole;
 }

@@ -160,6 +160,11 @@ static inline double error_of(double out, double reference, const hone_yardstick
     return allowed > 0 ? difference / allowed : INFINITY;
 }
 
+double hone_verify_error(double out, double reference, const hone_yardstick *yardstick)
+{
+    return error_of(out, reference, yardstick);
+}
+
 // Integers beyond 2^53 that a double does not tell apart.
 static inline bool differ_unseen(
     hone_dtype_id id, const void *a, int64_t a_at, const void *b, int64_t b_at, const hone_yardstick *yardstick)

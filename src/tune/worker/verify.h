@@ -31,6 +31,8 @@ hone_status hone_verify_compare(
     const hone_yardstick *yardstick,
     double *out_max_error,
     hone_error *err);
+// Of one element, over what is allowed.
+double hone_verify_error(double out, double reference, const hone_yardstick *yardstick);
 // Index as "[1, 2]".
 void hone_verify_format_index(const hone_tensor *tensor, int64_t index, char *out, size_t size);
 

@@ -6,12 +6,14 @@
 
 #include "base/memory.h"
 #include "call/call.h"
+#include "tune/worker/product.h"
 #include "tune/worker/verify.h"
 #include "tune/worker/verify_block.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const hone_tolerance defaults = {0, 0, 0};
@@ -388,6 +390,89 @@ static void a_place_is_said_by_its_index_in_each_dim(void **state)
     assert_string_equal(text, "[0, 0, 1]");
 }
 
+enum { M = 150, K = 70, N = 90 };
+
+// A product of dtype, as a kernel that sums in f32 and rounds once leaves it.
+typedef struct a_product {
+    hone_dtype_id id;
+    int32_t b_rows;
+    char a[M * K * 4], b[K * N * 4], c[M * N * 4];
+    int64_t a_shape[2], b_shape[2], c_shape[2];
+} a_product;
+
+static int64_t place_in_b(const a_product *p, int64_t i, int64_t j)
+{
+    return p->b_rows == 0 ? i * N + j : j * K + i;
+}
+
+static void fill_product(a_product *p, hone_dtype_id id, int32_t b_rows)
+{
+    *p = (a_product){.id = id, .b_rows = b_rows, .a_shape = {M, K}, .b_shape = {K, N}, .c_shape = {M, N}};
+    if (b_rows == 1) p->b_shape[0] = N, p->b_shape[1] = K;
+    for (int64_t i = 0; i < M * K; i++)
+        hone_element_store(id, p->a, i, (rand() % 2001 - 1000) * 1e-3);
+    for (int64_t i = 0; i < K * N; i++)
+        hone_element_store(id, p->b, i, (rand() % 2001 - 1000) * 1e-3);
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++) {
+            float sum = 0;
+            for (int64_t k = 0; k < K; k++)
+                sum += (float)hone_element_load(id, p->a, i * K + k) *
+                       (float)hone_element_load(id, p->b, place_in_b(p, k, j));
+            hone_element_store(id, p->c, i * N + j, (double)sum);
+        }
+}
+
+static hone_status check_product(a_product *p, hone_pool *pool, double *error, hone_error *err)
+{
+    const hone_dtype dtype = hone_dtype_of(p->id);
+    hone_tensor a = hone_tensor_of(p->a, HONE_F32, 2, p->a_shape), b = hone_tensor_of(p->b, HONE_F32, 2, p->b_shape),
+                c = hone_tensor_of(p->c, HONE_F32, 2, p->c_shape);
+    a.dtype = b.dtype = c.dtype = dtype;
+    const hone_product which = {.a_rows = 0, .b_rows = p->b_rows};
+    const hone_yardstick yardstick = hone_verify_yardstick(&defaults, dtype, 10);
+    *error = 0;
+    return hone_product_check(pool, "c", &which, &a, &b, &c, &yardstick, error, err);
+}
+
+static void all_of_a_product_is_looked_at(void **state)
+{
+    (void)state;
+    static const hone_dtype_id ids[] = {HONE_F32, HONE_BF16, HONE_F16};
+    static a_product p;
+    hone_allocator allocator = hone_allocator_system();
+    hone_pool *pool = NULL;
+    hone_error err = {0};
+    double error;
+    assert_int_equal(hone_pool_create(&allocator, 3, &pool, &err), HONE_OK);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        for (int32_t b_rows = 0; b_rows < 2; b_rows++) {
+            fill_product(&p, ids[i], b_rows);
+            assert_int_equal(check_product(&p, i == 0 ? NULL : pool, &error, &err), HONE_OK);
+            assert_true(error < 0.5);
+            // One element that is off by as much as it is large.
+            const int64_t at = 77 * N + 31;
+            const double right = hone_element_load(ids[i], p.c, at);
+            hone_element_store(ids[i], p.c, at, right + 6);
+            assert_int_equal(check_product(&p, pool, &error, &err), HONE_KERNEL_FAILED);
+            assert_non_null(strstr(err.message, "c[77, 31] is "));
+            hone_element_store(ids[i], p.c, at, NAN);
+            assert_int_equal(check_product(&p, pool, &error, &err), HONE_KERNEL_FAILED);
+            hone_element_store(ids[i], p.c, at, right);
+            // One row that is left at zero, and one column.
+            for (int64_t j = 0; j < N; j++)
+                hone_element_store(ids[i], p.c, 140 * N + j, 0);
+            assert_int_equal(check_product(&p, pool, &error, &err), HONE_KERNEL_FAILED);
+            assert_non_null(strstr(err.message, "c[140, "));
+            fill_product(&p, ids[i], b_rows);
+            for (int64_t j = 0; j < M; j++)
+                hone_element_store(ids[i], p.c, j * N + 3, 0);
+            assert_int_equal(check_product(&p, pool, &error, &err), HONE_KERNEL_FAILED);
+            assert_non_null(strstr(err.message, ", 3] is 0"));
+        }
+    hone_pool_destroy(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +491,7 @@ int main(void)
         cmocka_unit_test(an_algorithms_tolerance_replaces_the_dtypes),
         cmocka_unit_test(a_dtype_allows_what_its_page_says_and_no_more),
         cmocka_unit_test(scalars_and_empty_tensors_are_compared),
+        cmocka_unit_test(all_of_a_product_is_looked_at),
         cmocka_unit_test(a_place_is_said_by_its_index_in_each_dim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,309 @@
+// Freivalds, Probabilistic machines can use less running time (IFIP 1977): c = a b exactly when c r = a (b r), except
+// with a small probability over a random r. With n columns that is 2 (k n + m k + m n) operations instead of 2 m n k.
+//
+// Kernels round. Let e = c - a b be what a kernel is off by, and r be of +1 and -1, each with probability 1/2 and
+// independent of e: it is drawn after the kernel ran. Then row i of e r has mean 0 and variance |e_i|^2, the sum of the
+// squares of the row's errors, and by Hoeffding's inequality (Probability inequalities for sums of bounded random
+// variables, JASA 58, 1963) |e r|_i > t |e_i| with probability at most 2 exp(-t^2 / 2). An honest kernel's rows
+// stay below t sqrt(n) times its root mean square error, which is far below the tolerance; a row left at zero has
+// |e_i| = |c_i|, and one element that is off by x has |e r|_i >= x - t sqrt(n) rms. By Littlewood and Offord
+// (Erdos 1945) a wrong row's sum lies within one error's size of 0 with probability at most about sqrt(2 / (pi w)), w its
+// wrong elements; with several vectors the probability is multiplied.
+//
+// How large the rms of an honest kernel is, nobody knows beforehand: it depends on the order of its sums, and on the
+// format that it adds in. A bound would raise a false alarm or let errors pass. So the check decides nothing by itself.
+// It orders the rows by |c r - a (b r)|, and the first ones are computed in double precision and compared element by
+// element by the tolerance rule, as everywhere. What is right by the rule is never refused; what is wrong and stands
+// out of the rounding of the other rows is found.
+#include "tune/worker/product.h"
+
+#include "base/error.h"
+#include "call/call.h"
+#include "tune/rule/statistics.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { VECTORS = 3, LOOKED_AT = 3, PIECES = 64 };
+
+static const char where[] = "tune.product";
+
+// A tensor as a matrix, of rows that lie `row` elements apart.
+typedef struct matrix {
+    const hone_tensor *tensor;
+    hone_dtype_id id;
+    int64_t rows, columns, row, column;
+} matrix;
+
+static matrix matrix_of(const hone_tensor *tensor, int32_t rows, int32_t columns)
+{
+    int64_t strides[HONE_MAX_RANK];
+    hone_tensor_strides(tensor, strides);
+    return (matrix){
+        tensor,          hone_dtype_find(tensor->dtype)->id, tensor->shape[rows], tensor->shape[columns], strides[rows],
+        strides[columns]};
+}
+
+typedef struct check {
+    hone_pool *pool;
+    const char *name;
+    matrix a, b, out;
+    bool b_rows;        // rows of b lie apart by more than its columns do
+    double *signs;      // [VECTORS][n]
+    double *mixed;      // [VECTORS][k], b times signs
+    double *partial;    // [PIECES][VECTORS][k], where pieces of b's columns are added
+    double *suspicions; // [m]
+    double *exact;      // [n], of one row
+    float *lines;       // [PIECES][longest], what each piece reads
+    int64_t longest;
+    int64_t row; // that is computed
+} check;
+
+static void each_piece(check *c, void (*body)(void *ctx, int64_t index))
+{
+    if (c->pool != NULL)
+        hone_pool_run(c->pool, PIECES, body, c);
+    else
+        for (int64_t i = 0; i < PIECES; i++)
+            body(c, i);
+}
+
+static void read_line(const matrix *from, int64_t start, int64_t step, int64_t count, float *out)
+{
+    const char *data = hone_tensor_data(from->tensor);
+    if (from->id == HONE_F32 && step == 1)
+        memcpy(out, data + start * 4, (size_t)count * 4);
+    else if (from->id == HONE_BF16 && step == 1)
+        for (int64_t i = 0; i < count; i++) {
+            uint16_t half;
+            memcpy(&half, data + (start + i) * 2, 2);
+            const uint32_t bits = (uint32_t)half << 16;
+            memcpy(&out[i], &bits, 4);
+        }
+    else
+        for (int64_t i = 0; i < count; i++)
+            out[i] = (float)hone_element_load(from->id, data, start + i * step);
+}
+
+static void read_row(const matrix *from, int64_t row, float *out)
+{
+    read_line(from, row * from->row, from->column, from->columns, out);
+}
+
+static void read_column(const matrix *from, int64_t column, float *out)
+{
+    read_line(from, column * from->column, from->row, from->rows, out);
+}
+
+// In eight sums, so that the compiler's vectors can add them.
+static double dot(const float *a, const double *b, int64_t count)
+{
+    double sums[8] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        for (int lane = 0; lane < 8; lane++)
+            sums[lane] += (double)a[i + lane] * b[i + lane];
+    for (; i < count; i++)
+        sum += (double)a[i] * b[i];
+    for (int lane = 0; lane < 8; lane++)
+        sum += sums[lane];
+    return sum;
+}
+
+static void add_scaled(double *to, const float *line, double by, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] += by * (double)line[i];
+}
+
+static void piece_of(int64_t count, int64_t index, int64_t *out_from, int64_t *out_to)
+{
+    *out_from = count * index / PIECES;
+    *out_to = count * (index + 1) / PIECES;
+}
+
+// b times the signs: rows of b one by one, or its columns added up.
+static void mix_rows(void *ctx, int64_t index)
+{
+    check *c = ctx;
+    int64_t from, to;
+    float *line = c->lines + index * c->longest;
+    piece_of(c->b.rows, index, &from, &to);
+    for (int64_t row = from; row < to; row++) {
+        read_row(&c->b, row, line);
+        for (int v = 0; v < VECTORS; v++)
+            c->mixed[v * c->b.rows + row] = dot(line, c->signs + v * c->b.columns, c->b.columns);
+    }
+}
+
+static void mix_columns(void *ctx, int64_t index)
+{
+    check *c = ctx;
+    int64_t from, to;
+    const int64_t k = c->b.rows;
+    float *line = c->lines + index * c->longest;
+    double *sums = c->partial + index * VECTORS * k;
+    piece_of(c->b.columns, index, &from, &to);
+    for (int64_t column = from; column < to; column++) {
+        read_column(&c->b, column, line);
+        for (int v = 0; v < VECTORS; v++)
+            add_scaled(sums + v * k, line, c->signs[v * c->b.columns + column], k);
+    }
+}
+
+static void mix(check *c)
+{
+    each_piece(c, c->b_rows ? mix_rows : mix_columns);
+    for (int64_t piece = 0; piece < PIECES && !c->b_rows; piece++)
+        for (int64_t i = 0; i < VECTORS * c->b.rows; i++)
+            c->mixed[i] += c->partial[piece * VECTORS * c->b.rows + i];
+}
+
+static void suspect_rows(void *ctx, int64_t index)
+{
+    check *c = ctx;
+    int64_t from, to;
+    float *line = c->lines + index * c->longest;
+    piece_of(c->out.rows, index, &from, &to);
+    for (int64_t row = from; row < to; row++) {
+        double came[VECTORS];
+        c->suspicions[row] = 0;
+        read_row(&c->out, row, line);
+        for (int v = 0; v < VECTORS; v++)
+            came[v] = dot(line, c->signs + v * c->out.columns, c->out.columns);
+        read_row(&c->a, row, line);
+        for (int v = 0; v < VECTORS; v++) {
+            const double off = fabs(came[v] - dot(line, c->mixed + v * c->a.columns, c->a.columns));
+            c->suspicions[row] = fmax(c->suspicions[row], isfinite(off) ? off : INFINITY);
+        }
+    }
+}
+
+// Some columns of one row, in double.
+static void compute_columns(void *ctx, int64_t index)
+{
+    check *c = ctx;
+    int64_t from, to;
+    float *line = c->lines + index * c->longest;
+    const float *of_a = c->lines + PIECES * c->longest;
+    piece_of(c->out.columns, index, &from, &to);
+    memset(c->exact + from, 0, (size_t)(to - from) * sizeof *c->exact);
+    if (c->b_rows)
+        for (int64_t i = 0; i < c->b.rows; i++) {
+            read_line(&c->b, i * c->b.row + from * c->b.column, c->b.column, to - from, line);
+            add_scaled(c->exact + from, line, (double)of_a[i], to - from);
+        }
+    else
+        for (int64_t column = from; column < to; column++) {
+            read_column(&c->b, column, line);
+            for (int64_t i = 0; i < c->b.rows; i++)
+                c->exact[column] += (double)line[i] * (double)of_a[i];
+        }
+}
+
+static hone_status compare_row(const check *c, const hone_yardstick *yardstick, double *max_error, hone_error *err)
+{
+    char one[16];
+    const void *data = hone_tensor_data(c->out.tensor);
+    for (int64_t j = 0; j < c->out.columns; j++) {
+        hone_element_store(c->out.id, one, 0, c->exact[j]);
+        const double right = hone_element_load(c->out.id, one, 0);
+        const double came = hone_element_load(c->out.id, data, c->row * c->out.row + j * c->out.column);
+        const double error = hone_verify_error(came, right, yardstick);
+        if (error > *max_error) *max_error = error;
+        if (error <= 1) continue;
+        return hone_fail(
+            err, HONE_KERNEL_FAILED, where, "%s[%lld, %lld] is %g, the product is %g (%.3g times what is allowed)",
+            c->name, (long long)c->row, (long long)j, came, right, error);
+    }
+    return HONE_OK;
+}
+
+static int64_t most_suspicious(const check *c)
+{
+    int64_t most = 0;
+    for (int64_t row = 1; row < c->out.rows; row++)
+        if (c->suspicions[row] > c->suspicions[most]) most = row;
+    return most;
+}
+
+static hone_status look_at_rows(check *c, const hone_yardstick *yardstick, double *max_error, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (int i = 0; i < LOOKED_AT && i < c->out.rows && status == HONE_OK; i++) {
+        c->row = most_suspicious(c);
+        c->suspicions[c->row] = -1;
+        read_row(&c->a, c->row, c->lines + PIECES * c->longest);
+        each_piece(c, compute_columns);
+        status = compare_row(c, yardstick, max_error, err);
+    }
+    return status;
+}
+
+static void draw_signs(check *c)
+{
+    uint64_t random = hone_os_random_seed(), bits = 0;
+    for (int64_t i = 0; i < VECTORS * c->b.columns; i++, bits >>= 1) {
+        if (i % 64 == 0) bits = hone_random_next(&random);
+        c->signs[i] = (bits & 1) != 0 ? 1 : -1;
+    }
+}
+
+static void *take(const hone_allocator *allocator, int64_t count, size_t size)
+{
+    return hone_alloc_array(allocator, (size_t)count, size);
+}
+
+static bool make_room(check *c, const hone_allocator *allocator)
+{
+    const int64_t m = c->out.rows, n = c->out.columns, k = c->b.rows;
+    c->longest = n > k ? n : k;
+    c->signs = take(allocator, VECTORS * n, sizeof *c->signs);
+    c->mixed = take(allocator, VECTORS * k, sizeof *c->mixed);
+    c->partial = take(allocator, c->b_rows ? 1 : PIECES * VECTORS * k, sizeof *c->partial);
+    c->suspicions = take(allocator, m, sizeof *c->suspicions);
+    c->exact = take(allocator, n, sizeof *c->exact);
+    c->lines = take(allocator, (PIECES + 1) * c->longest, sizeof *c->lines);
+    return c->signs != NULL && c->mixed != NULL && c->partial != NULL && c->suspicions != NULL && c->exact != NULL &&
+           c->lines != NULL;
+}
+
+static void free_room(check *c, const hone_allocator *allocator)
+{
+    hone_free(allocator, c->signs);
+    hone_free(allocator, c->mixed);
+    hone_free(allocator, c->partial);
+    hone_free(allocator, c->suspicions);
+    hone_free(allocator, c->exact);
+    hone_free(allocator, c->lines);
+}
+
+hone_status hone_product_check(
+    hone_pool *pool,
+    const char *name,
+    const hone_product *which,
+    const hone_tensor *a,
+    const hone_tensor *b,
+    const hone_tensor *out,
+    const hone_yardstick *yardstick,
+    double *out_max_error,
+    hone_error *err)
+{
+    const hone_allocator allocator = hone_allocator_system();
+    check c = {
+        .pool = pool,
+        .name = name,
+        .a = matrix_of(a, which->a_rows, 1 - which->a_rows),
+        .b = matrix_of(b, which->b_rows, 1 - which->b_rows),
+        .out = matrix_of(out, 0, 1)};
+    c.b_rows = c.b.column <= c.b.row;
+    hone_status status = make_room(&c, &allocator) ? HONE_OK : hone_fail_memory(err, where);
+    if (status == HONE_OK) {
+        draw_signs(&c);
+        mix(&c);
+        each_piece(&c, suspect_rows);
+        status = look_at_rows(&c, yardstick, out_max_error, err);
+    }
+    free_room(&c, &allocator);
+    return status;
+}
