@@ -137,8 +137,7 @@ static bool count_disturbed(void *ctx, const hone_store_decision *row)
     disturbed *found = ctx;
     hone_evidence evidence;
     found->decisions++;
-    if (row->evidence == NULL || hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL) != HONE_OK)
-        return true;
+    if (!hone_evidence_of(row->evidence, &evidence)) return true;
     if (evidence.undecided[0] != '\0' && found->undecided++ == 0) keep_call(row, found->first_open);
     if ((evidence.throttled > 0 || evidence.stolen > much_stolen) && found->count++ == 0) keep_call(row, found->first);
     return true;

@@ -36,9 +36,7 @@ typedef struct listing {
 static bool is_undecided(const hone_store_decision *row)
 {
     hone_evidence evidence;
-    return row->evidence != NULL &&
-           hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL) == HONE_OK &&
-           evidence.undecided[0] != '\0';
+    return hone_evidence_of(row->evidence, &evidence) && evidence.undecided[0] != '\0';
 }
 
 static bool list_row(void *ctx, const hone_store_decision *row)

@@ -153,5 +153,7 @@ hone_status hone_result_read(
 // Evidence as a JSON object and back (unknown fields are kept out, missing ones are zero).
 void hone_evidence_json(const hone_evidence *evidence, hone_buffer *out);
 hone_status hone_evidence_parse(const char *json, size_t size, hone_evidence *out, hone_error *err);
+// The same of a record's text. False: it has none (NULL) or one that cannot be read; *out is all zero then.
+bool hone_evidence_of(const char *json, hone_evidence *out);
 
 #endif

@@ -140,8 +140,7 @@ typedef struct answered {
 static void read_answer(void *ctx, const hone_store_decision *row)
 {
     answered *answer = ctx;
-    answer->verified = row->verified && row->evidence != NULL &&
-                       hone_evidence_parse(row->evidence, strlen(row->evidence), answer->evidence, NULL) == HONE_OK;
+    answer->verified = row->verified && hone_evidence_of(row->evidence, answer->evidence);
 }
 
 // What the user's store has under another regime than that which answers.

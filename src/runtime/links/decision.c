@@ -89,7 +89,7 @@ static hone_status read_row(
     (void)hone_source_by_name(row->source, &out->source);
     out->verified = row->verified;
     if (device != NULL) (void)hone_environment_compare(row->environment, device, &kernel->kernel, out->changed);
-    if (row->evidence != NULL) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &out->evidence, NULL);
+    (void)hone_evidence_of(row->evidence, &out->evidence);
     out->evidence.time_ns = row->time_ns;
     out->evidence.regime = row->regime;
     return HONE_OK;
@@ -124,10 +124,8 @@ typedef struct overlap {
 static void look_for_overlap(void *ctx, const hone_store_decision *stored)
 {
     overlap *o = ctx;
-    hone_evidence evidence = {0};
-    if (stored->evidence == NULL ||
-        hone_evidence_parse(stored->evidence, strlen(stored->evidence), &evidence, NULL) != HONE_OK)
-        return;
+    hone_evidence evidence;
+    if (!hone_evidence_of(stored->evidence, &evidence)) return;
     // Beginnings are kept in whole seconds: within one of them nobody can say which came first, and the later put
     // stays.
     o->found = end_of(&evidence) > o->started + 1;

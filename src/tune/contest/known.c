@@ -305,8 +305,8 @@ static void read_existing(void *ctx, const hone_store_decision *row)
     const hone_device_info *device = reader->question->environment->device;
     char difference[HONE_DIFFERENCE_SIZE];
     if (hone_environment_compare(row->environment, device, &ref->kernel, difference) != HONE_STANDS) return;
-    hone_evidence evidence = {0};
-    if (row->evidence != NULL) (void)!hone_evidence_parse(row->evidence, strlen(row->evidence), &evidence, NULL);
+    hone_evidence evidence;
+    (void)hone_evidence_of(row->evidence, &evidence);
     evidence.time_ns = row->time_ns;
     evidence.regime = row->regime;
     hone_question_fill_decision(reader->question, ref, &config, reader->out);

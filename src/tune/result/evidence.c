@@ -223,3 +223,9 @@ hone_status hone_evidence_parse(const char *json, size_t size, hone_evidence *ou
     if (status == HONE_OK) *out = evidence;
     return status;
 }
+
+bool hone_evidence_of(const char *json, hone_evidence *out)
+{
+    memset(out, 0, sizeof *out);
+    return json != NULL && hone_evidence_parse(json, strlen(json), out, NULL) == HONE_OK;
+}

@@ -135,10 +135,11 @@ static void what_is_to_be_checked_again_is_tuned_with_the_recorded(void **state)
     hone_result_release(&result);
     hone_decision decision = decide_scale(g->f, 4, 4);
     assert_string_equal(decision.changed, "");
-    // And is not tuned once more.
+    // And is not tuned once more, unless the contest could not tell its kernels apart.
     if (hone_tune_recorded(g->f->rt, &options, &result, &g->f->err) != HONE_OK) fail_msg("%s", g->f->err.message);
     assert_true(hone_result_decision(result, 0)->evidence.started[0] != '\0');
-    assert_true(hone_result_decision(result, 0)->evidence.time_ns == decision.evidence.time_ns);
+    if (decision.evidence.undecided[0] == '\0')
+        assert_true(hone_result_decision(result, 0)->evidence.time_ns == decision.evidence.time_ns);
     hone_result_release(&result);
 }
 

@@ -95,9 +95,24 @@ static void wrong_kinds_are_refused_by_name(void **state)
     }
 }
 
+static void a_record_without_evidence_that_can_be_read_has_none(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {NULL, "", "{\"time_ns\":", "{\"time_ns\":\"long\"}"};
+    hone_evidence evidence;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        evidence.time_ns = 7;
+        assert_false(hone_evidence_of(bad[i], &evidence));
+        assert_true(evidence.time_ns == 0);
+    }
+    assert_true(hone_evidence_of("{\"time_ns\":5}", &evidence));
+    assert_true(evidence.time_ns == 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_without_evidence_that_can_be_read_has_none),
         cmocka_unit_test(evidence_survives_the_way_through_text),
         cmocka_unit_test(missing_fields_are_zero_and_unknown_ones_are_ignored),
         cmocka_unit_test(wrong_kinds_are_refused_by_name),
