@@ -3,7 +3,7 @@
 //
 // A handler has no argument, hence the table. Only the thread that owns the guards writes places in it; handlers, on
 // any thread, read them.
-#include "os/os.h"
+#include "os/walls.h"
 
 #include "base/assert.h"
 
@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ static struct place {
 } places[MOST_GUARDS];
 
 static struct sigaction before; // what faults elsewhere get
+static atomic_int exit_code;    // what they end the process with; 0: nothing but that
 
 static struct place *find(uintptr_t address)
 {
@@ -42,6 +44,8 @@ static void note_write(int number, siginfo_t *info, void *context)
         atomic_store(&place->written, true);
         return;
     }
+    const int code = atomic_load(&exit_code);
+    if (is_fault && code != 0) _exit(code);
     sigaction(SIGSEGV, &before, NULL); // the instruction faults again
     if (!is_fault) raise(number);
 }
@@ -56,7 +60,13 @@ bool hone_os_guard_begin(void)
     return sigaction(SIGSEGV, &action, NULL) == 0;
 }
 
-bool hone_os_guard_close(hone_os_guard *guard, char *block, size_t size)
+void hone_os_exit_on_fault(int code)
+{
+    atomic_store(&exit_code, code);
+}
+
+// protection: what those pages still allow.
+static bool close_pages(hone_os_guard *guard, char *block, size_t size, int protection)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t from = ((uintptr_t)block + page - 1) & ~(page - 1), to = ((uintptr_t)block + size) & ~(page - 1);
@@ -69,12 +79,17 @@ bool hone_os_guard_close(hone_os_guard *guard, char *block, size_t size)
     atomic_store(&place->written, false);
     atomic_store(&place->size, to - from);
     atomic_store(&place->from, from);
-    if (mprotect((void *)from, to - from, PROT_READ) != 0) {
+    if (mprotect((void *)from, to - from, protection) != 0) {
         atomic_store(&place->from, 0);
         return false;
     }
     *guard = (hone_os_guard){(char *)from, to - from, free_place};
     return true;
+}
+
+bool hone_os_guard_close(hone_os_guard *guard, char *block, size_t size)
+{
+    return close_pages(guard, block, size, PROT_READ);
 }
 
 bool hone_os_guard_was_written(const hone_os_guard *guard)
@@ -89,4 +104,32 @@ bool hone_os_guard_open(hone_os_guard *guard)
     atomic_store(&places[guard->place].from, 0);
     *guard = (hone_os_guard){NULL, 0, 0};
     return true;
+}
+
+// A wall is wider than what a kernel that is off by a row reads.
+enum { WALL_SIZE = 64 << 10 };
+
+bool hone_os_walled_create(hone_os_walled *walled, size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + page - 1) & ~(page - 1);
+    memset(walled, 0, sizeof *walled);
+    if (size > SIZE_MAX / 2) return false;
+    void *block = mmap(NULL, room + 2 * WALL_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) return false;
+    *walled = (hone_os_walled){
+        .block = block, .block_size = room + 2 * WALL_SIZE, .room = (char *)block + WALL_SIZE, .size = room};
+    if (close_pages(&walled->before, walled->block, WALL_SIZE, PROT_NONE) &&
+        close_pages(&walled->behind, walled->room + room, WALL_SIZE, PROT_NONE))
+        return true;
+    hone_os_walled_destroy(walled);
+    return false;
+}
+
+void hone_os_walled_destroy(hone_os_walled *walled)
+{
+    if (walled->block == NULL) return;
+    if (walled->before.size > 0) atomic_store(&places[walled->before.place].from, 0);
+    if (walled->behind.size > 0) atomic_store(&places[walled->behind.place].from, 0);
+    munmap(walled->block, walled->block_size);
+    memset(walled, 0, sizeof *walled);
 }

@@ -28,6 +28,20 @@ static void describe_loss(const hone_outcome *outcome, char *out, size_t size)
         snprintf(out, size, "it ended its process with exit code %d", outcome->exit_code);
 }
 
+// What a worker that is gone says of its candidate.
+static hone_failure failure_of_loss(const hone_outcome *outcome, char *out, size_t size)
+{
+    const bool unaligned = outcome->signal == 0 && outcome->exit_code == HONE_EXIT_UNALIGNED;
+    const bool racy = outcome->signal == 0 && outcome->exit_code == HONE_EXIT_RACY;
+    if (unaligned)
+        snprintf(out, size, "it crashes on arrays that are aligned no better than the call allows");
+    else if (racy)
+        snprintf(out, size, "right alone; in two threads at once it crashes");
+    else
+        describe_loss(outcome, out, size);
+    return unaligned ? HONE_FAILURE_UNALIGNED : racy ? HONE_FAILURE_RACY : HONE_FAILURE_CRASH;
+}
+
 // A question that was not answered, as a failure of the contest itself.
 static hone_status fail_outcome(const hone_outcome *outcome, const char *what, double seconds, hone_error *err)
 {
@@ -214,8 +228,7 @@ static hone_status ask_once(
         return HONE_OK;
     }
     if (outcome.kind != HONE_OUTCOME_LOST) return fail_outcome(&outcome, what->kernel->kernel.name, limit, err);
-    out->failure = HONE_FAILURE_CRASH;
-    describe_loss(&outcome, out->reason, sizeof out->reason);
+    out->failure = failure_of_loss(&outcome, out->reason, sizeof out->reason);
     return HONE_OK;
 }
 
@@ -329,6 +342,9 @@ static hone_status run_rounds_here(
     double limit = block_seconds(trials->question, block);
     const hone_limits limits = {limit_ns(limit), limit_ns(limit)};
     hone_outcome outcome = ask(trials, HONE_MESSAGE_ROUNDS, &limits);
+    if (outcome.kind == HONE_OUTCOME_LOST && block->count == 1)
+        out->failure = failure_of_loss(&outcome, out->reason, sizeof out->reason);
+    if (out->failure == HONE_FAILURE_UNALIGNED || out->failure == HONE_FAILURE_RACY) return HONE_OK;
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
     status = read_rounds(trials, out, err);
     trials->sandbox.served++;

@@ -32,6 +32,10 @@ typedef enum hone_message {
     HONE_MESSAGE_ANSWER
 } hone_message;
 
+// Exit codes of a worker whose candidate was right until it ran on arrays aligned as badly as its call allows, or in two
+// threads.
+enum { HONE_EXIT_UNALIGNED = 81, HONE_EXIT_RACY = 82 };
+
 // What an answer to OPEN says.
 typedef struct hone_opened {
     hone_status status;

@@ -106,7 +106,7 @@ static hone_status run_whole(const hone_runner *runner, const hone_value *values
     return status != HONE_OK ? status : waited;
 }
 
-static hone_status run_to_verify(hone_runner *runner, const hone_value *values, hone_error *err)
+hone_status hone_runner_run_values(hone_runner *runner, const hone_value *values, hone_error *err)
 {
     uint64_t start = hone_os_now_ns();
     hone_status status = run_whole(runner, values, err);
@@ -151,7 +151,7 @@ hone_failure hone_runner_check(hone_runner *runner, hone_error *err)
 }
 
 // What a run on the first set has left: everything in its place, and right.
-static hone_failure judge(
+hone_failure hone_runner_judge(
     hone_runner *runner, hone_status status, const hone_error *why, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
@@ -182,8 +182,8 @@ hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone
     hone_error why = {.message = ""};
     hone_session *session = runner->session;
     if (poison(runner, err) != HONE_OK) return HONE_FAILURE_RUN;
-    hone_status status = run_to_verify(runner, session->buffers.sets[0].values, &why);
-    return judge(runner, status, &why, out_max_error, err);
+    hone_status status = hone_runner_run_values(runner, session->buffers.sets[0].values, &why);
+    return hone_runner_judge(runner, status, &why, out_max_error, err);
 }
 
 hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_error, hone_error *err)
@@ -261,14 +261,14 @@ static hone_failure run_in_place(
     memcpy(saved, fenced[host].low, span);
     memcpy(values, buffers->sets[0].values, buffers->count * sizeof values[0]);
     values[result] = values[host];
-    hone_status status = placed == HONE_OK ? run_to_verify(runner, values, &why) : placed;
+    hone_status status = placed == HONE_OK ? hone_runner_run_values(runner, values, &why) : placed;
     if (placed == HONE_OK && !hone_site_is_lost(&session->site))
         placed = hone_buffers_take(buffers, &fenced[result], &fenced[host], err);
     hone_status back = HONE_OK;
     if (!hone_site_is_lost(&session->site)) back = hone_buffers_set_input(buffers, host, saved, checksum, err);
     if (placed == HONE_OK) placed = back;
     hone_free(&session->allocator, saved);
-    return placed == HONE_OK ? judge(runner, status, &why, out_max_error, err) : HONE_FAILURE_RUN;
+    return placed == HONE_OK ? hone_runner_judge(runner, status, &why, out_max_error, err) : HONE_FAILURE_RUN;
 }
 
 hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err)

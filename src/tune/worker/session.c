@@ -344,6 +344,9 @@ static hone_failure measure(hone_runner *runner, const hone_stopping *stopping, 
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     if (failure == HONE_FAILURE_NONE && !out->dropped) failure = verify_last(runner, &out->max_error, err);
+    // Who leads now may be what answers in the end.
+    const bool leads = !out->dropped && (stopping->best_ns == 0 || out->time_ns < stopping->best_ns);
+    if (failure == HONE_FAILURE_NONE && leads) failure = hone_runner_verify_placed(runner, &out->max_error, err);
     out->spent.verify_ns += since(start);
     return failure;
 }

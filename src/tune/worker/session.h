@@ -107,6 +107,16 @@ hone_failure hone_runner_verify_often(
 hone_failure hone_runner_run(hone_runner *runner, hone_error *err);
 // The same with each inout result in the memory of a parameter, where the call allows that.
 hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_error, hone_error *err);
+// strict.c: on arrays that are aligned no better than the call says, between pages that nobody may touch: what is wrong
+// only there is UNALIGNED, what reads around an array BOUNDS. In a process of the session's own; elsewhere nothing is
+// said.
+hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_error, hone_error *err);
+// In two threads at once, for some milliseconds: RACY.
+hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err);
+// One run that is waited for, and what a run on the first set has left: everything in its place, and right.
+hone_status hone_runner_run_values(hone_runner *runner, const hone_value *values, hone_error *err);
+hone_failure hone_runner_judge(
+    hone_runner *runner, hone_status status, const hone_error *why, double *out_max_error, hone_error *err);
 // Warms up and chooses the batch. *out_ns is what the last warm run took.
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
 // The same, with what disturbed it.

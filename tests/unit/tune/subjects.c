@@ -153,6 +153,68 @@ static hone_status run_blind(const hone_plan *plan, const hone_value *args, cons
     return HONE_OK;
 }
 
+// Right, and looks at an element that is none of its own.
+static hone_status read_at(const hone_value *args, int64_t index)
+{
+    scale(args);
+    arguments a = read_arguments(args);
+    const volatile float *x = a.x;
+    (void)x[index < 0 ? index : a.size + index];
+    return HONE_OK;
+}
+
+static hone_status run_reader(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    return read_at(args, 0);
+}
+
+static hone_status run_peeker(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    return read_at(args, -1);
+}
+
+// As loads of 64 bytes do on memory that is aligned to 16.
+static hone_status run_aligned(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    const uintptr_t odd = (uintptr_t)read_arguments(args).x % 64;
+    if (odd != 0) *(volatile char *)odd = 1; // the first page belongs to nobody
+    return HONE_OK;
+}
+
+static hone_status run_rounding(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    scale(args);
+    arguments a = read_arguments(args);
+    if ((uintptr_t)a.x % 32 != 0) a.y[3] += 1; // as if the address had been rounded
+    return HONE_OK;
+}
+
+// A work buffer that all threads share.
+static hone_status run_shared(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    static volatile float buffer[1000];
+    arguments a = read_arguments(args);
+    const uint64_t until = hone_os_now_ns() + 20000;
+    for (int64_t i = 0; i < a.size && i < 1000; i++)
+        buffer[i] = a.x[i];
+    while (hone_os_now_ns() < until)
+        ;
+    for (int64_t i = 0; i < a.size && i < 1000; i++)
+        a.y[i] = (float)(a.by * (double)buffer[i]);
+    return HONE_OK;
+}
+
 // One byte past the end, through a volatile so that no sanitizer of the compiler's own sees it first.
 static hone_status run_overrun(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
@@ -334,6 +396,11 @@ static const subject subjects[] = {
     {"limited", run_limited, NULL, NULL, NULL},
     {"flushing", run_flushing, NULL, NULL, NULL},
     {"blind", run_blind, NULL, NULL, NULL},
+    {"reader", run_reader, NULL, NULL, NULL},
+    {"peeker", run_peeker, NULL, NULL, NULL},
+    {"aligned", run_aligned, NULL, NULL, NULL},
+    {"rounding", run_rounding, NULL, NULL, NULL},
+    {"shared", run_shared, NULL, NULL, NULL},
     {"overrun", run_overrun, NULL, NULL, NULL},
     {"underrun", run_underrun, NULL, NULL, NULL},
     {"writer", run_writer, NULL, NULL, NULL},

@@ -103,6 +103,10 @@ static const fall falls[] = {
     {"limited", HONE_FAILURE_WRONG, "on large inputs: y["},
     {"flushing", HONE_FAILURE_WRONG, "on tiny inputs: y["},
     {"blind", HONE_FAILURE_WRONG, "on inputs with special values: y["},
+    {"reader", HONE_FAILURE_BOUNDS, "read or wrote past the end of x"},
+    {"peeker", HONE_FAILURE_BOUNDS, "read or wrote before the start of x"},
+    {"aligned", HONE_FAILURE_UNALIGNED, "crashes on arrays that are aligned no better"},
+    {"rounding", HONE_FAILURE_UNALIGNED, "aligned no better than the call allows: y["},
     {"overrun", HONE_FAILURE_BOUNDS, "1 byte past the end of y"},
     {"underrun", HONE_FAILURE_BOUNDS, "1 byte before the start of y"},
     {"writer", HONE_FAILURE_BOUNDS, "x, an input"},
@@ -132,6 +136,16 @@ static void every_bad_kernel_loses_with_its_kind_and_harms_nobody(void **state)
         const char *reason = ground_row(g, falls[i].subject)->reason;
         if (strstr(reason, falls[i].words) == NULL) fail_msg("%s: '%s'", falls[i].subject, reason);
     }
+}
+
+// Who shares a work buffer is slower than the good one, and found where it would win.
+static void a_kernel_that_is_wrong_in_two_threads_wins_nothing(void **state)
+{
+    ground *g = *state;
+    g->options.kernel = "shared";
+    assert_int_equal(ground_tune(g, "shared"), HONE_NOT_FOUND);
+    assert_rejected(g, "shared", HONE_FAILURE_RACY);
+    assert_non_null(strstr(ground_row(g, "shared")->reason, "in two threads at once y["));
 }
 
 static void a_kernel_that_hangs_is_stopped_and_put_aside(void **state)
@@ -506,6 +520,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_good_kernel_wins_and_is_verified, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_contest_without_a_seed_draws_another_each_time, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_kernel_that_is_wrong_in_two_threads_wins_nothing, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_reference_has_a_row_and_never_wins, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             the_history_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),

@@ -1,0 +1,25 @@
+// Pages around an array that nobody may touch, so that what reads past its end shows. As os.h's guards: a touch is noted
+// and goes on, in a process of its own.
+#ifndef HONE_OS_WALLS_H
+#define HONE_OS_WALLS_H
+
+#include "os/os.h"
+
+// Room for an array between two walls. All zero: none.
+typedef struct hone_os_walled {
+    char *block; // with its walls
+    size_t block_size;
+    char *room; // whole pages, zeroed
+    size_t size;
+    hone_os_guard before, behind;
+} hone_os_walled;
+
+// Room of at least size bytes, in whole pages. hone_os_guard_begin came before. False: there is no memory, or no more
+// walls.
+bool hone_os_walled_create(hone_os_walled *walled, size_t size);
+void hone_os_walled_destroy(hone_os_walled *walled);
+
+// From here on a fault that is nobody's guard ends the process with this exit code; 0: as it did before.
+void hone_os_exit_on_fault(int code);
+
+#endif
