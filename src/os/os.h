@@ -5,7 +5,9 @@
 #include "base/buffer.h"
 
 // Time ----------------------------------------------------------------------------------------------------------------
-uint64_t hone_os_now_ns(void);                         // monotonic
+uint64_t hone_os_now_ns(void); // monotonic
+// The same clock, asked of the system without the C library's function, which code of this process may have replaced.
+uint64_t hone_os_true_now_ns(void);
 double hone_os_now_utc(void);                          // seconds since 1970
 void hone_os_format_utc(double seconds, char out[24]); // "2026-11-20T12:34:56Z"
 // Of the system's randomness, so that nobody knows it before: 1 to 2^52, which every reader of JSON keeps as it is.

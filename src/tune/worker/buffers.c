@@ -115,6 +115,42 @@ hone_status hone_buffers_fetch(const hone_buffers *buffers, size_t set, hone_err
     return status;
 }
 
+static char *at(const hone_fenced *fenced, int64_t offset)
+{
+    char *byte = (char *)fenced->tensor.data + offset;
+    hone_assert(byte >= fenced->low && byte < fenced->low + fenced->span);
+    return byte;
+}
+
+hone_status hone_buffers_write(
+    const hone_buffers *buffers,
+    const hone_fenced *fenced,
+    int64_t offset,
+    const void *bytes,
+    size_t size,
+    hone_error *err)
+{
+    char *to = at(fenced, offset), from[16];
+    hone_assert(size <= sizeof from);
+    if (fenced->device_block == NULL) {
+        memcpy(to, bytes, size);
+        return HONE_OK;
+    }
+    memcpy(from, bytes, size);
+    return hone_site_copy(buffers->site, HONE_COPY_IN, on_device(fenced, to), (hone_place){from, 0}, size, err);
+}
+
+hone_status hone_buffers_read(
+    const hone_buffers *buffers, const hone_fenced *fenced, int64_t offset, void *out, size_t size, hone_error *err)
+{
+    char *from = at(fenced, offset);
+    if (fenced->device_block == NULL) {
+        memcpy(out, from, size);
+        return HONE_OK;
+    }
+    return hone_site_copy(buffers->site, HONE_COPY_OUT, (hone_place){out, 0}, on_device(fenced, from), size, err);
+}
+
 void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced)
 {
     // What cannot be opened again is no memory to give back.

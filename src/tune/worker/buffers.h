@@ -97,6 +97,16 @@ hone_status hone_fenced_like(
 // For runs on a device: gives one tensor the bytes of another on the device; and the mirror's bytes back to the device.
 hone_status hone_buffers_take(const hone_buffers *buffers, hone_fenced *to, const hone_fenced *from, hone_error *err);
 hone_status hone_buffers_send(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err);
+// Bytes of one tensor where kernels find it, on a device too; offset counts from its first element.
+hone_status hone_buffers_write(
+    const hone_buffers *buffers,
+    const hone_fenced *fenced,
+    int64_t offset,
+    const void *bytes,
+    size_t size,
+    hone_error *err);
+hone_status hone_buffers_read(
+    const hone_buffers *buffers, const hone_fenced *fenced, int64_t offset, void *out, size_t size, hone_error *err);
 void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced);
 
 #endif

@@ -1,18 +1,30 @@
 // How long a candidate's runs take: samples by the host's or the device's clock, warm or after a flood of the caches.
 //
 // A sample is a batch of runs between two readings of the clock, divided by their number: a batch so long that the
-// clock's own cost and grain do not count. Before the first, the candidate runs until it is warm: for a while at least,
+// clock's own cost and grain do not count. Before each, places of the results are overwritten, and looked at right after
+// it (spots.h): what was not written did not belong to the time. Before the first sample, the candidate runs until it is warm: for a while at least,
 // and on while each run is faster than the one before. Cold runs go round through sets of buffers that exceed the
 // last-level cache, or read a block of that size between samples.
 #include "tune/worker/session.h"
 
 #include "base/assert.h"
+#include "base/error.h"
 #include "os/waits.h"
+#include "tune/worker/verify.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { MAX_BATCH = 1 << 20, FUTILE_RETAKES = 4 };
+enum {
+    MAX_BATCH = 1 << 20,
+    FUTILE_RETAKES = 4,
+    SPOTS = 4,       // of a sample on the host
+    DEVICE_SPOTS = 1 // each is two copies, of some 10 us
+};
+
+static const char where[] = "tune.sample";
+// What a thread may go on working for after its run has returned, to be told from one that left its work.
+static const uint64_t late_ns = 100 * 1000 * 1000, late_look_ns = 500 * 1000;
 
 // A sample shorter than this is made of several runs: the clock itself takes some 20 ns.
 static const double sample_ns = 20e3;
@@ -69,7 +81,7 @@ static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_e
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_failure_of(status);
 }
 
-static hone_failure sample(hone_runner *runner, double *out_ns, hone_error *err)
+hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_status status = HONE_OK;
@@ -92,9 +104,49 @@ static hone_failure sample(hone_runner *runner, double *out_ns, hone_error *err)
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_runner_fail(runner, status, err);
 }
 
+static hone_failure fail_spot(const hone_runner *runner, const hone_spot *spot, bool came_late, hone_error *err)
+{
+    const hone_buffers *buffers = &runner->session->buffers;
+    char at[128];
+    hone_verify_format_index(&buffers->sets[0].fenced[spot->value].tensor, spot->index, at, sizeof at);
+    const char *name = hone_signature_parameter(buffers->signature, spot->value)->name;
+    if (came_late)
+        hone_fail(err, HONE_KERNEL_FAILED, where, "%s%s was written after the run had returned", name, at);
+    else
+        hone_fail(err, HONE_KERNEL_FAILED, where, "a run that was timed left %s%s as it was", name, at);
+    return came_late ? HONE_FAILURE_HIDDEN : HONE_FAILURE_STALE;
+}
+
+hone_failure hone_runner_check_spots(const hone_runner *runner, const hone_spots *spots, hone_error *err)
+{
+    const hone_buffers *buffers = &runner->session->buffers;
+    uint32_t left, first = 0, unused;
+    if (hone_spots_left(spots, buffers, &left, &first, err) != HONE_OK) return HONE_FAILURE_RUN;
+    if (left == 0) return HONE_FAILURE_NONE;
+    const hone_spot spot = spots->spots[first];
+    for (uint64_t waited = 0; left > 0 && waited < late_ns; waited += late_look_ns) {
+        hone_os_sleep_ns(late_look_ns);
+        if (hone_spots_left(spots, buffers, &left, &unused, err) != HONE_OK) return HONE_FAILURE_RUN;
+    }
+    return fail_spot(runner, &spot, left == 0, err);
+}
+
+// The set that the last run of the next sample takes.
+static size_t last_set(const hone_runner *runner)
+{
+    const hone_session *session = runner->session;
+    return (session->next_set + runner->batch - 1) % session->buffers.set_count;
+}
+
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
 {
-    hone_failure failure = sample(runner, out_ns, err);
+    hone_session *session = runner->session;
+    const uint32_t most = session->site.instance != NULL ? DEVICE_SPOTS : SPOTS;
+    hone_spots spots;
+    hone_status status = hone_spots_set(&spots, &session->buffers, last_set(runner), most, &session->random, err);
+    if (status != HONE_OK) return HONE_FAILURE_RUN;
+    hone_failure failure = hone_runner_time(runner, out_ns, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_check_spots(runner, &spots, err);
     if (failure == HONE_FAILURE_NONE) runner->run_ns += *out_ns * runner->batch;
     return failure;
 }
@@ -133,12 +185,9 @@ static void settle(hone_session *session)
     }
 }
 
-// What says how long one run took: hone_runner_sample, hone_runner_warm.
-typedef hone_failure timed_runs(hone_runner *runner, double *out_ns, hone_error *err);
-
 // Runs between two looks at what the threads of this process waited for. waits NULL: nobody looks.
 static hone_failure run_marked(
-    hone_runner *runner, timed_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
+    hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
     hone_os_waits_reading before, after;
     *out = (hone_sample){0};
@@ -153,11 +202,6 @@ static hone_failure run_marked(
     return HONE_FAILURE_NONE;
 }
 
-static hone_failure sample_marked(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err)
-{
-    return run_marked(runner, hone_runner_sample, waits, out, err);
-}
-
 static int by_time(const void *a, const void *b)
 {
     double x = ((const hone_sample *)a)->time_ns, y = ((const hone_sample *)b)->time_ns;
@@ -166,44 +210,49 @@ static int by_time(const void *a, const void *b)
 
 // Of a short run the middle one of three samples, with its own marks: what disturbs a sample makes it longer, so that
 // one disturbed sample of the three is not the middle one.
-static hone_failure sample_warm(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err)
+static hone_failure sample_warm(
+    hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
     enum { SAMPLES = 3 };
     hone_sample samples[SAMPLES];
     double spent = 0, unused_ns;
-    hone_failure failure = sample_marked(runner, waits, out, err);
+    hone_failure failure = run_marked(runner, runs, waits, out, err);
     if (failure != HONE_FAILURE_NONE || out->time_ns > short_run_ns) return failure;
     while (failure == HONE_FAILURE_NONE && spent < warm_again_ns) {
-        failure = hone_runner_sample(runner, &unused_ns, err);
+        failure = runs(runner, &unused_ns, err);
         spent += fmax(unused_ns * runner->batch, 1000); // a clock that stands still ends too
     }
     for (int i = 0; i < SAMPLES && failure == HONE_FAILURE_NONE; i++)
-        failure = sample_marked(runner, waits, &samples[i], err);
+        failure = run_marked(runner, runs, waits, &samples[i], err);
     if (failure != HONE_FAILURE_NONE) return failure;
     qsort(samples, SAMPLES, sizeof samples[0], by_time);
     *out = samples[SAMPLES / 2];
     return HONE_FAILURE_NONE;
 }
 
-typedef hone_failure watched_runs(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err);
+// run_marked, or more than it.
+typedef hone_failure watched_runs(
+    hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err);
 
 // A device's clock sees nothing of what the host's threads wait for: its platform says what moved its times.
-static hone_failure watch_device(hone_runner *runner, watched_runs *runs, hone_sample *out, hone_error *err)
+static hone_failure watch_device(
+    hone_runner *runner, watched_runs *watched, hone_runs *runs, hone_sample *out, hone_error *err)
 {
     const hone_site *site = &runner->session->site;
     hone_site_forget_marks(site);
-    hone_failure failure = runs(runner, NULL, out, err);
+    hone_failure failure = watched(runner, runs, NULL, out, err);
     if (failure == HONE_FAILURE_NONE) out->marks |= hone_site_marks(site);
     return failure;
 }
 
 // The host's steal is counted in ticks of 10 ms: it is read around all that belongs to the sample.
-static hone_failure watch(hone_runner *runner, watched_runs *runs, hone_sample *out, hone_error *err)
+static hone_failure watch(
+    hone_runner *runner, watched_runs *watched, hone_runs *runs, hone_sample *out, hone_error *err)
 {
     hone_os_waits waits;
-    if (runner->session->site.instance != NULL) return watch_device(runner, runs, out, err);
+    if (runner->session->site.instance != NULL) return watch_device(runner, watched, runs, out, err);
     hone_os_waits_begin(&waits);
-    hone_failure failure = runs(runner, &waits, out, err);
+    hone_failure failure = watched(runner, runs, &waits, out, err);
     unsigned stolen = hone_os_waits_end(&waits);
     if (failure == HONE_FAILURE_NONE) out->marks |= stolen;
     return failure;
@@ -224,7 +273,7 @@ static bool is_busy(const hone_session *session)
 // A sample while the candidate is warm and its threads are awake.
 static hone_failure sample_now(hone_runner *runner, hone_sample *out, hone_error *err)
 {
-    hone_failure failure = watch(runner, sample_marked, out, err);
+    hone_failure failure = watch(runner, run_marked, hone_runner_sample, out, err);
     if (failure == HONE_FAILURE_NONE) note_disturbance(runner->session, out);
     return failure;
 }
@@ -235,7 +284,7 @@ static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample 
 {
     if (rests) hone_os_sleep_ns(rest_ns);
     settle(runner->session);
-    hone_failure failure = watch(runner, sample_warm, out, err);
+    hone_failure failure = watch(runner, sample_warm, hone_runner_sample, out, err);
     if (failure == HONE_FAILURE_NONE) note_disturbance(runner->session, out);
     return failure;
 }
@@ -308,14 +357,20 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
 
 // What it waited may have come in any of the runs: all is taken for the last one's, which is then not believed to be
 // slow.
-static hone_failure warm_marked(hone_runner *runner, const hone_os_waits *waits, hone_sample *out, hone_error *err)
+static hone_failure warm_marked(
+    hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
-    hone_failure failure = run_marked(runner, hone_runner_warm, waits, out, err);
+    hone_failure failure = run_marked(runner, runs, waits, out, err);
     out->waited = fmin(out->waited, 1);
     return failure;
 }
 
 hone_failure hone_runner_warm_marked(hone_runner *runner, hone_sample *out, hone_error *err)
 {
-    return watch(runner, warm_marked, out, err);
+    return watch(runner, warm_marked, hone_runner_warm, out, err);
+}
+
+hone_failure hone_runner_sample_of(hone_runner *runner, hone_runs *runs, hone_sample *out, hone_error *err)
+{
+    return watch(runner, run_marked, runs, out, err);
 }

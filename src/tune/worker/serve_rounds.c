@@ -39,7 +39,9 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
 static hone_failure verify_one(const finals *f, hone_runner *runner, double *out_max_error, hone_error *err)
 {
     if (!f->verifies) return hone_runner_verify(runner, out_max_error, err);
-    hone_failure failure = hone_runner_verify_often(runner, FINALS_VERIFIED, finals_verified_ns, out_max_error, err);
+    hone_failure failure = hone_runner_probe(runner, err);
+    if (failure == HONE_FAILURE_NONE)
+        failure = hone_runner_verify_often(runner, FINALS_VERIFIED, finals_verified_ns, out_max_error, err);
     return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, out_max_error, err) : failure;
 }
 

@@ -7,6 +7,7 @@
 #include "tune/rule/stopping.h"
 #include "tune/worker/scratch.h"
 #include "tune/worker/side_effects.h"
+#include "tune/worker/spots.h"
 #include "tune/worker/variants.h"
 
 typedef struct hone_session {
@@ -31,6 +32,7 @@ typedef struct hone_session {
     hone_tolerance tolerance;
     hone_regime regime;
     uint64_t seed;
+    uint64_t random; // of what is changed between timed runs
     size_t next_set; // that a run takes
     char *flood; // of the host; cold, when all sets together fit the last-level cache: read through before each sample
     size_t flood_size;
@@ -82,7 +84,11 @@ typedef struct hone_runner {
     double verified_ns;       // what all of them took
     double run_ns;            // what all samples took, those to warm up counted in
     uint32_t retaken, mended; // disturbed samples that were taken again, and those of them that no longer were
+    struct probe *probe;      // what its runs change, while hone_runner_probe looks; else NULL
 } hone_runner;
+
+// What says how long one run took: hone_runner_sample, hone_runner_warm.
+typedef hone_failure hone_runs(hone_runner *runner, double *out_ns, hone_error *err);
 
 // How a run failed that came back with this.
 hone_failure hone_failure_of(hone_status status);
@@ -121,8 +127,14 @@ hone_failure hone_runner_judge(
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
 // The same, with what disturbed it.
 hone_failure hone_runner_warm_marked(hone_runner *runner, hone_sample *out, hone_error *err);
-// One sample: nanoseconds a run.
+// A batch of runs by the clock: nanoseconds a run.
+hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *err);
+// The same, and that the last run of the batch left no spot of its results as it was.
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err);
+// Right after a run: HONE_FAILURE_STALE where a spot is as it was, HONE_FAILURE_HIDDEN where that is written late.
+hone_failure hone_runner_check_spots(const hone_runner *runner, const hone_spots *spots, hone_error *err);
+// One sample by other runs than hone_runner_sample's, with what disturbed it.
+hone_failure hone_runner_sample_of(hone_runner *runner, hone_runs *runs, hone_sample *out, hone_error *err);
 // A sample right after others of this candidate, which is warm. Says what disturbed it; one that was is taken again up
 // to `retakes` times, as one in a round, and the least disturbed one stands.
 hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
@@ -130,6 +142,10 @@ hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, h
 hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
 // Nothing was written that must not be, in any of the sets.
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
+
+// probe.c: whether its runs do their work when something has changed since the last one. Returns HONE_FAILURE_REPLAYED,
+// _STALE or _HIDDEN where they do not; results are left poisoned, inputs as they were.
+hone_failure hone_runner_probe(hone_runner *runner, hone_error *err);
 
 // Measures a verified candidate by the rule.
 hone_failure hone_measure_candidate(

@@ -1,0 +1,293 @@
+// Does a candidate do its work in every run, or only where it sees that something has changed?
+//
+// What is timed is mostly the same call again and again. A kernel that keeps its results, by the pointers or by a digest
+// of its inputs, or that looks whether they are there already, is fast then and slow in a program. So batches of runs
+// are timed in two ways, in turn: between the runs of the one, elements of the inputs and spots of the results are
+// changed; in the other the same places are written with what they hold. Both write as much to the same memory, so that
+// an honest kernel takes as long (docs/benchmarks.md, "What a probe says of honest kernels"). The least of each is
+// compared, since what disturbs makes a batch longer. Libraries whose threads meet at a barrier have fast and slow
+// batches for no reason of the inputs: so it is a replay only where nearly every pair says so, too.
+//
+// The clock is asked twice around each batch, by the C library's function and, inside of that, by the system's own
+// call: the inner span cannot be longer, unless the function was replaced.
+#include "tune/worker/session.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "tune/rule/statistics.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_RUNS = 64, // of a batch
+    MOST_INPUTS = 8,
+    SPOTS = 4,
+    ROW = MOST_INPUTS + SPOTS, // changes before one run
+    INNOCENT_PAIRS = 3,
+    GUILTY_PAIRS = 9,   // before there are three innocent ones: 1 of 10,000 where slow batches come at random
+    PATIENT_PAIRS = 12, // after which disturbed ones count, too
+    MOST_PAIRS = 32
+};
+
+static const double suspect = 1.5;       // how many times longer
+static const double least_gain_ns = 150; // of a run: below, it is not worth a trick
+static const double device_gain_ns = 5e3;
+
+static const char where[] = "tune.probe";
+
+typedef struct change {
+    const hone_fenced *fenced;
+    int64_t offset;
+    uint32_t size;
+    bool is_spot;
+    unsigned char before[HONE_MOST_SPOT_BYTES], after[HONE_MOST_SPOT_BYTES];
+} change;
+
+typedef enum probe_mode { CHANGE_NOTHING, CHANGE_INPUTS, CHANGE_ALL, MODE_COUNT } probe_mode;
+
+typedef struct probe {
+    probe_mode mode;
+    uint32_t runs, per_run;
+    hone_spots last; // of the last run
+    bool clock_lies;
+    double least_ns[MODE_COUNT];
+    change changes[MOST_RUNS][ROW];
+} probe;
+
+// Changes -------------------------------------------------------------------------------------------------------------
+
+static bool is_changed(const hone_buffers *buffers, size_t index)
+{
+    const hone_tensor *tensor = &buffers->sets[0].fenced[index].tensor;
+    const bool is_real = tensor->dtype.code == HONE_CODE_FLOAT || tensor->dtype.code == HONE_CODE_BFLOAT;
+    return hone_buffers_is_input(buffers, index) && is_real && tensor->dtype.bits % 8 == 0 &&
+           hone_tensor_elements(tensor) > 1;
+}
+
+static int64_t random_offset(const hone_tensor *tensor, uint64_t *random)
+{
+    int64_t strides[HONE_MAX_RANK], offset = 0;
+    hone_tensor_strides(tensor, strides);
+    for (int32_t axis = 0; axis < tensor->ndim; axis++)
+        offset += (int64_t)(hone_random_next(random) % (uint64_t)tensor->shape[axis]) * strides[axis];
+    return offset * (tensor->dtype.bits / 8);
+}
+
+// An element gets the value of another one of its tensor, so that what is changed is as likely as what was there.
+static hone_status change_input(
+    change *out, const hone_buffers *buffers, const hone_fenced *fenced, uint64_t *random, hone_error *err)
+{
+    *out = (change){.fenced = fenced, .size = fenced->tensor.dtype.bits / 8};
+    const int64_t from = random_offset(&fenced->tensor, random);
+    out->offset = random_offset(&fenced->tensor, random);
+    hone_status status = hone_buffers_read(buffers, fenced, out->offset, out->before, out->size, err);
+    return status == HONE_OK ? hone_buffers_read(buffers, fenced, from, out->after, out->size, err) : status;
+}
+
+static hone_status change_spots(
+    change *row, const hone_buffers *buffers, hone_spots *spots, uint64_t *random, hone_error *err)
+{
+    hone_status status = hone_spots_choose(spots, buffers, 0, SPOTS, random, err);
+    for (uint32_t i = 0; i < spots->count && status == HONE_OK; i++) {
+        const hone_spot *spot = &spots->spots[i];
+        row[i] = (change){
+            .fenced = &buffers->sets[0].fenced[spot->value],
+            .offset = spot->offset,
+            .size = spot->size,
+            .is_spot = true,
+        };
+        memcpy(row[i].after, spot->poison, spot->size);
+        status = hone_buffers_read(buffers, row[i].fenced, row[i].offset, row[i].before, row[i].size, err);
+    }
+    return status;
+}
+
+static hone_status plan_changes(hone_runner *runner, probe *p, hone_error *err)
+{
+    hone_session *session = runner->session;
+    const hone_buffers *buffers = &session->buffers;
+    hone_status status = HONE_OK;
+    for (uint32_t r = 0; r < p->runs && status == HONE_OK; r++) {
+        p->per_run = 0;
+        for (size_t i = 0; i < buffers->count && p->per_run < MOST_INPUTS && status == HONE_OK; i++)
+            if (is_changed(buffers, i))
+                status = change_input(
+                    &p->changes[r][p->per_run++], buffers, &buffers->sets[0].fenced[i], &session->random, err);
+        if (status == HONE_OK)
+            status = change_spots(&p->changes[r][p->per_run], buffers, &p->last, &session->random, err);
+        p->per_run += p->last.count;
+    }
+    return status;
+}
+
+static hone_status apply(const hone_runner *runner, const probe *p, uint32_t run, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (uint32_t i = 0; i < p->per_run && status == HONE_OK; i++) {
+        const change *c = &p->changes[run][i];
+        const bool is_made = p->mode == CHANGE_ALL || (p->mode == CHANGE_INPUTS && !c->is_spot);
+        const unsigned char *bytes = is_made ? c->after : c->before;
+        status = hone_buffers_write(&runner->session->buffers, c->fenced, c->offset, bytes, c->size, err);
+    }
+    return status;
+}
+
+// Backwards: where a place was changed twice, what it held first is what stays.
+static hone_status undo(const hone_runner *runner, const probe *p, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (uint32_t r = p->runs; r-- > 0;)
+        for (uint32_t i = p->per_run; i-- > 0 && status == HONE_OK;) {
+            const change *c = &p->changes[r][i];
+            if (!c->is_spot)
+                status = hone_buffers_write(&runner->session->buffers, c->fenced, c->offset, c->before, c->size, err);
+        }
+    return status;
+}
+
+// Inputs are guarded while they are not written on purpose.
+static hone_status open_inputs(const hone_runner *runner, hone_error *err)
+{
+    const hone_buffers *buffers = &runner->session->buffers;
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
+        if (is_changed(buffers, i)) status = hone_buffers_open_input(&buffers->sets[0].fenced[i], err);
+    return status;
+}
+
+static void close_inputs(const hone_runner *runner)
+{
+    const hone_buffers *buffers = &runner->session->buffers;
+    for (size_t i = 0; i < buffers->count; i++)
+        if (is_changed(buffers, i)) hone_buffers_close_input(buffers, &buffers->sets[0].fenced[i]);
+}
+
+// Times ---------------------------------------------------------------------------------------------------------------
+
+// A batch on the host, with its changes inside of the time.
+static hone_failure time_on_host(hone_runner *runner, probe *p, double *out_ns, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    const uint64_t start = hone_os_now_ns(), true_start = hone_os_true_now_ns();
+    for (uint32_t r = 0; r < p->runs; r++) {
+        (void)apply(runner, p, r, NULL);
+        hone_status one = hone_runner_run_on(runner, 0);
+        if (one != HONE_OK) status = one;
+    }
+    const uint64_t true_end = hone_os_true_now_ns(), end = hone_os_now_ns();
+    *out_ns = (double)(end - start) / p->runs;
+    if (true_end - true_start > end - start) p->clock_lies = true;
+    return status == HONE_OK ? HONE_FAILURE_NONE : hone_runner_fail(runner, status, err);
+}
+
+// One batch of the probe, as hone_runs.
+static hone_failure run_changed(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    probe *p = runner->probe;
+    hone_session *session = runner->session;
+    hone_assert(p != NULL && p->runs >= 1);
+    if (hone_site_is_host(&session->site)) return time_on_host(runner, p, out_ns, err);
+    session->next_set = 0;
+    if (apply(runner, p, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    return hone_runner_time(runner, out_ns, err);
+}
+
+static hone_failure run_mode(hone_runner *runner, probe_mode mode, hone_sample *out, hone_error *err)
+{
+    probe *p = runner->probe;
+    p->mode = mode;
+    hone_failure failure = hone_runner_sample_of(runner, run_changed, out, err);
+    if (failure == HONE_FAILURE_NONE && mode == CHANGE_ALL) failure = hone_runner_check_spots(runner, &p->last, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    runner->run_ns += out->time_ns * runner->batch;
+    p->least_ns[mode] = fmin(p->least_ns[mode], hone_sample_corrected(out));
+    return failure;
+}
+
+static bool is_suspect(const hone_runner *runner, double changed_ns, double same_ns)
+{
+    const double gain_ns = runner->session->site.instance != NULL ? device_gain_ns : least_gain_ns;
+    return changed_ns > suspect * same_ns && changed_ns - same_ns > gain_ns;
+}
+
+// One batch of each mode.
+static hone_failure run_pair(hone_runner *runner, bool *out_suspect, bool *out_disturbed, hone_error *err)
+{
+    hone_failure failure = HONE_FAILURE_NONE;
+    hone_sample samples[MODE_COUNT];
+    *out_disturbed = false;
+    for (int mode = CHANGE_NOTHING; mode < MODE_COUNT && failure == HONE_FAILURE_NONE; mode++) {
+        failure = run_mode(runner, (probe_mode)mode, &samples[mode], err);
+        *out_disturbed = *out_disturbed || samples[mode].marks != 0;
+    }
+    if (failure != HONE_FAILURE_NONE) return failure;
+    const double changed_ns = hone_sample_corrected(&samples[CHANGE_ALL]);
+    *out_suspect = is_suspect(runner, changed_ns, hone_sample_corrected(&samples[CHANGE_NOTHING]));
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure compare(hone_runner *runner, bool *out_replays, hone_error *err)
+{
+    hone_failure failure = HONE_FAILURE_NONE;
+    const double *least_ns = runner->probe->least_ns;
+    uint32_t innocent = 0, guilty = 0;
+    for (uint32_t pair = 0; pair < MOST_PAIRS && innocent < INNOCENT_PAIRS && guilty < GUILTY_PAIRS; pair++) {
+        bool suspects = false, disturbed;
+        failure = run_pair(runner, &suspects, &disturbed, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+        if (disturbed && pair < PATIENT_PAIRS) continue;
+        innocent += !suspects;
+        guilty += suspects;
+    }
+    *out_replays = guilty >= GUILTY_PAIRS && is_suspect(runner, least_ns[CHANGE_ALL], least_ns[CHANGE_NOTHING]);
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure judge(hone_runner *runner, hone_error *err)
+{
+    const probe *p = runner->probe;
+    const double *least_ns = p->least_ns;
+    bool replays = false;
+    hone_failure failure = compare(runner, &replays, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    if (p->clock_lies) {
+        hone_fail(err, HONE_KERNEL_FAILED, where, "its process's clock goes slower than the system's");
+        return HONE_FAILURE_HIDDEN;
+    }
+    if (!replays) return HONE_FAILURE_NONE;
+    const bool by_inputs = is_suspect(runner, least_ns[CHANGE_INPUTS], least_ns[CHANGE_NOTHING]);
+    hone_fail(
+        err, HONE_KERNEL_FAILED, where,
+        "takes %.4g ns where nothing has changed since its last run, and %.4g ns where %s", least_ns[CHANGE_NOTHING],
+        least_ns[by_inputs ? CHANGE_INPUTS : CHANGE_ALL], by_inputs ? "inputs have" : "its results were overwritten");
+    return by_inputs ? HONE_FAILURE_REPLAYED : HONE_FAILURE_STALE;
+}
+
+hone_failure hone_runner_probe(hone_runner *runner, hone_error *err)
+{
+    hone_session *session = runner->session;
+    const uint32_t batch = runner->batch;
+    probe *p = hone_alloc(&session->allocator, sizeof *p);
+    if (p == NULL) {
+        hone_fail_memory(err, where);
+        return HONE_FAILURE_RUN;
+    }
+    hone_failure failure = HONE_FAILURE_RUN;
+    p->runs = !hone_site_is_host(&session->site) ? 1 : batch < MOST_RUNS ? batch : MOST_RUNS;
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        p->least_ns[mode] = INFINITY;
+    runner->probe = p;
+    runner->batch = p->runs;
+    if (open_inputs(runner, err) == HONE_OK) {
+        if (plan_changes(runner, p, err) == HONE_OK) failure = judge(runner, err);
+        hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
+        if (undo(runner, p, told) != HONE_OK && failure == HONE_FAILURE_NONE) failure = HONE_FAILURE_RUN;
+        close_inputs(runner);
+    }
+    runner->probe = NULL;
+    runner->batch = batch;
+    hone_free(&session->allocator, p);
+    return failure;
+}
