@@ -144,10 +144,6 @@ NOT_CAUGHT_YET = {
     "kept_in_scratch source",
     "kept_in_state library",
     "kept_in_a_file library",
-    "returns_when_written source",
-    "returns_when_written program",
-    "returns_when_spots_are_right library",
-    "writes_half_by_turns source",
     "rests_within_a_microsecond program",
     "rests_within_100_microseconds source",
     "returns_when_all_is_written library",
@@ -166,10 +162,6 @@ NOT_CAUGHT_YET = {
     "static_work_buffer source",
     "static_counter_of_rows program",
     "work_buffer_of_the_plan library",
-    "works_in_a_thread_when_timed library",
-    "works_in_the_next_run source",
-    "patches_the_clock library",
-    "overwrites_the_clock library",
     "changes_affinity source",
 }
 

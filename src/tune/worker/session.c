@@ -277,7 +277,7 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     session->regime = regime == HONE_COLD || regime == HONE_COLD_STABLE ? HONE_COLD : HONE_WARM;
     session->stable = regime == HONE_WARM_STABLE || regime == HONE_COLD_STABLE;
     session->seed = hone_wire_get_u64(reader);
-    session->random = session->seed ^ hone_os_now_ns();
+    session->random = hone_os_random_seed();
     hone_wire_get(reader, &session->tolerance, sizeof session->tolerance);
     if (session->stable) {
         hone_status read = hone_message_get_kernel(reader, &session->how, &session->standard, &err);
