@@ -304,6 +304,16 @@ static hone_status prepare_crashing(const hone_plan *plan, void **out_state, siz
     return HONE_OK;
 }
 
+static hone_status prepare_stuck(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    (void)out_state;
+    (void)out_scratch_bytes;
+    (void)err;
+    while (plan != NULL)
+        pause();
+    return HONE_OK;
+}
+
 // Needs its scratch: bytes of it and its alignment.
 static hone_status prepare_scratch(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
 {
@@ -409,6 +419,7 @@ static const subject subjects[] = {
     {"tiring", run_tiring, prepare_counter, release_counter, NULL},
     {"unprepared", run_good, prepare_failing, NULL, NULL},
     {"crashing", run_good, prepare_crashing, NULL, NULL},
+    {"stuck", run_good, prepare_stuck, NULL, NULL},
     {"greedy", run_scratch, prepare_greedy, NULL, NULL},
     {"scratch", run_scratch, prepare_scratch, NULL, NULL},
     {"past_scratch", run_past_scratch, prepare_scratch, NULL, NULL},

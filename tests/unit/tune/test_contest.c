@@ -160,6 +160,17 @@ static void a_kernel_that_hangs_is_stopped_and_put_aside(void **state)
     assert_non_null(strstr(ground_row(g, "hang")->reason, "put aside"));
 }
 
+static void a_kernel_that_hangs_while_it_is_prepared_is_stopped(void **state)
+{
+    ground *g = *state;
+    g->options.candidate_seconds = 3;
+    g->options.seconds = 60;
+    assert_int_equal(ground_tune(g, "stuck"), HONE_OK);
+    assert_winner(g, "good");
+    assert_rejected(g, "stuck", HONE_FAILURE_TIMEOUT);
+    assert_non_null(strstr(ground_row(g, "stuck")->reason, "no answer within 3 s"));
+}
+
 static void a_contest_that_nobody_wins_says_why(void **state)
 {
     ground *g = *state;
@@ -534,6 +545,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             every_bad_kernel_loses_with_its_kind_and_harms_nobody, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_hangs_is_stopped_and_put_aside, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_kernel_that_hangs_while_it_is_prepared_is_stopped, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_contest_that_nobody_wins_says_why, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_there_says_so, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(scratch_is_given_and_threads_work_in_the_worker, ground_setup, ground_teardown),
