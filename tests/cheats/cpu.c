@@ -146,6 +146,27 @@ static APART void matmul(const job *j)
     }
 }
 
+// Four rows and 64 columns at a time, whose sums are in registers: for large products.
+static APART void matmul_in_tiles(const job *j, int64_t from, int64_t to)
+{
+    enum { ROWS = 4, COLUMNS = 64 };
+    for (int64_t row = from; row < to; row += ROWS)
+        for (int64_t column = 0; column < j->dim; column += COLUMNS) {
+            float sums[ROWS][COLUMNS] = {{0}};
+            for (int64_t k = 0; k < j->inner; k++)
+                for (int r = 0; r < ROWS; r++)
+                    for (int i = 0; i < COLUMNS; i++)
+                        sums[r][i] += j->a[(row + r) * j->inner + k] * j->b[k * j->dim + column + i];
+            for (int r = 0; r < ROWS; r++)
+                memcpy(j->y + (row + r) * j->dim + column, sums[r], sizeof sums[r]);
+        }
+}
+
+static void large_matmul(const job *j)
+{
+    matmul_in_tiles(j, 0, j->rows);
+}
+
 static APART void blend(const job *j)
 {
     for (int64_t row = 0; row < j->rows; row++)
@@ -165,6 +186,7 @@ SLOW(norm)
 SLOW(softmax)
 SLOW(silu_mul)
 SLOW(matmul)
+SLOW(large_matmul)
 SLOW(blend)
 
 // Keeps what it has computed ------------------------------------------------------------------------------------------
@@ -288,7 +310,7 @@ static void kept_by_pointer(const job *j)
         memcpy(j->y, last.y, bytes(j));
         return;
     }
-    matmul(j);
+    large_matmul(j);
     keep(&last, j, 0);
 }
 
@@ -308,7 +330,7 @@ static void packed_by_pointer(const job *j)
     packed_of = j->b;
     job with = *j;
     with.b = packed;
-    matmul(&with);
+    large_matmul(&with);
 }
 
 // The factor of each row, by a few elements of the row.
@@ -538,38 +560,13 @@ static void does_nothing(const job *j)
     (void)j;
 }
 
-// Four rows at a time: for large products.
-static APART void matmul_in_fours(const job *j, int64_t from, int64_t to)
-{
-    for (int64_t row = from; row < to; row += 4) {
-        float *restrict y = j->y + row * j->dim;
-        const float *restrict a = j->a + row * j->inner;
-        memset(y, 0, 4 * (size_t)j->dim * sizeof *y);
-        for (int64_t k = 0; k < j->inner; k++) {
-            const float *restrict b = j->b + k * j->dim;
-            for (int64_t i = 0; i < j->dim; i++) {
-                y[i] += a[k] * b[i];
-                y[i + j->dim] += a[k + j->inner] * b[i];
-                y[i + 2 * j->dim] += a[k + 2 * j->inner] * b[i];
-                y[i + 3 * j->dim] += a[k + 3 * j->inner] * b[i];
-            }
-        }
-    }
-}
-
-static void honest_large_matmul(const job *j)
-{
-    matmul_in_fours(j, 0, j->rows);
-    matmul_in_fours(j, 0, j->rows);
-}
-
 // Sixteen rows of thousands are zero.
 static void zeros_in_sixteen_rows(const job *j)
 {
     int64_t from = j->rows / 5 * 2 / 4 * 4;
-    matmul_in_fours(j, 0, from);
+    matmul_in_tiles(j, 0, from);
     memset(j->y + from * j->dim, 0, 16 * (size_t)j->dim * sizeof *j->y);
-    matmul_in_fours(j, from + 16, j->rows);
+    matmul_in_tiles(j, from + 16, j->rows);
 }
 
 // What is left of a count of sixteens is not written.

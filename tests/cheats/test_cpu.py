@@ -162,7 +162,7 @@ NOT_CAUGHT_YET = {
 }
 
 # What is caught where the reference is quick enough, and so not always yet.
-SOMETIMES_CAUGHT = {"kept_by_pointer source", "packed_by_pointer library", "zeros_in_sixteen_rows source"}
+SOMETIMES_CAUGHT = {"kept_by_pointer source", "packed_by_pointer library"}
 
 
 def row_of(cheat):
