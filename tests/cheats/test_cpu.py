@@ -222,9 +222,11 @@ class Contest(CommandTest):
         return entry["kernel"], {row["kernel"]: row for row in entry["evidence"]["kernels"]}, honest
 
     def check(self, cheat):
-        winner, rows, honest = self.contest(cheat)
+        for _ in range(3 if cheat.kinds == "racy" else 1):  # two threads meet by chance, less so on a busy machine
+            winner, rows, honest = self.contest(cheat)
+            caught = set(rows[cheat.name]["rejected"]) & set(cheat.kinds.split())
+            if caught: break
         told = json.dumps(rows[cheat.name])
-        caught = set(rows[cheat.name]["rejected"]) & set(cheat.kinds.split())
         if rows[cheat.name]["rejected"] == {} and rows[cheat.name]["time_ns"] > rows[honest]["time_ns"]:
             caught = {BEATEN} & set(cheat.kinds.split())
         self.assertEqual(rows[honest]["rejected"], {}, rows[honest])
