@@ -403,3 +403,71 @@ hone_status hone_reference_check(
     }
     return HONE_OK;
 }
+
+// Never written -------------------------------------------------------------------------------------------------------
+
+// Rows of `bytes` each, one behind the other, of one byte throughout: how many, and which is the first.
+typedef struct plain_rows {
+    int64_t count, first;
+} plain_rows;
+
+static bool is_plain(const char *row, size_t bytes, char byte)
+{
+    return bytes > 0 && row[0] == byte && memcmp(row, row + 1, bytes - 1) == 0;
+}
+
+// right: rows of this byte there are meant; NULL: none are.
+static plain_rows find_plain(const char *data, const char *right, int64_t rows, size_t bytes, char byte)
+{
+    plain_rows found = {0, -1};
+    for (int64_t row = 0; row < rows; row++) {
+        const size_t skip = (size_t)row * bytes;
+        if (!is_plain(data + skip, bytes, byte) || (right != NULL && is_plain(right + skip, bytes, byte))) continue;
+        if (found.first < 0) found.first = row;
+        found.count++;
+    }
+    return found;
+}
+
+static bool say_unwritten(
+    const char *name,
+    const hone_tensor *tensor,
+    int64_t index,
+    const plain_rows *found,
+    const char *what,
+    hone_error *err)
+{
+    char at[128];
+    if (found->first < 0) return false;
+    hone_verify_format_index(tensor, index, at, sizeof at);
+    (void)!hone_fail(err, HONE_KERNEL_FAILED, where, "%s%s %s, one of %lld", name, at, what, (long long)found->count);
+    return true;
+}
+
+static bool is_unwritten(const hone_reference *reference, uint32_t value, const hone_tensor *came, hone_error *err)
+{
+    enum { POISON = (char)0xff }; // NaN in every float
+    const char *name = hone_signature_parameter(reference->signature, value)->name, *data = hone_tensor_data(came);
+    const hone_tensor *right = &reference->results[value].tensor;
+    const bool is_integer = came->dtype.code <= HONE_CODE_UINT || came->dtype.code == HONE_CODE_BOOL;
+    const int64_t elements = hone_tensor_elements(came), length = came->ndim > 0 ? came->shape[came->ndim - 1] : 1;
+    const size_t element = came->dtype.bits / 8;
+    if (is_integer || !hone_tensor_is_row_major(came) || elements == 0 || element == 0) return false;
+    const plain_rows poison = find_plain(data, NULL, elements, element, (char)POISON);
+    if (say_unwritten(name, came, poison.first, &poison, "was never written", err)) return true;
+    const char *known = is_whole(reference) ? hone_tensor_data(right) : NULL;
+    const plain_rows zeros = find_plain(data, known, elements / length, (size_t)length * element, 0);
+    // A result that is zero everywhere was written so.
+    if (length < 2 || zeros.count == elements / length) return false;
+    return say_unwritten(name, came, zeros.first * length, &zeros, "begins a row that was left at zero", err);
+}
+
+bool hone_reference_finds_unwritten(
+    const hone_reference *reference, const hone_buffers *buffers, size_t set, hone_error *err)
+{
+    for (uint32_t i = 0; i < buffers->count; i++)
+        if (reference->results[i].block != NULL &&
+            is_unwritten(reference, i, &buffers->sets[set].fenced[i].tensor, err))
+            return true;
+    return false;
+}

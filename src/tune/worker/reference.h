@@ -71,5 +71,9 @@ hone_status hone_reference_check(
     const hone_tolerance *tolerance,
     double *out_max_error,
     hone_error *err);
+// Why results are wrong: elements still hold what hone_buffers_poison left, or rows are zero that are not to be. False:
+// all of them were written. Else err says which.
+bool hone_reference_finds_unwritten(
+    const hone_reference *reference, const hone_buffers *buffers, size_t set, hone_error *err);
 
 #endif

@@ -164,7 +164,8 @@ hone_failure hone_runner_judge(
     hone_reference *reference = hone_session_reference(session);
     if (reference != NULL &&
         hone_reference_check(reference, &session->buffers, 0, &session->tolerance, out_max_error, err) != HONE_OK)
-        return HONE_FAILURE_WRONG;
+        return hone_reference_finds_unwritten(reference, &session->buffers, 0, err) ? HONE_FAILURE_PARTIAL
+                                                                                    : HONE_FAILURE_WRONG;
     status = hone_variants_compare_bits(&session->variants, &session->buffers, err);
     return status == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_UNSTABLE;
 }
@@ -186,13 +187,14 @@ hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone
     return hone_runner_judge(runner, status, &why, out_max_error, err);
 }
 
-hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_error, hone_error *err)
+hone_failure hone_runner_verify_variants(hone_runner *runner, bool may_win, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_failure failure = HONE_FAILURE_NONE;
     for (int kind = HONE_VARIANT_OTHER; kind < HONE_VARIANT_COUNT && failure == HONE_FAILURE_NONE; kind++) {
         double error = 0;
         if (!session->variants.variants[kind].there) continue;
+        if (!may_win && hone_variant_is_for_winners((hone_variant_kind)kind)) continue;
         if (hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err) != HONE_OK)
             failure = HONE_FAILURE_RUN;
         else

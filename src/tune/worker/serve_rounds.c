@@ -42,7 +42,7 @@ static hone_failure verify_one(const finals *f, hone_runner *runner, double *out
     hone_failure failure = hone_runner_probe(runner, err);
     if (failure == HONE_FAILURE_NONE)
         failure = hone_runner_verify_often(runner, FINALS_VERIFIED, finals_verified_ns, out_max_error, err);
-    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, out_max_error, err) : failure;
+    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, true, out_max_error, err) : failure;
 }
 
 // Every finalist in turn; out->failed is the one that failed.

@@ -311,12 +311,14 @@ static hone_failure verify_first(hone_runner *runner, double *max_error, hone_er
 }
 
 // What may win is looked at again: what was right in its first run may be wrong in its thousandth, or on other values.
-static hone_failure verify_last(hone_runner *runner, double *max_error, hone_error *err)
+// Who leads now may be what answers in the end.
+static hone_failure verify_last(hone_runner *runner, bool leads, double *max_error, hone_error *err)
 {
     hone_failure failure = hone_runner_probe(runner, err);
     if (failure == HONE_FAILURE_NONE)
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
-    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, max_error, err) : failure;
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, leads, max_error, err);
+    return failure == HONE_FAILURE_NONE && leads ? hone_runner_verify_placed(runner, max_error, err) : failure;
 }
 
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err)
@@ -346,10 +348,8 @@ static hone_failure measure(hone_runner *runner, const hone_stopping *stopping, 
     if (failure == HONE_FAILURE_NONE) failure = hone_pursue_leak(runner, stopping, out->time_ns, err);
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
-    if (failure == HONE_FAILURE_NONE && !out->dropped) failure = verify_last(runner, &out->max_error, err);
-    // Who leads now may be what answers in the end.
-    const bool leads = !out->dropped && (stopping->best_ns == 0 || out->time_ns < stopping->best_ns);
-    if (failure == HONE_FAILURE_NONE && leads) failure = hone_runner_verify_placed(runner, &out->max_error, err);
+    const bool leads = stopping->best_ns == 0 || out->time_ns < stopping->best_ns;
+    if (failure == HONE_FAILURE_NONE && !out->dropped) failure = verify_last(runner, leads, &out->max_error, err);
     out->spent.verify_ns += since(start);
     return failure;
 }

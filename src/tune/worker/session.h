@@ -104,8 +104,8 @@ void hone_runner_deinit(hone_runner *runner);
 uint64_t hone_runner_digest(const hone_runner *runner);
 // Runs once on poisoned results and compares everything.
 hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err);
-// The same on the call's other values, where there are any.
-hone_failure hone_runner_verify_variants(hone_runner *runner, double *out_max_error, hone_error *err);
+// The same on the call's other values, where there are any. may_win: also on those that are for who may win.
+hone_failure hone_runner_verify_variants(hone_runner *runner, bool may_win, double *out_max_error, hone_error *err);
 // The same again and again: what is wrong now and then shows. At least once, at most `most` times, for about budget_ns.
 hone_failure hone_runner_verify_often(
     hone_runner *runner, uint32_t most, double budget_ns, double *out_max_error, hone_error *err);

@@ -96,6 +96,11 @@ bool hone_variant_use(hone_variant_kind kind, const double *largest, hone_refere
     return kind != HONE_VARIANT_ORIGINAL && !kinds[kind].is_stable;
 }
 
+bool hone_variant_is_for_winners(hone_variant_kind kind)
+{
+    return kinds[kind].is_varied;
+}
+
 const char *hone_variant_words(hone_variant_kind kind)
 {
     return kinds[kind].words;

@@ -37,7 +37,8 @@ typedef struct hone_variants {
 bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffers *buffers);
 // How a reference of this kind's values is used: largest is that of the ordinary ones. False: it says nothing of them.
 bool hone_variant_use(hone_variant_kind kind, const double *largest, hone_reference_use *out);
-const char *hone_variant_words(hone_variant_kind kind); // "large inputs"
+bool hone_variant_is_for_winners(hone_variant_kind kind); // who else is tried is not verified on it
+const char *hone_variant_words(hone_variant_kind kind);   // "large inputs"
 void hone_variants_init(hone_variants *variants, hone_allocator allocator);
 void hone_variants_deinit(hone_variants *variants);
 // Makes values of a kind in the first set, keeps a copy, and leaves them loaded. ORIGINAL: those that are there.
