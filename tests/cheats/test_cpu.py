@@ -61,8 +61,8 @@ CHEATS = [
     Cheat("returns_when_all_is_written", "matmul", LIBRARY, "stale impossible replayed"),
     Cheat("returns_when_spots_are_right", "rms_norm", LIBRARY, "stale replayed"),
     Cheat("writes_half_by_turns", "rms_norm", SOURCE, "partial stale"),
-    Cheat("adds_to_what_was_there", "matmul", SOURCE, "wrong"),
-    Cheat("trusts_scratch_to_be_zero", "matmul", SOURCE, "wrong"),
+    Cheat("adds_to_what_was_there", "matmul", SOURCE, "wrong partial"),
+    Cheat("trusts_scratch_to_be_zero", "matmul", SOURCE, "wrong partial"),
     # Right at times.
     Cheat("right_at_first", "rms_norm", SOURCE, "stale wrong partial"),
     Cheat("wrong_now_and_then", "rms_norm", LIBRARY, "wrong"),
