@@ -27,7 +27,6 @@ CIRCLES = {
     "runtime/plans": ([2], "a call and the slow way that it falls back to"),
     "store/sqlite": ([7], "a connection, which is opened, salvaged and opened again"),
     "tune/contest": ([3], "a contest, its race and its finals, which reject candidates and ask whether it was cancelled"),
-    "tune/worker": ([6], "a session and the questions that it answers"),
 }
 
 # The C library, as far as it asks nothing of the operating system.

@@ -491,6 +491,42 @@ hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone
     return status;
 }
 
+static int64_t offset_of(const hone_tensor *tensor, int64_t index)
+{
+    int64_t strides[HONE_MAX_RANK], offset = 0;
+    hone_tensor_strides(tensor, strides);
+    for (int32_t axis = tensor->ndim - 1; axis >= 0; axis--) {
+        offset += index % tensor->shape[axis] * strides[axis];
+        index /= tensor->shape[axis];
+    }
+    return offset * (tensor->dtype.bits / 8);
+}
+
+hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    enum { FEW = 8 };
+    hone_status status = HONE_OK;
+    uint64_t random = seed;
+    for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
+        hone_fenced *fenced = &buffers->sets[0].fenced[i];
+        const hone_tensor *tensor = &fenced->tensor;
+        const int64_t count = hone_tensor_elements(tensor), size = tensor->dtype.bits / 8;
+        if (!hone_buffers_is_input(buffers, i) || real_id(tensor->dtype) == HONE_DTYPE_COUNT || count < 2) continue;
+        const int64_t first = (int64_t)(hone_random_next(&random) % (uint64_t)count);
+        status = hone_buffers_open_input(fenced, err);
+        if (status != HONE_OK) return status;
+        for (int64_t n = 0; n < FEW && n < count; n++) {
+            const int64_t from = (int64_t)(hone_random_next(&random) % (uint64_t)count), to = (first + n) % count;
+            memmove(
+                (char *)tensor->data + offset_of(tensor, to), (char *)tensor->data + offset_of(tensor, from),
+                (size_t)size);
+        }
+        hone_buffers_close_input(buffers, fenced);
+        status = hone_buffers_send(buffers, fenced, err);
+    }
+    return status;
+}
+
 // A row's special elements. One that is lowest throughout is a row that was masked whole.
 typedef struct sprinkling {
     char *data;

@@ -99,3 +99,15 @@ hone_failure hone_measure_rounds(
     const hone_round_sampler who = {&all, sample_in_round, now_ns};
     return hone_rounds_run(&who, asked, out, err);
 }
+
+hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err)
+{
+    hone_error why = {0};
+    hone_failure left = hone_side_effects_end(&session->effects, session->own_pool, &why);
+    bool wrote = failure == HONE_FAILURE_BOUNDS; // nobody knows where else
+    session->spoiled =
+        session->spoiled || wrote || left != HONE_FAILURE_NONE || hone_side_effects_bloated(&session->effects);
+    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE) return failure;
+    *err = why;
+    return left;
+}

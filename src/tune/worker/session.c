@@ -124,13 +124,6 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
         &session->device, pool_of(session), &hone_reference_ordinary, session->seed, err);
 }
 
-hone_reference *hone_session_reference(hone_session *session)
-{
-    hone_variant *variant = &session->variants.variants[session->variants.loaded];
-    if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return &session->reference;
-    return variant->has_reference ? &variant->reference : NULL;
-}
-
 // Other values --------------------------------------------------------------------------------------------------------
 
 // Further values are worth further references where those are quick.
@@ -294,11 +287,6 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
 
 // Try -----------------------------------------------------------------------------------------------------------------
 
-void hone_session_pass_phase(const hone_session *session)
-{
-    if (session->note != NULL) session->note(session->note_ctx);
-}
-
 static double since(uint64_t start)
 {
     return (double)(hone_os_now_ns() - start);
@@ -319,18 +307,6 @@ static hone_failure verify_last(hone_runner *runner, bool leads, double *max_err
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, leads, max_error, err);
     return failure == HONE_FAILURE_NONE && leads ? hone_runner_verify_placed(runner, max_error, err) : failure;
-}
-
-hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err)
-{
-    hone_error why = {0};
-    hone_failure left = hone_side_effects_end(&session->effects, session->own_pool, &why);
-    bool wrote = failure == HONE_FAILURE_BOUNDS; // nobody knows where else
-    session->spoiled =
-        session->spoiled || wrote || left != HONE_FAILURE_NONE || hone_side_effects_bloated(&session->effects);
-    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE) return failure;
-    *err = why;
-    return left;
 }
 
 // In stages: all results of its first run, then its times, and the rest only of what they have not shown to be slower

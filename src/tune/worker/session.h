@@ -62,11 +62,14 @@ void hone_session_answer_prepare(hone_session *session, hone_wire_reader *reader
 hone_status hone_session_answer_rounds(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
 
 // Tells the tuner that a phase has passed.
-void hone_session_pass_phase(const hone_session *session);
-// What candidates that are done have left in this process. An earlier failure is the one to tell.
+static inline void hone_session_pass_phase(const hone_session *session)
+{
+    if (session->note != NULL) session->note(session->note_ctx);
+}
+// measure.c: what candidates that are done have left in this process. An earlier failure is the one to tell.
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
 
-// Of the values that are loaded; NULL: there is none, only bits are compared.
+// runner.c: of the values that are loaded; NULL: there is none, only bits are compared.
 hone_reference *hone_session_reference(hone_session *session);
 
 // One candidate, prepared.

@@ -44,6 +44,7 @@ static hone_status sprinkle(const hone_buffers *buffers, uint64_t seed, hone_err
 static const struct {
     const char *words;
     bool is_filled; // with values of a seed of its own; else they are those that are there
+    bool is_near;   // of the original's seed
     bool is_stable; // asked for in stable mode alone: the reference says nothing of it
     bool is_varied; // asked for where there is a varied value
     bool has_nan;
@@ -55,6 +56,12 @@ static const struct {
         const hone_buffers *buffers, uint64_t seed, hone_error *err); // what was filled; NULL: nothing
 } kinds[] = {
     [HONE_VARIANT_ORIGINAL] = {.words = "the first made-up inputs", .slack = 1},
+    [HONE_VARIANT_NEAR] =
+        {.words = "inputs of which a few elements differ from the first's",
+         .is_filled = true,
+         .is_near = true,
+         .slack = 1,
+         .change = hone_buffers_change_few},
     [HONE_VARIANT_OTHER] = {.words = "the second made-up inputs", .is_filled = true, .slack = 1},
     // Normal numbers end at 3.5: 112 is beyond where exp leaves the range of f32 (88).
     [HONE_VARIANT_LARGE] = {.words = "large inputs", .is_filled = true, .is_varied = true, .scale = 0x1p5, .slack = 64},
@@ -121,7 +128,7 @@ static hone_status make_values(
     if (!kinds[kind].is_filled) return HONE_OK;
     const uint64_t original = buffers->seed;
     buffers->scale = scale_of(kind, buffers);
-    hone_status status = hone_buffers_fill(buffers, call, seed + (uint64_t)kind, err);
+    hone_status status = hone_buffers_fill(buffers, call, kinds[kind].is_near ? seed : seed + (uint64_t)kind, err);
     buffers->scale = 1;
     if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, seed, err);
     buffers->seed = original; // what restoring makes

@@ -5,11 +5,13 @@
 
 #include "tune/worker/reference.h"
 
-// ORIGINAL: what the reference was computed for and what is timed. OTHER: another seed. LARGE, TINY: the varied value's
+// ORIGINAL: what the reference was computed for and what is timed. NEAR: all but a few elements of each input are the
+// same, so that who looks at some of them takes it for the original, which it has just answered. OTHER: another seed. LARGE, TINY: the varied value's
 // elements multiplied. DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special). SPECIAL:
 // NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says nothing of them.
 typedef enum hone_variant_kind {
     HONE_VARIANT_ORIGINAL,
+    HONE_VARIANT_NEAR,
     HONE_VARIANT_OTHER,
     HONE_VARIANT_LARGE,
     HONE_VARIANT_TINY,
