@@ -504,7 +504,7 @@ static int64_t offset_of(const hone_tensor *tensor, int64_t index)
 
 hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
-    enum { FEW = 8 };
+    enum { WIDE_BITS = 32, FEW_WIDE = 1, FEW = 8 }; // one of 16 bits is lost in the rounding of a long sum
     hone_status status = HONE_OK;
     uint64_t random = seed;
     for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
@@ -515,7 +515,8 @@ hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, 
         const int64_t first = (int64_t)(hone_random_next(&random) % (uint64_t)count);
         status = hone_buffers_open_input(fenced, err);
         if (status != HONE_OK) return status;
-        for (int64_t n = 0; n < FEW && n < count; n++) {
+        const int64_t few = tensor->dtype.bits >= WIDE_BITS ? FEW_WIDE : FEW;
+        for (int64_t n = 0; n < few && n < count; n++) {
             const int64_t from = (int64_t)(hone_random_next(&random) % (uint64_t)count), to = (first + n) % count;
             memmove(
                 (char *)tensor->data + offset_of(tensor, to), (char *)tensor->data + offset_of(tensor, from),
