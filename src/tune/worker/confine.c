@@ -151,6 +151,8 @@ static void add_kept(paths *folders)
     }
 }
 
+static const char nvidia[] = "/dev/nvidiactl";
+
 static bool add_gpu(void *ctx, const char *name)
 {
     if (strncmp(name, "nvidia", strlen("nvidia")) == 0) (void)!add_path(ctx, "/dev", name);
@@ -163,6 +165,8 @@ static void add_devices(paths *devices)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         (void)!add_path(devices, "/dev", names[i]);
     (void)!hone_os_list_folder("/dev", add_gpu, devices, NULL);
+    // CUDA names its threads there, and gives up where it cannot.
+    if (access(nvidia, F_OK) == 0) (void)!add_path(devices, "/proc/self", "");
 }
 
 static bool is_asked_for(void)
@@ -194,8 +198,7 @@ void hone_worker_give_up_rights(void)
     (void)!add_path(&folders, hone_os_variable("TMPDIR"), "");
     add_kept(&folders);
     add_devices(&devices);
-    const hone_os_rights rights = {
-        folders.list, folders.count, devices.list, devices.count, access("/dev/nvidiactl", F_OK) == 0};
+    const hone_os_rights rights = {folders.list, folders.count, devices.list, devices.count, access(nvidia, F_OK) == 0};
     gave_up = hone_os_restrict(&rights) != 0;
 }
 
