@@ -302,7 +302,7 @@ static hone_failure verify_first(hone_runner *runner, double *max_error, hone_er
 // Who leads now may be what answers in the end.
 static hone_failure verify_last(hone_runner *runner, bool leads, double *max_error, hone_error *err)
 {
-    hone_failure failure = hone_runner_probe(runner, err);
+    hone_failure failure = leads ? hone_runner_probe(runner, err) : HONE_FAILURE_NONE;
     if (failure == HONE_FAILURE_NONE)
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, leads, max_error, err);

@@ -105,7 +105,7 @@ bool hone_variant_use(hone_variant_kind kind, const double *largest, hone_refere
 
 bool hone_variant_is_for_winners(hone_variant_kind kind)
 {
-    return kinds[kind].is_varied;
+    return kinds[kind].is_varied || kinds[kind].is_near;
 }
 
 const char *hone_variant_words(hone_variant_kind kind)
