@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -94,21 +93,12 @@ static uint64_t read_limits(void)
     return hash;
 }
 
-// Users have OpenMP bind the thread that calls it, with its first work.
-static bool is_bound_by_openmp(void)
-{
-    return getenv("OMP_PROC_BIND") != NULL || getenv("GOMP_CPU_AFFINITY") != NULL || getenv("KMP_AFFINITY") != NULL;
-}
-
 static uint64_t read_priority(void)
 {
     struct sched_param parameters = {0};
-    cpu_set_t processors;
-    memset(&processors, 0, sizeof processors);
     sched_getparam(0, &parameters);
-    if (!is_bound_by_openmp()) sched_getaffinity(0, sizeof processors, &processors);
     const int64_t fact[3] = {getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), parameters.sched_priority};
-    return mix(hone_hash64(fact, sizeof fact), &processors, sizeof processors);
+    return hone_hash64(fact, sizeof fact);
 }
 
 static uint64_t read_user(void)
@@ -160,7 +150,7 @@ static const struct {
     {"the environment", read_environment, false, true},
     {"the locale", read_locale, false, false},
     {"the resource limits", read_limits, false, false},
-    {"the priority or the processors", read_priority, false, false},
+    {"the priority", read_priority, false, false},
     {"the user or the process group", read_user, false, false},
     {"the standard files", read_standard_files, false, false},
     {"a timer", read_timers, false, false},
