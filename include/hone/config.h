@@ -79,7 +79,11 @@ typedef struct hone_evidence {
     char verified_against[HONE_NAME_SIZE]; // "reference"; "" means unverified
     char verified_by[64];        // what of the results was compared: "whole", "Freivalds' check + 36 of 4096 parts"
     double tolerance, max_error; // error allowed and seen, in units of the tolerance rule
-    uint32_t measured;           // candidates that were timed
+    // What no run can take less than, by what it must read, write and compute and what the device can do at best: a
+    // candidate below it falls out as impossible. 0: nothing is known; and what that rests on, in words.
+    double floor_ns;
+    char floor[120];
+    uint32_t measured;                     // candidates that were timed
     uint32_t rejected[HONE_FAILURE_COUNT]; // candidates that fell out, by kind
     double seconds;                        // the contest took
     double allowed_seconds;                // it might have taken

@@ -77,6 +77,7 @@ typedef struct hone_device_info {
     // For people, and NULL where there is none or it is not known: "sm_90"; name and version of what runs kernels, and
     // of what compiles them.
     const char *architecture, *runtime, *compiler;
+    double memory_rate; // GPU: bytes a second that its memory moves at best, by its clock and width; 0: not known
 } hone_device_info;
 
 #ifdef __cplusplus

@@ -72,9 +72,10 @@ typedef struct hone_tolerance {
     double scale; // c * k of the bound c k eps |a||b|
 } hone_tolerance;
 
-// What a run costs at least. For GB/s, GFLOP/s and share of peak in tables.
+// What a run costs at least, whatever computes it. For GB/s, GFLOP/s and share of peak in tables, and for the floor of
+// contests: a candidate that takes less than the device needs for this is impossible, and falls out.
 typedef struct hone_cost {
-    double bytes;      // moved: inputs read once, outputs written once
+    double bytes;      // moved: what must be read of the inputs, once, and the outputs, once
     double operations; // floating point
 } hone_cost;
 

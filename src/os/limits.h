@@ -21,6 +21,8 @@ void hone_os_cache_sizes_from_libc(hone_os_cpu *cpu);
 // Fills the sizes that are still 0 from /sys/devices/system/cpu/cpu0/cache.
 void hone_os_cache_sizes(const char *root, hone_os_cpu *cpu);
 int64_t hone_os_memory_bytes(void);
+// How many outer caches the processors have that this process may run on; 0: not known.
+int hone_os_outer_caches(const char *root);
 // Bytes that this process may take still before somebody is in need: what the machine has available, what the control
 // group and all above it leave (maximum or high mark less what is used, but for pages of files that nobody reads;
 // version 2 or 1), and RLIMIT_AS and RLIMIT_DATA. INT64_MAX: nobody says. *out_by: who leaves the least, for messages;

@@ -159,7 +159,8 @@ typedef struct hone_os_cpu {
 } hone_os_cpu;
 // Reads once a call; allocates nothing. About 50 us.
 void hone_os_cpu_read(hone_os_cpu *out);
-int hone_os_thread_count(void); // threads of this process now; 0 when not known
+bool hone_os_has_matrix_unit(void); // products of tiles of narrow numbers: AMX
+int hone_os_thread_count(void);     // threads of this process now; 0 when not known
 // How many other threads of this process are running, or wait for a processor to run on. Some 10 us a thread.
 int hone_os_others_run(void);
 // Of a thread of this process by its number: 'R' runs or is ready, 'S' sleeps, ...; '?': not known. Some 5 us.

@@ -115,18 +115,21 @@ bool hone_attention_supports(const hone_call *call, const hone_attention_form *f
     return false;
 }
 
-// The (query, key) pairs that are not masked, times what each costs.
+// The (query, key) pairs that are not masked, times what each costs. Keys that are masked for all are not read.
 void hone_attention_model(const hone_call *call, const hone_attention_form *form, hone_cost *out_cost)
 {
     hone_attention problem = hone_attention_of_call(call, form);
     double pairs = 0, dims = (double)(problem.dim + problem.value_dim);
+    int64_t least = problem.kv_len, most = 0; // keys that some query looks at
     for (int64_t i = 0; i < problem.q_len; i++) {
         int64_t first, last;
         hone_attention_range(&problem, i, &first, &last);
         pairs += (double)(last - first);
+        if (last > first && first < least) least = first;
+        if (last > first && last > most) most = last;
     }
     double queries = (double)(problem.batch * problem.q_len * problem.heads);
-    double keys = (double)(problem.batch * problem.kv_len * problem.kv_heads);
+    double keys = (double)(problem.batch * (most > least ? most - least : 0) * problem.kv_heads);
     double weights = form->results == 2 ? queries * (double)problem.kv_len : 0;
     out_cost->operations = 2 * dims * pairs * (double)(problem.batch * problem.heads);
     out_cost->bytes = (queries * dims + keys * dims + weights) * (double)hone_element_size(problem.dtype);

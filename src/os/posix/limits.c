@@ -302,6 +302,26 @@ void hone_os_cache_sizes(const char *root, hone_os_cpu *cpu)
         read_cache(root, index, cpu);
 }
 
+int hone_os_outer_caches(const char *root)
+{
+    enum { MOST = 1024 };
+    bool seen[MOST] = {false};
+    int caches = 0;
+    cpu_set_t set;
+    // A machine of more processors than the set holds is not known.
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        char path[96];
+        int64_t id;
+        if (!CPU_ISSET(cpu, &set)) continue;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/cache/index3/id", cpu);
+        if (!read_integer(root, path, &id) || id < 0 || id >= MOST) return 0;
+        caches += !seen[id];
+        seen[id] = true;
+    }
+    return caches;
+}
+
 int64_t hone_os_memory_bytes(void)
 {
     int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

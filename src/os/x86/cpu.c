@@ -114,6 +114,12 @@ static void copy_trimmed(char *out, size_t size, const char *text)
     snprintf(out, size, "%.*s", (int)length, text);
 }
 
+bool hone_os_has_matrix_unit(void)
+{
+    const X86Info info = GetX86Info();
+    return info.features.amx_tile && (info.features.amx_bf16 || info.features.amx_int8);
+}
+
 void hone_os_cpu_read(hone_os_cpu *out)
 {
     memset(out, 0, sizeof *out);

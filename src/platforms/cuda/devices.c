@@ -75,6 +75,9 @@ static hone_status read_gpu(hone_platform_instance *instance, int ordinal, hone_
         .capability =
             10 * attribute(instance, gpu, CUDA_CAPABILITY_MAJOR) + attribute(instance, gpu, CUDA_CAPABILITY_MINOR),
         .clock_mhz = attribute(instance, gpu, CUDA_CLOCK_KHZ) / 1000,
+        // Two transfers a clock.
+        .memory_rate =
+            2e3 * attribute(instance, gpu, CUDA_MEMORY_CLOCK_KHZ) * attribute(instance, gpu, CUDA_MEMORY_BUS_BITS) / 8,
     };
     snprintf(gpu->architecture, sizeof gpu->architecture, "sm_%d", (int)gpu->info.capability);
     gpu->info.architecture = gpu->architecture;

@@ -205,6 +205,7 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
         evidence->high_ns / 1e3, evidence->samples, hone_regime_name(evidence->regime));
     text_ratios(decision, out);
     hone_buffer_char(out, '\n');
+    if (evidence->floor[0] != '\0') hone_buffer_format(out, "  floor %s\n", evidence->floor);
     if (evidence->verified_against[0] != '\0')
         hone_buffer_format(
             out, "  verified against %s%s%s, error %.3g of what is allowed\n", evidence->verified_against,

@@ -109,6 +109,8 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->regime = state->question.options.regime;
     evidence->tolerance = 1; // errors are told in units of what is allowed
     evidence->max_error = winner->trial.max_error;
+    evidence->floor_ns = state->trials.floor.ns;
+    if (state->trials.has_floor) hone_floor_say(&state->trials.floor, evidence->floor, sizeof evidence->floor);
     hone_trials_fill_spent(&state->trials, evidence);
     evidence->seed = state->question.options.seed;
     evidence->disturbed = hone_trials_disturbed(&state->trials);

@@ -334,7 +334,8 @@ static const hone_resumed *next_resumed(const hone_known *known, const hone_fiel
     return first;
 }
 
-// All that an earlier contest measured takes part again, as far as this one's evaluations go.
+// All that an earlier contest measured takes part again, as far as this one's evaluations go. A time that the device
+// cannot reach is measured anew.
 static hone_status race_resumed(hone_contest_state *state, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -350,9 +351,12 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
         status = begin_step(state, next->kernel, err);
         bool is_default = contestant->has_default && hone_config_equal(&next->config, &contestant->default_config);
         const entry resumed = {next->kernel, &next->config, is_default, 0};
+        bool is_doubtful = false;
         hone_trial trial = next->trial;
         if (trial.failure == HONE_FAILURE_NONE) take_twins_trial(&state->standings, next->kernel, &trial);
-        if (status == HONE_OK) status = enter(state, &resumed, &trial, true, err);
+        if (status == HONE_OK) status = hone_trials_doubt(&state->trials, &trial, &is_doubtful, err);
+        if (status != HONE_OK) return status;
+        status = is_doubtful ? measure(state, &resumed, err) : enter(state, &resumed, &trial, true, err);
     }
     return status;
 }

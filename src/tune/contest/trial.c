@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "registry/failure_kinds.h"
+#include "tune/rule/statistics.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,9 @@ static const char where[] = "tune.trial";
 static const double open_seconds = 120;
 // What a contest may outlive its time by, so that a candidate that is at work can finish.
 static const double grace_seconds = 1;
+
+// Peaks are measured in a twentieth of a second.
+static const double peaks_seconds = 10;
 
 static uint64_t limit_ns(double seconds)
 {
@@ -138,6 +142,98 @@ static hone_status open_call(hone_trials *trials, hone_error *err)
     return status;
 }
 
+// The floor -----------------------------------------------------------------------------------------------------------
+
+// In a process in which no candidate has run: before the first one, and again where one is below the floor. What is
+// known of the machine is the most that was ever seen. A worker that is lost over it has no peaks.
+static hone_status measure_peaks(hone_trials *trials, hone_error *err)
+{
+    const hone_limits limits = {limit_ns(peaks_seconds), limit_ns(peaks_seconds)};
+    const uint64_t start = hone_trials_now(trials);
+    hone_buffer_clear(&trials->message);
+    const hone_outcome outcome = ask(trials, HONE_MESSAGE_PEAKS, &limits);
+    trials->spent.prepare_ns += (double)(hone_trials_now(trials) - start);
+    if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
+        return fail_outcome(&outcome, "the processor's peaks", peaks_seconds, err);
+    if (outcome.kind != HONE_OUTCOME_ANSWERED) return HONE_OK;
+    hone_peaks now;
+    hone_arena arena = {.allocator = trials->question->environment->allocator};
+    hone_wire_reader reader = reader_of(&trials->answer, &arena);
+    hone_message_get_peaks(&reader, &now);
+    hone_arena_destroy(&arena);
+    hone_peaks_add(&trials->peaks, &now);
+    hone_workers_keep_peaks(trials->question->environment->workers, &trials->peaks);
+    return HONE_OK;
+}
+
+static hone_status find_floor(hone_trials *trials, bool again, hone_error *err)
+{
+    const hone_tune_environment *environment = trials->question->environment;
+    hone_status status = HONE_OK;
+    if (!hone_floor_is_measured_on(environment->device))
+        trials->peaks = hone_peaks_of_gpu(environment->device);
+    else if (again || !hone_workers_peaks(environment->workers, &trials->peaks))
+        status = measure_peaks(trials, err);
+    if (status != HONE_OK) return status;
+    trials->floor = hone_floor_of(
+        &trials->question->algorithm->algorithm, trials->question->call, environment->device, &trials->peaks);
+    trials->has_floor = true;
+    return HONE_OK;
+}
+
+// Who is below the floor is believed to be when the machine cannot do better in a second look.
+static hone_status is_impossible(hone_trials *trials, double time_ns, bool *out, hone_error *err)
+{
+    enum { MOST_LOOKS = 3 };
+    hone_status status = HONE_OK;
+    if (hone_floor_is_broken(&trials->floor, time_ns) && trials->floor.is_measured && trials->looks < MOST_LOOKS) {
+        trials->looks++;
+        hone_sandbox_drop(&trials->sandbox);
+        status = hone_trials_open(trials, err);
+        if (status == HONE_OK) status = find_floor(trials, true, err);
+    }
+    *out = hone_floor_is_broken(&trials->floor, time_ns);
+    return status;
+}
+
+static hone_status doubt(hone_trials *trials, hone_trial *trial, hone_error *err)
+{
+    bool impossible = false;
+    if (trial->failure != HONE_FAILURE_NONE || trial->refused || trial->same) return HONE_OK;
+    hone_status status = is_impossible(trials, trial->low_ns, &impossible, err);
+    if (status != HONE_OK || !impossible) return status;
+    trial->failure = HONE_FAILURE_IMPOSSIBLE;
+    hone_floor_say_broken(&trials->floor, trial->low_ns, trial->reason, sizeof trial->reason);
+    return HONE_OK;
+}
+
+// The same of each finalist of a block; the first one that is below it fails.
+static hone_status doubt_rounds(hone_trials *trials, hone_rounds_answer *answer, hone_error *err)
+{
+    for (uint32_t i = 0; i < answer->count && answer->rounds > 0 && answer->failure == HONE_FAILURE_NONE; i++) {
+        double times[HONE_MAX_ROUNDS];
+        bool impossible = false;
+        memcpy(times, answer->samples[i], answer->rounds * sizeof times[0]);
+        const double low_ns = hone_median(times, answer->rounds).low;
+        hone_status status = is_impossible(trials, low_ns, &impossible, err);
+        if (status != HONE_OK) return status;
+        if (!impossible) continue;
+        answer->failure = HONE_FAILURE_IMPOSSIBLE;
+        answer->failed = i;
+        hone_floor_say_broken(&trials->floor, low_ns, answer->reason, sizeof answer->reason);
+    }
+    if (answer->failure != HONE_FAILURE_NONE) answer->count = answer->rounds = 0;
+    return HONE_OK;
+}
+
+hone_status hone_trials_doubt(hone_trials *trials, const hone_trial *trial, bool *out, hone_error *err)
+{
+    *out = false;
+    if (trials->measurer != &hone_machine_measurer || trial->failure != HONE_FAILURE_NONE) return HONE_OK;
+    hone_status status = trials->has_floor ? HONE_OK : hone_trials_open(trials, err);
+    return status == HONE_OK ? is_impossible(trials, trial->low_ns, out, err) : status;
+}
+
 hone_status hone_trials_open(hone_trials *trials, hone_error *err)
 {
     if (trials->was_opened && hone_sandbox_is_warm(&trials->sandbox)) return HONE_OK;
@@ -145,7 +241,10 @@ hone_status hone_trials_open(hone_trials *trials, hone_error *err)
     const uint64_t start = hone_trials_now(trials);
     hone_status status = open_call(trials, err);
     trials->spent.prepare_ns += (double)(hone_trials_now(trials) - start);
-    return status;
+    if (status != HONE_OK || trials->has_floor) return status;
+    status = find_floor(trials, false, err);
+    // Who was lost over it is started once more, without a floor.
+    return status == HONE_OK ? hone_trials_open(trials, err) : status;
 }
 
 // Trying --------------------------------------------------------------------------------------------------------------
@@ -262,6 +361,7 @@ static hone_status attempt_here(
         if (status != HONE_OK) return status;
         bool alone = trials->sandbox.served == 0 || trials->sandbox.kind == HONE_SANDBOX_HERE;
         status = ask_once(trials, what, by, out, out_cut, err);
+        if (status == HONE_OK && !*out_cut) status = doubt(trials, out, err);
         again = !alone && may_be_anothers(&trials->opened, out, by->limit_ns * 1e-9);
         if (again) hone_sandbox_drop(&trials->sandbox);
     }
@@ -349,7 +449,7 @@ static hone_status run_rounds_here(
     status = read_rounds(trials, out, err);
     trials->sandbox.served++;
     if (status == HONE_OK && (out->spoiled || out->retired)) hone_sandbox_drop(&trials->sandbox);
-    return status;
+    return status == HONE_OK ? doubt_rounds(trials, out, err) : status;
 }
 
 // The measurer --------------------------------------------------------------------------------------------------------

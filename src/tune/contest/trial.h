@@ -3,6 +3,7 @@
 #define HONE_TUNE_CONTEST_TRIAL_H
 
 #include "tune/contest/field.h"
+#include "tune/contest/floor.h"
 #include "tune/contest/standings.h"
 #include "tune/isolate/sandbox.h"
 #include "tune/rule/stopping.h"
@@ -20,6 +21,10 @@ typedef struct hone_trials {
     bool has_sandbox;
     hone_opened opened;
     bool was_opened;
+    hone_peaks peaks; // the most that was seen
+    hone_floor floor; // of the call, by this machine's measurer
+    bool has_floor;   // it was looked for
+    uint32_t looks;   // at the peaks, because somebody was below the floor
     hone_buffer message, answer;
     hone_noise noise;          // of samples, so far
     uint64_t taken, disturbed; // samples, and those that other work on the machine disturbed
@@ -89,6 +94,8 @@ double hone_trials_disturbed(const hone_trials *trials);
 void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence);
 // Starts the sandbox and opens the call when that is not so already.
 hone_status hone_trials_open(hone_trials *trials, hone_error *err);
+// Whether a time that was measured earlier is below the floor. Opens the call.
+hone_status hone_trials_doubt(hone_trials *trials, const hone_trial *trial, bool *out, hone_error *err);
 // Tries one candidate. HONE_OK also when it was rejected: the trial says so.
 // *out_cut: the contest's own end cut it short, which says nothing of the candidate.
 hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_trial *out, bool *out_cut, hone_error *err);

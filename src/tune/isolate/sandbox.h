@@ -49,6 +49,9 @@ void hone_sandbox_drop(hone_sandbox *sandbox);
 // The pool's side (workers.c): a worker that answers, and giving it back. program: for messages.
 hone_status hone_workers_take(hone_workers *workers, hone_process *out, hone_error *err);
 void hone_workers_give(hone_workers *workers, hone_process *process);
+// The processor's peaks, which are measured once as long as there are workers. False: nobody has. workers may be NULL.
+bool hone_workers_peaks(hone_workers *workers, hone_peaks *out);
+void hone_workers_keep_peaks(hone_workers *workers, const hone_peaks *peaks);
 
 // The zygote's side (zygote.c).
 hone_outcome hone_zygote_ask(

@@ -19,8 +19,9 @@ static const uint64_t ping_ns = 10000000000u; // a machine at work may be slow t
 struct hone_workers {
     hone_allocator allocator;
     char *program;     // as given or of HONE_WORKER; NULL: looked for
-    hone_mutex mutex;  // idle
+    hone_mutex mutex;  // idle, peaks
     hone_process idle; // pid -1: none
+    hone_peaks peaks;  // of the processor; all 0: not measured yet
 };
 
 hone_status hone_workers_create(
@@ -186,4 +187,23 @@ void hone_workers_give(hone_workers *workers, hone_process *process)
     if (kept) workers->idle = *process;
     hone_mutex_unlock(&workers->mutex);
     if (!kept) end_process(process);
+}
+
+// What the processor can do ---------------------------------------------------------------------------------------------
+
+bool hone_workers_peaks(hone_workers *workers, hone_peaks *out)
+{
+    if (workers == NULL) return false;
+    hone_mutex_lock(&workers->mutex);
+    *out = workers->peaks;
+    hone_mutex_unlock(&workers->mutex);
+    return out->bytes[HONE_LEVEL_1] > 0;
+}
+
+void hone_workers_keep_peaks(hone_workers *workers, const hone_peaks *peaks)
+{
+    if (workers == NULL) return;
+    hone_mutex_lock(&workers->mutex);
+    workers->peaks = *peaks;
+    hone_mutex_unlock(&workers->mutex);
 }

@@ -50,6 +50,8 @@ static const field fields[] = {
     FIELD(verified_by, FIELD_TEXT, false),
     FIELD(tolerance, FIELD_NUMBER, false),
     FIELD(max_error, FIELD_NUMBER, false),
+    FIELD(floor_ns, FIELD_NUMBER, false),
+    FIELD(floor, FIELD_TEXT, false),
     FIELD(measured, FIELD_COUNT, false),
     FIELD(rejected, FIELD_REJECTED, false),
     FIELD(seconds, FIELD_NUMBER, false),

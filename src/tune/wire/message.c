@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "call/call.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -155,6 +156,28 @@ void hone_message_get_rounds(hone_wire_reader *reader, hone_rounds_answer *out)
         hone_wire_get(reader, out->samples[i], out->rounds * sizeof(double));
         hone_wire_get(reader, out->waited[i], out->rounds * sizeof(double));
         hone_wire_get(reader, out->marks[i], out->rounds);
+    }
+}
+
+void hone_message_put_peaks(hone_buffer *out, const hone_peaks *peaks)
+{
+    hone_wire_put(out, peaks, sizeof *peaks);
+}
+
+// A figure that is none is not known.
+static void clean_figure(double *figure)
+{
+    if (!isfinite(*figure) || *figure < 0) *figure = 0;
+}
+
+void hone_message_get_peaks(hone_wire_reader *reader, hone_peaks *out)
+{
+    hone_wire_get(reader, out, sizeof *out);
+    if (reader->failed) *out = (hone_peaks){0};
+    clean_figure(&out->operations);
+    for (int level = 0; level < HONE_LEVELS; level++) {
+        clean_figure(&out->bytes[level]);
+        clean_figure(&out->holds[level]);
     }
 }
 

@@ -3,6 +3,7 @@
 //   TRY      one candidate: prepare, verify, race against the best so far
 //   PREPARE  several configs of one kernel at once, so that what is compiled is cached when they are tried
 //   ROUNDS   several candidates, sampled in rounds
+//   PEAKS    what the processor can do at best
 //   PING     are you there?
 // A NOTE in between says that a phase has passed and that the limit starts anew.
 #ifndef HONE_TUNE_WIRE_MESSAGE_H
@@ -27,6 +28,7 @@ typedef enum hone_message {
     HONE_MESSAGE_PREPARE,
     HONE_MESSAGE_ROUNDS,
     HONE_MESSAGE_PING,
+    HONE_MESSAGE_PEAKS,
     HONE_MESSAGE_COUNT,
     HONE_MESSAGE_NOTE = 64,
     HONE_MESSAGE_ANSWER
@@ -94,6 +96,22 @@ typedef struct hone_rounds_answer {
     char reason[HONE_REASON_SIZE];
 } hone_rounds_answer;
 
+// Where data lies, the nearest first.
+typedef enum hone_memory_level {
+    HONE_LEVEL_1,
+    HONE_LEVEL_2,
+    HONE_LEVEL_3,
+    HONE_LEVEL_MEMORY,
+    HONE_LEVELS
+} hone_memory_level;
+
+// What a device can do at best, all of its threads together. 0: not known.
+typedef struct hone_peaks {
+    double operations;         // a second: of f32 on a processor, of 16 bits on a GPU
+    double bytes[HONE_LEVELS]; // a second, out of a level
+    double holds[HONE_LEVELS]; // bytes that a level holds, with those before it; of the last one nothing
+} hone_peaks;
+
 // Copies words that may be longer than their place: then they end with "...".
 void hone_words_copy(char *out, size_t size, const char *words);
 
@@ -103,6 +121,9 @@ void hone_message_put_trial(hone_buffer *out, const hone_trial *trial);
 void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out);
 void hone_message_put_rounds(hone_buffer *out, const hone_rounds_answer *answer);
 void hone_message_get_rounds(hone_wire_reader *reader, hone_rounds_answer *out);
+
+void hone_message_put_peaks(hone_buffer *out, const hone_peaks *peaks);
+void hone_message_get_peaks(hone_wire_reader *reader, hone_peaks *out);
 
 void hone_message_put_device(hone_buffer *out, const hone_device_info *device);
 void hone_message_get_device(hone_wire_reader *reader, hone_device_info *out);

@@ -413,6 +413,8 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
         hone_session_answer_prepare(session, &reader, answer);
     else if (kind == HONE_MESSAGE_ROUNDS)
         status = hone_session_answer_rounds(session, &reader, answer);
+    else if (kind == HONE_MESSAGE_PEAKS)
+        hone_session_answer_peaks(session, answer);
     else if (kind == HONE_MESSAGE_PING)
         hone_wire_put_text(answer, hone_version());
     else

@@ -58,6 +58,9 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
 // serve_prepare.c: answers PREPARE with how many configs could be prepared.
 void hone_session_answer_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
 
+// peaks.c: answers PEAKS.
+void hone_session_answer_peaks(hone_session *session, hone_buffer *answer);
+
 // serve_rounds.c: answers ROUNDS.
 hone_status hone_session_answer_rounds(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
 

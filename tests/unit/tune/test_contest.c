@@ -1,5 +1,6 @@
 // Contests in spawned workers: who wins, who falls out, and that the host outlives them all.
 #include "arena.h"
+#include "tune/isolate/sandbox.h"
 
 #include "base/json.h"
 
@@ -394,10 +395,33 @@ static void a_kernel_that_fails_in_place_loses_where_a_result_may_be_its_input(v
 static void a_large_call_is_verified_in_parts_and_nan_shows_everywhere(void **state)
 {
     ground *g = *state;
+    // By its model the call is 1e13 operations.
+    hone_workers_keep_peaks(g->environment.workers, &(hone_peaks){.operations = 1e30, .bytes = {1e30}});
     assert_int_equal(ground_tune_text(g, "rows(f32[64,8])"), HONE_OK);
     assert_winner(g, "good");
     assert_rejected(g, "holed", HONE_FAILURE_WRONG);
     assert_true(ground_row(g, "reference")->time_ns == 0);
+}
+
+static void who_takes_less_than_the_device_can_is_impossible(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune_text(g, "rows(f32[64,8])"), HONE_NOT_FOUND);
+    assert_rejected(g, "good", HONE_FAILURE_IMPOSSIBLE);
+    assert_non_null(strstr(ground_row(g, "good")->reason, " for 10 TFLOP is "));
+    assert_non_null(strstr(ground_row(g, "good")->reason, "and nothing takes less than "));
+}
+
+static void a_machine_that_was_slow_when_it_was_measured_is_measured_again(void **state)
+{
+    ground *g = *state;
+    hone_peaks peaks = {.operations = 1, .bytes = {1, 1, 1, 1}};
+    hone_workers_keep_peaks(g->environment.workers, &peaks);
+    assert_int_equal(ground_tune(g, "delayed"), HONE_OK);
+    assert_winner(g, "good");
+    assert_int_equal(g->contest.decision.evidence.rejected[HONE_FAILURE_IMPOSSIBLE], 0);
+    assert_true(g->contest.decision.evidence.floor_ns < g->contest.decision.evidence.low_ns);
+    assert_true(hone_workers_peaks(g->environment.workers, &peaks) && peaks.operations > 1e6);
 }
 
 static void what_has_other_bits_than_the_default_wins_no_stable_contest(void **state)
@@ -537,6 +561,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             the_history_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_fastest_config_of_a_space_is_found, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            who_takes_less_than_the_device_can_is_impossible, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_machine_that_was_slow_when_it_was_measured_is_measured_again, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             what_has_other_bits_than_the_default_wins_no_stable_contest, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(

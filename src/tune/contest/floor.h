@@ -1,0 +1,46 @@
+// The time that no honest run of a call takes less than, by what it must read, write and compute and by what the device
+// can do at best.
+//
+//     floor = max over levels ((bytes - what the levels before hold) / a level's peak, operations / their peak) / margin
+//
+// Bytes are those that any implementation moves: of the algorithm's model, and at most what the arguments are; without
+// a model only what the results are, for an algorithm may not read all of its inputs. What the nearer levels can hold
+// may stay there from run to run, under a cold regime too: results are written into them. Operations are the model's.
+//
+// Peaks are an upper bound already (worker/peaks.c, and of GPUs their clocks and widths). The margin of 2 on a processor
+// is for what reading does not show, such as stores beside loads, and Strassen's products; docs/benchmarks.md ("The
+// floor") has how near the best kernels come to the bound.
+#ifndef HONE_TUNE_CONTEST_FLOOR_H
+#define HONE_TUNE_CONTEST_FLOOR_H
+
+#include "hone/kernel.h"
+#include "tune/wire/message.h"
+
+typedef struct hone_floor {
+    double ns;     // 0: there is none
+    double amount; // bytes or operations that take so long
+    double rate;   // of them a second at best
+    double margin;
+    const char *at;    // "L3", "memory", "arithmetic"; static
+    const char *lacks; // why there is none; static
+    bool is_measured;  // else by clock and width
+    bool is_of_operations;
+} hone_floor;
+
+// Whether the peaks of a device are measured by a worker; else hone_peaks_of_gpu says what is known of them.
+bool hone_floor_is_measured_on(const hone_device_info *device);
+hone_peaks hone_peaks_of_gpu(const hone_device_info *device);
+// The greater of each figure.
+void hone_peaks_add(hone_peaks *peaks, const hone_peaks *more);
+
+// What an implementation of the algorithm moves and computes for this call at least.
+hone_cost hone_floor_cost(const hone_algorithm *algorithm, const hone_call *call);
+hone_floor hone_floor_of(
+    const hone_algorithm *algorithm, const hone_call *call, const hone_device_info *device, const hone_peaks *peaks);
+bool hone_floor_is_broken(const hone_floor *floor, double time_ns);
+// "14 ns for 8.39 MB is 599 TB/s; L3 gives 45.2 GB/s at most, and nothing takes less than 92.8 us"
+void hone_floor_say_broken(const hone_floor *floor, double time_ns, char *out, size_t size);
+// "92.8 us: 8.39 MB at twice the 45.2 GB/s measured of L3"; "none: ..." where there is none.
+void hone_floor_say(const hone_floor *floor, char *out, size_t size);
+
+#endif

@@ -1,0 +1,271 @@
+// What the processor can do at best, for the floor of contest/floor.c: the fastest reading of each level of memory and
+// the fastest fused multiply-adds, of all its threads together.
+//
+// What is measured here must not be less than what the best kernel reaches, whatever else the machine does. So each
+// thread reads in pieces that take some microseconds, its fastest piece counts, and the rates of all threads are added:
+// a thread that waits for a processor in between, or reads while the others wait, makes the sum larger and never smaller.
+// Of memory, of which some pieces may lie in a cache, the fastest but a tenth counts. The data of a level is larger than
+// what the levels before it hold, where it is known what they hold and the next level holds that much for each thread;
+// else a nearer level is measured, which is faster.
+#include "tune/worker/session.h"
+
+#include "os/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINE = 64,
+    PIECE = 1 << 20,     // bytes that are read between two looks at the clock
+    PIECES = 64,         // of a cache
+    SUMS = 12,           // of multiply-adds: more than latency times units of any processor so far
+    ROUNDS = 4096,       // of them
+    LEAST_L1 = 16 << 10, // where the size is not known
+    USUAL_MEMORY = 64 << 20,
+    MOST_MEMORY = 256 << 20,
+    MOST_PIECES = MOST_MEMORY / PIECE
+};
+
+// Loops ---------------------------------------------------------------------------------------------------------------
+
+typedef uint64_t read_loop(const char *from, size_t bytes);
+typedef float add_loop(int rounds);
+
+// A compiler may not know what becomes of a sum here: it keeps every round.
+#if defined(__x86_64__)
+#    define KEEP(sum) __asm__ volatile("" : "+x"(sum))
+#elif defined(__aarch64__)
+#    define KEEP(sum) __asm__ volatile("" : "+w"(sum))
+#else
+#    define KEEP(sum) (void)(sum)
+#endif
+
+// Every index of a sum is known when it is compiled: sums stay in registers.
+#define UNROLL _Pragma("GCC unroll 16")
+
+// Eight vectors at a time, each into its own sum: no operation waits for another.
+#define LOOPS(name, width, attributes)                                                                                 \
+    attributes __attribute__((noinline)) static uint64_t read_##name(const char *from, size_t bytes)                   \
+    {                                                                                                                  \
+        typedef uint64_t words __attribute__((vector_size(width), may_alias));                                         \
+        words sums[8];                                                                                                 \
+        UNROLL for (int i = 0; i < 8; i++) sums[i] = (words){0};                                                       \
+        for (const char *at = from; at < from + bytes; at += 8 * width)                                                \
+            UNROLL for (int i = 0; i < 8; i++) sums[i] ^=                                                              \
+                *(const words *)__builtin_assume_aligned(at + i * width, width);                                       \
+        UNROLL for (int i = 1; i < 8; i++) sums[0] ^= sums[i];                                                         \
+        return sums[0][0];                                                                                             \
+    }                                                                                                                  \
+    attributes __attribute__((noinline)) static float add_##name(int rounds)                                           \
+    {                                                                                                                  \
+        typedef float floats __attribute__((vector_size(width)));                                                      \
+        floats sums[SUMS], factor = (floats){0} + 0.999f, term = (floats){0} + 0.001f;                                 \
+        UNROLL for (int i = 0; i < SUMS; i++) sums[i] = (floats){0} + (float)i;                                        \
+        for (int round = 0; round < rounds; round++)                                                                   \
+            UNROLL for (int i = 0; i < SUMS; i++)                                                                      \
+            {                                                                                                          \
+                sums[i] = sums[i] * factor + term;                                                                     \
+                KEEP(sums[i]);                                                                                         \
+            }                                                                                                          \
+        UNROLL for (int i = 1; i < SUMS; i++) sums[0] += sums[i];                                                      \
+        return sums[0][0];                                                                                             \
+    }
+
+LOOPS(plain, 16, )
+#if defined(__x86_64__)
+LOOPS(avx2, 32, __attribute__((target("avx2,fma"))))
+LOOPS(avx512, 64, __attribute__((target("avx512f"))))
+#endif
+
+typedef struct loops {
+    uint64_t needs; // HONE_CPU_*
+    read_loop *read;
+    add_loop *add;
+    int width; // bytes of a vector
+} loops;
+
+// The widest first; the last needs nothing.
+static const loops all_loops[] = {
+#if defined(__x86_64__)
+    {HONE_CPU_AVX512F, read_avx512, add_avx512, 64},
+    {HONE_CPU_AVX2 | HONE_CPU_FMA, read_avx2, add_avx2, 32},
+#endif
+    {0, read_plain, add_plain, 16},
+};
+
+static const loops *widest(uint64_t features)
+{
+    const loops *one = all_loops;
+    while ((one->needs & features) != one->needs)
+        one++;
+    return one;
+}
+
+// One thread ----------------------------------------------------------------------------------------------------------
+
+typedef struct thread_rates {
+    double operations, bytes[HONE_LEVELS];
+    uint64_t unused; // what the loops gave: they are not left out
+    char apart[LINE];
+} thread_rates;
+
+typedef struct job {
+    const loops *with;
+    char *memory;
+    size_t slice;              // of it, for each thread
+    size_t spans[HONE_LEVELS]; // bytes that are read of each level; 0: it is not measured
+    thread_rates *rates;       // of each thread
+} job;
+
+static double seconds_since(uint64_t start)
+{
+    const uint64_t now = hone_os_now_ns();
+    return (double)(now > start ? now - start : 1) * 1e-9;
+}
+
+// Bytes a second of one piece: a span, again and again.
+static double read_piece(const job *j, const char *from, size_t span, thread_rates *out)
+{
+    const size_t times = span < PIECE ? PIECE / span : 1;
+    const uint64_t start = hone_os_now_ns();
+    for (size_t i = 0; i < times; i++)
+        out->unused += j->with->read(from, span);
+    return (double)(times * span) / seconds_since(start);
+}
+
+static double rate_of_cache(const job *j, const char *from, size_t span, thread_rates *out)
+{
+    double best = 0;
+    const size_t step = span < PIECE ? span : PIECE;
+    out->unused += j->with->read(from, span);
+    for (size_t i = 0, at = 0; i < PIECES; i++, at = at + 2 * step <= span ? at + step : 0) {
+        const double rate = read_piece(j, from + at, step, out);
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double rate_of_memory(const job *j, const char *from, size_t span, thread_rates *out)
+{
+    double rates[MOST_PIECES];
+    size_t count = 0;
+    for (size_t at = 0; at + PIECE <= span && count < MOST_PIECES; at += PIECE)
+        rates[count++] = read_piece(j, from + at, PIECE, out);
+    if (count == 0) return 0;
+    qsort(rates, count, sizeof rates[0], by_size);
+    return rates[count - 1 - count / 10];
+}
+
+static double rate_of_sums(const job *j, thread_rates *out)
+{
+    double best = 0;
+    for (int i = 0; i < PIECES; i++) {
+        const uint64_t start = hone_os_now_ns();
+        out->unused += (uint64_t)j->with->add(ROUNDS);
+        const double rate = 2.0 * SUMS * ROUNDS * (j->with->width / 4) / seconds_since(start);
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+// Written first, so that every page is there, and near this thread.
+static void measure_thread(void *ctx, int64_t index)
+{
+    const job *j = ctx;
+    thread_rates *out = &j->rates[index];
+    char *slice = j->memory + (size_t)index * j->slice;
+    memset(slice, 1, j->slice);
+    if (j->spans[HONE_LEVEL_MEMORY] > 0)
+        out->bytes[HONE_LEVEL_MEMORY] = rate_of_memory(j, slice, j->spans[HONE_LEVEL_MEMORY], out);
+    for (int level = HONE_LEVEL_3; level >= HONE_LEVEL_1; level--)
+        if (j->spans[level] > 0) out->bytes[level] = rate_of_cache(j, slice, j->spans[level], out);
+    out->operations = rate_of_sums(j, out);
+}
+
+// All of them ---------------------------------------------------------------------------------------------------------
+
+static size_t whole_lines(size_t bytes, size_t of)
+{
+    return bytes / of * of;
+}
+
+// What is read of each level by a thread.
+//   outer  bytes of all outer caches together
+static void choose_spans(const hone_os_cpu *cpu, size_t outer, size_t threads, job *out)
+{
+    enum { BLOCK = 4096 };
+    const size_t l1 = cpu->l1_bytes > 0 ? (size_t)cpu->l1_bytes / 2 : LEAST_L1;
+    const size_t l2 = (size_t)cpu->l2_bytes / 2, own = outer / 2 / threads;
+    const char *unused_by;
+    const int64_t left = hone_os_memory_left("", &unused_by) / 4;
+    size_t memory = 2 * outer > USUAL_MEMORY ? 2 * outer : USUAL_MEMORY;
+    if (memory > MOST_MEMORY) memory = MOST_MEMORY;
+    if ((int64_t)memory > left) memory = 0;
+    out->spans[HONE_LEVEL_1] = whole_lines(l1, BLOCK);
+    out->spans[HONE_LEVEL_2] = whole_lines(l2, BLOCK);
+    out->spans[HONE_LEVEL_3] = whole_lines(own < 8 * l2 ? own : 8 * l2, BLOCK);
+    out->spans[HONE_LEVEL_MEMORY] = whole_lines(memory / threads, PIECE);
+    for (int level = 0; level < HONE_LEVELS; level++)
+        if (out->spans[level] > out->slice) out->slice = out->spans[level];
+}
+
+static void choose_holds(const hone_os_cpu *cpu, size_t outer, double threads, hone_peaks *out)
+{
+    double sum = 0;
+    const double own[] = {threads * (double)cpu->l1_bytes, threads * (double)cpu->l2_bytes, (double)outer};
+    for (int level = HONE_LEVEL_1; level <= HONE_LEVEL_3; level++)
+        out->holds[level] = sum += own[level];
+}
+
+// scale: threads that there are for each that measures.
+static void add_rates(const job *j, size_t threads, double scale, hone_peaks *out)
+{
+    for (size_t i = 0; i < threads; i++) {
+        out->operations += scale * j->rates[i].operations;
+        for (int level = 0; level < HONE_LEVELS; level++)
+            out->bytes[level] += scale * j->rates[i].bytes[level];
+    }
+}
+
+static bool measure(const hone_allocator *allocator, hone_pool *pool, hone_peaks *out)
+{
+    hone_os_cpu cpu;
+    hone_os_cpu_read(&cpu);
+    // All that the process may run on: a quota lets it run on more of them for a moment.
+    const int32_t usable = hone_os_affinity_threads();
+    const size_t threads = pool != NULL ? (size_t)hone_pool_threads(pool) : 1;
+    const int caches = hone_os_outer_caches("");
+    const size_t outer = (size_t)cpu.l3_bytes * (size_t)(caches > 0 ? caches : usable);
+    job j = {.with = widest(cpu.features)};
+    choose_spans(&cpu, outer, threads, &j);
+    char *block = hone_alloc(allocator, threads * j.slice + 4096);
+    j.rates = hone_alloc_array(allocator, threads, sizeof *j.rates);
+    const bool there = block != NULL && j.rates != NULL;
+    if (there) {
+        j.memory = block + (4096 - (uintptr_t)block % 4096);
+        if (threads > 1)
+            hone_pool_run(pool, (int64_t)threads, measure_thread, &j);
+        else
+            measure_thread(&j, 0);
+        choose_holds(&cpu, outer, usable, out);
+        add_rates(&j, threads, (size_t)usable > threads ? (double)usable / (double)threads : 1, out);
+    }
+    hone_free(allocator, block);
+    hone_free(allocator, j.rates);
+    return there;
+}
+
+void hone_session_answer_peaks(hone_session *session, hone_buffer *answer)
+{
+    hone_peaks peaks = {0};
+    hone_pool *pool = session->given_pool != NULL ? session->given_pool : session->own_pool;
+    if (!measure(&session->allocator, pool, &peaks)) peaks = (hone_peaks){0};
+    hone_pool_rest(session->own_pool);
+    hone_message_put_peaks(answer, &peaks);
+}
