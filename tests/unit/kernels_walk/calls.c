@@ -1,12 +1,12 @@
 #include "calls.h"
 
-#include "call/signature.h"
+#include "call/made_up.h"
 #include "platforms/platform.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 1 << 16, MOST_LEADING = 3 };
+enum { MOST_ELEMENTS = 1 << 16 };
 static const double most_operations = 2e7;
 // One whole vector of 16 lanes or more and every remainder of it, behind a block of several vectors too; and odd sizes
 // that leave the blocks of a kernel's inner loops unfilled.
@@ -26,28 +26,15 @@ typedef enum layout {
 } layout;
 
 typedef struct maker {
-    uint64_t state;
-    const hone_signature *signature;
-    hone_device device;
-    hone_scalar slots[HONE_MAX_SLOTS];
-    hone_dtype_id dtypes[HONE_MAX_VARIABLES];
-    int64_t leading[MOST_LEADING];
-    int32_t leading_count;
+    hone_made_up m;
     bool odd_addresses; // aligned to an element and no more
     bool mixed;         // each tensor has a layout of its own
     layout layout;
-    hone_value values[HONE_MAX_VALUES];
-    hone_tensor tensors[HONE_MAX_VALUES];
-    int64_t shapes[HONE_MAX_VALUES][HONE_MAX_RANK], strides[HONE_MAX_VALUES][HONE_MAX_RANK];
 } maker;
 
-// splitmix64, of which seeds that are neighbours give unrelated numbers.
 static uint64_t draw(maker *m, uint64_t count)
 {
-    uint64_t z = m->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % count;
+    return hone_made_up_draw(&m->m, count);
 }
 
 // Half of them small, so that signatures of many dims stay below MOST_ELEMENTS with one dim that is large; now and then
@@ -59,96 +46,27 @@ static int64_t draw_size(maker *m)
     return sizes[draw(m, sizeof sizes / sizeof *sizes)];
 }
 
-static hone_dtype_id draw_dtype(maker *m, const hone_type_variable *variable)
-{
-    uint32_t allowed = variable->allowed != 0 ? variable->allowed : 1u << HONE_F32;
-    hone_dtype_id id;
-    do
-        id = (hone_dtype_id)draw(m, HONE_DTYPE_COUNT);
-    while ((allowed >> id & 1) == 0);
-    return id;
-}
+static void lay_out(void *ctx, hone_tensor *tensor, size_t index, int64_t *strides);
 
-// Scalars -------------------------------------------------------------------------------------------------------------
-
-// Half of them are left at their default. A text is: nobody but its kernels knows which others there are. Floats are
-// small, for the scale of a softmax is one of them: where it is far above 1 / sqrt(dim), the rounding of logits alone
-// is what is allowed.
-static hone_value draw_scalar(maker *m, const hone_parameter *shown)
+static maker *maker_create(const hone_algorithm_entry *algorithm, const hone_device_info *device, uint64_t seed)
 {
-    static const int64_t integers[] = {1, 2, 7, 33};
-    static const double floats[] = {0.01, 0.03, 0.125, 0.25};
-    bool leave = shown->has_default && (draw(m, 2) == 0 || shown->kind == HONE_KIND_STRING);
-    if (leave) return hone_of_none();
-    if (shown->kind == HONE_KIND_BOOL) return hone_of_bool(draw(m, 2) == 1);
-    if (shown->kind == HONE_KIND_INT) return hone_of_int(integers[draw(m, 4)]);
-    return hone_of_float(floats[draw(m, 4)]);
-}
-
-static hone_scalar scalar_of(const hone_parameter *shown, const hone_value *given)
-{
-    const hone_value *value = given->tag == HONE_VALUE_NONE && shown->has_default ? &shown->default_value : given;
-    if (value->tag == HONE_VALUE_BOOL) return hone_scalar_bool(value->as.i64 != 0);
-    if (value->tag == HONE_VALUE_INT) return hone_scalar_int(value->as.i64);
-    return (hone_scalar){.kind = HONE_SCALAR_NONE};
-}
-
-// What shapes are made of: dims at random, and the scalars that choose between shapes.
-static void draw_slots(maker *m)
-{
-    const hone_signature *signature = m->signature;
-    for (size_t i = 0; i < signature->count; i++)
-        if (signature->parameters[i].shown.kind != HONE_KIND_TENSOR)
-            m->values[i] = draw_scalar(m, &signature->parameters[i].shown);
-    for (size_t i = 0; i < signature->slot_count; i++) {
-        const hone_call_slot *s = &signature->slots[i];
-        if (s->kind == SLOT_DIM) m->slots[i] = hone_scalar_int(draw_size(m));
-        if (s->kind == SLOT_SCALAR)
-            m->slots[i] = scalar_of(&signature->parameters[s->parameter].shown, &m->values[s->parameter]);
-    }
+    maker *m = calloc(1, sizeof *m);
+    if (m == NULL) return NULL;
+    m->m = (hone_made_up){
+        .signature = algorithm->signature,
+        .device = device->device,
+        .state = seed << 32,
+        .most_elements = MOST_ELEMENTS,
+        .lay_out = lay_out,
+        .ctx = m,
+    };
+    m->odd_addresses = hone_platform_ops_of(device->platform)->view_align == 0; // else its tensors begin at multiples
+    return m;
 }
 
 // Tensors -------------------------------------------------------------------------------------------------------------
 
-static bool evaluate(const maker *m, const hone_expression *expression, hone_scalar *out)
-{
-    return hone_expression_evaluate(expression, m->slots, out, NULL) == HONE_OK;
-}
-
-// The alternative whose condition holds; NULL when that cannot be told.
-static const hone_shape_pattern *choose_shape(const maker *m, const hone_shape_pattern *s)
-{
-    hone_scalar truth;
-    while (s != NULL && s->condition != NULL) {
-        if (!evaluate(m, s->condition, &truth)) return NULL;
-        if (hone_scalar_truth(&truth)) return s;
-        s = s->otherwise;
-    }
-    return s;
-}
-
-static bool append_dim(const maker *m, const hone_dim *d, hone_tensor *tensor)
-{
-    hone_scalar size = m->slots[d->slot];
-    if (d->expression != NULL && !evaluate(m, d->expression, &size)) return false;
-    if (size.kind != HONE_SCALAR_INT || size.as.i64 < 0 || tensor->ndim == HONE_MAX_RANK) return false;
-    tensor->shape[tensor->ndim++] = size.as.i64;
-    return true;
-}
-
-static bool make_shape(const maker *m, const hone_shape_pattern *s, hone_tensor *tensor)
-{
-    if (s == NULL) return false;
-    if (s->ellipsis) {
-        memcpy(tensor->shape, m->leading, sizeof m->leading);
-        tensor->ndim = m->leading_count;
-    }
-    for (uint32_t i = 0; i < s->count; i++)
-        if (!append_dim(m, &s->dims[i], tensor)) return false;
-    return hone_tensor_elements(tensor) <= MOST_ELEMENTS;
-}
-
-static void lay_out(maker *m, hone_tensor *tensor, int64_t *strides)
+static void stride(maker *m, hone_tensor *tensor, int64_t *strides)
 {
     layout way = m->mixed ? (layout)draw(m, LAYOUT_COUNT) : m->layout;
     int32_t order[HONE_MAX_RANK], ndim = tensor->ndim;
@@ -176,37 +94,29 @@ static void *address_of(const maker *m, size_t i, int64_t bits)
     return (void *)(m->odd_addresses ? address + (uintptr_t)(bits / 8) : address);
 }
 
-static bool make_tensor(maker *m, size_t i)
+static void lay_out(void *ctx, hone_tensor *tensor, size_t index, int64_t *strides)
 {
-    const hone_call_parameter *p = &m->signature->parameters[i];
-    hone_tensor *tensor = &m->tensors[i];
-    if (p->shown.nullable && draw(m, 2) == 0) return true; // its value is none
-    hone_dtype_id id = p->dtype != NULL ? p->dtype->id : m->dtypes[p->variable];
-    *tensor = (hone_tensor){.device = m->device, .dtype = hone_dtype_of(id), .shape = m->shapes[i]};
-    if (!make_shape(m, choose_shape(m, p->shape), tensor)) return false;
-    lay_out(m, tensor, m->strides[i]);
-    tensor->data = address_of(m, i, hone_dtype_info_of(id)->bits);
-    m->values[i] = hone_of_tensor(tensor);
-    return true;
+    maker *m = ctx;
+    stride(m, tensor, strides);
+    tensor->data = address_of(m, index, tensor->dtype.bits);
 }
 
 // A call --------------------------------------------------------------------------------------------------------------
 
 static bool draw_all(maker *m)
 {
-    const hone_signature *signature = m->signature;
+    hone_made_up *made_up = &m->m;
     m->odd_addresses = m->odd_addresses && draw(m, 3) == 0;
     m->mixed = draw(m, 4) == 0;
     m->layout = draw(m, 2) == 0 ? DENSE : GAP;
-    for (size_t i = 0; i < signature->variable_count; i++)
-        m->dtypes[i] = draw_dtype(m, &signature->variables[i]);
-    m->leading_count = (int32_t)draw(m, MOST_LEADING + 1);
-    for (int32_t i = 0; i < m->leading_count; i++)
-        m->leading[i] = draw_size(m);
-    draw_slots(m);
-    for (size_t i = 0; i < signature->count; i++)
-        if (signature->parameters[i].shape != NULL && !make_tensor(m, i)) return false;
-    return true;
+    hone_made_up_draw_dtypes(made_up);
+    made_up->leading_count = (int32_t)draw(m, HONE_MADE_UP_LEADING + 1);
+    for (int32_t i = 0; i < made_up->leading_count; i++)
+        made_up->leading[i] = draw_size(m);
+    hone_made_up_draw_scalars(made_up);
+    for (size_t i = 0; i < made_up->signature->slot_count; i++)
+        if (made_up->signature->slots[i].kind == SLOT_DIM) made_up->slots[i] = hone_scalar_int(draw_size(m));
+    return hone_made_up_make_tensors(made_up);
 }
 
 static bool is_worth_it(const hone_algorithm_entry *algorithm, const hone_call *call)
@@ -216,23 +126,12 @@ static bool is_worth_it(const hone_algorithm_entry *algorithm, const hone_call *
     return cost.operations <= most_operations;
 }
 
-static maker *maker_create(const hone_algorithm_entry *algorithm, const hone_device_info *device, uint64_t seed)
-{
-    maker *m = calloc(1, sizeof *m);
-    if (m == NULL) return NULL;
-    m->state = seed << 32;
-    m->signature = algorithm->signature;
-    m->device = device->device;
-    m->odd_addresses = hone_platform_ops_of(device->platform)->view_align == 0; // else its tensors begin at multiples
-    return m;
-}
-
 // NULL: the signature's conditions refuse it, or it is more work than a test is worth.
 static hone_call *bind(const hone_algorithm_entry *algorithm, const maker *m)
 {
     hone_call *call = NULL;
     hone_status status = hone_call_bind(
-        hone_allocator_system(), algorithm->signature, m->values, m->signature->count, true, &call, NULL);
+        hone_allocator_system(), algorithm->signature, m->m.values, m->m.signature->count, true, &call, NULL);
     if (status == HONE_OK && !is_worth_it(algorithm, call)) hone_call_release(&call);
     return call;
 }
@@ -277,19 +176,18 @@ static hone_dtype_id nth_dtype(const hone_type_variable *variable, size_t n)
 // All but one dim are small, so that the one may be large.
 static bool draw_tail(maker *m, size_t dim, int64_t size, size_t dtype)
 {
-    const hone_signature *signature = m->signature;
+    hone_made_up *made_up = &m->m;
+    const hone_signature *signature = made_up->signature;
     m->layout = DENSE;
     for (size_t i = 0; i < signature->variable_count; i++)
-        m->dtypes[i] = nth_dtype(&signature->variables[i], dtype);
-    m->leading_count = 1;
-    m->leading[0] = 1 + (int64_t)draw(m, 3);
-    draw_slots(m);
+        made_up->dtypes[i] = nth_dtype(&signature->variables[i], dtype);
+    made_up->leading_count = 1;
+    made_up->leading[0] = 1 + (int64_t)draw(m, 3);
+    hone_made_up_draw_scalars(made_up);
     for (size_t i = 0, at = 0; i < signature->slot_count; i++)
         if (signature->slots[i].kind == SLOT_DIM)
-            m->slots[i] = hone_scalar_int(at++ == dim ? size : small_sizes[draw(m, 4)]);
-    for (size_t i = 0; i < signature->count; i++)
-        if (signature->parameters[i].shape != NULL && !make_tensor(m, i)) return false;
-    return true;
+            made_up->slots[i] = hone_scalar_int(at++ == dim ? size : small_sizes[draw(m, 4)]);
+    return hone_made_up_make_tensors(made_up);
 }
 
 size_t call_count_tails(const hone_algorithm_entry *algorithm)

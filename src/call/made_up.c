@@ -1,0 +1,185 @@
+#include "call/made_up.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// splitmix64.
+uint64_t hone_made_up_draw(hone_made_up *m, uint64_t count)
+{
+    uint64_t z = m->state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) % count;
+}
+
+static hone_dtype_id draw_dtype(hone_made_up *m, const hone_type_variable *variable)
+{
+    uint32_t allowed = variable->allowed != 0 ? variable->allowed : 1u << HONE_F32;
+    hone_dtype_id id;
+    do
+        id = (hone_dtype_id)hone_made_up_draw(m, HONE_DTYPE_COUNT);
+    while ((allowed >> id & 1) == 0);
+    return id;
+}
+
+void hone_made_up_draw_dtypes(hone_made_up *m)
+{
+    for (size_t i = 0; i < m->signature->variable_count; i++)
+        m->dtypes[i] = draw_dtype(m, &m->signature->variables[i]);
+}
+
+// Scalars -------------------------------------------------------------------------------------------------------------
+
+// A text is left as it is: nobody but its kernels knows which others there are. Floats are small, for the scale of a
+// softmax is one of them: where it is far above 1 / sqrt(dim), the rounding of logits alone is what is allowed.
+static hone_value draw_scalar(hone_made_up *m, const hone_parameter *shown)
+{
+    static const int64_t integers[] = {1, 2, 7, 33};
+    static const double floats[] = {0.01, 0.03, 0.125, 0.25};
+    bool leave =
+        shown->has_default && ((hone_made_up_draw(m, 2) == 0 && !m->leaves_none) || shown->kind == HONE_KIND_STRING);
+    if (leave) return hone_of_none();
+    if (shown->kind == HONE_KIND_BOOL)
+        return hone_of_bool(m->leaves_none ? shown->default_value.as.i64 == 0 : hone_made_up_draw(m, 2) == 1);
+    if (shown->kind == HONE_KIND_INT) return hone_of_int(integers[hone_made_up_draw(m, 4)]);
+    return hone_of_float(floats[hone_made_up_draw(m, 4)]);
+}
+
+static hone_scalar scalar_of(const hone_parameter *shown, const hone_value *given)
+{
+    const hone_value *value = given->tag == HONE_VALUE_NONE && shown->has_default ? &shown->default_value : given;
+    if (value->tag == HONE_VALUE_BOOL) return hone_scalar_bool(value->as.i64 != 0);
+    if (value->tag == HONE_VALUE_INT) return hone_scalar_int(value->as.i64);
+    return (hone_scalar){.kind = HONE_SCALAR_NONE};
+}
+
+// Also those that choose between shapes.
+void hone_made_up_draw_scalars(hone_made_up *m)
+{
+    const hone_signature *signature = m->signature;
+    for (size_t i = 0; i < signature->count; i++)
+        if (signature->parameters[i].shown.kind != HONE_KIND_TENSOR)
+            m->values[i] = draw_scalar(m, &signature->parameters[i].shown);
+    for (size_t i = 0; i < signature->slot_count; i++) {
+        const hone_call_slot *s = &signature->slots[i];
+        if (s->kind == SLOT_SCALAR)
+            m->slots[i] = scalar_of(&signature->parameters[s->parameter].shown, &m->values[s->parameter]);
+    }
+}
+
+// Tensors -------------------------------------------------------------------------------------------------------------
+
+static bool evaluate(const hone_made_up *m, const hone_expression *expression, hone_scalar *out)
+{
+    return hone_expression_evaluate(expression, m->slots, out, NULL) == HONE_OK;
+}
+
+// The alternative whose condition holds; NULL when that cannot be told.
+static const hone_shape_pattern *choose_shape(const hone_made_up *m, const hone_shape_pattern *s)
+{
+    hone_scalar truth;
+    while (s != NULL && s->condition != NULL) {
+        if (!evaluate(m, s->condition, &truth)) return NULL;
+        if (hone_scalar_truth(&truth)) return s;
+        s = s->otherwise;
+    }
+    return s;
+}
+
+static bool append_dim(const hone_made_up *m, const hone_dim *d, hone_tensor *tensor)
+{
+    hone_scalar size = m->slots[d->slot];
+    if (d->expression != NULL && !evaluate(m, d->expression, &size)) return false;
+    if (size.kind != HONE_SCALAR_INT || size.as.i64 < 0 || tensor->ndim == HONE_MAX_RANK) return false;
+    tensor->shape[tensor->ndim++] = size.as.i64;
+    return true;
+}
+
+static bool make_shape(const hone_made_up *m, const hone_shape_pattern *s, hone_tensor *tensor)
+{
+    if (s == NULL) return false;
+    if (s->ellipsis) {
+        memcpy(tensor->shape, m->leading, sizeof m->leading);
+        tensor->ndim = m->leading_count;
+    }
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!append_dim(m, &s->dims[i], tensor)) return false;
+    return hone_tensor_elements(tensor) <= m->most_elements;
+}
+
+static bool make_tensor(hone_made_up *m, size_t i)
+{
+    const hone_call_parameter *p = &m->signature->parameters[i];
+    hone_tensor *tensor = &m->tensors[i];
+    if (p->shown.nullable && hone_made_up_draw(m, 2) == 0) return true; // its value is none
+    hone_dtype_id id = p->dtype != NULL ? p->dtype->id : m->dtypes[p->variable];
+    *tensor = (hone_tensor){.device = m->device, .dtype = hone_dtype_of(id), .shape = m->shapes[i]};
+    if (!make_shape(m, choose_shape(m, p->shape), tensor)) return false;
+    if (m->lay_out != NULL) m->lay_out(m->ctx, tensor, i, m->strides[i]);
+    m->values[i] = hone_of_tensor(tensor);
+    return true;
+}
+
+bool hone_made_up_make_tensors(hone_made_up *m)
+{
+    for (size_t i = 0; i < m->signature->count; i++)
+        if (m->signature->parameters[i].shape != NULL && !make_tensor(m, i)) return false;
+    return true;
+}
+
+// A call --------------------------------------------------------------------------------------------------------------
+
+// Kernels that take whole blocks only find some here, too: all sizes of a call are multiples of one number.
+static int64_t draw_size(hone_made_up *m, int64_t unit)
+{
+    static const int64_t odd[] = {1, 2, 3, 5, 7, 9, 13, 17, 31, 33, 37};
+    if (unit > 1) return unit * (1 + (int64_t)hone_made_up_draw(m, 3));
+    return odd[hone_made_up_draw(m, sizeof odd / sizeof *odd)];
+}
+
+static void take_dtypes(hone_made_up *m, const hone_call *like)
+{
+    for (size_t i = 0; i < m->signature->variable_count; i++) {
+        char name[64];
+        const hone_view view = m->signature->variables[i].name;
+        snprintf(name, sizeof name, "%.*s", (int)view.size, view.data);
+        const hone_dtype_info *info = hone_call_dtype(like, name);
+        m->dtypes[i] = info != NULL ? info->id : draw_dtype(m, &m->signature->variables[i]);
+    }
+}
+
+static bool draw_all(hone_made_up *m, const hone_call *like)
+{
+    static const int64_t units[] = {1, 1, 1, 1, 8, 16, 64, 128};
+    const int64_t unit = units[hone_made_up_draw(m, sizeof units / sizeof *units)];
+    take_dtypes(m, like);
+    m->leading_count = (int32_t)hone_made_up_draw(m, HONE_MADE_UP_LEADING);
+    for (int32_t i = 0; i < m->leading_count; i++)
+        m->leading[i] = 1 + (int64_t)hone_made_up_draw(m, 3);
+    hone_made_up_draw_scalars(m);
+    for (size_t i = 0; i < m->signature->slot_count; i++)
+        if (m->signature->slots[i].kind == SLOT_DIM) m->slots[i] = hone_scalar_int(draw_size(m, unit));
+    return hone_made_up_make_tensors(m);
+}
+
+hone_status hone_made_up_call(hone_allocator allocator, const hone_call *like, uint64_t seed, hone_call **out)
+{
+    enum { MOST_ELEMENTS = 1 << 14 };
+    const hone_signature *signature = hone_call_signature(like);
+    *out = NULL;
+    hone_made_up *m = hone_alloc(&allocator, sizeof *m);
+    if (m == NULL) return HONE_OUT_OF_MEMORY;
+    m->signature = signature;
+    m->device = hone_call_device(like);
+    m->state = seed << 32;
+    m->leaves_none = seed % 2 == 0;
+    m->most_elements = MOST_ELEMENTS;
+    hone_status status = HONE_OK;
+    if (draw_all(m, like))
+        status = hone_call_bind(
+            allocator, (hone_signature *)(uintptr_t)signature, m->values, signature->count, true, out, NULL);
+    hone_free(&allocator, m);
+    return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
+}

@@ -1,0 +1,42 @@
+// Calls of a signature that nobody asked: dtypes, sizes, scalars and optional tensors by a seed. What a kernel is tried on
+// before it answers, and what the tests walk every kernel with.
+#ifndef HONE_CALL_MADE_UP_H
+#define HONE_CALL_MADE_UP_H
+
+#include "call/signature.h"
+
+enum { HONE_MADE_UP_LEADING = 3 }; // dims that "..." stands for, at most
+
+// A call that is being made. Zero but for the first four; free the memory it lies in when the call was bound.
+typedef struct hone_made_up {
+    const hone_signature *signature;
+    hone_device device;
+    uint64_t state;        // of the random numbers: seeds that are neighbours give unrelated calls
+    int64_t most_elements; // of a tensor
+    bool leaves_none;      // of the scalars at its default, where another value is known
+    // Sets the strides, and the address, of a tensor that has its shape. NULL: all are dense, and have no data.
+    void (*lay_out)(void *ctx, hone_tensor *tensor, size_t index, int64_t *strides);
+    void *ctx;
+    hone_scalar slots[HONE_MAX_SLOTS];
+    hone_dtype_id dtypes[HONE_MAX_VARIABLES];
+    int64_t leading[HONE_MADE_UP_LEADING];
+    int32_t leading_count;
+    hone_value values[HONE_MAX_VALUES];
+    hone_tensor tensors[HONE_MAX_VALUES];
+    int64_t shapes[HONE_MAX_VALUES][HONE_MAX_RANK], strides[HONE_MAX_VALUES][HONE_MAX_RANK];
+} hone_made_up;
+
+// A number below count.
+uint64_t hone_made_up_draw(hone_made_up *m, uint64_t count);
+// The steps of one call, in their order. The sizes of dims (slots of kind SLOT_DIM) and m->leading are the caller's.
+void hone_made_up_draw_dtypes(hone_made_up *m);
+// Half of the scalars are left at their default, or none.
+void hone_made_up_draw_scalars(hone_made_up *m);
+// False: a shape cannot be told, or is too large.
+bool hone_made_up_make_tensors(hone_made_up *m);
+// All of it, for the device and with the dtypes of another call of the signature, and with small sizes that are odd, or
+// multiples of what blocks of kernels are made of. Of two seeds that follow each other one leaves no scalar at its
+// default. *out NULL with HONE_OK: the signature refuses this one.
+hone_status hone_made_up_call(hone_allocator allocator, const hone_call *like, uint64_t seed, hone_call **out);
+
+#endif
