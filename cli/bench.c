@@ -74,7 +74,8 @@ typedef struct best_stored {
 static bool see_measurement(void *ctx, const hone_store_measurement *measurement)
 {
     best_stored *best = ctx;
-    if (strcmp(measurement->kernel, best->kernel->kernel.name) != 0 || measurement->failure != HONE_FAILURE_NONE)
+    if (strcmp(measurement->kernel, best->kernel->kernel.name) != 0 || measurement->failure != HONE_FAILURE_NONE ||
+        !(measurement->time_ns > 0))
         return true;
     if (best->time_ns > 0 && measurement->time_ns >= best->time_ns) return true;
     hone_config config;

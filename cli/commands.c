@@ -137,8 +137,10 @@ const cli_command cli_commands[] = {
     {.name = "pack",
      .arguments = "VERB [DIR...]",
      .summary = "kernels that come as folders: what they hold, and what is wrong",
-     .options = "json",
-     .help = "A kernel that is refused never runs; the others of its pack do. hone tune --pack DIR tunes with a pack.",
+     .options = "json run",
+     .help =
+         "A kernel that is refused never runs; the others of its pack do. hone tune --pack DIR tunes with a pack.\n"
+         "Nothing of a pack is executed, but with check --run: its libraries are loaded, each in a process of its own.",
      .verbs = cli_pack_verbs,
      .least = 1,
      .run = cli_pack},
@@ -188,6 +190,7 @@ const cli_option cli_option_rows[] = {
     {"fresh", CLI_FLAG, AT(fresh), "", "measure again what the store has measured"},
     {"pack", CLI_LIST, AT(packs), " DIR", "also the kernels of this pack; may be given several times"},
     {"choice", CLI_LIST, AT(choices), " CHOICE", "'KERNEL CONFIG', KERNEL, stored or default: only these"},
+    {"run", CLI_FLAG, AT(run), "", "check: load the libraries of packs, each in a process of its own"},
     {"racing", CLI_FLAG, AT(racing), "", "stop losers early, and pay run by run"},
     {"warm", CLI_LIST, AT(warm), " OTHER...", "begin with the best configs of other recorded spaces"},
     {"no-store", CLI_FLAG, AT(no_store), "", "store nothing"},

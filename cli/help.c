@@ -21,6 +21,7 @@ static const struct {
     {"HONE_LOG", "error, warning, info or debug: what the host's log callback hears"},
     {"HONE_LOCK", "path of a lock file: choices that are pinned; one that cannot be read is an error"},
     {"HONE_STORE_SYNC", "full: a put waits for the disk; unset: it survives a crash of the process"},
+    {"HONE_UNVERIFIED", "allow: kernels of packs and of programs answer without being verified before; default refuse"},
     {"HONE_STABLE", "1: only decisions that were tuned with --stable are served, and all tuning is stable"},
     {"HONE_WORKER", "the program that candidates run in; unset: hone-worker beside the library or command"},
     {"HONE_WORKER_CONFINE", "off: workers keep the user's rights to write files and to reach the network; unset: on"},

@@ -120,7 +120,8 @@ static int show(listing *all, bool lists)
     int worst = EXIT_DONE;
     for (size_t i = 1; i < all->cli->count; i++) {
         const char *folder = all->cli->arguments[i];
-        hone_status status = lists ? hone_pack_load(rt, folder, &err) : hone_pack_check(rt, folder, take, all, &err);
+        hone_status status = lists ? hone_pack_load(rt, folder, &err)
+                                   : hone_pack_check(rt, folder, all->cli->options.run, take, all, &err);
         if (status != HONE_OK) worst = note_failure(all, folder, &err);
     }
     if (lists) (void)!hone_pack_list(rt, take, all, &err);
@@ -145,8 +146,9 @@ static int check(hone_cli *cli, hone_store *store)
 const cli_verb cli_pack_verbs[] = {
     {"list", "[DIR...]", "packs of HONE_PACK_PATH and those named: every kernel, and why one does not run here", list,
      1, false},
-    {"check", "DIR...", "reads packs and their files without using them; exit 1 when something is refused", check, 2,
-     false},
+    {"check", "DIR...",
+     "reads packs and their files and executes nothing of them, but with --run; exit 1 when something is refused",
+     check, 2, false},
     {0},
 };
 

@@ -51,10 +51,13 @@ HONE_API HONE_MUST_CHECK hone_status
 hone_pack_list(hone_runtime *rt, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err);
 // Reads a pack and visits its kernels without registering anything. rt tells which algorithms there are beside the
 // pack's.
+//   runs  its libraries are loaded, each in a process of its own, and asked for their functions; else nothing of the
+//         pack is executed
 // Returns as hone_pack_load.
 HONE_API HONE_MUST_CHECK hone_status hone_pack_check(
     hone_runtime *rt,
     const char *folder,
+    bool runs,
     void (*visit)(void *ctx, const hone_pack_entry *entry),
     void *ctx,
     hone_error *err);

@@ -18,9 +18,11 @@ enum {
     HONE_RUNTIME_NO_ENVIRONMENT = 1 << 1, // HONE_* variables are not read
     HONE_RUNTIME_STABLE = 1 << 4,         // stores answer with decisions that were tuned stable only, and all that is
                                           // tuned is (hone_tune_options.stable); HONE_STABLE=1 means the same
-    HONE_RUNTIME_PROVENANCE = 1 << 3,     // the evidence of what is tuned names user and host
-    HONE_RUNTIME_ZYGOTE = 1 << 2          // forks a small process now, while there is one thread, from which tuning
-                                          // later isolates kernels that are functions of this program
+    HONE_RUNTIME_UNVERIFIED = 1 << 5, // kernels that are not built in answer unverified; HONE_UNVERIFIED=allow means
+                                      // the same
+    HONE_RUNTIME_PROVENANCE = 1 << 3, // the evidence of what is tuned names user and host
+    HONE_RUNTIME_ZYGOTE = 1 << 2      // forks a small process now, while there is one thread, from which tuning
+                                      // later isolates kernels that are functions of this program
 };
 
 // Zero means default everywhere. First field: sizeof of the struct.

@@ -12,6 +12,7 @@ class Runtime:
         system_store: str | None = None,
         threads: int = 0,
         stable: bool = False,
+        unverified: bool = False,
         environment: bool = True,
     ) -> Any: ...
     def operation(self, name: str) -> Operation: ...

@@ -38,6 +38,7 @@ class Runtime(_hone.Runtime):
         system_store: a store under the user's that is read and never written.
         threads: of hone's own pool; 0: as many as the device has.
         stable: only decisions that leave every bit as it was.
+        unverified: kernels that are not built in answer without being verified before.
         environment: whether ``HONE_*`` variables are read.
     """
 

@@ -7,19 +7,21 @@
 
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"store", "policy", "lock_file", "system_store", "threads", "stable", "environment", NULL};
+    static char *names[] = {"store",      "policy",      "lock_file", "system_store", "threads", "stable",
+                            "unverified", "environment", NULL};
     hone_runtime_options options = {.struct_size = sizeof options, .log = native_log};
     const char *policy = NULL;
-    int stable = 0, environment = 1;
+    int stable = 0, unverified = 0, environment = 1;
     hone_runtime *rt = NULL;
     hone_status status;
     hone_error err;
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "|$zzzzipp", names, &options.store, &policy, &options.lock_file, &options.system_store,
-            &options.threads, &stable, &environment))
+            args, keywords, "|$zzzzippp", names, &options.store, &policy, &options.lock_file, &options.system_store,
+            &options.threads, &stable, &unverified, &environment))
         return NULL;
     if (policy != NULL && hone_policy_parse(policy, &options.policy, &err) != HONE_OK) return native_raise(&err);
-    options.flags = (stable ? HONE_RUNTIME_STABLE : 0u) | (environment ? 0u : HONE_RUNTIME_NO_ENVIRONMENT);
+    options.flags = (stable ? HONE_RUNTIME_STABLE : 0u) | (unverified ? HONE_RUNTIME_UNVERIFIED : 0u) |
+                    (environment ? 0u : HONE_RUNTIME_NO_ENVIRONMENT);
     Py_BEGIN_ALLOW_THREADS status = hone_runtime_open(&options, &rt, &err);
     Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc); // the type may be a class of Python's

@@ -1,6 +1,7 @@
 // Opening and closing: what one program's registry, devices, caches and store are, and who gives them back.
 #include "runtime/api/api.h"
 #include "runtime/links/trust.h"
+#include "runtime/links/verified.h"
 
 #include "base/error.h"
 #include "base/structs.h"
@@ -81,6 +82,7 @@ static void destroy(hone_runtime *rt)
     hone_recorder_destroy(&rt->recorder);
     hone_runtime_forget_asides(rt, true);
     hone_runtime_forget_wrongs(rt, true);
+    hone_runtime_forget_verdicts(rt, true);
     hone_registry_destroy(&rt->registry);
     hone_runtime_close_packs(rt);
     hone_runtime_close_platforms(rt);

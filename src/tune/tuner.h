@@ -117,6 +117,30 @@ typedef struct hone_choice {
 //          the message names it); HONE_INVALID_ARGUMENT (the space refuses a config); as hone_tune.
 hone_status hone_comparison_run(
     const hone_contest_request *request, const hone_choice *choices, size_t count, hone_compared *out, hone_error *err);
+// What came of verifying one config of a kernel.
+typedef struct hone_verification {
+    hone_failure failure; // NONE: it was right
+    char reason[256];
+} hone_verification;
+
+// Verifies one config of a kernel for a call as a contest does, in a process of its own, and times nothing: a few
+// milliseconds for a small call. What came of it goes to the store and to environment->failed.
+//   request->options  isolation, seed; seconds is the most that the reference, and then the kernel, may take
+// Returns: HONE_OK (*out says what came of it); else nothing is known of the kernel: HONE_NOT_FOUND (no reference);
+//          HONE_UNSUPPORTED (it cannot run the call, or no process can hold it); HONE_UNAVAILABLE (there is no worker);
+//          HONE_KERNEL_FAILED (the reference failed, or took too long); HONE_OUT_OF_MEMORY.
+hone_status hone_verification_run(
+    const hone_contest_request *request,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    hone_verification *out,
+    hone_error *err);
+// Whether a contest could run this kernel only where functions of this program are: a spawned worker cannot be told it.
+bool hone_kernel_is_hosts(const hone_algorithm_entry *algorithm, const hone_kernel_ref *kernel);
+// Whether a stored measurement says that the kernel was right, with today's revision and environment.
+bool hone_measurement_verifies(
+    const hone_store_measurement *measurement, const hone_kernel *kernel, const hone_device_info *device);
+
 // Whether made-up data for a call goes into the device's memory. HONE_UNSUPPORTED with how much it takes.
 hone_status hone_call_fits(const hone_call *call, const hone_device_info *device, hone_error *err);
 

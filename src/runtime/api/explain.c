@@ -104,8 +104,12 @@ static bool is_chosen(const explanation *e, const hone_kernel_ref *kernel)
 static const char *doubt(explanation *e, const hone_kernel_ref *kernel, bool chosen, hone_error *why)
 {
     why->message[0] = '\0';
-    hone_status status = chosen || !is_miss(e) ? hone_kernel_was_right(e->request.rt, kernel, NULL, why)
-                                               : hone_request_trusts(&e->request, kernel, why);
+    hone_config config;
+    const bool is_guess = !chosen && is_miss(e);
+    hone_status status = HONE_OK;
+    if (!is_guess) status = hone_kernel_was_right(e->request.rt, kernel, NULL, why);
+    if (is_guess) status = hone_kernel_default_config(kernel, e->request.call, e->request.device, &config, why);
+    if (is_guess && status == HONE_OK) status = hone_request_trusts(&e->request, kernel, &config, why);
     e->out_of_memory = e->out_of_memory || status == HONE_OUT_OF_MEMORY;
     return status == HONE_OK ? "" : why->message;
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "pack/pack.h"
 #include "runtime/api/api.h"
+#include "runtime/links/libraries.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,65 +46,6 @@ static hone_status settle(hone_runtime *rt, hone_loaded_pack *loaded, hone_error
         hone_pack_folder(loaded->pack));
 }
 
-// Libraries -----------------------------------------------------------------------------------------------------------
-//
-// A library is code that runs when it is loaded and asked for its functions. That is tried in a worker first, once for
-// each when its pack is read, so that one that crashes then is refused, and no program that would have taken its kernel
-// by priority goes down with it.
-
-static hone_status try_library(
-    const hone_runtime *rt, const char *worker, const hone_pack_variant *variant, hone_error *err)
-{
-    enum { SECONDS = 20, LIMIT = 900 };
-    const char *const arguments[] = {worker, "query", variant->file->path, variant->file->sha256, variant->code.entry,
-                                     NULL};
-    int code = 0;
-    hone_buffer words;
-    hone_buffer_init(&words, rt->allocator);
-    hone_status status =
-        hone_process_run(arguments, hone_os_now_ns() + SECONDS * UINT64_C(1000000000), LIMIT, &words, &code, err);
-    if (status != HONE_OK)
-        status = hone_fail_prefix(err, status, "%.200s, when it is asked for its functions", variant->file->name);
-    else if (code == HONE_PACK_QUERY_REFUSED)
-        status = hone_fail(
-            err, HONE_INCOMPATIBLE, where, "%.*s", (int)strcspn(hone_buffer_string(&words), "\n"),
-            hone_buffer_string(&words));
-    else if (code != HONE_PACK_QUERY_FOUND)
-        status = hone_fail(
-            err, HONE_INCOMPATIBLE, where,
-            "%.200s, when it is asked for its functions: the process ended with exit code %d before there was an "
-            "answer: hone_pack_query must return, not exit",
-            variant->file->name, code);
-    hone_buffer_deinit(&words);
-    return status;
-}
-
-// The variant that comes with a library of its own; NULL: none does.
-static const hone_pack_variant *library_of(const hone_pack_kernel *kernel, size_t index)
-{
-    if (!hone_platform_facts_of(kernel->platform)->is_host || kernel->refusal != NULL || index >= kernel->variant_count)
-        return NULL;
-    const hone_pack_file *file = kernel->variants[index].file;
-    const char *dot = file != NULL ? strrchr(file->name, '.') : NULL;
-    return dot != NULL && strcmp(dot, ".so") == 0 ? &kernel->variants[index] : NULL;
-}
-
-// Where there is no worker nothing is tried: contests then have none either.
-static hone_status try_libraries(hone_runtime *rt, hone_kernel_pack *pack, hone_error *err)
-{
-    char worker[PATH_SIZE] = "";
-    for (size_t i = 0; i < hone_pack_size(pack); i++) {
-        const hone_pack_kernel *kernel = hone_pack_kernel_at(pack, i)->code->pack;
-        for (size_t j = 0; library_of(kernel, j) != NULL; j++) {
-            hone_error why = {.message = ""};
-            if (worker[0] == '\0' && !hone_runtime_find_worker(rt, worker, sizeof worker)) return HONE_OK;
-            if (try_library(rt, worker, library_of(kernel, j), &why) == HONE_OK) continue;
-            if (hone_pack_refuse(pack, i, &why) != HONE_OK) return hone_fail_memory(err, where);
-        }
-    }
-    return HONE_OK;
-}
-
 // Under packs_mutex.
 static hone_status load(hone_runtime *rt, const char *folder, hone_error *err)
 {
@@ -111,8 +53,6 @@ static hone_status load(hone_runtime *rt, const char *folder, hone_error *err)
     if (loaded == NULL) return hone_fail_memory(err, where);
     hone_status status = hone_pack_open(&rt->allocator, folder, &hone_platform_packs, &loaded->pack, err);
     bool is_new = status == HONE_OK && find(rt, loaded->pack) == NULL;
-    if (is_new) status = try_libraries(rt, loaded->pack, err);
-    is_new = is_new && status == HONE_OK;
     if (status == HONE_OK) status = settle(rt, loaded, err);
     // What was registered before memory ran out stays in the registry, and so does its pack.
     if (is_new) {
@@ -278,9 +218,21 @@ hone_status hone_pack_list(
     return HONE_OK;
 }
 
+// Refuses the kernels whose libraries cannot be asked.
+static hone_status run_libraries(hone_runtime *rt, hone_kernel_pack *pack, hone_error *err)
+{
+    for (size_t i = 0; i < hone_pack_size(pack); i++) {
+        hone_error why = {.message = ""};
+        hone_status status = hone_runtime_try_libraries(rt, hone_pack_kernel_at(pack, i), &why);
+        if (status != HONE_OK && hone_pack_refuse(pack, i, &why) != HONE_OK) return hone_fail_memory(err, where);
+    }
+    return HONE_OK;
+}
+
 hone_status hone_pack_check(
     hone_runtime *rt,
     const char *folder,
+    bool runs,
     void (*visit)(void *ctx, const hone_pack_entry *entry),
     void *ctx,
     hone_error *err)
@@ -290,7 +242,7 @@ hone_status hone_pack_check(
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "pack.check", "the runtime, the folder and visit must not be NULL");
     hone_status status = hone_pack_open(&rt->allocator, folder, &hone_platform_packs, &pack, err);
-    if (status == HONE_OK) status = try_libraries(rt, pack, err);
+    if (status == HONE_OK && runs) status = run_libraries(rt, pack, err);
     if (status == HONE_OK) status = hone_pack_try(pack, rt->registry, hone_platform_fits, err);
     if (status == HONE_OK) hone_pack_visit(pack, visit, ctx);
     hone_pack_close(&pack);

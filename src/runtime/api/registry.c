@@ -3,6 +3,7 @@
 #include "config/chain.h"
 #include "runtime/api/api.h"
 #include "runtime/links/trust.h"
+#include "runtime/links/verified.h"
 
 #include <string.h>
 
@@ -33,6 +34,7 @@ void hone_runtime_kernels_changed(hone_runtime *rt)
     hone_plan_table_drop(&rt->plans, is_outdated, NULL);
     hone_runtime_forget_asides(rt, false);
     hone_runtime_forget_wrongs(rt, false);
+    hone_runtime_forget_verdicts(rt, false);
 }
 
 hone_status hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err)

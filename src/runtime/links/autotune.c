@@ -4,26 +4,6 @@
 #include "base/error.h"
 #include "runtime/links/trust.h"
 
-// What HONE_DENY names does not compete. Kernels put aside do: the contest finds out for itself.
-static hone_status admits(void *ctx, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *why)
-{
-    hone_runtime *rt = ctx;
-    if (hone_rules_match(&rt->deny, kernel->algorithm->name, kernel->kernel.name))
-        return hone_fail(why, HONE_UNSUPPORTED, "tune", "HONE_DENY names it");
-    return hone_runtime_visit(rt, kernel, device, why);
-}
-
-hone_status hone_runtime_contest_environment(
-    hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err)
-{
-    hone_status status = hone_runtime_tune_environment(rt, device, store, out, err);
-    out->admits = admits;
-    out->admits_ctx = rt;
-    out->failed = hone_runtime_found_wrong;
-    out->failed_ctx = rt;
-    return status;
-}
-
 hone_status hone_permit_add_to_result(
     hone_result *result, const hone_permit *permit, const hone_contest *contest, hone_status status, hone_error *err)
 {
@@ -78,7 +58,7 @@ static hone_status tune_now(const hone_request *request, hone_permit *permit, ho
     hone_status status = hone_runtime_contest(permit, request->op, NULL, out, NULL, why);
     if (status == HONE_OK) status = hone_request_accept(request, out, why);
     out->bucketed = request->bucket != NULL;
-    return status;
+    return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
 // What others may have found while the permit was waited for.

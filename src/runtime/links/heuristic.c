@@ -30,11 +30,13 @@ static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decisio
     const hone_request *request = l->request;
     hone_config config;
     hone_status status = hone_request_admits(request, kernel, &l->reason);
-    if (status == HONE_OK) status = hone_request_trusts(request, kernel, &l->reason);
-    if (status == HONE_NOT_FOUND) l->untrusted = l->reason;
     if (status == HONE_OK)
         status = hone_kernel_default_config(kernel, request->call, request->device, &config, &l->reason);
     if (status == HONE_OK && !kernel->kernel.is_reference) status = refuse_known(l, kernel, &config);
+    if (status == HONE_OK) {
+        status = hone_request_trusts(request, kernel, &config, &l->reason);
+        if (status == HONE_NOT_FOUND) l->untrusted = l->reason;
+    }
     if (status == HONE_KERNEL_FAILED) l->failure = l->reason;
     if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_NOT_FOUND;
     hone_decision_fill(out, kernel, &config, hone_call_key(request->call));
@@ -42,20 +44,14 @@ static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decisio
     return HONE_OK;
 }
 
-// A pack's own reference is one, too.
-static bool is_reference(const hone_kernel_ref *kernel)
-{
-    return kernel->kernel.is_reference || hone_kernel_is_of_pack(kernel);
-}
-
-// The reference only when nothing else can. What a pack brings has no other place here.
+// The reference only when nothing else can.
 static hone_status look_through(look *l, hone_decision *out)
 {
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(l->request->op->algorithm, &count);
     for (int references = 0; references < 2; references++) {
         for (size_t i = 0; i < count; i++) {
-            if (is_reference(kernels[i]) != (references == 1)) continue;
+            if (kernels[i]->kernel.is_reference != (references == 1)) continue;
             hone_status status = consider(l, kernels[i], out);
             if (status != HONE_NOT_FOUND) return status;
         }

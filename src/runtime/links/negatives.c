@@ -28,7 +28,8 @@ static const hone_kernel *kernel_named(const hone_request *request, const char *
 static bool note_time(finding *find, const hone_kernel *kernel, const hone_store_measurement *measurement)
 {
     hone_negatives *out = find->out;
-    if (!hone_same_revision(measurement->revision, kernel->revision)) return true;
+    // One without a time was verified, and no more.
+    if (!hone_same_revision(measurement->revision, kernel->revision) || !(measurement->time_ns > 0)) return true;
     size_t at = 0;
     while (at < out->measured_count && (out->measured[at].regime != measurement->regime ||
                                         strcmp(out->measured[at].kernel, measurement->kernel) != 0))

@@ -52,6 +52,7 @@ static hone_status ask_store(
     if (status == HONE_OK) status = visit.status;
     // Not in the visit: kernels are asked, which must not happen under the store's lock.
     if (status == HONE_OK) status = hone_request_accept(request, out, why);
+    out->bucketed = call == request->bucket;
     return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 

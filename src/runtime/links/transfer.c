@@ -30,23 +30,8 @@ typedef struct asker {
     known_kernel kernels[MOST_KERNELS];
     size_t count;
     hone_negatives negatives; // what failed for this very call
-    bool asked, is_sure;      // whether a kernel that needs no contest can run the call
     bool out_of_memory;
 } asker;
-
-// Whether a kernel can run the call that is no pack's, or the reference that its pack brings: right without a contest.
-// A kernel that was verified for another shape or scalar may ignore what differs, so it does not answer ahead of these.
-static bool is_sure(asker *a)
-{
-    size_t count = 0;
-    hone_error why = {.message = ""};
-    const hone_kernel_ref *const *kernels = hone_registry_list(a->request->op->algorithm, &count);
-    for (size_t i = 0; i < count && !a->asked; i++)
-        a->is_sure = a->is_sure || (hone_request_admits(a->request, kernels[i], &why) == HONE_OK &&
-                                    hone_request_trusts(a->request, kernels[i], &why) == HONE_OK);
-    a->asked = true;
-    return a->is_sure;
-}
 
 static known_kernel *know(asker *a, const hone_kernel_ref *ref)
 {
@@ -72,8 +57,6 @@ static bool admits(void *ctx, const char *kernel, const char *config, const char
         hone_kernel_for_device(a->request->op->algorithm, kernel, HONE_PLATFORM_NONE, a->request->device);
     if (ref == NULL || a->out_of_memory || (revision != NULL && strcmp(revision, ref->kernel.revision) != 0))
         return false;
-    // Without a revision nobody knows which code was verified.
-    if (hone_kernel_is_of_pack(ref) && (revision == NULL || is_sure(a))) return false;
     const known_kernel *known = know(a, ref);
     return known != NULL && known->space != NULL &&
            hone_config_from_json(ref->space, config, strlen(config), &read, NULL) == HONE_OK &&
@@ -153,7 +136,7 @@ static void fill(asker *a, const hone_transfer_answer *answer, hone_decision *ou
     name_neighbours(answer, request->device->fingerprint, out->evidence.neighbours, sizeof out->evidence.neighbours);
 }
 
-static hone_status choose(asker *a, const hone_transfer_answer *answer, hone_decision *out, hone_error *why)
+static hone_status choose_first(asker *a, const hone_transfer_answer *answer, hone_decision *out, hone_error *why)
 {
     if (answer->neighbour_count == 0)
         return hone_fail(why, HONE_NOT_FOUND, where, "nothing is known of near calls that could run this one");
@@ -166,6 +149,36 @@ static hone_status choose(asker *a, const hone_transfer_answer *answer, hone_dec
     return HONE_OK;
 }
 
+// Right for a near call is what a kernel is, too, that ignores what differs: it is verified for this one.
+static hone_status check(asker *a, const hone_decision *decision, hone_error *why)
+{
+    const hone_kernel_ref *ref =
+        hone_kernel_for_device(a->request->op->algorithm, decision->kernel, HONE_PLATFORM_NONE, a->request->device);
+    hone_status status = hone_request_trusts(a->request, ref, &decision->config, why);
+    if (status == HONE_OK || status == HONE_OUT_OF_MEMORY) return status;
+    hone_bound_space_release(&know(a, ref)->space); // it may not answer: the next one is asked
+    return HONE_NOT_FOUND;
+}
+
+static hone_status choose(asker *a, hone_decision *out, hone_error *why)
+{
+    hone_transfer_answer answer;
+    for (size_t round = 0; round < MOST_KERNELS; round++) {
+        hone_error reason = {.message = ""};
+        hone_status status = find(a, &answer, why);
+        if (status != HONE_OK) return status;
+        status = choose_first(a, &answer, out, &reason);
+        hone_transfer_answer_deinit(&answer);
+        if (status != HONE_OK && round > 0) return HONE_NOT_FOUND; // why says what kept the nearest from answering
+        if (status == HONE_OK) status = check(a, out, &reason);
+        if (status == HONE_OK) return HONE_OK;
+        *why = reason;
+        why->status = status;
+        if (status == HONE_OUT_OF_MEMORY || a->count == 0) return status;
+    }
+    return HONE_NOT_FOUND;
+}
+
 hone_status hone_request_from_transfer(const hone_request *request, hone_decision *out, hone_error *why)
 {
     hone_runtime *rt = request->rt;
@@ -176,15 +189,10 @@ hone_status hone_request_from_transfer(const hone_request *request, hone_decisio
     if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
         return hone_fail(why, HONE_NOT_FOUND, where, "%s", hone_runtime_store_reason(rt));
     asker a = {.request = request, .negatives = {.allocator = rt->allocator}};
-    hone_transfer_answer answer;
     hone_status status = hone_negatives_of_call(request, &a.negatives, why);
-    if (status == HONE_OK) status = find(&a, &answer, why);
-    if (status == HONE_OK) {
-        status = choose(&a, &answer, out, why);
-        hone_transfer_answer_deinit(&answer);
-    } else if (status != HONE_OUT_OF_MEMORY) {
-        why->status = status = HONE_NOT_FOUND; // the stores' own link has warned
-    }
+    if (status == HONE_OK) status = choose(&a, out, why);
+    // The stores' own link has warned.
+    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY) why->status = status = HONE_NOT_FOUND;
     for (size_t i = 0; i < a.count; i++)
         hone_bound_space_release(&a.kernels[i].space);
     hone_negatives_deinit(&a.negatives);

@@ -1,20 +1,20 @@
 // Which kernels may answer a call that nobody has measured, and which may not answer any more (negatives.c).
 //
-// A guess (transfer, heuristic) takes a kernel at its word. The library's own kernels are verified by its tests, and a
-// program's by the program; what a pack brings is not, before a contest has verified it for this call, or for a near
-// one where no other kernel can run this one. And a kernel that is not the library's own and was found wrong once, for
-// whatever call, with whatever config, on whatever device, is not guessed with until its revision changes; the config
-// with which it was wrong answers no call any more, also where it was verified before.
+// A guess (transfer, heuristic) takes a kernel at its word. The library's own kernels are verified by its tests; what a
+// pack or the program brings is verified before it answers (verified.h). And a kernel that is not the library's own and
+// was found wrong once, for whatever call, with whatever config, on whatever device, is not guessed with until its
+// revision changes; the config with which it was wrong answers no call any more, also where it was verified before.
 // What a user names (override, overlay, lock, an entry of the cache) is followed, with a warning.
 #ifndef HONE_RUNTIME_LINKS_TRUST_H
 #define HONE_RUNTIME_LINKS_TRUST_H
 
 #include "runtime/links/links.h"
 
-// Where a kernel was found wrong, in this process. Those of others are in the stores.
+// Where a kernel was found wrong. What other processes found is asked of the stores each time.
 typedef struct hone_wrong {
     struct hone_wrong *next;
     const hone_kernel_ref *kernel; // retained
+    bool is_told;                  // by a store: it says so as long as it is true, and the plans have gone
     char config[256];
     char words[512]; // "was found wrong for CALL (wrong: ...)"
 } hone_wrong;
@@ -22,8 +22,10 @@ typedef struct hone_wrong {
 // Whether a kernel was found wrong anywhere; with config (JSON), only with this one. HONE_OK: not that anybody knows.
 // HONE_KERNEL_FAILED: why->message says for which call. HONE_OUT_OF_MEMORY.
 hone_status hone_kernel_was_right(hone_runtime *rt, const hone_kernel_ref *kernel, const char *config, hone_error *why);
-// Whether a guess may name a kernel. HONE_OK; HONE_NOT_FOUND or HONE_KERNEL_FAILED with why not; HONE_OUT_OF_MEMORY.
-hone_status hone_request_trusts(const hone_request *request, const hone_kernel_ref *kernel, hone_error *why);
+// Whether a guess may name a kernel with a config, which is verified now where it was not before. HONE_OK; HONE_NOT_FOUND
+// or HONE_KERNEL_FAILED with why not; HONE_OUT_OF_MEMORY.
+hone_status hone_request_trusts(
+    const hone_request *request, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why);
 // Whether a decision that rests on a contest may still be served. HONE_OK; HONE_NOT_FOUND with why not;
 // HONE_OUT_OF_MEMORY.
 hone_status hone_request_still_trusts(const hone_request *request, const hone_decision *decision, hone_error *why);

@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "registry/names.h"
+#include "runtime/links/libraries.h"
 #include "runtime/plans/plans.h"
 #include "runtime/plans/scratch.h"
 
@@ -267,7 +268,9 @@ hone_status hone_plan_make(
         status = hone_request_decide(&request, &decision, &kernel, err);
         if (status != HONE_OK) break;
         hone_error why = {.message = ""};
-        status = make_entry(&request, kernel, &decision, args, count, publish ? &packed : NULL, out, &why);
+        status = hone_request_try_libraries(&request, kernel, &why);
+        if (status == HONE_OK)
+            status = make_entry(&request, kernel, &decision, args, count, publish ? &packed : NULL, out, &why);
         if (status == HONE_OK || status == HONE_OUT_OF_MEMORY || decision.source == HONE_SOURCE_OVERRIDE) {
             if (status != HONE_OK && err != NULL) *err = why;
             break;

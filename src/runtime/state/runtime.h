@@ -52,6 +52,7 @@ typedef struct hone_device_list {
 
 typedef struct hone_loaded_pack hone_loaded_pack;
 typedef struct hone_wrong hone_wrong;
+typedef struct hone_verdict hone_verdict;
 
 struct hone_runtime {
     atomic_size_t references;          // the user's, and one a bound plan
@@ -73,12 +74,13 @@ struct hone_runtime {
     atomic_bool recording;
     atomic_bool told_no_stream; // that runs on a device with streams bring none
     hone_recorder *recorder;
-    hone_mutex mutex; // ops, cache, asides, wrongs, pool, workers
+    hone_mutex mutex; // ops, cache, asides, wrongs, verdicts, pool, workers
     hone_op *ops;
     uint64_t op_count;
     hone_decisions cache;
     hone_aside *asides;
-    hone_wrong *wrongs; // trust.h
+    hone_wrong *wrongs;     // trust.h
+    hone_verdict *verdicts; // verified.h
     hone_pool *pool;
     int32_t pool_threads; // 0: as many as the CPU has, once it is discovered
     hone_workers *workers;
@@ -86,6 +88,7 @@ struct hone_runtime {
     hone_flights flights;
     bool says_who;                       // evidence names user and host
     bool stable;                         // HONE_RUNTIME_STABLE
+    bool allows_unverified;              // HONE_RUNTIME_UNVERIFIED
     char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
     hone_lazy_store store, system_store; // the second is read and never written
     hone_transfer *transfer;             // made when it is first asked

@@ -53,6 +53,14 @@ static hone_status read_stable(hone_runtime *rt, const char *value, hone_error *
     return HONE_OK;
 }
 
+static hone_status read_unverified(hone_runtime *rt, const char *value, hone_error *err)
+{
+    if (strcmp(value, "allow") != 0 && strcmp(value, "refuse") != 0)
+        return fail_value(err, "HONE_UNVERIFIED", value, "allow or refuse");
+    rt->allows_unverified = rt->allows_unverified || strcmp(value, "allow") == 0;
+    return HONE_OK;
+}
+
 static hone_status read_log(hone_runtime *rt, const char *value, hone_error *err)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
@@ -195,6 +203,7 @@ static const struct {
     {"HONE_DEVICE_LOCKS", read_device_locks},
     {"HONE_PROVENANCE", read_provenance},
     {"HONE_STABLE", read_stable},
+    {"HONE_UNVERIFIED", read_unverified},
     {"HONE_PACK_PATH", read_pack_path},
 };
 
@@ -216,7 +225,7 @@ void hone_default_store_url(char *out, size_t size)
 static hone_status check_options(const hone_runtime_options *options, hone_error *err)
 {
     static const unsigned flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE |
-                                  HONE_RUNTIME_PROVENANCE | HONE_RUNTIME_STABLE;
+                                  HONE_RUNTIME_PROVENANCE | HONE_RUNTIME_STABLE | HONE_RUNTIME_UNVERIFIED;
     if (options->policy < HONE_POLICY_DEFAULT || options->policy > HONE_POLICY_FROZEN)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
@@ -274,6 +283,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
     rt->says_who = (options->flags & HONE_RUNTIME_PROVENANCE) != 0;
     rt->stable = (options->flags & HONE_RUNTIME_STABLE) != 0;
+    rt->allows_unverified = (options->flags & HONE_RUNTIME_UNVERIFIED) != 0;
     if (options->device_locks != NULL)
         checked = keep_device_locks(rt, "options.device_locks", options->device_locks, err);
     if (checked != HONE_OK) return checked;

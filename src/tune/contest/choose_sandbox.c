@@ -8,10 +8,14 @@
 static const char where[] = "tune.choose_sandbox";
 
 // A spawned worker knows only what the library itself registers, and can be told code.
+bool hone_kernel_is_hosts(const hone_algorithm_entry *algorithm, const hone_kernel_ref *kernel)
+{
+    return !hone_message_is_told(algorithm) || (!kernel->builtin && !hone_message_is_content(&kernel->kernel));
+}
+
 static bool is_hosts(const hone_question *question, const hone_contestant *contestant)
 {
-    const hone_kernel_ref *ref = contestant->ref;
-    return !hone_message_is_told(question->algorithm) || (!ref->builtin && !hone_message_is_content(&ref->kernel));
+    return hone_kernel_is_hosts(question->algorithm, contestant->ref);
 }
 
 static bool any_hosts(const hone_question *question, const hone_field *field)

@@ -4,6 +4,7 @@
 #include "registry/failure_kinds.h"
 #include "registry/registry.h"
 #include "tune/result/environment.h"
+#include "tune/tuner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +38,15 @@ bool hone_failure_stands(
     if (hone_environment_compare(measurement->environment, device, kernel, difference) != HONE_STANDS)
         return refuse(out_why, size, difference);
     return true;
+}
+
+bool hone_measurement_verifies(
+    const hone_store_measurement *measurement, const hone_kernel *kernel, const hone_device_info *device)
+{
+    char difference[HONE_DIFFERENCE_SIZE];
+    return measurement->failure == HONE_FAILURE_NONE && measurement->max_error >= 0 &&
+           hone_same_revision(measurement->revision, kernel->revision) &&
+           hone_environment_compare(measurement->environment, device, kernel, difference) == HONE_STANDS;
 }
 
 void hone_failure_until(const hone_store_measurement *measurement, char out[24])

@@ -126,7 +126,8 @@ static hone_outcome ask_open(hone_trials *trials, const hone_limits *limits)
 
 static hone_status open_call(hone_trials *trials, hone_error *err)
 {
-    const hone_limits limits = {limit_ns(open_seconds), limit_ns(open_seconds)};
+    const double seconds = trials->open_seconds > 0 ? trials->open_seconds : open_seconds;
+    const hone_limits limits = {limit_ns(seconds), limit_ns(seconds)};
     hone_status status = hone_sandbox_start(&trials->sandbox, err);
     if (status != HONE_OK) return status;
     hone_outcome outcome = ask_open(trials, &limits);
@@ -136,7 +137,7 @@ static hone_status open_call(hone_trials *trials, hone_error *err)
         if (status != HONE_OK) return status;
         outcome = ask_open(trials, &limits);
     }
-    if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "the reference", open_seconds, err);
+    if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "the reference", seconds, err);
     status = read_opened(trials, err);
     trials->was_opened = status == HONE_OK;
     return status;
@@ -315,7 +316,8 @@ static hone_status ask_once(
     bool clamped = left < limit && what->may_be_cut;
     if (clamped) limit = left;
     // The race ends before it is ended.
-    const hone_stopping stopping = {by->best_ns, by->noise, limit * 1e9 / 2, by->is_shared};
+    const double race_ns = what->only_verifies ? 1 : limit * 1e9 / 2;
+    const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared};
     const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);

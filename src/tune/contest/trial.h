@@ -25,6 +25,7 @@ typedef struct hone_trials {
     hone_floor floor; // of the call, by this machine's measurer
     bool has_floor;   // it was looked for
     uint32_t looks;   // at the peaks, because somebody was below the floor
+    double open_seconds; // that the reference may take; 0: long
     hone_buffer message, answer;
     hone_noise noise;          // of samples, so far
     uint64_t taken, disturbed; // samples, and those that other work on the machine disturbed
@@ -41,6 +42,7 @@ typedef struct hone_try {
     bool is_shared;          // of that one: hone_stopping's
     double first_seconds;    // that it may take to be ready; 0: as long as the contest lasts
     bool may_be_cut;         // another has passed: the contest's end may cut this one short
+    bool only_verifies;      // its time is not asked: it is sampled once
     const uint64_t *digests; // of the kernel's binaries that need not be measured once more
     uint32_t digest_count;
 } hone_try;

@@ -131,6 +131,7 @@ typedef struct wish {
     hone_policy policy;
     size_t plan_cache_bytes;
     unsigned flags;
+    bool verifies;    // its kernels before they answer: most tests count what is done with these
     bool environment; // reads HONE_*
     hone_allocator allocator;
     void (*log)(void *ctx, int level, const char *message);
@@ -148,7 +149,8 @@ static inline hone_status open_bare(const wish *wanted, hone_runtime **out, hone
                                                               : wanted->store,
         .lock_file = wanted->lock,
         .policy = wanted->policy,
-        .flags = wanted->flags | HONE_RUNTIME_NO_BUILTINS | (wanted->environment ? 0u : HONE_RUNTIME_NO_ENVIRONMENT),
+        .flags = wanted->flags | HONE_RUNTIME_NO_BUILTINS | (wanted->verifies ? 0u : HONE_RUNTIME_UNVERIFIED) |
+                 (wanted->environment ? 0u : HONE_RUNTIME_NO_ENVIRONMENT),
         .plan_cache_bytes = wanted->plan_cache_bytes,
         .threads = 1,
         .log = wanted->log,

@@ -154,10 +154,10 @@ static void checking_registers_nothing(void **state)
     fixture *f = *state;
     seen all = {0};
     assert_int_equal(open_runtime(f, (hone_allocator){0}), HONE_OK);
-    assert_int_equal(hone_pack_check(f->rt, f->folder.path, see, &all, &f->err), HONE_OK);
+    assert_int_equal(hone_pack_check(f->rt, f->folder.path, false, see, &all, &f->err), HONE_OK);
     assert_int_equal(all.failed, 3);
     assert_null(hone_op_find(f->rt, "twice", &f->err));
-    assert_int_equal(hone_pack_check(f->rt, "/nowhere", see, &all, &f->err), HONE_NOT_FOUND);
+    assert_int_equal(hone_pack_check(f->rt, "/nowhere", false, see, &all, &f->err), HONE_NOT_FOUND);
     assert_int_equal(hone_pack_load(f->rt, NULL, &f->err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_pack_load(NULL, "/", &f->err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_pack_list(f->rt, NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);

@@ -59,9 +59,13 @@ static hone_status trusts(fixture *f, const char *name, hone_backend backend)
     assert_non_null(found);
     hone_kernel_ref brought = *found;
     brought.kernel.code = &code_of_pack;
-    const hone_request request = {.rt = f->rt, .op = op, .call = call};
+    hone_request request;
+    assert_int_equal(hone_request_init(&request, op, call, NULL, &f->err), HONE_OK);
+    request.explaining = true; // nothing runs
     f->err.message[0] = '\0';
-    hone_status status = hone_request_trusts(&request, &brought, &f->err);
+    const hone_config config = {0};
+    hone_status status = hone_request_trusts(&request, &brought, &config, &f->err);
+    hone_request_deinit(&request);
     hone_call_release(&call);
     return status;
 }
@@ -85,7 +89,8 @@ static void of_two_kernels_of_the_references_name_the_first_to_come_is_it(void *
     fixture *f = *state;
     // Whichever stands first in the list.
     for (int32_t priority = 10; priority <= 30; priority += 20) {
-        fixture *g = priority == 10 ? f : open_fixture((wish){.policy = HONE_POLICY_HEURISTIC});
+        const wish wanted = {.policy = HONE_POLICY_HEURISTIC, .verifies = true};
+        fixture *g = priority == 10 ? f : open_fixture(wanted);
         const hone_kernel kernels[] = {
             kernel_of("plain", HONE_CPU, 20, true), kernel_of("plain", HONE_GPU, priority, true)};
         register_twice(g, false, kernels, 2);
@@ -143,7 +148,13 @@ static void what_a_contest_found_wrong_is_wrong_with_that_config_and_no_guess(vo
     assert_int_equal(was_right(f, "fast", NULL), HONE_OK);
 }
 
-#define WITH_RUNTIME(test) cmocka_unit_test_setup_teardown(test, setup_runtime, teardown_runtime)
+static int setup_verifying(void **state)
+{
+    *state = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .verifies = true});
+    return 0;
+}
+
+#define WITH_RUNTIME(test) cmocka_unit_test_setup_teardown(test, setup_verifying, teardown_runtime)
 
 int main(void)
 {
