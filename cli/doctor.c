@@ -113,6 +113,17 @@ static void check_libraries(hone_cli *cli, cli_check *out)
         out->advice = "rivals that are installed compete too: libopenblas-dev libdnnl-dev (Debian)";
 }
 
+static void check_unverified(hone_cli *cli, cli_check *out)
+{
+    const bool allows = cli->rt->allows_unverified;
+    out->ok = true; // who sets it wants it so
+    snprintf(
+        out->detail, sizeof out->detail, "%s",
+        allows ? "HONE_UNVERIFIED=allow: kernels of packs and of programs answer as they are"
+               : "kernels of packs and of programs are verified before they answer");
+    out->advice = allows ? "unset HONE_UNVERIFIED, unless their results are checked elsewhere" : NULL;
+}
+
 static const struct {
     const char *name;
     void (*run)(hone_cli *cli, cli_check *out);
@@ -132,6 +143,7 @@ static const struct {
     {"contests", cli_check_contests},
     {"platforms", check_platforms},
     {"libraries", check_libraries},
+    {"unverified", check_unverified},
 };
 
 int cli_doctor(hone_cli *cli)

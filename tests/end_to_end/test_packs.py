@@ -489,6 +489,19 @@ class Packs(CommandTest):
             answer = self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json
             self.assertEqual((answer["kernel"], answer["verified"]), ("plain", True))
 
+    def test_a_wrong_library_answers_nothing_by_its_priority(self):
+        self.library()
+        source = self.folder / "library.c"
+        source.write_text(source.read_text().replace("alpha * x[i]", "x[i]"))
+        subprocess.run(["cc", "-shared", "-fPIC", "-I", str(DATA.parent / "include"), str(source), "-o",
+                        str(self.pack / "mine.so")], check=True)
+        self.change("library", sha256=digest(self.pack / "mine.so"), priority=99)
+        path = {"HONE_PACK_PATH": str(self.pack), "HONE_POLICY": "heuristic"}
+        for call in (CALL, "saxpy(f32[4096], f32[4096], alpha=2.0)"):
+            answer = self.pack_hone("run", call, "--json", env=path).json
+            self.assertEqual((answer["kernel"], answer["verified"]), ("plain", True))
+        self.assertIn("library was found wrong", self.pack_hone("explain", CALL, env=path).out)
+
     def test_reading_a_pack_executes_nothing_of_it(self):
         mark = self.folder / "executed"
         self.library()
@@ -659,6 +672,28 @@ class Unverified(CommandTest):
         self.assertIn("names a kernel that was found wrong, and is followed", answer.err)
         why = {row["name"]: row["why"] for row in self.explain(call, HONE_FORCE="softmax=no_scale")["kernels"]}
         self.assertIn("chosen: no_scale was found wrong", why["no_scale"])
+
+    def test_who_allows_it_gets_what_was_never_verified(self):
+        allowed = {**self.env, "HONE_UNVERIFIED": "allow"}
+        call = "softmax(f32[4,64], scale=0.5)"
+        answer = self.hone("explain", call, "--json", env=allowed).json
+        self.assertEqual((answer["kernel"], answer["verified"], answer["unverified"]), ("zeros", False, "allow"))
+        self.assertIn("HONE_UNVERIFIED=allow", self.hone("explain", call, env=allowed).out)
+        self.assertIn("WRONG", self.hone("run", call, env=allowed, code=NO).out)
+        rows = {row["name"]: row for row in self.hone("doctor", "--json", env=allowed, code=None).json["checks"]}
+        self.assertIn("HONE_UNVERIFIED=allow", rows["unverified"]["detail"])
+        self.assertIn("HONE_UNVERIFIED is 'yes'", self.hone("explain", call, env={"HONE_UNVERIFIED": "yes"}, code=None).err)
+        # What was found wrong does not answer even so.
+        self.hone("run", call, env=self.env)
+        self.assertNotIn(self.explain(call, HONE_UNVERIFIED="allow")["kernel"], ("zeros", "no_scale"))
+
+    def test_the_first_call_verifies_a_right_one_and_the_store_remembers_it(self):
+        self.write_pack("scale", [("no_scale", 55)])
+        call = "softmax(f32[4,64], scale=0.5)"
+        self.assertNotEqual(self.explain(call)["kernel"], "no_scale")
+        self.assertEqual(self.hone("run", call, "--json", env=self.env).json["kernel"], "no_scale")
+        answer = self.explain(call)
+        self.assertEqual((answer["kernel"], answer["source"], answer["verified"]), ("no_scale", "heuristic", False))
 
     def test_a_pack_that_alone_could_answer_is_refused_with_the_remedy(self):
         source = self.pack / "twice.c"

@@ -252,6 +252,8 @@ static void explain_text(explanation *e, hone_buffer *out)
     if (e->request.bucket != NULL)
         hone_buffer_format(out, "bucket %s, %s\n", hone_call_key(e->request.bucket), hone_call_text(e->request.bucket));
     text_answer(e, out);
+    if (e->request.rt->allows_unverified)
+        hone_buffer_text(out, "  HONE_UNVERIFIED=allow: what is not built in answers without being verified\n");
     hone_buffer_text(out, "chain\n");
     for (size_t i = 0; i < e->link_count; i++)
         hone_buffer_format(
@@ -371,6 +373,8 @@ static void explain_json(explanation *e, hone_buffer *out)
     hone_json_field(out, "device", e->request.device->fingerprint);
     hone_buffer_char(out, ',');
     hone_json_field(out, "policy", hone_policy_name(hone_request_policy(&e->request)));
+    hone_buffer_char(out, ',');
+    hone_json_field(out, "unverified", e->request.rt->allows_unverified ? "allow" : "refuse");
     hone_buffer_char(out, ',');
     json_answer(e, out);
     json_chain(e, out);

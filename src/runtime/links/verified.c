@@ -27,6 +27,7 @@ typedef struct question {
     const hone_kernel_ref *kernel;
     const hone_config *config;
     const hone_call *call;
+    bool is_asked;   // the call is the request's own, not a small one
     char text[1024]; // of the config
 } question;
 
@@ -149,7 +150,7 @@ static bool runs_here(const question *q, const hone_tune_environment *environmen
     return q->request->nested || (environment->zygote == NULL && hone_os_thread_count() != 1);
 }
 
-static hone_status run(const question *q, hone_verification *out, hone_error *why)
+static hone_status run(const question *q, bool here, hone_verification *out, hone_error *why)
 {
     const hone_request *request = q->request;
     hone_tune_environment environment;
@@ -160,7 +161,7 @@ static hone_status run(const question *q, hone_verification *out, hone_error *wh
         .struct_size = sizeof options,
         .seconds = most_seconds,
         .candidate_seconds = q->kernel->kernel.code != NULL ? 0 : most_kernel_seconds, // a compiler takes its time
-        .isolation = runs_here(q, &environment) ? HONE_ISOLATION_IN_PROCESS : HONE_ISOLATION_DEFAULT,
+        .isolation = here || runs_here(q, &environment) ? HONE_ISOLATION_IN_PROCESS : HONE_ISOLATION_DEFAULT,
         .no_store = !has_revision(q->kernel),
     };
     const hone_contest_request asked = {&environment, request->op->algorithm, q->call, &options};
@@ -174,10 +175,17 @@ static hone_status try_it(const question *q, hone_error *why)
 {
     hone_verification came;
     const char *name = q->kernel->kernel.name;
-    hone_status status = run(q, &came, why);
+    hone_status status = run(q, false, &came, why);
+    // The zygote has not all of the kernel's memory, or is gone.
+    if (status == HONE_UNSUPPORTED && q->is_asked && hone_kernel_is_hosts(q->request->op->algorithm, q->kernel))
+        status = run(q, true, &came, why);
     if (status == HONE_OUT_OF_MEMORY || status == HONE_CANCELLED) return status;
+    // The reference failed, or a small call is none of the kernel's: that says nothing of it.
+    const bool says_nothing = status == HONE_KERNEL_FAILED || (status == HONE_UNSUPPORTED && !q->is_asked);
     if (status != HONE_OK)
-        return hone_fail(why, HONE_NOT_FOUND, where, "%s cannot be verified: %.200s", name, why->message);
+        return hone_fail(
+            why, says_nothing ? HONE_NOT_FOUND : HONE_UNAVAILABLE, where, "%s cannot be verified: %.200s", name,
+            why->message);
     if (came.failure == HONE_FAILURE_NONE) return HONE_OK;
     return hone_fail(
         why, HONE_KERNEL_FAILED, where, "%s failed for %.100s when it was verified (%s: %.120s)", name,
@@ -190,7 +198,8 @@ static bool may_try(const hone_request *request, const hone_kernel_ref *kernel)
     return !request->explaining && (!request->nested || hone_kernel_is_hosts(request->op->algorithm, kernel));
 }
 
-// HONE_OK; HONE_NOT_FOUND: nobody can say; HONE_KERNEL_FAILED; HONE_OUT_OF_MEMORY.
+// HONE_OK; HONE_NOT_FOUND: the call says nothing; HONE_UNAVAILABLE: nothing can be tried; HONE_KERNEL_FAILED;
+// HONE_OUT_OF_MEMORY.
 static hone_status answer(const question *q, hone_error *why)
 {
     hone_runtime *rt = q->request->rt;
@@ -212,7 +221,7 @@ static hone_status ask(
     const hone_call *call,
     hone_error *why)
 {
-    question q = {request, kernel, config, call, ""};
+    question q = {request, kernel, config, call, call == request->call, ""};
     if (hone_config_json(kernel->space, config, q.text, sizeof q.text) >= sizeof q.text)
         return hone_fail(
             why, HONE_NOT_FOUND, where, "%s cannot be verified: its config is too long", kernel->kernel.name);
@@ -308,10 +317,11 @@ hone_status hone_request_verify(
     hone_error *why)
 {
     const hone_tune_environment zygote = {.zygote = request->rt->zygote};
-    const question q = {request, kernel, config, request->call, ""};
+    const question q = {request, kernel, config, request->call, true, ""};
     bool known = !guessed; // a contest has verified it for the bucket
     if (guessed && !runs_here(&q, &zygote)) {
         hone_status status = verify_revision(request, kernel, why);
+        if (status == HONE_UNAVAILABLE) return why->status = HONE_NOT_FOUND;
         if (status != HONE_OK && (status != HONE_NOT_FOUND || !may_try(request, kernel))) return status;
         known = status == HONE_OK;
     }
@@ -321,5 +331,6 @@ hone_status hone_request_verify(
                            why, HONE_NOT_FOUND, where,
                            "%s was never verified for this call, which is too large to do it now", kernel->kernel.name);
     hone_status status = ask(request, kernel, config, request->call, why);
-    return status == HONE_NOT_FOUND && known && may_try(request, kernel) ? HONE_OK : status;
+    if (status == HONE_NOT_FOUND && known && may_try(request, kernel)) return HONE_OK; // its reference took too long
+    return status == HONE_UNAVAILABLE ? why->status = HONE_NOT_FOUND : status;
 }

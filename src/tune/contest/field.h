@@ -51,8 +51,8 @@ hone_status hone_field_collect(hone_field *field, const hone_question *question,
 void hone_field_deinit(hone_field *field, const hone_allocator *allocator);
 // Whether at least one kernel competes.
 bool hone_field_has_anybody(const hone_field *field);
-// Whose default the chain would take without tuning: the first that competes and came with no pack, for what a pack
-// brings answers no call unverified; else the first that competes. NULL: nobody does.
+// Whose default the others are compared with: the first that competes and came with no pack, for what a pack brings
+// answers only where it was verified; else the first that competes. NULL: nobody does.
 const hone_contestant *hone_field_default(const hone_field *field);
 // Takes a kernel out of the contest, with the reason in its row.
 void hone_field_exclude(hone_field *field, size_t kernel, const char *reason);

@@ -7,6 +7,7 @@
 #include "calls.h"
 
 #include "base/error.h"
+#include "call/made_up.h"
 #include "kernels/kernels.h"
 #include "kernels/rivals/core.h"
 #include "os/os.h"
@@ -297,6 +298,26 @@ static void run_drawn(subject *s)
     }
 }
 
+// What a kernel that is not built in is tried on before it answers: hone's own pass the same, on each instruction set that
+// the machine has, for each has a kernel of its own.
+static void run_made_up(subject *s)
+{
+    enum { LIKES = 4, SEEDS = 12 };
+    size_t likes = 0;
+    for (uint64_t seed = 0; seed < ATTEMPTS && likes < LIKES; seed++) {
+        hone_call *like = call_make(s->ref->algorithm, &s->walk->device, seed);
+        const bool is_taken = takes(s, like);
+        for (uint64_t i = 0; is_taken && i < SEEDS; i++) {
+            hone_call *call = NULL;
+            assert_int_equal(hone_made_up_call(hone_allocator_system(), like, i, &call), HONE_OK);
+            if (takes(s, call)) run_call(s, call, 1);
+            hone_call_release(&call);
+        }
+        likes += is_taken;
+        hone_call_release(&like);
+    }
+}
+
 static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
 {
     subject *s = *state;
@@ -309,6 +330,7 @@ static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
         skip();
     }
     run_drawn(s);
+    run_made_up(s);
     run_tails(s);
     print_message("%s: %zu calls, %zu runs\n", s->name, s->calls, s->runs);
     if (s->runs == 0)
