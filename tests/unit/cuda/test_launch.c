@@ -31,7 +31,8 @@ static hone_status reference(const hone_plan *plan, const hone_value *args, cons
 
 static void open_with(launching *l, const char *driver)
 {
-    hone_runtime_options options = {.struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_BUILTINS};
+    hone_runtime_options options = {
+        .struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_UNVERIFIED};
     hone_algorithm algorithm = {.struct_size = sizeof algorithm, .signature = SCALE, .reference = reference};
     fake_choose(&l->fake, driver);
     assert_int_equal(hone_runtime_open(&options, &l->rt, &l->err), HONE_OK);
@@ -395,7 +396,7 @@ static void a_run_that_brings_no_stream_is_told_of_once(void **state)
     hone_runtime_options options = {
         .struct_size = sizeof options,
         .store = "none",
-        .flags = HONE_RUNTIME_NO_BUILTINS,
+        .flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_UNVERIFIED,
         .log = hear,
         .log_ctx = &told,
         .log_level = 2};

@@ -72,7 +72,7 @@ static void every_allocation_of_a_run_may_fail(void **state)
             .struct_size = sizeof options,
             .allocator = failing_allocator_of(&memory, -1),
             .store = "none",
-            .flags = HONE_RUNTIME_NO_BUILTINS};
+            .flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_UNVERIFIED};
         const hone_algorithm algorithm = {
             .struct_size = sizeof algorithm, .signature = "twice(x: f32[n]) -> y: f32[n]", .reference = twice};
         hone_runtime_close(&g->rt);
@@ -336,7 +336,8 @@ static void a_run_on_a_gpu_comes_behind_the_callers_stream_and_into_no_graph(voi
     const hone_execution execution = {.struct_size = sizeof execution, .stream = (void *)0x2a};
     const hone_kernel kernel = {HONE_KERNEL,          .algorithm = "twice", .name = "module",
                                 .platform = HONE_XLA, .backend = HONE_GPU,  .code = &donated};
-    hone_runtime_options options = {.struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_BUILTINS};
+    hone_runtime_options options = {
+        .struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_UNVERIFIED};
     const hone_algorithm algorithm = {
         .struct_size = sizeof algorithm, .signature = "twice(x: f32[n]) -> y: f32[n]", .reference = twice};
     hone_runtime_close(&g->rt);
