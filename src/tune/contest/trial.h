@@ -21,10 +21,10 @@ typedef struct hone_trials {
     bool has_sandbox;
     hone_opened opened;
     bool was_opened;
-    hone_peaks peaks; // the most that was seen
-    hone_floor floor; // of the call, by this machine's measurer
-    bool has_floor;   // it was looked for
-    uint32_t looks;   // at the peaks, because somebody was below the floor
+    hone_peaks peaks;    // the most that was seen
+    hone_floor floor;    // of the call, by this machine's measurer
+    bool has_floor;      // it was looked for
+    uint32_t looks;      // at the peaks, because somebody was below the floor
     double open_seconds; // that the reference may take; 0: long
     hone_buffer message, answer;
     hone_noise noise;          // of samples, so far
