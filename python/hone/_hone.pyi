@@ -61,6 +61,7 @@ class Operation:
 class Plan:
     kernel: str
     text: str
+    current: bool
     def __call__(self, *arrays: Any, stream: Any = None) -> Any: ...
 
 @final

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import weakref
 from types import TracebackType
 from typing import Any
 
@@ -16,6 +17,7 @@ from hone.tuning import options_of, watched
 
 _lock = threading.Lock()
 _default: Runtime | None = None
+_open: weakref.WeakSet[Runtime] = weakref.WeakSet()  # what they recorded is written when the interpreter ends
 
 
 def _renew_lock() -> None:
@@ -41,6 +43,9 @@ class Runtime(_hone.Runtime):
         unverified: kernels that are not built in answer without being verified before.
         environment: whether ``HONE_*`` variables are read.
     """
+
+    def __init__(self, **options: Any):
+        _open.add(self)
 
     def __enter__(self) -> Runtime:
         return self
@@ -148,6 +153,6 @@ def use(runtime: Runtime | None) -> Runtime | None:
 
 @atexit.register
 def _close() -> None:
-    before = use(None)
-    if before is not None:
-        before.close()
+    use(None)
+    for runtime in list(_open):
+        runtime.close()

@@ -280,6 +280,12 @@ static PyObject *get_kernel(PyObject *self, void *closure)
     return native_text(((native_plan *)self)->plan->kernel->name);
 }
 
+static PyObject *get_current(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(hone_plan_is_current(((native_plan *)self)->plan));
+}
+
 static PyObject *get_text(PyObject *self, void *closure)
 {
     (void)closure;
@@ -306,6 +312,7 @@ static PyObject *represent(PyObject *self)
 static PyGetSetDef fields[] = {
     {"kernel", get_kernel, NULL, "Name of the kernel that it runs.", NULL},
     {"text", get_text, NULL, "Call text of what was bound.", NULL},
+    {"current", get_current, NULL, "Whether the call would still be answered with it.", NULL},
     {0},
 };
 

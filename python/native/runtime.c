@@ -253,9 +253,9 @@ static bool append_invocation(void *ctx, const hone_store_invocation *row)
     PyGILState_STATE state = PyGILState_Ensure();
     native_append(
         list, Py_BuildValue(
-                  "{s:z,s:z,s:z,s:z,s:z,s:z,s:K}", "device", row->key.device, "algorithm", row->key.algorithm,
-                  "version", row->key.version, "key", row->key.key, "call", row->call, "decided", row->decided, "count",
-                  (unsigned long long)row->count));
+                  "{s:z,s:z,s:z,s:z,s:z,s:z,s:z,s:K}", "device", row->key.device, "algorithm", row->key.algorithm,
+                  "version", row->key.version, "key", row->key.key, "call", row->call, "decided", row->decided,
+                  "kernel", row->kernel, "count", (unsigned long long)row->count));
     bool goes_on = *list != NULL;
     PyGILState_Release(state);
     return goes_on;
@@ -275,11 +275,26 @@ static PyObject *method_recorded(PyObject *object, PyObject *none)
     return native_raise(&err);
 }
 
-// Lets go of the operations, which keep the runtime: it closes when nothing else does.
+enum { LOG_WARNING = 1 }; // of the levels that hone_runtime_options has
+
+static void tell_unwritten(const hone_error *err)
+{
+    char text[sizeof err->message + 64];
+    PyOS_snprintf(text, sizeof text, "the recorded calls were not written: %s", err->message);
+    native_log(NULL, LOG_WARNING, text);
+}
+
+// Lets go of the operations, which keep the runtime: it closes when nothing else does. A plan may, until the interpreter
+// ends and longer, so that what was recorded is written now.
 static PyObject *method_close(PyObject *object, PyObject *none)
 {
     (void)none;
-    PyDict_Clear(((native_runtime *)object)->operations);
+    native_runtime *self = (native_runtime *)object;
+    hone_status status;
+    hone_error err;
+    PyDict_Clear(self->operations);
+    Py_BEGIN_ALLOW_THREADS status = hone_record_flush(self->rt, &err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) tell_unwritten(&err);
     Py_RETURN_NONE;
 }
 

@@ -117,6 +117,7 @@ hone_status hone_decisions_put(
         hone_free(&table->allocator, row->spec);
         row->spec = copy;
         row->decision = *decision;
+        row->as_of = 0;
         return HONE_OK;
     }
     if (!make_room(table)) return hone_fail_memory(err, where);
@@ -126,6 +127,13 @@ hone_status hone_decisions_put(
     link_row(table, table->count);
     table->count++;
     return HONE_OK;
+}
+
+void hone_decisions_note_stored(
+    hone_decisions *table, const char *device, const hone_decision *decision, uint64_t as_of)
+{
+    hone_decision_row *row = find_row(table, device, decision->algorithm, decision->version, decision->key);
+    if (row != NULL) row->as_of = as_of;
 }
 
 static bool spec_agrees(const hone_decision_row *row, const char *spec)

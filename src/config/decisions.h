@@ -9,6 +9,7 @@
 typedef struct hone_decision_row {
     char *device;           // "" matches every device
     char *spec;             // canonical text of the call; "" when not known
+    uint64_t as_of;         // stands in a store, too, which had changed as often as that; 0: in none
     hone_decision decision; // algorithm, version and key in it are the rest of the row's key
 } hone_decision_row;
 
@@ -26,6 +27,9 @@ void hone_decisions_clear(hone_decisions *table);
 // Inserts, or replaces a row of equal key in place. device NULL means every device; spec may be NULL.
 hone_status hone_decisions_put(
     hone_decisions *table, const char *device, const char *spec, const hone_decision *decision, hone_error *err);
+// Notes that a row stands in a store.
+void hone_decisions_note_stored(
+    hone_decisions *table, const char *device, const hone_decision *decision, uint64_t as_of);
 // The row of a key, one for this very device before one for every device; NULL when there is none or when
 // both sides have a spec and they differ (64 bits can collide).
 const hone_decision_row *hone_decisions_get(

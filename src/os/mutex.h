@@ -46,6 +46,9 @@ static inline unsigned hone_fork_generation(void)
     return atomic_load_explicit(&hone_fork_count, memory_order_relaxed);
 }
 
+// Whether the thread that forks does so for a process that hone itself needs, and that runs no program.
+extern _Thread_local bool hone_fork_is_own __attribute__((visibility("hidden")));
+
 // What an object does at a fork. All functions run in the thread that forks, while no other takes a mutex of hone.
 typedef struct hone_fork_watch {
     void (*before)(void *ctx);   // in the parent; may be NULL

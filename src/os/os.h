@@ -160,7 +160,7 @@ typedef struct hone_os_cpu {
 // Reads once a call; allocates nothing. About 50 us.
 void hone_os_cpu_read(hone_os_cpu *out);
 bool hone_os_has_matrix_unit(void); // products of tiles of narrow numbers: AMX
-int hone_os_thread_count(void);     // threads of this process now; 0 when not known
+int hone_os_thread_count(void);     // threads of this process now, but for tickers; 0 when not known
 // How many other threads of this process are running, or wait for a processor to run on. Some 10 us a thread.
 int hone_os_others_run(void);
 // Of a thread of this process by its number: 'R' runs or is ready, 'S' sleeps, ...; '?': not known. Some 5 us.
@@ -233,6 +233,16 @@ void hone_pool_run_limited(
 void hone_pool_rest(hone_pool *pool);
 // Whether a body has ever left a worker in another floating-point mode than the pool was made in.
 bool hone_pool_changed_mode(const hone_pool *pool);
+// A thread that calls tick(ctx), then sleeps as many nanoseconds as that says, until it is stopped. No fork has to fear
+// it, so that hone_os_thread_count leaves it out. HONE_UNAVAILABLE: there is no thread to be had.
+typedef struct hone_ticker hone_ticker;
+hone_status hone_ticker_start(
+    const hone_allocator *allocator, uint64_t (*tick)(void *ctx), void *ctx, hone_ticker **out, hone_error *err);
+// Waits for a tick that goes on. Not from inside of one. *ticker NULL: nothing.
+void hone_ticker_stop(hone_ticker **ticker);
+// Starts it in a child, too, where it is as it was in the parent; allocates nothing. NULL: nothing.
+void hone_ticker_in_child(hone_ticker *ticker);
+int hone_ticker_count(void); // that run in this process
 
 // Processes -----------------------------------------------------------------------------------------------------------
 int hone_os_process_id(void);

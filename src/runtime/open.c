@@ -1,5 +1,6 @@
 // Opening and closing: what one program's registry, devices, caches and store are, and who gives them back.
 #include "runtime/api/api.h"
+#include "runtime/links/follow.h"
 #include "runtime/links/trust.h"
 #include "runtime/links/verified.h"
 
@@ -46,6 +47,7 @@ static void in_child(void *ctx)
     hone_flights_in_child(&rt->flights);
     hone_plan_table_in_child(&rt->plans);
     hone_registry_in_child(rt->registry);
+    hone_runtime_follow_in_child(rt);
 }
 
 static void free_ops(hone_runtime *rt)
@@ -91,6 +93,8 @@ static void destroy(hone_runtime *rt)
     hone_decisions_deinit(&rt->cache);
     hone_transfer_destroy(&rt->transfer);
     hone_flights_deinit(&rt->flights);
+    hone_mutex_deinit(&rt->plans.mutex);
+    hone_mutex_deinit(&rt->follower.mutex);
     hone_mutex_deinit(&rt->store.mutex);
     hone_mutex_deinit(&rt->system_store.mutex);
     hone_mutex_deinit(&rt->discovery);
@@ -127,6 +131,9 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
         (hone_log){options->log, options->log_ctx, options->log_level != 0 ? options->log_level : HONE_LOG_WARNING};
     rt->policy = options->policy;
     hone_mutex_init(&rt->mutex);
+    hone_mutex_init(&rt->plans.mutex);
+    hone_mutex_init(&rt->follower.mutex);
+    atomic_init(&rt->changes, 1);
     hone_mutex_init(&rt->store.mutex);
     hone_mutex_init(&rt->system_store.mutex);
     hone_mutex_init(&rt->discovery);
@@ -150,6 +157,7 @@ void hone_runtime_close(hone_runtime **rt_pointer)
     hone_runtime *rt = *rt_pointer;
     *rt_pointer = NULL;
     hone_fork_watch_end(&rt->watch);
+    hone_ticker_stop(&rt->follower.ticker);
     close_outside(rt);
     hone_plan_table_deinit(&rt->plans);
     hone_runtime_release(rt);

@@ -143,6 +143,9 @@ typedef struct hone_store_ops {
     // How the store is written to, for people: "write-ahead log"; static. NULL, also as an answer: there is nothing to
     // tell.
     const char *(*journal)(hone_store *store);
+    // A number that is another after other processes, or other stores of this one, have changed what is stored, and may
+    // be so without; cheap, for it is asked every second. NULL: no other process sees the store.
+    hone_status (*changes)(hone_store *store, uint64_t *out, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -204,6 +207,8 @@ size_t hone_store_count_aside(const char *url, char *out_one, size_t size);
 // The lease of a name, for which a process waits as hone_store_ops says. *out: HONE_LEASE_NONE where no other process
 // sees the store, which may be NULL.
 hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
+// hone_store_ops.changes; HONE_UNSUPPORTED: no other process sees the store.
+hone_status hone_store_changes(hone_store *store, uint64_t *out, hone_error *err);
 // hone_store_ops.journal of an open store; NULL: there is nothing to tell.
 const char *hone_store_journal(hone_store *store);
 

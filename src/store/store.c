@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const char journal_where[] = "store.journal";
+static const char changes_where[] = "store.changes";
 static const char get_where[] = "store.get";
 static const char put_where[] = "store.put";
 static const char remove_where[] = "store.remove";
@@ -83,6 +84,15 @@ hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *
     *out = HONE_LEASE_NONE;
     if (store == NULL || store->ops->lease == NULL) return HONE_OK;
     return store->ops->lease(store, name, wait, out, err);
+}
+
+hone_status hone_store_changes(hone_store *store, uint64_t *out, hone_error *err)
+{
+    if (store->ops->changes == NULL)
+        return hone_fail(err, HONE_UNSUPPORTED, changes_where, "%s is seen by no other process", store->url);
+    hone_status status = hone_store_lock(store, changes_where, err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, store->ops->changes(store, out, err));
 }
 
 const char *hone_store_journal(hone_store *store)

@@ -14,6 +14,7 @@ typedef struct known_context {
 } known_context;
 
 static _Atomic(hone_runtime *) runtime;
+static hone_runtime *own;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static known_context *contexts;
 
@@ -27,13 +28,23 @@ hone_runtime *hone_xla_runtime_now(void)
     return atomic_load_explicit(&runtime, memory_order_acquire);
 }
 
+// A runtime that nobody has given is never closed: threads of XLA may be calling it to the end.
+static void write_record(void)
+{
+    (void)!hone_record_flush(own, NULL);
+}
+
 hone_runtime *hone_xla_runtime(hone_error *err)
 {
     hone_runtime *rt = hone_xla_runtime_now();
     if (rt != NULL) return rt;
     pthread_mutex_lock(&mutex);
     rt = hone_xla_runtime_now();
-    if (rt == NULL && hone_runtime_open(NULL, &rt, err) == HONE_OK) hone_xla_use(rt);
+    if (rt == NULL && hone_runtime_open(NULL, &rt, err) == HONE_OK) {
+        hone_xla_use(rt);
+        own = rt;
+        (void)!atexit(write_record);
+    }
     pthread_mutex_unlock(&mutex);
     return rt;
 }

@@ -3,7 +3,10 @@
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 import tempfile
+import time
 import unittest
 
 for name in [name for name in os.environ if name.startswith("HONE_") and not name.startswith("HONE_TEST_")]:
@@ -30,6 +33,22 @@ class HoneTest(unittest.TestCase):
     def restore(self, before):
         hone.use(before)
         self.runtime.close()
+
+
+def tune_elsewhere(store, call):
+    """As another process does."""
+    subprocess.run([sys.executable, "-c", "import hone, sys; hone.use(hone.Runtime(store=sys.argv[1]))\n"
+                    "hone.tune(sys.argv[2], seconds=0.5, evaluations=4, progress=False)", store, call], check=True)
+
+
+def within_a_minute(happens):
+    """Whether it comes to be; a machine may be busy."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if happens():
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def norm(x, w, eps=1e-6):

@@ -16,7 +16,7 @@ import unittest.mock
 import numpy
 
 import hone
-from support import QUICK, HoneTest, arrays
+from support import QUICK, HoneTest, arrays, tune_elsewhere, within_a_minute
 
 NORM = "rms_norm(f32[8,64], f32[64])"
 
@@ -204,6 +204,43 @@ class Tune(HoneTest):
         rows = self.runtime.recorded()
         self.assertEqual([(row["algorithm"], row["call"]) for row in rows], [("rms_norm", NORM)])
         self.assertEqual([decision.call for decision in hone.tune(**QUICK)], [NORM])
+
+    def test_bound_plans_are_recorded(self):
+        x, w = numpy.ones((4, 8), numpy.float32), numpy.ones(8, numpy.float32)
+        self.runtime.record(True)
+        plan = hone.bind("rms_norm", x, w)
+        for _ in range(1000):
+            plan(x, w)
+        row, = self.runtime.recorded()
+        self.assertIn(row["count"], (1000, 1001))  # the miss that bound it was noted, too
+        self.assertEqual(row["kernel"], plan.kernel)
+
+    def test_what_a_script_recorded_is_there_when_it_has_ended(self):
+        script = ("import hone, numpy, sys; x, w = numpy.ones((4, 8), 'f'), numpy.ones(8, 'f'); {}\n"
+                  "plan = hone.bind('rms_norm', x, w)\n"
+                  "for _ in range(1000): plan(x, w); hone.run('softmax', x)")
+        for text in ("", "rt = hone.Runtime(store=sys.argv[1]); hone.use(rt); rt.record(True)"):
+            store = f"sqlite:{self.folder}/script{len(text)}.db"
+            subprocess.run([sys.executable, "-c", script.format(text), store], check=True,
+                           env={**os.environ, "HONE_RECORD": "1", "HONE_STORE": store if not text else "none"})
+            with hone.Runtime(store=store) as runtime:
+                counts = {row["algorithm"]: row["count"] for row in runtime.recorded()}
+            self.assertEqual((counts["softmax"], counts["rms_norm"] >= 1000), (1000, True))
+
+    def test_what_another_process_tunes_is_taken_up(self):
+        for store in (self.store, f"json:{self.folder}/decisions"):
+            with self.subTest(store), hone.Runtime(store=store) as runtime:
+                self.addCleanup(hone.use, hone.use(runtime))
+                x, w = numpy.ones((4, 64), numpy.float32), numpy.ones(64, numpy.float32)
+                runtime.record(True)
+                hone.run("rms_norm", x, w)
+                plan = hone.bind("rms_norm", x, w)
+                self.assertEqual(runtime.recorded()[0]["decided"], "heuristic")
+                tune_elsewhere(store, plan.text)
+                self.assertTrue(within_a_minute(lambda: not plan.current))
+                hone.run("rms_norm", x, w)
+                self.assertEqual(runtime.recorded()[0]["decided"], "store")
+                self.assertTrue(hone.bind("rms_norm", x, w).current)
 
     def test_progress_is_told_and_its_exception_ends_the_contest(self):
         seen = []

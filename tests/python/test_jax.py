@@ -23,7 +23,7 @@ import numpy
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import hone
-from support import QUICK, HoneTest, norm
+from support import QUICK, HoneTest, norm, tune_elsewhere, within_a_minute
 
 import hone.jax  # noqa: E402  (support cleans the environment first)
 from block import Hone, Plain, block, made  # noqa: E402
@@ -335,6 +335,20 @@ class Tune(HoneTest):
             hone.use(restored)
         abstract = hone.jax.tune(lambda x: hone.jax.call("softmax", x), jax.ShapeDtypeStruct((4, 32), jnp.float32), **QUICK)
         self.assertEqual([decision.call for decision in abstract], ["softmax(f32[4,32])"])
+
+    def test_a_compiled_program_counts_its_calls_and_takes_up_what_another_process_tunes(self):
+        self.runtime.record(True)
+        function = jax.jit(rms)
+        for _ in range(100):
+            jax.block_until_ready(function(X, W))
+        row, = self.runtime.recorded()
+        self.assertEqual((row["decided"], row["count"] >= 100), ("heuristic", True))
+        tune_elsewhere(self.store, row["call"])
+
+        def is_taken_up():
+            jax.block_until_ready(function(X, W))
+            return self.runtime.recorded()[0]["decided"] == "store"
+        self.assertTrue(within_a_minute(is_taken_up))
 
     def command(self, *arguments):
         return [os.environ["HONE_TEST_COMMAND"], *arguments, "--store", self.store]

@@ -10,6 +10,7 @@ enum { LOOK_NS = 50 * 1000, MOST_OWNED = 256 };
 static const uint64_t most_wait_ns = 2000000000u;
 
 atomic_uint hone_fork_count;
+_Thread_local bool hone_fork_is_own;
 
 // Threads that hold a mutex, each once; and whether one is forking, so that no further one may come in.
 static atomic_int inside;

@@ -337,5 +337,7 @@ int hone_os_thread_count(void)
     if (line == NULL) return 0;
     line += strlen("\nThreads:");
     line += strspn(line, " \t");
-    return hone_integer_parse(line, strcspn(line, "\n"), &count) && count <= INT32_MAX ? (int)count : 0;
+    if (!hone_integer_parse(line, strcspn(line, "\n"), &count) || count > INT32_MAX) return 0;
+    const int tickers = hone_ticker_count();
+    return count > tickers ? (int)count - tickers : 1;
 }

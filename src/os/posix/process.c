@@ -179,7 +179,10 @@ hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_pr
     int fds[2];
     hone_status status = make_pair(fds, err);
     if (status != HONE_OK) return status;
-    pid_t parent = getpid(), pid = fork();
+    pid_t parent = getpid();
+    hone_fork_is_own = true;
+    const pid_t pid = fork();
+    hone_fork_is_own = false;
     if (pid == 0) {
         follow_parent(parent);
         close(fds[0]);

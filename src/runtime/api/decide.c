@@ -1,6 +1,7 @@
 // hone_decide: what the chain answers, without running it.
 #include "base/error.h"
 #include "runtime/api/api.h"
+#include "runtime/links/follow.h"
 
 static const char where[] = "decide";
 
@@ -9,9 +10,11 @@ hone_status hone_decide_call(const hone_op *op, const hone_call *call, hone_deci
     if (op == NULL || call == NULL || out == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation, the call and out must not be NULL");
     hone_request request;
+    hone_runtime_take_up(op->rt);
     hone_status status = hone_request_init(&request, op, call, hone_thread_self.context, err);
     hone_decision decision = {0};
     if (status == HONE_OK) status = hone_request_decide(&request, &decision, NULL, err);
+    if (status == HONE_OK) hone_runtime_stand_by(&request, &decision);
     if (status == HONE_OK) *out = decision;
     hone_request_deinit(&request);
     return status;

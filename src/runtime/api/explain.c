@@ -5,6 +5,7 @@
 #include "registry/names.h"
 #include "registry/origin.h"
 #include "runtime/api/api.h"
+#include "runtime/links/follow.h"
 #include "runtime/links/nearest.h"
 #include "runtime/links/negatives.h"
 #include "runtime/links/trust.h"
@@ -392,11 +393,13 @@ hone_status hone_explain(
     if (e == NULL) return hone_fail_memory(err, where);
     hone_buffer out;
     hone_buffer_init(&out, op->rt->allocator);
+    hone_runtime_take_up(op->rt);
     hone_status status = hone_request_init(&e->request, op, call, hone_thread_self.context, err);
     if (status == HONE_OK) {
         e->request.explaining = true;
         status = gather(e, err);
     }
+    if (status == HONE_OK && e->answer != NULL) hone_runtime_stand_by(&e->request, &e->answer->decision);
     if (status == HONE_OK) {
         (format == HONE_JSON ? explain_json : explain_text)(e, &out);
         if (out.failed || e->out_of_memory)

@@ -23,7 +23,8 @@ static void collect(hone_runtime *rt)
 
 void hone_record_enable(hone_runtime *rt, bool on)
 {
-    atomic_store_explicit(&rt->recording, on, memory_order_relaxed);
+    atomic_store(&rt->recording, on);
+    hone_plan_table_count(&rt->plans, on);
 }
 
 hone_status hone_record_invocation(hone_runtime *rt, const hone_call *call, uint64_t count, hone_error *err)
@@ -68,6 +69,7 @@ hone_status hone_record_flush(hone_runtime *rt, hone_error *err)
     hone_status status = need_runtime(rt, err);
     if (status != HONE_OK) return status;
     collect(rt);
+    if (hone_recorder_count(rt->recorder) == 0) return HONE_OK; // for which no store need be opened
     return hone_recorder_flush(rt->recorder, hone_runtime_store(rt), err);
 }
 

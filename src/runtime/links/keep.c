@@ -63,11 +63,19 @@ static bool stays(
            out->evidence.time_ns < winner->evidence.time_ns && was_kept_out(op->rt, permit->options, out);
 }
 
+static void note_stored(hone_runtime *rt, const hone_device_info *device, const hone_decision *decision)
+{
+    hone_mutex_lock(&rt->mutex);
+    hone_decisions_note_stored(&rt->cache, device->fingerprint, decision, atomic_load(&rt->changes));
+    hone_mutex_unlock(&rt->mutex);
+}
+
 static void store_answer(
     const hone_op *op,
     const hone_tune_environment *environment,
     const hone_permit *permit,
-    const hone_decision *decision)
+    const hone_decision *decision,
+    bool is_remembered)
 {
     hone_runtime *rt = op->rt;
     hone_error why = {.message = ""};
@@ -80,6 +88,7 @@ static void store_answer(
             standing.kernel, standing.evidence.time_ns, decision->kernel, decision->evidence.time_ns);
     } else if (
         hone_decision_store(rt, environment->store, environment->device, permit->call, decision, &why) == HONE_OK) {
+        if (is_remembered) note_stored(rt, environment->device, decision);
         return;
     } else {
         hone_log_write(&rt->log, HONE_LOG_WARNING, "tuned, but not stored: %s", why.message);
@@ -96,11 +105,11 @@ hone_status hone_runtime_keep(
 {
     hone_runtime *rt = op->rt;
     hone_status status = HONE_OK;
-    if (decision->evidence.regime != HONE_COLD || !serves_warm(op, permit->call))
-        status = hone_runtime_remember(rt, environment->device, hone_call_spec(permit->call), decision, err);
+    const bool remembers = decision->evidence.regime != HONE_COLD || !serves_warm(op, permit->call);
+    if (remembers) status = hone_runtime_remember(rt, environment->device, hone_call_spec(permit->call), decision, err);
     if (status != HONE_OK || permit->options->no_store || rt->store.url == NULL) return status;
     if (environment->store != NULL)
-        store_answer(op, environment, permit, decision);
+        store_answer(op, environment, permit, decision, remembers);
     else
         atomic_fetch_add(&rt->unstored, 1); // what is wrong with the store was said when it was opened
     return HONE_OK;

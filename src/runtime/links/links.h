@@ -14,6 +14,7 @@ struct hone_request {
     hone_call *bucket; // NULL: nothing is bucketed
     const hone_device_info *device;
     hone_context *context;
+    uint64_t changes;            // that were seen of the stores when it began
     bool explaining;             // nothing may be written
     bool nested;                 // inside a kernel of hone: never tunes, never waits
     hone_registry_reader reader; // of the kernels that are looked at
@@ -50,6 +51,9 @@ typedef bool hone_row_function(const hone_request *request, const char *key, con
 // A row of the exact key, else of the bucket's, that may answer the request.
 hone_status hone_request_look_up(
     const hone_request *request, hone_row_function *copy_row, hone_decision *out, hone_error *why);
+// What the user's store or the system's has for the exact call, else for its bucket. HONE_NOT_FOUND, or another failure
+// with what is wrong with an entry or a store.
+hone_status hone_request_ask_stores(const hone_request *request, hone_decision *out, hone_error *why);
 // The override of the request's context for its algorithm, and the kernel that it names; NULL: there is none.
 const hone_context_override *hone_request_override(const hone_request *request);
 const hone_kernel_ref *hone_request_override_kernel(

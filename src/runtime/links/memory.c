@@ -13,6 +13,8 @@ static bool copy_memory_row(const hone_request *request, const char *key, const 
     hone_mutex_lock(&rt->mutex);
     const hone_decision_row *row =
         hone_decisions_get(&rt->cache, request->device->fingerprint, algorithm->name, algorithm->version, key, spec);
+    // What a store has, too, holds for as long as no other process has changed the store: then the store is asked.
+    if (row != NULL && row->as_of != 0 && row->as_of != atomic_load(&rt->changes)) row = NULL;
     if (row != NULL) *out = row->decision;
     hone_mutex_unlock(&rt->mutex);
     return row != NULL;

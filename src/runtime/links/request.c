@@ -25,7 +25,13 @@ hone_status hone_request_init(
             "%s: its tensors are on device type %d, id %d, which no platform here has (hone devices lists them)",
             hone_call_text(call), (int)device.type, (int)device.id);
     *request = (hone_request){
-        .rt = op->rt, .op = op, .call = call, .device = info, .context = context, .nested = hone_thread_self.depth > 0};
+        .rt = op->rt,
+        .op = op,
+        .call = call,
+        .device = info,
+        .context = context,
+        .changes = atomic_load(&op->rt->changes),
+        .nested = hone_thread_self.depth > 0};
     hone_registry_enter(op->rt->registry, &request->reader);
     return hone_request_bucket(call, &request->bucket, err);
 }

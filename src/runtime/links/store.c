@@ -108,15 +108,13 @@ static hone_status remember(const hone_request *request, const hone_call *call, 
     // No plan needs to go: one for this key would have kept the call from getting here.
     hone_mutex_lock(&rt->mutex);
     hone_status status = hone_decisions_put(&rt->cache, request->device->fingerprint, hone_call_spec(call), out, why);
+    if (status == HONE_OK) hone_decisions_note_stored(&rt->cache, request->device->fingerprint, out, request->changes);
     hone_mutex_unlock(&rt->mutex);
     return status;
 }
 
-hone_status hone_request_from_store(const hone_request *request, hone_decision *out, hone_error *why)
+hone_status hone_request_ask_stores(const hone_request *request, hone_decision *out, hone_error *why)
 {
-    hone_runtime *rt = request->rt;
-    if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
-        return hone_fail(why, HONE_NOT_FOUND, where, "%s", hone_runtime_store_reason(rt));
     const hone_call *call = request->call;
     hone_status status = ask_tiers(request, call, out, why);
     if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && request->bucket != NULL) {
@@ -129,9 +127,18 @@ hone_status hone_request_from_store(const hone_request *request, hone_decision *
             call = request->bucket;
         }
     }
+    if (status == HONE_OK) out->bucketed = call == request->bucket;
+    return status;
+}
+
+hone_status hone_request_from_store(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    hone_runtime *rt = request->rt;
+    if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
+        return hone_fail(why, HONE_NOT_FOUND, where, "%s", hone_runtime_store_reason(rt));
+    hone_status status = hone_request_ask_stores(request, out, why);
     if (status != HONE_OK) return pass_by_store(request, status, why);
-    out->bucketed = call == request->bucket;
-    return request->explaining ? HONE_OK : remember(request, call, out, why);
+    return request->explaining ? HONE_OK : remember(request, out->bucketed ? request->bucket : request->call, out, why);
 }
 
 // Whether it can be served or not.

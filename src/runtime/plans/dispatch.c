@@ -50,8 +50,7 @@ hone_status hone_run(
         hone_epoch_leave(slot, before);
         return hone_run_slowly(op, args, count, execution, err);
     }
-    if (atomic_load_explicit(op->recording, memory_order_relaxed))
-        atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
+    if (atomic_load_explicit(op->recording, memory_order_relaxed)) hone_plan_entry_count(entry);
     self->depth++;
     hone_status status = entry->plan.run(&entry->plan, args, execution);
     self->depth--;

@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "registry/names.h"
+#include "runtime/links/follow.h"
 #include "runtime/links/libraries.h"
 #include "runtime/plans/plans.h"
 #include "runtime/plans/scratch.h"
@@ -194,6 +195,7 @@ static hone_status make_entry(
     entry->rt = rt;
     entry->kernel = hone_kernel_retain(kernel);
     entry->kernel_run = hone_platform_run_of(&kernel->kernel);
+    entry->op = request->op;
     entry->source = decision->source;
     hone_assert(count <= request->op->count);
     entry->given = count;
@@ -280,6 +282,7 @@ hone_status hone_plan_make(
         status = aside ? HONE_OK : hone_fail_memory(err, where);
     }
     if (status == HONE_OK && publish && fill_pairs(*out)) publish_entry(rt, *out, answers);
+    if (status == HONE_OK && !hone_source_is((*out)->source, HONE_LINK_NAMED)) hone_runtime_follow(rt);
     hone_request_deinit(&request);
     hone_call_release(&call);
     return status;
@@ -296,8 +299,15 @@ hone_status hone_bind(
     hone_status status = hone_plan_make(op, args, count, &entry, err);
     if (status != HONE_OK) return status;
     hone_runtime_retain(op->rt);
+    hone_plan_table_hold(&op->rt->plans, entry, &op->rt->recording);
     *out_plan = &entry->plan;
     return HONE_OK;
+}
+
+bool hone_plan_is_current(const hone_plan *plan)
+{
+    const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
+    return plan != NULL && !atomic_load_explicit(&entry->outdated, memory_order_relaxed);
 }
 
 void hone_plan_release(const hone_plan **plan)
@@ -306,6 +316,7 @@ void hone_plan_release(const hone_plan **plan)
     hone_plan_entry *entry = (hone_plan_entry *)(uintptr_t)*plan;
     *plan = NULL;
     hone_runtime *rt = entry->rt;
+    hone_plan_table_let_go(&rt->plans, entry);
     hone_plan_entry_release(entry);
     hone_runtime_release(rt);
 }

@@ -73,8 +73,7 @@ static hone_status check_arguments(const hone_op *op, const hone_value *args, si
 
 static void count_call(const hone_op *op, hone_plan_entry *entry)
 {
-    if (atomic_load_explicit(op->recording, memory_order_relaxed))
-        atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
+    if (atomic_load_explicit(op->recording, memory_order_relaxed)) hone_plan_entry_count(entry);
 }
 
 static const hone_tensor *first_tensor(const hone_value *args, size_t count)

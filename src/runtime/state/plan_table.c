@@ -162,8 +162,12 @@ void hone_plan_table_drop(hone_plan_table *table, bool (*drop)(void *ctx, const 
     hone_plan_slots *slots = slots_of(table);
     for (uint64_t i = 0; i <= slots->mask; i++) {
         hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
-        if (entry != NULL && drop(ctx, entry)) take_out(table, &slots->slot[i]);
+        if (entry == NULL || !drop(ctx, entry)) continue;
+        atomic_store(&entry->outdated, true);
+        take_out(table, &slots->slot[i]);
     }
+    for (hone_plan_entry *entry = table->bound; entry != NULL; entry = entry->bound_next)
+        if (drop(ctx, entry)) atomic_store(&entry->outdated, true);
     reclaim(table, false);
     hone_mutex_unlock(&table->mutex);
 }
@@ -176,8 +180,65 @@ void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone
         hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_relaxed);
         if (entry != NULL) visit(ctx, entry);
     }
+    for (hone_plan_entry *entry = table->bound; entry != NULL; entry = entry->bound_next)
+        visit(ctx, entry);
     hone_mutex_unlock(&table->mutex);
 }
+
+// Bound plans ---------------------------------------------------------------------------------------------------------
+
+static hone_status run_counted(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    hone_plan_entry *entry = (hone_plan_entry *)(uintptr_t)plan;
+    atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
+    return entry->uncounted_run(plan, args, execution);
+}
+
+// A thread that is about to call sees one function or the other, and both are good. What is behind the counting one
+// stays, for who has just read it.
+static void set_counting(hone_plan_entry *entry, bool counts)
+{
+    if (entry->uncounted_run == NULL) entry->uncounted_run = entry->plan.run;
+    __atomic_store_n(&entry->plan.run, counts ? run_counted : entry->uncounted_run, __ATOMIC_RELEASE);
+    atomic_store_explicit(&entry->counts_itself, counts, memory_order_relaxed);
+}
+
+void hone_plan_table_hold(hone_plan_table *table, hone_plan_entry *entry, const atomic_bool *counts)
+{
+    hone_mutex_lock(&table->mutex);
+    hone_assert(entry->bound_link == NULL);
+    entry->bound_next = table->bound;
+    entry->bound_link = &table->bound;
+    if (table->bound != NULL) table->bound->bound_link = &entry->bound_next;
+    table->bound = entry;
+    if (atomic_load(counts)) set_counting(entry, true);
+    hone_mutex_unlock(&table->mutex);
+}
+
+static void unlink_bound(hone_plan_entry *entry)
+{
+    *entry->bound_link = entry->bound_next;
+    if (entry->bound_next != NULL) entry->bound_next->bound_link = entry->bound_link;
+    entry->bound_link = NULL;
+}
+
+void hone_plan_table_let_go(hone_plan_table *table, hone_plan_entry *entry)
+{
+    hone_mutex_lock(&table->mutex);
+    if (entry->bound_link != NULL) unlink_bound(entry);
+    if (entry->uncounted_run != NULL) set_counting(entry, false);
+    hone_mutex_unlock(&table->mutex);
+}
+
+void hone_plan_table_count(hone_plan_table *table, bool counts)
+{
+    hone_mutex_lock(&table->mutex);
+    for (hone_plan_entry *entry = table->bound; entry != NULL; entry = entry->bound_next)
+        if (counts || entry->uncounted_run != NULL) set_counting(entry, counts);
+    hone_mutex_unlock(&table->mutex);
+}
+
+// -----------------------------------------------------------------------------------------------------------------
 
 static void forget_calls(hone_plan_entry *entry)
 {
@@ -193,6 +254,8 @@ void hone_plan_table_in_child(hone_plan_table *table)
     }
     for (hone_plan_entry *entry = table->retired; entry != NULL; entry = entry->next)
         forget_calls(entry);
+    for (hone_plan_entry *entry = table->bound; entry != NULL; entry = entry->bound_next)
+        forget_calls(entry);
 }
 
 static bool every_entry(void *ctx, const hone_plan_entry *entry)
@@ -206,8 +269,9 @@ void hone_plan_table_deinit(hone_plan_table *table)
 {
     if (slots_of(table) == NULL) return;
     hone_plan_table_drop(table, every_entry, NULL);
+    while (table->bound != NULL)
+        unlink_bound(table->bound);
     reclaim(table, true);
     hone_free(&table->allocator, slots_of(table));
     atomic_store(&table->slots, NULL);
-    hone_mutex_deinit(&table->mutex);
 }

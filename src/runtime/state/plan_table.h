@@ -43,8 +43,14 @@ typedef struct hone_plan_entry {
     const char *call_key;           // the call's
     char bucket_key[HONE_KEY_SIZE]; // its bucket's; "" when nothing is bucketed
     uint64_t context_number;
-    struct hone_plan_entry *next; // in the list of retired ones
-    uint64_t retired;             // epoch
+    const struct hone_op *op;
+    atomic_bool counts_itself; // in plan.run, while recording is on
+    atomic_bool outdated;      // the chain answers otherwise by now: no look-up finds it
+    // Of a bound plan, under the table's mutex. While recording is on its plan.run counts, and calls this one.
+    hone_run_function *uncounted_run;                 // NULL: plan.run does not count
+    struct hone_plan_entry *bound_next, **bound_link; // NULL: it is not bound, or its table is gone
+    struct hone_plan_entry *next;                     // in the list of retired ones
+    uint64_t retired;                                 // epoch
     size_t bytes;
 } hone_plan_entry;
 
@@ -66,6 +72,7 @@ typedef struct hone_plan_table {
     atomic_uint_fast64_t generation; // changes whenever an entry is taken out; no two tables of a process share one
     hone_mutex mutex;                // the rest
     hone_allocator allocator;
+    hone_plan_entry *bound; // plans that programs hold, in the table or not
     size_t live, bytes, cap_bytes;
     uint64_t clock; // hand that goes round when the cap is reached
     hone_plan_entry *retired;
@@ -73,14 +80,19 @@ typedef struct hone_plan_table {
 } hone_plan_table;
 
 hone_status hone_plan_table_init(hone_plan_table *table, hone_allocator allocator, size_t cap_bytes, hone_error *err);
-// No thread may be inside. Gives every entry of the table back.
+// No thread may be inside. Gives every entry of the table back. The mutex stays: bound plans are let go later.
 void hone_plan_table_deinit(hone_plan_table *table);
 // Publishes an entry (retained by the table). One that answers for the same words is replaced.
 hone_status hone_plan_table_publish(hone_plan_table *table, hone_plan_entry *entry, hone_error *err);
-// Takes out every entry for which drop says so.
+// Takes out every entry for which drop says so, and marks those as outdated, and the bound plans of which it says so.
 void hone_plan_table_drop(hone_plan_table *table, bool (*drop)(void *ctx, const hone_plan_entry *entry), void *ctx);
-// Calls visit for every entry, under the mutex.
+// Calls visit for every entry and every bound plan, under the mutex; for one that is both twice.
 void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone_plan_entry *entry), void *ctx);
+// A plan that a program holds from now on, and that counts its runs when counts says so; and no longer.
+void hone_plan_table_hold(hone_plan_table *table, hone_plan_entry *entry, const atomic_bool *counts);
+void hone_plan_table_let_go(hone_plan_table *table, hone_plan_entry *entry);
+// Has bound plans count their runs, or no longer.
+void hone_plan_table_count(hone_plan_table *table, bool counts);
 
 // For hone_plan_table_drop: the plans made under the context of this number (a uint64_t).
 bool hone_plan_entry_is_of_context(void *number, const hone_plan_entry *entry);
@@ -88,6 +100,12 @@ bool hone_plan_entry_is_of_context(void *number, const hone_plan_entry *entry);
 void hone_plan_table_in_child(hone_plan_table *table);
 // Moves the calls that an entry counted to the recorder.
 void hone_plan_entry_note_calls(hone_plan_entry *entry);
+// Counts a call, while recording is on.
+static inline void hone_plan_entry_count(hone_plan_entry *entry)
+{
+    if (!atomic_load_explicit(&entry->counts_itself, memory_order_relaxed))
+        atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
+}
 // Gives one reference back; the last one releases the kernel's state, then the kernel.
 void hone_plan_entry_release(hone_plan_entry *entry);
 

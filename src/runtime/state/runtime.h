@@ -45,6 +45,14 @@ typedef struct hone_lazy_store {
     hone_error error;
 } hone_lazy_store;
 
+// Who looks at what other processes store (links/follow.h).
+typedef struct hone_follower {
+    hone_mutex mutex;    // one looks at a time
+    atomic_bool follows; // the ticker was started, or cannot be
+    hone_ticker *ticker;
+    uint64_t seen[2]; // hone_store_changes at the last look, of the user's store and of the system's
+} hone_follower;
+
 typedef struct hone_device_list {
     const hone_device_info **devices;
     size_t count;
@@ -91,8 +99,10 @@ struct hone_runtime {
     bool allows_unverified;              // HONE_RUNTIME_UNVERIFIED
     char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
     hone_lazy_store store, system_store; // the second is read and never written
-    hone_transfer *transfer;             // made when it is first asked
-    hone_lock *lock;                     // NULL: none
+    hone_follower follower;
+    atomic_uint_fast64_t changes; // of the stores that were seen, and 1
+    hone_transfer *transfer;      // made when it is first asked
+    hone_lock *lock;              // NULL: none
     char *lock_path;
     hone_mutex packs_mutex;       // packs
     char *pack_path;              // HONE_PACK_PATH; NULL: none

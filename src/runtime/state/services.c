@@ -1,6 +1,7 @@
 // What a runtime makes when it is first asked: its stores, its pool, its workers; and who keeps the runtime open.
 #include "base/error.h"
 #include "runtime/state/runtime.h"
+#include "store/ops.h"
 
 hone_runtime *hone_runtime_retain(hone_runtime *rt)
 {
@@ -19,7 +20,14 @@ static void log_of_store(void *ctx, int level, const char *message)
     hone_log_write(&rt->log, level, "%s", message);
 }
 
-static hone_store *open_lazily(hone_runtime *rt, hone_lazy_store *lazy, bool read_only, const char *name)
+// Before anything is read: what changes behind this is news.
+static void note_changes(hone_store *store, uint64_t *out)
+{
+    if (hone_store_changes(store, out, NULL) != HONE_OK) *out = 0;
+}
+
+static hone_store *open_lazily(
+    hone_runtime *rt, hone_lazy_store *lazy, bool read_only, const char *name, uint64_t *out_seen)
 {
     const hone_store_options options = {
         .struct_size = sizeof options,
@@ -33,6 +41,8 @@ static hone_store *open_lazily(hone_runtime *rt, hone_lazy_store *lazy, bool rea
         lazy->tried = true;
         if (hone_store_open_with(&options, lazy->url, &lazy->store, &lazy->error) != HONE_OK)
             hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the %s: %s", name, lazy->error.message);
+        else
+            note_changes(lazy->store, out_seen);
     }
     hone_store *store = lazy->store;
     hone_mutex_unlock(&lazy->mutex);
@@ -41,12 +51,12 @@ static hone_store *open_lazily(hone_runtime *rt, hone_lazy_store *lazy, bool rea
 
 hone_store *hone_runtime_store(hone_runtime *rt)
 {
-    return open_lazily(rt, &rt->store, false, "store");
+    return open_lazily(rt, &rt->store, false, "store", &rt->follower.seen[0]);
 }
 
 hone_store *hone_runtime_system_store(hone_runtime *rt)
 {
-    return open_lazily(rt, &rt->system_store, true, "system store");
+    return open_lazily(rt, &rt->system_store, true, "system store", &rt->follower.seen[1]);
 }
 
 const char *hone_runtime_store_reason(hone_runtime *rt)

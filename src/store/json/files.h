@@ -30,6 +30,7 @@ typedef struct hone_json_files {
     hone_table damage; // lines that are no records: (file, text, reason)
     hone_json_file *files;
     size_t count, capacity;
+    uint64_t loads;   // of files that others had changed
     int lock;         // the lock file, open; -1: none yet
     uint64_t number;  // that stood in it when the tables were read
     bool is_complete; // what a crash left was looked for

@@ -136,6 +136,13 @@ static hone_status json_lease(hone_store *store, uint64_t name, const hone_wait 
     return hone_lease_take_beside(hone_store_location(store), name, wait, out, err);
 }
 
+static hone_status json_changes(hone_store *store, uint64_t *out, hone_error *err)
+{
+    hone_status status = hone_backed_refresh(store, err);
+    *out = json_of(store)->files.loads;
+    return status;
+}
+
 const hone_store_ops hone_json_store_ops = {
     .struct_size = sizeof(hone_store_ops),
     .scheme = "json:",
@@ -150,4 +157,5 @@ const hone_store_ops hone_json_store_ops = {
     .stat = json_stat,
     .rest = json_rest,
     .lease = json_lease,
+    .changes = json_changes,
 };

@@ -165,6 +165,7 @@ hone_status hone_json_load_changed(hone_json_files *files, hone_error *err)
         hone_json_file *file = &files->files[i];
         file->is_changed = !is_current(files, file);
         if (file->is_changed) status = load_file(files, file, err);
+        files->loads += file->is_changed;
     }
     if (status == HONE_OK) {
         hone_table_commit(files->tables.changes);

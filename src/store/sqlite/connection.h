@@ -62,6 +62,7 @@ typedef enum hone_sql {
     HONE_SQL_CHECK,
     HONE_SQL_STAT,
     HONE_SQL_STAT_2,
+    HONE_SQL_CHANGES,
     HONE_SQL_COUNT
 } hone_sql;
 
@@ -84,6 +85,7 @@ typedef struct hone_connection {
     bool hopeless;       // nothing could be carried over from its damaged file
     bool told;           // that damaged records cannot be set aside
     uint64_t moved;      // records that were
+    uint64_t opened;     // how often its file was opened
     int folder;          // the file's, open; -1: none, or one that other machines change
     int64_t still_since; // when it had changed last, as of a look that found the file in its place (moved.c)
     sqlite3_stmt *statements[HONE_SQL_COUNT];

@@ -97,6 +97,7 @@ static hone_status open_file(hone_connection *connection, int access, const char
     if (status == HONE_OK) {
         // No mutex of SQLite's: the store has its own.
         int flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI;
+        connection->opened++;
         int code = sqlite3_open_v2(hone_buffer_string(&name), &connection->db, flags, NULL);
         if (code != SQLITE_OK) status = hone_connection_fail(connection, code, open_where, "open", err);
     }

@@ -134,6 +134,17 @@ static const char *sqlite_journal(hone_store *store)
     return journal;
 }
 
+// SQLite counts the commits of other connections; a file that is opened anew may count from where it did before.
+static hone_status sqlite_changes(hone_store *store, uint64_t *out, hone_error *err)
+{
+    hone_connection *connection = hone_sqlite_following(store);
+    uint64_t version = 0;
+    uint64_t *const fields[] = {&version};
+    hone_status status = count(connection, HONE_SQL_CHANGES, fields, 1, err);
+    *out = connection->opened << 32 | (version & UINT32_MAX);
+    return status;
+}
+
 static const char *const companions[] = {"-wal", "-shm", NULL};
 
 const hone_store_ops hone_sqlite_store_ops = {
@@ -174,4 +185,5 @@ const hone_store_ops hone_sqlite_store_ops = {
     .wake = sqlite_wake,
     .lease = sqlite_lease,
     .journal = sqlite_journal,
+    .changes = sqlite_changes,
 };

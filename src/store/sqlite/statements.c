@@ -123,6 +123,8 @@ static const char *const texts[HONE_SQL_COUNT] = {
         " (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())",
     [HONE_SQL_STAT_2] = "SELECT (SELECT count(*) FROM foreign_config), (SELECT count(*) FROM quarantine)",
 
+    [HONE_SQL_CHANGES] = "PRAGMA data_version",
+
     [HONE_SQL_DECISION_DROP] = "DELETE FROM decision WHERE id = ?1",
     [HONE_SQL_MEASUREMENT_MOVE] = "DELETE FROM measurement WHERE call IN" CALL_OF MEASURED_KEY,
     [HONE_SQL_FAILURE_MOVE] = "DELETE FROM failure WHERE call IN" CALL_OF MEASURED_KEY,

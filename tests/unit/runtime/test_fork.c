@@ -347,6 +347,42 @@ static void a_child_leaves_the_workers_of_its_parent_alone(void **state)
     hone_result_release(&result);
 }
 
+// A child that makes no new calls has a thread of its own that looks.
+static void a_child_takes_up_what_another_process_stores(void **state)
+{
+    world *w = *state;
+    int64_t shape[] = {2, 8};
+    float x[16] = {0}, y[16];
+    hone_tensor in = hone_tensor_of(x, HONE_F32, 2, shape), out = hone_tensor_of(y, HONE_F32, 2, shape);
+    hone_value args[] = {hone_of_tensor(&in), hone_of_tensor(&out)};
+    const hone_plan *plan = NULL;
+    assert_int_equal(hone_bind(w->softmax, args, 2, &plan, &w->err), HONE_OK);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < PATIENCE_SECONDS * 50 && hone_plan_is_current(plan); i++)
+            usleep(20000);
+        _exit(hone_plan_is_current(plan) ? 1 : 0);
+    }
+    hone_decision guess;
+    assert_int_equal(hone_decide(w->softmax, args, 2, &guess, &w->err), HONE_OK);
+    const hone_store_decision row = {
+        .key =
+            {plan->device->fingerprint, "softmax", guess.version, hone_call_key(plan->call),
+             hone_call_spec(plan->call)},
+        .kernel = "reference",
+        .platform = "native",
+        .config = "{}",
+        .source = "autotune",
+        .verified = true,
+        .time_ns = 1,
+        .evidence = "{}",
+    };
+    assert_int_equal(hone_store_put(w->store, &row, &w->err), HONE_OK);
+    assert_int_equal(end_of(child), 0);
+    hone_plan_release(&plan);
+}
+
 int main(void)
 {
 #if defined(__SANITIZE_THREAD__)
@@ -359,6 +395,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_are_recorded_once_by_the_process_that_made_them, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             a_store_whose_visit_forks_is_the_parents_and_the_child_is_told, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_child_takes_up_what_another_process_stores, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_child_leaves_the_workers_of_its_parent_alone, open_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

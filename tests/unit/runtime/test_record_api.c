@@ -54,6 +54,41 @@ static void each_call_is_counted_while_recording_is_on_hits_too(void **state)
     assert_int_equal(read_ledger(f, NULL).count, 10);
 }
 
+// Bound before recording was on, and after: both count, and hone_run's calls of the same plan count once.
+static void a_bound_plan_counts_its_runs_while_recording_is_on(void **state)
+{
+    fixture *f = *state;
+    const hone_plan *early = NULL, *late = NULL;
+    example e, other;
+    make_example(&e, 4, 4);
+    make_example(&other, 5, 5);
+    assert_int_equal(hone_bind(f->op, e.args, 3, &early, &f->err), HONE_OK);
+    assert_int_equal(early->run(early, e.args, NULL), HONE_OK);
+    hone_record_enable(f->rt, true);
+    assert_int_equal(hone_bind(f->op, other.args, 3, &late, &f->err), HONE_OK);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(early->run(early, e.args, NULL), HONE_OK);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(late->run(late, other.args, NULL), HONE_OK);
+    for (int i = 0; i < 5; i++) {
+        run_example(f, 4, 4);
+        run_example(f, 5, 5);
+    }
+    ledger l = read_ledger(f, NULL);
+    assert_int_equal(l.rows, 2);
+    assert_in_range(l.first_count, 1005, 1006); // the miss that bound it was noted, too
+    assert_in_range(l.count, 1020, 1021);
+    hone_record_enable(f->rt, false);
+    assert_int_equal(early->run(early, e.args, NULL), HONE_OK);
+    assert_int_equal(read_ledger(f, NULL).count, l.count);
+    hone_record_enable(f->rt, true);
+    assert_int_equal(early->run(early, e.args, NULL), HONE_OK);
+    hone_plan_release(&early);
+    run_example(f, 4, 4);
+    assert_int_equal(read_ledger(f, NULL).count, l.count + 2);
+    hone_plan_release(&late);
+}
+
 static void without_recording_only_the_miss_is_noted(void **state)
 {
     fixture *f = *state;
@@ -211,6 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(each_call_is_counted_while_recording_is_on_hits_too),
+        WITH_RUNTIME(a_bound_plan_counts_its_runs_while_recording_is_on),
         WITH_RUNTIME(without_recording_only_the_miss_is_noted),
         WITH_RUNTIME(calls_are_recorded_as_they_were_before_any_preparation),
         WITH_RUNTIME(devices_are_kept_apart_and_cleared_apart),

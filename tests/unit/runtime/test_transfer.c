@@ -127,8 +127,6 @@ static void what_cannot_run_the_call_is_passed_over(void **state)
     assert_explained(g, 8, "nothing is known of near calls that could run this one");
     // A wrong answer of a kernel that failed here is not asked for again.
     put(g, (content){NULL, 2, 4, "plain", "{}", NULL, HONE_WARM});
-    assert_int_equal(decide_scale(g->f, 9, 4).source, HONE_SOURCE_HEURISTIC);
-    hone_cache_clear(g->f->rt); // another process has put it: the stores are looked at when answers have changed
     assert_string_equal(decide_scale(g->f, 9, 4).kernel, "plain");
     atomic_store(&g->f->probes[PLAIN].status, HONE_KERNEL_FAILED);
     run_example(g->f, 9, 4);

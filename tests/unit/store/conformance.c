@@ -1395,6 +1395,25 @@ static void two_handles_that_write_at_once_lose_nothing(void **state)
     assert_stat(f, 2 * ROUNDS, 0, 0);
 }
 
+// What this handle puts itself may count, and need not: who put it knows.
+static void what_another_handle_puts_changes_a_number_and_what_is_read_does_not(void **state)
+{
+    fixture *f = *state;
+    uint64_t first, then, last;
+    hone_store *other = open_again(f);
+    hone_store_decision decision = sample_decision();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hone_store_changes(f->store, &first, &f->err), HONE_OK);
+        assert_int_equal(hone_store_changes(f->store, &then, &f->err), HONE_OK);
+        assert_int_equal(first, then);
+        decision.time_ns = 100 + i;
+        assert_int_equal(hone_store_put(other, &decision, &f->err), HONE_OK);
+        assert_int_equal(hone_store_changes(f->store, &last, &f->err), HONE_OK);
+        assert_int_not_equal(last, then);
+    }
+    hone_store_close(&other);
+}
+
 static void a_lease_has_one_holder(void **state)
 {
     enum { NAME = 4711, OTHER_NAME };
@@ -1473,6 +1492,7 @@ int main(int count, char **arguments)
         STORE_TEST(two_handles_see_each_others_changes),
         STORE_TEST(what_was_put_and_what_was_removed_stays_so_when_it_is_opened_again),
         STORE_TEST(two_handles_that_write_at_once_lose_nothing),
+        STORE_TEST(what_another_handle_puts_changes_a_number_and_what_is_read_does_not),
         STORE_TEST(a_lease_has_one_holder),
     };
     if (count < 2 || count > 3) {
