@@ -379,7 +379,7 @@ static void tune_clipped(ground *g, const char *code)
     setenv("SUBJECT_CODE", code, 1);
     hone_workers_destroy(&g->environment.workers);
     assert_int_equal(hone_workers_create(&allocator, HONE_TEST_WORKER, &g->environment.workers, &g->err), HONE_OK);
-    assert_int_equal(ground_tune_text(g, "clipped(f32[64])"), HONE_OK);
+    assert_int_equal(ground_tune_text(g, "clipped(f32[1024])"), HONE_OK);
     unsetenv("SUBJECT_CODE");
 }
 
@@ -390,7 +390,7 @@ static void what_was_measured_of_other_code_is_measured_again(void **state)
     tune_clipped(g, "0");
     assert_int_equal(resumed_of(g), 0);
     tune_clipped(g, "0");
-    assert_int_equal(resumed_of(g), 5); // two binaries, of which three configs have the one
+    assert_int_equal(resumed_of(g), 5);
     tune_clipped(g, "1000");
     assert_int_equal(resumed_of(g), 0);
     tune_clipped(g, "1000");
