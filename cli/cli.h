@@ -132,6 +132,11 @@ void cli_table_print(cli_table *table);    // and frees it
 // set.
 void cli_table_marked(cli_table *table);
 
+// The number of a device in a table, 1 for the first that comes; its fingerprint joins `devices`. Returns out.
+char *cli_device_number(json_t *devices, const char *fingerprint, char out[24]);
+// What stands behind the numbers, a line each, below the table; and drops the list.
+void cli_print_devices(json_t *devices);
+
 // Times for people: "1.31 ms", "0.84 us". Returns out.
 char *cli_time_text(double nanoseconds, char out[32]);
 // A config as a JSON object of the caller's.

@@ -8,21 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *row_of(const hone_store_invocation *invocation)
+static json_t *row_of(hone_runtime *rt, const hone_store_invocation *invocation)
 {
     char first[24], last[24];
     hone_os_format_utc(invocation->first, first);
     hone_os_format_utc(invocation->last, last);
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s, s:s?, s:s?}", "device", invocation->key.device, "algorithm",
-        invocation->key.algorithm, "version", invocation->key.version, "key", invocation->key.key, "spec",
+        "{s:s, s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s, s:s?, s:s?, s:b}", "device", invocation->key.device,
+        "algorithm", invocation->key.algorithm, "version", invocation->key.version, "key", invocation->key.key, "spec",
         invocation->key.spec, "call", invocation->call, "count", (json_int_t)invocation->count, "first", first, "last",
-        last, "kernel", invocation->kernel, "decided", invocation->decided);
+        last, "kernel", invocation->kernel, "answered", invocation->decided, "decided",
+        hone_record_is_decided(rt, invocation));
 }
+
+typedef struct rows_of {
+    hone_runtime *rt;
+    json_t *rows;
+} rows_of;
 
 static bool add_row(void *ctx, const hone_store_invocation *invocation)
 {
-    json_array_append_new(ctx, row_of(invocation));
+    const rows_of *all = ctx;
+    json_array_append_new(all->rows, row_of(all->rt, invocation));
     return true;
 }
 
@@ -38,7 +45,8 @@ static json_t *document_of(hone_cli *cli, int *status)
     json_t *rows = json_array();
     hone_error err;
     size_t count = 0;
-    *status = hone_record_get(cli->rt, NULL, add_row, rows, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
+    rows_of all = {cli->rt, rows};
+    *status = hone_record_get(cli->rt, NULL, add_row, &all, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
     if (*status == EXIT_DONE)
         return json_pack("{s:i, s:s, s:o}", "hone_record", 1, "device", devices[0]->fingerprint, "invocations", rows);
@@ -59,13 +67,14 @@ static hone_call *call_of_spec(hone_cli *cli, const json_t *row)
     return status == HONE_OK ? call : NULL;
 }
 
-static void list_row(hone_cli *cli, cli_table *table, const json_t *row)
+static void list_row(hone_cli *cli, cli_table *table, json_t *devices, const json_t *row)
 {
-    char count[24];
+    char count[24], number[24];
     hone_call *call = text(row, "call")[0] == '\0' ? call_of_spec(cli, row) : NULL;
     snprintf(count, sizeof count, "%" PRId64, (int64_t)json_integer_value(json_object_get(row, "count")));
     cli_table_row(
-        table, count, text(row, "algorithm"), text(row, "key"), text(row, "decided"), text(row, "kernel"),
+        table, count, text(row, "algorithm"), text(row, "key"), cli_device_number(devices, text(row, "device"), number),
+        json_is_true(json_object_get(row, "decided")) ? "yes" : "no", text(row, "answered"), text(row, "kernel"),
         call != NULL ? hone_call_text(call) : text(row, "call"));
     hone_call_release(&call);
 }
@@ -82,12 +91,14 @@ static int list(hone_cli *cli, hone_store *store)
         return EXIT_DONE;
     }
     json_t *rows = json_object_get(document, "invocations");
-    cli_table *table = cli_table_new(6);
-    cli_table_row(table, "count", "operation", "key", "decided", "kernel", "call");
+    json_t *devices = json_array();
+    cli_table *table = cli_table_new(8);
+    cli_table_row(table, "count", "operation", "key", "device", "decided", "answered by", "kernel", "call");
     size_t i;
     const json_t *row;
-    json_array_foreach(rows, i, row) list_row(cli, table, row);
+    json_array_foreach(rows, i, row) list_row(cli, table, devices, row);
     cli_table_print(table);
+    cli_print_devices(devices);
     json_decref(document);
     return EXIT_DONE;
 }

@@ -29,6 +29,7 @@ static json_t *entry_of(const hone_store_decision *row)
 
 typedef struct listing {
     cli_table *table; // NULL: JSON lines
+    json_t *devices;  // that rows name
     size_t count;
 } listing;
 
@@ -42,7 +43,7 @@ static bool is_undecided(const hone_store_decision *row)
 static bool list_row(void *ctx, const hone_store_decision *row)
 {
     listing *list = ctx;
-    char time[32], source[80];
+    char time[32], source[80], number[24];
     list->count++;
     if (list->table == NULL)
         cli_print_json(entry_of(row));
@@ -51,8 +52,8 @@ static bool list_row(void *ctx, const hone_store_decision *row)
             source, sizeof source, "%.50s%s", row->source != NULL ? row->source : "",
             is_undecided(row) ? ", undecided" : "");
         cli_table_row(
-            list->table, row->key.algorithm, row->key.key, row->kernel, cli_time_text(row->time_ns, time), source,
-            row->config, row->call);
+            list->table, row->key.algorithm, row->key.key, cli_device_number(list->devices, row->key.device, number),
+            row->kernel, cli_time_text(row->time_ns, time), source, row->config, row->call);
     }
     return !cli_cancel;
 }
@@ -60,11 +61,15 @@ static bool list_row(void *ctx, const hone_store_decision *row)
 static int list(hone_cli *cli, hone_store *store)
 {
     if (cli->count > 1) return cli_usage("store list shows all decisions and takes no %s", cli->arguments[1]);
-    listing rows = {.table = cli->options.json ? NULL : cli_table_new(7)};
-    if (rows.table != NULL) cli_table_row(rows.table, "algorithm", "key", "kernel", "time", "source", "config", "call");
+    listing rows = {.table = cli->options.json ? NULL : cli_table_new(8), .devices = json_array()};
+    if (rows.table != NULL)
+        cli_table_row(rows.table, "algorithm", "key", "device", "kernel", "time", "source", "config", "call");
     hone_error err;
     hone_status status = hone_store_scan(store, NULL, list_row, &rows, &err);
-    if (rows.table != NULL) cli_table_print(rows.table);
+    if (rows.table != NULL) {
+        cli_table_print(rows.table);
+        cli_print_devices(rows.devices);
+    }
     return status == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }
 

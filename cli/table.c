@@ -101,3 +101,22 @@ void cli_table_print(cli_table *table)
     free(table->all);
     free(table);
 }
+
+// Devices of a table ---------------------------------------------------------------------------------------------------
+
+char *cli_device_number(json_t *devices, const char *fingerprint, char out[24])
+{
+    size_t i = 0;
+    while (i < json_array_size(devices) && strcmp(json_string_value(json_array_get(devices, i)), fingerprint) != 0)
+        i++;
+    if (i == json_array_size(devices) && json_array_append_new(devices, json_string(fingerprint)) != 0) cli_no_memory();
+    snprintf(out, 24, "%zu", i + 1);
+    return out;
+}
+
+void cli_print_devices(json_t *devices)
+{
+    for (size_t i = 0; i < json_array_size(devices); i++)
+        printf("device %zu: %s\n", i + 1, json_string_value(json_array_get(devices, i)));
+    json_decref(devices);
+}

@@ -46,7 +46,7 @@ static int tune_recorded(hone_cli *cli, const hone_tune_options *options, hone_r
     cli_progress_end(cli);
     if (status != HONE_OK) return cli_fail(&err);
     if (hone_result_size(*total) == 0 && hone_result_status(*total) == HONE_OK && !cli->options.json)
-        printf("every recorded call is decided already, or none is recorded\n");
+        printf("every recorded call of the devices here is decided already, or none is recorded\n");
     return cli_result_code(*total);
 }
 

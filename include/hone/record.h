@@ -24,6 +24,9 @@ HONE_API HONE_MUST_CHECK hone_status hone_record_get(
     bool (*visit)(void *ctx, const hone_store_invocation *invocation),
     void *ctx,
     hone_error *err);
+// Whether a recorded call has a verified decision by now, as hone_tune_recorded asks it, whoever answered it when it was
+// made: of today's environment where its device is here, else one that is stored. Also inside a visit.
+HONE_API bool hone_record_is_decided(hone_runtime *rt, const hone_store_invocation *invocation);
 // Forgets them, in memory and store.
 HONE_API HONE_MUST_CHECK hone_status hone_record_clear(hone_runtime *rt, const char *device, hone_error *err);
 // Writes what is in memory to the store. Also done at close.

@@ -68,7 +68,7 @@ typedef struct hone_store_invocation {
     uint64_t count;
     double first, last;  // seconds since 1970, UTC
     const char *kernel;  // that answered last; may be NULL
-    const char *decided; // source that answered last; may be NULL
+    const char *decided; // source that answered last; may be NULL. hone_record_is_decided: whether it is decided now
 } hone_store_invocation;
 
 // Another system's key for a call, pointing at hone's.

@@ -245,18 +245,25 @@ static PyObject *method_record(PyObject *object, PyObject *on)
     Py_RETURN_NONE;
 }
 
+typedef struct recorded_calls {
+    hone_runtime *rt;
+    PyObject *list; // NULL: it failed
+} recorded_calls;
+
 // Called under the store's lock and without the interpreter's: a thread that waits for the first must not hold the
 // second.
 static bool append_invocation(void *ctx, const hone_store_invocation *row)
 {
-    PyObject **list = ctx;
+    recorded_calls *calls = ctx;
+    const bool is_decided = hone_record_is_decided(calls->rt, row);
     PyGILState_STATE state = PyGILState_Ensure();
     native_append(
-        list, Py_BuildValue(
-                  "{s:z,s:z,s:z,s:z,s:z,s:z,s:z,s:K}", "device", row->key.device, "algorithm", row->key.algorithm,
-                  "version", row->key.version, "key", row->key.key, "call", row->call, "decided", row->decided,
-                  "kernel", row->kernel, "count", (unsigned long long)row->count));
-    bool goes_on = *list != NULL;
+        &calls->list, Py_BuildValue(
+                          "{s:z,s:z,s:z,s:z,s:z,s:z,s:z,s:z,s:K,s:N}", "device", row->key.device, "algorithm",
+                          row->key.algorithm, "version", row->key.version, "key", row->key.key, "spec", row->key.spec,
+                          "call", row->call, "answered", row->decided, "kernel", row->kernel, "count",
+                          (unsigned long long)row->count, "decided", PyBool_FromLong(is_decided)));
+    bool goes_on = calls->list != NULL;
     PyGILState_Release(state);
     return goes_on;
 }
@@ -266,12 +273,11 @@ static PyObject *method_recorded(PyObject *object, PyObject *none)
     (void)none;
     hone_status status;
     hone_error err;
-    PyObject *list = PyList_New(0);
-    if (list == NULL) return NULL;
-    Py_BEGIN_ALLOW_THREADS status =
-        hone_record_get(((native_runtime *)object)->rt, NULL, append_invocation, &list, &err);
-    Py_END_ALLOW_THREADS if (status == HONE_OK || list == NULL) return list;
-    Py_DECREF(list);
+    recorded_calls calls = {((native_runtime *)object)->rt, PyList_New(0)};
+    if (calls.list == NULL) return NULL;
+    Py_BEGIN_ALLOW_THREADS status = hone_record_get(calls.rt, NULL, append_invocation, &calls, &err);
+    Py_END_ALLOW_THREADS if (status == HONE_OK || calls.list == NULL) return calls.list;
+    Py_DECREF(calls.list);
     return native_raise(&err);
 }
 

@@ -114,6 +114,36 @@ static hone_status read_value(spec_reader *r, size_t i, const json_t *value)
     return HONE_OK;
 }
 
+// The next parameter that may be given by its place; the count: there is none.
+static size_t next_positional(const hone_signature *signature, size_t i)
+{
+    while (i < signature->count &&
+           (signature->parameters[i].shown.is_result || signature->parameters[i].shown.keyword_only))
+        i++;
+    return i;
+}
+
+// Positional arguments have no names of their own: the signature's, in its order.
+static hone_status read_args(spec_reader *r, json_t *args)
+{
+    size_t at = 0, index;
+    json_t *value;
+    json_array_foreach(args, index, value)
+    {
+        at = next_positional(r->signature, at);
+        if (at == r->signature->count && json_is_null(value)) continue; // says nothing, whatever it is called
+        if (at == r->signature->count)
+            return hone_fail(
+                r->err, HONE_UNSUPPORTED, where,
+                "%s: positional argument %zu says something, and the signature has no name for it: it must come by its "
+                "name",
+                r->signature->name, index + 1);
+        hone_status status = read_value(r, at++, value);
+        if (status != HONE_OK) return status;
+    }
+    return HONE_OK;
+}
+
 static hone_status read_kwargs(spec_reader *r, json_t *kwargs)
 {
     const char *name;
@@ -122,7 +152,9 @@ static hone_status read_kwargs(spec_reader *r, json_t *kwargs)
     {
         const int i = hone_signature_find(r->signature, name);
         hone_status status = HONE_OK;
-        if (i >= 0 && !r->signature->parameters[i].shown.is_result)
+        if (i >= 0 && r->given[i])
+            status = refuse(r, name, value, "and is given by its place, too");
+        else if (i >= 0 && !r->signature->parameters[i].shown.is_result)
             status = read_value(r, (size_t)i, value);
         else if (!hone_ejkernel_is_default(name, value))
             status = refuse(r, name, value, "and hone's signature has no such parameter");
@@ -136,16 +168,13 @@ static hone_status read_root(spec_reader *r, json_t *root)
     json_t *kwargs = json_object_get(root, "kwargs_spec");
     if (!json_is_object(kwargs))
         return hone_fail(r->err, HONE_CORRUPT, where, "%s: a spec has an object 'kwargs_spec'", r->signature->name);
-    if (json_array_size(json_object_get(root, "args_spec")) > 0)
-        return hone_fail(
-            r->err, HONE_UNSUPPORTED, where, "%s: the spec has positional arguments, whose names are not known",
-            r->signature->name);
     static const char *const unset[] = {"batch_axes", "method"};
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) {
         const json_t *value = json_object_get(root, unset[i]);
         if (value != NULL && !json_is_null(value)) return refuse(r, unset[i], value, "expected null");
     }
-    return read_kwargs(r, kwargs);
+    hone_status status = read_args(r, json_object_get(root, "args_spec"));
+    return status == HONE_OK ? read_kwargs(r, kwargs) : status;
 }
 
 // The bare NaN, Infinity and -Infinity that Python writes are no JSON: each becomes {"__float__":"NaN"}.

@@ -117,6 +117,13 @@ static hone_status read_time(const reading *r, const char *name, double *out, ho
     return hone_fail(err, HONE_CORRUPT, where, "\"%s\" is no time: 2026-11-20T12:34:56Z is expected", name);
 }
 
+// Documents from before had the source under "decided", where a truth stands now, which is of the exporting machine.
+static hone_status read_answered(reading *r, hone_error *err)
+{
+    const char *name = json_is_string(json_object_get(r->entry, "decided")) ? "decided" : "answered";
+    return read_text(r->entry, name, &r->invocation.decided, err);
+}
+
 static hone_status read_entry(reading *r, hone_error *err)
 {
     r->invocation = (hone_store_invocation){0};
@@ -129,7 +136,7 @@ static hone_status read_entry(reading *r, hone_error *err)
     if (status == HONE_OK) status = read_time(r, "last", &r->invocation.last, err);
     if (status == HONE_OK) status = read_text(r->entry, "call", &r->invocation.call, err);
     if (status == HONE_OK) status = read_text(r->entry, "kernel", &r->invocation.kernel, err);
-    if (status == HONE_OK) status = read_text(r->entry, "decided", &r->invocation.decided, err);
+    if (status == HONE_OK) status = read_answered(r, err);
     if (status == HONE_OK && r->invocation.last < r->invocation.first) r->invocation.last = r->invocation.first;
     // What no store takes would keep the others of the recorder out of it too.
     return status == HONE_OK ? hone_store_check_invocation(&r->invocation, err) : status;

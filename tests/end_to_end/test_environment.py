@@ -59,7 +59,7 @@ class Environment(CommandTest):
     def test_a_miss_is_noted_for_later(self):
         self.hone("run", NORM, env={"HONE_POLICY": "heuristic"})
         rows = self.hone("record", "list", "--json").json["invocations"]
-        self.assertEqual([(row["call"], row["decided"]) for row in rows], [(NORM, "heuristic")])
+        self.assertEqual([(row["call"], row["answered"]) for row in rows], [(NORM, "heuristic")])
 
     def test_the_platform_of_the_cpu_is_always_asked_for(self):
         rows = self.hone("devices", "--json", env={"HONE_PLATFORMS": "native"}).json["platforms"]

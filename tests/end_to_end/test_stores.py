@@ -1,10 +1,14 @@
 """hone store and hone record: what is remembered, put, removed, refused, and left as it was."""
 
+import hashlib
 import json
 import os
 import sqlite3
 
 from support import DATA, DONE, NO, NORM, NORM_NEAR, NULL, NUMBER, QUICK, USAGE, WORLD, CommandTest
+
+
+SOFTMAX = "softmax(f32[4,64])"
 
 
 class StoreTest(CommandTest):
@@ -334,7 +338,7 @@ class Record(StoreTest):
         self.assertEqual(len(rows), count)
         for row in rows:
             self.has_fields(row, {"algorithm": str, "version": str, "key": str, "spec": str, "count": int,
-                                  "first": str, "last": str, "kernel": (str, NULL), "decided": (str, NULL)})
+                                  "first": str, "last": str, "kernel": (str, NULL), "answered": (str, NULL), "decided": bool})
 
     def test_what_was_listed_can_be_imported(self):
         self.hone("record", "import", str(self.RECORDED))
@@ -344,6 +348,49 @@ class Record(StoreTest):
         keys = [row["key"] for row in json.loads(listed)["invocations"]]
         again = [row["key"] for row in self.hone("record", "list", "--json", env=other).json["invocations"]]
         self.assertEqual(sorted(again), sorted(keys))
+
+    def record(self, device, **more):
+        row = {"algorithm": "softmax", "version": "1", "key": self.hone("key", SOFTMAX, "--json").json["key"], "call": SOFTMAX, **more}
+        self.hone("record", "import", "-", input=json.dumps({"hone_record": 1, "device": device, "invocations": [row]}))
+
+    def listed(self):
+        return {row["device"]: row for row in self.hone("record", "list", "--json").json["invocations"]}
+
+    def test_calls_are_tuned_on_the_device_that_they_were_recorded_on(self):
+        there = "cpu|GenuineIntel,golden_cove,avx2,l1=49152,l2=2097152,l3=31457280,threads=96"
+        self.record(there)
+        out = self.hone("tune", "--recorded", *QUICK).out
+        self.assertIn("every recorded call of the devices here is decided already", out)
+        self.assertEqual(self.hone("store", "list").out.splitlines()[1:], [])
+        self.record(self.fingerprint())
+        self.hone("tune", "--recorded", *QUICK)
+        rows = self.listed()
+        self.assertEqual({device: row["decided"] for device, row in rows.items()}, {there: False, self.fingerprint(): True})
+        for verb, column in (("record", "device"), ("store", "device")):
+            table = self.hone(verb, "list").out.splitlines()
+            self.assertIn(column, table[0].split())
+            self.assertIn(f": {self.fingerprint()}", "\n".join(table))
+
+    def test_decided_is_whether_the_call_is_decided_and_answered_who_answered_it(self):
+        self.hone("run", SOFTMAX, env={"HONE_RECORD": "1", "HONE_POLICY": "heuristic"})
+        row = self.listed()[self.fingerprint()]
+        self.assertEqual((row["answered"], row["decided"]), ("heuristic", False))
+        self.hone("tune", SOFTMAX, *QUICK)
+        row = self.listed()[self.fingerprint()]
+        self.assertEqual((row["answered"], row["decided"]), ("heuristic", True))
+        self.record(self.fingerprint(), decided="transfer", last="2099-01-01T00:00:00Z")  # a document from before
+        self.assertEqual(self.listed()[self.fingerprint()]["answered"], "transfer")
+
+    def test_positional_arguments_are_tuned(self):
+        shaped = {"dtype": "float32", "shape": [1, 8, 2, 16]}
+        spec = json.dumps({"args_spec": [shaped] * 3, "batch_axes": None, "kwargs_spec": {"causal": True}, "method": None},
+                          separators=(",", ":"), sort_keys=True)
+        key = hashlib.sha256(spec.encode()).hexdigest()[:16]
+        self.hone("record", "import", "-", input=json.dumps({"device": "cpu|cpu", "invocations": [
+            {"op": "flash_attention@v2", "key": key, "spec": spec}]}))
+        result = self.hone("tune", "--recorded", *QUICK, "--json").json
+        self.assertEqual([entry["call"] for entry in result["entries"]],
+                         ["flash_attention(f32[1,8,2,16], f32[1,8,2,16], f32[1,8,2,16], causal=true)"])
 
     def test_cleared_is_gone(self):
         self.hone("record", "import", str(self.RECORDED))

@@ -342,12 +342,12 @@ class Tune(HoneTest):
         for _ in range(100):
             jax.block_until_ready(function(X, W))
         row, = self.runtime.recorded()
-        self.assertEqual((row["decided"], row["count"] >= 100), ("heuristic", True))
+        self.assertEqual((row["answered"], row["count"] >= 100), ("heuristic", True))
         tune_elsewhere(self.store, row["call"])
 
         def is_taken_up():
             jax.block_until_ready(function(X, W))
-            return self.runtime.recorded()[0]["decided"] == "store"
+            return self.runtime.recorded()[0]["answered"] == "store"
         self.assertTrue(within_a_minute(is_taken_up))
 
     def command(self, *arguments):

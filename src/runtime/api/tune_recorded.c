@@ -1,6 +1,7 @@
 // hone_tune_recorded: the calls of a record, from the most to the least frequent; first those that have no answer, then
 // those whose contest left open which is the fastest.
 #include "base/error.h"
+#include "call/call.h"
 #include "runtime/api/batch.h"
 #include "tune/result/result.h"
 
@@ -9,6 +10,7 @@
 static const char where[] = "tune.recorded";
 
 typedef struct queue_item {
+    const hone_device_info *device;
     char *algorithm; // "name@vVERSION"
     char *call;      // call text; NULL: from spec
     char *spec;
@@ -21,8 +23,27 @@ typedef struct queue {
     hone_runtime *rt;
     queue_item *items;
     size_t count, capacity;
+    size_t elsewhere; // calls of devices that are not here
     bool failed;
 } queue;
+
+// The device of hone's that a record's fingerprint means; NULL: it is not here. ejkernel's are short, "cpu|cpu" and
+// "gpu|NVIDIA H200", and do not tell one CPU from another.
+static const hone_device_info *find_device(hone_runtime *rt, const char *fingerprint)
+{
+    size_t count = 0, kind = strcspn(fingerprint, "|");
+    if (strcmp(rt->cpu->fingerprint, fingerprint) == 0) return rt->cpu; // wakes no driver
+    const bool is_foreign = strchr(fingerprint, ',') == NULL && fingerprint[kind] == '|';
+    if (is_foreign && kind == 3 && strncmp(fingerprint, "cpu", kind) == 0) return rt->cpu;
+    const hone_device_info *const *devices = hone_runtime_devices(rt, &count);
+    for (size_t i = 0; i < count; i++) {
+        const bool is_gpu = devices[i]->backend == HONE_GPU && kind == 3 && strncmp(fingerprint, "gpu", kind) == 0;
+        if (strcmp(devices[i]->fingerprint, fingerprint) == 0 ||
+            (is_foreign && is_gpu && strcmp(devices[i]->name, fingerprint + kind + 1) == 0))
+            return devices[i];
+    }
+    return NULL;
+}
 
 static char *copy_or_null(const hone_allocator *allocator, const char *text)
 {
@@ -34,6 +55,11 @@ static bool add_to_queue(void *ctx, const hone_store_invocation *invocation)
     queue *calls = ctx;
     const hone_allocator *allocator = &calls->rt->allocator;
     char name[HONE_NAME_SIZE + 20];
+    const hone_device_info *device = find_device(calls->rt, invocation->key.device);
+    if (device == NULL) {
+        calls->elsewhere++;
+        return true;
+    }
     if (strlen(invocation->key.algorithm) >= HONE_NAME_SIZE || strlen(invocation->key.version) >= 16) return true;
     strcpy(stpcpy(stpcpy(name, invocation->key.algorithm), "@v"), invocation->key.version);
     if (!hone_grow(allocator, &calls->items, &calls->capacity, calls->count + 1, sizeof *calls->items)) {
@@ -42,6 +68,7 @@ static bool add_to_queue(void *ctx, const hone_store_invocation *invocation)
     }
     queue_item *item = &calls->items[calls->count++];
     *item = (queue_item){
+        .device = device,
         .algorithm = copy_or_null(allocator, name),
         .call = copy_or_null(allocator, invocation->call),
         .spec = copy_or_null(allocator, invocation->key.spec),
@@ -64,6 +91,25 @@ static void free_queue(queue *calls)
     hone_free(allocator, calls->items);
 }
 
+// A spec does not name a device: its call is of the CPU.
+static hone_status put_on(
+    hone_runtime *rt, const hone_device_info *device, hone_signature *signature, hone_call **call, hone_error *err)
+{
+    hone_buffer text;
+    hone_call *there = NULL;
+    hone_buffer_init(&text, rt->allocator);
+    hone_buffer_format(
+        &text, "%s @%s:%d", hone_call_text(*call), hone_device_type_name(device->device.type), (int)device->device.id);
+    hone_status status = text.failed
+                             ? hone_fail_memory(err, where)
+                             : hone_call_parse(rt->allocator, signature, hone_buffer_string(&text), &there, err);
+    hone_buffer_deinit(&text);
+    if (status != HONE_OK) return status;
+    hone_call_release(call);
+    *call = there;
+    return HONE_OK;
+}
+
 // An ejkernel record carries ejkernel's version, so a version that hone does not have means its newest.
 static hone_status find_recorded(
     hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
@@ -78,9 +124,9 @@ static hone_status find_recorded(
     if (status != HONE_OK) return status;
     hone_signature *signature = (*op)->algorithm->signature;
     if (item->call != NULL) return hone_call_parse(rt->allocator, signature, item->call, call, err);
-    if (item->spec != NULL)
-        return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
-    return hone_fail(err, HONE_NOT_FOUND, where, "the record holds neither call nor spec");
+    if (item->spec == NULL) return hone_fail(err, HONE_NOT_FOUND, where, "the record holds neither call nor spec");
+    status = hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
+    return status == HONE_OK && item->device != rt->cpu ? put_on(rt, item->device, signature, call, err) : status;
 }
 
 // The first time, an answer that was left open waits until all calls that have none have had their turn.
@@ -129,6 +175,10 @@ hone_status hone_tune_recorded(
     queue calls = {.rt = rt};
     status = hone_record_get(rt, NULL, add_to_queue, &calls, err);
     if (status == HONE_OK && calls.failed) status = hone_fail_memory(err, where);
+    if (calls.elsewhere > 0)
+        hone_log_write(
+            &rt->log, HONE_LOG_INFO, "%zu recorded calls are of devices that are not here, and are tuned there",
+            calls.elsewhere);
     hone_batch batch;
     hone_batch_init(&batch, rt, options, calls.count, result);
     for (size_t i = 0; i < calls.count && status == HONE_OK; i++)
@@ -139,4 +189,44 @@ hone_status hone_tune_recorded(
     hone_batch_deinit(&batch);
     free_queue(&calls);
     return hone_tune_finish(result, status, out_result);
+}
+
+// Whether a recorded call is decided ---------------------------------------------------------------------------------
+
+static bool find_verified(void *ctx, const hone_store_decision *decision)
+{
+    *(bool *)ctx = decision->verified;
+    return !decision->verified;
+}
+
+// Nobody here can tell what the chain there would say.
+static bool is_decided_there(hone_runtime *rt, const hone_store_key *key)
+{
+    hone_store *const stores[] = {hone_runtime_store(rt), hone_runtime_system_store(rt)};
+    bool is_decided = false;
+    for (int i = 0; i < 2 && !is_decided; i++)
+        if (stores[i] != NULL) (void)!hone_store_scan(stores[i], key, find_verified, &is_decided, NULL);
+    return is_decided;
+}
+
+bool hone_record_is_decided(hone_runtime *rt, const hone_store_invocation *invocation)
+{
+    const hone_store_key *key = &invocation->key;
+    char name[HONE_NAME_SIZE + 20];
+    queue_item item = {
+        .algorithm = name, .call = (char *)(uintptr_t)invocation->call, .spec = (char *)(uintptr_t)key->spec};
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    hone_decision decision;
+    hone_error why;
+    if (rt == NULL || strlen(key->algorithm) >= HONE_NAME_SIZE || strlen(key->version) >= 16 ||
+        hone_runtime_discover(rt, &why) != HONE_OK)
+        return false;
+    item.device = find_device(rt, key->device);
+    if (item.device == NULL) return is_decided_there(rt, key);
+    strcpy(stpcpy(stpcpy(name, key->algorithm), "@v"), key->version);
+    const bool is_decided =
+        find_recorded(rt, &item, &op, &call, &why) == HONE_OK && hone_runtime_is_decided(op, call, &decision, NULL);
+    hone_call_release(&call);
+    return is_decided;
 }

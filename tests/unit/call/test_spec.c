@@ -141,11 +141,42 @@ static void what_hone_cannot_hold_is_unsupported_with_its_value(void **state)
     hone_signature_release(&signature);
 }
 
-static void other_transforms_and_positional_calls_are_unsupported(void **state)
+// As ejkernel's own kernels are called: names are the signature's, in its order.
+static void positional_arguments_are_named_by_the_signature(void **state)
 {
     (void)state;
     static const char *const specs[] = {
-        "{\"args_spec\":[1],\"batch_axes\":null,\"kwargs_spec\":{},\"method\":null}",
+        "{\"args_spec\":[" SHAPED "," SHAPED "," SHAPED "],\"kwargs_spec\":{\"causal\":true}}",
+        "{\"args_spec\":[" SHAPED "," SHAPED "],\"kwargs_spec\":{\"causal\":true,\"value\":" SHAPED "}}",
+        "{\"args_spec\":[" SHAPED "," SHAPED "," SHAPED ",null,null],\"kwargs_spec\":{\"causal\":true}}",
+    };
+    static const char *const wrong[][2] = {
+        {"{\"args_spec\":[" SHAPED "," SHAPED "," SHAPED ",null,2.0],\"kwargs_spec\":{}}", "positional argument 5"},
+        {"{\"args_spec\":[" SHAPED "," SHAPED "," SHAPED "],\"kwargs_spec\":{\"key\":" SHAPED "}}",
+         "parameter key is {"},
+        {"{\"args_spec\":[3],\"kwargs_spec\":{}}", "parameter query is 3, expected an array"},
+    };
+    hone_signature *signature = signature_of(FLASH);
+    hone_error err = {0};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        hone_call *call = NULL;
+        if (from_spec(signature, specs[i], &call, &err) != HONE_OK) fail_msg("%s", err.message);
+        assert_string_equal(
+            hone_call_text(call), "flash_attention(f32[1,32,4,16], f32[1,32,4,16], f32[1,32,4,16], causal=true)");
+        hone_call_release(&call);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hone_call *call = NULL;
+        assert_int_equal(from_spec(signature, wrong[i][0], &call, &err), HONE_UNSUPPORTED);
+        assert_contains(err.message, wrong[i][1]);
+    }
+    hone_signature_release(&signature);
+}
+
+static void other_transforms_are_unsupported(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
         "{\"args_spec\":[],\"batch_axes\":{\"x\":0},\"kwargs_spec\":{},\"method\":null}",
         "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{},\"method\":\"shard_map\"}",
     };
@@ -176,7 +207,8 @@ int main(void)
         cmocka_unit_test(a_written_spec_reads_back_to_the_same_key),
         cmocka_unit_test(ejkernels_extra_parameters_may_say_their_defaults),
         cmocka_unit_test(what_hone_cannot_hold_is_unsupported_with_its_value),
-        cmocka_unit_test(other_transforms_and_positional_calls_are_unsupported),
+        cmocka_unit_test(positional_arguments_are_named_by_the_signature),
+        cmocka_unit_test(other_transforms_are_unsupported),
         cmocka_unit_test(what_is_no_spec_is_corrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
