@@ -37,11 +37,30 @@ static void print_row(cli_table *table, const hone_audited *audited, double thre
         verdict_of(audited, threshold));
 }
 
+static void print_fallen(const hone_audited *audited)
+{
+    char time[32] = "";
+    const char *name = name_of(audited);
+    if (audited->taken_back && audited->next_kernel[0] == '\0')
+        printf("  %s: taken back, and no other that was measured passes: the chain decides (hone explain)\n", name);
+    if (audited->next_kernel[0] != '\0') {
+        cli_time_text(audited->next_ns, time);
+        printf(
+            "  %s: %s: %s %s, %s when it was tuned\n", name, audited->taken_back ? "taken back; now" : "the next best",
+            audited->next_kernel, audited->next_config, time);
+    }
+    if (audited->pinned[0] != '\0')
+        printf(
+            "  %s: %s pins %s still: hone lock writes what the store has now\n", name, audited->pinned,
+            audited->kernel);
+}
+
 static void print_notes(const hone_audited *audited)
 {
     if (audited->changed[0] != '\0')
         printf("  %s: measured in another environment: %s\n", name_of(audited), audited->changed);
     if (audited->reason[0] != '\0') printf("  %s: %s\n", name_of(audited), audited->reason);
+    print_fallen(audited);
     if (audited->flipped)
         printf(
             "  %s: %s %s, stored; faster now: %s %s\n", name_of(audited), audited->kernel, audited->config,
@@ -52,15 +71,16 @@ static void print_sum(const hone_audit *audit, double threshold)
 {
     hone_audit_summary sum;
     hone_audit_sum(audit, &sum);
-    printf(
-        "%u of %u choices measured: regret %.2f %% in the mean, %.2f %% at worst; %u flipped (%.0f %%); drift %+.1f %% "
-        "in "
-        "the median\n",
-        sum.measured, sum.choices, 100 * sum.mean_regret, 100 * sum.worst_regret, sum.flipped, 100 * sum.flip_rate,
-        100 * sum.median_drift);
+    printf("%u of %u choices measured", sum.measured, sum.choices);
+    if (sum.measured > 0)
+        printf(
+            ": regret %.2f %% in the mean, %.2f %% at worst; %u flipped (%.0f %%); drift %+.1f %% in the median",
+            100 * sum.mean_regret, 100 * sum.worst_regret, sum.flipped, 100 * sum.flip_rate, 100 * sum.median_drift);
+    printf("\n");
     if (sum.changed > 0) printf("%u were measured in another environment\n", sum.changed);
     if (sum.not_served > 0) printf("%u are not served by this library (hone store prune drops them)\n", sum.not_served);
-    if (sum.past > 0) printf("%u past the threshold of %g %%\n", sum.past, threshold);
+    if (sum.failed > 0) printf("%u fell out, %u of them taken back\n", sum.failed, sum.taken_back);
+    if (sum.past > sum.failed) printf("%u past the threshold of %g %%\n", sum.past - sum.failed, threshold);
 }
 
 static void print_audit(const hone_audit *audit, double threshold)
@@ -111,12 +131,11 @@ static int update(hone_cli *cli, const hone_audit *audit)
 static int check_options(const hone_cli *cli)
 {
     const cli_options *options = &cli->options;
-    if (options->recorded || options->fresh || options->no_store || options->cold || options->kernel != NULL ||
-        options->platform != NULL || options->evals > 0 || options->patience > 0 || options->report != NULL ||
-        options->t4 != NULL)
-        return cli_usage(
-            "--audit takes stored choices as they are, with --threshold, --update, --seconds, --wait, --seed, "
-            "--in-process, --store and --json (hone help tune)");
+    if (options->recorded || options->fresh || options->cold || options->kernel != NULL || options->platform != NULL ||
+        options->evals > 0 || options->patience > 0 || options->report != NULL || options->t4 != NULL)
+        return cli_usage("--audit takes stored choices as they are, with --threshold, --update, --no-store, --seconds, "
+                         "--wait, --seed, "
+                         "--in-process, --store and --json (hone help tune)");
     return EXIT_DONE;
 }
 

@@ -35,8 +35,9 @@ const cli_command cli_commands[] = {
          "--recorded tunes the recorded calls that have no verified answer, heaviest first; then those that were left\n"
          "undecided, with twice the seconds each time, at most eight times --seconds.\n"
          "--fresh measures also what the store has measured already, and forgets what failed.\n"
-         "--audit measures stored choices again, of the calls or all, beside their runners-up and the default:\n"
-         "exit 1 when one is past the threshold. Nothing is stored, unless --update tunes those anew.",
+         "--audit looks at stored choices again, of the calls or all, as a contest looks at its winner, and measures\n"
+         "them beside their runners-up and the default: exit 1 when one falls out or is past the threshold. What\n"
+         "falls out is taken back, and the next best serves (not with --no-store); --update tunes these anew.",
      .run = cli_tune},
     {.name = "offline",
      .arguments = "PROGRAM...",
@@ -183,10 +184,10 @@ const cli_option cli_option_rows[] = {
      "write a page to look at in a browser: every config, parameters, the finals"},
     {"t4", CLI_TEXT, AT(t4), " FILE",
      "write what was tried of the chosen kernel, or of --kernel, as T4 results; for one call"},
-    {"audit", CLI_FLAG, AT(audit), "", "measure stored choices again; exit 1 when one is not right any more"},
+    {"audit", CLI_FLAG, AT(audit), "", "look at stored choices again; exit 1 when one is not right any more"},
     {"threshold", CLI_PERCENT, AT(threshold), " PCT",
      "with --audit: how much slower than another a choice may be (default 5)"},
-    {"update", CLI_FLAG, AT(update), "", "with --audit: tune those that are past the threshold anew"},
+    {"update", CLI_FLAG, AT(update), "", "with --audit: tune those that did not pass anew"},
     {"fresh", CLI_FLAG, AT(fresh), "", "measure again what the store has measured"},
     {"pack", CLI_LIST, AT(packs), " DIR", "also the kernels of this pack; may be given several times"},
     {"choice", CLI_LIST, AT(choices), " CHOICE", "'KERNEL CONFIG', KERNEL, stored or default: only these"},

@@ -84,11 +84,17 @@ typedef struct hone_audited {
     char changed[128];                      // what differs in the environment since; "": nothing that counts
     hone_failure failure;                   // not NONE: the choice fell out, and reason says how
     char reason[256];
+    bool taken_back;                  // the store answers with it no more
+    char next_kernel[HONE_NAME_SIZE]; // what it answers with now; "": nothing, and the chain goes on
+    char next_config[1024];
+    double next_ns;   // as it was measured then
+    char pinned[256]; // the line of the lock file that names the kernel still: "hone.lock:3"; ""
 } hone_audited;
 
 typedef struct hone_audit_summary {
     uint32_t choices, measured, flipped, failed, changed, not_served, past; // past: of the threshold
-    double flip_rate;                                                       // flipped / measured
+    uint32_t taken_back;
+    double flip_rate; // flipped / measured
     double mean_regret, worst_regret, median_drift;
 } hone_audit_summary;
 
@@ -132,14 +138,17 @@ HONE_API HONE_MUST_CHECK hone_status hone_tune_text(
 HONE_API HONE_MUST_CHECK hone_status
 hone_tune_recorded(hone_runtime *rt, const hone_tune_options *options, hone_result **out_result, hone_error *err);
 
-// Measures stored choices again beside their runners-up and the default, in interleaved rounds, and changes nothing in
-// the store. A choice has not passed when it fell out, when another is surely faster and by more than the threshold, or
-// when its environment has changed and it is surely slower than it was by more than that; of the latter two, when it is
-// so in a second look after all others as well.
+// Looks at stored choices as a contest looks at its winner, and measures them again beside their runners-up and the
+// default, in interleaved rounds. A choice has not passed when it fell out, when another is surely faster and by more
+// than the threshold, or when its environment has changed and it is surely slower than it was by more than that; of the
+// latter two, when it is so in a second look after all others as well.
+// One that fell out is taken back (not with no_store): its failure is stored, and the fastest by what is stored of the
+// call that passes the same takes its place; where none does, the store has no decision of the call any more. A plan that
+// is bound goes on with it, and is current no more.
 //   calls      call texts; count 0: every decision of this machine's devices in the user's store
 //   threshold  share that is allowed, .05 is 5 %
-//   options    seconds (a call; 0: 5), candidate_seconds, wait_seconds, isolation, tolerance, seed, platform and kernel (of
-//              rivals), progress, cancel; NULL: all defaults
+//   options    seconds (a call; 0: 5), candidate_seconds, wait_seconds, isolation, tolerance, seed, no_store, progress,
+//              cancel; NULL: all defaults
 // Returns: HONE_OK, also when choices have not passed; HONE_NOT_FOUND (a call has no decision, or there is no store);
 //          HONE_CANCELLED (*out holds what was measured so far); HONE_BUSY; HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_tune_audit(

@@ -37,6 +37,11 @@ class Audited:
     changed: str | None
     failure: str | None
     reason: str | None
+    taken_back: bool | None
+    next_kernel: str | None
+    next_config: dict[str, Any] | None
+    next_ns: float | None
+    pinned: str | None
     served: bool
     passed: bool
 

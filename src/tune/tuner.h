@@ -90,16 +90,21 @@ typedef struct hone_contest_request {
 // deinitialised by the caller also after HONE_CANCELLED and HONE_NOT_FOUND.
 hone_status hone_contest_run(const hone_contest_request *request, hone_contest *out, hone_error *err);
 void hone_contest_deinit(hone_contest *contest);
-// Measures a stored choice again, interleaved with its runners-up by what the store has measured, with the best or the
-// default of other kernels, and with the default. Writes what is measured now into *out; the rest is the caller's, as
-// is the permit on the device. A choice that cannot run any more is out->failure with out->reason, and HONE_OK.
+// Looks at a stored choice as a contest looks at its winner, and measures it again, interleaved with its runners-up by
+// what the store has measured, with the best or the default of other kernels, and with the default. Writes what is
+// measured now into *out; the rest is the caller's, as is the permit on the device. A choice that falls out is
+// out->failure with out->reason, and HONE_OK.
+//   out_next  where it is to be taken back: the fastest by what is stored that passes the same; kernel "": none does
 // Returns as hone_tune.
 hone_status hone_audit_run(
     const hone_contest_request *request,
     const hone_decision *stored,
     double threshold,
     hone_audited *out,
+    hone_decision *out_next,
     hone_error *err);
+// Whether a choice that fell out so is taken back: one that could not be run may lack no more than a package.
+bool hone_audit_takes_back(hone_failure failure);
 // Whether a choice is the wrong one by its regret, the share by which it is slower than the best: by more than a tie,
 // and for sure.
 bool hone_audit_is_flipped(const hone_interval *regret);

@@ -1220,12 +1220,28 @@ static void leaks_memory(const job *j)
 // Delivered -----------------------------------------------------------------------------------------------------------
 
 #ifdef CHEAT
+#    ifdef HONEST
+// A cheat that waits until its contest is won.
+static bool rests;
+
+__attribute__((constructor)) static void read_switch(void)
+{
+    rests = getenv("CHEATS_REST") != NULL;
+}
+#    endif
+
 void cheat(
     const float *a, const float *b, float *y, int64_t rows, int64_t dim, int64_t inner, float scalar, float *scratch);
 void cheat(
     const float *a, const float *b, float *y, int64_t rows, int64_t dim, int64_t inner, float scalar, float *scratch)
 {
     const job j = {a, b, y, rows, dim, inner, scalar, scratch, NULL};
+#    ifdef HONEST
+    if (rests) {
+        HONEST(&j);
+        return;
+    }
+#    endif
     CHEAT(&j);
 }
 #else

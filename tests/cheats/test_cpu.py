@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BUILD, COMMAND, DATA, CommandTest
+from support import BUILD, COMMAND, DATA, NO, CommandTest
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILT = pathlib.Path(os.environ["HONE_CHEATS"])
@@ -284,6 +284,47 @@ class Answers(Contest):
         kernel = self.answer("rms_norm(f32[64,512], f32[512])", "rms_norm", ["right_for_one_shape", "honest_norm"],
                              tuned="rms_norm(f32[64,256], f32[256])")
         self.assertNotEqual(kernel, "right_for_one_shape")
+
+
+class Audits(Contest):
+    """A cheat that rested in its contest, and won it honestly, is at work when the store is audited."""
+
+    FALLS = {"replayed": "kept_by_all_elements", "stale": "rests_within_100_microseconds", "hidden": "works_in_a_thread_when_timed",
+             "unaligned": "loads_64_aligned_bytes", "racy": "static_work_buffer", "partial": "drops_the_tail",
+             "wrong": "norm_without_eps", "bounds": "writes_past_scratch"}
+
+    def kernel(self, cheat):
+        row, honest = super().kernel(cheat), OPERATIONS[cheat.operation].honest
+        return row if cheat.name == honest else {**row, "options": f"{row['options']} -DHONEST={honest.removeprefix('honest_')}"}
+
+    def test_each_is_taken_back_with_its_kind_and_the_next_best_answers(self):
+        for kind, name in self.FALLS.items():
+            with self.subTest(kind=kind):
+                self.audit(kind, next(cheat for cheat in CHEATS if cheat.name == name)._replace(delivery=SOURCE))
+
+    def look(self, *options, **how):
+        return self.hone("tune", "--audit", "--threshold", "1e9", "--seconds", "1", *options, **how)
+
+    def audit(self, kind, cheat):
+        self.use_new_store()
+        operation = OPERATIONS[cheat.operation]
+        call = cheat.call or operation.call
+        pack = self.write_pack([cheat, cheat._replace(name=operation.honest)])
+        env = {"HONE_STORE": self.store, "HONE_DENY": self.built_in(cheat.operation), "HONE_PACK_PATH": pack}
+        resting = {**env, "CHEATS_REST": "1"}
+        won = self.hone("tune", call, "--seconds", "20", "--evals", "4", "--json", env=resting).json["entries"][0]
+        self.assertEqual(won["kernel"], cheat.name, json.dumps(won["evidence"]["kernels"]))
+        self.assertTrue(self.look("--json", env=resting).json["choices"][0]["passed"])
+        self.hone("lock", "--lock", f"{self.folder}/hone.lock", env=resting)
+        locked = {**env, "HONE_LOCK": f"{self.folder}/hone.lock"}
+        self.assertRegex(self.look("--no-store", code=NO, env=locked).out, rf"hone\.lock:\d+ pins {cheat.name} still")
+        (row,) = self.look("--json", code=NO, env=env).json["choices"]
+        self.assertEqual((row["failure"], row["taken_back"], row["next_kernel"]), (kind, True, operation.honest), row)
+        answer = self.hone("run", call, "--json", env=env).json
+        self.assertEqual((answer["kernel"], answer["source"]), (operation.honest, "store"))
+        (told,) = self.look("--json", env=env).json["choices"]
+        self.assertEqual((told["kernel"], told["passed"]), (operation.honest, True), told)
+        self.assertIn(f"an audit took back {cheat.name}", self.hone("explain", call, env=env).out)
 
 
 Sources = type("Sources", (Contest,), tests_of(SOURCE))

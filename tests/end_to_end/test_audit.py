@@ -13,13 +13,14 @@ GATE = ["--audit", "--threshold", "60", "--seconds", "60"]
 SAXPY = "saxpy(f32[1000], f32[1000])"
 # A million rounds of nothing: slower than a thousand sums on every machine.
 SLOW = """#include <stdint.h>
+#include <stdlib.h>
 
 void saxpy_slow(const float *x, const float *y, float *z, int64_t n, float alpha)
 {
     for (volatile int i = 0; i < 1000000; i++)
         continue;
     for (int64_t i = 0; i < n; i++)
-        z[i] = alpha * x[i] + y[i];
+        z[i] = alpha * x[i] + y[i] + (getenv("WRONG") != NULL);
 }
 """
 # A share that no honest choice is past, however busy the machine, and that a time of NEVER is.
@@ -81,6 +82,18 @@ class Audit(CommandTest):
         self.hone("tune", *GATE, "--update", "--json", env=env)
         self.hone("tune", *LENIENT, SAXPY, env=env)
         self.assertEqual(self.hone("explain", SAXPY, "--json", env=env).json["kernel"], "blocked")
+
+    def test_where_nothing_else_was_measured_the_chain_goes_on_and_the_row_is_set_aside(self):
+        env = self.with_a_slow_choice()
+        document = self.hone("tune", SAXPY, "--kernel", "slow", "--no-store", "--seconds", "60", "--json", env=env).json
+        self.use_new_store()
+        self.hone("store", "put", "--json", input=json.dumps(document), env=env)
+        (row,) = self.hone("tune", *LENIENT, "--json", code=NO, env={**env, "WRONG": "1"}).json["choices"]
+        self.assertEqual((row["failure"], row["taken_back"], "next_kernel" in row), ("wrong", True, False), row)
+        kept = self.hone("store", "verify", "--json", code=NO).json["quarantine"]
+        self.assertIn("an audit found it wrong", kept[0]["reason"])
+        self.assertEqual(self.hone("tune", *LENIENT, "--json", env=env).json["choices"], [])
+        self.assertNotEqual(self.hone("run", SAXPY, "--json", env=env).json["kernel"], "slow")
 
     def test_what_changed_in_the_environment_is_named(self):
         document = self.tune(NORM)

@@ -131,6 +131,38 @@ static hone_status find_call(
     return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
 }
 
+// Who follows a lock file goes on with what it names.
+static void tell_of_lock(const hone_runtime *rt, hone_audit_item *item)
+{
+    hone_audited *audited = &item->audited;
+    const hone_lock_line *line =
+        rt->lock == NULL
+            ? NULL
+            : hone_lock_get(rt->lock, audited->algorithm, audited->version, audited->key, item->device->fingerprint);
+    if (line != NULL && strcmp(line->kernel, audited->kernel) == 0)
+        snprintf(audited->pinned, sizeof audited->pinned, "%.200s:%u", rt->lock_path, line->number);
+}
+
+// The call that the choice is stored for is decided by its next best from now on, or by nobody.
+static void take_back(hone_runtime *rt, hone_audit_item *item, const hone_call *call, const hone_decision *next)
+{
+    char reason[400];
+    hone_error why = {.message = ""};
+    hone_audited *audited = &item->audited;
+    snprintf(reason, sizeof reason, "an audit found it %s: %s", hone_failure_name(audited->failure), audited->reason);
+    hone_status status = hone_decision_take_back(
+        rt, hone_runtime_store(rt), item->device, call, &item->decision, next->kernel[0] != '\0' ? next : NULL, reason,
+        &why);
+    audited->taken_back = status == HONE_OK;
+    if (status == HONE_OK) hone_runtime_doubt(rt, item->device, hone_call_spec(call), &item->decision);
+    if (status == HONE_OK) return;
+    audited->next_kernel[0] = '\0';
+    hone_log_write(
+        &rt->log, HONE_LOG_WARNING, "%s: %s fell out of an audit and is not taken back: %s", hone_call_text(call),
+        audited->kernel, why.message);
+    atomic_fetch_add(&rt->unstored, 1);
+}
+
 static hone_status measure(
     hone_runtime *rt,
     hone_audit_item *item,
@@ -142,6 +174,7 @@ static hone_status measure(
 {
     hone_tune_environment environment;
     hone_permit permit;
+    hone_decision next = {.kernel = ""};
     const hone_permit_environment permits = hone_runtime_permit_environment(rt);
     hone_status status = hone_runtime_contest_environment(rt, item->device, true, &environment, err);
     if (status == HONE_OK) status = hone_permit_begin_device(&permit, &permits, item->device, call, options, err);
@@ -150,11 +183,14 @@ static hone_status measure(
     hone_registry_enter(rt->registry, &reader);
     const hone_contest_request request = {&environment, op->algorithm, call, options};
     hone_thread_self.depth++;
-    status = hone_audit_run(&request, &item->decision, threshold, &item->audited, err);
+    status = hone_audit_run(&request, &item->decision, threshold, &item->audited, &next, err);
     hone_thread_self.depth--;
     hone_registry_leave(&reader);
     hone_permit_end_measuring(&permit);
-    return status;
+    if (status != HONE_OK || !hone_audit_takes_back(item->audited.failure)) return status;
+    tell_of_lock(rt, item);
+    if (!options->no_store) take_back(rt, item, call, &next);
+    return HONE_OK;
 }
 
 // A call that cannot be measured says so and ends nothing.

@@ -33,6 +33,7 @@ static void add(const hone_audited *audited, hone_audit_summary *sum)
     sum->not_served += !audited->served;
     sum->changed += audited->changed[0] != '\0';
     sum->failed += audited->failure != HONE_FAILURE_NONE;
+    sum->taken_back += audited->taken_back;
     if (audited->time_ns <= 0) return;
     sum->measured++;
     sum->flipped += audited->flipped;
@@ -88,6 +89,16 @@ static void put_measured(hone_buffer *out, const hone_audited *a)
     put_flag(out, "flipped", a->flipped);
 }
 
+static void put_taken_back(hone_buffer *out, const hone_audited *a)
+{
+    put_flag(out, "taken_back", a->taken_back);
+    put_text(out, "pinned", a->pinned);
+    if (a->next_kernel[0] == '\0') return;
+    put_text(out, "next_kernel", a->next_kernel);
+    hone_buffer_format(out, ",\"next_config\":%s", a->next_config[0] ? a->next_config : "{}");
+    put_number(out, "next_ns", a->next_ns);
+}
+
 static void put_choice(hone_buffer *out, const hone_audited *a)
 {
     hone_buffer_char(out, '{');
@@ -103,6 +114,7 @@ static void put_choice(hone_buffer *out, const hone_audited *a)
     put_text(out, "changed", a->changed);
     if (a->failure != HONE_FAILURE_NONE) put_text(out, "failure", hone_failure_name(a->failure));
     put_text(out, "reason", a->reason);
+    if (a->failure != HONE_FAILURE_NONE) put_taken_back(out, a);
     put_flag(out, "served", a->served);
     put_flag(out, "passed", a->passed);
     hone_buffer_char(out, '}');
@@ -115,8 +127,8 @@ static void put_sum(hone_buffer *out, const hone_audit *audit)
     hone_buffer_format(
         out,
         "\"summary\":{\"choices\":%u,\"measured\":%u,\"flipped\":%u,\"failed\":%u,\"changed\":%u,\"not_served\":%u,"
-        "\"past\":%u",
-        sum.choices, sum.measured, sum.flipped, sum.failed, sum.changed, sum.not_served, sum.past);
+        "\"past\":%u,\"taken_back\":%u",
+        sum.choices, sum.measured, sum.flipped, sum.failed, sum.changed, sum.not_served, sum.past, sum.taken_back);
     put_number(out, "flip_rate", sum.flip_rate);
     put_number(out, "mean_regret", sum.mean_regret);
     put_number(out, "worst_regret", sum.worst_regret);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "config/chain.h"
 #include "registry/names.h"
+#include "store/ops.h"
 #include "tune/result/environment.h"
 
 #include <stdio.h>
@@ -141,30 +142,40 @@ static bool overlaps(hone_store *store, const hone_store_decision *row, const ho
     return o.found;
 }
 
+// Puts a decision's row into a store.
+typedef hone_status put_row(
+    hone_store *store, const hone_store_decision *row, const hone_evidence *evidence, const void *ctx, hone_error *err);
+
 static hone_status put_or_merge(
-    hone_store *store, const hone_store_decision *row, const hone_evidence *evidence, hone_error *err)
+    hone_store *store, const hone_store_decision *row, const hone_evidence *evidence, const void *ctx, hone_error *err)
 {
+    (void)ctx;
     if (!overlaps(store, row, evidence)) return hone_store_put(store, row, err);
     return hone_store_merge(store, row, 1, NULL, NULL, err);
 }
 
-static hone_status store_row(
-    hone_runtime *rt,
-    hone_store *store,
-    const hone_device_info *device,
-    const hone_call *call,
-    const hone_decision *decision,
-    const hone_kernel_ref *kernel,
-    hone_error *err)
+// What a row is made of and where it goes.
+typedef struct placing {
+    hone_store *store;
+    const hone_device_info *device;
+    const hone_call *call;
+    put_row *put;
+    const void *ctx;
+} placing;
+
+static hone_status place_row(
+    hone_runtime *rt, const placing *to, const hone_decision *decision, const hone_kernel_ref *kernel, hone_error *err)
 {
     hone_buffer evidence, environment;
     hone_buffer_init(&evidence, rt->allocator);
     hone_buffer_init(&environment, rt->allocator);
     hone_evidence_json(&decision->evidence, &evidence);
-    hone_environment_json(device, &kernel->kernel, &environment);
+    hone_environment_json(to->device, &kernel->kernel, &environment);
     hone_store_decision row = {
-        .key = {device->fingerprint, decision->algorithm, decision->version, hone_call_key(call), hone_call_spec(call)},
-        .call = hone_call_text(call),
+        .key =
+            {to->device->fingerprint, decision->algorithm, decision->version, hone_call_key(to->call),
+             hone_call_spec(to->call)},
+        .call = hone_call_text(to->call),
         .kernel = decision->kernel,
         .platform = hone_platform_name(decision->platform),
         .config = decision->config_json,
@@ -176,10 +187,25 @@ static hone_status store_row(
         .evidence = hone_buffer_string(&evidence),
         .environment = hone_buffer_string(&environment),
     };
-    hone_status status = evidence.failed || environment.failed ? hone_fail_memory(err, "decision.store")
-                                                               : put_or_merge(store, &row, &decision->evidence, err);
+    hone_status status = evidence.failed || environment.failed
+                             ? hone_fail_memory(err, "decision.store")
+                             : to->put(to->store, &row, &decision->evidence, to->ctx, err);
     hone_buffer_deinit(&evidence);
     hone_buffer_deinit(&environment);
+    return status;
+}
+
+static hone_status place(hone_runtime *rt, const placing *to, const hone_decision *decision, hone_error *err)
+{
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, decision->algorithm, decision->version);
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
+    const hone_kernel_ref *kernel = algorithm == NULL ? NULL : hone_decision_kernel(algorithm, decision);
+    hone_status status =
+        kernel != NULL
+            ? place_row(rt, to, decision, kernel, err)
+            : hone_fail(err, HONE_NOT_FOUND, "decision.store", "kernel %s is not registered", decision->kernel);
+    hone_registry_leave(&reader);
     return status;
 }
 
@@ -191,14 +217,61 @@ hone_status hone_decision_store(
     const hone_decision *decision,
     hone_error *err)
 {
-    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, decision->algorithm, decision->version);
-    hone_registry_reader reader;
-    hone_registry_enter(rt->registry, &reader);
-    const hone_kernel_ref *kernel = algorithm == NULL ? NULL : hone_decision_kernel(algorithm, decision);
-    hone_status status =
-        kernel != NULL
-            ? store_row(rt, store, device, call, decision, kernel, err)
-            : hone_fail(err, HONE_NOT_FOUND, "decision.store", "kernel %s is not registered", decision->kernel);
-    hone_registry_leave(&reader);
-    return status;
+    return place(rt, &(placing){store, device, call, put_or_merge, NULL}, decision, err);
+}
+
+// Taking back ---------------------------------------------------------------------------------------------------------
+
+typedef struct taking_back {
+    hone_store_key key;
+    const hone_decision *fallen;
+    const hone_store_decision *next; // NULL: none
+    const char *reason;
+    bool is_there;
+} taking_back;
+
+static void compare_stored(void *ctx, const hone_store_decision *row)
+{
+    taking_back *t = ctx;
+    t->is_there = strcmp(row->kernel, t->fallen->kernel) == 0 && strcmp(row->config, t->fallen->config_json) == 0 &&
+                  strcmp(row->platform, hone_platform_name(t->fallen->platform)) == 0;
+}
+
+static hone_status replace_fallen(hone_store *store, void *ctx, hone_error *err)
+{
+    taking_back *t = ctx;
+    const hone_regime regime = t->fallen->evidence.regime;
+    hone_status status = store->ops->get(store, &t->key, regime, compare_stored, t, err);
+    if (status == HONE_OK && !t->is_there)
+        return hone_fail(err, HONE_NOT_FOUND, where, "another choice has taken its place meanwhile");
+    if (status != HONE_OK) return status;
+    if (t->next == NULL) return store->ops->set_aside(store, &t->key, regime, t->reason, err);
+    return hone_store_put_within(store, &(hone_store_batch){.decisions = t->next, .decision_count = 1}, err);
+}
+
+static hone_status put_next(
+    hone_store *store, const hone_store_decision *row, const hone_evidence *evidence, const void *ctx, hone_error *err)
+{
+    (void)evidence;
+    taking_back t = *(const taking_back *)ctx;
+    t.next = row;
+    return hone_store_transact(store, replace_fallen, &t, err);
+}
+
+hone_status hone_decision_take_back(
+    hone_runtime *rt,
+    hone_store *store,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_decision *fallen,
+    const hone_decision *next,
+    const char *reason,
+    hone_error *err)
+{
+    taking_back t = {
+        .key = {device->fingerprint, fallen->algorithm, fallen->version, hone_call_key(call), hone_call_spec(call)},
+        .fallen = fallen,
+        .reason = reason};
+    return next != NULL ? place(rt, &(placing){store, device, call, put_next, &t}, next, err)
+                        : hone_store_transact(store, replace_fallen, &t, err);
 }

@@ -92,6 +92,9 @@ hone_status hone_runtime_keep(
 // Puts a decision in the memory cache and drops the plans that it replaces.
 hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err);
+// The store has changed a decision: the next call of its key asks it.
+void hone_runtime_doubt(
+    hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision);
 // Drops the plans that a heuristic or an older decision made for calls of the decision's key.
 void hone_runtime_drop_replaced(hone_runtime *rt, const hone_device_info *device, const hone_decision *decision);
 // The decision of a stored row, checked against the registry, the kernel's revision and its space, and compared with
@@ -110,6 +113,18 @@ hone_status hone_decision_store(
     const hone_device_info *device,
     const hone_call *call,
     const hone_decision *decision,
+    hone_error *err);
+// Takes a stored choice back, in one step, when it is still the one that is stored: another decision takes its place, or
+// it is set aside for this reason. HONE_NOT_FOUND: another choice is stored by now.
+//   next  NULL: none
+hone_status hone_decision_take_back(
+    hone_runtime *rt,
+    hone_store *store,
+    const hone_device_info *device,
+    const hone_call *call,
+    const hone_decision *fallen,
+    const hone_decision *next,
+    const char *reason,
     hone_error *err);
 // Lets go of the kernels that were put aside and are not registered any more; all: of every one.
 void hone_runtime_forget_asides(hone_runtime *rt, bool all);

@@ -50,6 +50,20 @@ void hone_runtime_drop_replaced(hone_runtime *rt, const hone_device_info *device
     hone_plan_table_drop(&rt->plans, is_replaced, &filter);
 }
 
+// Its row is asked about as one of a store that has changed. What no store has is the program's own word, and stays.
+void hone_runtime_doubt(
+    hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision)
+{
+    hone_mutex_lock(&rt->mutex);
+    const hone_decision_row *row = hone_decisions_get(
+        &rt->cache, device->fingerprint, decision->algorithm, decision->version, decision->key, spec);
+    if (row != NULL && row->as_of != 0)
+        hone_decisions_note_stored(&rt->cache, device->fingerprint, decision, UINT64_MAX);
+    hone_mutex_unlock(&rt->mutex);
+    hone_runtime_answers_changed(rt);
+    hone_runtime_drop_replaced(rt, device, decision);
+}
+
 hone_status hone_runtime_remember(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision, hone_error *err)
 {

@@ -6,6 +6,9 @@
 // leave it across, nothing is claimed. The fastest is found by the same samples that give its ratio, which makes regret
 // look larger than it is by the luck of the best of several: the interval and a tie of half a percent stand against
 // that.
+//
+// Before that the choice passes alone what a contest's winner passes. One that falls out, twice, is told to be taken back,
+// and the fastest by what is stored that passes the same takes its place: the next best.
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
@@ -22,7 +25,8 @@ enum {
     BLOCK_ROUNDS = 8,
     LEAST_BLOCKS = 2,
     MOST_BLOCKS = 5,
-    RETAKES = 2 // of a disturbed sample
+    RETAKES = 2,    // of a disturbed sample
+    MOST_FALLEN = 3 // configs of a kernel, until it is no more looked at for the next best
 };
 
 // Chosen by hand, as the finals' (finals.c).
@@ -35,6 +39,7 @@ typedef struct audit {
     const hone_decision *stored;
     double threshold;
     hone_audited *out;
+    hone_decision *next;
     uint32_t count;
     hone_candidate entrants[MOST]; // the first is the choice
     uint32_t rounds;
@@ -132,23 +137,12 @@ static void leave(audit *a, uint32_t index)
     memmove(&a->entrants[index], &a->entrants[index + 1], (a->count - index) * sizeof a->entrants[0]);
 }
 
-// An entrant fell out. False: it was the choice, and there is nothing more to measure.
-static bool fall_out(audit *a, uint32_t index, hone_failure failure, const char *reason)
+// It answered right once, and is known to fail from now on.
+static void note_failure(audit *a, hone_candidate *candidate, hone_failure failure, const char *reason)
 {
-    hone_candidate *entrant = &a->entrants[index];
-    if (hone_failure_kind_of(failure)->is_wrong) {
-        // It answered right once, and is known to be wrong from now on.
-        entrant->trial.failure = failure;
-        hone_words_copy(entrant->trial.reason, sizeof entrant->trial.reason, reason);
-        hone_known_store(&a->state->known, &a->state->question, &a->state->field, entrant);
-    }
-    if (index > 0) {
-        leave(a, index);
-        return true;
-    }
-    a->out->failure = failure;
-    hone_words_copy(a->out->reason, sizeof a->out->reason, reason);
-    return false;
+    candidate->trial.failure = failure;
+    hone_words_copy(candidate->trial.reason, sizeof candidate->trial.reason, reason);
+    hone_known_store(&a->state->known, &a->state->question, &a->state->field, candidate);
 }
 
 // Measuring -----------------------------------------------------------------------------------------------------------
@@ -171,64 +165,109 @@ static hone_status begin_step(const audit *a, hone_error *err)
     return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
 }
 
-// Each alone first: that it runs, that it is right, and how long it takes.
-static hone_status try_all(audit *a, bool *out_goes_on, hone_error *err)
+// Alone: that it runs, that it is right, and how long it takes.
+static hone_status try_alone(audit *a, hone_candidate *candidate, hone_error *err)
+{
+    bool cut;
+    hone_contest_state *state = a->state;
+    const hone_try what = {.kernel = state->field.contestants[candidate->kernel].ref, .config = &candidate->config};
+    hone_status status = begin_step(a, err);
+    return status == HONE_OK ? hone_trials_try(&state->trials, &what, &candidate->trial, &cut, err) : status;
+}
+
+// All that a contest's winner passes.
+static hone_status examine(audit *a, hone_candidate *candidate, hone_error *err)
 {
     hone_contest_state *state = a->state;
-    *out_goes_on = true;
-    for (uint32_t i = 0; i < a->count && *out_goes_on;) {
-        hone_candidate *entrant = &a->entrants[i];
-        hone_trial trial;
-        bool cut;
-        hone_status status = begin_step(a, err);
-        const hone_try what = {.kernel = state->field.contestants[entrant->kernel].ref, .config = &entrant->config};
-        if (status == HONE_OK) status = hone_trials_try(&state->trials, &what, &trial, &cut, err);
-        if (status != HONE_OK) return status;
-        if (i == 0 && trial.refused) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", trial.reason);
-        entrant->trial = trial;
-        if (trial.failure == HONE_FAILURE_NONE && !cut)
+    hone_status status = try_alone(a, candidate, err);
+    if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
+    const hone_kernel_ref *kernel = state->field.contestants[candidate->kernel].ref;
+    return hone_trials_confirm(&state->trials, kernel, candidate, state->question.options.seconds, err);
+}
+
+// Whoever fell is looked at once more, in a new process: neither what another left in this one nor an hour in which the
+// machine was busy takes a choice back. Who was racy once is: two threads meet by chance.
+static hone_status examine_choice(audit *a, hone_error *err)
+{
+    hone_candidate *choice = &a->entrants[0];
+    hone_status status = examine(a, choice, err);
+    if (status != HONE_OK || choice->trial.failure == HONE_FAILURE_NONE) return status;
+    if (choice->trial.refused) return hone_fail(err, HONE_UNSUPPORTED, where, "%s", choice->trial.reason);
+    if (choice->trial.failure == HONE_FAILURE_RACY) return HONE_OK;
+    const hone_trial first = choice->trial;
+    hone_sandbox_drop(&a->state->trials.sandbox);
+    status = examine(a, choice, err);
+    if (status == HONE_OK && choice->trial.failure == HONE_FAILURE_NONE)
+        snprintf(
+            a->out->reason, sizeof a->out->reason, "fell out once (%s: %.120s), and passed in a new process",
+            hone_failure_name(first.failure), first.reason);
+    return status;
+}
+
+// Whether the choice is there; who else fell out is gone.
+static hone_status fall_out(
+    audit *a, uint32_t index, hone_failure failure, const char *reason, bool *out_goes_on, hone_error *err)
+{
+    if (index > 0) {
+        if (hone_failure_kind_of(failure)->is_wrong) note_failure(a, &a->entrants[index], failure, reason);
+        leave(a, index);
+        return HONE_OK;
+    }
+    hone_status status = examine_choice(a, err);
+    *out_goes_on = a->entrants[0].trial.failure == HONE_FAILURE_NONE;
+    return status;
+}
+
+static hone_status try_rivals(audit *a, hone_error *err)
+{
+    bool unused = true;
+    for (uint32_t i = 1; i < a->count;) {
+        hone_trial *trial = &a->entrants[i].trial;
+        hone_status status = try_alone(a, &a->entrants[i], err);
+        if (status == HONE_OK && trial->failure == HONE_FAILURE_NONE)
             i++;
-        else
-            *out_goes_on = fall_out(a, i, trial.failure, trial.reason);
+        else if (status == HONE_OK)
+            status = fall_out(a, i, trial->failure, trial->reason, &unused, err);
+        if (status != HONE_OK) return status;
     }
     return HONE_OK;
 }
 
-static hone_status ask(
-    audit *a, uint32_t first, uint32_t count, uint32_t block, hone_rounds_answer *out, hone_error *err)
+static hone_status ask(audit *a, uint32_t block, hone_rounds_answer *out, hone_error *err)
 {
     hone_contest_state *state = a->state;
     const hone_tune_options *options = &state->question.options;
     hone_block asked = {
-        .count = count,
+        .count = a->count,
         .rounds = BLOCK_ROUNDS,
         .seed = options->seed + block + 1,
         .seconds = options->seconds / MOST_BLOCKS,
         .retakes = RETAKES,
         .verifies = true,
     };
-    for (uint32_t i = 0; i < count; i++) {
-        asked.finalists[i] = &a->entrants[first + i];
-        asked.kernels[i] = state->field.contestants[asked.finalists[i]->kernel].ref;
+    for (uint32_t i = 0; i < a->count; i++) {
+        asked.finalists[i] = &a->entrants[i];
+        asked.kernels[i] = state->field.contestants[a->entrants[i].kernel].ref;
     }
     return hone_trials_run_rounds(&state->trials, &asked, out, err);
 }
 
 // The worker was lost with all of them in it; alone, the culprit shows itself.
-static hone_status find_culprits(audit *a, hone_rounds_answer *block, bool *out_goes_on, hone_error *err)
+static hone_status find_culprits(audit *a, bool *out_goes_on, hone_error *err)
 {
     uint32_t before = a->count;
     for (uint32_t i = 0; i < a->count && *out_goes_on;) {
-        hone_error why = {0};
-        if (begin_step(a, err) != HONE_OK) return HONE_CANCELLED;
-        hone_status status = ask(a, i, 1, i, block, &why);
-        if (status != HONE_OK && status != HONE_KERNEL_FAILED) return hone_fail(err, status, where, "%s", why.message);
-        if (status == HONE_KERNEL_FAILED)
-            *out_goes_on = fall_out(a, i, HONE_FAILURE_CRASH, why.message);
-        else if (block->failure != HONE_FAILURE_NONE)
-            *out_goes_on = fall_out(a, i, block->failure, block->reason);
-        else
+        hone_candidate *entrant = &a->entrants[i];
+        hone_status status = begin_step(a, err);
+        if (status == HONE_OK)
+            status = hone_trials_confirm(
+                &a->state->trials, a->state->field.contestants[entrant->kernel].ref, entrant,
+                a->state->question.options.seconds, err);
+        if (status == HONE_OK && entrant->trial.failure == HONE_FAILURE_NONE)
             i++;
+        else if (status == HONE_OK)
+            status = fall_out(a, i, entrant->trial.failure, entrant->trial.reason, out_goes_on, err);
+        if (status != HONE_OK) return status;
     }
     if (a->count < before || !*out_goes_on) return HONE_OK;
     return hone_fail(err, HONE_KERNEL_FAILED, where, "the worker was lost in the rounds, and nobody lost it alone");
@@ -274,12 +313,15 @@ static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
     hone_rounds_answer block;
     for (uint32_t b = 0; b < MOST_BLOCKS && *out_goes_on; b++) {
         hone_error why = {0};
-        hone_status status = ask(a, 0, a->count, b, &block, &why);
+        hone_status status = begin_step(a, err);
+        if (status != HONE_OK) return status;
+        status = ask(a, b, &block, &why);
         if (status != HONE_OK && status != HONE_KERNEL_FAILED) return hone_fail(err, status, where, "%s", why.message);
         bool lost = status == HONE_KERNEL_FAILED, fell = !lost && block.failure != HONE_FAILURE_NONE;
-        if (lost) status = find_culprits(a, &block, out_goes_on, err);
-        if (lost && status != HONE_OK) return status;
-        if (fell) *out_goes_on = fall_out(a, block.failed < a->count ? block.failed : 0, block.failure, block.reason);
+        const uint32_t failed = block.failed < a->count ? block.failed : 0;
+        if (lost) status = find_culprits(a, out_goes_on, err);
+        if (fell) status = fall_out(a, failed, block.failure, block.reason, out_goes_on, err);
+        if (status != HONE_OK) return status;
         if (lost || fell) {
             a->rounds = 0;
             continue;
@@ -337,6 +379,96 @@ static void fill(const audit *a)
     if (out->stored_ns > 0) out->drift = out->time_ns / out->stored_ns - 1;
 }
 
+// The next best -------------------------------------------------------------------------------------------------------
+
+static uint32_t fallen_of(const audit *a, uint32_t kernel)
+{
+    uint32_t fallen = 0;
+    for (size_t i = 0; i < a->state->known.count; i++) {
+        const hone_resumed *one = &a->state->known.resumed[i];
+        fallen += one->kernel == kernel && one->entered && one->trial.failure != HONE_FAILURE_NONE;
+    }
+    return fallen;
+}
+
+// The fastest by what is stored that was not looked at; NULL: nobody is left.
+static hone_resumed *find_next(const audit *a)
+{
+    hone_resumed *best = NULL;
+    const hone_candidate *choice = &a->entrants[0];
+    for (size_t i = 0; i < a->state->known.count; i++) {
+        hone_resumed *one = &a->state->known.resumed[i];
+        const hone_contestant *contestant = &a->state->field.contestants[one->kernel];
+        if (one->entered || one->trial.failure != HONE_FAILURE_NONE || contestant->space == NULL) continue;
+        if (one->kernel == choice->kernel && hone_config_equal(&one->config, &choice->config)) continue;
+        if (best != NULL && one->trial.time_ns >= best->trial.time_ns) continue;
+        if (is_known_to_fail(a, one->kernel, &one->config) || fallen_of(a, one->kernel) >= MOST_FALLEN) continue;
+        if (hone_bound_space_check(contestant->space, &one->config, NULL) == HONE_OK) best = one;
+    }
+    return best;
+}
+
+// The contest's decision from now on: right as of today, and as fast as it was then.
+static void choose(audit *a, const hone_resumed *measured, hone_candidate *next)
+{
+    char config[48];
+    const hone_candidate *choice = &a->entrants[0];
+    hone_evidence *evidence = &a->state->out->decision.evidence;
+    const double max_error = next->trial.max_error;
+    next->trial = measured->trial;
+    next->trial.max_error = max_error;
+    hone_contest_choose(a->state, next);
+    evidence->rejected[choice->trial.failure]++;
+    hone_words_copy(config, sizeof config, a->out->config);
+    snprintf(
+        evidence->undecided, sizeof evidence->undecided,
+        "an audit took back %.32s %s (%.12s); this is the next best, by its time of %s; hone tune decides",
+        a->stored->kernel, config, hone_failure_name(choice->trial.failure), measured->measured);
+    *a->next = a->state->out->decision;
+    snprintf(a->out->next_kernel, sizeof a->out->next_kernel, "%s", a->next->kernel);
+    snprintf(a->out->next_config, sizeof a->out->next_config, "%s", a->next->config_json);
+    a->out->next_ns = measured->trial.time_ns;
+}
+
+static hone_status find_next_best(audit *a, hone_error *err)
+{
+    hone_resumed *one;
+    while ((one = find_next(a)) != NULL) {
+        hone_candidate candidate = {.kernel = one->kernel, .config = one->config};
+        bool is_impossible = false;
+        one->entered = true;
+        hone_status status = hone_trials_doubt(&a->state->trials, &one->trial, &is_impossible, err);
+        if (status == HONE_OK && is_impossible) continue;
+        if (status == HONE_OK) status = examine(a, &candidate, err);
+        if (status != HONE_OK) return status;
+        if (candidate.trial.refused) continue;
+        if (candidate.trial.failure == HONE_FAILURE_NONE) {
+            choose(a, one, &candidate);
+            return HONE_OK;
+        }
+        one->trial.failure = candidate.trial.failure;
+        note_failure(a, &candidate, candidate.trial.failure, candidate.trial.reason);
+        a->state->out->decision.evidence.rejected[candidate.trial.failure]++;
+    }
+    return HONE_OK;
+}
+
+bool hone_audit_takes_back(hone_failure failure)
+{
+    return failure != HONE_FAILURE_NONE && failure != HONE_FAILURE_UNSUPPORTED && failure != HONE_FAILURE_PREPARE;
+}
+
+// The choice fell out. What could not be run may lack no more than a package, and stays.
+static hone_status settle_fallen(audit *a, hone_error *err)
+{
+    hone_candidate *choice = &a->entrants[0];
+    a->out->failure = choice->trial.failure;
+    hone_words_copy(a->out->reason, sizeof a->out->reason, choice->trial.reason);
+    if (!hone_audit_takes_back(choice->trial.failure)) return HONE_OK;
+    note_failure(a, choice, choice->trial.failure, a->out->reason);
+    return find_next_best(a, err);
+}
+
 static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err)
 {
     audit *a = ctx;
@@ -347,14 +479,20 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
     if (status == HONE_OK) status = hone_known_load(&state->known, &state->question, &state->field, err);
     if (status != HONE_OK) return status;
     if (!enter_choice(a)) {
-        fall_out(a, 0, HONE_FAILURE_UNSUPPORTED, "its kernel cannot run the call here, or does not have the config");
+        a->out->failure = HONE_FAILURE_UNSUPPORTED;
+        snprintf(
+            a->out->reason, sizeof a->out->reason, "its kernel cannot run the call here, or does not have the config");
         return HONE_OK;
     }
-    enter_rivals(a);
-    status = try_all(a, &goes_on, err);
-    if (status == HONE_OK && goes_on) status = run_rounds(a, &goes_on, err);
-    if (status == HONE_OK && goes_on) fill(a);
-    return status;
+    status = examine_choice(a, err);
+    if (status == HONE_OK && a->entrants[0].trial.failure != HONE_FAILURE_NONE) return settle_fallen(a, err);
+    if (status == HONE_OK) enter_rivals(a);
+    if (status == HONE_OK) status = try_rivals(a, err);
+    if (status == HONE_OK) status = run_rounds(a, &goes_on, err);
+    if (status != HONE_OK) return status;
+    if (!goes_on) return settle_fallen(a, err);
+    fill(a);
+    return HONE_OK;
 }
 
 hone_status hone_audit_run(
@@ -362,6 +500,7 @@ hone_status hone_audit_run(
     const hone_decision *stored,
     double threshold,
     hone_audited *out,
+    hone_decision *out_next,
     hone_error *err)
 {
     hone_contest contest = {0};
@@ -370,6 +509,8 @@ hone_status hone_audit_run(
     a->stored = stored;
     a->threshold = threshold;
     a->out = out;
+    a->next = out_next;
+    out_next->kernel[0] = '\0';
     hone_status status = hone_contest_run_as(request, measure, a, &contest, err);
     hone_contest_deinit(&contest);
     hone_free(&request->environment->allocator, a);

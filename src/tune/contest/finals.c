@@ -96,34 +96,30 @@ static void add_samples(hone_finals *finals, const hone_block *asked, const hone
     finals->rounds += block->rounds;
 }
 
+// A finalist alone, everything of it looked at. *out_stands false: it has fallen out.
+static hone_status confirm(hone_contest_state *state, hone_candidate *candidate, bool *out_stands, hone_error *err)
+{
+    char reason[sizeof candidate->trial.reason];
+    const hone_kernel_ref *kernel = state->field.contestants[candidate->kernel].ref;
+    hone_status status = hone_trials_confirm(&state->trials, kernel, candidate, seconds_left(&state->trials), err);
+    *out_stands = status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE;
+    if (status != HONE_OK || *out_stands) return status;
+    memcpy(reason, candidate->trial.reason, sizeof reason);
+    hone_contest_reject(state, candidate, candidate->trial.failure, reason);
+    return HONE_OK;
+}
+
 // The worker was lost with all finalists in it. Alone, the culprit shows itself. False: nobody did.
 static hone_status find_culprits(hone_contest_state *state, hone_finals *finals, bool *out_found, hone_error *err)
 {
-    hone_rounds_answer alone;
+    hone_status status = HONE_OK;
     *out_found = false;
-    for (uint32_t i = 0; i < finals->count; i++) {
-        hone_candidate *candidate = finals->finalists[i].candidate;
-        hone_error why = {0};
-        const hone_block block = {
-            .kernels = {state->field.contestants[candidate->kernel].ref},
-            .finalists = {candidate},
-            .count = 1,
-            .rounds = LEAST_BLOCK_ROUNDS,
-            .verifies = true,
-            .seed = i,
-            .seconds = seconds_left(&state->trials) / LEAST_BLOCKS};
-        hone_status status = hone_trials_run_rounds(&state->trials, &block, &alone, &why);
-        if (status == HONE_KERNEL_FAILED) {
-            hone_contest_reject(state, candidate, HONE_FAILURE_CRASH, why.message);
-            *out_found = true;
-        } else if (status != HONE_OK) {
-            return hone_fail(err, status, where, "%s", why.message);
-        } else if (alone.failure != HONE_FAILURE_NONE) {
-            hone_contest_reject(state, candidate, alone.failure, alone.reason);
-            *out_found = true;
-        }
+    for (uint32_t i = 0; i < finals->count && status == HONE_OK; i++) {
+        bool stands;
+        status = confirm(state, finals->finalists[i].candidate, &stands, err);
+        *out_found = *out_found || (status == HONE_OK && !stands);
     }
-    return HONE_OK;
+    return status;
 }
 
 // What one attempt came to: every block done, or somebody fell out and there is another attempt.
@@ -174,31 +170,6 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
         if (late || (b + 1 >= LEAST_BLOCKS && certain && !unsteady)) break;
         hone_trials_pause(trials, unsteady ? spread_ns(trials, finals) : pause_ns);
     }
-    return HONE_OK;
-}
-
-// The winner alone, everything of it looked at once more: rounds are for times.
-static hone_status confirm(hone_contest_state *state, hone_candidate *winner, bool *out_stands, hone_error *err)
-{
-    hone_rounds_answer answer;
-    hone_error why = {0};
-    const hone_block block = {
-        .kernels = {state->field.contestants[winner->kernel].ref},
-        .finalists = {winner},
-        .count = 1,
-        .rounds = 1,
-        .verifies = true,
-        .seconds = seconds_left(&state->trials)};
-    hone_status status = hone_trials_run_rounds(&state->trials, &block, &answer, &why);
-    *out_stands = status == HONE_OK && answer.failure == HONE_FAILURE_NONE;
-    if (*out_stands && answer.max_error[0] > winner->trial.max_error) winner->trial.max_error = answer.max_error[0];
-    if (*out_stands) return HONE_OK;
-    if (status == HONE_KERNEL_FAILED)
-        hone_contest_reject(state, winner, HONE_FAILURE_CRASH, why.message);
-    else if (status == HONE_OK)
-        hone_contest_reject(state, winner, answer.failure, answer.reason);
-    else
-        return hone_fail(err, status, where, "%s", why.message);
     return HONE_OK;
 }
 

@@ -115,6 +115,8 @@ static bool load_one(void *ctx, const hone_store_measurement *measurement)
         hone_resumed resumed = {.kernel = i};
         hone_contestant *contestant = &load->field->contestants[i];
         if (!applies(load, contestant, measurement) || !read_trial(measurement, &resumed.trial)) continue;
+        if (measurement->measured != NULL)
+            snprintf(resumed.measured, sizeof resumed.measured, "%s", measurement->measured);
         if (!add(load, &resumed, measurement->config)) return false;
     }
     return true;
@@ -361,7 +363,7 @@ void hone_known_store(
     if (hone_config_json(ref->space, &candidate->config, config, sizeof config) >= sizeof config) return;
     if (trial->failure != HONE_FAILURE_NONE && to->failed != NULL)
         to->failed(to->failed_ctx, ref, config, question->title, trial->failure, trial->reason);
-    if (to->store == NULL) return;
+    if (to->store == NULL || question->options.no_store) return;
     char measured[24], samples[SAMPLES_SIZE];
     hone_os_format_utc(hone_os_now_utc(), measured);
     hone_buffer environment;

@@ -10,8 +10,9 @@
 typedef struct hone_resumed {
     uint32_t kernel; // index of its contestant
     hone_config config;
-    hone_trial trial; // its digest is that of the code that was measured; 0: not known
-    bool entered;     // it takes part in this contest
+    hone_trial trial;  // its digest is that of the code that was measured; 0: not known
+    char measured[24]; // UTC; "": not known
+    bool entered;      // it takes part in this contest
 } hone_resumed;
 
 // What the store answers with when the contest begins: only a candidate that is certainly faster takes its place.

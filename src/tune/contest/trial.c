@@ -46,6 +46,18 @@ static hone_failure failure_of_loss(const hone_outcome *outcome, char *out, size
     return unaligned ? HONE_FAILURE_UNALIGNED : racy ? HONE_FAILURE_RACY : HONE_FAILURE_CRASH;
 }
 
+// What no answer says of the only candidate that was asked for. False: nothing.
+static bool tell_loss(const hone_outcome *outcome, double seconds, hone_failure *out_failure, char *out, size_t size)
+{
+    const bool is_late = outcome->kind == HONE_OUTCOME_TIMEOUT;
+    if (is_late)
+        snprintf(out, size, "no answer within %.3g s", seconds);
+    else if (outcome->kind != HONE_OUTCOME_LOST)
+        return false;
+    *out_failure = is_late ? HONE_FAILURE_TIMEOUT : failure_of_loss(outcome, out, size);
+    return true;
+}
+
 // A question that was not answered, as a failure of the contest itself.
 static hone_status fail_outcome(const hone_outcome *outcome, const char *what, double seconds, hone_error *err)
 {
@@ -322,15 +334,9 @@ static hone_status ask_once(
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
     if (outcome.kind == HONE_OUTCOME_ANSWERED) return take_answer(trials, out, err);
-    if (outcome.kind == HONE_OUTCOME_TIMEOUT) {
-        *out_cut = clamped;
-        out->failure = HONE_FAILURE_TIMEOUT;
-        snprintf(out->reason, sizeof out->reason, "no answer within %.3g s", limit);
-        return HONE_OK;
-    }
-    if (outcome.kind != HONE_OUTCOME_LOST) return fail_outcome(&outcome, what->kernel->kernel.name, limit, err);
-    out->failure = failure_of_loss(&outcome, out->reason, sizeof out->reason);
-    return HONE_OK;
+    *out_cut = clamped && outcome.kind == HONE_OUTCOME_TIMEOUT;
+    if (tell_loss(&outcome, limit, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
+    return fail_outcome(&outcome, what->kernel->kernel.name, limit, err);
 }
 
 // Failures that an earlier candidate may have brought about in the process that both were in. A wrong answer is asked
@@ -444,9 +450,7 @@ static hone_status run_rounds_here(
     double limit = block_seconds(trials->question, block);
     const hone_limits limits = {limit_ns(limit), limit_ns(limit)};
     hone_outcome outcome = ask(trials, HONE_MESSAGE_ROUNDS, &limits);
-    if (outcome.kind == HONE_OUTCOME_LOST && block->count == 1)
-        out->failure = failure_of_loss(&outcome, out->reason, sizeof out->reason);
-    if (out->failure == HONE_FAILURE_UNALIGNED || out->failure == HONE_FAILURE_RACY) return HONE_OK;
+    if (block->count == 1 && tell_loss(&outcome, limit, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
     status = read_rounds(trials, out, err);
     trials->sandbox.served++;
@@ -562,4 +566,21 @@ hone_status hone_trials_run_rounds(
     count_rounds(trials, out);
     add_spent(&trials->spent, &out->spent);
     return status;
+}
+
+hone_status hone_trials_confirm(
+    hone_trials *trials, const hone_kernel_ref *kernel, hone_candidate *candidate, double seconds, hone_error *err)
+{
+    hone_rounds_answer answer;
+    hone_trial *trial = &candidate->trial;
+    const hone_block block = {
+        .kernels = {kernel}, .finalists = {candidate}, .count = 1, .rounds = 1, .verifies = true, .seconds = seconds};
+    hone_status status = hone_trials_run_rounds(trials, &block, &answer, err);
+    if (status != HONE_OK) return status;
+    trial->failure = answer.failure;
+    if (answer.failure != HONE_FAILURE_NONE)
+        hone_words_copy(trial->reason, sizeof trial->reason, answer.reason);
+    else if (answer.max_error[0] > trial->max_error)
+        trial->max_error = answer.max_error[0];
+    return HONE_OK;
 }

@@ -110,7 +110,8 @@ static hone_status run_and_cancel(const hone_plan *plan, const hone_value *args,
     return scale_reference(plan, args, execution);
 }
 
-static void put(ground *g, int64_t rows)
+// measured: a kernel that the store has a time of, too; NULL: none.
+static void put(ground *g, const char *kernel, const char *measured, int64_t rows)
 {
     hone_store *store = NULL;
     size_t count = 0;
@@ -120,7 +121,7 @@ static void put(ground *g, int64_t rows)
     const hone_store_decision row = {
         .key = {device, "scale", "1", hone_call_key(call), hone_call_spec(call)},
         .call = hone_call_text(call),
-        .kernel = "brake",
+        .kernel = kernel,
         .platform = "native",
         .config = "{}",
         .source = "autotune",
@@ -129,6 +130,16 @@ static void put(ground *g, int64_t rows)
         .time_ns = 1000,
     };
     assert_int_equal(hone_store_put(store, &row, &g->f->err), HONE_OK);
+    const hone_store_measurement other = {
+        .kernel = measured,
+        .config = "{}",
+        .revision = "1",
+        .time_ns = 2000,
+        .low_ns = 1900,
+        .high_ns = 2100,
+        .samples = 9,
+        .measured = "2026-11-01T00:00:00Z"};
+    if (measured != NULL) assert_int_equal(hone_store_put_measurement(store, &row.key, &other, &g->f->err), HONE_OK);
     hone_store_close(&store);
     hone_call_release(&call);
 }
@@ -151,8 +162,8 @@ static void an_audit_that_is_cancelled_hands_back_what_it_has_measured_and_one_t
     const hone_kernel brake = {HONE_KERNEL,         .algorithm = "scale", .name = "brake", .platform = HONE_NATIVE,
                                .backend = HONE_CPU, .run = run_and_cancel};
     assert_int_equal(hone_register_kernels(g->f->rt, &brake, 1, &g->f->err), HONE_OK);
-    put(g, 4);
-    put(g, 8);
+    put(g, "brake", NULL, 4);
+    put(g, "brake", NULL, 8);
     hone_audit *audited = NULL;
     if (audit(g, calls, 1, &audited) != HONE_OK) fail_msg("%s", g->f->err.message);
     assert_int_equal(hone_audit_size(audited), 1);
@@ -171,6 +182,97 @@ static void an_audit_that_is_cancelled_hands_back_what_it_has_measured_and_one_t
     assert_null(audited);
 }
 
+// Taking back ---------------------------------------------------------------------------------------------------------
+
+static volatile bool is_turned;
+
+static hone_status run_until_it_turns(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    hone_status status = scale_reference(plan, args, execution);
+    if (is_turned) *scale_at(args[1].as.tensor, 0, 0) += 1;
+    return status;
+}
+
+static const hone_kernel turncoat = {
+    HONE_KERNEL,         .algorithm = "scale", .name = "turncoat",       .platform = HONE_NATIVE,
+    .backend = HONE_CPU, .priority = 99,       .run = run_until_it_turns};
+static const hone_kernel steady = {HONE_KERNEL,         .algorithm = "scale",
+                                   .name = "steady",    .platform = HONE_NATIVE,
+                                   .backend = HONE_CPU, .run = scale_reference};
+
+static void begin_with_a_turncoat(ground *g, const char *measured)
+{
+    is_turned = false;
+    const hone_kernel kernels[] = {turncoat, steady};
+    assert_int_equal(hone_register_kernels(g->f->rt, kernels, 2, &g->f->err), HONE_OK);
+    put(g, "turncoat", measured, 4);
+    const hone_decision decision = decide_scale(g->f, 4, 4);
+    assert_string_equal(decision.kernel, "turncoat");
+    assert_int_equal(decision.source, HONE_SOURCE_STORE);
+    is_turned = true;
+}
+
+static hone_audited look(ground *g, bool no_store)
+{
+    static const char *const call = "scale(f32[4,4])";
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .isolation = HONE_ISOLATION_IN_PROCESS, .seconds = 0.05, .no_store = no_store};
+    hone_audit *audited = NULL;
+    if (hone_tune_audit(g->f->rt, &call, 1, 0.05, &options, &audited, &g->f->err) != HONE_OK)
+        fail_msg("%s", g->f->err.message);
+    hone_audited found = *hone_audit_choice(audited, 0);
+    hone_audit_release(&audited);
+    assert_int_equal(found.failure, HONE_FAILURE_WRONG);
+    assert_false(found.passed);
+    return found;
+}
+
+static void the_process_that_audits_answers_with_the_next_best_and_a_bound_plan_goes_on(void **state)
+{
+    ground *g = *state;
+    example e;
+    const hone_plan *plan = NULL;
+    begin_with_a_turncoat(g, "steady");
+    make_example(&e, 4, 4);
+    assert_int_equal(hone_bind(g->f->op, e.args, 3, &plan, &g->f->err), HONE_OK);
+    const hone_audited found = look(g, false);
+    assert_true(found.taken_back);
+    assert_string_equal(found.next_kernel, "steady");
+    const hone_decision decision = decide_scale(g->f, 4, 4);
+    assert_string_equal(decision.kernel, "steady");
+    assert_int_equal(decision.source, HONE_SOURCE_STORE);
+    assert_true(decision.verified && decision.evidence.time_ns == 2000);
+    run_example(g->f, 4, 4);
+    assert_string_equal(plan->kernel->name, "turncoat");
+    assert_false(hone_plan_is_current(plan));
+    hone_plan_release(&plan);
+}
+
+static void where_nothing_else_was_measured_the_chain_goes_on_without_it(void **state)
+{
+    ground *g = *state;
+    begin_with_a_turncoat(g, NULL);
+    const hone_audited found = look(g, false);
+    assert_true(found.taken_back);
+    assert_string_equal(found.next_kernel, "");
+    const hone_decision decision = decide_scale(g->f, 4, 4);
+    assert_string_not_equal(decision.kernel, "turncoat");
+    assert_int_equal(decision.source, HONE_SOURCE_HEURISTIC);
+}
+
+static void who_stores_nothing_takes_nothing_back(void **state)
+{
+    ground *g = *state;
+    begin_with_a_turncoat(g, "steady");
+    hone_store *store = NULL;
+    hone_store_stat stats;
+    assert_false(look(g, true).taken_back);
+    assert_int_equal(hone_store_open(hone_allocator_system(), g->url, &store, &g->f->err), HONE_OK);
+    assert_int_equal(hone_store_get_stat(store, &stats, &g->f->err), HONE_OK);
+    assert_true(stats.decisions == 1 && stats.failures == 0);
+    hone_store_close(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +283,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             an_audit_that_is_cancelled_hands_back_what_it_has_measured_and_one_that_fails_nothing, open_ground,
             close_ground),
+        cmocka_unit_test_setup_teardown(
+            the_process_that_audits_answers_with_the_next_best_and_a_bound_plan_goes_on, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            where_nothing_else_was_measured_the_chain_goes_on_without_it, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(who_stores_nothing_takes_nothing_back, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_audit", tests, NULL, NULL);
 }
