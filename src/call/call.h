@@ -87,4 +87,17 @@ HONE_MUST_CHECK hone_status hone_generate(
     hone_pool *pool,
     hone_error *err);
 
+// Which scalars of a call get other values. A kernel may take one kind of them, and not the other.
+typedef enum hone_scalar_change {
+    HONE_CHANGE_NOTHING,
+    HONE_CHANGE_SCALARS, // of both kinds
+    HONE_CHANGE_FLOATS,
+    HONE_CHANGE_SWITCHES, // bools on which no shape depends
+    HONE_SCALAR_CHANGES
+} hone_scalar_change;
+
+// made_up.c: changes a call's values, defaults filled in. Integers and texts stay: what they mean nobody says. So does a float that is
+// none, or not finite. False: nothing was changed.
+bool hone_change_scalars(const hone_signature *signature, hone_scalar_change change, hone_value *values);
+
 #endif

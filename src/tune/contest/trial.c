@@ -303,11 +303,19 @@ static hone_status read_trial(hone_trials *trials, hone_trial *out, hone_error *
 
 // One attempt ---------------------------------------------------------------------------------------------------------
 
+// Behind a candidate: which other scalars it is verified with.
+static void put_scalars(hone_trials *trials, const hone_kernel_ref *kernel, const hone_config *config)
+{
+    const hone_scalar_change change = hone_other_scalars_for(&trials->others, trials->question, kernel, config);
+    hone_wire_put_u8(&trials->message, (uint8_t)change);
+}
+
 static void put_try(hone_trials *trials, const hone_try *what, const hone_stopping *stopping)
 {
     hone_buffer_clear(&trials->message);
     hone_message_put_kernel(&trials->message, what->kernel, trials->sandbox.by_value);
     hone_message_put_config(&trials->message, what->config);
+    put_scalars(trials, what->kernel, what->config);
     hone_message_put_stopping(&trials->message, stopping);
     hone_message_put_digests(&trials->message, what->digests, what->digest_count);
 }
@@ -433,6 +441,7 @@ static void put_block(hone_trials *trials, const hone_block *block)
     for (uint32_t i = 0; i < block->count; i++) {
         hone_message_put_kernel(message, block->kernels[i], trials->sandbox.by_value);
         hone_message_put_config(message, &block->finalists[i]->config);
+        put_scalars(trials, block->kernels[i], &block->finalists[i]->config);
     }
     hone_wire_put_u32(message, block->rounds);
     hone_wire_put_u64(message, block->seed);
@@ -486,6 +495,7 @@ void hone_trials_init(hone_trials *trials, const hone_question *question, const 
 void hone_trials_deinit(hone_trials *trials)
 {
     if (trials->has_sandbox) hone_sandbox_deinit(&trials->sandbox);
+    hone_other_scalars_deinit(&trials->others);
     hone_buffer_deinit(&trials->message);
     hone_buffer_deinit(&trials->answer);
 }

@@ -4,6 +4,7 @@
 
 #include "tune/contest/field.h"
 #include "tune/contest/floor.h"
+#include "tune/contest/other_scalars.h"
 #include "tune/contest/standings.h"
 #include "tune/isolate/sandbox.h"
 #include "tune/rule/stopping.h"
@@ -19,6 +20,7 @@ typedef struct hone_trials {
     void *measurer_ctx;
     hone_sandbox sandbox;
     bool has_sandbox;
+    hone_other_scalars others;
     hone_opened opened;
     bool was_opened;
     hone_peaks peaks;    // the most that was seen

@@ -15,6 +15,7 @@ typedef struct finals {
     bool verifies; // in full, before and after
     hone_kernel kernels[HONE_MAX_TOGETHER];
     hone_config configs[HONE_MAX_TOGETHER];
+    hone_scalar_change changes[HONE_MAX_TOGETHER];
     hone_runner runners[HONE_MAX_TOGETHER];
 } finals;
 
@@ -26,6 +27,7 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
         hone_status status = hone_message_get_kernel(reader, &f->session->how, &f->kernels[i], err);
         if (status != HONE_OK) return status;
         hone_message_get_config(reader, &f->configs[i]);
+        f->changes[i] = hone_session_read_change(reader);
     }
     f->asked.rounds = hone_wire_get_u32(reader);
     f->asked.seed = hone_wire_get_u64(reader);
@@ -68,7 +70,7 @@ static hone_failure check_all(finals *f, hone_rounds_answer *out, hone_error *er
     return f->asked.count > 0 ? hone_runner_check(&f->runners[0], err) : HONE_FAILURE_NONE;
 }
 
-// In places that the call allows, and in two threads: who is to win.
+// With other scalars, in places that the call allows, and in two threads: who is to win.
 static hone_failure verify_strictly(finals *f, hone_rounds_answer *out, hone_error *err)
 {
     const uint64_t start = hone_os_now_ns();
@@ -76,7 +78,8 @@ static hone_failure verify_strictly(finals *f, hone_rounds_answer *out, hone_err
     for (uint32_t i = 0; f->verifies && i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         double error = 0;
         out->failed = i;
-        failure = hone_runner_verify_placed(&f->runners[i], &error, err);
+        failure = hone_runner_verify_scalars(&f->runners[i], f->changes[i], &error, err);
+        if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_placed(&f->runners[i], &error, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_racing(&f->runners[i], err);
         if (error > out->max_error[i]) out->max_error[i] = error;
     }

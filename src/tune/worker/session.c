@@ -31,6 +31,7 @@ void hone_session_init(hone_session *session, hone_allocator allocator, const ho
 static void close_call(hone_session *session)
 {
     if (session->open) {
+        hone_session_forget_scalars(session);
         hone_variants_deinit(&session->variants);
         hone_reference_deinit(&session->reference);
         hone_buffers_deinit(&session->buffers);
@@ -126,18 +127,6 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
 
 // Other values --------------------------------------------------------------------------------------------------------
 
-// Further values are worth further references where those are quick.
-static bool is_quick(const hone_session *session)
-{
-    const double most_ns = 100e6;
-    const size_t most_bytes = 64u << 20;
-    hone_reference_use use;
-    (void)hone_variant_use(HONE_VARIANT_OTHER, NULL, &use);
-    if (hone_buffers_bytes(&session->buffers) >= most_bytes) return false;
-    return (session->reference.time_ns > 0 && session->reference.time_ns < most_ns) ||
-           hone_reference_has_quick_parts(&session->algorithm, session->call, use.seconds);
-}
-
 // A result near the end of its dtype's range is infinite by one rounding, and finite by another.
 static bool stays_in_range(const hone_reference *reference)
 {
@@ -199,13 +188,13 @@ static hone_status keep_standards(hone_session *session, hone_error *err)
 static hone_status make_variants(hone_session *session, hone_error *err)
 {
     hone_variants *variants = &session->variants;
-    if (!session->stable && !is_quick(session)) return HONE_OK;
+    if (!session->stable && !hone_session_is_quick(session)) return HONE_OK;
     hone_status status = HONE_OK;
     for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
         if (!hone_variant_is_asked((hone_variant_kind)kind, session->stable, &session->buffers)) continue;
         status =
             hone_variants_make(variants, (hone_variant_kind)kind, &session->buffers, session->call, session->seed, err);
-        if (status == HONE_OK && is_quick(session)) add_reference(session, (hone_variant_kind)kind);
+        if (status == HONE_OK && hone_session_is_quick(session)) add_reference(session, (hone_variant_kind)kind);
     }
     if (status == HONE_OK && session->stable) status = keep_standards(session, err);
     if (status != HONE_OK) return status;
@@ -292,6 +281,16 @@ static double since(uint64_t start)
     return (double)(hone_os_now_ns() - start);
 }
 
+// What one TRY asks.
+typedef struct try_request {
+    hone_kernel kernel;
+    hone_config config;
+    hone_scalar_change change; // that it is verified with
+    hone_stopping stopping;
+    const uint64_t *known; // digests of this kernel's that were measured
+    uint32_t known_count;
+} try_request;
+
 static hone_failure verify_first(hone_runner *runner, double *max_error, hone_error *err)
 {
     hone_failure failure = hone_runner_verify(runner, max_error, err);
@@ -300,19 +299,22 @@ static hone_failure verify_first(hone_runner *runner, double *max_error, hone_er
 
 // What may win is looked at again: what was right in its first run may be wrong in its thousandth, or on other values.
 // Who leads now may be what answers in the end.
-static hone_failure verify_last(hone_runner *runner, bool leads, double *max_error, hone_error *err)
+static hone_failure verify_last(
+    hone_runner *runner, bool leads, hone_scalar_change change, double *max_error, hone_error *err)
 {
     hone_failure failure = leads ? hone_runner_probe(runner, err) : HONE_FAILURE_NONE;
     if (failure == HONE_FAILURE_NONE)
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, leads, max_error, err);
+    if (failure == HONE_FAILURE_NONE && leads) failure = hone_runner_verify_scalars(runner, change, max_error, err);
     return failure == HONE_FAILURE_NONE && leads ? hone_runner_verify_placed(runner, max_error, err) : failure;
 }
 
 // In stages: all results of its first run, then its times, and the rest only of what they have not shown to be slower
 // than the best. Who is resumed with such a time wins only by the finals, which look at everything.
-static hone_failure measure(hone_runner *runner, const hone_stopping *stopping, hone_trial *out, hone_error *err)
+static hone_failure measure(hone_runner *runner, const try_request *q, hone_trial *out, hone_error *err)
 {
+    const hone_stopping *stopping = &q->stopping;
     uint64_t start = hone_os_now_ns();
     hone_failure failure = verify_first(runner, &out->max_error, err);
     hone_pool_rest(runner->session->own_pool); // its threads would spin beside the first runs that are timed
@@ -325,19 +327,11 @@ static hone_failure measure(hone_runner *runner, const hone_stopping *stopping, 
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     const bool leads = stopping->best_ns == 0 || out->time_ns < stopping->best_ns;
-    if (failure == HONE_FAILURE_NONE && !out->dropped) failure = verify_last(runner, leads, &out->max_error, err);
+    if (failure == HONE_FAILURE_NONE && !out->dropped)
+        failure = verify_last(runner, leads, q->change, &out->max_error, err);
     out->spent.verify_ns += since(start);
     return failure;
 }
-
-// What one TRY asks.
-typedef struct try_request {
-    hone_kernel kernel;
-    hone_config config;
-    hone_stopping stopping;
-    const uint64_t *known; // digests of this kernel's that were measured
-    uint32_t known_count;
-} try_request;
 
 static bool is_known(const try_request *q, uint64_t digest)
 {
@@ -357,7 +351,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     hone_session_pass_phase(session);
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
-    if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, &q->stopping, out, err);
+    if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, q, out, err);
     // A run is the candidate's, whatever it is for: verifying is what stands around it.
     out->spent.verify_ns -= runner.verified_ns;
     out->spent.run_ns = runner.run_ns + runner.verified_ns;
@@ -369,6 +363,7 @@ static hone_status read_try(hone_session *session, hone_wire_reader *reader, try
 {
     hone_status status = hone_message_get_kernel(reader, &session->how, &out->kernel, err);
     hone_message_get_config(reader, &out->config);
+    out->change = hone_session_read_change(reader);
     hone_message_get_stopping(reader, &out->stopping);
     hone_message_get_digests(reader, &out->known, &out->known_count);
     if (status == HONE_OK) status = hone_wire_check(reader, err);

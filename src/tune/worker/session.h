@@ -10,6 +10,16 @@
 #include "tune/worker/spots.h"
 #include "tune/worker/variants.h"
 
+enum { HONE_KNOWN_WITH_OTHERS = 64 };
+
+// The open call with other scalars, on the same inputs.
+typedef struct hone_changed_call {
+    bool made;                          // or found impossible
+    hone_call *call;                    // NULL: nothing is verified with it
+    hone_value values[HONE_MAX_VALUES]; // as in hone_buffer_set
+    hone_reference reference;
+} hone_changed_call;
+
 typedef struct hone_session {
     hone_allocator allocator;
     hone_kernel_reader how;
@@ -40,6 +50,10 @@ typedef struct hone_session {
     bool restless;    // threads of this process go on for good: nobody waits for them any more
     double disturbed; // share of the latest samples that were disturbed
     hone_variants variants;
+    hone_changed_call changed[HONE_SCALAR_CHANGES];
+    hone_changed_call *using;                           // whose scalars runs get; NULL: the call's own
+    uint64_t known_with_others[HONE_KNOWN_WITH_OTHERS]; // candidates that are right with other scalars, 0: nobody
+    uint32_t next_known;
     hone_side_effects effects;
     bool stable;  // results must have the bits of those of `standard`
     bool spoiled; // a candidate has left something in this process: no other is to be tried in it
@@ -71,6 +85,12 @@ static inline void hone_session_pass_phase(const hone_session *session)
 }
 // measure.c: what candidates that are done have left in this process. An earlier failure is the one to tell.
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
+
+// runner.c: whether further values are worth further references, which are quick.
+bool hone_session_is_quick(const hone_session *session);
+// scalars.c: what was made of the open call is let go of.
+void hone_session_forget_scalars(hone_session *session);
+hone_scalar_change hone_session_read_change(hone_wire_reader *reader);
 
 // runner.c: of the values that are loaded; NULL: there is none, only bits are compared.
 hone_reference *hone_session_reference(hone_session *session);
@@ -123,6 +143,10 @@ hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_er
 // only there is UNALIGNED, what reads around an array BOUNDS. In a process of the session's own; elsewhere nothing is
 // said.
 hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_error, hone_error *err);
+// scalars.c: prepared once more, for the call with other scalars, once for each candidate. A kernel that refuses the
+// changed call is not blamed.
+hone_failure hone_runner_verify_scalars(
+    hone_runner *runner, hone_scalar_change change, double *out_max_error, hone_error *err);
 // In two threads at once, for some milliseconds: RACY.
 hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err);
 // One run that is waited for, and what a run on the first set has left: everything in its place, and right.

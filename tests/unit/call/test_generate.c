@@ -309,6 +309,42 @@ static void an_empty_tensor_needs_no_data(void **state)
     assert_int_equal(made("f(x: i32[n, m] ~ uniform(0, m - 1)) -> y: i32[n]", "f(i32[3,0])", 1, values), 0);
 }
 
+// Values of a call with other scalars, as text.
+static const char *changed(const char *signature_text, const char *call_text, hone_scalar_change change)
+{
+    static char text[256];
+    hone_error err = {0};
+    hone_signature *signature = signature_of(signature_text);
+    hone_call *call = call_of(signature, call_text), *other = NULL;
+    hone_value values[HONE_MAX_VALUES];
+    const size_t count = hone_signature_count(signature);
+    memcpy(values, hone_call_values(call), count * sizeof values[0]);
+    snprintf(text, sizeof text, "nothing");
+    if (hone_change_scalars(signature, change, values)) {
+        assert_int_equal(
+            hone_call_bind(hone_allocator_system(), signature, values, count, true, &other, &err), HONE_OK);
+        snprintf(text, sizeof text, "%s", hone_call_text(other));
+    }
+    hone_call_release(&other);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+    return text;
+}
+
+static void other_scalars_are_far_from_a_calls_own(void **state)
+{
+    (void)state;
+    const char *norm =
+        "f(x: f32[n], *, eps: f64 = 1e-6, scale: f64? = none, width: i64 = 3, causal: bool = false) -> y: f32[n]";
+    const char *turned = "f(x: f32[n, m] if turned else [m, n], *, turned: bool = false) -> y: f32[n]";
+    const char *texts = "f(x: f32[n], *, mode: str = \"mean\", most: f64 = inf) -> y: f32[n]";
+    assert_string_equal(changed(norm, "f(f32[4])", HONE_CHANGE_SCALARS), "f(f32[4], eps=0.5, causal=true)");
+    assert_string_equal(changed(norm, "f(f32[4], scale=-2.0)", HONE_CHANGE_FLOATS), "f(f32[4], eps=0.5, scale=-1.25)");
+    assert_string_equal(changed(norm, "f(f32[4], causal=true)", HONE_CHANGE_SWITCHES), "f(f32[4])");
+    assert_string_equal(changed(turned, "f(f32[4,4])", HONE_CHANGE_SCALARS), "nothing");
+    assert_string_equal(changed(texts, "f(f32[4])", HONE_CHANGE_SCALARS), "nothing");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_generator_that_does_not_fit_is_refused),
         cmocka_unit_test(a_bound_must_be_one_that_the_dtype_holds),
         cmocka_unit_test(an_empty_tensor_needs_no_data),
+        cmocka_unit_test(other_scalars_are_far_from_a_calls_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,69 @@
+#include "tune/contest/other_scalars.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+static void make_call(hone_other_scalars *others, const hone_question *question, hone_scalar_change change)
+{
+    const hone_signature *signature = hone_call_signature(question->call);
+    const size_t count = hone_signature_count(signature);
+    hone_value values[HONE_MAX_VALUES];
+    memcpy(values, hone_call_values(question->call), count * sizeof values[0]);
+    if (!hone_change_scalars(signature, change, values)) return;
+    hone_signature *shared = hone_signature_retain((hone_signature *)(uintptr_t)signature);
+    if (hone_call_bind(question->environment->allocator, shared, values, count, true, &others->calls[change], NULL) !=
+        HONE_OK)
+        others->calls[change] = NULL;
+    hone_signature_release(&shared);
+}
+
+void hone_other_scalars_deinit(hone_other_scalars *others)
+{
+    for (int change = 0; change < HONE_SCALAR_CHANGES; change++)
+        hone_call_release(&others->calls[change]);
+    others->made = false;
+}
+
+static bool is_in_space(
+    const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, const hone_config *config)
+{
+    hone_bound_space *space = NULL;
+    bool is_in = hone_space_bind(kernel->space, call, device, &space, NULL) == HONE_OK &&
+                 hone_bound_space_check(space, config, NULL) == HONE_OK;
+    hone_bound_space_release(&space);
+    return is_in;
+}
+
+// Of a kernel with a list of its own.
+static bool is_listed(const hone_kernel *kernel, const hone_call *call, const hone_config *config)
+{
+    enum { MOST = 4096 };
+    hone_config listed;
+    for (size_t i = 0; i < MOST && kernel->candidates(kernel, call, i, &listed); i++)
+        if (listed.count == config->count &&
+            memcmp(listed.values, config->values, config->count * sizeof config->values[0]) == 0)
+            return true;
+    return false;
+}
+
+static bool takes(
+    const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, const hone_config *config)
+{
+    if (call == NULL || hone_kernel_eligible(kernel, call, device, NULL) != HONE_OK) return false;
+    if (kernel->kernel.candidates != NULL) return is_listed(&kernel->kernel, call, config);
+    return is_in_space(kernel, call, device, config);
+}
+
+hone_scalar_change hone_other_scalars_for(
+    hone_other_scalars *others, const hone_question *question, const hone_kernel_ref *kernel, const hone_config *config)
+{
+    hone_assert(question->call != NULL);
+    for (int change = HONE_CHANGE_SCALARS; !others->made && change < HONE_SCALAR_CHANGES; change++)
+        make_call(others, question, (hone_scalar_change)change);
+    others->made = true;
+    for (int change = HONE_CHANGE_SCALARS; change < HONE_SCALAR_CHANGES; change++)
+        if (takes(kernel, others->calls[change], question->environment->device, config))
+            return (hone_scalar_change)change;
+    return HONE_CHANGE_NOTHING;
+}
