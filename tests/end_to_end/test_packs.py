@@ -617,15 +617,15 @@ class Unverified(CommandTest):
             self.assertNotIn(kernel, ("no_scale", "zeros"))
 
     def test_what_was_found_wrong_for_one_call_answers_no_other(self):
-        self.write_pack(kernels=[("no_scale", 55)])
+        self.write_pack("rows == 5 ? 2 * scale : scale", [("no_scale", 55)])
         with_kernel = ["--kernel", "no_scale"]
-        # Right where the scale does not show: there it is verified, and nowhere else.
+        # Right for four rows: there it is verified, and nowhere else.
         self.tune("softmax(f32[4,64])", *with_kernel)
         self.assertEqual(self.explain("softmax(f32[4,64])")["source"], "store")
         self.assertNotEqual(self.explain("softmax(f32[8,64])")["kernel"], "no_scale")
         # Wrong elsewhere: from then on it answers nowhere, by no link.
-        self.assertIn("the reference says", self.tune("softmax(f32[4,64], scale=0.5)", *with_kernel, code=NO).err)
-        for call in ("softmax(f32[4,64])", "softmax(f32[8,64])", "softmax(f32[4,64], scale=0.5)",
+        self.assertIn("the reference says", self.tune("softmax(f32[5,64], scale=0.5)", *with_kernel, code=NO).err)
+        for call in ("softmax(f32[4,64])", "softmax(f32[8,64])", "softmax(f32[5,64], scale=0.5)",
                      "softmax(f32[16,64], scale=0.25)"):
             answer = self.explain(call)
             self.assertNotEqual(answer["kernel"], "no_scale", call)
@@ -642,7 +642,7 @@ class Unverified(CommandTest):
         self.assertEqual((answer["kernel"], answer["source"], answer["verified"]), ("no_scale", "store", True))
 
     def test_what_was_verified_for_one_call_answers_no_near_one_that_another_kernel_can_run(self):
-        self.write_pack(kernels=[("no_scale", 55)])
+        self.write_pack("rows == 4 ? scale : 2 * scale", [("no_scale", 55)])
         self.tune("softmax(f32[4,64])", "--kernel", "no_scale")
         for call in ("softmax(f32[4,64], scale=0.5)", "softmax(f32[4,65])", "softmax(f32[8,64], scale=2.0)"):
             answer = self.explain(call)
