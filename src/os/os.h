@@ -217,6 +217,15 @@ bool hone_os_guard_was_written(const hone_os_guard *guard);
 bool hone_os_guard_open(hone_os_guard *guard);
 
 // Threads -------------------------------------------------------------------------------------------------------------
+int hone_os_thread_id(void); // of the calling thread
+// A thread is stopped in the middle of whatever it does, as a scheduler may stop it. One at a time in a process; takes
+// SIGURG between begin and end. False: it cannot.
+bool hone_os_hold_begin(void);
+void hone_os_hold_end(void);
+// Waits until the thread stands still, at most patience_ns. It goes on when it is released, or after most_ns. False: it
+// goes on as it did.
+bool hone_os_hold(int thread, uint64_t patience_ns, uint64_t most_ns);
+void hone_os_hold_release(void);
 typedef struct hone_pool hone_pool;
 // A pool that works together with the caller: threads counts the caller. Threads start at the first parallel_for.
 hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, hone_pool **out, hone_error *err);

@@ -6,10 +6,13 @@
 #include "tune/worker/session.h"
 
 #include "base/error.h"
+#include "base/random.h"
 #include "os/walls.h"
 #include "tune/worker/verify.h"
 
+#include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -173,6 +176,21 @@ hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_erro
 
 // Two threads at once --------------------------------------------------------------------------------------------------
 
+// By chance two runs overlap, or do not: on a busy machine one thread may well run while the other waits. So first one
+// thread is stopped in the middle of its run, and stands still while the other one does a whole run; then the other way
+// round, again and again. A scheduler may do the same at any time. After that both run as they like.
+typedef struct meeting {
+    atomic_int arrived;         // at its gates, by both threads
+    atomic_bool inside;         // the one that is to be held is in its run
+    atomic_bool over;           // nobody is held any more
+    int holds;                  // that were within a run
+    uint64_t spent_ns;          // since it began
+    int threads[2];             // of the racers
+    uint64_t begin_ns, most_ns; // when it began; what a thread stands still for at most
+    double run_ns;
+    uint64_t random;
+} meeting;
+
 // A thread with arrays of its own, of other numbers than the other thread's: what one leaves where both work shows.
 typedef struct racer {
     hone_runner *runner;
@@ -180,14 +198,16 @@ typedef struct racer {
     hone_execution execution;
     char *scratch;
     char *expected[HONE_MAX_VALUES]; // the results of a run alone
-    atomic_int *waiting;             // racers that have not begun
+    meeting *meeting;
+    int number;
     hone_failure failure;
     hone_error err;
 } racer;
 
-enum { LEAST_RUNS = 4, SCRATCH_ALIGN = 64 };
-static const uint64_t race_ns = 20000000;
-static const double most_run_ns = 500e6;
+enum { LEAST_RUNS = 2, LEAST_HOLDS = 12, LEAST_LONG_HOLDS = 2, MOST_HOLDS = 32, SCRATCH_ALIGN = 64 };
+static const uint64_t hold_ns = 10000000, race_ns = 20000000; // when each of the two ends
+static const uint64_t patient_ns = 400000000;                 // the first of them, where threads wait for a processor
+static const double most_run_ns = 500e6, long_run_ns = 5e6;
 static const size_t most_race_bytes = 64u << 20;
 
 static void poison_results(const hone_buffers *buffers)
@@ -197,11 +217,16 @@ static void poison_results(const hone_buffers *buffers)
             memset(buffers->sets[0].fenced[i].low, POISON_BYTE, buffers->sets[0].fenced[i].span);
 }
 
-static hone_status run_racer(racer *r)
+static hone_status run_plan(racer *r)
 {
     const hone_plan *plan = &r->runner->plan;
-    poison_results(r->buffers);
     return plan->run(plan, r->buffers->sets[0].values, r->execution.struct_size != 0 ? &r->execution : NULL);
+}
+
+static hone_status run_racer(racer *r)
+{
+    poison_results(r->buffers);
+    return run_plan(r);
 }
 
 // Both runs may be off by the tolerance, to either side.
@@ -231,17 +256,98 @@ static void judge_racer(racer *r, hone_status status)
         if (r->expected[i] != NULL && compare_one(r, i) != HONE_OK) r->failure = HONE_FAILURE_RACY;
 }
 
+// Nobody goes on before both are here.
+static void meet(meeting *m, int *gate)
+{
+    atomic_fetch_add(&m->arrived, 1);
+    *gate += 2;
+    while (atomic_load(&m->arrived) < *gate)
+        sched_yield();
+}
+
+// Runs until it was held in the middle of one, whose results count.
+static void run_held(racer *r)
+{
+    meeting *m = r->meeting;
+    hone_status status;
+    do {
+        poison_results(r->buffers);
+        atomic_store(&m->inside, true);
+        status = run_plan(r);
+        atomic_store(&m->inside, false);
+    } while (status == HONE_OK && !atomic_load(&m->over));
+    judge_racer(r, status);
+}
+
+// At a place of its run that nobody knows. False: it was between two of them.
+static bool hold_inside(meeting *m, int thread)
+{
+    const uint64_t most_wait_ns = 1000000, patience_ns = 30000000, begin_ns = hone_os_now_ns();
+    while (!atomic_load(&m->inside) && hone_os_now_ns() - begin_ns < patience_ns)
+        sched_yield();
+    const uint64_t wait_ns = hone_random_next(&m->random) % ((uint64_t)m->run_ns + 1);
+    const uint64_t until = hone_os_now_ns() + (wait_ns < most_wait_ns ? wait_ns : most_wait_ns);
+    while (hone_os_now_ns() < until)
+        sched_yield();
+    if (!hone_os_hold(thread, patience_ns, m->most_ns)) return false;
+    if (atomic_load(&m->inside)) return true;
+    hone_os_hold_release();
+    return false;
+}
+
+// A whole run while the other thread stands still.
+static void run_holding(racer *r)
+{
+    enum { TRIES = 16 };
+    meeting *m = r->meeting;
+    bool holds = false;
+    for (int i = 0; i < TRIES && !holds; i++)
+        holds = hold_inside(m, m->threads[1 - r->number]);
+    const hone_status status = run_racer(r);
+    atomic_store(&m->over, true);
+    if (holds) hone_os_hold_release();
+    m->holds += holds;
+    judge_racer(r, status);
+}
+
+// Both threads agree: what they decide by is written before a gate and read behind it.
+static bool is_held_again(const meeting *m, int round)
+{
+    const int least = m->run_ns > long_run_ns ? LEAST_LONG_HOLDS : LEAST_HOLDS;
+    return round < least || (round < MOST_HOLDS && m->spent_ns < (m->holds < least ? patient_ns : hold_ns));
+}
+
+static void race_held(racer *r)
+{
+    meeting *m = r->meeting;
+    int gate = 0;
+    meet(m, &gate); // also where the threads' numbers are known
+    for (int round = 0; is_held_again(m, round); round++) {
+        if (r->number == 0) atomic_store(&m->over, false);
+        meet(m, &gate);
+        if (round % 2 == r->number)
+            run_held(r);
+        else
+            run_holding(r);
+        if (r->number == 0) m->spent_ns = hone_os_now_ns() - m->begin_ns;
+        meet(m, &gate);
+    }
+}
+
+static void race_freely(racer *r)
+{
+    for (int runs = 0; r->failure == HONE_FAILURE_NONE; runs++) {
+        if (runs >= LEAST_RUNS && hone_os_now_ns() - r->meeting->begin_ns > race_ns) break;
+        judge_racer(r, run_racer(r));
+    }
+}
+
 static void *race(void *ctx)
 {
     racer *r = ctx;
-    atomic_fetch_sub(r->waiting, 1);
-    const uint64_t start = hone_os_now_ns();
-    while (atomic_load(r->waiting) > 0 && hone_os_now_ns() - start < race_ns)
-        hone_os_sleep_ns(1000);
-    for (int runs = 0; r->failure == HONE_FAILURE_NONE; runs++) {
-        if (runs >= LEAST_RUNS && hone_os_now_ns() - start > race_ns) break;
-        judge_racer(r, run_racer(r));
-    }
+    r->meeting->threads[r->number] = hone_os_thread_id();
+    race_held(r);
+    race_freely(r);
     return NULL;
 }
 
@@ -259,10 +365,10 @@ static bool keep_expected(racer *r)
     return true;
 }
 
-static bool make_racer(racer *r, hone_runner *runner, hone_buffers *buffers, atomic_int *waiting)
+static bool make_racer(racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m)
 {
     const size_t bytes = runner->plan.scratch_bytes;
-    *r = (racer){.runner = runner, .buffers = buffers, .waiting = waiting, .execution = runner->execution};
+    *r = (racer){.runner = runner, .buffers = buffers, .meeting = m, .number = number, .execution = runner->execution};
     if (bytes > 0) {
         r->scratch = hone_alloc(&runner->session->allocator, bytes + SCRATCH_ALIGN);
         if (r->scratch == NULL) return false;
@@ -282,16 +388,20 @@ static void free_racer(racer *r)
 static hone_failure run_race(hone_runner *runner, hone_buffers *others, hone_error *err)
 {
     racer racers[2] = {{.runner = runner}, {.runner = runner}};
-    atomic_int waiting = 2;
+    const double most_hold_ns = 50e6, least_hold_ns = 1e6;
+    meeting m = {.run_ns = runner->verify_ns, .random = hone_os_random_seed()};
+    m.most_ns = (uint64_t)fmin(fmax(4 * m.run_ns, least_hold_ns), most_hold_ns);
     pthread_t other;
-    bool made = make_racer(&racers[0], runner, &runner->session->buffers, &waiting);
-    made = made && make_racer(&racers[1], runner, others, &waiting);
+    bool made = make_racer(&racers[0], 0, runner, &runner->session->buffers, &m);
+    made = made && make_racer(&racers[1], 1, runner, others, &m) && hone_os_hold_begin();
+    m.begin_ns = hone_os_now_ns();
     hone_os_exit_on_fault(HONE_EXIT_RACY);
     if (made && pthread_create(&other, NULL, race, &racers[1]) == 0) {
         race(&racers[0]);
         pthread_join(other, NULL);
     }
     hone_os_exit_on_fault(0);
+    if (made) hone_os_hold_end();
     const racer *failed = racers[0].failure != HONE_FAILURE_NONE ? &racers[0] : &racers[1];
     const hone_failure failure = failed->failure;
     if (failure != HONE_FAILURE_NONE)

@@ -8,9 +8,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,6 +424,46 @@ static void what_faults_elsewhere_ends_the_process_as_before(void **state)
     free(block);
 }
 
+typedef struct counter {
+    atomic_int thread; // 0: it has not begun
+    _Atomic uint64_t count;
+    atomic_bool ends;
+} counter;
+
+static void *count(void *ctx)
+{
+    counter *c = ctx;
+    atomic_store(&c->thread, hone_os_thread_id());
+    while (!atomic_load(&c->ends))
+        atomic_fetch_add(&c->count, 1);
+    return NULL;
+}
+
+static void a_thread_that_is_held_stands_still_until_it_is_released(void **state)
+{
+    (void)state;
+    const uint64_t minute = UINT64_C(60000000000);
+    counter c = {0};
+    pthread_t thread;
+    assert_true(hone_os_hold_begin());
+    assert_int_equal(pthread_create(&thread, NULL, count, &c), 0);
+    while (atomic_load(&c.thread) == 0)
+        hone_os_sleep_ns(1000);
+    for (int i = 0; i < 8; i++) {
+        assert_true(hone_os_hold(atomic_load(&c.thread), minute, minute));
+        const uint64_t stands_at = atomic_load(&c.count);
+        hone_os_sleep_ns(1000000);
+        assert_true(atomic_load(&c.count) == stands_at);
+        hone_os_hold_release();
+        while (atomic_load(&c.count) == stands_at)
+            hone_os_sleep_ns(1000);
+    }
+    atomic_store(&c.ends, true);
+    pthread_join(thread, NULL);
+    assert_false(hone_os_hold(atomic_load(&c.thread), 1000, minute));
+    hone_os_hold_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +481,7 @@ int main(void)
         cmocka_unit_test(a_folder_of_ones_own_is_no_link_and_nobody_elses),
         cmocka_unit_test(a_write_to_guarded_memory_is_noted_and_goes_on),
         cmocka_unit_test(what_faults_elsewhere_ends_the_process_as_before),
+        cmocka_unit_test(a_thread_that_is_held_stands_still_until_it_is_released),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,68 @@
+// A thread that is stopped by a signal's handler, which waits. By default nobody hears of SIGURG: one that comes late does
+// no harm.
+#include "os/os.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// What a hold has come to. A thread that comes too late finds that nobody waits for it.
+enum { FREE, ASKED, HELD };
+
+static struct sigaction before;
+static atomic_int state;
+static _Atomic uint64_t most;
+
+int hone_os_thread_id(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+static void stand_still(int number)
+{
+    (void)number;
+    const int saved = errno;
+    int expected = ASKED;
+    const uint64_t until = hone_os_now_ns() + atomic_load(&most);
+    if (atomic_compare_exchange_strong(&state, &expected, HELD))
+        while (atomic_load(&state) == HELD && hone_os_now_ns() < until)
+            sched_yield();
+    errno = saved;
+}
+
+bool hone_os_hold_begin(void)
+{
+    struct sigaction action = {.sa_handler = stand_still, .sa_flags = SA_RESTART | SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    atomic_store(&state, FREE);
+    return sigaction(SIGURG, &action, &before) == 0;
+}
+
+void hone_os_hold_end(void)
+{
+    atomic_store(&state, FREE);
+    (void)!sigaction(SIGURG, &before, NULL);
+}
+
+bool hone_os_hold(int thread, uint64_t patience_ns, uint64_t most_ns)
+{
+    hone_assert(atomic_load(&state) == FREE);
+    const uint64_t until = hone_os_now_ns() + patience_ns;
+    atomic_store(&most, most_ns);
+    atomic_store(&state, ASKED);
+    if (syscall(SYS_tgkill, getpid(), thread, SIGURG) == 0)
+        while (atomic_load(&state) == ASKED && hone_os_now_ns() < until)
+            sched_yield();
+    int expected = ASKED;
+    return !atomic_compare_exchange_strong(&state, &expected, FREE);
+}
+
+void hone_os_hold_release(void)
+{
+    atomic_store(&state, FREE);
+}
