@@ -218,6 +218,7 @@ bool hone_os_guard_open(hone_os_guard *guard);
 
 // Threads -------------------------------------------------------------------------------------------------------------
 int hone_os_thread_id(void); // of the calling thread
+void hone_os_yield(void);    // the processor, to whoever waits for it
 // A thread is stopped in the middle of whatever it does, as a scheduler may stop it. One at a time in a process; takes
 // SIGURG between begin and end. False: it cannot.
 bool hone_os_hold_begin(void);

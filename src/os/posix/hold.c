@@ -23,6 +23,11 @@ int hone_os_thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
+void hone_os_yield(void)
+{
+    sched_yield();
+}
+
 static void stand_still(int number)
 {
     (void)number;

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,13 +32,14 @@ typedef struct keeper {
     int state;  // how
 } keeper;
 
-// True: it has ended by now.
+// True: it has ended by now. A worker that has itself traced stops with every signal, and we are who has to let it go on.
 static bool reap(keeper *k)
 {
     int state;
     pid_t pid;
     while ((pid = waitpid(-1, &state, WNOHANG)) > 0) {
-        if (pid != k->worker) continue;
+        if (WIFSTOPPED(state)) ptrace(PTRACE_DETACH, pid, NULL, NULL);
+        if (pid != k->worker || WIFSTOPPED(state)) continue;
         k->ended = true;
         k->state = state;
     }

@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -262,7 +261,7 @@ static void meet(meeting *m, int *gate)
     atomic_fetch_add(&m->arrived, 1);
     *gate += 2;
     while (atomic_load(&m->arrived) < *gate)
-        sched_yield();
+        hone_os_yield();
 }
 
 // Runs until it was held in the middle of one, whose results count.
@@ -284,11 +283,11 @@ static bool hold_inside(meeting *m, int thread)
 {
     const uint64_t most_wait_ns = 1000000, patience_ns = 30000000, begin_ns = hone_os_now_ns();
     while (!atomic_load(&m->inside) && hone_os_now_ns() - begin_ns < patience_ns)
-        sched_yield();
+        hone_os_yield();
     const uint64_t wait_ns = hone_random_next(&m->random) % ((uint64_t)m->run_ns + 1);
     const uint64_t until = hone_os_now_ns() + (wait_ns < most_wait_ns ? wait_ns : most_wait_ns);
     while (hone_os_now_ns() < until)
-        sched_yield();
+        hone_os_yield();
     if (!hone_os_hold(thread, patience_ns, m->most_ns)) return false;
     if (atomic_load(&m->inside)) return true;
     hone_os_hold_release();
