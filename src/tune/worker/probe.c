@@ -4,7 +4,7 @@
 // of its inputs, or that looks whether they are there already, is fast then and slow in a program. So batches of runs
 // are timed in two ways, in turn: between the runs of the one, elements of the inputs and spots of the results are
 // changed; in the other the same places are written with what they hold. Both write as much to the same memory, so that
-// an honest kernel takes as long (docs/benchmarks.md, "What a probe says of honest kernels"). The least of each is
+// an honest kernel takes as long. The least of each is
 // compared, since what disturbs makes a batch longer. Libraries whose threads meet at a barrier have fast and slow
 // batches for no reason of the inputs: so it is a replay only where nearly every pair says so, too.
 //
@@ -32,7 +32,9 @@ enum {
     MOST_PAIRS = 32
 };
 
-static const double suspect = 1.5;       // how many times longer
+static const double suspect = 1.5; // how many times longer
+// The same beside other work, which takes a thread its processor for a part of any batch.
+static const double suspect_disturbed = 4;
 static const double least_gain_ns = 150; // of a run: below, it is not worth a trick
 static const double device_gain_ns = 5e3;
 // A contest of seconds has few runs of this length, and such a run is hardly ever undisturbed beside other work.
@@ -220,22 +222,27 @@ static hone_failure run_mode(hone_runner *runner, probe_mode mode, hone_sample *
     return failure;
 }
 
-static bool is_suspect(const hone_runner *runner, double changed_ns, double same_ns)
+static bool is_suspect(const hone_runner *runner, double changed_ns, double same_ns, bool disturbed)
 {
     const double gain_ns = runner->session->site.instance != NULL ? device_gain_ns : least_gain_ns;
-    return changed_ns > suspect * same_ns && changed_ns - same_ns > gain_ns;
+    const double least = disturbed ? suspect_disturbed : suspect;
+    return changed_ns > least * same_ns && changed_ns - same_ns > gain_ns;
 }
 
-// A batch without changes and one with all of them; where that is suspicious, one with those of inputs alone.
+// A batch without changes and one with all of them, in random order: the later one finds the machine otherwise. Where
+// that is suspicious, one with those of inputs alone.
 static hone_failure run_pair(hone_runner *runner, bool *out_suspect, bool *out_disturbed, hone_error *err)
 {
-    hone_sample same, changed, unused;
-    hone_failure failure = run_mode(runner, CHANGE_NOTHING, &same, err);
-    if (failure == HONE_FAILURE_NONE) failure = run_mode(runner, CHANGE_ALL, &changed, err);
+    const probe_mode first = hone_random_next(&runner->session->random) % 2 == 0 ? CHANGE_NOTHING : CHANGE_ALL;
+    hone_sample samples[MODE_COUNT];
+    hone_failure failure = run_mode(runner, first, &samples[first], err);
+    const probe_mode second = first == CHANGE_NOTHING ? CHANGE_ALL : CHANGE_NOTHING;
+    if (failure == HONE_FAILURE_NONE) failure = run_mode(runner, second, &samples[second], err);
     if (failure != HONE_FAILURE_NONE) return failure;
-    *out_disturbed = same.marks != 0 || changed.marks != 0;
-    *out_suspect = is_suspect(runner, hone_sample_corrected(&changed), hone_sample_corrected(&same));
-    return *out_suspect ? run_mode(runner, CHANGE_INPUTS, &unused, err) : HONE_FAILURE_NONE;
+    const hone_sample *same = &samples[CHANGE_NOTHING], *changed = &samples[CHANGE_ALL];
+    *out_disturbed = same->marks != 0 || changed->marks != 0;
+    *out_suspect = is_suspect(runner, hone_sample_corrected(changed), hone_sample_corrected(same), *out_disturbed);
+    return *out_suspect ? run_mode(runner, CHANGE_INPUTS, &samples[CHANGE_INPUTS], err) : HONE_FAILURE_NONE;
 }
 
 static hone_failure compare(hone_runner *runner, bool *out_replays, hone_error *err)
@@ -246,6 +253,7 @@ static hone_failure compare(hone_runner *runner, bool *out_replays, hone_error *
     const uint32_t enough_innocent = is_long ? 1 : INNOCENT_PAIRS, enough_guilty = is_long ? GUILTY_LONG : GUILTY_PAIRS;
     const uint64_t start = hone_os_now_ns();
     uint32_t innocent = 0, guilty = 0;
+    bool beside_others = false; // a pair that counted was disturbed
     for (uint32_t pair = 0; pair < MOST_PAIRS && innocent < enough_innocent && guilty < enough_guilty; pair++) {
         bool suspects = false, disturbed;
         failure = run_pair(runner, &suspects, &disturbed, err);
@@ -253,8 +261,10 @@ static hone_failure compare(hone_runner *runner, bool *out_replays, hone_error *
         if (disturbed && pair < PATIENT_PAIRS && (double)(hone_os_now_ns() - start) < patient_ns) continue;
         innocent += !suspects;
         guilty += suspects;
+        beside_others = beside_others || disturbed;
     }
-    *out_replays = guilty >= enough_guilty && is_suspect(runner, least_ns[CHANGE_ALL], least_ns[CHANGE_NOTHING]);
+    *out_replays =
+        guilty >= enough_guilty && is_suspect(runner, least_ns[CHANGE_ALL], least_ns[CHANGE_NOTHING], beside_others);
     return HONE_FAILURE_NONE;
 }
 
@@ -273,7 +283,7 @@ static hone_failure judge(hone_runner *runner, hone_error *err)
     // Who looks at some of the elements sees a change of them now and then: the mean shows that.
     hone_assert(p->taken[CHANGE_INPUTS] > 0);
     const double by_inputs_ns = p->total_ns[CHANGE_INPUTS] / p->taken[CHANGE_INPUTS];
-    const bool by_inputs = is_suspect(runner, by_inputs_ns, least_ns[CHANGE_NOTHING]);
+    const bool by_inputs = is_suspect(runner, by_inputs_ns, least_ns[CHANGE_NOTHING], false);
     hone_fail(
         err, HONE_KERNEL_FAILED, where,
         "takes %.4g ns where nothing has changed since its last run, and %.4g ns where %s", least_ns[CHANGE_NOTHING],
