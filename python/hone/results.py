@@ -15,8 +15,9 @@ from hone.contexts import Context, overlay_change
 class Decision:
     """Kernel and config of one call, with what they rest on. Times are nanoseconds of one run; 0 means not known.
 
-    ``disturbed`` is the share of the contest's samples that other work on the machine disturbed. ``undecided`` says why
-    the contest left open which is the fastest, and what would settle it; it is empty where the contest did not.
+    ``disturbed`` is the share of the contest's samples that other work on the machine disturbed. No run takes less than
+    ``floor_ns``. ``undecided`` says why the contest left open which is the fastest, and what would settle it; it is empty
+    where the contest did not.
     """
 
     call: str | None
@@ -43,6 +44,7 @@ class Decision:
     measured: int
     samples: int
     disturbed: float
+    floor_ns: float
     undecided: str
 
     @classmethod

@@ -13,8 +13,8 @@ PyObject *native_decision(const hone_decision *decision, const char *call)
 {
     const hone_evidence *evidence = &decision->evidence;
     return Py_BuildValue(
-        "{s:N,s:s,s:s,s:s,s:s,s:s,s:s,s:N,s:s,s:N,s:N,s:N,s:d,s:d,s:d,s:s,s:d,s:d,s:d,s:d,s:d,s:I,s:I,s:d,s:s}", "call",
-        native_text(call), "algorithm", decision->algorithm, "version", decision->version, "key", decision->key,
+        "{s:N,s:s,s:s,s:s,s:s,s:s,s:s,s:N,s:s,s:N,s:N,s:N,s:d,s:d,s:d,s:s,s:d,s:d,s:d,s:d,s:d,s:I,s:I,s:d,s:d,s:s}",
+        "call", native_text(call), "algorithm", decision->algorithm, "version", decision->version, "key", decision->key,
         "kernel", decision->kernel, "platform", hone_platform_name(decision->platform), "backend",
         hone_backend_name(decision->backend), "config", config_of(decision), "source",
         hone_source_name(decision->source), "verified", PyBool_FromLong(decision->verified), "bucketed",
@@ -22,7 +22,8 @@ PyObject *native_decision(const hone_decision *decision, const char *call)
         "low_ns", evidence->low_ns, "high_ns", evidence->high_ns, "runner_up", evidence->runner_up, "ratio",
         evidence->ratio, "ratio_low", evidence->ratio_low, "ratio_high", evidence->ratio_high, "default_time_ns",
         evidence->default_time_ns, "max_error", evidence->max_error, "measured", evidence->measured, "samples",
-        evidence->samples, "disturbed", evidence->disturbed, "undecided", evidence->undecided);
+        evidence->samples, "disturbed", evidence->disturbed, "floor_ns", evidence->floor_ns, "undecided",
+        evidence->undecided);
 }
 
 PyObject *native_result_new(native_runtime *runtime, hone_result *result)

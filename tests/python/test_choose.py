@@ -337,9 +337,9 @@ class Stores(HoneTest):
 
     def test_a_decision_says_what_its_contest_left_open(self):
         document = json.loads(self.result.to_json())
-        document["entries"][0]["evidence"].update({"undecided": "1 of 2 kernels was never tried", "disturbed": 0.25})
+        document["entries"][0]["evidence"].update({"undecided": "1 of 2 kernels was never tried", "disturbed": 0.25, "floor_ns": 3.5})
         decision, = hone.Result.from_json(json.dumps(document))
-        self.assertEqual((decision.undecided, decision.disturbed), ("1 of 2 kernels was never tried", 0.25))
+        self.assertEqual((decision.undecided, decision.disturbed, decision.floor_ns), ("1 of 2 kernels was never tried", 0.25, 3.5))
         self.assertEqual(decision.samples, document["entries"][0]["evidence"]["samples"])
         del document["entries"][0]["evidence"]["undecided"]
         self.assertEqual(hone.Result.from_json(json.dumps(document))[0].undecided, "")

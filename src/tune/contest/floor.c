@@ -1,10 +1,10 @@
 #include "tune/contest/floor.h"
 
 #include "call/call.h"
-#include "os/os.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 // Of a processor: chosen so that the best kernels over bench/shapes stay clear of it (docs/benchmarks.md). Of a GPU, by
 // its clocks: they may run a little above the highest that the driver tells.
@@ -46,14 +46,18 @@ hone_peaks hone_peaks_of_gpu(const hone_device_info *device)
     const double clocks = (double)device->clock_mhz * 1e6, sms = (double)device->sms;
     peaks.holds[HONE_LEVEL_2] = peaks.holds[HONE_LEVEL_3] = (double)device->l2_bytes;
     if (facts == NULL || !(clocks > 0)) return peaks;
-    peaks.operations = facts->operations * sms * clocks;
+    // f32 may go through the tensor cores as TF32, at half the rate of 16 bits.
+    const double of_16 = facts->operations * sms * clocks;
+    const double operations[HONE_WIDTHS] = {of_16 / 2, of_16, 2 * of_16, 4 * of_16};
+    memcpy(peaks.operations, operations, sizeof operations);
     peaks.bytes[HONE_LEVEL_2] = (facts->cache_bytes > 0 ? facts->cache_bytes : 64 * sms) * clocks;
     return peaks;
 }
 
 void hone_peaks_add(hone_peaks *peaks, const hone_peaks *more)
 {
-    peaks->operations = fmax(peaks->operations, more->operations);
+    for (int width = 0; width < HONE_WIDTHS; width++)
+        peaks->operations[width] = fmax(peaks->operations[width], more->operations[width]);
     for (int level = 0; level < HONE_LEVELS; level++) {
         peaks->bytes[level] = fmax(peaks->bytes[level], more->bytes[level]);
         peaks->holds[level] = fmax(peaks->holds[level], more->holds[level]);
@@ -100,8 +104,8 @@ hone_cost hone_floor_cost(const hone_algorithm *algorithm, const hone_call *call
     return cost;
 }
 
-// Bits of the narrowest numbers among the inputs: with which the arithmetic may be done.
-static int narrowest(const hone_call *call)
+// Of the narrowest numbers among the inputs: with these the arithmetic may be done.
+static hone_number_width narrowest(const hone_call *call)
 {
     int bits = 32;
     const hone_signature *signature = hone_call_signature(call);
@@ -111,22 +115,7 @@ static int narrowest(const hone_call *call)
             continue;
         if (tensor->dtype.bits < bits) bits = tensor->dtype.bits;
     }
-    return bits;
-}
-
-// How many times as many operations of narrow numbers the widest unit does as fused multiply-adds of f32. Not measured:
-// Intel's AMX does 2,048 operations of bf16 a clock and core (optimization manual), where two units of AVX-512 do 64 of
-// f32; AVX512_BF16 and AVX512-FP16 do twice as many as of f32, AVX512_VNNI four times.
-static double times_of_processor(int bits)
-{
-    const double of_16 = hone_os_has_matrix_unit() ? 32 : 4;
-    return bits > 16 ? 1 : bits > 8 ? of_16 : bits > 4 ? 2 * of_16 : 4 * of_16;
-}
-
-// f32 may go through the tensor cores as TF32, at half the rate of 16 bits.
-static double times_of_gpu(int bits)
-{
-    return bits > 16 ? 0.5 : bits > 8 ? 1 : bits > 4 ? 2 : 4;
+    return bits > 16 ? HONE_WIDTH_32 : bits > 8 ? HONE_WIDTH_16 : bits > 4 ? HONE_WIDTH_8 : HONE_WIDTH_4;
 }
 
 // The floor -----------------------------------------------------------------------------------------------------------
@@ -154,9 +143,7 @@ hone_floor hone_floor_of(
         const double before = level > 0 ? peaks->holds[level - 1] : 0;
         raise(&floor, cost.bytes - before, peaks->bytes[level], names[level], false);
     }
-    const int bits = narrowest(call);
-    const double times = is_measured ? times_of_processor(bits) : times_of_gpu(bits);
-    raise(&floor, cost.operations, peaks->operations * times, "arithmetic", true);
+    raise(&floor, cost.operations, peaks->operations[narrowest(call)], "arithmetic", true);
     if (floor.ns > 0) return floor;
     floor.lacks =
         cost.bytes > 0 ? "nothing is known of what the device can do at best" : "the call has no results of any size";

@@ -165,20 +165,19 @@ void hone_message_put_peaks(hone_buffer *out, const hone_peaks *peaks)
 }
 
 // A figure that is none is not known.
-static void clean_figure(double *figure)
+static void clean(double *figures, size_t count)
 {
-    if (!isfinite(*figure) || *figure < 0) *figure = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(figures[i]) || figures[i] < 0) figures[i] = 0;
 }
 
 void hone_message_get_peaks(hone_wire_reader *reader, hone_peaks *out)
 {
     hone_wire_get(reader, out, sizeof *out);
     if (reader->failed) *out = (hone_peaks){0};
-    clean_figure(&out->operations);
-    for (int level = 0; level < HONE_LEVELS; level++) {
-        clean_figure(&out->bytes[level]);
-        clean_figure(&out->holds[level]);
-    }
+    clean(out->operations, HONE_WIDTHS);
+    clean(out->bytes, HONE_LEVELS);
+    clean(out->holds, HONE_LEVELS);
 }
 
 void hone_message_put_device(hone_buffer *out, const hone_device_info *device)

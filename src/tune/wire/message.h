@@ -105,11 +105,20 @@ typedef enum hone_memory_level {
     HONE_LEVELS
 } hone_memory_level;
 
+// How wide the narrowest numbers of a call are: arithmetic goes as fast as they let it.
+typedef enum hone_number_width {
+    HONE_WIDTH_32,
+    HONE_WIDTH_16,
+    HONE_WIDTH_8,
+    HONE_WIDTH_4,
+    HONE_WIDTHS
+} hone_number_width;
+
 // What a device can do at best, all of its threads together. 0: not known.
 typedef struct hone_peaks {
-    double operations;         // a second: of f32 on a processor, of 16 bits on a GPU
-    double bytes[HONE_LEVELS]; // a second, out of a level
-    double holds[HONE_LEVELS]; // bytes that a level holds, with those before it; of the last one nothing
+    double operations[HONE_WIDTHS]; // a second; of 32 bits or more, 16, 8, 4 or fewer
+    double bytes[HONE_LEVELS];      // a second, out of a level
+    double holds[HONE_LEVELS];      // bytes that a level holds, with those before it; of the last one nothing
 } hone_peaks;
 
 // Copies words that may be longer than their place: then they end with "...".

@@ -4,9 +4,12 @@
 // What is measured here must not be less than what the best kernel reaches, whatever else the machine does. So each
 // thread reads in pieces that take some microseconds, its fastest piece counts, and the rates of all threads are added:
 // a thread that waits for a processor in between, or reads while the others wait, makes the sum larger and never smaller.
-// Of memory, of which some pieces may lie in a cache, the fastest but a tenth counts. The data of a level is larger than
-// what the levels before it hold, where it is known what they hold and the next level holds that much for each thread;
-// else a nearer level is measured, which is faster.
+// Of memory, of which some pieces may lie in a cache, the fastest but a tenth counts.
+//
+// What a processor is said to hold is not always so: a virtual machine may name caches that are none of its host's, or
+// none at all. So the data of a level is no larger than it needs to be to lie beyond the levels before it: where those
+// hold more than is said, a nearer level is measured, which is faster. And no level is measured where the size of one
+// before it, or its own, is not known: data that lies in a cache that nobody knows of would come too fast.
 #include "tune/worker/session.h"
 
 #include "os/limits.h"
@@ -16,11 +19,12 @@
 
 enum {
     LINE = 64,
-    PIECE = 1 << 20,     // bytes that are read between two looks at the clock
-    PIECES = 64,         // of a cache
-    SUMS = 12,           // of multiply-adds: more than latency times units of any processor so far
-    ROUNDS = 4096,       // of them
-    LEAST_L1 = 16 << 10, // where the size is not known
+    PIECE = 1 << 20,  // bytes that are read between two looks at the clock
+    PIECES = 64,      // of a cache
+    SUMS = 12,        // of multiply-adds: more than latency times units of any processor so far
+    ROUNDS = 4096,    // of them
+    IN_L1 = 16 << 10, // every first cache holds that much
+    BEYOND_L1 = 128 << 10,
     USUAL_MEMORY = 64 << 20,
     MOST_MEMORY = 256 << 20,
     MOST_PIECES = MOST_MEMORY / PIECE
@@ -190,35 +194,52 @@ static void measure_thread(void *ctx, int64_t index)
 
 // All of them ---------------------------------------------------------------------------------------------------------
 
-static size_t whole_lines(size_t bytes, size_t of)
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// In whole pages: loops read lines of several vectors.
+static size_t whole(size_t bytes, size_t of)
 {
     return bytes / of * of;
 }
 
-// What is read of each level by a thread.
-//   outer  bytes of all outer caches together
-static void choose_spans(const hone_os_cpu *cpu, size_t outer, size_t threads, job *out)
+void hone_peaks_choose_spans(
+    const hone_os_cpu *cpu, int caches, size_t threads, int64_t memory_left, size_t out_spans[HONE_LEVELS])
 {
-    enum { BLOCK = 4096 };
-    const size_t l1 = cpu->l1_bytes > 0 ? (size_t)cpu->l1_bytes / 2 : LEAST_L1;
-    const size_t l2 = (size_t)cpu->l2_bytes / 2, own = outer / 2 / threads;
-    const char *unused_by;
-    const int64_t left = hone_os_memory_left("", &unused_by) / 4;
-    size_t memory = 2 * outer > USUAL_MEMORY ? 2 * outer : USUAL_MEMORY;
-    if (memory > MOST_MEMORY) memory = MOST_MEMORY;
-    if ((int64_t)memory > left) memory = 0;
-    out->spans[HONE_LEVEL_1] = whole_lines(l1, BLOCK);
-    out->spans[HONE_LEVEL_2] = whole_lines(l2, BLOCK);
-    out->spans[HONE_LEVEL_3] = whole_lines(own < 8 * l2 ? own : 8 * l2, BLOCK);
-    out->spans[HONE_LEVEL_MEMORY] = whole_lines(memory / threads, PIECE);
-    for (int level = 0; level < HONE_LEVELS; level++)
-        if (out->spans[level] > out->slice) out->slice = out->spans[level];
+    enum { PAGE = 4096 };
+    const size_t l1 = (size_t)cpu->l1_bytes, l2 = (size_t)cpu->l2_bytes, l3 = (size_t)cpu->l3_bytes;
+    const size_t outer = l3 * (size_t)(caches > 0 ? caches : 1);
+    size_t memory = least(2 * outer > USUAL_MEMORY ? 2 * outer : USUAL_MEMORY, MOST_MEMORY);
+    if ((int64_t)memory > memory_left) memory = 0;
+    memset(out_spans, 0, HONE_LEVELS * sizeof out_spans[0]);
+    out_spans[HONE_LEVEL_1] = IN_L1;
+    if (l1 == 0 || l2 == 0) return;
+    out_spans[HONE_LEVEL_2] = whole(least(l2 / 2, 2 * l1 > BEYOND_L1 ? 2 * l1 : BEYOND_L1), PAGE);
+    if (l3 == 0) return;
+    out_spans[HONE_LEVEL_3] = whole(least(least(l3 / 2, outer / 2 / threads), 4 * l2), PAGE);
+    out_spans[HONE_LEVEL_MEMORY] = whole(memory / threads, PIECE);
 }
 
-static void choose_holds(const hone_os_cpu *cpu, size_t outer, double threads, hone_peaks *out)
+// Not measured: Intel's AMX does 2,048 operations of bf16 a clock and core (optimization manual), where two units of
+// AVX-512 do 64 of f32, and nearly f32 as three products of bf16; AVX512_BF16 and AVX512-FP16 do twice as many as of f32,
+// AVX512_VNNI four times.
+void hone_peaks_fill_operations(double of_32, bool has_matrix_unit, hone_peaks *out)
+{
+    const double of_16 = (has_matrix_unit ? 32 : 4) * of_32;
+    out->operations[HONE_WIDTH_32] = has_matrix_unit ? of_16 / 3 : of_32;
+    out->operations[HONE_WIDTH_16] = of_16;
+    out->operations[HONE_WIDTH_8] = 2 * of_16;
+    out->operations[HONE_WIDTH_4] = 4 * of_16;
+}
+
+// Of outer caches that nobody counts each thread may have one.
+static void choose_holds(const hone_os_cpu *cpu, int caches, double threads, hone_peaks *out)
 {
     double sum = 0;
-    const double own[] = {threads * (double)cpu->l1_bytes, threads * (double)cpu->l2_bytes, (double)outer};
+    const double outer = (caches > 0 ? caches : threads) * (double)cpu->l3_bytes;
+    const double own[] = {threads * (double)cpu->l1_bytes, threads * (double)cpu->l2_bytes, outer};
     for (int level = HONE_LEVEL_1; level <= HONE_LEVEL_3; level++)
         out->holds[level] = sum += own[level];
 }
@@ -226,11 +247,13 @@ static void choose_holds(const hone_os_cpu *cpu, size_t outer, double threads, h
 // scale: threads that there are for each that measures.
 static void add_rates(const job *j, size_t threads, double scale, hone_peaks *out)
 {
+    double operations = 0;
     for (size_t i = 0; i < threads; i++) {
-        out->operations += scale * j->rates[i].operations;
+        operations += scale * j->rates[i].operations;
         for (int level = 0; level < HONE_LEVELS; level++)
             out->bytes[level] += scale * j->rates[i].bytes[level];
     }
+    hone_peaks_fill_operations(operations, hone_os_has_matrix_unit(), out);
 }
 
 static bool measure(const hone_allocator *allocator, hone_pool *pool, hone_peaks *out)
@@ -241,9 +264,11 @@ static bool measure(const hone_allocator *allocator, hone_pool *pool, hone_peaks
     const int32_t usable = hone_os_affinity_threads();
     const size_t threads = pool != NULL ? (size_t)hone_pool_threads(pool) : 1;
     const int caches = hone_os_outer_caches("");
-    const size_t outer = (size_t)cpu.l3_bytes * (size_t)(caches > 0 ? caches : usable);
+    const char *unused_by;
     job j = {.with = widest(cpu.features)};
-    choose_spans(&cpu, outer, threads, &j);
+    hone_peaks_choose_spans(&cpu, caches, threads, hone_os_memory_left("", &unused_by) / 4, j.spans);
+    for (int level = 0; level < HONE_LEVELS; level++)
+        if (j.spans[level] > j.slice) j.slice = j.spans[level];
     char *block = hone_alloc(allocator, threads * j.slice + 4096);
     j.rates = hone_alloc_array(allocator, threads, sizeof *j.rates);
     const bool there = block != NULL && j.rates != NULL;
@@ -253,7 +278,7 @@ static bool measure(const hone_allocator *allocator, hone_pool *pool, hone_peaks
             hone_pool_run(pool, (int64_t)threads, measure_thread, &j);
         else
             measure_thread(&j, 0);
-        choose_holds(&cpu, outer, usable, out);
+        choose_holds(&cpu, caches, usable, out);
         add_rates(&j, threads, (size_t)usable > threads ? (double)usable / (double)threads : 1, out);
     }
     hone_free(allocator, block);

@@ -74,6 +74,13 @@ void hone_session_answer_prepare(hone_session *session, hone_wire_reader *reader
 
 // peaks.c: answers PEAKS.
 void hone_session_answer_peaks(hone_session *session, hone_buffer *answer);
+// What a thread reads to measure each level of memory; 0: the level is not measured.
+//   caches       outer caches that there are; 0: not known
+//   memory_left  that may be taken for it
+void hone_peaks_choose_spans(
+    const hone_os_cpu *cpu, int caches, size_t threads, int64_t memory_left, size_t out_spans[HONE_LEVELS]);
+// Fills out->operations from the rate of f32.
+void hone_peaks_fill_operations(double of_32, bool has_matrix_unit, hone_peaks *out);
 
 // serve_rounds.c: answers ROUNDS.
 hone_status hone_session_answer_rounds(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);

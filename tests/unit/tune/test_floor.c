@@ -2,6 +2,7 @@
 #include "tune/contest/floor.h"
 
 #include "base/memory.h"
+#include "tune/worker/session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +27,8 @@ static const hone_device_info gpu = {
 };
 
 // A machine of round figures: a byte a nanosecond is 1e9 a second.
-static const hone_peaks peaks = {.operations = 1e12, .bytes = {1e12, 5e11, 1e11, 1e10}, .holds = {1e5, 1e6, 1e7, 0}};
+static const hone_peaks peaks = {
+    .operations = {1e12, 4e12, 8e12, 16e12}, .bytes = {1e12, 5e11, 1e11, 1e10}, .holds = {1e5, 1e6, 1e7, 0}};
 
 static hone_cost said; // by the model
 
@@ -143,6 +145,52 @@ static void operations_bound_too_and_narrow_numbers_go_faster(void **state)
     close_to(floor_by("scan(f32[100,10], bool[100])", 100, 1e9).ns, wide.ns);
 }
 
+// A matrix unit does 32 times as many of 16 bits, and f32 as three products of these.
+static void a_matrix_unit_counts_for_narrow_numbers_and_for_wide_ones(void **state)
+{
+    (void)state;
+    static const double times[][HONE_WIDTHS] = {{1, 4, 8, 16}, {32.0 / 3, 32, 64, 128}};
+    for (int has_unit = 0; has_unit < 2; has_unit++) {
+        hone_peaks of = {.bytes = {0}};
+        hone_peaks_fill_operations(1e11, has_unit == 1, &of);
+        for (int width = 0; width < HONE_WIDTHS; width++)
+            close_to(of.operations[width], times[has_unit][width] * 1e11);
+    }
+}
+
+// What is said of a processor, and what of each level is read then.
+static void a_level_behind_a_cache_that_is_not_known_is_not_measured(void **state)
+{
+    (void)state;
+    enum { KB = 1 << 10, MB = 1 << 20 };
+    const int64_t much = (int64_t)1 << 40;
+    const struct {
+        int64_t l1, l2, l3;
+        int caches;
+        size_t threads;
+        int64_t left;
+        size_t spans[HONE_LEVELS];
+    } looks[] = {
+        {48 * KB, 1 * MB, 32 * MB, 1, 2, much, {16 * KB, 128 * KB, 4 * MB, 32 * MB}},
+        {48 * KB, 1 * MB, 32 * MB, 8, 64, much, {16 * KB, 128 * KB, 2 * MB, 4 * MB}},
+        {48 * KB, 2 * MB, 260 * MB, 1, 1, much, {16 * KB, 128 * KB, 8 * MB, 256 * MB}},
+        {48 * KB, 1 * MB, 32 * MB, 0, 4, much, {16 * KB, 128 * KB, 4 * MB, 16 * MB}}, // one at least
+        {48 * KB, 1 * MB, 32 * MB, 1, 2, 10 * MB, {16 * KB, 128 * KB, 4 * MB, 0}},
+        {48 * KB, 1 * MB, 0, 0, 2, much, {16 * KB, 128 * KB, 0, 0}}, // no third cache, or one that is hidden
+        {48 * KB, 0, 32 * MB, 1, 2, much, {16 * KB, 0, 0, 0}},
+        {0, 1 * MB, 32 * MB, 1, 2, much, {16 * KB, 0, 0, 0}},
+        {0, 0, 0, 0, 2, much, {16 * KB, 0, 0, 0}},
+        {32 * MB, 64 * MB, 128 * MB, 1, 2, much, {16 * KB, 32 * MB, 32 * MB, 128 * MB}}, // odd, and in no nearer one
+    };
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        size_t spans[HONE_LEVELS];
+        const hone_os_cpu cpu = {.l1_bytes = looks[i].l1, .l2_bytes = looks[i].l2, .l3_bytes = looks[i].l3};
+        hone_peaks_choose_spans(&cpu, looks[i].caches, looks[i].threads, looks[i].left, spans);
+        for (int level = 0; level < HONE_LEVELS; level++)
+            if (spans[level] != looks[i].spans[level]) fail_msg("look %zu, level %d: %zu", i, level, spans[level]);
+    }
+}
+
 static void without_peaks_there_is_no_floor_and_it_says_so(void **state)
 {
     (void)state;
@@ -199,6 +247,8 @@ int main(void)
         cmocka_unit_test(the_level_that_holds_the_data_decides),
         cmocka_unit_test(a_level_that_is_not_known_bounds_nothing),
         cmocka_unit_test(operations_bound_too_and_narrow_numbers_go_faster),
+        cmocka_unit_test(a_matrix_unit_counts_for_narrow_numbers_and_for_wide_ones),
+        cmocka_unit_test(a_level_behind_a_cache_that_is_not_known_is_not_measured),
         cmocka_unit_test(without_peaks_there_is_no_floor_and_it_says_so),
         cmocka_unit_test(a_gpu_is_bounded_by_its_clocks_and_widths),
         cmocka_unit_test(the_words_have_the_figures),
