@@ -138,10 +138,8 @@ static void leave(audit *a, uint32_t index)
 }
 
 // It answered right once, and is known to fail from now on.
-static void note_failure(audit *a, hone_candidate *candidate, hone_failure failure, const char *reason)
+static void store_failure(audit *a, const hone_candidate *candidate)
 {
-    candidate->trial.failure = failure;
-    hone_words_copy(candidate->trial.reason, sizeof candidate->trial.reason, reason);
     hone_known_store(&a->state->known, &a->state->question, &a->state->field, candidate);
 }
 
@@ -204,12 +202,12 @@ static hone_status examine_choice(audit *a, hone_error *err)
     return status;
 }
 
-// Whether the choice is there; who else fell out is gone.
-static hone_status fall_out(
-    audit *a, uint32_t index, hone_failure failure, const char *reason, bool *out_goes_on, hone_error *err)
+// An entrant's trial has failed. *out_goes_on: the choice stands; who else fell out is gone.
+static hone_status fall_out(audit *a, uint32_t index, bool *out_goes_on, hone_error *err)
 {
     if (index > 0) {
-        if (hone_failure_kind_of(failure)->is_wrong) note_failure(a, &a->entrants[index], failure, reason);
+        const hone_candidate *entrant = &a->entrants[index];
+        if (hone_failure_kind_of(entrant->trial.failure)->is_wrong) store_failure(a, entrant);
         leave(a, index);
         return HONE_OK;
     }
@@ -218,16 +216,36 @@ static hone_status fall_out(
     return status;
 }
 
+static hone_status fall_out_in_rounds(audit *a, const hone_rounds_answer *block, bool *out_goes_on, hone_error *err)
+{
+    hone_trial *trial = &a->entrants[block->failed].trial;
+    trial->failure = block->failure;
+    hone_words_copy(trial->reason, sizeof trial->reason, block->reason);
+    return fall_out(a, block->failed, out_goes_on, err);
+}
+
+// All of one entrant, alone.
+static hone_status confirm(audit *a, uint32_t index, bool *out_goes_on, hone_error *err)
+{
+    hone_candidate *entrant = &a->entrants[index];
+    hone_status status = begin_step(a, err);
+    if (status == HONE_OK)
+        status = hone_trials_confirm(
+            &a->state->trials, a->state->field.contestants[entrant->kernel].ref, entrant,
+            a->state->question.options.seconds, err);
+    if (status != HONE_OK || entrant->trial.failure == HONE_FAILURE_NONE) return status;
+    return fall_out(a, index, out_goes_on, err);
+}
+
 static hone_status try_rivals(audit *a, hone_error *err)
 {
     bool unused = true;
     for (uint32_t i = 1; i < a->count;) {
-        hone_trial *trial = &a->entrants[i].trial;
         hone_status status = try_alone(a, &a->entrants[i], err);
-        if (status == HONE_OK && trial->failure == HONE_FAILURE_NONE)
+        if (status == HONE_OK && a->entrants[i].trial.failure == HONE_FAILURE_NONE)
             i++;
         else if (status == HONE_OK)
-            status = fall_out(a, i, trial->failure, trial->reason, &unused, err);
+            status = fall_out(a, i, &unused, err);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;
@@ -243,7 +261,6 @@ static hone_status ask(audit *a, uint32_t block, hone_rounds_answer *out, hone_e
         .seed = options->seed + block + 1,
         .seconds = options->seconds / MOST_BLOCKS,
         .retakes = RETAKES,
-        .verifies = true,
     };
     for (uint32_t i = 0; i < a->count; i++) {
         asked.finalists[i] = &a->entrants[i];
@@ -257,17 +274,10 @@ static hone_status find_culprits(audit *a, bool *out_goes_on, hone_error *err)
 {
     uint32_t before = a->count;
     for (uint32_t i = 0; i < a->count && *out_goes_on;) {
-        hone_candidate *entrant = &a->entrants[i];
-        hone_status status = begin_step(a, err);
-        if (status == HONE_OK)
-            status = hone_trials_confirm(
-                &a->state->trials, a->state->field.contestants[entrant->kernel].ref, entrant,
-                a->state->question.options.seconds, err);
-        if (status == HONE_OK && entrant->trial.failure == HONE_FAILURE_NONE)
-            i++;
-        else if (status == HONE_OK)
-            status = fall_out(a, i, entrant->trial.failure, entrant->trial.reason, out_goes_on, err);
+        const uint32_t count = a->count;
+        hone_status status = confirm(a, i, out_goes_on, err);
         if (status != HONE_OK) return status;
+        i += a->count == count;
     }
     if (a->count < before || !*out_goes_on) return HONE_OK;
     return hone_fail(err, HONE_KERNEL_FAILED, where, "the worker was lost in the rounds, and nobody lost it alone");
@@ -308,21 +318,25 @@ static bool is_certain(const audit *a)
 }
 
 // Rounds until it is clear on which side of the threshold the choice stands. After somebody fell out they begin anew.
+// They are for times, and look at one run of each.
 static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
 {
     hone_rounds_answer block;
+    a->rounds = 0;
     for (uint32_t b = 0; b < MOST_BLOCKS && *out_goes_on; b++) {
         hone_error why = {0};
         hone_status status = begin_step(a, err);
         if (status != HONE_OK) return status;
         status = ask(a, b, &block, &why);
         if (status != HONE_OK && status != HONE_KERNEL_FAILED) return hone_fail(err, status, where, "%s", why.message);
-        bool lost = status == HONE_KERNEL_FAILED, fell = !lost && block.failure != HONE_FAILURE_NONE;
-        const uint32_t failed = block.failed < a->count ? block.failed : 0;
-        if (lost) status = find_culprits(a, out_goes_on, err);
-        if (fell) status = fall_out(a, failed, block.failure, block.reason, out_goes_on, err);
+        bool fell = status == HONE_KERNEL_FAILED || block.failure != HONE_FAILURE_NONE;
+        bool lost = fell && (status == HONE_KERNEL_FAILED || block.failed >= a->count);
+        if (lost)
+            status = find_culprits(a, out_goes_on, err);
+        else if (fell)
+            status = fall_out_in_rounds(a, &block, out_goes_on, err);
         if (status != HONE_OK) return status;
-        if (lost || fell) {
+        if (fell) {
             a->rounds = 0;
             continue;
         }
@@ -333,6 +347,22 @@ static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
     }
     if (*out_goes_on && a->rounds == 0)
         return hone_fail(err, HONE_KERNEL_FAILED, where, "somebody fell out in every one of %d blocks", MOST_BLOCKS);
+    return HONE_OK;
+}
+
+// Nobody is told to be faster who would win no contest: all of the fastest rival is looked at, too.
+static hone_status compare(audit *a, bool *out_goes_on, hone_error *err)
+{
+    for (uint32_t before = a->count + 1; *out_goes_on && a->count < before;) {
+        hone_interval regret;
+        before = a->count;
+        hone_status status = run_rounds(a, out_goes_on, err);
+        if (status != HONE_OK || !*out_goes_on) return status;
+        const uint32_t fastest = find_fastest(a, &regret);
+        if (fastest == 0 || !hone_audit_is_flipped(&regret)) return HONE_OK;
+        status = confirm(a, fastest, out_goes_on, err);
+        if (status != HONE_OK) return status;
+    }
     return HONE_OK;
 }
 
@@ -447,7 +477,7 @@ static hone_status find_next_best(audit *a, hone_error *err)
             return HONE_OK;
         }
         one->trial.failure = candidate.trial.failure;
-        note_failure(a, &candidate, candidate.trial.failure, candidate.trial.reason);
+        store_failure(a, &candidate);
         a->state->out->decision.evidence.rejected[candidate.trial.failure]++;
     }
     return HONE_OK;
@@ -465,7 +495,7 @@ static hone_status settle_fallen(audit *a, hone_error *err)
     a->out->failure = choice->trial.failure;
     hone_words_copy(a->out->reason, sizeof a->out->reason, choice->trial.reason);
     if (!hone_audit_takes_back(choice->trial.failure)) return HONE_OK;
-    note_failure(a, choice, choice->trial.failure, a->out->reason);
+    store_failure(a, choice);
     return find_next_best(a, err);
 }
 
@@ -488,7 +518,7 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
     if (status == HONE_OK && a->entrants[0].trial.failure != HONE_FAILURE_NONE) return settle_fallen(a, err);
     if (status == HONE_OK) enter_rivals(a);
     if (status == HONE_OK) status = try_rivals(a, err);
-    if (status == HONE_OK) status = run_rounds(a, &goes_on, err);
+    if (status == HONE_OK) status = compare(a, &goes_on, err);
     if (status != HONE_OK) return status;
     if (!goes_on) return settle_fallen(a, err);
     fill(a);
