@@ -35,6 +35,7 @@ typedef struct hone_timed_runs {
     void *
         flood; // memory of the device that is overwritten first, so that the caches hold nothing else; NULL: as they are
     size_t flood_bytes;
+    bool *out_elsewhere; // set where it is certain that no run has started anything on the stream
 } hone_timed_runs;
 
 // What moves times on a device from outside. The bits follow those of hone_os_disturber: samples have both.

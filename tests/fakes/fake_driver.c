@@ -683,11 +683,13 @@ int cuStreamBeginCapture_v2(void *stream, int mode)
     return here();
 }
 
+static kept nothing; // a graph of no launch
+
 EXPORT int cuStreamEndCapture(void *stream, kept **out);
 int cuStreamEndCapture(void *stream, kept **out)
 {
     (void)stream;
-    *out = captured;
+    *out = captured != NULL ? captured : &nothing;
     captured = NULL;
     capturing = false;
     return here();
@@ -715,7 +717,7 @@ EXPORT int cuGraphLaunch(kept *exec, void *stream);
 int cuGraphLaunch(kept *exec, void *stream)
 {
     (void)stream;
-    for (; exec != NULL && pending == OK; exec = exec->next)
+    for (; exec != NULL && exec != &nothing && pending == OK; exec = exec->next)
         pending = fake_run(&exec->launch);
     return OK;
 }
@@ -723,11 +725,21 @@ int cuGraphLaunch(kept *exec, void *stream)
 EXPORT int cuGraphExecDestroy(kept *exec);
 int cuGraphExecDestroy(kept *exec)
 {
-    while (exec != NULL) {
+    while (exec != NULL && exec != &nothing) {
         kept *next = exec->next;
         free(exec);
         exec = next;
     }
+    return OK;
+}
+
+EXPORT int cuGraphGetNodes(const kept *from, void **nodes, size_t *count);
+int cuGraphGetNodes(const kept *from, void **nodes, size_t *count)
+{
+    (void)nodes;
+    *count = 0;
+    for (; from != NULL && from != &nothing; from = from->next)
+        ++*count;
     return OK;
 }
 

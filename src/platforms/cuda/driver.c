@@ -61,6 +61,7 @@ static const hone_library_function functions[] = {
     {"cuGraphLaunch", offsetof(cuda_driver, graph_launch), true},
     {"cuGraphExecDestroy", offsetof(cuda_driver, graph_exec_destroy), true},
     {"cuGraphDestroy", offsetof(cuda_driver, graph_destroy), true},
+    {"cuGraphGetNodes", offsetof(cuda_driver, graph_nodes), true},
 };
 
 static hone_status find_functions(cuda_driver *driver, hone_error *err)

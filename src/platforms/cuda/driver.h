@@ -157,6 +157,7 @@ typedef struct cuda_driver {
     cuda_result (*graph_launch)(cuda_graph_exec *exec, cuda_stream *stream);
     cuda_result (*graph_exec_destroy)(cuda_graph_exec *exec);
     cuda_result (*graph_destroy)(cuda_graph *graph);
+    cuda_result (*graph_nodes)(cuda_graph *graph, void **nodes, size_t *count);
 } cuda_driver;
 
 // Opens the library, finds its functions and initialises it. HONE_UNAVAILABLE with what is missing and what brings it.

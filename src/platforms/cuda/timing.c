@@ -83,6 +83,13 @@ static hone_status start_runs(const hone_timed_runs *runs)
     return status;
 }
 
+// Runs that were captured and left nothing to be done.
+static bool is_empty(const cuda_driver *driver, cuda_graph *graph)
+{
+    size_t nodes = 1;
+    return driver->graph_nodes != NULL && driver->graph_nodes(graph, NULL, &nodes) == CUDA_SUCCESS && nodes == 0;
+}
+
 // All runs as one graph; NULL when they are not to be had as one: a run that waits, or an old driver.
 static cuda_graph_exec *capture(const cuda_driver *driver, hone_cuda_gpu *gpu, const hone_timed_runs *runs)
 {
@@ -98,6 +105,7 @@ static cuda_graph_exec *capture(const cuda_driver *driver, hone_cuda_gpu *gpu, c
     atomic_store(&gpu->timed, NULL);
     cuda_result result = driver->end_capture(runs->stream, &graph);
     if (result != CUDA_SUCCESS || graph == NULL) return NULL;
+    if (status == HONE_OK && is_empty(driver, graph)) *runs->out_elsewhere = true;
     if (status == HONE_OK && driver->graph_instantiate(&exec, graph, 0) != CUDA_SUCCESS) exec = NULL;
     (void)driver->graph_destroy(graph);
     return exec;

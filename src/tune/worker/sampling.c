@@ -67,6 +67,7 @@ static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_e
 {
     const hone_session *session = runner->session;
     const hone_site *site = &session->site;
+    bool elsewhere = false;
     const hone_timed_runs runs = {
         .device = site->device,
         .stream = site->stream,
@@ -75,9 +76,16 @@ static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_e
         .ctx = runner,
         .flood = session->floods ? site->flood : NULL,
         .flood_bytes = site->flood_bytes,
+        .out_elsewhere = &elsewhere,
     };
     hone_status status = site->ops->time(site->instance, &runs, out_ns, err);
     *out_ns /= runner->batch;
+    if (status == HONE_OK && elsewhere && hone_buffers_bytes(&session->buffers) > 0) {
+        hone_fail(
+            err, HONE_KERNEL_FAILED, where,
+            "starts nothing on the stream that it is given, and yet there are results: it works elsewhere");
+        return HONE_FAILURE_HIDDEN;
+    }
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_failure_of(status);
 }
 

@@ -415,6 +415,7 @@ hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err)
     hone_session *session = runner->session;
     hone_buffers others;
     const size_t bytes = hone_buffers_bytes(&session->buffers);
+    if (!hone_site_is_host(&session->site)) return hone_runner_verify_streams(runner, err);
     if (!session->buffers.guards || bytes > most_race_bytes || runner->verify_ns > most_run_ns)
         return HONE_FAILURE_NONE;
     hone_status status = hone_buffers_create(

@@ -91,8 +91,7 @@ static_assert(sizeof kinds / sizeof kinds[0] == HONE_VARIANT_COUNT, "every kind 
 bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffers *buffers)
 {
     if (kinds[kind].is_varied && buffers->varied < 0) return false;
-    // What a GPU's compilers make of NaN is their own.
-    if (kinds[kind].has_nan && (buffers->algorithm->special == 0 || !hone_site_is_host(buffers->site))) return false;
+    if (kinds[kind].has_nan && buffers->algorithm->special == 0) return false;
     return stable || !kinds[kind].is_stable;
 }
 

@@ -152,10 +152,42 @@ static int teardown(void **state)
     return 0;
 }
 
+static hone_status copy(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    (void)plan;
+    (void)execution;
+    memcpy(hone_tensor_data(y), hone_tensor_data(x), sizeof(float) * (size_t)x->shape[0]);
+    return HONE_OK;
+}
+
+// The fake GPU's memory is the host's, which needs no stream.
+static void a_run_that_starts_nothing_on_its_stream_is_hidden(void **state)
+{
+    (void)state;
+    hone_error err = {.message = ""};
+    hone_result *result = NULL;
+    if (on_gpu()) return;
+    hone_runtime *rt = open_runtime();
+    const hone_algorithm algorithm = {
+        .struct_size = sizeof algorithm, .signature = "copied(x: f32[n]) -> y: f32[n]", .reference = copy};
+    const hone_kernel kernel = {HONE_KERNEL,           .algorithm = "copied", .name = "elsewhere",
+                                .platform = HONE_CUDA, .backend = HONE_GPU,   .run = copy};
+    assert_int_equal(hone_register_algorithm(rt, &algorithm, &err), HONE_OK);
+    assert_int_equal(hone_register_kernels(rt, &kernel, 1, &err), HONE_OK);
+    hone_tune_options options = quick;
+    options.isolation = HONE_ISOLATION_IN_PROCESS;
+    assert_int_equal(hone_tune_text(rt, "copied(f32[4096]) @cuda:0", &options, &result, &err), HONE_NOT_FOUND);
+    assert_non_null(strstr(err.message, "starts nothing on the stream"));
+    hone_result_release(&result);
+    hone_runtime_close(&rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(only_what_is_right_wins, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_starts_nothing_on_its_stream_is_hidden, setup, teardown),
         cmocka_unit_test_setup_teardown(
             what_takes_long_to_compile_is_compiled_several_at_once_and_timed_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(a_compiler_that_dies_costs_the_config_that_it_died_of, setup, teardown),

@@ -164,6 +164,7 @@ static void functions_of_the_driver_take_what_the_header_says(void **state)
     SAME(d.graph_launch, cuGraphLaunch, p, p);
     SAME(d.graph_exec_destroy, cuGraphExecDestroy, p);
     SAME(d.graph_destroy, cuGraphDestroy, p);
+    SAME(d.graph_nodes, cuGraphGetNodes, p, p, p);
 }
 
 static void functions_of_the_compiler_take_what_the_header_says(void **state)
