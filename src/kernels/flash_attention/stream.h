@@ -79,7 +79,7 @@ HONE_INLINE bool stream_is_blind(const stream *s, int64_t row)
 }
 
 // The keys [*out_first, *out_last) that some row sees.
-static void stream_range(const stream *s, int64_t *out_first, int64_t *out_last)
+HONE_INLINE void stream_range(const stream *s, int64_t *out_first, int64_t *out_last)
 {
     *out_first = s->problem->kv_len;
     *out_last = 0;
