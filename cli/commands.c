@@ -43,7 +43,7 @@ const cli_command cli_commands[] = {
      .arguments = "PROGRAM...",
      .summary = "tune every labelled operation of lowered programs",
      .options = "json list unproved store seconds batch-seconds evals patience calls wait platform kernel "
-                "cold stable seed fresh no-store",
+                "cold stable seed fresh no-store pack",
      .help = "Reads StableHLO and HLO, as text (with locations: without, there are no labels) and in their binary\n"
              "forms, plain or gzipped; - is standard input. --list only shows what was found.\n"
              "--unproved tunes also what was matched by operands alone.\n"

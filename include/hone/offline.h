@@ -34,7 +34,10 @@ typedef struct hone_operation {
     const char *call;     // hone's call text; NULL when not matched
     const char *call_key; // hone's key; NULL when not matched
     bool tunable;
-    const char *reason; // why not; NULL when tunable
+    const char *reason;  // why not; NULL when tunable
+    const char *path;    // of the scopes around it, where it was found first; NULL: none
+    const char *arrays;  // that it reads there, "f32[2,3], f32[3]"; NULL: the program does not show them
+    const char *payload; // the JSON that its label brings; NULL: none
 } hone_operation;
 
 typedef struct hone_program hone_program;

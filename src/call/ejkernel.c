@@ -573,3 +573,48 @@ hone_status hone_ejkernel_spec(
     if (status == HONE_OK && out->failed) status = hone_fail_memory(err, where);
     return status;
 }
+
+// --- defaults
+
+static bool is_text(const json_t *value, const char *text, size_t size)
+{
+    return json_is_string(value) && json_string_length(value) == size &&
+           memcmp(json_string_value(value), text, size) == 0;
+}
+
+// ejkernel's text of a dtype says that it is a class, and not which: no value of it says anything.
+static bool is_class(const json_t *value)
+{
+    static const char *const names[] = {"jax._src.numpy.scalar_types._ScalarMeta", "builtins.type"};
+    const json_t *class = json_object_get(value, "__callable_obj__");
+    for (size_t i = 0; json_object_size(value) == 1 && i < sizeof names / sizeof *names; i++)
+        if (is_text(class, names[i], strlen(names[i]))) return true;
+    return false;
+}
+
+// A truth, a number or a string that is what `json` says; 0 is 0.0.
+static bool value_is(const json_t *value, const char *json)
+{
+    const size_t size = strlen(json);
+    double number;
+    if (json_is_boolean(value)) return strcmp(json, json_is_true(value) ? "true" : "false") == 0;
+    if (json_is_number(value))
+        return hone_number_parse(json, size, &number) && !(json_number_value(value) < number) &&
+               !(json_number_value(value) > number);
+    return size >= 2 && json[0] == '"' && is_text(value, json + 1, size - 2);
+}
+
+bool hone_ejkernel_is_default(const char *name, const json_t *value)
+{
+    static const struct {
+        const char *name, *json;
+    } defaults[] = {
+        {"deterministic", "true"},    {"dropout_prob", "0.0"},
+        {"normalize_output", "true"}, {"precision", "\"Precision.DEFAULT\""},
+        {"return_state", "false"},
+    };
+    if (json_is_null(value) || strcmp(name, "platform") == 0 || is_class(value)) return true;
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (strcmp(defaults[i].name, name) == 0 && value_is(value, defaults[i].json)) return true;
+    return false;
+}

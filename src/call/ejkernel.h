@@ -1,4 +1,4 @@
-// ejkernel's call texts, byte for byte: for what its arguments are known to be, and for a call of hone's.
+// ejkernel's call texts, byte for byte, for what its arguments are known to be.
 //
 // This encoder reproduces; it does not judge. Two calls that ejkernel confuses (dtype classes all look alike, closures
 // that differ in captured values) are confused here too. hone's own keys come from spec.c.
@@ -33,24 +33,6 @@ hone_status hone_ejkernel_spec(
 // Appends any JSON as json.dumps(sort_keys=True, separators=(",", ":")) writes it.
 void hone_json_canonical(hone_buffer *out, const json_t *value);
 
-// One argument of ejkernel's that a call of hone's does not say: its name and its canonical JSON.
-typedef struct hone_ejkernel_extra {
-    const char *name, *json;
-} hone_ejkernel_extra;
-
-// Appends ejkernel's text of a call of hone's: hone's parameters under their names, and what the operation has beyond
-// them at ejkernel's defaults (platform null, precision "Precision.DEFAULT" ...).
-//   operation  "flash_attention@v2"
-//   extras     stand in place of what the call or the row says, for example {"platform", "\"xla\""}; may be NULL
-// Returns: HONE_OK; HONE_NOT_FOUND for an operation that has no row in foreign.c; HONE_UNSUPPORTED when the call has a
-// parameter that the operation lacks.
-hone_status hone_ejkernel_call_text(
-    const char *operation,
-    const hone_call *call,
-    const hone_ejkernel_extra *extras,
-    size_t extra_count,
-    hone_buffer *out,
-    hone_error *err);
 // True for a parameter that hone's signature lacks when its value says nothing (null) or what ejkernel's default says.
 bool hone_ejkernel_is_default(const char *name, const json_t *value);
 // Reads a spec that Python wrote: NaN, Infinity and -Infinity become {"__float__":"NaN"}. A new reference, an object.

@@ -1,137 +1,163 @@
-// To add an operation: a row here; the algorithm is registered like any other. Source: texts recorded with ejkernel
-// 0.0.80.3, and labels that tokamax wrote.
+// Documents of foreign operations.
 #include "call/foreign.h"
 
-#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 #include <string.h>
 
-// A dtype's class, of which ejkernel's text does not say which it is: jnp.float32 and the like, np.float32 and the
-// like.
-#define JAX_CLASS   "{\"__callable_obj__\":\"jax._src.numpy.scalar_types._ScalarMeta\"}"
-#define NUMPY_CLASS "{\"__callable_obj__\":\"builtins.type\"}"
+static const char where[] = "foreign.read";
 
-// A parameter that hone has under the same name, and one that it lacks.
-#define BOTH(name, json)                                                                                               \
-    {                                                                                                                  \
-        name, name, json, NULL, NULL                                                                                   \
-    }
-#define THEIRS(name, json)                                                                                             \
-    {                                                                                                                  \
-        name, NULL, json, NULL, NULL                                                                                   \
-    }
+enum { ROWS_MAX = 4096 };
 
-// tokamax's mask, of which only the causal part is set.
-static bool is_causal_mask(const json_t *mask)
+typedef struct reader {
+    hone_foreign *foreign;
+    size_t row;
+    hone_error *err;
+} reader;
+
+static hone_status wrong(const reader *r, const char *field, const char *expected)
+{
+    return hone_fail(
+        r->err, HONE_INVALID_ARGUMENT, where, "row %zu of foreign operations: %s: expected %s", r->row, field,
+        expected);
+}
+
+static hone_status check_fields(const reader *r, const json_t *row)
+{
+    static const char *const known[] = {"library", "operation", "signature", "values", "windows", "takes"};
+    const char *name;
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)row, name, value)
+    {
+        size_t i = 0;
+        while (i < sizeof known / sizeof *known && strcmp(known[i], name) != 0)
+            i++;
+        if (i == sizeof known / sizeof *known)
+            return hone_fail(
+                r->err, HONE_INVALID_ARGUMENT, where,
+                "row %zu of foreign operations: there is no field '%.60s'; the fields are: library operation signature "
+                "values windows takes",
+                r->row, name);
+    }
+    return HONE_OK;
+}
+
+static hone_status check_values(const reader *r, const json_t *values)
 {
     const char *name;
-    json_t *part;
-    if (!json_is_true(json_object_get(mask, "is_causal"))) return false;
-    json_object_foreach((json_t *)(uintptr_t)mask, name, part)
+    const json_t *value;
+    if (values != NULL && !json_is_object(values)) return wrong(r, "values", "an object");
+    json_object_foreach((json_t *)(uintptr_t)values, name, value)
     {
-        bool known = strcmp(name, "is_causal") == 0 || strcmp(name, "__type") == 0;
-        if (!known && !json_is_null(part) && !json_is_false(part)) return false;
+        if (json_array_size(value) == 0) return wrong(r, name, "an array of at least one value");
     }
-    return true;
+    return HONE_OK;
 }
 
-const hone_foreign_operation hone_foreign_operations[] = {
-    {HONE_FOREIGN_EJKERNEL,
-     "flash_attention@v2",
-     "flash_attention",
-     {THEIRS("attention_mask", NULL),
-      THEIRS("bias", NULL),
-      THEIRS("block_tables", NULL),
-      BOTH("causal", "false"),
-      THEIRS("cum_seqlens_k", NULL),
-      THEIRS("cum_seqlens_q", NULL),
-      THEIRS("dropout_prob", "0.0"),
-      THEIRS("dropout_seed", NULL),
-      BOTH("key", NULL),
-      THEIRS("kv_segment_ids", NULL),
-      THEIRS("logits_dtype", JAX_CLASS),
-      BOTH("logits_soft_cap", NULL),
-      THEIRS("normalize_output", "true"),
-      THEIRS("platform", NULL),
-      THEIRS("precision", "\"Precision.DEFAULT\""),
-      THEIRS("q_segment_ids", NULL),
-      BOTH("query", NULL),
-      BOTH("sliding_window", NULL),
-      THEIRS("softmax_aux", NULL),
-      BOTH("softmax_scale", NULL),
-      BOTH("value", NULL)},
-     {{"precision", "null"}, {"precision", "\"Precision.HIGHEST\""}, {"logits_dtype", NUMPY_CLASS}}},
-    {HONE_FOREIGN_EJKERNEL,
-     "scaled_dot_product_attention@v0",
-     "scaled_dot_product_attention",
-     {THEIRS("attention_mask", NULL), THEIRS("bias", NULL), BOTH("causal", "false"), THEIRS("cum_seqlens_k", NULL),
-      THEIRS("cum_seqlens_q", NULL), THEIRS("init_bias", NULL), BOTH("key", NULL), THEIRS("platform", NULL),
-      BOTH("query", NULL), BOTH("sliding_window", NULL), BOTH("softmax_scale", NULL), BOTH("value", NULL)},
-     {{NULL, NULL}}},
-    {HONE_FOREIGN_EJKERNEL,
-     "attention@v0",
-     "attention",
-     {THEIRS("attention_mask", NULL), THEIRS("bias", NULL), BOTH("causal", "false"), THEIRS("deterministic", "true"),
-      THEIRS("dropout_prob", "0.0"), THEIRS("dropout_rng", NULL), THEIRS("dtype", JAX_CLASS), THEIRS("init_bias", NULL),
-      BOTH("key", NULL), BOTH("logits_soft_cap", NULL), BOTH("query", NULL), BOTH("sliding_window", NULL),
-      THEIRS("softmax_aux", NULL), THEIRS("softmax_dtype", NULL), BOTH("softmax_scale", NULL), BOTH("value", NULL)},
-     {{"dtype", NUMPY_CLASS}, {"softmax_dtype", JAX_CLASS}}},
-    {HONE_FOREIGN_EJKERNEL,
-     "mean_pooling@v0",
-     "mean_pooling",
-     {BOTH("chunk_size", "32"), THEIRS("cu_seqlens", NULL), THEIRS("platform", NULL), BOTH("x", NULL)},
-     {{NULL, NULL}}},
-    {HONE_FOREIGN_EJKERNEL,
-     "rwkv4@v0",
-     "rwkv4",
-     {BOTH("k", NULL), THEIRS("platform", NULL), THEIRS("return_state", "false"), BOTH("state", NULL), BOTH("u", NULL),
-      BOTH("v", NULL), BOTH("w", NULL)},
-     {{NULL, NULL}}},
-    {HONE_FOREIGN_TOKAMAX,
-     "DotProductAttention",
-     "flash_attention",
-     {{"q", "query", NULL, NULL, NULL},
-      {"k", "key", NULL, NULL, NULL},
-      {"v", "value", NULL, NULL, NULL},
-      {"logits_scale", "softmax_scale", NULL, NULL, NULL},
-      {"logits_soft_cap", "logits_soft_cap", NULL, NULL, NULL},
-      {"is_causal", "causal", NULL, NULL, NULL},
-      {"mask", NULL, NULL, is_causal_mask, "causal=true"},
-      THEIRS("precision", "\"DEFAULT\""),
-      THEIRS("precision", "[\"DEFAULT\",\"DEFAULT\"]"),
-      THEIRS("normalize_output", "true"),
-      THEIRS("logits_dtype", "\"f32\""),
-      THEIRS("dropout_rate", "0.0")},
-     {{NULL, NULL}}},
-    {HONE_FOREIGN_TOKAMAX,
-     "Normalization",
-     "rms_norm",
-     {{"x", "x", NULL, NULL, NULL},
-      {"scale", "weight", NULL, NULL, NULL},
-      {"epsilon", "eps", NULL, NULL, NULL},
-      THEIRS("precision", "\"DEFAULT\""),
-      THEIRS("precision", "[\"DEFAULT\",\"DEFAULT\"]"),
-      THEIRS("axis", "-1"),
-      THEIRS("scale_offset", "0.0")},
-     {{NULL, NULL}}},
-};
-const size_t hone_foreign_operation_count = sizeof hone_foreign_operations / sizeof hone_foreign_operations[0];
-
-const hone_foreign_operation *hone_foreign_find(hone_foreign_library library, hone_view name)
+static hone_status check_takes(const reader *r, const json_t *takes)
 {
-    for (size_t i = 0; i < hone_foreign_operation_count; i++)
-        if (hone_foreign_operations[i].library == library && hone_view_is(name, hone_foreign_operations[i].name))
-            return &hone_foreign_operations[i];
+    if (json_array_size(takes) == 0) return wrong(r, "takes", "an array of at least one algorithm");
+    for (size_t i = 0; i < json_array_size(takes); i++) {
+        const json_t *take = json_array_get(takes, i);
+        const json_t *arguments = json_object_get(take, "arguments"), *spelled = json_object_get(take, "spelled");
+        if (!json_is_string(json_object_get(take, "algorithm"))) return wrong(r, "takes", "\"algorithm\", a text");
+        if (arguments != NULL && !json_is_object(arguments)) return wrong(r, "takes", "\"arguments\", an object");
+        if (spelled != NULL && !json_is_object(spelled)) return wrong(r, "takes", "\"spelled\", an object");
+    }
+    return HONE_OK;
+}
+
+static hone_status read_signature(const reader *r, const json_t *text, hone_signature **out)
+{
+    if (text == NULL) return HONE_OK;
+    if (!json_is_string(text)) return wrong(r, "signature", "a text");
+    hone_status status = hone_signature_parse(r->foreign->allocator, json_string_value(text), out, r->err);
+    return status == HONE_OK ? status : hone_fail_prefix(r->err, status, "row %zu of foreign operations", r->row);
+}
+
+static hone_status read_row(const reader *r, const json_t *json, hone_foreign_row *row)
+{
+    const json_t *windows = json_object_get(json, "windows");
+    if (!json_is_object(json)) return wrong(r, "it", "an object");
+    row->library = json_string_value(json_object_get(json, "library"));
+    row->operation = json_string_value(json_object_get(json, "operation"));
+    row->values = json_object_get(json, "values");
+    row->windows = windows;
+    row->takes = json_object_get(json, "takes");
+    if (row->library == NULL) return wrong(r, "library", "a text");
+    if (row->operation == NULL) return wrong(r, "operation", "a text");
+    if (windows != NULL && !json_is_array(windows)) return wrong(r, "windows", "an array of names");
+    hone_status status = check_fields(r, json);
+    if (status == HONE_OK) status = check_values(r, row->values);
+    if (status == HONE_OK) status = check_takes(r, row->takes);
+    if (status == HONE_OK) status = read_signature(r, json_object_get(json, "signature"), &row->signature);
+    return status;
+}
+
+static hone_status read_rows(reader *r, const json_t *root)
+{
+    const size_t count = json_array_size(root);
+    if (!json_is_array(root) || count > ROWS_MAX)
+        return hone_fail(r->err, HONE_INVALID_ARGUMENT, where, "foreign operations are an array of at most 4096 rows");
+    hone_foreign *f = r->foreign;
+    f->rows = hone_alloc_array(&f->allocator, count, sizeof *f->rows);
+    if (f->rows == NULL) return hone_fail_memory(r->err, where);
+    hone_status status = HONE_OK;
+    for (; f->count < count && status == HONE_OK; f->count++) {
+        r->row = f->count;
+        status = read_row(r, json_array_get(root, f->count), &f->rows[f->count]);
+    }
+    return status;
+}
+
+hone_status hone_foreign_read(
+    const hone_allocator *allocator, const char *text, size_t size, hone_foreign **out, hone_error *err)
+{
+    *out = NULL;
+    hone_foreign *f = hone_alloc(allocator, sizeof *f);
+    if (f == NULL) return hone_fail_memory(err, where);
+    f->allocator = *allocator;
+    reader r = {.foreign = f, .err = err};
+    hone_status status = hone_json_parse(text, size, &f->root, err);
+    if (status == HONE_OK) status = read_rows(&r, f->root);
+    if (status == HONE_OK)
+        *out = f;
+    else
+        hone_foreign_release(&f);
+    return status;
+}
+
+void hone_foreign_release(hone_foreign **foreign)
+{
+    for (hone_foreign *f = *foreign; f != NULL;) {
+        hone_foreign *older = f->older;
+        for (size_t i = 0; i < f->count; i++)
+            hone_signature_release(&f->rows[i].signature);
+        hone_allocator allocator = f->allocator;
+        hone_free(&allocator, f->rows);
+        json_decref(f->root);
+        hone_free(&allocator, f);
+        f = older;
+    }
+    *foreign = NULL;
+}
+
+const hone_foreign_row *hone_foreign_find(const hone_foreign *foreign, const char *library, hone_view operation)
+{
+    for (const hone_foreign *f = foreign; f != NULL; f = f->older)
+        for (size_t i = 0; i < f->count; i++)
+            if (strcmp(f->rows[i].library, library) == 0 && hone_view_is(operation, f->rows[i].operation))
+                return &f->rows[i];
     return NULL;
 }
 
-const hone_foreign_parameter *hone_foreign_parameter_find(
-    const hone_foreign_operation *operation, const hone_foreign_parameter *from, const char *theirs)
+size_t hone_foreign_take_count(const hone_foreign_row *row)
 {
-    const size_t room = sizeof operation->parameters / sizeof operation->parameters[0];
-    const hone_foreign_parameter *at = from != NULL ? from : operation->parameters;
-    hone_assert(at >= operation->parameters && at <= operation->parameters + room);
-    for (; at < operation->parameters + room && at->theirs != NULL; at++)
-        if (strcmp(at->theirs, theirs) == 0) return at;
-    return NULL;
+    return json_array_size(row->takes);
+}
+
+const char *hone_foreign_algorithm(const hone_foreign_row *row, size_t index)
+{
+    return json_string_value(json_object_get(json_array_get(row->takes, index), "algorithm"));
 }

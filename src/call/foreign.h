@@ -1,43 +1,60 @@
-// Operations of other libraries that are calls of hone's: a row each, with what their parameters are here.
+// Operations of other libraries that are calls of hone's. A document of rows says which: one is built in (foreign.json),
+// packs and programs bring more. docs/foreign-operations.md has the fields.
 #ifndef HONE_CALL_FOREIGN_H
 #define HONE_CALL_FOREIGN_H
 
 #include "base/json.h"
 #include "base/text.h"
+#include "hone/signature.h"
 
-typedef enum hone_foreign_library { HONE_FOREIGN_EJKERNEL, HONE_FOREIGN_TOKAMAX } hone_foreign_library;
+// One operation. Everything belongs to its document.
+typedef struct hone_foreign_row {
+    const char *library;       // "ejkernel", "tokamax"
+    const char *operation;     // as its labels name it, without a version
+    hone_signature *signature; // of the library's own function; NULL: its labels bring the arguments
+    const json_t *values;  // object, what a parameter may say that means nothing to hone, the usual first; NULL: none
+    const json_t *windows; // array, parameters that are a number or [left, right]; NULL: none
+    const json_t *takes;   // array, the algorithms that can be it, the first that holds the arguments is taken
+} hone_foreign_row;
 
-// JSON is canonical: as hone_json_canonical writes it.
-typedef struct hone_foreign_parameter {
-    const char *theirs;
-    const char *ours; // hone's parameter; NULL: hone has none, and can take only values that say nothing
-    const char *json; // what it says when nobody sets it; NULL: null
-    // A value of which this is true says `says`, an argument of hone's call, whatever ours is. NULL: there is none.
-    bool (*is)(const json_t *value);
-    const char *says;
-} hone_foreign_parameter;
+// Rows that were read from one document.
+typedef struct hone_foreign {
+    hone_allocator allocator;
+    json_t *root;
+    hone_foreign_row *rows;
+    size_t count;
+    struct hone_foreign *older; // the documents of a registry, the newest first
+} hone_foreign;
 
-// A value that callers give to a parameter which hone lacks.
-typedef struct hone_foreign_value {
-    const char *theirs, *json;
-} hone_foreign_value;
+// The rows that are built in.
+extern const char hone_foreign_builtin[];
 
-typedef struct hone_foreign_operation {
-    hone_foreign_library library;
-    const char *name;      // "flash_attention@v2"; tokamax's class, "DotProductAttention"
-    const char *algorithm; // hone's
-    hone_foreign_parameter
-        parameters[24];          // to the first without a name; ejkernel's sorted by name, as its text has them
-    hone_foreign_value often[8]; // what a search for a call's arguments tries, likeliest first
-} hone_foreign_operation;
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT with the row and what is wrong; HONE_CORRUPT (no JSON); HONE_OUT_OF_MEMORY.
+hone_status hone_foreign_read(
+    const hone_allocator *allocator, const char *text, size_t size, hone_foreign **out, hone_error *err);
+// Releases a document, and those that are older.
+void hone_foreign_release(hone_foreign **foreign);
+// The newest row of an operation; NULL: there is none.
+const hone_foreign_row *hone_foreign_find(const hone_foreign *foreign, const char *library, hone_view operation);
 
-extern const hone_foreign_operation hone_foreign_operations[];
-extern const size_t hone_foreign_operation_count;
-
-// NULL: the library has no such operation, or hone has nothing for it.
-const hone_foreign_operation *hone_foreign_find(hone_foreign_library library, hone_view name);
-// The first parameter of this name at or behind `from`, which is NULL at first; NULL: there is no more.
-const hone_foreign_parameter *hone_foreign_parameter_find(
-    const hone_foreign_operation *operation, const hone_foreign_parameter *from, const char *theirs);
+// The algorithms of a row, likeliest first. index < hone_foreign_take_count.
+size_t hone_foreign_take_count(const hone_foreign_row *row);
+const char *hone_foreign_algorithm(const hone_foreign_row *row, size_t index);
+// The call of hone's that an operation with these arguments is, taken as the algorithm at `take`.
+//   row        NULL: every argument has hone's own name
+//   arguments  an object by the names of the library's parameters; arrays as {"dtype":..., "shape":[...]} or "f32[2,3]",
+//              which may have {vmap_axes=[[axis,size],...]} behind it
+//   out_times  so many such calls are the operation: what vmap put in that the algorithm has no dims for
+// Returns: HONE_OK; HONE_UNSUPPORTED, HONE_INVALID_ARGUMENT with the argument that the algorithm cannot hold;
+// HONE_OUT_OF_MEMORY.
+hone_status hone_foreign_call(
+    const hone_allocator *allocator,
+    const hone_foreign_row *row,
+    size_t take,
+    hone_signature *signature,
+    const json_t *arguments,
+    hone_call **out,
+    int64_t *out_times,
+    hone_error *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "call/ejkernel.h"
-#include "call/tokamax.h"
+#include "call/foreign.h"
 #include "offline/operands.h"
 #include "offline/prove.h"
 
@@ -20,6 +20,7 @@ typedef struct matcher {
     hone_arena *arena;
     const hone_found *found;
     const hone_label *label;
+    const hone_foreign_row *row;       // of another library's operation; NULL: there is none
     const hone_algorithm_entry *entry; // NULL: hone does not have the algorithm
     hone_matched *out;
     int *patience;
@@ -27,6 +28,7 @@ typedef struct matcher {
     int best_rank;
     hone_buffer spec; // of the call, in the words of whoever made the label
     hone_error why;   // why the last way did not give a call
+    bool disproved;   // the key is that of other arguments than the program shows
     bool failed;      // memory was short
 } matcher;
 
@@ -56,17 +58,83 @@ static bool take_call(matcher *m, hone_call *call, hone_match how)
     return true;
 }
 
-// Reads the spec at hand as a call of the algorithm. What is known of the arguments is known also when hone cannot take
-// them.
-static bool take_spec(matcher *m, hone_match how)
+// A call of hone's own, of which the spec at hand is the text.
+static bool take_own(matcher *m, hone_match how)
 {
-    m->out->shown.matched = how;
-    if (m->entry == NULL) return true;
     hone_call *call;
+    m->out->shown.matched = how;
     hone_status status = hone_call_from_spec(
         m->environment->allocator, m->entry->signature, hone_buffer_string(&m->spec), m->spec.size, &call, &m->why);
     m->failed |= status == HONE_OUT_OF_MEMORY;
     return status == HONE_OK ? take_call(m, call, how) : true;
+}
+
+// One algorithm that the operation may be; what it cannot hold is in m->why.
+static bool take_as(matcher *m, const hone_algorithm_entry *entry, size_t take, const json_t *arguments, hone_match how)
+{
+    hone_call *call = NULL;
+    int64_t times = 1;
+    m->entry = entry;
+    hone_status status = hone_foreign_call(
+        &m->environment->allocator, m->row, take, entry->signature, arguments, &call, &times, &m->why);
+    m->failed |= status == HONE_OUT_OF_MEMORY;
+    if (status != HONE_OK) return false;
+    int64_t *count = &m->out->shown.count;
+    if (*count >= 0 && __builtin_mul_overflow(*count, times, count)) *count = -1;
+    return take_call(m, call, how);
+}
+
+// What is known of the arguments is known also when hone cannot take them: then the reason says why.
+static bool take_arguments(matcher *m, const json_t *arguments, hone_match how)
+{
+    m->out->shown.matched = how;
+    if (m->row == NULL) return m->entry == NULL || take_as(m, m->entry, 0, arguments, how) || true;
+    for (size_t i = 0; i < hone_foreign_take_count(m->row) && !m->failed; i++) {
+        const hone_algorithm_entry *entry =
+            hone_registry_find(m->environment->registry, hone_foreign_algorithm(m->row, i), NULL);
+        if (entry != NULL && take_as(m, entry, i, arguments, how)) break;
+    }
+    return true;
+}
+
+// Arguments by position under their names, beside those that have names.
+static bool name_arguments(const matcher *m, const json_t *args, json_t *kwargs)
+{
+    const hone_signature *theirs = m->row != NULL ? m->row->signature : NULL;
+    if (theirs == NULL && m->entry != NULL) theirs = m->entry->signature;
+    size_t next = 0;
+    for (size_t i = 0; i < json_array_size(args); i++, next++) {
+        while (theirs != NULL && next < hone_signature_count(theirs) &&
+               hone_signature_parameter(theirs, next)->is_result)
+            next++;
+        if (theirs == NULL || next >= hone_signature_count(theirs)) return false;
+        if (json_object_set(kwargs, hone_signature_parameter(theirs, next)->name, json_array_get(args, i)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool take_named(matcher *m, const json_t *args, const json_t *kwargs, hone_match how)
+{
+    json_t *arguments = json_copy((json_t *)(uintptr_t)kwargs);
+    m->failed |= arguments == NULL;
+    bool taken = arguments != NULL && name_arguments(m, args, arguments) && take_arguments(m, arguments, how);
+    json_decref(arguments);
+    return taken;
+}
+
+// Reads the spec at hand, hone's or a library's, as a call.
+static bool take_spec(matcher *m, hone_match how)
+{
+    if (is_hone(m)) return m->entry == NULL || take_own(m, how);
+    json_t *root = NULL;
+    hone_status status =
+        hone_spec_json(&m->environment->allocator, hone_buffer_string(&m->spec), m->spec.size, &root, &m->why);
+    m->failed |= status == HONE_OUT_OF_MEMORY;
+    if (status != HONE_OK) return false;
+    bool taken = take_named(m, json_object_get(root, "args_spec"), json_object_get(root, "kwargs_spec"), how);
+    json_decref(root);
+    return taken;
 }
 
 // The spec that a payload's arguments make, and the key that it hashes to.
@@ -93,32 +161,18 @@ static json_t *read_payload(matcher *m)
     if (m->failed) return NULL;
     hone_status status = hone_spec_json(&m->environment->allocator, json, strlen(json), &payload, &m->why);
     m->failed |= status == HONE_OUT_OF_MEMORY;
+    if (status == HONE_OK) m->out->shown.payload = json;
     return status == HONE_OK ? payload : NULL;
 }
 
-// tokamax's words are not hone's: the algorithm is another too. What cannot be said in hone's words is known all the
-// same.
 static bool match_tokamax(matcher *m)
 {
     json_t *payload = read_payload(m);
-    const char *algorithm = NULL;
-    hone_call *call = NULL;
     if (payload == NULL) return false;
-    bool said = hone_tokamax_call(m->label->operation, payload, &algorithm, &m->spec);
+    const json_t *arguments = json_object_get(payload, "arguments");
+    bool taken = take_arguments(m, json_is_object(arguments) ? arguments : payload, HONE_MATCH_LABEL);
     json_decref(payload);
-    m->failed |= m->spec.failed;
-    if (algorithm != NULL) m->entry = hone_registry_find(m->environment->registry, algorithm, NULL);
-    m->out->shown.matched = HONE_MATCH_LABEL;
-    if (m->entry == NULL || m->failed) return true;
-    if (!said) {
-        m->why.status = HONE_UNSUPPORTED;
-        snprintf(m->why.message, sizeof m->why.message, "%s", hone_buffer_string(&m->spec));
-        return true;
-    }
-    hone_status status =
-        hone_call_parse(m->environment->allocator, m->entry->signature, hone_buffer_string(&m->spec), &call, &m->why);
-    m->failed |= status == HONE_OUT_OF_MEMORY;
-    return status == HONE_OK ? take_call(m, call, HONE_MATCH_LABEL) : true;
+    return taken;
 }
 
 static bool match_payload(matcher *m)
@@ -126,12 +180,14 @@ static bool match_payload(matcher *m)
     json_t *payload = read_payload(m);
     if (payload == NULL) return false;
     bool written = write_payload_spec(m, payload);
+    if (written) {
+        char key[HONE_KEY_SIZE];
+        hone_hash_key(hone_buffer_string(&m->spec), m->spec.size, key);
+        m->out->shown.key = keep(m, key, HONE_KEY_SIZE - 1);
+        written = take_named(m, json_object_get(payload, "args"), json_object_get(payload, "kwargs"), HONE_MATCH_LABEL);
+    }
     json_decref(payload);
-    if (!written) return false;
-    char key[HONE_KEY_SIZE];
-    hone_hash_key(hone_buffer_string(&m->spec), m->spec.size, key);
-    m->out->shown.key = keep(m, key, HONE_KEY_SIZE - 1);
-    return take_spec(m, HONE_MATCH_LABEL);
+    return written;
 }
 
 static bool is_seen(const hone_found *found, const hone_tensor *tensor)
@@ -190,14 +246,23 @@ static bool match_recorded(matcher *m)
     return take_spec(m, HONE_MATCH_RECORDED);
 }
 
+// A key that nothing which the program shows hashes to disproves what the operands alone look like; where it is not
+// known how a library writes the text, it says nothing.
 static bool match_proved(matcher *m)
 {
     const hone_operation *shown = &m->out->shown;
-    if (shown->key == NULL || m->entry == NULL || m->found->view_count == 0) return false;
-    const char *operation = is_hone(m) ? NULL : m->out->operation;
-    bool proved = hone_prove(
-        &m->environment->allocator, m->entry->signature, m->found, operation, shown->key, m->patience, &m->spec);
+    const bool theirs = m->row != NULL && m->row->signature != NULL;
+    if (shown->key == NULL || (m->entry == NULL && !theirs) || m->found->view_count == 0) return false;
+    const hone_prove_question question = {
+        .signature = theirs ? m->row->signature : m->entry->signature,
+        .row = m->row,
+        .foreign = !is_hone(m),
+        .found = m->found,
+        .key = shown->key,
+    };
+    bool proved = hone_prove(&m->environment->allocator, &question, m->patience, &m->spec);
     m->failed |= m->spec.failed;
+    m->disproved = !proved && (is_hone(m) || theirs);
     return proved && take_spec(m, HONE_MATCH_PROVED);
 }
 
@@ -214,9 +279,12 @@ static int rank_result(const matcher *m, const hone_call *call)
 }
 
 // Keeps the arguments whose result is made latest: the results of a call are what it ends with.
-static bool bind_operands(void *ctx, const hone_value *values, size_t count)
+static bool bind_operands(
+    void *ctx, const hone_value *values, size_t count, const hone_array *arrays, size_t array_count)
 {
     matcher *m = ctx;
+    (void)arrays;
+    (void)array_count;
     hone_call *call;
     hone_status status =
         hone_call_bind(m->environment->allocator, m->entry->signature, values, count, true, &call, &m->why);
@@ -269,10 +337,17 @@ static void say_why_not(matcher *m)
         hone_registry_find(m->environment->registry, shown->algorithm, NULL) != NULL) {
         snprintf(text, sizeof text, "'%.100s' has no version %.100s here", shown->algorithm, shown->version);
     } else if (m->entry == NULL) {
-        snprintf(text, sizeof text, "hone has no algorithm named '%.100s'", shown->algorithm);
+        snprintf(
+            text, sizeof text, "hone has no algorithm named '%.100s'",
+            m->row != NULL ? hone_foreign_algorithm(m->row, 0) : shown->algorithm);
+    } else if (m->out->call != NULL && !has_kernel(m->entry)) {
+        snprintf(text, sizeof text, "no kernel of '%.100s' is registered", m->entry->name);
+    } else if (m->out->call != NULL && m->disproved) {
+        snprintf(
+            text, sizeof text,
+            "the label's key is of other arguments than the program shows; record the program's calls and import them");
     } else if (m->out->call != NULL) {
-        if (has_kernel(m->entry)) return;
-        snprintf(text, sizeof text, "no kernel of '%.100s' is registered", shown->algorithm);
+        return;
     } else if (shown->matched != HONE_MATCH_NONE || m->why.status != HONE_OK) {
         snprintf(text, sizeof text, "%s", m->why.message);
     } else {
@@ -297,6 +372,29 @@ static void show(matcher *m)
     if (theirs && m->spec.size > 0) m->out->foreign_spec = keep(m, hone_buffer_string(&m->spec), m->spec.size);
 }
 
+// The path without its label and what escapes MLIR wrote, and the arrays that are read.
+static void keep_place(matcher *m)
+{
+    hone_operation *shown = &m->out->shown;
+    hone_view prefix = m->found->label->prefix;
+    while (prefix.size > 0 && prefix.data[prefix.size - 1] == '/')
+        prefix.size--;
+    shown->path = keep_view(m, prefix);
+    hone_buffer arrays;
+    hone_buffer_init(&arrays, m->environment->allocator);
+    const hone_operands *view = m->found->view_count > 0 ? &m->found->views[0] : NULL;
+    for (uint32_t i = 0; view != NULL && i < view->count; i++) {
+        hone_array array;
+        if (!hone_array_read(view->types[i], &array)) continue;
+        hone_buffer_format(&arrays, "%s%s[", arrays.size > 0 ? ", " : "", hone_dtype_find(array.dtype)->name);
+        hone_buffer_integers(&arrays, array.dims, (size_t)array.ndim);
+        hone_buffer_char(&arrays, ']');
+    }
+    m->failed |= arrays.failed;
+    if (arrays.size > 0) shown->arrays = keep(m, arrays.data, arrays.size);
+    hone_buffer_deinit(&arrays);
+}
+
 static void name_operation(matcher *m)
 {
     hone_operation *shown = &m->out->shown;
@@ -305,6 +403,7 @@ static void name_operation(matcher *m)
     shown->key = keep_view(m, m->label->key);
     shown->label = keep_view(m, m->label->text);
     shown->count = m->found->count;
+    keep_place(m);
     if (m->failed || is_hone(m) || shown->version == NULL) return;
     hone_buffer name;
     hone_buffer_init(&name, m->environment->allocator);
@@ -347,6 +446,39 @@ static bool disagrees(const matcher *m)
     return true;
 }
 
+// "gated_linear_unit" for "GatedLinearUnit".
+static void write_snake(const char *name, char *out, size_t size)
+{
+    size_t at = 0;
+    for (size_t i = 0; name[i] != '\0' && at + 2 < size; i++) {
+        const bool upper = name[i] >= 'A' && name[i] <= 'Z';
+        if (upper && i > 0) out[at++] = '_';
+        out[at++] = upper ? (char)(name[i] - 'A' + 'a') : name[i];
+    }
+    out[at] = '\0';
+}
+
+// hone's versions are its own: a library's operation is what its row says, else the newest algorithm of its name.
+static void find_algorithm(matcher *m)
+{
+    hone_registry *registry = m->environment->registry;
+    const hone_operation *shown = &m->out->shown;
+    const hone_foreign *foreign = NULL;
+    char name[64];
+    if (is_hone(m)) {
+        m->entry = hone_registry_find(registry, shown->algorithm, shown->version);
+        return;
+    }
+    m->failed |= hone_registry_foreign(registry, &foreign, &m->why) == HONE_OUT_OF_MEMORY;
+    const char *library = m->label->kind == HONE_LABEL_TOKAMAX ? "tokamax" : "ejkernel";
+    m->row = hone_foreign_find(foreign, library, m->label->operation);
+    write_snake(shown->algorithm, name, sizeof name);
+    for (size_t i = 0; m->row != NULL && i < hone_foreign_take_count(m->row) && m->entry == NULL; i++)
+        m->entry = hone_registry_find(registry, hone_foreign_algorithm(m->row, i), NULL);
+    if (m->row == NULL) m->entry = hone_registry_find(registry, shown->algorithm, NULL);
+    if (m->row == NULL && m->entry == NULL) m->entry = hone_registry_find(registry, name, NULL);
+}
+
 hone_status hone_match_found(
     const hone_offline_environment *environment,
     hone_arena *arena,
@@ -366,10 +498,7 @@ hone_status hone_match_found(
     };
     hone_buffer_init(&m.spec, environment->allocator);
     name_operation(&m);
-    // hone's versions are its own: ejkernel's operation is the newest algorithm of its name.
-    if (!m.failed)
-        m.entry =
-            hone_registry_find(environment->registry, out->shown.algorithm, is_hone(&m) ? out->shown.version : NULL);
+    if (!m.failed) find_algorithm(&m);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !m.failed; i++)
         if (ways[i](&m)) break;
     if (!m.failed) show(&m);

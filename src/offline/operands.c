@@ -1,7 +1,6 @@
 // Which arrays of a program are the arguments of a call: a search without a solver, for there are few of both.
 //
-// Operands of a call of a function are exact: the arguments in order, and those behind the required ones some subset of
-// the optional ones. Else the arrays that the operations under a label read are a set, and every assignment of them to
+// Operands of a call of a function are exact: the arguments in order, those that must be there first. Else the arrays that the operations under a label read are a set, and every assignment of them to
 // the required parameters is tried, count^parameters of them; those that use most arrays first, because a call uses
 // what it reads. The visitor judges. VISITS_MAX bounds it: eight arrays for four parameters are 4096 ways.
 #include "offline/operands.h"
@@ -10,7 +9,7 @@
 #include "base/number.h"
 #include "offline/cursor.h"
 
-enum { ARRAYS_MAX = 8, PARAMETERS_MAX = 64, VISITS_MAX = 4096, OPTIONAL_MAX = 12 };
+enum { ARRAYS_MAX = 8, PARAMETERS_MAX = 64, VISITS_MAX = 4096 };
 
 static const hone_dtype_info *dtype_by_name(hone_view name, bool mlir)
 {
@@ -134,8 +133,9 @@ typedef struct search {
     hone_value values[PARAMETERS_MAX];
     hone_tensor tensors[PARAMETERS_MAX];
     size_t count;
-    size_t required[PARAMETERS_MAX], optional[OPTIONAL_MAX]; // parameters that are tensors
-    size_t required_count, optional_count;
+    size_t required[PARAMETERS_MAX]; // parameters that are tensors
+    size_t required_count;
+    const reading *reading; // at hand
     int budget;
 } search;
 
@@ -146,20 +146,12 @@ static void sort_parameters(search *s)
     for (size_t i = 0; i < s->count; i++) {
         const hone_parameter *p = hone_signature_parameter(s->signature, i);
         s->values[i] = hone_of_none();
-        if (p->kind != HONE_KIND_TENSOR || p->is_result) continue;
-        if (!p->nullable)
-            s->required[s->required_count++] = i;
-        else if (s->optional_count < OPTIONAL_MAX)
-            s->optional[s->optional_count++] = i;
+        if (p->kind == HONE_KIND_TENSOR && !p->is_result && !p->nullable) s->required[s->required_count++] = i;
     }
 }
 
 static void set(search *s, size_t parameter, hone_array *array)
 {
-    if (array == NULL) {
-        s->values[parameter] = hone_of_none();
-        return;
-    }
     hone_assert(parameter < s->count);
     s->tensors[parameter] =
         (hone_tensor){.device = {HONE_DEVICE_CPU, 0}, .ndim = array->ndim, .dtype = array->dtype, .shape = array->dims};
@@ -168,47 +160,15 @@ static void set(search *s, size_t parameter, hone_array *array)
 
 static bool offer(search *s)
 {
-    return s->budget-- > 0 && s->visit(s->ctx, s->values, s->count);
+    return s->budget-- > 0 && s->visit(s->ctx, s->values, s->count, s->reading->arrays, s->reading->count);
 }
 
-static void clear_optional(search *s)
-{
-    for (size_t i = 0; i < s->optional_count; i++)
-        set(s, s->optional[i], NULL);
-}
-
-// The operands of a call of a function are its arguments in order; those behind the required ones belong to some of the
-// optional ones, in order too.
-static bool try_exact(search *s, reading *r, bool exhaustive)
+static bool try_exact(search *s, reading *r)
 {
     if (r->count < s->required_count) return false;
     for (size_t i = 0; i < s->required_count; i++)
         set(s, s->required[i], &r->arrays[i]);
-    size_t rest = r->count - s->required_count;
-    if (rest == 0 || !exhaustive) return offer(s);
-    for (uint32_t mask = 0; mask < (1u << s->optional_count) && s->budget > 0; mask++) {
-        if ((size_t)__builtin_popcount(mask) != rest) continue;
-        size_t next = s->required_count;
-        for (size_t i = 0; i < s->optional_count; i++)
-            set(s, s->optional[i], mask >> i & 1 ? &r->arrays[next++] : NULL);
-        if (offer(s)) return true;
-    }
-    clear_optional(s);
     return offer(s);
-}
-
-// One of the arrays that no required parameter took, for one of the optional ones.
-static bool try_optional(search *s, reading *r, uint32_t used)
-{
-    for (size_t a = 0; a < r->count; a++) {
-        if (used >> a & 1) continue;
-        for (size_t i = 0; i < s->optional_count; i++) {
-            set(s, s->optional[i], &r->arrays[a]);
-            if (offer(s)) return true;
-            set(s, s->optional[i], NULL);
-        }
-    }
-    return false;
 }
 
 static size_t power(size_t base, size_t exponent)
@@ -221,7 +181,7 @@ static size_t power(size_t base, size_t exponent)
 
 // All ways to give the required parameters one of the distinct arrays each; those that use as many of them as
 // can be come first.
-static bool try_all(search *s, reading *r, bool exhaustive)
+static bool try_all(search *s, reading *r)
 {
     size_t ways = power(r->count, s->required_count),
            most = r->count < s->required_count ? r->count : s->required_count;
@@ -236,7 +196,6 @@ static bool try_all(search *s, reading *r, bool exhaustive)
             }
             if ((size_t)__builtin_popcount(used) != level) continue;
             if (offer(s)) return true;
-            if (exhaustive && level < r->count && try_optional(s, r, used)) return true;
         }
     }
     return false;
@@ -276,12 +235,12 @@ static void read_view(const hone_operands *view, uint32_t batches, int32_t axis,
     if (batches > 0 && !view->exact) add_view(view, 0, 0, out);
 }
 
-static bool try_reading(search *s, reading *r, bool exhaustive)
+static bool try_reading(search *s, reading *r)
 {
-    clear_optional(s);
-    if (r->exact) return try_exact(s, r, exhaustive);
+    s->reading = r;
+    if (r->exact) return try_exact(s, r);
     keep_distinct(r);
-    return r->count > 0 && try_all(s, r, exhaustive);
+    return r->count > 0 && try_all(s, r);
 }
 
 bool hone_arguments_try(
@@ -295,10 +254,10 @@ bool hone_arguments_try(
         for (uint32_t v = 0; v < found->view_count; v++) {
             reading r;
             read_view(&found->views[v], batches, axis, &r);
-            if (try_reading(&s, &r, exhaustive)) return true;
+            if (try_reading(&s, &r)) return true;
             if (batches == 0 || axis > 0) continue;
             read_view(&found->views[v], 0, 0, &r); // an argument that vmap did not map
-            if (try_reading(&s, &r, exhaustive)) return true;
+            if (try_reading(&s, &r)) return true;
         }
     }
     return false;

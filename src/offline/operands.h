@@ -21,10 +21,12 @@ bool hone_array_read(hone_view type, hone_array *out);
 enum { HONE_OPERANDS_RESHAPED = 1000, HONE_OPERANDS_NONE = 2000 };
 int hone_operands_find(const hone_operands *operands, const hone_tensor *tensor, uint32_t batches);
 
-// Tries arguments for a signature: one value a parameter, arrays where it asks for tensors and none elsewhere, the
-// likeliest first. visit returns true to end the search; so does the function then.
-//   exhaustive  also arrays for parameters that may be none, and batch dims in unusual places
-typedef bool hone_arguments_visit(void *ctx, const hone_value *values, size_t count);
+// Tries arguments for a signature: one value a parameter, arrays where it asks for tensors that must be there, none
+// elsewhere; the likeliest first. visit also sees all arrays that are read; it returns true to end the search, and so
+// does the function then.
+//   exhaustive  also batch dims in unusual places
+typedef bool hone_arguments_visit(
+    void *ctx, const hone_value *values, size_t count, const hone_array *arrays, size_t array_count);
 bool hone_arguments_try(
     const hone_signature *signature, const hone_found *found, bool exhaustive, hone_arguments_visit *visit, void *ctx);
 

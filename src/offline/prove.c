@@ -1,111 +1,326 @@
 // A label's key is a hash of the call's text: arguments that hash to it are the call's, and no others need be believed.
 //
-// The search is over few choices: which array is which parameter, and for the scalars their defaults, the constants
-// that stand in the program, and what people usually say. What few people say more than a handful of at once: so
-// settings are tried by how many scalars are otherwise than their default, none, then one, two, three, over all ways to
-// give the arrays (iterative deepening: R. Korf, 1985). With some 20 scalars of 4 choices those are 1 + 80 + 3,000 +
-// 73,000 texts a way, of which the budget pays the first 8,000 or so: a proof of up to two deviations is found, one of
-// three often. A chance match is one in 2^64 a text.
+// The text is a list of parameters, each with one JSON value. Which array is which parameter comes from the types that
+// the call reads; every other parameter has choices: what the signature and the row of the operation say is usual, the
+// constants that stand in the program, and what follows from dims, as 1/sqrt(dim). A choice costs 0 to 4, the less
+// likely the more; texts are tried by rising cost (iterative deepening: R. Korf, 1985) until one hashes to the key or
+// the budget is spent. Some 400,000 texts are hashed a second. A chance match is one in 2^64 a text.
 #include "offline/prove.h"
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "call/ejkernel.h"
-#include "call/foreign.h"
+#include "call/signature.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { CHOICES_MAX = 96, DIMENSIONS_MAX = 24, DEVIATIONS_MAX = 3, FREE_MAX = 4, EXTRA_SIZE = 64 };
-// What a search may cost: a few thousand texts, some tens of milliseconds.
-enum { BUDGET = 24000, LEAST_BUDGET = 600, COST_OF_BIND = 1, COST_OF_TEXT = 2 };
-
-// One thing that can be otherwise than its default: a scalar of the signature, or an argument that hone's signature
-// does not have. Its choices stand in a row. Those that are free stand first and count as no deviation: truths, and the
-// platform that nearly everybody names.
-typedef struct dimension {
-    size_t parameter;  // of the signature; SIZE_MAX: an extra
-    const char *extra; // its name
-    size_t first, count;
-} dimension;
+enum {
+    SLOTS_MAX = 80,
+    CHOICES_MAX = 2048,
+    WAYS_MAX = 24,     // to give the arrays to the required parameters
+    OPTIONAL_MAX = 10, // arrays that may be none
+    GUESSES_MAX = 16,
+    TRUTHS_MAX = 3,
+    COST_MAX = 7,
+    TEXT_SIZE = 16384
+};
+enum { BUDGET = 400000, LEAST_BUDGET = 300 };
+// Whole numbers that may leave no trace in a program: sizes of chunks and blocks.
+enum { UNSEEN_MOST = 4096, COST_OF_UNSEEN = 4 };
+// Numbers that one rounded number may have been.
+enum { ROUNDED_MAX = 64 };
+enum { COST_OF_LEFT = 2, LEFT_MAX = 2, COST_OF_UNREAD = 2 };
 
 typedef struct choice {
-    hone_value value;
-    char extra[EXTRA_SIZE]; // canonical JSON
+    const char *json;
+    uint8_t cost;
+    bool partial; // what is said by default all the same: only where the text has but what was said
 } choice;
 
+// One parameter of the text.
+typedef struct slot {
+    const char *name;
+    size_t parameter; // of the signature; SIZE_MAX: of the row's values
+    const char *standard, *json;
+    size_t first, count; // choices, cheapest first
+    bool required;       // an array that is always there
+    bool unseen;         // a whole number, which may be any
+} slot;
+
+// An array that a parameter which may be none can be.
+typedef struct guess {
+    size_t slot;
+    int array; // of those that the call reads; -1: it reads none like it
+    const char *json;
+} guess;
+
+// One way to give arrays to parameters.
+typedef struct way {
+    const char *arrays[SLOTS_MAX]; // JSON of the required ones, by slot
+    guess guesses[GUESSES_MAX];
+    size_t guess_count;
+    uint32_t used, all; // arrays that the required ones are, and all that are read: bits
+} way;
+
+// How much of a call its text has: all parameters by name, or what was said, with the arrays by position or by name.
+typedef enum form { FORM_WHOLE, FORM_POSITIONAL, FORM_SAID, FORMS } form;
+
 typedef struct proof {
+    const hone_prove_question *question;
     const hone_allocator *allocator;
-    hone_signature *signature;
-    const char *operation, *key;
-    dimension dimensions[DIMENSIONS_MAX];
+    hone_arena texts;
+    slot slots[SLOTS_MAX];         // as the text has them: sorted by name
+    size_t order[SLOTS_MAX];       // slots with choices, in the order in which they are tried
+    size_t optional[OPTIONAL_MAX]; // slots of arrays that may be none
+    size_t positions[SLOTS_MAX];   // slots of the required arrays, in the signature's order
+    size_t slot_count, order_count, optional_count, position_count;
     choice choices[CHOICES_MAX];
-    size_t dimension_count, free_count, choice_count;
-    hone_value values[64];
-    hone_ejkernel_extra extras[DIMENSIONS_MAX];
-    size_t extra_count;
-    int deviations; // from the defaults, at this stage of the search
+    size_t choice_count;
+    way ways[WAYS_MAX];
+    size_t way_count;
+    form form;
     int budget;
-    hone_buffer *spec;
+    bool failed; // memory was short
+    char text[TEXT_SIZE];
+    size_t text_size;
 } proof;
+
+// --- slots
+
+static const char *keep(proof *p, const char *text, size_t size)
+{
+    const char *kept = hone_arena_text(&p->texts, text, size);
+    p->failed |= kept == NULL;
+    return kept != NULL ? kept : "";
+}
+
+static const char *json_of(proof *p, const json_t *value)
+{
+    hone_buffer text;
+    hone_buffer_init(&text, *p->allocator);
+    hone_json_canonical(&text, value);
+    p->failed |= text.failed;
+    const char *kept = keep(p, hone_buffer_string(&text), text.size);
+    hone_buffer_deinit(&text);
+    return kept;
+}
+
+static const char *json_of_value(proof *p, const hone_value *value)
+{
+    char number[HONE_NUMBER_SIZE];
+    switch (value->tag) {
+    case HONE_VALUE_BOOL:
+        return value->as.i64 != 0 ? "true" : "false";
+    case HONE_VALUE_INT:
+        snprintf(number, sizeof number, "%lld", (long long)value->as.i64);
+        return keep(p, number, strlen(number));
+    case HONE_VALUE_FLOAT:
+        hone_number_print(value->as.f64, number);
+        return keep(p, number, strlen(number));
+    case HONE_VALUE_STRING: {
+        json_t *text = json_string(value->as.string);
+        const char *json = json_of(p, text);
+        json_decref(text);
+        return json;
+    }
+    default:
+        return "null";
+    }
+}
+
+static slot *add_slot(proof *p, const char *name, size_t parameter, const char *standard)
+{
+    if (p->slot_count == SLOTS_MAX) return NULL;
+    slot *s = &p->slots[p->slot_count++];
+    *s = (slot){.name = name, .parameter = parameter, .standard = standard, .json = standard};
+    return s;
+}
+
+static const json_t *values_of(const proof *p, const char *name)
+{
+    return p->question->row != NULL ? json_object_get(p->question->row->values, name) : NULL;
+}
+
+static void add_signature(proof *p)
+{
+    const hone_signature *signature = p->question->signature;
+    for (size_t i = 0; i < hone_signature_count(signature); i++) {
+        const hone_parameter *parameter = hone_signature_parameter(signature, i);
+        if (parameter->is_result || parameter->role == HONE_ROLE_IGNORE) continue;
+        slot *s = add_slot(p, parameter->name, i, json_of_value(p, &parameter->default_value));
+        if (s != NULL) s->required = parameter->kind == HONE_KIND_TENSOR && !parameter->nullable;
+    }
+}
+
+static void add_values(proof *p)
+{
+    const char *name;
+    json_t *values;
+    if (p->question->row == NULL) {
+        if (p->question->foreign) add_slot(p, "platform", SIZE_MAX, "null");
+        return;
+    }
+    json_object_foreach((json_t *)(uintptr_t)p->question->row->values, name, values)
+    {
+        if (hone_signature_find(p->question->signature, name) < 0)
+            add_slot(p, name, SIZE_MAX, json_of(p, json_array_get(values, 0)));
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const slot *)a)->name, ((const slot *)b)->name);
+}
+
+static int by_parameter(const proof *p, size_t a, size_t b)
+{
+    return p->slots[a].parameter < p->slots[b].parameter ? -1 : p->slots[a].parameter > p->slots[b].parameter;
+}
+
+static void sort_slots(proof *p)
+{
+    qsort(p->slots, p->slot_count, sizeof *p->slots, by_name);
+    for (size_t i = 0; i < p->slot_count; i++) {
+        const slot *s = &p->slots[i];
+        const hone_parameter *parameter =
+            s->parameter != SIZE_MAX ? hone_signature_parameter(p->question->signature, s->parameter) : NULL;
+        if (s->required) {
+            size_t at = p->position_count++;
+            for (; at > 0 && by_parameter(p, p->positions[at - 1], i) > 0; at--)
+                p->positions[at] = p->positions[at - 1];
+            p->positions[at] = i;
+        } else if (parameter != NULL && parameter->kind == HONE_KIND_TENSOR) {
+            if (p->optional_count < OPTIONAL_MAX) p->optional[p->optional_count++] = i;
+        }
+    }
+}
 
 // --- choices
 
-static dimension *add_dimension(proof *p, size_t parameter, const char *extra)
+static void add_choice(proof *p, slot *s, const char *json, uint8_t cost, bool partial)
 {
-    if (p->dimension_count == DIMENSIONS_MAX) return NULL;
-    dimension *d = &p->dimensions[p->dimension_count++];
-    *d = (dimension){.parameter = parameter, .extra = extra, .first = p->choice_count};
-    return d;
+    if (p->choice_count == CHOICES_MAX || json == NULL) return;
+    hone_assert(s->count == 0 || s->first + s->count == p->choice_count);
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(p->choices[s->first + i].json, json) == 0) return;
+    if (!partial && strcmp(json, s->standard) == 0) return;
+    p->choices[p->choice_count++] = (choice){json, cost, partial};
+    s->count++;
 }
 
-static bool same_value(const hone_value *a, const hone_value *b)
+static void add_number(proof *p, slot *s, double value, uint8_t cost)
 {
-    return a->tag == b->tag && a->as.i64 == b->as.i64;
+    char number[HONE_NUMBER_SIZE];
+    if (!(fabs(value) <= 1e30)) return;
+    hone_number_print(value, number);
+    add_choice(p, s, keep(p, number, strlen(number)), cost, false);
 }
 
-static void add_value(proof *p, dimension *d, hone_value value)
+static void add_integer(proof *p, slot *s, int64_t value, uint8_t cost)
 {
-    for (size_t i = 0; i < d->count; i++)
-        if (same_value(&p->choices[d->first + i].value, &value)) return;
-    if (p->choice_count == CHOICES_MAX) return;
-    p->choices[p->choice_count++].value = value;
-    d->count++;
+    char number[HONE_NUMBER_SIZE];
+    snprintf(number, sizeof number, "%lld", (long long)value);
+    add_choice(p, s, keep(p, number, strlen(number)), cost, false);
 }
 
-static void add_extra(proof *p, dimension *d, const char *json)
+static bool is_rounded(double exact, double rounded, int bits)
 {
-    if (p->choice_count == CHOICES_MAX) return;
-    snprintf(p->choices[p->choice_count++].extra, EXTRA_SIZE, "%s", json);
-    d->count++;
+    return fabs(exact - rounded) <= fabs(exact) * ldexp(1, -bits);
 }
 
-// The number that somebody may have written who got this one after it was rounded to `bits` bits: the shortest decimal
-// within half a unit of the last bit.
-static double undo_rounding(double value, int bits)
+// Whole-number expressions that give what the program shows as f32: 1/sqrt(n), n**-0.5, 1/n, sqrt(n).
+static void add_expressions_of(proof *p, slot *s, double value)
 {
-    for (int digits = 1; digits < 6; digits++) {
-        double unit = pow(10, floor(log10(fabs(value))) - digits + 1);
-        double written = hone_number_of_float((float)(round(value / unit) * unit));
-        if (fabs(written - value) <= fabs(value) * ldexp(1, -bits)) return written;
+    const double square = round(1 / (value * value)), inverse = round(1 / value), root = round(value * value);
+    if (square >= 2 && square <= 65536 && is_rounded(1 / sqrt(square), value, 24)) {
+        add_number(p, s, 1 / sqrt(square), 1);
+        add_number(p, s, pow(square, -0.5), 1);
     }
-    return value;
+    if (inverse >= 2 && inverse <= 65536 && is_rounded(1 / inverse, value, 24)) add_number(p, s, 1 / inverse, 1);
+    if (root >= 2 && root <= 65536 && is_rounded(sqrt(root), value, 24)) add_number(p, s, sqrt(root), 2);
 }
 
-static void add_floats(proof *p, dimension *d, const hone_found *found)
+// What people make of a dim, whatever the program shows of it: a factor may have been taken into another.
+static void add_expressions_of_dims(proof *p, slot *s, const int64_t *dims, size_t count)
 {
-    static const int precisions[] = {24, 11, 8}; // of f32, f16, bf16
-    add_value(p, d, hone_of_float(1));           // leaves no trace where it multiplies
-    for (size_t k = 0; k < sizeof precisions / sizeof precisions[0]; k++) {
-        for (uint32_t i = 0; i < found->literal_count && d->count < 16; i++) {
-            double value;
-            hone_view text = found->literals[i];
-            if (!hone_number_parse(text.data, text.size, &value) || value == 0 || fabs(value) > 1e30) continue;
-            double written = k == 0 ? hone_number_of_float((float)value) : undo_rounding(value, precisions[k]);
-            add_value(p, d, hone_of_float(written));
-        }
+    for (size_t i = 0; i < count; i++) {
+        double dim = (double)dims[i];
+        add_number(p, s, 1 / sqrt(dim), 2);
+        add_number(p, s, pow(dim, -0.5), 2);
+        add_number(p, s, (double)(float)(1 / sqrt(dim)), 2); // in f32: which rounds otherwise by the way it was taken
+        add_number(p, s, (double)nextafterf((float)(1 / sqrt(dim)), 1), 2);
+        add_number(p, s, (double)nextafterf((float)(1 / sqrt(dim)), 0), 2);
+        add_number(p, s, 1 / dim, 3);
+        add_number(p, s, 1 / sqrt(2 * dim), 3);
+    }
+}
+
+// The number of so many bits that the program wrote with some seven digits; NAN: it is none.
+static double of_bits(double value, int bits)
+{
+    int exponent;
+    const double mantissa = frexp(value, &exponent), rounded = ldexp(round(ldexp(mantissa, bits)), exponent - bits);
+    return fabs(rounded - value) <= fabs(value) * 1e-6 ? rounded : (double)NAN;
+}
+
+// Adds the decimals of so many digits between two numbers.
+static void add_decimals(proof *p, slot *s, double low, double high, int digits, uint8_t cost)
+{
+    const int place = digits - 1 - (int)floor(log10(high));
+    const double unit = pow(10, place), first = ceil(low * unit), last = floor(high * unit);
+    char text[HONE_NUMBER_SIZE];
+    double value;
+    for (double whole = first; whole <= last && whole < first + ROUNDED_MAX; whole++) {
+        snprintf(text, sizeof text, "%.0fe%d", whole, -place);
+        if (hone_number_parse(text, strlen(text), &value)) add_number(p, s, value, cost);
+    }
+}
+
+// The numbers that somebody may have written who got this one after it was rounded to `bits` bits.
+static void add_rounded(proof *p, slot *s, double value, int bits)
+{
+    const double exact = of_bits(value, bits), low = exact * (1 - ldexp(1, -bits)),
+                 high = exact * (1 + ldexp(1, -bits));
+    if (!(exact > 0) || exact == floor(exact)) return;
+    for (int digits = 1; digits <= 2 + (bits < 11); digits++)
+        add_decimals(p, s, low, high, digits, 2);
+    const double first = ceil(1 / (high * high)), last = floor(1 / (low * low));
+    for (double n = first; n <= last && n <= 65536 && n < first + ROUNDED_MAX; n++) {
+        add_number(p, s, 1 / sqrt(n), 3);
+        add_number(p, s, pow(n, -0.5), 3);
+    }
+    for (double n = ceil(1 / high); n <= floor(1 / low) && n <= 65536 && n < ceil(1 / high) + ROUNDED_MAX; n++)
+        add_number(p, s, 1 / n, 3);
+    add_decimals(p, s, low, high, 4, 4);
+}
+
+static bool float_literal(const proof *p, uint32_t index, double *out)
+{
+    const hone_view text = p->question->found->literals[index];
+    return hone_number_parse(text.data, text.size, out) && *out != 0 && fabs(*out) <= 1e30;
+}
+
+static void add_floats(proof *p, slot *s, const int64_t *dims, size_t dim_count)
+{
+    const hone_found *found = p->question->found;
+    double value;
+    for (uint32_t i = 0; i < found->literal_count; i++) {
+        if (!float_literal(p, i, &value)) continue;
+        add_number(p, s, hone_number_of_float((float)value), 1);
+        add_expressions_of(p, s, value);
+        add_number(p, s, (double)(float)value, 2);
+    }
+    add_number(p, s, 1, 1); // leaves no trace where it multiplies
+    add_expressions_of_dims(p, s, dims, dim_count);
+    for (uint32_t i = 0; i < found->literal_count; i++) {
+        if (!float_literal(p, i, &value)) continue;
+        add_rounded(p, s, value, 11); // f16
+        add_rounded(p, s, value, 8);  // bf16
     }
 }
 
@@ -119,212 +334,396 @@ static bool whole_literal(const hone_found *found, uint32_t index, int64_t *out)
     return true;
 }
 
-static void add_integers(proof *p, dimension *d, const hone_found *found)
+static bool is_window(const proof *p, const char *name)
 {
-    int64_t value;
-    for (uint32_t i = 0; i < found->literal_count && d->count < 16; i++)
-        if (whole_literal(found, i, &value)) add_value(p, d, hone_of_int(value));
-    for (value = 1; value <= 65536 && d->count < 34; value *= 2) // block and chunk sizes leave no trace of their own
-        add_value(p, d, hone_of_int(value));
-}
-
-static void add_parameter(proof *p, size_t index, const hone_parameter *parameter, const hone_found *found)
-{
-    bool number = parameter->kind == HONE_KIND_FLOAT || parameter->kind == HONE_KIND_INT;
-    dimension *d = number && !parameter->is_result ? add_dimension(p, index, NULL) : NULL;
-    if (d != NULL && parameter->kind == HONE_KIND_FLOAT) add_floats(p, d, found);
-    if (d != NULL && parameter->kind == HONE_KIND_INT) add_integers(p, d, found);
-}
-
-static void add_free(proof *p)
-{
-    dimension *d = p->operation != NULL ? add_dimension(p, SIZE_MAX, "platform") : NULL;
-    if (d != NULL) add_extra(p, d, "\"xla\"");
-    for (size_t i = 0; i < hone_signature_count(p->signature) && p->dimension_count < FREE_MAX; i++) {
-        const hone_parameter *parameter = hone_signature_parameter(p->signature, i);
-        if (parameter->kind != HONE_KIND_BOOL) continue;
-        bool truth = parameter->default_value.tag == HONE_VALUE_BOOL && parameter->default_value.as.i64 != 0;
-        d = add_dimension(p, i, NULL);
-        if (d != NULL) add_value(p, d, hone_of_bool(!truth));
-    }
-    p->free_count = p->dimension_count;
-}
-
-// What ejkernel's callers say that hone's signatures do not have, likeliest first: a platform, and what the operation's
-// row says.
-static void add_extras(proof *p)
-{
-    static const char *const platforms[] = {"\"pallas\"", "\"triton\"", "\"cuda\"", "\"auto\""};
-    const hone_foreign_operation *o = hone_foreign_find(HONE_FOREIGN_EJKERNEL, hone_view_of(p->operation));
-    dimension *d = add_dimension(p, SIZE_MAX, "platform");
-    for (size_t i = 0; d != NULL && i < sizeof platforms / sizeof platforms[0]; i++)
-        add_extra(p, d, platforms[i]);
-    for (size_t i = 0; o != NULL && i < sizeof o->often / sizeof *o->often && o->often[i].theirs != NULL; i++) {
-        const char *name = o->often[i].theirs;
-        if (d == NULL || strcmp(d->extra, name) != 0) d = add_dimension(p, SIZE_MAX, name);
-        if (d != NULL) add_extra(p, d, o->often[i].json);
-    }
-}
-
-// A window of two sides, [left, right], where hone has one number: its sides stand in the program.
-static void add_windows(proof *p, const hone_found *found)
-{
-    dimension *d =
-        hone_signature_find(p->signature, "sliding_window") >= 0 ? add_dimension(p, SIZE_MAX, "sliding_window") : NULL;
-    for (uint32_t i = 0; d != NULL && i < found->literal_count; i++) {
-        for (uint32_t k = 0; k < found->literal_count; k++) {
-            int64_t left, right;
-            char json[EXTRA_SIZE];
-            if (!whole_literal(found, i, &left) || !whole_literal(found, k, &right) || left < 0 || right < 0) continue;
-            if (d->count == 24 || left > 1 << 20 || right > 1 << 20) continue;
-            snprintf(json, sizeof json, "[%d,%d]", (int)left, (int)right);
-            add_extra(p, d, json);
-        }
-    }
-}
-
-static void add_choices(proof *p, const hone_found *found)
-{
-    // What is likelier to be said together stands further in front, and is tried together first.
-    add_free(p);
-    for (size_t i = 0; i < hone_signature_count(p->signature); i++)
-        add_parameter(p, i, hone_signature_parameter(p->signature, i), found);
-    if (p->operation != NULL) add_extras(p);
-    if (p->operation != NULL) add_windows(p, found);
-}
-
-// --- texts
-
-static bool hashes_to_key(proof *p, const char *text, size_t size)
-{
-    char key[HONE_KEY_SIZE];
-    hone_hash_key(text, size, key);
-    return strcmp(key, p->key) == 0;
-}
-
-// Where memory was short nothing is proved and nothing refuted: the search ends, and the spec says why.
-static void end_short(proof *p)
-{
-    p->budget = 0;
-    p->spec->failed = true;
-}
-
-static bool is_proof(proof *p, const hone_call *call)
-{
-    hone_buffer_clear(p->spec);
-    if (p->operation == NULL) {
-        hone_buffer_text(p->spec, hone_call_spec(call));
-        if (p->spec->failed) end_short(p);
-        return !p->spec->failed && strcmp(hone_call_key(call), p->key) == 0;
-    }
-    hone_status status = hone_ejkernel_call_text(p->operation, call, p->extras, p->extra_count, p->spec, NULL);
-    if (status != HONE_OK) p->budget = 0; // an operation that is not known: no other arguments will help
-    if (status == HONE_OUT_OF_MEMORY) end_short(p);
-    return status == HONE_OK && hashes_to_key(p, hone_buffer_string(p->spec), p->spec->size);
-}
-
-static bool try_values(proof *p)
-{
-    hone_call *call;
-    size_t count = hone_signature_count(p->signature);
-    p->budget -= COST_OF_BIND;
-    hone_status status = hone_call_bind(*p->allocator, p->signature, p->values, count, true, &call, NULL);
-    if (status == HONE_OUT_OF_MEMORY) end_short(p);
-    if (status != HONE_OK) return false;
-    p->budget -= COST_OF_TEXT;
-    bool proved = is_proof(p, call);
-    hone_call_release(&call);
-    return proved;
-}
-
-// Takes a choice of a dimension, or with NULL gives its default back.
-static void choose(proof *p, const dimension *d, const choice *c)
-{
-    if (d->extra != NULL && c != NULL)
-        p->extras[p->extra_count++] = (hone_ejkernel_extra){d->extra, c->extra};
-    else if (d->extra != NULL)
-        p->extra_count--;
-    else
-        p->values[d->parameter] = c != NULL ? c->value : hone_of_none();
-}
-
-// Exactly `deviations` of the dimensions from `first` on are otherwise than their default. Recursion is DEVIATIONS_MAX
-// deep.
-static bool try_deviations(proof *p, size_t first, int deviations)
-{
-    hone_assert(deviations >= 0 && deviations <= DEVIATIONS_MAX);
-    if (deviations == 0) return try_values(p);
-    for (size_t i = first; i < p->dimension_count; i++) {
-        const dimension *d = &p->dimensions[i];
-        for (size_t k = 0; k < d->count && p->budget > 0; k++) {
-            choose(p, d, &p->choices[d->first + k]);
-            bool proved = try_deviations(p, i + 1, deviations - 1);
-            choose(p, d, NULL);
-            if (proved) return true;
-        }
-    }
+    const json_t *windows = p->question->row != NULL ? p->question->row->windows : NULL;
+    for (size_t i = 0; i < json_array_size(windows); i++)
+        if (strcmp(json_string_value(json_array_get(windows, i)), name) == 0) return true;
     return false;
 }
 
-static bool binds(proof *p)
+static void add_integers(proof *p, slot *s)
+{
+    const hone_found *found = p->question->found;
+    int64_t value;
+    for (uint32_t i = 0; i < found->literal_count; i++)
+        if (whole_literal(found, i, &value)) add_integer(p, s, value, 1);
+    add_integer(p, s, 0, 2);
+    for (value = 1; value <= 65536; value *= 2)
+        add_integer(p, s, value, 2);
+    s->unseen = !is_window(p, s->name);
+}
+
+// A window of two sides, [left, right]: those stand in the program, but for what is 0 or reaches over all keys.
+static void add_windows(proof *p, slot *s)
+{
+    const hone_found *found = p->question->found;
+    int64_t sides[HONE_LITERALS_MAX + 2] = {0, 1};
+    size_t count = 2;
+    for (uint32_t i = 0; i < found->literal_count; i++)
+        if (whole_literal(found, i, &sides[count]) && sides[count] > 1 && sides[count] <= 1 << 20) count++;
+    for (int cost = 1; cost < 3; cost++) {
+        for (size_t i = 0; i < count; i++) {
+            for (size_t k = 0; k < count; k++) {
+                char json[64];
+                if ((cost == 1) != (k < 2 || i == k)) continue; // most look to the left alone
+                snprintf(json, sizeof json, "[%lld,%lld]", (long long)sides[i], (long long)sides[k]);
+                add_choice(p, s, keep(p, json, strlen(json)), (uint8_t)cost, false);
+            }
+        }
+    }
+}
+
+// What a row lists, the first ones likelier; platforms are named by nearly everybody.
+static void add_listed(proof *p, slot *s)
+{
+    const json_t *values = values_of(p, s->name);
+    const bool platform = strcmp(s->name, "platform") == 0;
+    if (platform && values == NULL) add_choice(p, s, "\"xla\"", 0, false);
+    for (size_t i = 0; i < json_array_size(values); i++)
+        add_choice(p, s, json_of(p, json_array_get(values, i)), platform && i == 1 ? 0 : i < 2 ? 1 : 2, false);
+}
+
+static void add_choices_of(proof *p, slot *s, const int64_t *dims, size_t dim_count)
+{
+    s->first = p->choice_count;
+    const hone_parameter *parameter =
+        s->parameter != SIZE_MAX ? hone_signature_parameter(p->question->signature, s->parameter) : NULL;
+    const hone_kind kind = parameter != NULL ? parameter->kind : HONE_KIND_STRING;
+    if (kind == HONE_KIND_TENSOR) return;
+    if (kind == HONE_KIND_BOOL) {
+        const bool usual = strcmp(s->standard, "true") != 0; // what is off by default is on as often
+        add_choice(p, s, usual ? "true" : "false", usual ? 0 : 2, false);
+    }
+    add_listed(p, s);
+    if (kind == HONE_KIND_FLOAT) add_floats(p, s, dims, dim_count);
+    if (is_window(p, s->name)) add_windows(p, s);
+    if (kind == HONE_KIND_INT) add_integers(p, s);
+    // What is said though it is the default: only where the text has but what was said.
+    if (p->question->foreign) add_choice(p, s, keep(p, s->standard, strlen(s->standard)), 1, true);
+}
+
+static size_t distinct_dims(const proof *p, int64_t out[16])
+{
+    size_t count = 0;
+    const hone_found *found = p->question->found;
+    for (uint32_t v = 0; v < found->view_count; v++) {
+        for (uint32_t i = 0; i < found->views[v].count; i++) {
+            hone_array array;
+            if (!hone_array_read(found->views[v].types[i], &array) || array.ndim == 0) continue;
+            const int64_t dim = array.dims[array.ndim - 1]; // a vector's length: what scales hang on
+            size_t k = 0;
+            while (k < count && out[k] != dim)
+                k++;
+            if (k == count && count < 4 && dim > 1) out[count++] = dim;
+        }
+    }
+    return count;
+}
+
+static void add_choices(proof *p)
+{
+    int64_t dims[16];
+    const size_t dim_count = distinct_dims(p, dims);
+    for (size_t i = 0; i < p->slot_count; i++) {
+        slot *s = &p->slots[i];
+        add_choices_of(p, s, dims, dim_count);
+        if (s->count > 0) p->order[p->order_count++] = i;
+    }
+}
+
+// --- arrays
+
+static const char *json_of_array(proof *p, const hone_array *array)
+{
+    hone_buffer text;
+    hone_buffer_init(&text, *p->allocator);
+    const hone_dtype_info *info = hone_dtype_find(array->dtype);
+    hone_buffer_format(&text, "{\"dtype\":\"%s\",\"shape\":[", info != NULL ? info->numpy_name : "?");
+    hone_buffer_integers(&text, array->dims, (size_t)array->ndim);
+    hone_buffer_text(&text, "]}");
+    p->failed |= text.failed;
+    const char *kept = keep(p, hone_buffer_string(&text), text.size);
+    hone_buffer_deinit(&text);
+    return kept;
+}
+
+// The dtypes that a parameter's type may be, one bit each; 0: any.
+static uint32_t variable_of(const hone_signature *signature, size_t parameter)
+{
+    const hone_call_parameter *p = &signature->parameters[parameter];
+    return p->dtype != NULL ? 1u << p->dtype->id : signature->variables[p->variable].allowed;
+}
+
+static bool binds(proof *p, const hone_value *values, size_t count)
 {
     hone_call *call;
-    size_t count = hone_signature_count(p->signature);
-    p->budget -= COST_OF_BIND;
-    hone_status status = hone_call_bind(*p->allocator, p->signature, p->values, count, true, &call, NULL);
-    if (status == HONE_OUT_OF_MEMORY) end_short(p);
+    hone_status status = hone_call_bind(*p->allocator, p->question->signature, values, count, true, &call, NULL);
+    p->failed |= status == HONE_OUT_OF_MEMORY;
     if (status != HONE_OK) return false;
     hone_call_release(&call);
     return true;
 }
 
-// Every setting of the free dimensions, which have one choice each. Types may hang on truths ("if transpose_b"), but on
-// no number:
-// arrays that do not fit now will not fit with other numbers.
-static bool try_free(proof *p)
+// Types may hang on truths ("if transpose_b"): those that make the arrays fit are left in the values.
+static bool fits_some_truths(proof *p, hone_value *values, size_t count)
 {
-    hone_assert(p->free_count <= FREE_MAX);
-    for (uint32_t mask = 0; mask < 1u << p->free_count && p->budget > 0; mask++) {
-        for (size_t i = 0; i < p->free_count; i++)
-            if (mask >> i & 1) choose(p, &p->dimensions[i], &p->choices[p->dimensions[i].first]);
-        bool proved = binds(p) && try_deviations(p, p->free_count, p->deviations);
-        for (size_t i = 0; i < p->free_count; i++)
-            if (mask >> i & 1) choose(p, &p->dimensions[i], NULL);
+    size_t truths[TRUTHS_MAX], truth_count = 0;
+    for (size_t i = 0; i < count && truth_count < TRUTHS_MAX; i++) {
+        const hone_parameter *parameter = hone_signature_parameter(p->question->signature, i);
+        if (parameter->kind == HONE_KIND_BOOL) truths[truth_count++] = i;
+    }
+    for (uint32_t set = 0; set < 1u << truth_count; set++) {
+        for (size_t i = 0; i < truth_count; i++)
+            values[truths[i]] = set == 0 ? hone_of_none() : hone_of_bool(set >> i & 1);
+        if (binds(p, values, count)) return true;
+    }
+    return false;
+}
+
+static bool is_array(const hone_value *value, const hone_array *array)
+{
+    const hone_tensor *t = value->tag == HONE_VALUE_TENSOR ? value->as.tensor : NULL;
+    return t != NULL && t->ndim == array->ndim && memcmp(&t->dtype, &array->dtype, sizeof t->dtype) == 0 &&
+           memcmp(t->shape, array->dims, (size_t)t->ndim * sizeof *t->shape) == 0;
+}
+
+// An array for a parameter that may be none. One that nobody else takes is likelier. Returns which it is; -1: none fits.
+static int find_optional(
+    proof *p,
+    hone_value *values,
+    size_t count,
+    size_t parameter,
+    const hone_array *arrays,
+    size_t array_count,
+    uint32_t used)
+{
+    int fits = -1;
+    for (size_t a = 0; a < array_count && a < 32; a++) {
+        hone_array copy = arrays[a];
+        hone_tensor tensor = {
+            .device = {HONE_DEVICE_CPU, 0}, .ndim = copy.ndim, .dtype = copy.dtype, .shape = copy.dims};
+        if (fits >= 0 && (used >> a & 1)) continue;
+        values[parameter] = hone_of_tensor(&tensor);
+        if (binds(p, values, count) && (fits < 0 || (used >> fits & 1))) fits = (int)a;
+        values[parameter] = hone_of_none();
+    }
+    return fits;
+}
+
+static void add_guess(way *w, size_t which, int array, const char *json)
+{
+    if (w->guess_count < GUESSES_MAX) w->guesses[w->guess_count++] = (guess){which, array, json};
+}
+
+// An array of a parameter that the call does not read: what it says else may have made it needless. Dims that nothing
+// tells are those of the first array, or 1, which stands for all.
+static void add_unread(proof *p, way *w, hone_value *values, size_t count, size_t which)
+{
+    const size_t parameter = p->slots[which].parameter;
+    const hone_shape_pattern *shape = p->question->signature->parameters[parameter].shape;
+    const hone_tensor *first = values[p->slots[p->positions[0]].parameter].as.tensor;
+    const uint32_t allowed = variable_of(p->question->signature, parameter);
+    hone_call *call;
+    if (shape == NULL || shape->ellipsis || shape->count != 4 || first->ndim != 4 || allowed == 0) return;
+    if (hone_call_bind(*p->allocator, p->question->signature, values, count, true, &call, NULL) != HONE_OK) return;
+    for (int heads = 0; heads < 2; heads++) {
+        hone_array array = {.dtype = hone_dtype_of((hone_dtype_id)__builtin_ctz(allowed)), .ndim = 4};
+        const int64_t usual[] = {first->shape[0], heads ? first->shape[2] : 1};
+        bool known = true;
+        for (uint32_t i = 0; i < shape->count; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "%.*s", (int)shape->dims[i].text.size, shape->dims[i].text.data);
+            if (hone_call_dim(call, name, &array.dims[i]) != HONE_OK) {
+                known &= i < 2;
+                array.dims[i] = usual[i < 2 ? i : 0];
+            }
+        }
+        if (known) add_guess(w, which, -1, json_of_array(p, &array));
+    }
+    hone_call_release(&call);
+}
+
+// One way to give the required arrays, and what could be the others.
+static bool add_way(void *ctx, const hone_value *given, size_t count, const hone_array *arrays, size_t array_count)
+{
+    proof *p = ctx;
+    hone_value values[HONE_MAX_VALUES];
+    if (count > HONE_MAX_VALUES || p->way_count == WAYS_MAX || p->failed) return true;
+    memcpy(values, given, count * sizeof *values);
+    if (!fits_some_truths(p, values, count)) return false;
+    way *w = &p->ways[p->way_count++];
+    *w = (way){.guess_count = 0};
+    for (size_t a = 0; a < array_count && a < 32; a++) {
+        w->all |= 1u << a;
+        for (size_t i = 0; i < count; i++)
+            if (is_array(&values[i], &arrays[a])) w->used |= 1u << a;
+    }
+    for (size_t i = 0; i < p->position_count; i++) {
+        const slot *s = &p->slots[p->positions[i]];
+        for (size_t a = 0; a < array_count && w->arrays[p->positions[i]] == NULL; a++)
+            if (is_array(&values[s->parameter], &arrays[a])) w->arrays[p->positions[i]] = json_of_array(p, &arrays[a]);
+    }
+    for (size_t i = 0; i < p->optional_count; i++) {
+        const size_t which = p->optional[i];
+        const int fits = find_optional(p, values, count, p->slots[which].parameter, arrays, array_count, w->used);
+        if (fits >= 0)
+            add_guess(w, which, fits, json_of_array(p, &arrays[fits]));
+        else
+            add_unread(p, w, values, count, which);
+    }
+    return false;
+}
+
+// --- texts
+
+static void put(proof *p, const char *text)
+{
+    const size_t size = strlen(text);
+    if (p->text_size + size >= TEXT_SIZE) return;
+    memcpy(p->text + p->text_size, text, size);
+    p->text_size += size;
+}
+
+static bool is_in_text(const proof *p, const slot *s)
+{
+    if (p->form == FORM_WHOLE) return true;
+    if (s->required) return p->form == FORM_SAID;
+    return s->json != s->standard;
+}
+
+static void write_text(proof *p)
+{
+    p->text_size = 0;
+    put(p, "{\"args_spec\":[");
+    for (size_t i = 0; p->form == FORM_POSITIONAL && i < p->position_count; i++) {
+        if (i > 0) put(p, ",");
+        put(p, p->slots[p->positions[i]].json);
+    }
+    put(p, "],\"batch_axes\":null,\"kwargs_spec\":{");
+    bool first = true;
+    for (size_t i = 0; i < p->slot_count; i++) {
+        const slot *s = &p->slots[i];
+        if (!is_in_text(p, s)) continue;
+        put(p, first ? "\"" : ",\"");
+        put(p, s->name);
+        put(p, "\":");
+        put(p, s->json);
+        first = false;
+    }
+    put(p, "},\"method\":null}");
+}
+
+static bool is_proof(proof *p)
+{
+    char key[HONE_KEY_SIZE];
+    p->budget--;
+    write_text(p);
+    hone_hash_key(p->text, p->text_size, key);
+    return strcmp(key, p->question->key) == 0;
+}
+
+static bool try_cost(proof *p, size_t first, int cost);
+
+// A whole number of which the program shows nothing.
+static bool try_unseen(proof *p, size_t at, int cost)
+{
+    slot *s = &p->slots[p->order[at]];
+    char text[24];
+    bool proved = false;
+    for (int value = 3; value <= UNSEEN_MOST && p->budget > 0 && !proved; value++) {
+        snprintf(text, sizeof text, "%d", value);
+        s->json = text;
+        proved = try_cost(p, at + 1, cost);
+    }
+    s->json = s->standard;
+    return proved;
+}
+
+// Choices of the slots from `first` on that cost `cost` together. Recursion is as deep as there are slots.
+static bool try_cost(proof *p, size_t first, int cost)
+{
+    if (cost == 0 && is_proof(p)) return true;
+    for (size_t i = first; i < p->order_count; i++) {
+        slot *s = &p->slots[p->order[i]];
+        for (size_t k = 0; k < s->count && p->budget > 0; k++) {
+            const choice *c = &p->choices[s->first + k];
+            if (c->cost > cost || (c->partial && p->form == FORM_WHOLE)) continue;
+            s->json = c->json;
+            bool proved = try_cost(p, i + 1, cost - c->cost);
+            s->json = s->standard;
+            if (proved) return true;
+        }
+        if (s->unseen && cost >= COST_OF_UNSEEN && try_unseen(p, i, cost - COST_OF_UNSEEN)) return true;
+    }
+    return false;
+}
+
+// Sets of the guesses from `first` on. An array that nobody else takes is likely someone's; one that is left, or not
+// read at all, is less so.
+static bool try_guesses(proof *p, const way *w, size_t first, uint32_t used, int cost)
+{
+    const int unread = __builtin_popcount(w->all & ~used),
+              left = COST_OF_LEFT * (unread < LEFT_MAX ? unread : LEFT_MAX);
+    if (left <= cost && try_cost(p, 0, cost - left)) return true;
+    for (size_t i = first; i < w->guess_count && p->budget > 0; i++) {
+        const guess *g = &w->guesses[i];
+        slot *s = &p->slots[g->slot];
+        const int own = g->array < 0 ? COST_OF_UNREAD : (int)(used >> g->array & 1);
+        if (s->json != s->standard || own > cost) continue;
+        s->json = g->json;
+        const bool proved = try_guesses(p, w, i + 1, g->array < 0 ? used : used | 1u << g->array, cost - own);
+        s->json = s->standard;
         if (proved) return true;
     }
     return false;
 }
 
-static bool try_arguments(void *ctx, const hone_value *values, size_t count)
+static bool try_way(proof *p, const way *w, int cost)
 {
-    proof *p = ctx;
-    if (count > sizeof p->values / sizeof p->values[0] || p->budget <= 0) return false;
-    memcpy(p->values, values, count * sizeof *values);
-    return try_free(p);
+    for (size_t i = 0; i < p->position_count; i++)
+        p->slots[p->positions[i]].json = w->arrays[p->positions[i]];
+    return try_guesses(p, w, 0, w->used, cost);
+}
+
+static bool search(proof *p)
+{
+    static const int costs_of_forms[FORMS] = {0, 1, 3};
+    const int forms = p->question->foreign ? FORMS : 1;
+    for (int cost = 0; cost <= COST_MAX && p->budget > 0; cost++) {
+        for (int f = 0; f < forms && costs_of_forms[f] <= cost; f++) {
+            p->form = (form)f;
+            for (size_t w = 0; w < p->way_count && p->budget > 0; w++)
+                if (try_way(p, &p->ways[w], cost - costs_of_forms[f])) return true;
+        }
+    }
+    return false;
 }
 
 bool hone_prove(
-    const hone_allocator *allocator,
-    hone_signature *signature,
-    const hone_found *found,
-    const char *operation,
-    const char *key,
-    int *patience,
-    hone_buffer *out_spec)
+    const hone_allocator *allocator, const hone_prove_question *question, int *patience, hone_buffer *out_spec)
 {
-    int budget = *patience >= BUDGET ? BUDGET : LEAST_BUDGET;
-    proof p = {
-        .allocator = allocator,
-        .signature = signature,
-        .operation = operation,
-        .key = key,
-        .budget = budget,
-        .spec = out_spec,
-    };
-    add_choices(&p, found);
-    bool proved = false;
-    for (; p.deviations <= DEVIATIONS_MAX && p.budget > 0 && !proved; p.deviations++)
-        proved = hone_arguments_try(signature, found, true, try_arguments, &p);
-    *patience -= budget - (p.budget > 0 ? p.budget : 0);
-    return proved;
+    const int budget = *patience >= BUDGET ? BUDGET : LEAST_BUDGET;
+    proof *p = hone_alloc(allocator, sizeof *p);
+    hone_buffer_clear(out_spec);
+    if (p == NULL) {
+        out_spec->failed = true;
+        return false;
+    }
+    p->question = question;
+    p->allocator = allocator;
+    p->texts.allocator = *allocator;
+    p->budget = budget;
+    add_signature(p);
+    add_values(p);
+    sort_slots(p);
+    add_choices(p);
+    if (!p->failed) hone_arguments_try(question->signature, question->found, true, add_way, p);
+    const bool proved = !p->failed && search(p);
+    if (proved) hone_buffer_append(out_spec, p->text, p->text_size);
+    out_spec->failed |= p->failed;
+    *patience -= budget - (p->budget > 0 ? p->budget : 0);
+    hone_arena_destroy(&p->texts);
+    hone_free(allocator, p);
+    return proved && !out_spec->failed;
 }

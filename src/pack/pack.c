@@ -12,7 +12,7 @@
 enum { PATH_SIZE = 4096, NAME_LIMIT = 200, TEXT_LIMIT = 64 << 10 };
 
 static const char where[] = "pack.open";
-static const char root_fields[] = "hone_pack name version description producer algorithms kernels";
+static const char root_fields[] = "hone_pack name version description producer algorithms foreign kernels";
 static const char algorithm_fields[] = "signature tolerance independent reference description";
 
 hone_status hone_pack_note(
@@ -100,6 +100,22 @@ static hone_status read_algorithms(hone_pack_reading *r, const json_t *root)
     return HONE_OK;
 }
 
+// Rows that hone cannot read end the pack: without them its kernels would be found by nobody.
+static hone_status read_foreign(hone_pack_reading *r, const json_t *root)
+{
+    const json_t *list = NULL;
+    hone_foreign *rows = NULL;
+    hone_error why = {.message = ""};
+    hone_status status = hone_pack_get_array(r, root, "foreign", HONE_PACK_FOREIGN, &list);
+    if (status != HONE_OK || list == NULL) return status;
+    r->pack->foreign = hone_pack_dump(r->pack, list);
+    if (r->pack->foreign == NULL) return hone_pack_fail_memory(r);
+    status = hone_foreign_read(&r->pack->allocator, r->pack->foreign, strlen(r->pack->foreign), &rows, &why);
+    hone_foreign_release(&rows);
+    if (status == HONE_OUT_OF_MEMORY) return hone_pack_fail_memory(r);
+    return status == HONE_OK ? HONE_OK : hone_pack_fail(r, HONE_INVALID_ARGUMENT, "foreign", "%s", why.message);
+}
+
 // Kernels -------------------------------------------------------------------------------------------------------------
 
 static bool is_twice(const hone_kernel_pack *pack, const hone_pack_kernel *last)
@@ -126,9 +142,10 @@ static hone_status read_kernels(hone_pack_reading *r, const json_t *root)
     size_t i;
     hone_kernel_pack *pack = r->pack;
     hone_status status = hone_pack_get_array(r, root, "kernels", HONE_PACK_KERNELS, &list);
-    if (status == HONE_OK && (list == NULL || json_array_size(list) == 0))
+    const bool empty = list == NULL || json_array_size(list) == 0;
+    if (status == HONE_OK && empty && pack->foreign == NULL)
         status = hone_pack_fail(r, HONE_CORRUPT, "kernels", "is missing or empty: a pack has at least one");
-    if (status != HONE_OK) return status;
+    if (status != HONE_OK || empty) return status;
     pack->kernels = hone_arena_array(&pack->arena, json_array_size(list), sizeof *pack->kernels);
     pack->details = hone_arena_array(&pack->arena, json_array_size(list), sizeof *pack->details);
     if (pack->kernels == NULL || pack->details == NULL) return hone_pack_fail_memory(r);
@@ -262,6 +279,7 @@ static hone_status read_all(hone_pack_reading *r, const char *text, size_t size)
     hone_status status = read_document(r, text, size, &root);
     if (status == HONE_OK) status = read_head(r, root);
     if (status == HONE_OK) status = read_algorithms(r, root);
+    if (status == HONE_OK) status = read_foreign(r, root);
     if (status == HONE_OK) status = read_kernels(r, root);
     if (status == HONE_OK) status = mark_references(r);
     json_decref(root);

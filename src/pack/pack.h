@@ -15,7 +15,8 @@ enum {
     HONE_PACK_KERNELS = 1024,         // of a pack
     HONE_PACK_VARIANTS = 4096,        // of a kernel
     HONE_PACK_FILES = 4096,           // of a kernel
-    HONE_PACK_ALGORITHMS = 64
+    HONE_PACK_ALGORITHMS = 64,
+    HONE_PACK_FOREIGN = 1024 // rows of foreign operations
 };
 
 // Exit codes of "hone-worker query". A library that is asked may end the process itself, most often with 0 or 1: these

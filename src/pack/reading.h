@@ -23,6 +23,7 @@ struct hone_kernel_pack {
     char digest[HONE_SHA256_HEX_SIZE];
     hone_algorithm *algorithms;
     size_t algorithm_count;
+    const char *foreign; // rows of foreign operations, JSON; NULL: none
     hone_kernel *kernels;
     hone_pack_kernel *details; // of each kernel
     size_t count;

@@ -113,6 +113,8 @@ hone_status hone_pack_register(
     hone_kernel_pack *pack, hone_registry *registry, hone_pack_fitter *fitter, hone_error *err)
 {
     hone_status status = add_algorithms(pack, registry);
+    if (status == HONE_OK && pack->foreign != NULL)
+        status = hone_registry_add_foreign(registry, pack->foreign, strlen(pack->foreign), NULL);
     if (status == HONE_OK) status = hone_pack_try(pack, registry, fitter, NULL);
     for (size_t i = 0; status == HONE_OK && i < pack->count; i++) {
         hone_error why = {.message = ""};

@@ -63,6 +63,8 @@ void hone_registry_destroy(hone_registry **registry)
         hone_registry_batch_destroy(owned, &gone->allocator);
     }
     hone_registry_deferred_destroy(gone);
+    hone_foreign *foreign = atomic_load(&gone->foreign);
+    hone_foreign_release(&foreign);
     hone_mutex_deinit(&gone->life);
     hone_mutex_deinit(&gone->late_mutex);
     hone_mutex_deinit(&gone->mutex);

@@ -3,6 +3,7 @@
 #ifndef HONE_REGISTRY_REGISTRY_H
 #define HONE_REGISTRY_REGISTRY_H
 
+#include "call/foreign.h"
 #include "hone/registry.h"
 #include "hone/space.h"
 #include "registry/platform.h"
@@ -101,6 +102,12 @@ void hone_registry_set_late(hone_registry *registry, void (*load)(void *ctx), vo
 void hone_registry_load_late(hone_registry *registry);
 // Registers everything that was deferred. Call it before hone_registry_all where a failure must be seen.
 hone_status hone_registry_load(hone_registry *registry, hone_error *err);
+
+// Operations of other libraries that are calls of the registry's algorithms: rows as call/foreign.h reads them. Later
+// ones go before earlier ones and what is built in. Threads: any.
+hone_status hone_registry_add_foreign(hone_registry *registry, const char *text, size_t size, hone_error *err);
+// Those there are as of now, for as long as the registry lives.
+hone_status hone_registry_foreign(hone_registry *registry, const hone_foreign **out, hone_error *err);
 
 // name in any case, also with "@v2" at its end; version NULL or "" then means that one, else the newest ("10" is newer
 // than "9"). NULL when there is none. Lock-free, but for the first look-up of a name that was deferred.

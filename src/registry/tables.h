@@ -72,6 +72,7 @@ struct hone_registry {
     bool late_running;                      // under late_mutex
     hone_mutex late_mutex;                  // taken again by what comes late and looks names up; before the other
     hone_deferred_kernel *_Atomic deferred; // the newest; a list that only grows at this end
+    hone_foreign *_Atomic foreign;          // the newest document; a list that only grows at this end
     uint32_t next_order;
     hone_mutex life; // batches and what changes the epoch; the innermost
     hone_registry_batch *batches;

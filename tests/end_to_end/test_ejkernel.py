@@ -15,6 +15,17 @@ PACKAGES = DATA.parent / "build-python"  # scripts/setup installs ejkernel and j
 TUNED = {"attention", "flash_attention", "mean_pooling", "rwkv4", "scaled_dot_product_attention"}
 
 
+def run_ejkernel(script, *arguments, timeout=500):
+    """A script beside this one, with ejkernel at hand."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
+    env |= {"EJKERNEL_OPS_RECORD": "1", "EJKERNEL_OPS_STAMP": "hash", "JAX_PLATFORMS": "cpu", "JAXTYPING_DISABLE": "1",
+            "PYTHONPATH": f"{PACKAGES}:{PACKAGES / 'ejkernel-imports'}"}
+    command = [sys.executable, "-B", pathlib.Path(__file__).with_name(script), *arguments]
+    made = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env)
+    if made.returncode != 0:
+        raise AssertionError(f"ejkernel could not be called (scripts/setup python):\n{made.stderr}")
+
+
 class Ejkernel(StoreTest):
     @classmethod
     def setUpClass(cls):
@@ -22,17 +33,13 @@ class Ejkernel(StoreTest):
             raise AssertionError(f"{PACKAGES} is not whole: scripts/setup python")
         cls.made = pathlib.Path(tempfile.mkdtemp(prefix="hone-ejkernel-"))
         cls.addClassCleanup(shutil.rmtree, cls.made)
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
-        env |= {"EJKERNEL_OPS_RECORD": "1", "EJKERNEL_OPS_STAMP": "hash", "JAX_PLATFORMS": "cpu",
-                "PYTHONPATH": f"{PACKAGES}:{PACKAGES / 'ejkernel-imports'}"}
-        script = pathlib.Path(__file__).with_name("ejkernel_calls.py")
-        made = subprocess.run([sys.executable, "-B", script, cls.made], capture_output=True, text=True, timeout=500, env=env)
-        if made.returncode != 0:
-            raise AssertionError(f"ejkernel could not be called (scripts/setup python):\n{made.stderr}")
+        run_ejkernel("ejkernel_calls.py", cls.made)
+
+    def listed_rows(self, path):
+        return self.hone("offline", "--list", "--json", str(path)).json["operations"]
 
     def listed(self, name):
-        return {row["algorithm"]: row for row in
-                self.hone("offline", "--list", "--json", str(self.made / name)).json["operations"]}
+        return {row["algorithm"]: row for row in self.listed_rows(self.made / name)}
 
     def calls(self, rows):
         return {rows[name]["call"] for name in TUNED}
@@ -67,6 +74,23 @@ class Ejkernel(StoreTest):
         result = self.hone("offline", program, "--seconds", "1", "--evals", "6", "--json").json
         self.assertEqual({entry["call"] for entry in result["entries"]}, self.calls(operations))
         self.assertEqual(self.stat()["aliases"], len(TUNED))
+
+    def test_random_operations_are_proved_and_none_is_wrong(self):
+        """What is proved from the program alone is what ejkernel itself recorded. HONE_SOAK=1: 500 of them, which takes half an hour."""
+        count = 500 if os.environ.get("HONE_SOAK") == "1" else 10
+        folder = self.made / "random"
+        folder.mkdir()
+        run_ejkernel("ejkernel_random.py", folder, "7", str(count), timeout=3600)
+        programs = sorted(folder.glob("*.mlir"))
+        alone = {row["key"]: row for path in programs for row in self.listed_rows(path)}
+        self.hone("record", "import", str(folder / "truth.json"))
+        known = {row["key"]: row for path in programs for row in self.listed_rows(path)}
+        self.assertEqual({row["matched"] for row in known.values()}, {"recorded"})
+        proved = {key: row for key, row in alone.items() if row["matched"] == "proved"}
+        self.assertGreaterEqual(len(proved), 0.99 * len(alone), [key for key in alone if key not in proved])
+        for key, row in proved.items():
+            self.assertEqual((row["call"], row["reason"]), (known[key]["call"], known[key]["reason"]))
+        self.assertEqual([row for row in alone.values() if row["tunable"] and row["matched"] != "proved"], [])
 
     def test_where_the_keys_are_cut_the_table_says_so(self):
         operations = self.listed("program.hlo")

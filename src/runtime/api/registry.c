@@ -20,6 +20,15 @@ hone_status hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algo
     return status == HONE_OK ? hone_registry_add_algorithm(rt->registry, algorithm, false, err) : status;
 }
 
+hone_status hone_register_foreign(hone_runtime *rt, const char *rows, size_t size, hone_error *err)
+{
+    hone_status status = need_runtime(rt, "registry.add_foreign", err);
+    if (status != HONE_OK) return status;
+    if (rows == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "registry.add_foreign", "the rows are NULL");
+    hone_registry_load_late(rt->registry); // packs before what the program says
+    return hone_registry_add_foreign(rt->registry, rows, size, err);
+}
+
 // A plan of a kernel that was replaced, or one that was guessed: it did not know the new kernels.
 static bool is_outdated(void *ctx, const hone_plan_entry *entry)
 {

@@ -27,9 +27,8 @@ typedef struct fixture {
 } fixture;
 
 static const char *const fixture_signatures[] = {
-    ("flash_attention(query: T[b, n, h, d], key: T[b, m, hk, d], value: T[b, m, hk, d], attention_mask: bool[b, h, n, "
-     "m]?, "
-     "bias: T[b, h, n, m]?, *, softmax_scale: f64? = none, causal: bool = false, sliding_window: i64? = none, "
+    ("flash_attention(query: T[b, n, h, d], key: T[b, m, hk, d], value: T[b, m, hk, d], *, softmax_scale: f64? = none, "
+     "causal: bool = false, sliding_window: i64? = none, "
      "logits_soft_cap: f64? = none) -> out: T[b, n, h, d] where T in f32, f16, bf16"),
     ("scaled_dot_product_attention(query: T[b, n, h, d], key: T[b, m, hk, d], value: T[b, m, hk, d], *, "
      "softmax_scale: f64? = none, causal: bool = false, sliding_window: i64? = none) -> out: T[b, n, h, d] where T in "
@@ -38,6 +37,10 @@ static const char *const fixture_signatures[] = {
      "causal: bool = false, sliding_window: i64? = none, logits_soft_cap: f64? = none) -> out: T[b, n, h, d] where T "
      "in "
      "f32, f16, bf16"),
+    ("dot_product_attention(query: T[b, n, h, d], key: T[b, m, hk, d], value: T[b, m, hk, e], bias: B[bb, bh, bq, "
+     "bk]?, "
+     "mask: M[mb, mh, mq, mk]?, *, causal: bool = false, softmax_scale: f64? = none, window_left: i64? = none, "
+     "window_right: i64? = none, logits_soft_cap: f64? = none) -> out: T[b, n, h, e]"),
     "mean_pooling(x: T[b, n, c], *, chunk_size: i64 = 32) -> y: T[b, c] where T in f32, f16, bf16",
     "rwkv4(w: T[c], u: T[c], k: T[b, n, c], v: T[b, n, c]) -> y: T[b, n, c] where T in f32, f16, bf16",
     ("matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] where T in "

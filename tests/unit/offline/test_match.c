@@ -84,6 +84,8 @@ static void a_key_that_nothing_hashes_to_leaves_the_operands(void **state)
     assert_int_equal(o->matched, HONE_MATCH_OPERANDS);
     assert_string_equal(o->call, "attention(f32[1,8,2,16], f32[1,8,2,16], f32[1,8,2,16])");
     assert_string_equal(o->key, "0123456789abcdef");
+    assert_false(o->tunable); // that they are others' is known
+    assert_non_null(strstr(o->reason, "the label's key is of other arguments than the program shows"));
     hone_program_release(&program);
     fixture_close(&f);
 }
@@ -426,7 +428,7 @@ static void a_window_of_two_sides_is_proved_by_the_constants_that_it_has(void **
         const hone_operation *o = only(program);
         if (o->matched != (cases[i].proved ? HONE_MATCH_PROVED : HONE_MATCH_OPERANDS))
             fail_msg("%s: %s", cases[i].window, hone_match_name(o->matched));
-        if (cases[i].proved) assert_non_null(strstr(o->reason, "sliding_window"));
+        assert_int_equal(o->tunable, cases[i].proved);
         hone_program_release(&program);
         fixture_close(&f);
     }

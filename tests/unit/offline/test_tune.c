@@ -12,7 +12,7 @@ static const char program_text[] =
         "mean_pooling",
         "b2fadcdadf800aa8") "\n"
                             "  %1 = stablehlo.sine %b : tensor<2x32x24xf32> "
-                            "loc(\"jit(f)/ejkernel_ops#mean_pooling@v0:1111111111111111/x\")\n"
+                            "loc(\"jit(f)/ejkernel_ops#mean_pooling\")\n"
                             "  %2 = stablehlo.sine %a : tensor<2x64x24xf32> " KEYED(
                                 "rwkv99",
                                 "2222222222222222") "\n"
@@ -59,7 +59,7 @@ static void only_what_is_proved_is_tuned_unless_asked(void **state)
     f.log[0] = '\0';
     assert_int_equal(hone_offline_tune(&f.environment, program, true, &err), HONE_OK);
     assert_non_null(strstr(f.log, "tune mean_pooling(f32[2,32,24])\n"));
-    assert_null(strstr(f.log, "1111111111111111 ")); // what its key stands for is not known: no alias
+    assert_null(strstr(strstr(f.log, "tune mean_pooling(f32[2,32,24])\n") + 32, "alias")); // it has no key
     hone_program_release(&program);
     fixture_close(&f);
 }
